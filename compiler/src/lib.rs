@@ -3,6 +3,8 @@
 //! This crate is pure: it does no IO and knows no GPU. The rooms, in the only order in which they may
 //! import each other, are listed in `ARCHITECTURE.md`; this file alone joins them.
 
+pub mod check;
+pub mod data;
 pub mod diagnostic;
 pub mod source;
 pub mod syntax;

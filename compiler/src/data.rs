@@ -1,0 +1,201 @@
+//! Element types and host arrays: the one description of bytes that the checker, the reference evaluator,
+//! the manifest and the runtime share. A leaf room: it imports nothing of the compiler.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The scalar types of the language, as they are stored in memory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scalar {
+    /// One byte, 0 or 1.
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F16,
+    BF16,
+    F32,
+    F64,
+}
+
+impl Scalar {
+    pub const ALL: [Scalar; 13] = [
+        Scalar::Bool,
+        Scalar::I8,
+        Scalar::I16,
+        Scalar::I32,
+        Scalar::I64,
+        Scalar::U8,
+        Scalar::U16,
+        Scalar::U32,
+        Scalar::U64,
+        Scalar::F16,
+        Scalar::BF16,
+        Scalar::F32,
+        Scalar::F64,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Scalar::Bool => "bool",
+            Scalar::I8 => "i8",
+            Scalar::I16 => "i16",
+            Scalar::I32 => "i32",
+            Scalar::I64 => "i64",
+            Scalar::U8 => "u8",
+            Scalar::U16 => "u16",
+            Scalar::U32 => "u32",
+            Scalar::U64 => "u64",
+            Scalar::F16 => "f16",
+            Scalar::BF16 => "bf16",
+            Scalar::F32 => "f32",
+            Scalar::F64 => "f64",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Scalar> {
+        Self::ALL.into_iter().find(|scalar| scalar.name() == name)
+    }
+
+    /// Size and alignment in bytes.
+    pub fn size(self) -> u64 {
+        match self {
+            Scalar::Bool | Scalar::I8 | Scalar::U8 => 1,
+            Scalar::I16 | Scalar::U16 | Scalar::F16 | Scalar::BF16 => 2,
+            Scalar::I32 | Scalar::U32 | Scalar::F32 => 4,
+            Scalar::I64 | Scalar::U64 | Scalar::F64 => 8,
+        }
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self, Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64)
+    }
+
+    pub fn is_integer(self) -> bool {
+        !self.is_float() && self != Scalar::Bool
+    }
+
+    pub fn is_signed_integer(self) -> bool {
+        matches!(self, Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64)
+    }
+
+    pub fn is_unsigned_integer(self) -> bool {
+        self.is_integer() && !self.is_signed_integer()
+    }
+
+    /// The type in which values of this storage type are computed: narrow floats widen to `f32`, narrow
+    /// integers to `i32` or `u32`, everything else is itself.
+    pub fn widened(self) -> Scalar {
+        match self {
+            Scalar::F16 | Scalar::BF16 => Scalar::F32,
+            Scalar::I8 | Scalar::I16 => Scalar::I32,
+            Scalar::U8 | Scalar::U16 => Scalar::U32,
+            other => other,
+        }
+    }
+
+    /// Whether reading widens and writing narrows.
+    pub fn is_narrow(self) -> bool {
+        self.widened() != self
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One scalar position of an element: a scalar element has one leaf with an empty path; a struct has one a
+/// field (`pos.x`); a fixed array in a struct is one leaf with `extents` (its elements follow each other).
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Leaf {
+    /// Field names joined by `.`; empty for a scalar element.
+    pub path: String,
+    pub scalar: Scalar,
+    /// Byte offset within the element in its C layout (array of structs).
+    pub offset: u64,
+    /// Extents of the fixed arrays around it, outermost first, with the byte stride of each
+    /// (an array of structs strides by the struct); empty for a plain field.
+    pub extents: Vec<u64>,
+    pub strides: Vec<u64>,
+}
+
+impl Leaf {
+    /// How many scalars this leaf holds in one element.
+    pub fn count(&self) -> u64 {
+        self.extents.iter().product()
+    }
+}
+
+/// What an array holds: its leaves in declaration order, and the size of its C layout (natural alignment).
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct ElementType {
+    /// `f32`, `Body`.
+    pub name: String,
+    pub leaves: Vec<Leaf>,
+    pub size: u64,
+    pub align: u64,
+}
+
+impl ElementType {
+    pub fn scalar(scalar: Scalar) -> Self {
+        Self {
+            name: scalar.name().to_string(),
+            leaves: vec![Leaf {
+                path: String::new(),
+                scalar,
+                offset: 0,
+                extents: Vec::new(),
+                strides: Vec::new(),
+            }],
+            size: scalar.size(),
+            align: scalar.size(),
+        }
+    }
+
+    /// The scalar, if this is a plain scalar element.
+    pub fn as_scalar(&self) -> Option<Scalar> {
+        match self.leaves.as_slice() {
+            [leaf] if leaf.path.is_empty() && leaf.extents.is_empty() => Some(leaf.scalar),
+            _ => None,
+        }
+    }
+}
+
+/// An array on the host: row-major, elements in their C layout, little-endian.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostArray {
+    pub element: ElementType,
+    /// Empty for a rank-0 array (one element).
+    pub shape: Vec<u64>,
+    /// `element.size * product(shape)` bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl HostArray {
+    /// All bytes zero. `None` where the size does not fit in memory's address range.
+    pub fn zeros(element: ElementType, shape: Vec<u64>) -> Option<Self> {
+        let count = shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent))?;
+        let size = usize::try_from(count.checked_mul(element.size)?).ok()?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(size).ok()?;
+        bytes.resize(size, 0);
+        Some(Self { element, shape, bytes })
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
