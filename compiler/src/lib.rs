@@ -6,5 +6,6 @@
 pub mod check;
 pub mod data;
 pub mod diagnostic;
+pub mod ptx;
 pub mod source;
 pub mod syntax;

@@ -1,0 +1,24 @@
+//! PTX as data: modules, entries and instructions that print to text, parse back, and run.
+//!
+//! Selection builds a [`Module`] through [`EntryBuilder`]; the printer turns it into the text that a GPU
+//! loads; the parser turns that text back into an equal module; the emulator decodes the same data. No
+//! instruction is a string: each family is a struct with typed modifiers (`instruction/`), described in one
+//! place that printer, parser and verifier share.
+
+pub mod builder;
+pub mod instruction;
+pub mod module;
+pub mod operand;
+pub mod types;
+
+pub use builder::EntryBuilder;
+pub use instruction::{Guard, Instruction, Op};
+pub use module::{
+    Entry, LabelName, Length, Loc, Module, Param, Pointer, Register, SourceName, Statement, ThreadBounds,
+    Variable, Version,
+};
+pub use operand::{
+    Address, Axis, Base, EntryVariable, Label, ModuleVariable, Operand, ParamId, PredOperand, Reg,
+    SpecialReg, Symbol,
+};
+pub use types::{RegClass, Space, Type};
