@@ -3,9 +3,15 @@
 //! This crate is pure: it does no IO and knows no GPU. The rooms, in the only order in which they may
 //! import each other, are listed in `ARCHITECTURE.md`; this file alone joins them.
 
+pub mod analysis;
 pub mod check;
 pub mod data;
 pub mod diagnostic;
+pub mod ir;
+pub mod lower;
+pub mod manifest;
+pub mod passes;
 pub mod ptx;
+pub mod reference;
 pub mod source;
 pub mod syntax;

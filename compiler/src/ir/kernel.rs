@@ -1,0 +1,229 @@
+//! The IR's data structure. Construction goes through the builder; text through printer and parser.
+
+use super::entities::{Axis, Block, Buffer, ConstantArray, Inst, Launch, Site, StaticArray, Symbol, Value};
+use super::op::{Combiner, Constant, Opcode};
+use crate::data::{ElementType, Scalar};
+use crate::manifest;
+use crate::source::Span;
+use cranelift_entity::PrimaryMap;
+
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Module {
+    pub constants: PrimaryMap<ConstantArray, ArrayData>,
+    pub statics: PrimaryMap<StaticArray, ArrayData>,
+    pub kernels: Vec<Kernel>,
+}
+
+/// A constant or static array: C layout, row-major, little-endian.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ArrayData {
+    pub name: String,
+    pub element: ElementType,
+    pub extents: Vec<u64>,
+    pub bytes: Vec<u8>,
+}
+
+/// What the verifier may rely on; a pass states the phase it needs and the phase it leaves.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Phase {
+    /// No axis has factors; every buffer is global or private. What lowering produces.
+    Abstract,
+    /// Every axis has factors; layouts are final.
+    Mapped,
+    /// Shared buffers, copies into them and barriers are explicit.
+    Staged,
+    /// Collectives are shuffles and barriers, unrolled loops are unrolled, local arrays are registers.
+    Flat,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Kernel {
+    pub name: String,
+    pub span: Span,
+    pub phase: Phase,
+    pub symbols: PrimaryMap<Symbol, SymbolData>,
+    pub buffers: PrimaryMap<Buffer, BufferData>,
+    pub sites: PrimaryMap<Site, SiteData>,
+    pub launches: PrimaryMap<Launch, LaunchData>,
+    pub plan: Vec<Step>,
+    pub axes: PrimaryMap<Axis, AxisData>,
+    pub blocks: PrimaryMap<Block, BlockData>,
+    pub insts: PrimaryMap<Inst, InstData>,
+    pub values: PrimaryMap<Value, ValueData>,
+    pub hints: ScheduleHints,
+}
+
+/// What the user's schedule says that later passes carry out.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ScheduleHints {
+    /// `block n`
+    pub block_threads: Option<u32>,
+    /// `order`: axis names, outermost first.
+    pub order: Vec<Vec<String>>,
+}
+
+/// Uniform over a launch; expressions of the manifest name it by its index.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SymbolData {
+    /// `n`, `alpha`, `config.scale`.
+    pub name: String,
+    pub kind: manifest::SymbolKind,
+    /// Storage type, in which it is passed; reading it gives the widened type.
+    pub scalar: Scalar,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct BufferData {
+    pub name: String,
+    pub kind: BufferKind,
+    pub element: ElementType,
+    /// Over symbols.
+    pub extents: Vec<manifest::Expr>,
+    pub layout: manifest::Layout,
+    /// From a `layout` directive: the SoA pass leaves it alone.
+    pub layout_fixed: bool,
+    /// From a `cache` directive.
+    pub cache: Option<CacheMode>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BufferKind {
+    /// An argument or result, by its position in the signature.
+    Argument {
+        position: usize,
+        direction: manifest::Direction,
+    },
+    /// Provided by the runtime for one run of the plan.
+    Scratch,
+    Constant(ConstantArray),
+    Static(StaticArray),
+    /// One a thread, in local memory; extents are constants.
+    Private,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CacheMode {
+    Ca,
+    Cg,
+    Cs,
+    Nc,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct SiteData {
+    pub span: Span,
+    pub array: String,
+    pub axis: usize,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct LaunchData {
+    /// The PTX entry's name: the kernel's, with `_1`, `_2` … where a kernel has several launches.
+    pub name: String,
+    pub body: Block,
+    /// Threads a block, once mapped.
+    pub threads: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Step {
+    Launch(Launch),
+    Repeat {
+        symbol: Symbol,
+        low: manifest::Expr,
+        high: manifest::Expr,
+        step: manifest::Expr,
+        body: Vec<Step>,
+    },
+    Branch {
+        condition: manifest::Expr,
+        then: Vec<Step>,
+        otherwise: Vec<Step>,
+    },
+}
+
+/// One axis of a loop: its name in the source, and its factorisation, outermost factor first. The axis' extent
+/// is the product of its factors, rounded up: iterations past the end are guarded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AxisData {
+    pub name: String,
+    /// Empty in phase `abstract`.
+    pub factors: Vec<Factor>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Factor {
+    pub level: Level,
+    /// `None`: what is left of the extent; at most one of an axis, and its first.
+    pub size: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Level {
+    Grid,
+    Cluster,
+    Warp,
+    Lane,
+    Serial,
+    Vector,
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct BlockData {
+    pub params: Vec<Value>,
+    pub insts: Vec<Inst>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct ValueData {
+    /// A wide scalar type.
+    pub ty: Scalar,
+    pub definition: Definition,
+    /// A readable name for the PTX register; from the source where there is one.
+    pub name: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Definition {
+    Result(Inst, u16),
+    Param(Block, u16),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct InstData {
+    pub opcode: Opcode,
+    pub payload: Payload,
+    pub arguments: Vec<Value>,
+    pub results: Vec<Value>,
+    pub regions: Vec<Block>,
+    pub span: Span,
+}
+
+/// What an instruction holds beside its operands; which kind an opcode takes is in the op table.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Payload {
+    None,
+    Constant(Constant),
+    Symbol(Symbol),
+    /// The storage type that a cast goes to (a narrow one rounds or wraps and widens again).
+    Cast(Scalar),
+    /// Which leaf of which buffer; operands: one i64 a buffer axis, then one a leaf extent, then (store,
+    /// atomic) the value.
+    Access {
+        buffer: Buffer,
+        leaf: u32,
+    },
+    Atomic {
+        buffer: Buffer,
+        leaf: u32,
+        op: Combiner,
+    },
+    Site(Site),
+    Loop {
+        axes: Vec<Axis>,
+    },
+    Reduce {
+        axes: Vec<Axis>,
+        combiners: Vec<Combiner>,
+    },
+}

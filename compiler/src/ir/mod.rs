@@ -1,0 +1,18 @@
+//! The kernel IR: structured regions of SSA instructions over buffers, loops whose axes are factorised over the
+//! levels of the machine, and a launch plan around them.
+//!
+//! - `entities.rs`: typed indices; their `Display` is the text format.
+//! - `op.rs`: the op table, read by printer, parser, verifier, builder and selection.
+//! - `kernel.rs`: the data structure.
+//!
+//! # Meaning
+//!
+//! A [`kernel::Module`] holds kernels. A kernel's `plan` runs launches one after the other; each launch is one
+//! block of instructions executed once (phase `abstract`) whose loops have the meaning of the language.
+//! Values are of the wide scalar types (`bool i32 i64 u32 u64 f32 f64`); integer and float semantics (wrapping,
+//! division by zero, NaN, saturating casts) are those stated in `check/typed.rs`. Loads widen, stores narrow.
+//! Indices are i64.
+
+pub mod entities;
+pub mod kernel;
+pub mod op;

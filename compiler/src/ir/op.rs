@@ -1,0 +1,275 @@
+//! The op table: every operation of the IR in one place.
+//!
+//! | op | operands | payload | regions | results |
+//! |---|---|---|---|---|
+//! | `forall` | low, high of each axis | loop | body(index of each axis) yields nothing | none |
+//! | `reduce` | low, high of each axis | reduce | body(index of each axis) yields one contribution a combiner (two for argmin/argmax: value, i64 index) | as many |
+//! | `for` | low, high, step, initial values | loop (one axis) | body(index, carried…) yields carried… | carried… |
+//! | `while` | initial values | none | condition(carried…) yields one bool; body(carried…) yields carried… | carried… |
+//! | `if` | condition | none | then() and else(), each yields the results | any |
+//! | `yield` | values | none | – | none |
+//!
+//! `forall` iterations are unordered and free of conflicts; a `reduce` combines its contributions in any order
+//! from the combiner's identity; argmin/argmax follow the rules of `check/typed.rs`.
+
+use crate::data::Scalar;
+
+/// A literal, exact in its type.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Constant {
+    Bool(bool),
+    /// Fits the type.
+    Int(Scalar, i128),
+    F32(u32),
+    F64(u64),
+}
+
+/// How contributions meet: in a reduction, and in an atomic.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Combiner {
+    Add,
+    Mul,
+    Min,
+    Max,
+    /// Bitwise; logical on bool.
+    And,
+    Or,
+    Xor,
+    /// On (value, index) pairs; not for atomics.
+    ArgMin,
+    ArgMax,
+}
+
+impl Combiner {
+    pub const ALL: [Combiner; 9] = [
+        Combiner::Add,
+        Combiner::Mul,
+        Combiner::Min,
+        Combiner::Max,
+        Combiner::And,
+        Combiner::Or,
+        Combiner::Xor,
+        Combiner::ArgMin,
+        Combiner::ArgMax,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Combiner::Add => "add",
+            Combiner::Mul => "mul",
+            Combiner::Min => "min",
+            Combiner::Max => "max",
+            Combiner::And => "and",
+            Combiner::Or => "or",
+            Combiner::Xor => "xor",
+            Combiner::ArgMin => "argmin",
+            Combiner::ArgMax => "argmax",
+        }
+    }
+
+    /// How many values one contribution has.
+    pub fn width(self) -> usize {
+        if matches!(self, Combiner::ArgMin | Combiner::ArgMax) { 2 } else { 1 }
+    }
+}
+
+/// What an operand list looks like, and what comes out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// No operands; one result of the payload's type.
+    Leaf,
+    /// One operand of a class; result of its type.
+    Unary(Class),
+    /// Two operands of one type of a class; result of that type.
+    Binary(Class),
+    /// Value of an integer type, count of any integer type; result of the value's type.
+    Shift,
+    /// Two operands of one type of a class; bool result.
+    Compare(Class),
+    /// One float operand; bool result.
+    Test,
+    /// bool, then two of one type; result of that type.
+    Select,
+    /// Three floats of one type.
+    Ternary,
+    /// One operand; result of the payload's (widened) type.
+    Cast,
+    /// One operand of the same width in the other kind (f32 <-> u32, f64 <-> u64).
+    Bits,
+    /// Two u64; u32 or f32 result.
+    Random,
+    /// See the table in the module's header.
+    Special,
+}
+
+/// Which types an operand may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    Float,
+    Integer,
+    Numeric,
+    /// Integers and bool.
+    Bits,
+    Any,
+}
+
+/// Whether an op may be removed, duplicated or moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Depends on its operands only.
+    Pure,
+    /// Reads memory.
+    Read,
+    /// Writes memory, or ends the thread.
+    Write,
+    /// What its regions do.
+    Regions,
+    /// Ends a block.
+    Terminator,
+}
+
+/// Which payload an op takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PayloadKind {
+    None,
+    Constant,
+    Symbol,
+    Cast,
+    Access,
+    Atomic,
+    Site,
+    Loop,
+    Reduce,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct OpInfo {
+    pub opcode: Opcode,
+    pub mnemonic: &'static str,
+    pub shape: Shape,
+    pub payload: PayloadKind,
+    pub effect: Effect,
+}
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $name:ident $mnemonic:literal $shape:expr, $payload:ident, $effect:ident;)*) => {
+        /// Every operation of the IR.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Opcode { $($(#[$doc])* $name,)* }
+
+        /// The op table, in the order of [`Opcode`].
+        pub const OPS: &[OpInfo] = &[$(OpInfo {
+            opcode: Opcode::$name,
+            mnemonic: $mnemonic,
+            shape: $shape,
+            payload: PayloadKind::$payload,
+            effect: Effect::$effect,
+        },)*];
+    };
+}
+
+ops! {
+    Const "const" Shape::Leaf, Constant, Pure;
+    /// The value of a symbol, widened.
+    Symbol "symbol" Shape::Leaf, Symbol, Pure;
+
+    Add "add" Shape::Binary(Class::Numeric), None, Pure;
+    Sub "sub" Shape::Binary(Class::Numeric), None, Pure;
+    Mul "mul" Shape::Binary(Class::Numeric), None, Pure;
+    Div "div" Shape::Binary(Class::Numeric), None, Pure;
+    Rem "rem" Shape::Binary(Class::Numeric), None, Pure;
+    Min "min" Shape::Binary(Class::Numeric), None, Pure;
+    Max "max" Shape::Binary(Class::Numeric), None, Pure;
+    And "and" Shape::Binary(Class::Bits), None, Pure;
+    Or "or" Shape::Binary(Class::Bits), None, Pure;
+    Xor "xor" Shape::Binary(Class::Bits), None, Pure;
+    Shl "shl" Shape::Shift, None, Pure;
+    Shr "shr" Shape::Shift, None, Pure;
+    Neg "neg" Shape::Unary(Class::Numeric), None, Pure;
+    Not "not" Shape::Unary(Class::Bits), None, Pure;
+    Abs "abs" Shape::Unary(Class::Numeric), None, Pure;
+    Sign "sign" Shape::Unary(Class::Numeric), None, Pure;
+    Popcount "popcount" Shape::Unary(Class::Integer), None, Pure;
+    LeadingZeros "leading_zeros" Shape::Unary(Class::Integer), None, Pure;
+    TrailingZeros "trailing_zeros" Shape::Unary(Class::Integer), None, Pure;
+
+    Eq "eq" Shape::Compare(Class::Any), None, Pure;
+    Ne "ne" Shape::Compare(Class::Any), None, Pure;
+    Lt "lt" Shape::Compare(Class::Numeric), None, Pure;
+    Le "le" Shape::Compare(Class::Numeric), None, Pure;
+    Gt "gt" Shape::Compare(Class::Numeric), None, Pure;
+    Ge "ge" Shape::Compare(Class::Numeric), None, Pure;
+    IsNan "isnan" Shape::Test, None, Pure;
+    IsInf "isinf" Shape::Test, None, Pure;
+    IsFinite "isfinite" Shape::Test, None, Pure;
+    Select "select" Shape::Select, None, Pure;
+    Cast "cast" Shape::Cast, Cast, Pure;
+    /// Reinterprets a float as its bits.
+    ToBits "to_bits" Shape::Bits, None, Pure;
+    FromBits "from_bits" Shape::Bits, None, Pure;
+
+    /// a * b + c, rounded once.
+    Fma "fma" Shape::Ternary, None, Pure;
+    Floor "floor" Shape::Unary(Class::Float), None, Pure;
+    Ceil "ceil" Shape::Unary(Class::Float), None, Pure;
+    Round "round" Shape::Unary(Class::Float), None, Pure;
+    Trunc "trunc" Shape::Unary(Class::Float), None, Pure;
+    Sqrt "sqrt" Shape::Unary(Class::Float), None, Pure;
+    Rsqrt "rsqrt" Shape::Unary(Class::Float), None, Pure;
+    Exp "exp" Shape::Unary(Class::Float), None, Pure;
+    Exp2 "exp2" Shape::Unary(Class::Float), None, Pure;
+    Expm1 "expm1" Shape::Unary(Class::Float), None, Pure;
+    Log "log" Shape::Unary(Class::Float), None, Pure;
+    Log2 "log2" Shape::Unary(Class::Float), None, Pure;
+    Log10 "log10" Shape::Unary(Class::Float), None, Pure;
+    Log1p "log1p" Shape::Unary(Class::Float), None, Pure;
+    Sin "sin" Shape::Unary(Class::Float), None, Pure;
+    Cos "cos" Shape::Unary(Class::Float), None, Pure;
+    Tan "tan" Shape::Unary(Class::Float), None, Pure;
+    Tanh "tanh" Shape::Unary(Class::Float), None, Pure;
+    Erf "erf" Shape::Unary(Class::Float), None, Pure;
+    Pow "pow" Shape::Binary(Class::Float), None, Pure;
+    Copysign "copysign" Shape::Binary(Class::Float), None, Pure;
+    /// (seed, counter): the generators of `check/typed.rs`.
+    RandU32 "rand_u32" Shape::Random, None, Pure;
+    Rand "rand" Shape::Random, None, Pure;
+    RandNormal "rand_normal" Shape::Random, None, Pure;
+
+    Load "load" Shape::Special, Access, Read;
+    Store "store" Shape::Special, Access, Write;
+    /// Combines the last operand into memory; no result.
+    Atomic "atomic" Shape::Special, Atomic, Write;
+    /// (index, extent), both i64: ends the thread with a report unless 0 <= index < extent.
+    Check "check" Shape::Special, Site, Write;
+
+    Forall "forall" Shape::Special, Loop, Regions;
+    Reduce "reduce" Shape::Special, Reduce, Regions;
+    For "for" Shape::Special, Loop, Regions;
+    While "while" Shape::Special, None, Regions;
+    If "if" Shape::Special, None, Regions;
+    Yield "yield" Shape::Special, None, Terminator;
+}
+
+impl Opcode {
+    pub fn info(self) -> &'static OpInfo {
+        &OPS[self as usize]
+    }
+
+    pub fn from_mnemonic(mnemonic: &str) -> Option<Opcode> {
+        OPS.iter().find(|info| info.mnemonic == mnemonic).map(|info| info.opcode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_opcodes_and_mnemonics_are_unique() {
+        for (at, info) in OPS.iter().enumerate() {
+            assert_eq!(info.opcode as usize, at);
+            assert_eq!(Opcode::from_mnemonic(info.mnemonic), Some(info.opcode));
+        }
+    }
+}

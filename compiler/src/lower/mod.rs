@@ -1,0 +1,1 @@
+//! Typed kernel to IR in phase `abstract`.

@@ -1,0 +1,305 @@
+//! The launch manifest: everything a host needs to launch a compiled module, as data. A leaf room: it imports
+//! only `data`. Serialised as JSON by `krn build --emit manifest`.
+
+use crate::data::{ElementType, Scalar};
+use serde::{Deserialize, Serialize};
+
+/// The manifest of one compiled module.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The source file's name as given.
+    pub source: String,
+    /// `sm_90`
+    pub target: String,
+    pub statics: Vec<StaticManifest>,
+    pub kernels: Vec<KernelManifest>,
+}
+
+/// A module-lifetime device variable: the PTX global of this name (one a leaf where the layout is not AoS: never today).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StaticManifest {
+    /// As the user wrote it.
+    pub name: String,
+    /// Its symbol in the PTX.
+    pub symbol: String,
+    pub element: ElementType,
+    pub extents: Vec<u64>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct KernelManifest {
+    pub name: String,
+    /// Integers that expressions below name by position: dimensions, scalar parameters' leaves, repeat counters.
+    pub symbols: Vec<SymbolManifest>,
+    /// Scalar parameters, arrays and results in the order of the signature.
+    pub arguments: Vec<ArgumentManifest>,
+    /// Conditions checked at each launch, by name.
+    pub facts: Vec<FactManifest>,
+    /// Device memory that the runtime provides for the time of the launch.
+    pub scratch: Vec<BufferManifest>,
+    /// What a device-side bounds failure reports, by site number.
+    pub sites: Vec<SiteManifest>,
+    pub plan: Vec<Step>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SymbolManifest {
+    pub name: String,
+    pub kind: SymbolKind,
+    /// The type in which it is passed to entries (storage type for parameters; i64 for the others).
+    pub scalar: Scalar,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SymbolKind {
+    /// Bound by the extent of this argument's axis.
+    Dim { argument: usize, axis: usize },
+    /// A scalar argument, or one leaf (by number; arrays in structs count each element) of a struct argument.
+    Parameter { argument: usize, leaf: usize, element: u64 },
+    /// The counter of an enclosing [`Step::Repeat`].
+    Counter,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ArgumentManifest {
+    pub name: String,
+    pub kind: ArgumentKind,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArgumentKind {
+    /// A scalar or struct passed by value.
+    Value {
+        element: ElementType,
+    },
+    Array {
+        direction: Direction,
+        buffer: BufferManifest,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    In,
+    InOut,
+    Out,
+}
+
+/// An array in device memory: one allocation a leaf for [`Layout::Soa`], else one.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BufferManifest {
+    pub name: String,
+    pub element: ElementType,
+    pub extents: Vec<Expr>,
+    pub layout: Layout,
+}
+
+/// How the elements of a buffer lie in device memory. The host converts from and to the C layout.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// Elements one after the other, each in its C layout.
+    Aos,
+    /// Each leaf is a dense array of its own allocation (of `count` scalars an element, element-major).
+    Soa,
+    /// Groups of `w` elements (a power of two, at least 8); in a group, leaf after leaf in declaration order:
+    /// leaf k starts at `sum over j < k of w * size_j * count_j` (always aligned, as `w` is at least 8) and holds
+    /// element e's scalar c at `(e * count_k + c) * size_k`; a group takes the sum over all leaves. The last
+    /// group is whole in memory, its unused part unspecified.
+    Aosoa(u32),
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FactManifest {
+    pub condition: Expr,
+    /// As the user wrote it.
+    pub text: String,
+    pub line: u32,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SiteManifest {
+    pub array: String,
+    pub axis: usize,
+    pub line: u32,
+    pub column: u32,
+}
+
+/// One step of a launch plan.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    Launch(Launch),
+    /// For `symbol` from `low` while below `high`, by `step` (at least 1).
+    Repeat {
+        symbol: usize,
+        low: Expr,
+        high: Expr,
+        step: Expr,
+        body: Vec<Step>,
+    },
+    Branch {
+        condition: Expr,
+        then: Vec<Step>,
+        otherwise: Vec<Step>,
+    },
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Launch {
+    /// The PTX entry.
+    pub entry: String,
+    /// Blocks in x, y and z. Where any is 0 the launch is left out. Never beyond the hardware's limits, whatever the dimensions.
+    pub grid: [Expr; 3],
+    /// Threads a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub shared_bytes: Expr,
+    /// One an entry parameter, in order.
+    pub arguments: Vec<LaunchArgument>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaunchArgument {
+    /// Device address of an array argument's allocation (`leaf` is 0 unless the layout is SoA).
+    Argument { argument: usize, leaf: usize },
+    /// Device address of a scratch buffer's allocation.
+    Scratch { scratch: usize, leaf: usize },
+    /// The value of a symbol, in the symbol's scalar type.
+    Symbol(usize),
+    /// Device address of the error record: 32 bytes, zeroed before the first launch of a kernel:
+    /// u32 claimed (0 or 1, taken by atomic exchange), u32 site, i64 index, i64 extent, u64 reserved.
+    ErrorRecord,
+}
+
+/// A host-side expression over the symbols. Integers are mathematical (an overflow of i128 is an error), floats f64.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expr {
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    Symbol(usize),
+    Unary(UnaryOp, Box<Expr>),
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnaryOp {
+    Negate,
+    Not,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    /// Integers: toward zero; by zero gives 0.
+    Div,
+    /// Sign of the dividend; by zero gives 0.
+    Rem,
+    /// Toward positive infinity; for a non-negative dividend and a positive divisor.
+    CeilDiv,
+    Min,
+    Max,
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    And,
+    Or,
+}
+
+/// What an [`Expr`] evaluates to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Value {
+    Int(i128),
+    Float(f64),
+    Bool(bool),
+}
+
+impl Expr {
+    pub fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+        Expr::Binary(op, Box::new(left), Box::new(right))
+    }
+
+    /// `None` on overflow or where operand types do not fit the operator (a well-formed manifest has no such).
+    pub fn evaluate(&self, symbols: &[Value]) -> Option<Value> {
+        Some(match self {
+            Expr::Int(value) => Value::Int(i128::from(*value)),
+            Expr::Float(value) => Value::Float(*value),
+            Expr::Bool(value) => Value::Bool(*value),
+            Expr::Symbol(index) => *symbols.get(*index)?,
+            Expr::Unary(op, operand) => match (op, operand.evaluate(symbols)?) {
+                (UnaryOp::Negate, Value::Int(value)) => Value::Int(value.checked_neg()?),
+                (UnaryOp::Negate, Value::Float(value)) => Value::Float(-value),
+                (UnaryOp::Not, Value::Bool(value)) => Value::Bool(!value),
+                _ => return None,
+            },
+            Expr::Binary(op, left, right) => binary(*op, left.evaluate(symbols)?, right.evaluate(symbols)?)?,
+        })
+    }
+
+    /// Evaluates to an integer.
+    pub fn evaluate_int(&self, symbols: &[Value]) -> Option<i128> {
+        match self.evaluate(symbols)? {
+            Value::Int(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+fn binary(op: BinaryOp, left: Value, right: Value) -> Option<Value> {
+    use BinaryOp::*;
+    Some(match (left, right) {
+        (Value::Int(a), Value::Int(b)) => match op {
+            Add => Value::Int(a.checked_add(b)?),
+            Sub => Value::Int(a.checked_sub(b)?),
+            Mul => Value::Int(a.checked_mul(b)?),
+            Div => Value::Int(if b == 0 { 0 } else { a.checked_div(b)? }),
+            Rem => Value::Int(if b == 0 { 0 } else { a.checked_rem(b)? }),
+            CeilDiv => Value::Int(if b == 0 { 0 } else { -((-a).checked_div_euclid(b)?) }),
+            Min => Value::Int(a.min(b)),
+            Max => Value::Int(a.max(b)),
+            Equal => Value::Bool(a == b),
+            NotEqual => Value::Bool(a != b),
+            Less => Value::Bool(a < b),
+            LessEqual => Value::Bool(a <= b),
+            Greater => Value::Bool(a > b),
+            GreaterEqual => Value::Bool(a >= b),
+            And | Or => return None,
+        },
+        (Value::Float(a), Value::Float(b)) => match op {
+            Add => Value::Float(a + b),
+            Sub => Value::Float(a - b),
+            Mul => Value::Float(a * b),
+            Div => Value::Float(a / b),
+            Min => Value::Float(a.min(b)),
+            Max => Value::Float(a.max(b)),
+            Equal => Value::Bool(a == b),
+            NotEqual => Value::Bool(a != b),
+            Less => Value::Bool(a < b),
+            LessEqual => Value::Bool(a <= b),
+            Greater => Value::Bool(a > b),
+            GreaterEqual => Value::Bool(a >= b),
+            Rem | CeilDiv | And | Or => return None,
+        },
+        (Value::Bool(a), Value::Bool(b)) => match op {
+            And => Value::Bool(a && b),
+            Or => Value::Bool(a || b),
+            Equal => Value::Bool(a == b),
+            NotEqual => Value::Bool(a != b),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}

@@ -1,0 +1,1 @@
+//! The oracle: a slow, obvious evaluator of the typed kernel.
