@@ -41,6 +41,10 @@ pub struct Kernel {
     pub name: String,
     pub span: Span,
     pub phase: Phase,
+    /// The call signature, in order.
+    pub arguments: Vec<ArgumentData>,
+    /// Conditions that every launch has been checked for; passes may rely on them.
+    pub facts: Vec<manifest::FactManifest>,
     pub symbols: PrimaryMap<Symbol, SymbolData>,
     pub buffers: PrimaryMap<Buffer, BufferData>,
     pub sites: PrimaryMap<Site, SiteData>,
@@ -51,6 +55,15 @@ pub struct Kernel {
     pub insts: PrimaryMap<Inst, InstData>,
     pub values: PrimaryMap<Value, ValueData>,
     pub hints: ScheduleHints,
+}
+
+/// One argument or result of the kernel.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ArgumentData {
+    /// A scalar or struct passed by value; its leaves that are used are symbols.
+    Value { name: String, element: ElementType },
+    /// An array: its buffer has this position and the direction.
+    Array(Buffer),
 }
 
 /// What the user's schedule says that later passes carry out.
