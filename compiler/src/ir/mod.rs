@@ -4,6 +4,9 @@
 //! - `entities.rs`: typed indices; their `Display` is the text format.
 //! - `op.rs`: the op table, read by printer, parser, verifier, builder and selection.
 //! - `kernel.rs`: the data structure.
+//! - `typing.rs`: result types from the op table.
+//! - `query.rs`, `edit.rs`: questions about a kernel, and changes to it.
+//! - `builder.rs`: construction front to back.
 //!
 //! # Meaning
 //!
@@ -13,6 +16,14 @@
 //! division by zero, NaN, saturating casts) are those stated in `check/typed.rs`. Loads widen, stores narrow.
 //! Indices are i64.
 
+pub mod builder;
+mod edit;
 pub mod entities;
 pub mod kernel;
 pub mod op;
+mod query;
+mod typing;
+
+pub use edit::Substitution;
+pub use query::Parents;
+pub use typing::{bits_type, result_type};

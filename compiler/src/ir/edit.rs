@@ -1,0 +1,117 @@
+//! Changes to a kernel: making values, instructions and blocks, and replacing uses.
+//!
+//! An instruction that no block lists is dead and costs nothing but its slot in the arena; printing and
+//! parsing a kernel renumbers it densely.
+
+use super::entities::{Block, Inst, Value};
+use super::kernel::{Definition, InstData, Kernel, Payload, Phase, ScheduleHints, ValueData};
+use super::op::{Constant, Opcode};
+use super::typing::result_type;
+use crate::data::Scalar;
+use crate::source::Span;
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
+
+/// For each value, the one that takes its place.
+pub type Substitution = SecondaryMap<Value, PackedOption<Value>>;
+
+impl Kernel {
+    /// An empty kernel in phase `abstract`.
+    pub fn new(name: impl Into<String>, span: Span) -> Kernel {
+        Kernel {
+            name: name.into(),
+            span,
+            phase: Phase::Abstract,
+            symbols: PrimaryMap::new(),
+            buffers: PrimaryMap::new(),
+            sites: PrimaryMap::new(),
+            launches: PrimaryMap::new(),
+            plan: Vec::new(),
+            axes: PrimaryMap::new(),
+            blocks: PrimaryMap::new(),
+            insts: PrimaryMap::new(),
+            values: PrimaryMap::new(),
+            hints: ScheduleHints::default(),
+        }
+    }
+
+    /// Appends a parameter to a block.
+    pub fn add_param(&mut self, block: Block, ty: Scalar) -> Value {
+        let position = self.blocks[block].params.len() as u16;
+        let value =
+            self.values.push(ValueData { ty, definition: Definition::Param(block, position), name: None });
+        self.blocks[block].params.push(value);
+        value
+    }
+
+    /// Appends a result to an instruction.
+    pub fn add_result(&mut self, inst: Inst, ty: Scalar) -> Value {
+        let position = self.insts[inst].results.len() as u16;
+        let value =
+            self.values.push(ValueData { ty, definition: Definition::Result(inst, position), name: None });
+        self.insts[inst].results.push(value);
+        value
+    }
+
+    /// Makes an instruction without regions that no block lists yet; its result (if its op has one) is typed
+    /// by the op table.
+    pub fn make_inst(&mut self, opcode: Opcode, payload: Payload, arguments: &[Value], span: Span) -> Inst {
+        // Every operand list of an op without regions is short, so the types fit on the stack.
+        let mut types = [Scalar::Bool; 4];
+        let count = arguments.len().min(types.len());
+        for (ty, value) in types.iter_mut().zip(arguments) {
+            *ty = self.values[*value].ty;
+        }
+        let result = result_type(self, opcode, &payload, &types[..count]);
+        let inst = self.insts.push(InstData {
+            opcode,
+            payload,
+            arguments: arguments.to_vec(),
+            results: Vec::new(),
+            regions: Vec::new(),
+            span,
+        });
+        if let Some(ty) = result {
+            self.add_result(inst, ty);
+        }
+        inst
+    }
+
+    /// Turns an instruction without regions into another with the same result, in place: all uses see the new
+    /// meaning. The new op must give the type of the old one's result.
+    pub fn rewrite_inst(&mut self, inst: Inst, opcode: Opcode, payload: Payload, arguments: &[Value]) {
+        let data = &mut self.insts[inst];
+        data.opcode = opcode;
+        data.payload = payload;
+        data.arguments.clear();
+        data.arguments.extend_from_slice(arguments);
+    }
+
+    /// Turns an instruction into a literal of its result's type, in place.
+    pub fn rewrite_to_constant(&mut self, inst: Inst, constant: Constant) {
+        self.rewrite_inst(inst, Opcode::Const, Payload::Constant(constant), &[]);
+    }
+
+    /// Replaces every use according to the substitution, following chains. Values that replace others must not
+    /// form a cycle.
+    pub fn substitute(&mut self, substitution: &Substitution) {
+        for data in self.insts.values_mut() {
+            for argument in &mut data.arguments {
+                while let Some(next) = substitution[*argument].expand() {
+                    *argument = next;
+                }
+            }
+        }
+    }
+
+    /// Replaces every use of one value by another.
+    pub fn replace_uses(&mut self, from: Value, to: Value) {
+        for data in self.insts.values_mut() {
+            for argument in &mut data.arguments {
+                if *argument == from {
+                    *argument = to;
+                }
+            }
+        }
+    }
+}

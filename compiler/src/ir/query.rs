@@ -1,0 +1,193 @@
+//! Questions about a kernel that many rooms ask: types, definitions, nesting, uses, and which values the host
+//! can compute too.
+
+use super::entities::{Block, Inst, Value};
+use super::kernel::{Definition, InstData, Kernel, Payload};
+use super::op::{Constant, Opcode};
+use crate::data::Scalar;
+use crate::manifest::{BinaryOp, Expr, UnaryOp};
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+
+/// Where every instruction and every block stands. A snapshot: edits make it stale.
+#[derive(Clone, Debug, Default)]
+pub struct Parents {
+    /// The block that holds the instruction; none for one that was removed.
+    pub block_of: SecondaryMap<Inst, PackedOption<Block>>,
+    /// The instruction whose region the block is; none for a launch's root.
+    pub owner_of: SecondaryMap<Block, PackedOption<Inst>>,
+}
+
+impl Parents {
+    /// The instructions around `inst`, innermost first, without itself.
+    pub fn enclosing(&self, inst: Inst) -> impl Iterator<Item = Inst> + '_ {
+        let outer = move |inst: Inst| self.owner_of[self.block_of[inst].expand()?].expand();
+        std::iter::successors(outer(inst), move |inst| outer(*inst))
+    }
+
+    /// Whether `inner` is `outer` or lies within one of its regions.
+    pub fn block_within(&self, inner: Block, outer: Block) -> bool {
+        let up = |block: &Block| self.block_of[self.owner_of[*block].expand()?].expand();
+        std::iter::successors(Some(inner), up).any(|block| block == outer)
+    }
+}
+
+impl Kernel {
+    /// The value's type, always wide.
+    pub fn value_type(&self, value: Value) -> Scalar {
+        self.values[value].ty
+    }
+
+    /// The instruction of which the value is a result; none for a block's parameter.
+    pub fn defining_inst(&self, value: Value) -> Option<Inst> {
+        match self.values[value].definition {
+            Definition::Result(inst, _) => Some(inst),
+            Definition::Param(..) => None,
+        }
+    }
+
+    /// The data of the defining instruction.
+    pub fn definition_data(&self, value: Value) -> Option<&InstData> {
+        self.defining_inst(value).map(|inst| &self.insts[inst])
+    }
+
+    /// The literal, where the value is one.
+    pub fn constant_of(&self, value: Value) -> Option<Constant> {
+        match self.definition_data(value)?.payload {
+            Payload::Constant(constant) => Some(constant),
+            _ => None,
+        }
+    }
+
+    /// The integer, where the value is an integer literal.
+    pub fn int_of(&self, value: Value) -> Option<i128> {
+        match self.constant_of(value)? {
+            Constant::Int(_, value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The only result of an instruction; none where it has no result or several.
+    pub fn result_of(&self, inst: Inst) -> Option<Value> {
+        match self.insts[inst].results.as_slice() {
+            [value] => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The `yield` that ends a region; none for a launch's root.
+    pub fn terminator(&self, block: Block) -> Option<Inst> {
+        let last = *self.blocks[block].insts.last()?;
+        (self.insts[last].opcode == Opcode::Yield).then_some(last)
+    }
+
+    /// What a region yields; empty for a launch's root.
+    pub fn yields(&self, block: Block) -> &[Value] {
+        self.terminator(block).map_or(&[], |inst| self.insts[inst].arguments.as_slice())
+    }
+
+    /// The `(low, high)` operands of each axis of a `forall`, `reduce` or `for`; empty for other instructions.
+    pub fn loop_bounds(&self, inst: Inst) -> Vec<(Value, Value)> {
+        let data = &self.insts[inst];
+        let axes = match &data.payload {
+            Payload::Loop { axes } | Payload::Reduce { axes, .. } => axes.len(),
+            _ => 0,
+        };
+        data.arguments.chunks_exact(2).take(axes).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    /// Visits every instruction of a block and of the regions within, each before those inside it.
+    pub fn walk(&self, block: Block, visit: &mut impl FnMut(Block, Inst)) {
+        for inst in &self.blocks[block].insts {
+            visit(block, *inst);
+            for region in &self.insts[*inst].regions {
+                self.walk(*region, visit);
+            }
+        }
+    }
+
+    /// Visits every instruction that some launch runs, launch by launch.
+    pub fn walk_all(&self, visit: &mut impl FnMut(Block, Inst)) {
+        for launch in self.launches.values() {
+            self.walk(launch.body, visit);
+        }
+    }
+
+    /// The blocks below and with `block`, each before those inside it.
+    pub fn blocks_in(&self, block: Block) -> Vec<Block> {
+        let mut found = vec![block];
+        let mut next = 0;
+        while let Some(block) = found.get(next).copied() {
+            next += 1;
+            for inst in &self.blocks[block].insts {
+                found.extend(&self.insts[*inst].regions);
+            }
+        }
+        found
+    }
+
+    /// Where everything stands now.
+    pub fn parents(&self) -> Parents {
+        let mut parents = Parents::default();
+        self.walk_all(&mut |block, inst| {
+            parents.block_of[inst] = block.into();
+            for region in &self.insts[inst].regions {
+                parents.owner_of[*region] = inst.into();
+            }
+        });
+        parents
+    }
+
+    /// How often each value is an operand of an instruction that some launch runs.
+    pub fn use_counts(&self) -> SecondaryMap<Value, u32> {
+        let mut counts = SecondaryMap::new();
+        self.walk_all(&mut |_, inst| {
+            for argument in &self.insts[inst].arguments {
+                counts[*argument] += 1;
+            }
+        });
+        counts
+    }
+
+    /// The i64 value as an expression that the host can compute before a launch: constants and symbols under
+    /// sums, products, quotients, remainders, minima and maxima. `None` for anything else. Integer symbols
+    /// narrower than 64 bits may come through casts to i64; arithmetic counts only in i64, because the host's
+    /// integers do not wrap.
+    pub fn symbolic(&self, value: Value) -> Option<Expr> {
+        let data = self.definition_data(value)?;
+        if data.opcode == Opcode::Cast && data.payload == Payload::Cast(Scalar::I64) {
+            return self.symbolic_leaf(data.arguments[0]);
+        }
+        if self.value_type(value) != Scalar::I64 {
+            return None;
+        }
+        let op = match data.opcode {
+            Opcode::Const | Opcode::Symbol => return self.symbolic_leaf(value),
+            Opcode::Neg => {
+                return Some(Expr::Unary(UnaryOp::Negate, Box::new(self.symbolic(data.arguments[0])?)));
+            }
+            Opcode::Add => BinaryOp::Add,
+            Opcode::Sub => BinaryOp::Sub,
+            Opcode::Mul => BinaryOp::Mul,
+            Opcode::Div => BinaryOp::Div,
+            Opcode::Rem => BinaryOp::Rem,
+            Opcode::Min => BinaryOp::Min,
+            Opcode::Max => BinaryOp::Max,
+            _ => return None,
+        };
+        let (left, right) = (self.symbolic(data.arguments[0])?, self.symbolic(data.arguments[1])?);
+        Some(Expr::Binary(op, Box::new(left), Box::new(right)))
+    }
+
+    /// A literal or symbol that i64 holds exactly.
+    fn symbolic_leaf(&self, value: Value) -> Option<Expr> {
+        match self.definition_data(value)?.payload {
+            Payload::Constant(Constant::Int(_, value)) => i64::try_from(value).ok().map(Expr::Int),
+            Payload::Symbol(symbol) => {
+                let scalar = self.symbols[symbol].scalar;
+                (scalar.is_integer() && scalar != Scalar::U64).then(|| Expr::Symbol(symbol.as_u32() as usize))
+            }
+            _ => None,
+        }
+    }
+}
