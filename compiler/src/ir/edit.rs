@@ -22,6 +22,8 @@ impl Kernel {
             name: name.into(),
             span,
             phase: Phase::Abstract,
+            arguments: Vec::new(),
+            facts: Vec::new(),
             symbols: PrimaryMap::new(),
             buffers: PrimaryMap::new(),
             sites: PrimaryMap::new(),
