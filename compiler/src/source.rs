@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(file.line_column(0), (1, 1));
         assert_eq!(file.line_column(3), (2, 1));
         assert_eq!(file.line_column(7), (2, 4));
-        assert_eq!(file.line_column(8), (3, 1));
+        assert_eq!(file.line_column(9), (3, 1));
         assert_eq!(file.line_text(2), "cé d");
         assert_eq!(file.line_text(9), "");
     }

@@ -4,6 +4,9 @@
 //! them (`render.rs`, the only user of ariadne, and `json.rs`). Codes and their pages are in `codes.rs`.
 
 pub mod codes;
+pub mod json;
+pub mod render;
+pub mod suggest;
 
 use crate::source::Span;
 
@@ -111,5 +114,29 @@ impl Diagnostics {
     /// By place in the text, errors before warnings at the same place; stable.
     pub fn sort(&mut self) {
         self.list.sort_by_key(|d| (d.primary.span.start, d.severity));
+    }
+}
+
+/// The title of a code and its page in Markdown; the code may be written in lower case.
+pub fn explain(code: &str) -> Option<(&'static str, &'static str)> {
+    let entry = codes::ALL.iter().find(|(known, ..)| known.0.eq_ignore_ascii_case(code.trim()))?;
+    Some((entry.1, entry.2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_found_in_any_case() {
+        assert!(explain("e0011").is_some_and(|(_, page)| page.starts_with("# E0011")));
+        assert_eq!(explain(" E0011 "), explain("E0011"));
+        assert_eq!(explain("E9999"), None);
+    }
+
+    #[test]
+    fn codes_are_unique_and_sorted_within_their_letter() {
+        let errors: Vec<&str> = codes::ALL.iter().map(|(code, ..)| code.0).collect();
+        assert!(errors.windows(2).all(|pair| pair[0] < pair[1]), "{errors:?}");
     }
 }

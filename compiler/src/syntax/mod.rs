@@ -1,3 +1,101 @@
 //! From text to syntax tree: lexer, parser (chumsky) and the tree itself.
+//!
+//! [`parse`] goes through a few linear passes before the grammar proper: `lexer.rs` makes tokens, `items.rs`
+//! splits them into items, `brackets.rs` mends brackets within each item, `layout.rs` decides which line ends
+//! end a statement, and `nesting.rs` refuses what would be too deep. What reaches the grammar in `parser/` is
+//! then regular enough that mistakes stay where they are made.
 
 pub mod ast;
+mod brackets;
+mod items;
+mod layout;
+mod lexer;
+mod literal;
+mod nesting;
+mod parser;
+#[cfg(test)]
+mod tests;
+mod token;
+
+pub use brackets::REDUCTIONS;
+pub use literal::SUFFIXES;
+pub use token::TokenKind;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, codes};
+use crate::source::{SourceFile, Span};
+
+/// Past this many reports, further items are not parsed: the file is something else.
+const MAX_REPORTS: usize = 1000;
+
+/// Parses a file. The tree holds what could be read; it is complete when there are no errors. Never panics,
+/// whatever the text.
+pub fn parse(file: &SourceFile) -> (ast::File, Diagnostics) {
+    let mut reports = Diagnostics::new();
+    let tokens = lexer::lex(file, &mut reports);
+    let ranges = items::split(file, &tokens, &mut reports);
+
+    // All items' tokens lie in one list, since the grammar borrows them as long as it lives.
+    let mut laid_out = Vec::with_capacity(tokens.len() + tokens.len() / 4);
+    let mut mended = Vec::new();
+    let mut balanced = Vec::new();
+    let mut ready = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        balanced.clear();
+        brackets::balance(file, &tokens[range], &mut balanced, &mut mended, &mut reports);
+        let start = laid_out.len();
+        layout::mark_line_ends(&balanced, &mut laid_out);
+        match nesting::check(&laid_out[start..]) {
+            Some(refusal) => {
+                reports.push(refusal);
+                laid_out.truncate(start);
+            }
+            None => ready.push(start..laid_out.len()),
+        }
+    }
+
+    let grammar = parser::Grammar::new(file.text());
+    let mut tree = ast::File::default();
+    for range in ready {
+        if reports.len() > MAX_REPORTS {
+            break;
+        }
+        let tokens = &laid_out[range];
+        let (item, errors) = grammar.parse(tokens);
+        tree.items.extend(item);
+        for error in errors {
+            if !is_consequence(&error, &mended) {
+                reports.push(error.into_diagnostic(file.text(), tokens));
+            }
+        }
+    }
+    reports.sort();
+    (tree, reports)
+}
+
+/// Whether an error follows from a mistake that has been reported: unreadable text, or a mended bracket.
+fn is_consequence(error: &parser::SyntaxError, mended: &[Span]) -> bool {
+    error.found == Some(TokenKind::Error)
+        || mended.iter().any(|place| place.start <= error.span.start && error.span.start <= place.end)
+}
+
+/// The diagnostic for a file that is not UTF-8: `offset` is where the first byte stands that cannot be read.
+/// The span points into the lossy text, in which every unreadable sequence has become U+FFFD.
+pub fn invalid_utf8(bytes: &[u8], offset: usize) -> (String, Diagnostic) {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let start = offset.min(text.len()) as u32;
+    let end = (start + '\u{fffd}'.len_utf8() as u32).min(text.len() as u32);
+    let byte = bytes.get(offset).copied().unwrap_or(0);
+    let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    let help = match utf16 {
+        true => "the file looks like UTF-16; save it as UTF-8",
+        false => "save the file as UTF-8; an editor can show its encoding",
+    };
+    let diagnostic = Diagnostic::error(
+        codes::E0003,
+        Span::new(start, end),
+        format!("the file is not UTF-8 text: byte 0x{byte:02x} at offset {offset}"),
+        "this cannot be read",
+    )
+    .help(help);
+    (text, diagnostic)
+}

@@ -1,0 +1,147 @@
+//! Splitting a file's tokens into items, before any of them is parsed.
+//!
+//! The words that start an item are reserved and never stand inside one, so the split survives any mistake
+//! within an item: each item is parsed, and recovers, on its own. At brace depth zero every such word starts
+//! an item; deeper (where a `}` may be missing) only one in the first column does, since nobody writes the
+//! body of a kernel there.
+
+use super::token::{Token, TokenKind};
+use crate::diagnostic::suggest::nearest;
+use crate::diagnostic::{Diagnostic, Diagnostics, codes};
+use crate::source::SourceFile;
+use std::ops::Range;
+
+/// The token ranges of the items of a file. Tokens that belong to no item are reported and left out.
+pub fn split(file: &SourceFile, tokens: &[Token], out: &mut Diagnostics) -> Vec<Range<usize>> {
+    let mut items = Vec::new();
+    let mut at = skip_stray(file, tokens, 0, out);
+    while at < tokens.len() {
+        let end = item_end(file, tokens, at);
+        items.push(at..end);
+        at = skip_stray(file, tokens, end, out);
+    }
+    items
+}
+
+fn in_first_column(file: &SourceFile, token: &Token) -> bool {
+    match token.span.start.checked_sub(1) {
+        None => true,
+        Some(before) => file.text().as_bytes().get(before as usize) == Some(&b'\n'),
+    }
+}
+
+/// Where the item that starts at `start` ends: after the brace that closes its body, or before the next item.
+fn item_end(file: &SourceFile, tokens: &[Token], start: usize) -> usize {
+    let has_body = !matches!(tokens[start].kind, TokenKind::Const | TokenKind::Static);
+    let mut depth = 0usize;
+    for (at, token) in tokens.iter().enumerate().skip(start + 1) {
+        match token.kind {
+            TokenKind::OpenBrace => depth += 1,
+            TokenKind::CloseBrace if depth > 0 => {
+                depth -= 1;
+                if depth == 0 && has_body {
+                    // Semicolons after a body are harmless.
+                    let more = tokens[at + 1..].iter().take_while(|t| t.kind == TokenKind::Semicolon).count();
+                    return at + 1 + more;
+                }
+            }
+            kind if kind.starts_item() && (depth == 0 || in_first_column(file, token)) => return at,
+            _ => {}
+        }
+    }
+    tokens.len()
+}
+
+/// Reports the tokens up to the next item in one diagnostic and returns where that item starts.
+fn skip_stray(file: &SourceFile, tokens: &[Token], start: usize, out: &mut Diagnostics) -> usize {
+    let mut depth = 0usize;
+    let mut end = tokens.len();
+    for (at, token) in tokens.iter().enumerate().skip(start) {
+        match token.kind {
+            TokenKind::OpenBrace => depth += 1,
+            TokenKind::CloseBrace => depth = depth.saturating_sub(1),
+            kind if kind.starts_item() && (depth == 0 || in_first_column(file, token)) => {
+                end = at;
+                break;
+            }
+            _ => {}
+        }
+    }
+    let skipped = &tokens[start..end];
+    let Some(first) = skipped.iter().find(|token| token.kind != TokenKind::Semicolon) else { return end };
+    if skipped.iter().any(|token| token.kind == TokenKind::Error) {
+        return end;
+    }
+    let text = file.slice(first.span);
+    out.push(match first.kind {
+        TokenKind::CloseBrace | TokenKind::CloseParen | TokenKind::CloseBracket => Diagnostic::error(
+            codes::E0009,
+            first.span,
+            format!("this `{text}` closes nothing"),
+            "no bracket is open here",
+        )
+        .help(format!("remove the `{text}`, or look for one too many before it")),
+        _ => {
+            let help = match meant(text) {
+                Some(word) => format!("did you mean `{word}`?"),
+                None => {
+                    "put statements into a kernel: `kernel name(x: f32[n]) -> y: f32[n] { … }`".to_string()
+                }
+            };
+            let shown: String = text.chars().take(40).collect();
+            Diagnostic::error(
+                codes::E0012,
+                first.span,
+                format!("`{shown}` stands outside of any item"),
+                "expected `kernel`, `fn`, `struct`, `const`, `static` or `schedule`",
+            )
+            .help(help)
+        }
+    });
+    end
+}
+
+fn meant(word: &str) -> Option<&'static str> {
+    const WORDS: [&str; 6] = ["struct", "fn", "const", "static", "kernel", "schedule"];
+    match word {
+        "func" | "function" | "def" | "fun" => Some("fn"),
+        "__global__" | "global" => Some("kernel"),
+        "type" | "record" | "class" => Some("struct"),
+        _ => nearest(word, WORDS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lexer::lex;
+    use super::*;
+
+    fn pieces(text: &str) -> (Vec<String>, Vec<&'static str>) {
+        let file = SourceFile::new("t.krn", text);
+        let mut out = Diagnostics::new();
+        let tokens = lex(&file, &mut out);
+        let items = split(&file, &tokens, &mut out);
+        let shown =
+            items.iter().map(|r| file.slice(tokens[r.start].span.to(tokens[r.end - 1].span)).to_string());
+        (shown.collect(), out.iter().map(|d| d.code.0).collect())
+    }
+
+    #[test]
+    fn items_end_at_their_brace_or_at_the_next_item() {
+        let (items, codes) = pieces("const A: i32 = 3 static b: u32\nstruct S { x: f32 } fn f() {};");
+        assert_eq!(items, ["const A: i32 = 3", "static b: u32", "struct S { x: f32 }", "fn f() {};"]);
+        assert!(codes.is_empty());
+    }
+
+    #[test]
+    fn a_missing_brace_spoils_one_item_only() {
+        let (items, _) = pieces("kernel a() {\n  const x = 1\n  {\nkernel b() {}\n");
+        assert_eq!(items, ["kernel a() {\n  const x = 1\n  {", "kernel b() {}"]);
+    }
+
+    #[test]
+    fn what_is_outside_is_reported_once() {
+        assert_eq!(pieces("let x = 1\ny = 2\nkernel a() {} } kernel b() {}").1, ["E0012", "E0009"]);
+        assert_eq!(pieces(";;").1, [""; 0]);
+    }
+}

@@ -1,0 +1,272 @@
+//! The parser's error type: a set of what was expected, kept as bits, and the words made of it.
+//!
+//! chumsky creates and merges errors on every alternative it tries, so an error here is plain data without
+//! allocation. Mistakes that the grammar knows by name (a chained comparison, a missing type) carry their
+//! diagnostic ready-made.
+
+use super::super::token::{Token, TokenKind};
+use super::Input;
+use crate::diagnostic::suggest::nearest;
+use crate::diagnostic::{Code, Diagnostic, codes};
+use crate::source::Span;
+use chumsky::DefaultExpected;
+use chumsky::error::{Error, LabelError};
+use chumsky::util::MaybeRef;
+
+/// What a rule is called in a message.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub enum Expect {
+    Expression = 96,
+    Statement,
+    Type,
+    Name,
+    Directive,
+}
+
+const LABELS: [(Expect, &str); 5] = [
+    (Expect::Expression, "an expression"),
+    (Expect::Statement, "a statement"),
+    (Expect::Type, "a type"),
+    (Expect::Name, "a name"),
+    (Expect::Directive, "a directive"),
+];
+
+/// A parse error at one token.
+#[derive(Clone, Debug)]
+pub struct SyntaxError {
+    pub span: Span,
+    /// `None` at the end of the item.
+    pub found: Option<TokenKind>,
+    /// One bit per token kind, and from bit 96 one per [`Expect`].
+    expected: u128,
+    /// A mistake that the grammar recognised.
+    known: Option<Box<Diagnostic>>,
+}
+
+impl From<Diagnostic> for SyntaxError {
+    fn from(diagnostic: Diagnostic) -> Self {
+        let span = diagnostic.primary.span;
+        Self { span, found: None, expected: 0, known: Some(Box::new(diagnostic)) }
+    }
+}
+
+impl<'t> LabelError<'t, Input<'t>, DefaultExpected<'t, TokenKind>> for SyntaxError {
+    fn expected_found<E: IntoIterator<Item = DefaultExpected<'t, TokenKind>>>(
+        expected: E,
+        found: Option<MaybeRef<'t, TokenKind>>,
+        span: Span,
+    ) -> Self {
+        let mut bits = 0;
+        for one in expected {
+            if let DefaultExpected::Token(kind) = one {
+                bits |= 1u128 << (*kind as u8);
+            }
+        }
+        Self { span, found: found.map(|kind| *kind), expected: bits, known: None }
+    }
+}
+
+impl<'t> LabelError<'t, Input<'t>, Expect> for SyntaxError {
+    fn expected_found<E: IntoIterator<Item = Expect>>(
+        expected: E,
+        found: Option<MaybeRef<'t, TokenKind>>,
+        span: Span,
+    ) -> Self {
+        let bits = expected.into_iter().fold(0, |bits, label| bits | 1u128 << (label as u8));
+        Self { span, found: found.map(|kind| *kind), expected: bits, known: None }
+    }
+
+    fn label_with(&mut self, label: Expect) {
+        self.expected = 1u128 << (label as u8);
+    }
+}
+
+impl<'t> Error<'t, Input<'t>> for SyntaxError {
+    fn merge(mut self, other: Self) -> Self {
+        self.expected |= other.expected;
+        self.known = self.known.or(other.known);
+        self
+    }
+}
+
+impl SyntaxError {
+    /// The diagnostic for this error within an item's tokens (with line ends).
+    pub fn into_diagnostic(self, text: &str, tokens: &[Token]) -> Diagnostic {
+        if let Some(known) = self.known {
+            return *known;
+        }
+        let at = tokens.partition_point(|token| token.span.start < self.span.start);
+        let slice = |span: Span| text.get(span.start as usize..span.end as usize).unwrap_or("");
+        let previous = at.checked_sub(1).map(|at| tokens[at]);
+        let found = match self.found {
+            None => "the end of the item".to_string(),
+            Some(TokenKind::LineEnd) => "the end of the line".to_string(),
+            Some(_) => format!("`{}`", slice(self.span).chars().take(40).collect::<String>()),
+        };
+        let expected = self.expected_words();
+        let span = match self.found {
+            // Line ends and ends of items have no width: point at what stands before them.
+            None | Some(TokenKind::LineEnd) => previous
+                .map_or(self.span, |token| Span::new(token.span.end.saturating_sub(1), token.span.end)),
+            Some(_) => self.span,
+        };
+        let code = match self.found {
+            Some(kind) if kind.starts_item() => codes::E0023,
+            _ => codes::E0011,
+        };
+        if code == codes::E0023 {
+            return Diagnostic::error(
+                codes::E0023,
+                span,
+                format!("{found} starts an item, and items do not stand inside of items"),
+                "not allowed inside a body",
+            )
+            .help(format!("move it out of the braces, or name a value with `let` instead of {found}"));
+        }
+        let message = match expected.is_empty() {
+            true => format!("{found} does not fit here"),
+            false => format!("expected {expected}, found {found}"),
+        };
+        let label = match expected.is_empty() {
+            true => "unexpected".to_string(),
+            false if matches!(self.found, None | Some(TokenKind::LineEnd)) => {
+                format!("expected {expected} after this")
+            }
+            false => format!("expected {expected}"),
+        };
+        let before = previous.map_or("", |token| slice(token.span));
+        let help = self.help(before, previous.map(|token| token.kind), slice(self.span));
+        Diagnostic::error(Code(codes::E0011.0), span, message, label).help(help)
+    }
+
+    fn expects(&self, kind: TokenKind) -> bool {
+        self.expected >> (kind as u8) & 1 == 1
+    }
+
+    fn expects_label(&self, label: Expect) -> bool {
+        self.expected >> (label as u8) & 1 == 1
+    }
+
+    /// `` `)`, `,` or an expression``; operators are left out where anything else fits.
+    fn expected_words(&self) -> String {
+        let mut words: Vec<String> = Vec::new();
+        for (label, word) in LABELS {
+            if self.expects_label(label) {
+                words.push(word.to_string());
+            }
+        }
+        let mut operator = false;
+        let mut statement_end = false;
+        for kind in TokenKind::ALL.iter().copied().filter(|kind| self.expects(*kind)) {
+            match kind {
+                TokenKind::LineEnd | TokenKind::Semicolon => statement_end = true,
+                TokenKind::As
+                | TokenKind::Dot
+                | TokenKind::OpenBracket
+                | TokenKind::Else
+                | TokenKind::Bang => {
+                    operator = true;
+                }
+                TokenKind::Error => {}
+                kind if kind.is_binary_operator() => operator = true,
+                kind if kind.is_assignment() && kind != TokenKind::Assign => {}
+                kind => words.push(kind.describe()),
+            }
+        }
+        if statement_end {
+            words.retain(|word| word != "`}`");
+            words.push("the end of the line".to_string());
+        }
+        if words.is_empty() && operator {
+            words = TokenKind::ALL
+                .iter()
+                .filter(|kind| self.expects(**kind) && !kind.is_binary_operator())
+                .map(|kind| kind.describe())
+                .collect();
+            if words.is_empty() || words.len() > 2 {
+                words = vec!["an operator".to_string()];
+            }
+        }
+        words.truncate(6);
+        match words.split_last() {
+            None => String::new(),
+            Some((last, [])) => last.clone(),
+            Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        }
+    }
+
+    /// What to write instead, for mistakes that people bring along from other languages.
+    fn help(&self, before: &str, previous: Option<TokenKind>, found: &str) -> String {
+        use TokenKind as T;
+        let text = match (before, self.found) {
+            ("return", _) => "the value of a function is the last expression of its body; drop `return`",
+            ("mut", _) | (_, Some(T::Name)) if found == "mut" || before == "mut" => {
+                "write `var name = …` for a mutable name"
+            }
+            ("elif" | "elsif" | "elseif", _) => "write `else if`",
+            ("and", _) => "write `&&` for a logical and",
+            ("or", _) => "write `||` for a logical or",
+            ("not", _) => "write `!` for a logical not",
+            ("loop", _) => "write `while true { … }`, or `for i in 0..n { … }`",
+            ("break" | "continue", _) => "loops run to their end; put the condition into `while`",
+            ("int" | "float" | "double" | "auto" | "uint" | "half", Some(T::Name)) => {
+                "write `let name: f32 = …`: the type comes after the name"
+            }
+            ("+" | "-", _) if matches!(self.found, Some(T::LineEnd | T::Semicolon | T::CloseBrace)) => {
+                "an operand is missing; to add one, write `i += 1`"
+            }
+            _ => match (previous, self.found) {
+                (_, Some(T::Name)) if matches!(found, "and" | "or") => "write `&&` and `||`",
+                (_, Some(T::Name)) if matches!(found, "elif" | "elsif" | "elseif") => "write `else if`",
+                (_, Some(T::Assign)) if self.expects(T::OpenBrace) => "compare with `==`",
+                (_, Some(T::Assign)) if self.expects(T::Colon) => {
+                    "a name is given its type with `:`, as in `x: f32`"
+                }
+                (_, Some(T::Colon | T::In)) if self.expects(T::CloseParen) => {
+                    "the reductions are `sum prod min max any all argmin argmax count`, as in `sum(i: x[i])`"
+                }
+                (Some(T::Colon), Some(T::Assign)) => "write `let name = …`, without the `:`",
+                (Some(T::For), Some(T::OpenParen)) => "write `for i in 0..n { … }`",
+                (Some(T::Star), _) => "an operand is missing; powers are written `pow(x, y)` or `x * x`",
+                (_, Some(T::OpenParen)) if self.expects(T::LineEnd) => {
+                    "only functions are called, by name: `name(…)`"
+                }
+                (_, Some(T::Arrow)) => "a result is written `-> name: type` after the parameters",
+                (_, Some(kind)) if kind.is_keyword() && self.expects(T::CloseParen) => {
+                    "close the bracket with `)` before this word"
+                }
+                _ => return self.plain_help(found),
+            },
+        };
+        text.to_string()
+    }
+
+    fn plain_help(&self, found: &str) -> String {
+        use TokenKind as T;
+        if self.found == Some(T::Name) {
+            let words =
+                T::ALL.iter().filter(|kind| self.expects(**kind) && kind.is_keyword()).map(|k| k.text());
+            if let Some(word) = nearest(found, words) {
+                return format!("did you mean `{word}`?");
+            }
+        }
+        if self.expects(T::LineEnd) || self.expects(T::Semicolon) {
+            return "put each statement on a line of its own, or separate them with `;`".to_string();
+        }
+        if self.expects_label(Expect::Expression) {
+            return "write a number, a name, a call, or an expression in parentheses".to_string();
+        }
+        if self.expects_label(Expect::Type) {
+            return "types are written as `f32`, `Body` or `f32[m, n]`".to_string();
+        }
+        if self.expects(T::Comma) {
+            return "separate the parts with `,`".to_string();
+        }
+        match T::ALL.iter().find(|kind| self.expects(**kind)) {
+            Some(kind) => format!("write {} here", kind.describe()),
+            None if self.expects_label(Expect::Name) => "write a name here".to_string(),
+            None => "remove it".to_string(),
+        }
+    }
+}

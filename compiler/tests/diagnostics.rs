@@ -1,0 +1,82 @@
+//! Every diagnostic, as the user sees it. Each `diagnostics/*.krn` goes through the whole front end, and what
+//! is reported is an insta snapshot beside the others in `snapshots/`. A file is named after the code that it
+//! shows: `E0004-unterminated-comment.krn`. To add one, write the file and run with `INSTA_UPDATE=always`.
+
+use krn_compiler::diagnostic::{Diagnostics, Severity, codes, render};
+use krn_compiler::source::SourceFile;
+use krn_compiler::syntax;
+use std::fs;
+use std::path::Path;
+
+/// The whole front end, as the tool runs it: text to diagnostics.
+fn front_end(name: &str, bytes: &[u8]) -> (SourceFile, Diagnostics) {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_string(),
+        Err(error) => {
+            let (text, diagnostic) = syntax::invalid_utf8(bytes, error.valid_up_to());
+            let mut reports = Diagnostics::new();
+            reports.push(diagnostic);
+            return (SourceFile::new(name, text), reports);
+        }
+    };
+    let file = SourceFile::new(name, text);
+    let (_tree, reports) = syntax::parse(&file);
+    (file, reports)
+}
+
+fn run(path: &Path) -> (String, SourceFile, Diagnostics) {
+    let name = path.file_name().and_then(|name| name.to_str()).expect("a file name in ASCII").to_string();
+    let bytes = fs::read(path).expect("a readable test file");
+    let (file, reports) = front_end(&name, &bytes);
+    (name, file, reports)
+}
+
+#[test]
+fn diagnostics_are_rendered_as_recorded() {
+    insta::glob!("diagnostics/*.krn", |path| {
+        let (_, file, reports) = run(path);
+        insta::assert_snapshot!(render::render(&file, &reports, render::RenderOptions::default()));
+    });
+}
+
+#[test]
+fn each_file_shows_the_code_it_is_named_after() {
+    insta::glob!("diagnostics/*.krn", |path| {
+        let (name, _, reports) = run(path);
+        let code = name.split('-').next().unwrap_or_default();
+        assert!(reports.iter().any(|report| report.code.0 == code), "{name} does not show {code}");
+    });
+}
+
+#[test]
+fn every_code_has_a_file_and_a_page() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics");
+    let names: Vec<String> = fs::read_dir(folder)
+        .expect("the folder of test files")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    for (code, title, page) in codes::ALL {
+        assert!(
+            names.iter().any(|name| name.starts_with(&format!("{}-", code.0)) && name.ends_with(".krn")),
+            "no test file shows {}: {title}",
+            code.0
+        );
+        assert!(page.starts_with(&format!("# {}", code.0)), "the page of {} starts with its code", code.0);
+        assert!(page.contains("```krn"), "the page of {} has no example", code.0);
+        assert!(page.lines().count() > 8, "the page of {} says too little", code.0);
+    }
+}
+
+#[test]
+fn every_error_has_a_help_line_and_reads_like_the_others() {
+    insta::glob!("diagnostics/*.krn", |path| {
+        let (name, file, reports) = run(path);
+        for report in reports.iter() {
+            assert!(report.severity == Severity::Warning || report.help.is_some(), "{name}: no help");
+            let message = &report.message;
+            assert!(!message.ends_with('.') && !message.starts_with(char::is_uppercase), "{name}: {message}");
+            assert!(!report.primary.message.is_empty(), "{name}: no label");
+            assert!(report.primary.span.end as usize <= file.text().len(), "{name}: a span outside the file");
+        }
+    });
+}
