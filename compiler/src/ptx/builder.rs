@@ -123,8 +123,9 @@ impl EntryBuilder {
         }
     }
 
-    /// The finished entry.
-    pub fn finish(self) -> Entry {
+    /// The finished entry, in canonical form: registers are renumbered class by class.
+    pub fn finish(mut self) -> Entry {
+        self.entry.canonicalize();
         self.entry
     }
 

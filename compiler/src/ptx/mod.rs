@@ -6,9 +6,17 @@
 //! place that printer, parser and verifier share.
 
 pub mod builder;
+mod canonical;
+#[cfg(test)]
+mod generate;
+pub mod grammar;
 pub mod instruction;
 pub mod module;
 pub mod operand;
+pub mod parse;
+pub mod print;
+#[cfg(test)]
+mod tests;
 pub mod types;
 
 pub use builder::EntryBuilder;
@@ -21,4 +29,6 @@ pub use operand::{
     Address, Axis, Base, EntryVariable, Label, ModuleVariable, Operand, ParamId, PredOperand, Reg,
     SpecialReg, Symbol,
 };
+pub use parse::{ParseError, parse};
+pub use print::{print, print_instruction};
 pub use types::{RegClass, Space, Type};

@@ -54,6 +54,11 @@ macro_rules! families {
                 Op::$name(op)
             }
         })*
+
+        /// Calls another macro with the name of every family.
+        macro_rules! with_families {
+            ($callback:ident) => { $callback!{ $($name)* } };
+        }
     };
 }
 
@@ -164,3 +169,4 @@ families! {
     /// `nanosleep`.
     Nanosleep,
 }
+pub(crate) use with_families;

@@ -80,6 +80,17 @@ modifiers! {
         Last = "L1::evict_last", NoAllocate = "L1::no_allocate",
     }
 
+    /// How many values one load or store moves, when more than one.
+    VectorWidth { V2 = "v2", V4 = "v4", V8 = "v8" }
+
+    /// The spelling of [`AccessOrder`](super::AccessOrder), without the scope.
+    AccessOrderWord {
+        Weak = "weak", Volatile = "volatile", Relaxed = "relaxed", Acquire = "acquire", Release = "release",
+    }
+
+    /// The two spellings of the block-wide barrier: `bar` is `barrier` with `.aligned`.
+    BarrierWord { Bar = "bar", Barrier = "barrier" }
+
     /// How much the second-level cache should fetch beyond the request.
     PrefetchSize { L2B64 = "L2::64B", L2B128 = "L2::128B", L2B256 = "L2::256B" }
 
@@ -121,4 +132,25 @@ modifiers! {
 
     /// Ways to stop, for [`Leave`](super::Leave).
     LeaveOp { Ret = "ret", Exit = "exit", Trap = "trap", Brkpt = "brkpt" }
+}
+
+impl VectorWidth {
+    /// How many values.
+    pub const fn lanes(self) -> usize {
+        match self {
+            VectorWidth::V2 => 2,
+            VectorWidth::V4 => 4,
+            VectorWidth::V8 => 8,
+        }
+    }
+
+    /// The width for so many values; `None` for any other number than 2, 4 and 8.
+    pub const fn for_lanes(lanes: usize) -> Option<VectorWidth> {
+        match lanes {
+            2 => Some(VectorWidth::V2),
+            4 => Some(VectorWidth::V4),
+            8 => Some(VectorWidth::V8),
+            _ => None,
+        }
+    }
 }

@@ -1,0 +1,326 @@
+//! The grammar of every instruction, described once.
+//!
+//! Each family has one `describe` function that names, in the order of the text, the words of the mnemonic
+//! with the values that are legal, the operands with their types, the rules that hold between them, and the
+//! target and PTX version that they need. Different walkers run through the same description: the printer
+//! writes what it meets, the parser reads it, the verifier checks it, the version computation collects the
+//! needs, and the test generator fills it with random choices. None of them can know a syntax that the
+//! others do not.
+
+mod arithmetic;
+mod control;
+mod logic;
+mod memory;
+mod warp;
+
+use super::instruction::Op;
+use super::module::Version;
+use super::operand::{Address, Label, Operand, PredOperand, Reg};
+use super::types::{Modifier, RegClass, Space, Type};
+
+/// The outcome of a step of a walk; the message says what is wrong, in one sentence.
+pub type Step = Result<(), String>;
+
+/// One operand position of an instruction, with what may stand there.
+#[derive(Debug)]
+pub enum Slot<'a> {
+    /// A register that is written.
+    Write(&'a mut Reg, Type),
+    /// As `Write`; the register may be wider than the type.
+    WriteWide(&'a mut Reg, Type),
+    /// `d|p`: a register and, where present, a predicate.
+    WritePair(&'a mut Reg, Type, &'a mut Option<Reg>),
+    /// One register, or `{a, b, …}` as many as the vector has; they may be wider than the type.
+    WriteVector(&'a mut Vec<Reg>, Type),
+    /// `{a, _, …}`: the equal parts of a value of the type.
+    WriteParts(&'a mut Vec<Option<Reg>>, Type),
+    /// A register that is read; no constant.
+    Read(&'a mut Reg, Type),
+    /// A register or a constant.
+    Source(&'a mut Operand, Type),
+    /// As `Source`; the register may be wider than the type.
+    SourceWide(&'a mut Operand, Type),
+    /// As `Source`, or a special register, or the address of a variable.
+    SourceAny(&'a mut Operand, Type),
+    /// One source, or `{a, b, …}` as many as the vector has; registers may be wider than the type.
+    SourceVector(&'a mut Vec<Operand>, Type),
+    /// `{a, b, …}`: the equal parts of a value of the type.
+    SourceParts(&'a mut Vec<Operand>, Type),
+    /// `p` or `!p`.
+    Pred(&'a mut PredOperand),
+    /// `[base + offset]` in that state space.
+    Address(&'a mut Address, Space),
+    /// A literal number out of those allowed; an empty list allows 0..=255.
+    Number(&'a mut u32, &'static [u32]),
+    Label(&'a mut Label),
+}
+
+/// What an instruction needs beyond the oldest target and version that Krn knows (sm_75, PTX 6.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Needs {
+    /// Compute capability times ten: 80 for `sm_80`.
+    pub sm: u32,
+    pub version: Version,
+}
+
+/// Something that runs through the description of an instruction.
+pub trait Walk {
+    /// Whether this walk fills instructions in (parser, generator), rather than reading them.
+    fn fills(&self) -> bool {
+        false
+    }
+
+    /// A word of the mnemonic that must stand here.
+    fn word(&mut self, text: &'static str) -> Step;
+
+    /// A word of the mnemonic that may stand here.
+    fn flag(&mut self, text: &'static str, on: &mut bool) -> Step;
+
+    /// A word out of a set; required or not.
+    fn suffix<M: Modifier>(&mut self, value: &mut Option<M>, required: bool, legal: &[M]) -> Step;
+
+    /// Whether a further, optional operand is there; `present` says whether the instruction has it.
+    fn more(&mut self, present: bool) -> bool;
+
+    /// As [`more`](Self::more), for an optional operand that stands before the last one.
+    fn more_before_last(&mut self, present: bool) -> bool;
+
+    /// An operand.
+    fn operand(&mut self, slot: Slot<'_>) -> Step;
+
+    /// A rule between the parts named so far.
+    fn rule(&mut self, holds: bool, message: &str) -> Step;
+
+    /// What the instruction needs of the target.
+    fn needs(&mut self, what: &str, needs: Needs) -> Step;
+
+    /// A word that must be one of the legal ones.
+    fn choice<M: Modifier>(&mut self, value: &mut M, legal: &[M]) -> Step {
+        let mut word = Some(*value);
+        self.suffix(&mut word, true, legal)?;
+        *value = word.unwrap_or(*value);
+        Ok(())
+    }
+
+    /// A word that may be absent.
+    fn option<M: Modifier>(&mut self, value: &mut Option<M>, legal: &[M]) -> Step {
+        self.suffix(value, false, legal)
+    }
+
+    /// An operand that may be absent, at the end.
+    fn trailing(&mut self, operand: &mut Option<Operand>, ty: Type) -> Step {
+        if self.more(operand.is_some()) {
+            let mut present = operand.unwrap_or_default();
+            self.operand(Slot::Source(&mut present, ty))?;
+            *operand = Some(present);
+        } else {
+            *operand = None;
+        }
+        Ok(())
+    }
+}
+
+/// A family of instructions: one struct, one description.
+pub trait Family {
+    fn describe<W: Walk>(&mut self, walk: &mut W) -> Step;
+}
+
+/// Shorthand for what a feature needs.
+pub(crate) const fn needs(sm: u32, major: u32, minor: u32) -> Needs {
+    Needs { sm, version: Version::new(major, minor) }
+}
+
+/// Whether a register of that class may hold a value of that type, of exactly its size.
+pub fn agrees(class: RegClass, ty: Type) -> bool {
+    match class {
+        RegClass::Pred => ty == Type::Pred,
+        RegClass::F32 => matches!(ty, Type::F32 | Type::B32),
+        RegClass::F64 => matches!(ty, Type::F64 | Type::B64),
+        _ => ty != Type::Pred && class.bits() == ty.bits(),
+    }
+}
+
+/// Whether a register of that class may hold a value of that type and be wider, as loads, stores and
+/// conversions allow for integers and bits.
+pub fn agrees_wide(class: RegClass, ty: Type) -> bool {
+    let extends = matches!(class, RegClass::B16 | RegClass::B32 | RegClass::B64);
+    agrees(class, ty) || (extends && !ty.is_float() && ty != Type::Pred && class.bits() > ty.bits())
+}
+
+/// The type of one of so many equal parts of a value of the type, where registers for it exist.
+pub fn part_type(whole: Type, parts: usize) -> Option<Type> {
+    match (whole, parts) {
+        (Type::B32, 2) | (Type::B64, 4) => Some(Type::B16),
+        (Type::B64, 2) | (Type::B128, 4) => Some(Type::B32),
+        (Type::B128, 2) => Some(Type::B64),
+        _ => None,
+    }
+}
+
+/// Whether an integer constant fits the type, read as signed or unsigned.
+pub fn fits(value: i64, ty: Type) -> bool {
+    match ty.bits() {
+        64.. => true,
+        bits => (-(1i64 << (bits - 1))..1i64 << bits).contains(&value) || (ty == Type::Pred && value == -1),
+    }
+}
+
+/// Every integer type that arithmetic knows.
+pub(crate) const INTEGERS: &[Type] = &[Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64];
+
+/// The types of values that can be moved, selected and compared, without the narrow floats.
+pub(crate) const PLAIN: &[Type] = &[
+    Type::B16,
+    Type::B32,
+    Type::B64,
+    Type::U16,
+    Type::U32,
+    Type::U64,
+    Type::S16,
+    Type::S32,
+    Type::S64,
+    Type::F32,
+    Type::F64,
+];
+
+/// The types that loads and stores know; `B128` needs more of the target.
+pub(crate) const MEMORY: &[Type] = &[
+    Type::B8,
+    Type::B16,
+    Type::B32,
+    Type::B64,
+    Type::B128,
+    Type::U8,
+    Type::U16,
+    Type::U32,
+    Type::U64,
+    Type::S8,
+    Type::S16,
+    Type::S32,
+    Type::S64,
+    Type::F32,
+    Type::F64,
+];
+
+/// Whether this is a 16-bit float, or two of them.
+pub(crate) const fn is_narrow(ty: Type) -> bool {
+    matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2)
+}
+
+/// Whether this is `bf16`, or two of them.
+pub(crate) const fn is_bf16(ty: Type) -> bool {
+    matches!(ty, Type::Bf16 | Type::Bf16x2)
+}
+
+impl Op {
+    /// Runs a walker through the description of this instruction.
+    pub fn describe<W: Walk>(&mut self, walk: &mut W) -> Step {
+        macro_rules! dispatch {
+            ($($name:ident)*) => {
+                match self { $(Op::$name(op) => op.describe(walk)),* }
+            };
+        }
+        crate::ptx::instruction::with_families!(dispatch)
+    }
+
+    /// A blank instruction of every family, for the parser and the generator to fill in.
+    pub fn templates() -> Vec<Op> {
+        macro_rules! templates {
+            ($($name:ident)*) => {
+                vec![$(Op::$name(Default::default())),*]
+            };
+        }
+        crate::ptx::instruction::with_families!(templates)
+    }
+}
+
+/// A walker that only looks at operands.
+struct Operands<F>(F);
+
+impl<F: FnMut(Slot<'_>)> Walk for Operands<F> {
+    fn word(&mut self, _: &'static str) -> Step {
+        Ok(())
+    }
+
+    fn flag(&mut self, _: &'static str, _: &mut bool) -> Step {
+        Ok(())
+    }
+
+    fn suffix<M: Modifier>(&mut self, _: &mut Option<M>, _: bool, _: &[M]) -> Step {
+        Ok(())
+    }
+
+    fn more(&mut self, present: bool) -> bool {
+        present
+    }
+
+    fn more_before_last(&mut self, present: bool) -> bool {
+        present
+    }
+
+    fn operand(&mut self, slot: Slot<'_>) -> Step {
+        (self.0)(slot);
+        Ok(())
+    }
+
+    fn rule(&mut self, _: bool, _: &str) -> Step {
+        Ok(())
+    }
+
+    fn needs(&mut self, _: &str, _: Needs) -> Step {
+        Ok(())
+    }
+}
+
+impl Op {
+    /// Calls `visit` with every register that the instruction names, and whether it is written.
+    pub fn each_register_mut(&mut self, mut visit: impl FnMut(&mut Reg, bool)) {
+        let walked = self.describe(&mut Operands(|slot: Slot<'_>| match slot {
+            Slot::Write(reg, _) | Slot::WriteWide(reg, _) => visit(reg, true),
+            Slot::WritePair(reg, _, second) => {
+                visit(reg, true);
+                if let Some(second) = second {
+                    visit(second, true);
+                }
+            }
+            Slot::WriteVector(regs, _) => regs.iter_mut().for_each(|reg| visit(reg, true)),
+            Slot::WriteParts(regs, _) => regs.iter_mut().flatten().for_each(|reg| visit(reg, true)),
+            Slot::Read(reg, _) => visit(reg, false),
+            Slot::Source(operand, _) | Slot::SourceWide(operand, _) | Slot::SourceAny(operand, _) => {
+                if let Operand::Reg(reg) = operand {
+                    visit(reg, false);
+                }
+            }
+            Slot::SourceVector(operands, _) | Slot::SourceParts(operands, _) => {
+                for operand in operands {
+                    if let Operand::Reg(reg) = operand {
+                        visit(reg, false);
+                    }
+                }
+            }
+            Slot::Pred(pred) => visit(&mut pred.reg, false),
+            Slot::Address(address, _) => {
+                if let super::operand::Base::Reg(reg) = &mut address.base {
+                    visit(reg, false);
+                }
+            }
+            Slot::Number(..) | Slot::Label(_) => {}
+        }));
+        debug_assert!(walked.is_ok(), "looking at operands cannot fail");
+    }
+
+    /// Calls `visit` with every register that the instruction names, and whether it is written.
+    pub fn each_register(&self, mut visit: impl FnMut(Reg, bool)) {
+        self.clone().each_register_mut(|reg, written| visit(*reg, written));
+    }
+
+    /// Calls `visit` with every label that the instruction names.
+    pub fn each_label_mut(&mut self, mut visit: impl FnMut(&mut Label)) {
+        let walked = self.describe(&mut Operands(|slot: Slot<'_>| {
+            if let Slot::Label(label) = slot {
+                visit(label);
+            }
+        }));
+        debug_assert!(walked.is_ok(), "looking at operands cannot fail");
+    }
+}

@@ -1,0 +1,458 @@
+//! Prints a module as text that a person likes to read; the same module gives the same bytes.
+//!
+//! ```text
+//! // saxpy.krn
+//! .version 6.3
+//! .target sm_75
+//! .address_size 64
+//!
+//! .visible .entry saxpy(
+//!     .param .u64 .ptr .global .align 4 x,
+//!     .param .f32 alpha
+//! )
+//! {
+//!     .reg .b32 %i;
+//!
+//!     mov.u32             %i, %tid.x;  // i
+//!     ret;
+//! }
+//! ```
+
+use std::fmt::{self, Write};
+
+use cranelift_entity::PrimaryMap;
+
+use super::grammar::{Needs, Slot, Step, Walk};
+use super::instruction::{Guard, Instruction};
+use super::module::{Entry, Length, Module, Param, Statement, Variable};
+use super::operand::{Address, Base, Label, ModuleVariable, Operand, PredOperand, Reg, Symbol};
+use super::types::{Modifier, RegClass, Space, Type};
+
+/// The column, within the indented line, at which operands start; longer mnemonics push them right.
+const OPERAND_COLUMN: usize = 24;
+
+/// The width that lists of register names and of initial values are wrapped to.
+const LINE_WIDTH: usize = 100;
+
+impl fmt::Display for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&print(self))
+    }
+}
+
+/// The text of a module.
+pub fn print(module: &Module) -> String {
+    let mut text = String::new();
+    comments(&mut text, "", &module.header);
+    let _ = writeln!(text, ".version {}", module.version);
+    let _ = writeln!(text, ".target {}", module.target);
+    text.push_str(".address_size 64\n");
+    if !module.files.is_empty() {
+        text.push('\n');
+    }
+    for file in &module.files {
+        let _ = writeln!(text, ".file {} \"{}\"", file.index, escape(&file.name));
+    }
+    if !module.variables.is_empty() {
+        text.push('\n');
+    }
+    for variable in module.variables.values() {
+        print_variable(&mut text, "", variable);
+    }
+    for entry in &module.entries {
+        text.push('\n');
+        print_entry(&mut text, &module.variables, entry);
+    }
+    text
+}
+
+/// The text of one instruction, without indentation, comment or line end.
+pub fn print_instruction(
+    entry: &Entry,
+    variables: &PrimaryMap<ModuleVariable, Variable>,
+    instruction: &Instruction,
+) -> String {
+    let mut line = String::new();
+    write_instruction(&mut line, Names { entry, variables }, instruction);
+    line
+}
+
+fn comments(text: &mut String, indent: &str, lines: &[String]) {
+    for line in lines {
+        let _ = writeln!(text, "{}", format_args!("{indent}// {line}").to_string().trim_end());
+    }
+}
+
+fn escape(name: &str) -> String {
+    name.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// The classes in the order in which registers are declared.
+pub(crate) const CLASS_ORDER: [RegClass; 7] = [
+    RegClass::Pred,
+    RegClass::B16,
+    RegClass::B32,
+    RegClass::B64,
+    RegClass::B128,
+    RegClass::F32,
+    RegClass::F64,
+];
+
+fn print_entry(text: &mut String, variables: &PrimaryMap<ModuleVariable, Variable>, entry: &Entry) {
+    comments(text, "", &entry.header);
+    let _ = write!(text, ".visible .entry {}(", entry.name);
+    for (index, param) in entry.params.values().enumerate() {
+        text.push_str(if index == 0 { "\n    " } else { ",\n    " });
+        print_param(text, param);
+    }
+    text.push_str(if entry.params.is_empty() { ")\n" } else { "\n)\n" });
+    for (name, extent) in [(".maxntid", entry.bounds.max), (".reqntid", entry.bounds.required)] {
+        if let Some([x, y, z]) = extent {
+            let _ = writeln!(text, "{name} {x}, {y}, {z}");
+        }
+    }
+    for (name, value) in
+        [(".minnctapersm", entry.bounds.min_blocks_per_sm), (".maxnreg", entry.bounds.max_registers)]
+    {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{name} {value}");
+        }
+    }
+    text.push_str("{\n");
+    let start = text.len();
+    for class in CLASS_ORDER {
+        let names = entry.registers.values().filter(|register| register.class == class);
+        print_list(text, &format!("    .reg .{class} "), ";", names.map(|register| register.name.as_str()));
+    }
+    for variable in entry.variables.values() {
+        print_variable(text, "    ", variable);
+    }
+    if text.len() > start && !entry.body.is_empty() {
+        text.push('\n');
+    }
+    let names = Names { entry, variables };
+    for statement in &entry.body {
+        print_statement(text, names, statement);
+    }
+    text.push_str("}\n");
+}
+
+/// Prints `head a, b, c` and the end, wrapped; nothing where there are no items.
+fn print_list<'a>(text: &mut String, head: &str, end: &str, items: impl Iterator<Item = &'a str>) {
+    let mut column = 0;
+    for item in items {
+        if column == 0 {
+            text.push_str(head);
+            column = head.len();
+        } else if column + item.len() + 2 > LINE_WIDTH {
+            let _ = write!(text, ",\n{:width$}", "", width = head.len());
+            column = head.len();
+        } else {
+            text.push_str(", ");
+            column += 2;
+        }
+        text.push_str(item);
+        column += item.len();
+    }
+    if column > 0 {
+        text.push_str(end);
+        text.push('\n');
+    }
+}
+
+fn print_param(text: &mut String, param: &Param) {
+    text.push_str(".param ");
+    if let Some(align) = param.align {
+        let _ = write!(text, ".align {align} ");
+    }
+    let _ = write!(text, ".{} ", param.ty);
+    if let Some(pointer) = param.pointer {
+        text.push_str(".ptr ");
+        if pointer.space != Space::Generic {
+            let _ = write!(text, ".{} ", pointer.space);
+        }
+        let _ = write!(text, ".align {} ", pointer.align);
+    }
+    text.push_str(&param.name);
+    if let Length::Array(elements) = param.length {
+        let _ = write!(text, "[{elements}]");
+    }
+}
+
+fn print_variable(text: &mut String, indent: &str, variable: &Variable) {
+    text.push_str(indent);
+    if variable.external {
+        text.push_str(".extern ");
+    }
+    if variable.visible {
+        text.push_str(".visible ");
+    }
+    let _ = write!(text, ".{} .align {} .{} {}", variable.space, variable.align, variable.ty, variable.name);
+    match variable.length {
+        Length::Scalar => {}
+        Length::Array(elements) => {
+            let _ = write!(text, "[{elements}]");
+        }
+        Length::Unsized => text.push_str("[]"),
+    }
+    if let Some(bytes) = &variable.init {
+        let values: Vec<String> =
+            bytes.chunks(variable.ty.bytes() as usize).map(|bytes| constant(variable.ty, bytes)).collect();
+        match (variable.length, values.as_slice()) {
+            (Length::Scalar, [value]) => {
+                let _ = write!(text, " = {value}");
+            }
+            _ => {
+                text.push_str(" = {\n");
+                let head = format!("{indent}    ");
+                print_list(text, &head, "", values.iter().map(String::as_str));
+                text.push_str(indent);
+                text.push('}');
+            }
+        }
+    }
+    text.push_str(";\n");
+}
+
+/// An initial value, from its little-endian bytes.
+fn constant(ty: Type, bytes: &[u8]) -> String {
+    let mut padded = [0u8; 8];
+    for (to, from) in padded.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    let bits = u64::from_le_bytes(padded);
+    match ty {
+        Type::F32 => format!("0f{bits:08X}"),
+        Type::F64 => format!("0d{bits:016X}"),
+        Type::S8 => (bits as i8).to_string(),
+        Type::S16 => (bits as i16).to_string(),
+        Type::S32 => (bits as i32).to_string(),
+        Type::S64 => signed(bits as i64),
+        Type::B16 | Type::B32 | Type::B64 => format!("0x{bits:0width$x}", width = ty.bytes() as usize * 2),
+        _ => bits.to_string(),
+    }
+}
+
+fn signed(value: i64) -> String {
+    // The magnitude of the least value does not fit a signed literal.
+    if value == i64::MIN { format!("{value:#x}") } else { value.to_string() }
+}
+
+fn print_statement(text: &mut String, names: Names<'_>, statement: &Statement) {
+    match statement {
+        Statement::Label(label) => {
+            let _ = writeln!(text, "{}:", names.label(*label));
+        }
+        Statement::Instruction(instruction) => {
+            text.push_str("    ");
+            write_instruction(text, names, instruction);
+            text.push(';');
+            if let Some(comment) = &instruction.comment {
+                text.push_str(format!("  // {comment}").trim_end());
+            }
+            text.push('\n');
+        }
+        Statement::Loc(loc) => {
+            let _ = writeln!(text, "    .loc {} {} {}", loc.file, loc.line, loc.column);
+        }
+        Statement::Comment(comment) => comments(text, "    ", std::slice::from_ref(comment)),
+        Statement::Pragma(pragma) => {
+            let _ = writeln!(text, "    .pragma \"{}\";", escape(pragma));
+        }
+        Statement::BlankLine => text.push('\n'),
+    }
+}
+
+fn write_instruction(line: &mut String, names: Names<'_>, instruction: &Instruction) {
+    let start = line.len();
+    if let Some(Guard { reg, negated }) = instruction.guard {
+        let _ = write!(line, "@{}{} ", if negated { "!" } else { "" }, names.reg(reg));
+    }
+    let mut printer = Printer { line, names, start, words: 0, operands: 0 };
+    let printed = instruction.op.clone().describe(&mut printer);
+    debug_assert!(printed.is_ok(), "printing cannot fail");
+}
+
+/// What things are called.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    entry: &'a Entry,
+    variables: &'a PrimaryMap<ModuleVariable, Variable>,
+}
+
+impl<'a> Names<'a> {
+    fn reg(self, reg: Reg) -> &'a str {
+        self.entry.registers.get(reg).map_or("%undeclared", |register| register.name.as_str())
+    }
+
+    fn label(self, label: Label) -> &'a str {
+        self.entry.labels.get(label).map_or("undeclared", String::as_str)
+    }
+
+    fn symbol(self, symbol: Symbol) -> &'a str {
+        self.entry.symbol_name(self.variables, symbol).unwrap_or("undeclared")
+    }
+}
+
+/// The walker that writes what it meets.
+struct Printer<'a> {
+    line: &'a mut String,
+    names: Names<'a>,
+    start: usize,
+    words: usize,
+    operands: usize,
+}
+
+impl Printer<'_> {
+    fn push_word(&mut self, text: &str) {
+        if self.words > 0 {
+            self.line.push('.');
+        }
+        self.words += 1;
+        self.line.push_str(text);
+    }
+
+    fn list<T>(&mut self, items: &[T], item: impl Fn(&mut Self, &T)) {
+        self.line.push('{');
+        for (index, value) in items.iter().enumerate() {
+            if index > 0 {
+                self.line.push_str(", ");
+            }
+            item(self, value);
+        }
+        self.line.push('}');
+    }
+
+    fn reg(&mut self, reg: Reg) {
+        self.line.push_str(self.names.reg(reg));
+    }
+
+    fn offset(&mut self, offset: i64) {
+        if offset != 0 {
+            let _ = write!(self.line, "{offset:+}");
+        }
+    }
+
+    fn source(&mut self, operand: Operand) {
+        match operand {
+            Operand::Reg(reg) => self.reg(reg),
+            Operand::Int(value) => self.line.push_str(&signed(value)),
+            Operand::F32(bits) => {
+                let _ = write!(self.line, "0f{bits:08X}");
+            }
+            Operand::F64(bits) => {
+                let _ = write!(self.line, "0d{bits:016X}");
+            }
+            Operand::Special(special) => self.line.push_str(special.name()),
+            Operand::Symbol(symbol, offset) => {
+                self.line.push_str(self.names.symbol(symbol));
+                self.offset(offset);
+            }
+        }
+    }
+
+    fn pred(&mut self, pred: PredOperand) {
+        if pred.negated {
+            self.line.push('!');
+        }
+        self.reg(pred.reg);
+    }
+
+    fn address(&mut self, address: Address) {
+        self.line.push('[');
+        match address.base {
+            Base::Reg(reg) => self.reg(reg),
+            Base::Symbol(symbol) => self.line.push_str(self.names.symbol(symbol)),
+            Base::Absolute => {
+                self.line.push_str(&signed(address.offset));
+                self.line.push(']');
+                return;
+            }
+        }
+        self.offset(address.offset);
+        self.line.push(']');
+    }
+}
+
+impl Walk for Printer<'_> {
+    fn word(&mut self, text: &'static str) -> Step {
+        self.push_word(text);
+        Ok(())
+    }
+
+    fn flag(&mut self, text: &'static str, on: &mut bool) -> Step {
+        if *on {
+            self.push_word(text);
+        }
+        Ok(())
+    }
+
+    fn suffix<M: Modifier>(&mut self, value: &mut Option<M>, _: bool, _: &[M]) -> Step {
+        if let Some(value) = value {
+            self.push_word(value.text());
+        }
+        Ok(())
+    }
+
+    fn more(&mut self, present: bool) -> bool {
+        present
+    }
+
+    fn more_before_last(&mut self, present: bool) -> bool {
+        present
+    }
+
+    fn operand(&mut self, slot: Slot<'_>) -> Step {
+        if self.operands == 0 {
+            let column = self.line.len() - self.start;
+            let spaces = OPERAND_COLUMN.saturating_sub(column).max(1);
+            let _ = write!(self.line, "{:spaces$}", "");
+        } else {
+            self.line.push_str(", ");
+        }
+        self.operands += 1;
+        match slot {
+            Slot::Write(reg, _) | Slot::WriteWide(reg, _) | Slot::Read(reg, _) => self.reg(*reg),
+            Slot::WritePair(reg, _, second) => {
+                self.reg(*reg);
+                if let Some(second) = second {
+                    self.line.push('|');
+                    self.reg(*second);
+                }
+            }
+            Slot::WriteVector(regs, _) => match regs.as_slice() {
+                [reg] => self.reg(*reg),
+                regs => self.list(regs, |printer, reg| printer.reg(*reg)),
+            },
+            Slot::WriteParts(regs, _) => self.list(regs, |printer, reg| match reg {
+                Some(reg) => printer.reg(*reg),
+                None => printer.line.push('_'),
+            }),
+            Slot::Source(operand, _) | Slot::SourceWide(operand, _) | Slot::SourceAny(operand, _) => {
+                self.source(*operand);
+            }
+            Slot::SourceVector(operands, _) => match operands.as_slice() {
+                [operand] => self.source(*operand),
+                operands => self.list(operands, |printer, operand| printer.source(*operand)),
+            },
+            Slot::SourceParts(operands, _) => {
+                self.list(operands, |printer, operand| printer.source(*operand))
+            }
+            Slot::Pred(pred) => self.pred(*pred),
+            Slot::Address(address, _) => self.address(*address),
+            Slot::Number(number, _) => {
+                let _ = write!(self.line, "{number}");
+            }
+            Slot::Label(label) => self.line.push_str(self.names.label(*label)),
+        }
+        Ok(())
+    }
+
+    fn rule(&mut self, _: bool, _: &str) -> Step {
+        Ok(())
+    }
+
+    fn needs(&mut self, _: &str, _: Needs) -> Step {
+        Ok(())
+    }
+}
