@@ -7,6 +7,8 @@
 //! - `typing.rs`: result types from the op table.
 //! - `query.rs`, `edit.rs`: questions about a kernel, and changes to it.
 //! - `builder.rs`: construction front to back.
+//! - `text/`: printer and parser of the text form.
+//! - `verifier/`: what every other room may rely on, checked.
 //!
 //! # Meaning
 //!
@@ -22,8 +24,11 @@ pub mod entities;
 pub mod kernel;
 pub mod op;
 mod query;
+pub mod text;
 mod typing;
+mod verifier;
 
 pub use edit::Substitution;
 pub use query::Parents;
 pub use typing::{bits_type, result_type};
+pub use verifier::{VerifierError, verify};

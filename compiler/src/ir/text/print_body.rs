@@ -1,0 +1,232 @@
+//! Prints instructions and their regions.
+
+use super::printer::{PrintOptions, print_span};
+use crate::ir::entities::{Axis, Block, Buffer, Inst, Value};
+use crate::ir::kernel::{InstData, Kernel, Level, Payload};
+use crate::ir::op::{Combiner, Constant, Opcode};
+use std::fmt::Write;
+
+impl Level {
+    pub const ALL: [Level; 6] =
+        [Level::Grid, Level::Cluster, Level::Warp, Level::Lane, Level::Serial, Level::Vector];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Grid => "grid",
+            Level::Cluster => "cluster",
+            Level::Warp => "warp",
+            Level::Lane => "lane",
+            Level::Serial => "serial",
+            Level::Vector => "vector",
+        }
+    }
+}
+
+pub struct BodyPrinter<'k, 't> {
+    pub kernel: &'k Kernel,
+    pub options: PrintOptions,
+    pub text: &'t mut String,
+}
+
+/// Operands that a broken kernel lacks.
+const MISSING: &str = "<missing>";
+
+impl BodyPrinter<'_, '_> {
+    /// The lines of a block, each indented by `depth` steps.
+    pub fn block(&mut self, block: Block, depth: usize) {
+        for inst in &self.kernel.blocks[block].insts {
+            self.indent(depth);
+            self.header(*inst);
+            for (at, region) in self.kernel.insts[*inst].regions.iter().enumerate() {
+                if at > 0 {
+                    self.indent(depth);
+                    self.text.push('}');
+                    self.text.push_str(if self.kernel.insts[*inst].opcode == Opcode::While {
+                        " do"
+                    } else {
+                        " else"
+                    });
+                }
+                self.params(*region);
+                self.text.push_str(" {\n");
+                self.block(*region, depth + 1);
+            }
+            if !self.kernel.insts[*inst].regions.is_empty() {
+                self.indent(depth);
+                self.text.push('}');
+            }
+            self.text.push('\n');
+        }
+    }
+
+    fn indent(&mut self, depth: usize) {
+        for _ in 0..depth {
+            self.text.push_str("    ");
+        }
+    }
+
+    /// An instruction without its regions.
+    pub fn header(&mut self, inst: Inst) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        self.typed_list(&data.results);
+        if !data.results.is_empty() {
+            self.text.push_str(" = ");
+        }
+        self.text.push_str(data.opcode.info().mnemonic);
+        self.operation(data);
+        let span = print_span(data.span, self.options);
+        self.text.push_str(&span);
+    }
+
+    /// What follows the mnemonic.
+    fn operation(&mut self, data: &InstData) {
+        match &data.payload {
+            Payload::None if data.opcode == Opcode::While => self.bracketed(&data.arguments),
+            Payload::None => self.operands(" ", &data.arguments),
+            Payload::Constant(constant) => {
+                self.text.push(' ');
+                self.constant(*constant);
+            }
+            Payload::Symbol(symbol) => {
+                let _ = write!(self.text, " {symbol}");
+            }
+            Payload::Cast(scalar) => {
+                let _ = write!(self.text, " {scalar}");
+                self.operands(" ", &data.arguments);
+            }
+            Payload::Access { buffer, leaf } => {
+                self.text.push(' ');
+                self.access(*buffer, *leaf, &data.arguments, data.opcode == Opcode::Store);
+            }
+            Payload::Atomic { buffer, leaf, op } => {
+                let _ = write!(self.text, " {} ", op.name());
+                self.access(*buffer, *leaf, &data.arguments, true);
+            }
+            Payload::Site(site) => {
+                let _ = write!(self.text, " {site}");
+                self.operands(": ", &data.arguments);
+            }
+            Payload::Loop { axes } => {
+                let rest = self.axes(axes, &data.arguments);
+                if data.opcode == Opcode::For {
+                    self.text.push_str(" step ");
+                    self.operand(rest.first());
+                    if rest.len() > 1 {
+                        self.text.push_str(" carry");
+                        self.bracketed(&rest[1..]);
+                    }
+                }
+            }
+            Payload::Reduce { axes, combiners } => {
+                let names: Vec<&str> = combiners.iter().map(|combiner: &Combiner| combiner.name()).collect();
+                let _ = write!(self.text, " [{}]", names.join(", "));
+                self.axes(axes, &data.arguments);
+            }
+        }
+    }
+
+    /// `axis0 "i" = v0..v1 [grid:*, lane:32], …`; the operands that are left.
+    fn axes<'a>(&mut self, axes: &[Axis], arguments: &'a [Value]) -> &'a [Value] {
+        for (at, axis) in axes.iter().enumerate() {
+            self.text.push_str(if at > 0 { ", " } else { " " });
+            let _ = write!(self.text, "{axis}");
+            let Some(data) = self.kernel.axes.get(*axis) else { continue };
+            let _ = write!(self.text, " {:?} = ", data.name);
+            self.operand(arguments.get(2 * at));
+            self.text.push_str("..");
+            self.operand(arguments.get(2 * at + 1));
+            for (at, factor) in data.factors.iter().enumerate() {
+                self.text.push_str(if at > 0 { ", " } else { " [" });
+                let _ = match factor.size {
+                    Some(size) => write!(self.text, "{}:{size}", factor.level.name()),
+                    None => write!(self.text, "{}:*", factor.level.name()),
+                };
+            }
+            if !data.factors.is_empty() {
+                self.text.push(']');
+            }
+        }
+        arguments.get(2 * axes.len()..).unwrap_or(&[])
+    }
+
+    /// `buf0.x[v1, v2]`, and `, v3` for the value that is written.
+    fn access(&mut self, buffer: Buffer, leaf: u32, arguments: &[Value], writes: bool) {
+        let _ = write!(self.text, "{buffer}");
+        match self.kernel.buffers.get(buffer).and_then(|buffer| buffer.element.leaves.get(leaf as usize)) {
+            Some(leaf) if leaf.path.is_empty() => {}
+            Some(leaf) => {
+                let _ = write!(self.text, ".{}", leaf.path);
+            }
+            None => {
+                let _ = write!(self.text, ".<leaf {leaf}>");
+            }
+        }
+        let (value, indices) = if writes {
+            arguments.split_last().map_or((None, arguments), |(value, indices)| (Some(value), indices))
+        } else {
+            (None, arguments)
+        };
+        self.text.push('[');
+        self.operands("", indices);
+        self.text.push(']');
+        if writes {
+            self.text.push_str(", ");
+            self.operand(value);
+        }
+    }
+
+    fn operand(&mut self, value: Option<&Value>) {
+        let _ = match value {
+            Some(value) => write!(self.text, "{value}"),
+            None => write!(self.text, "{MISSING}"),
+        };
+    }
+
+    /// Separated by commas, after `before` where there are any.
+    fn operands(&mut self, before: &str, values: &[Value]) {
+        for (at, value) in values.iter().enumerate() {
+            self.text.push_str(if at > 0 { ", " } else { before });
+            let _ = write!(self.text, "{value}");
+        }
+    }
+
+    fn bracketed(&mut self, values: &[Value]) {
+        self.text.push_str(" [");
+        self.operands("", values);
+        self.text.push(']');
+    }
+
+    fn params(&mut self, block: Block) {
+        let kernel = self.kernel;
+        let params = &kernel.blocks[block].params;
+        if !params.is_empty() {
+            self.text.push_str(" (");
+            self.typed_list(params);
+            self.text.push(')');
+        }
+    }
+
+    /// `v1 "name": f32, v2: i64`.
+    fn typed_list(&mut self, values: &[Value]) {
+        for (at, value) in values.iter().enumerate() {
+            self.text.push_str(if at > 0 { ", " } else { "" });
+            let data = &self.kernel.values[*value];
+            let _ = match &data.name {
+                Some(name) => write!(self.text, "{value} {name:?}: {}", data.ty),
+                None => write!(self.text, "{value}: {}", data.ty),
+            };
+        }
+    }
+
+    fn constant(&mut self, constant: Constant) {
+        let _ = match constant {
+            Constant::Bool(value) => write!(self.text, "{value}"),
+            Constant::Int(_, value) => write!(self.text, "{value}"),
+            Constant::F32(bits) if f32::from_bits(bits).is_nan() => write!(self.text, "{bits:#x}"),
+            Constant::F64(bits) if f64::from_bits(bits).is_nan() => write!(self.text, "{bits:#x}"),
+            Constant::F32(bits) => write!(self.text, "{:?}", f32::from_bits(bits)),
+            Constant::F64(bits) => write!(self.text, "{:?}", f64::from_bits(bits)),
+        };
+    }
+}

@@ -1,0 +1,248 @@
+//! Prints modules and kernels. Never panics, however broken the kernel: the verifier's messages use it.
+
+use super::print_body::BodyPrinter;
+use crate::data::ElementType;
+use crate::ir::entities::Inst;
+use crate::ir::kernel::{
+    ArgumentData, ArrayData, BufferData, BufferKind, CacheMode, Kernel, Module, Phase, Step,
+};
+use crate::manifest::{Direction, Expr, Layout, SymbolKind};
+use crate::source::Span;
+use std::fmt::Write;
+
+pub use super::expression::print_expression;
+
+/// How to print.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PrintOptions {
+    /// Whether `@start..end` is shown.
+    pub spans: bool,
+}
+
+impl Default for PrintOptions {
+    fn default() -> Self {
+        Self { spans: true }
+    }
+}
+
+impl Phase {
+    pub const ALL: [Phase; 4] = [Phase::Abstract, Phase::Mapped, Phase::Staged, Phase::Flat];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Abstract => "abstract",
+            Phase::Mapped => "mapped",
+            Phase::Staged => "staged",
+            Phase::Flat => "flat",
+        }
+    }
+}
+
+impl CacheMode {
+    pub const ALL: [CacheMode; 4] = [CacheMode::Ca, CacheMode::Cg, CacheMode::Cs, CacheMode::Nc];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            CacheMode::Ca => "ca",
+            CacheMode::Cg => "cg",
+            CacheMode::Cs => "cs",
+            CacheMode::Nc => "nc",
+        }
+    }
+}
+
+/// The text of a whole module.
+pub fn print_module(module: &Module, options: PrintOptions) -> String {
+    let mut text = String::new();
+    for (entity, array) in &module.constants {
+        print_array(&mut text, "constant", &entity.to_string(), array);
+    }
+    for (entity, array) in &module.statics {
+        print_array(&mut text, "static", &entity.to_string(), array);
+    }
+    for kernel in &module.kernels {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&print_kernel(kernel, options));
+    }
+    text
+}
+
+fn print_array(text: &mut String, keyword: &str, entity: &str, array: &ArrayData) {
+    let extents: Vec<String> = array.extents.iter().map(u64::to_string).collect();
+    let element = print_element(&array.element);
+    let _ = write!(text, "{keyword} {entity} {:?} {element} [{}] hex \"", array.name, extents.join(", "));
+    for byte in &array.bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text.push_str("\"\n");
+}
+
+/// ` @start..end`, or nothing for the empty span at 0.
+pub(super) fn print_span(span: Span, options: PrintOptions) -> String {
+    if !options.spans || span == Span::default() {
+        String::new()
+    } else {
+        format!(" @{}..{}", span.start, span.end)
+    }
+}
+
+/// The text of one kernel, ended by a line feed.
+pub fn print_kernel(kernel: &Kernel, options: PrintOptions) -> String {
+    let mut text = String::new();
+    print_declarations(&mut text, kernel, options);
+    for (entity, launch) in &kernel.launches {
+        let _ = write!(text, "    launch {entity} {:?}", launch.name);
+        if let Some(threads) = launch.threads {
+            let _ = write!(text, " threads {threads}");
+        }
+        text.push_str(" {\n");
+        BodyPrinter { kernel, options, text: &mut text }.block(launch.body, 2);
+        text.push_str("    }\n");
+    }
+    text.push_str("    plan {");
+    for step in &kernel.plan {
+        text.push(' ');
+        print_step(&mut text, step);
+    }
+    text.push_str(" }\n}\n");
+    text
+}
+
+fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions) {
+    let span = print_span(kernel.span, options);
+    let _ = writeln!(text, "kernel {:?} {}{span} {{", kernel.name, kernel.phase.name());
+    if let Some(threads) = kernel.hints.block_threads {
+        let _ = writeln!(text, "    hint block {threads}");
+    }
+    for order in &kernel.hints.order {
+        let names: Vec<String> = order.iter().map(|name| format!("{name:?}")).collect();
+        let _ = writeln!(text, "    hint order [{}]", names.join(", "));
+    }
+    for (entity, symbol) in &kernel.symbols {
+        let kind = match symbol.kind {
+            SymbolKind::Dim { argument, axis } => format!("dim {argument} {axis}"),
+            SymbolKind::Parameter { argument, leaf, element } => {
+                format!("parameter {argument} {leaf} {element}")
+            }
+            SymbolKind::Counter => "counter".to_string(),
+        };
+        let _ = writeln!(text, "    symbol {entity} {:?} {} {kind}", symbol.name, symbol.scalar);
+    }
+    for (entity, buffer) in &kernel.buffers {
+        let _ = writeln!(text, "    buffer {entity} {}", print_buffer(buffer));
+    }
+    for argument in &kernel.arguments {
+        let _ = match argument {
+            ArgumentData::Value { name, element } => {
+                writeln!(text, "    argument {name:?} {}", print_element(element))
+            }
+            ArgumentData::Array(buffer) => writeln!(text, "    argument {buffer}"),
+        };
+    }
+    for fact in &kernel.facts {
+        let _ = writeln!(
+            text,
+            "    fact {:?} line {}: {}",
+            fact.text,
+            fact.line,
+            print_expression(&fact.condition)
+        );
+    }
+    for (entity, site) in &kernel.sites {
+        let span = print_span(site.span, options);
+        let _ = writeln!(text, "    site {entity} {:?} axis {}{span}", site.array, site.axis);
+    }
+}
+
+fn print_buffer(buffer: &BufferData) -> String {
+    let extents: Vec<String> = buffer.extents.iter().map(print_expression).collect();
+    let kind = match buffer.kind {
+        BufferKind::Argument { position, direction } => {
+            format!("argument {position} {}", direction_name(direction))
+        }
+        BufferKind::Scratch => "scratch".to_string(),
+        BufferKind::Constant(array) => format!("constant {array}"),
+        BufferKind::Static(array) => format!("static {array}"),
+        BufferKind::Private => "private".to_string(),
+    };
+    let layout = match buffer.layout {
+        Layout::Aos => "aos".to_string(),
+        Layout::Soa => "soa".to_string(),
+        Layout::Aosoa(width) => format!("aosoa {width}"),
+    };
+    let fixed = if buffer.layout_fixed { " fixed" } else { "" };
+    let cache = buffer.cache.map_or(String::new(), |mode| format!(", cache {}", mode.name()));
+    let element = print_element(&buffer.element);
+    format!("{:?} {element} [{}] {kind}, {layout}{fixed}{cache}", buffer.name, extents.join(", "))
+}
+
+pub(super) fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::In => "in",
+        Direction::InOut => "inout",
+        Direction::Out => "out",
+    }
+}
+
+fn print_element(element: &ElementType) -> String {
+    if let Some(scalar) = element.as_scalar()
+        && *element == ElementType::scalar(scalar)
+    {
+        return scalar.name().to_string();
+    }
+    let leaves: Vec<String> = element
+        .leaves
+        .iter()
+        .map(|leaf| {
+            let mut text = format!("{:?} {} at {}", leaf.path, leaf.scalar, leaf.offset);
+            for (extent, stride) in leaf.extents.iter().zip(&leaf.strides) {
+                let _ = write!(text, " [{extent} by {stride}]");
+            }
+            text
+        })
+        .collect();
+    format!(
+        "struct {:?} size {} align {} {{ {} }}",
+        element.name,
+        element.size,
+        element.align,
+        leaves.join(", ")
+    )
+}
+
+fn print_step(text: &mut String, step: &Step) {
+    let steps = |text: &mut String, steps: &[Step]| {
+        text.push_str(" {");
+        for step in steps {
+            text.push(' ');
+            print_step(text, step);
+        }
+        text.push_str(" }");
+    };
+    match step {
+        Step::Launch(launch) => {
+            let _ = write!(text, "{launch}");
+        }
+        Step::Repeat { symbol, low, high, step, body } => {
+            let [low, high, step] = [low, high, step].map(|expr: &Expr| print_expression(expr));
+            let _ = write!(text, "repeat {symbol} = {low}..{high} by {step}");
+            steps(text, body);
+        }
+        Step::Branch { condition, then, otherwise } => {
+            let _ = write!(text, "if {}", print_expression(condition));
+            steps(text, then);
+            text.push_str(" else");
+            steps(text, otherwise);
+        }
+    }
+}
+
+/// One instruction in text form, its regions left out; for messages.
+pub fn print_inst(kernel: &Kernel, inst: Inst) -> String {
+    let mut text = String::new();
+    let options = PrintOptions { spans: false };
+    BodyPrinter { kernel, options, text: &mut text }.header(inst);
+    text
+}

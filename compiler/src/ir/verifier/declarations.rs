@@ -1,0 +1,120 @@
+//! Symbols, buffers, the signature, facts and the plan.
+
+use super::Verifier;
+use crate::ir::entities::{Launch, Symbol};
+use crate::ir::kernel::{ArgumentData, BufferData, BufferKind, Step};
+use crate::manifest::{Expr, Layout, SymbolKind};
+use cranelift_entity::EntityRef;
+
+impl Verifier<'_> {
+    pub(super) fn declarations(&mut self) {
+        let kernel = self.kernel;
+        for (entity, buffer) in &kernel.buffers {
+            let place = || format!("buffer `{entity}` {:?}", buffer.name);
+            self.buffer(&place, buffer);
+            if let BufferKind::Argument { position, .. } = buffer.kind
+                && kernel.arguments.get(position) != Some(&ArgumentData::Array(entity))
+            {
+                self.report(place, format!("argument {position} of the signature is not this buffer"));
+            }
+        }
+        for (at, argument) in kernel.arguments.iter().enumerate() {
+            if let ArgumentData::Array(buffer) = argument
+                && !kernel.buffers.get(*buffer).is_some_and(
+                    |data| matches!(data.kind, BufferKind::Argument { position, .. } if position == at),
+                )
+            {
+                self.report(|| format!("argument {at}"), format!("`{buffer}` is not at this position"));
+            }
+        }
+        for fact in &kernel.facts {
+            self.expression(&|| format!("fact {:?}", fact.text), &fact.condition);
+        }
+        self.plan();
+    }
+
+    fn buffer(&mut self, place: &dyn Fn() -> String, buffer: &BufferData) {
+        for extent in &buffer.extents {
+            self.expression(place, extent);
+            if buffer.kind == BufferKind::Private && !matches!(extent, Expr::Int(0..)) {
+                self.report(place, "a private buffer has constant extents");
+            }
+        }
+        for (at, leaf) in buffer.element.leaves.iter().enumerate() {
+            if buffer.element.leaves[..at].iter().any(|other| other.path == leaf.path) {
+                self.report(place, format!("two leaves have the path {:?}", leaf.path));
+            }
+            if leaf.extents.len() != leaf.strides.len() {
+                self.report(place, format!("leaf {:?} needs a stride for each extent", leaf.path));
+            }
+        }
+        if let Layout::Aosoa(width) = buffer.layout
+            && (width < 8 || !width.is_power_of_two())
+        {
+            self.report(place, format!("groups of {width}: not a power of two of at least 8"));
+        }
+    }
+
+    /// Reports symbols that are not declared.
+    fn expression(&mut self, place: &dyn Fn() -> String, expr: &Expr) {
+        match expr {
+            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => {}
+            Expr::Symbol(index) => {
+                if *index >= self.kernel.symbols.len() {
+                    self.report(place, format!("`sym{index}` is not declared"));
+                }
+            }
+            Expr::Unary(_, operand) => self.expression(place, operand),
+            Expr::Binary(_, left, right) => {
+                self.expression(place, left);
+                self.expression(place, right);
+            }
+        }
+    }
+
+    fn plan(&mut self) {
+        let kernel = self.kernel;
+        let mut seen = vec![0; kernel.launches.len()];
+        self.steps(&kernel.plan, &mut seen, &mut Vec::new());
+        for (at, count) in seen.iter().enumerate() {
+            if *count != 1 {
+                let launch = Launch::new(at);
+                self.report(|| format!("`{launch}`"), format!("stands {count} times in the plan, not once"));
+            }
+        }
+        for (launch, data) in &kernel.launches {
+            if kernel.launches.iter().any(|(other, known)| other < launch && known.name == data.name) {
+                self.report(|| format!("`{launch}`"), format!("another launch is named {:?} too", data.name));
+            }
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step], seen: &mut [u32], counters: &mut Vec<Symbol>) {
+        let place = || "the plan".to_string();
+        for step in steps {
+            match step {
+                Step::Launch(launch) => match seen.get_mut(launch.index()) {
+                    Some(count) => *count += 1,
+                    None => self.report(place, format!("`{launch}` does not exist")),
+                },
+                Step::Repeat { symbol, low, high, step, body } => {
+                    for expr in [low, high, step] {
+                        self.expression(&place, expr);
+                    }
+                    let kind = self.kernel.symbols.get(*symbol).map(|data| &data.kind);
+                    if kind != Some(&SymbolKind::Counter) || counters.contains(symbol) {
+                        self.report(place, format!("`{symbol}` is no free counter"));
+                    }
+                    counters.push(*symbol);
+                    self.steps(body, seen, counters);
+                    counters.pop();
+                }
+                Step::Branch { condition, then, otherwise } => {
+                    self.expression(&place, condition);
+                    self.steps(then, seen, counters);
+                    self.steps(otherwise, seen, counters);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Checks that a kernel is what the other rooms rely on. Runs after lowering, after parsing text and, in tests
+//! and on demand, after every pass; a broken rule is a mistake in the compiler (or in somebody's pass), and the
+//! message names the instruction in text form. Never panics, however broken the kernel.
+//!
+//! # What holds in every phase
+//!
+//! Structure (`structure.rs`)
+//! - A launch's root block has no parameters and no `yield`; every other block is one region of one
+//!   instruction and ends in `yield`, which stands nowhere else.
+//! - An instruction is listed by one block, once; an axis belongs to one loop. Results and parameters know
+//!   their definition.
+//! - An operand is defined before its use, in the same block or in one around it.
+//! - Ops have the payload that the table says; the entities in it exist.
+//!
+//! Types (`types.rs`)
+//! - Values have wide types; constants fit them; operands and results are as the op table says.
+//! - Loop bounds, steps and subscripts are i64, one subscript an axis of the buffer and one an extent of the leaf.
+//! - Region parameters and yields have the number and the types that the table in `op.rs` says.
+//! - Nothing writes to constants and inputs. Atomics have a combiner that fits their scalar.
+//!
+//! Declarations (`declarations.rs`)
+//! - Extents, facts and plan name existing symbols; extents of private buffers are constants.
+//! - An array argument's position is a place in the signature that names the buffer, and the other way round.
+//! - Every launch stands in the plan once; launches have different names; counters are repeated around them.
+//! - Leaves have different paths; AoSoA groups are powers of two of at least 8.
+//!
+//! # What holds in a phase (`phases.rs`)
+//!
+//! - `abstract`: no axis has factors and no launch has threads.
+//! - `mapped` and later: every axis has factors, of size at least 1; at most one is `*`, and it is the first.
+//!   Where an axis has only sized factors and a constant extent, they cover it. A launch has 1 to 1024 threads,
+//!   at most 32 or a multiple of 32.
+//! - `mapped` and later: a loop whose axes have `grid`, `cluster`, `warp` or `lane` factors is a `forall`, and
+//!   stands in no other loop. Its lanes and warps are exactly the launch's threads: lanes multiply to
+//!   min(threads, 32), warps to the rest. Earlier axes of one loop are the outer ones.
+//! - `mapped` and later: an axis whose grid factor is `*` has bounds that the host can compute (`symbolic`).
+
+mod declarations;
+mod phases;
+mod structure;
+mod types;
+
+use super::entities::Inst;
+use super::kernel::Kernel;
+use super::text::print_inst;
+use std::fmt;
+
+/// One broken rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VerifierError {
+    /// The instruction's text, or the declaration that is meant.
+    pub place: String,
+    /// One sentence, lower-case, without full stop.
+    pub message: String,
+}
+
+impl fmt::Display for VerifierError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+/// Collects errors; stops collecting at a number that nobody reads beyond.
+struct Verifier<'k> {
+    kernel: &'k Kernel,
+    errors: Vec<VerifierError>,
+}
+
+const MAX_ERRORS: usize = 20;
+
+impl Verifier<'_> {
+    fn report(&mut self, place: impl FnOnce() -> String, message: impl Into<String>) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(VerifierError { place: place(), message: message.into() });
+        }
+    }
+
+    /// An error at an instruction.
+    fn fail(&mut self, inst: Inst, message: impl Into<String>) {
+        let kernel = self.kernel;
+        self.report(|| format!("`{}`", print_inst(kernel, inst)), message);
+    }
+}
+
+/// Checks a kernel for its own phase; every broken rule (up to 20), in the order of the text.
+pub fn verify(kernel: &Kernel) -> Result<(), Vec<VerifierError>> {
+    let mut verifier = Verifier { kernel, errors: Vec::new() };
+    verifier.declarations();
+    verifier.structure();
+    // What follows relies on references that lead somewhere.
+    if verifier.errors.is_empty() {
+        kernel.walk_all(&mut |_, inst| verifier.types(inst));
+    }
+    if verifier.errors.is_empty() {
+        verifier.phase();
+    }
+    if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
+}

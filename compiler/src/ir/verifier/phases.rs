@@ -1,0 +1,128 @@
+//! What holds from a phase on. Runs on kernels whose structure and types hold.
+
+use super::Verifier;
+use crate::ir::entities::{Axis, Block, Inst};
+use crate::ir::kernel::{Level, Payload, Phase};
+use crate::ir::op::Opcode;
+
+impl Level {
+    /// Whether different threads have different indices of a factor at this level.
+    pub fn is_parallel(self) -> bool {
+        matches!(self, Level::Grid | Level::Cluster | Level::Warp | Level::Lane)
+    }
+}
+
+impl Verifier<'_> {
+    pub(super) fn phase(&mut self) {
+        let kernel = self.kernel;
+        let mapped = kernel.phase >= Phase::Mapped;
+        for (launch, data) in &kernel.launches {
+            let place = || format!("`{launch}`");
+            match data.threads {
+                None if mapped => self.report(place, "a mapped launch says how many threads a block has"),
+                Some(_) if !mapped => self.report(place, "threads are for the phase `mapped`"),
+                Some(threads) if threads == 0 || threads > 1024 || (threads > 32 && threads % 32 != 0) => {
+                    self.report(
+                        place,
+                        format!("{threads} threads: not 1 to 32 or a multiple of 32 up to 1024"),
+                    );
+                }
+                _ => {}
+            }
+            self.phase_block(data.body, data.threads, false);
+        }
+    }
+
+    fn phase_block(&mut self, block: Block, threads: Option<u32>, in_loop: bool) {
+        let kernel = self.kernel;
+        for inst in &kernel.blocks[block].insts {
+            let data = &kernel.insts[*inst];
+            let mut inner = in_loop;
+            if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &data.payload {
+                inner = true;
+                for (at, axis) in axes.iter().enumerate() {
+                    self.axis(*inst, *axis, at);
+                }
+                self.levels(*inst, axes, threads, in_loop);
+            }
+            inner |= data.opcode == Opcode::While;
+            for region in &data.regions {
+                self.phase_block(*region, threads, inner);
+            }
+        }
+    }
+
+    /// The factors of one axis.
+    fn axis(&mut self, inst: Inst, axis: Axis, position: usize) {
+        let kernel = self.kernel;
+        let factors = &kernel.axes[axis].factors;
+        if kernel.phase < Phase::Mapped {
+            if !factors.is_empty() {
+                self.fail(inst, format!("`{axis}` has factors in the phase `abstract`"));
+            }
+            return;
+        }
+        if factors.is_empty() {
+            self.fail(inst, format!("`{axis}` has no factors"));
+        }
+        if factors.iter().any(|factor| factor.size == Some(0)) {
+            self.fail(inst, format!("`{axis}` has a factor of size 0"));
+        }
+        if factors.iter().skip(1).any(|factor| factor.size.is_none()) {
+            self.fail(inst, format!("`{axis}`: only the first factor may be `*`"));
+        }
+        let (low, high) =
+            (kernel.insts[inst].arguments[2 * position], kernel.insts[inst].arguments[2 * position + 1]);
+        if let (Some(low), Some(high)) = (kernel.int_of(low), kernel.int_of(high)) {
+            let sizes = factors.iter().map(|factor| factor.size);
+            let covered = sizes.into_iter().try_fold(1i128, |all, size| all.checked_mul(i128::from(size?)));
+            if covered.is_some_and(|covered| covered < high - low) {
+                self.fail(inst, format!("the factors of `{axis}` do not cover its extent {}", high - low));
+            }
+        }
+        let starred = factors.first().is_some_and(|first| first.size.is_none() && first.level == Level::Grid);
+        if starred && (kernel.symbolic(low).is_none() || kernel.symbolic(high).is_none()) {
+            self.fail(
+                inst,
+                format!("`{axis}` is spread over the grid, but the host cannot compute its bounds"),
+            );
+        }
+    }
+
+    /// Where parallel levels may stand, and that they are the launch's threads.
+    fn levels(&mut self, inst: Inst, axes: &[Axis], threads: Option<u32>, in_loop: bool) {
+        let kernel = self.kernel;
+        let product = |level: Level| -> u64 {
+            let factors = axes.iter().flat_map(|axis| &kernel.axes[*axis].factors);
+            factors
+                .filter(|factor| factor.level == level)
+                .map(|factor| factor.size.unwrap_or(1))
+                .fold(1, u64::saturating_mul)
+        };
+        let parallel =
+            axes.iter().flat_map(|axis| &kernel.axes[*axis].factors).any(|factor| factor.level.is_parallel());
+        if !parallel {
+            return;
+        }
+        if kernel.insts[inst].opcode != Opcode::Forall {
+            self.fail(inst, "only a `forall` is spread over threads");
+        }
+        if in_loop {
+            self.fail(inst, "a loop inside another is spread over threads");
+        }
+        let starred = |level: Level| {
+            axes.iter()
+                .flat_map(|axis| &kernel.axes[*axis].factors)
+                .any(|f| f.level == level && f.size.is_none())
+        };
+        if starred(Level::Lane) || starred(Level::Warp) {
+            self.fail(inst, "lanes and warps have sizes");
+        }
+        let threads = u64::from(threads.unwrap_or(1));
+        let lanes = threads.min(32);
+        if product(Level::Lane) != lanes || product(Level::Warp).saturating_mul(lanes) != threads {
+            let (warps, found) = (product(Level::Warp), product(Level::Lane));
+            self.fail(inst, format!("{warps} warps of {found} lanes are not the launch's {threads} threads"));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Blocks, ownership, definitions before uses, payload kinds.
+
+use super::Verifier;
+use crate::ir::entities::{Axis, Block, Inst, Value};
+use crate::ir::kernel::{Definition, Payload};
+use crate::ir::op::{Opcode, PayloadKind};
+use cranelift_entity::EntitySet;
+
+/// What the walk has met.
+#[derive(Default)]
+struct Seen {
+    blocks: EntitySet<Block>,
+    insts: EntitySet<Inst>,
+    axes: EntitySet<Axis>,
+    /// Values in scope now.
+    scope: EntitySet<Value>,
+}
+
+impl Verifier<'_> {
+    pub(super) fn structure(&mut self) {
+        let mut seen = Seen::default();
+        for (launch, data) in &self.kernel.launches {
+            let Some(block) = self.kernel.blocks.get(data.body) else {
+                self.report(|| format!("`{launch}`"), "its body does not exist");
+                continue;
+            };
+            if !block.params.is_empty() {
+                self.report(|| format!("`{launch}`"), "a launch's root block has no parameters");
+            }
+            if let Some(last) = block.insts.last()
+                && self.kernel.insts.get(*last).is_some_and(|data| data.opcode == Opcode::Yield)
+            {
+                self.fail(*last, "a launch's root block ends without `yield`");
+            }
+            self.block(data.body, None, &mut seen);
+        }
+    }
+
+    /// Checks a block and what is inside; afterwards its values are out of scope again.
+    fn block(&mut self, block: Block, owner: Option<Inst>, seen: &mut Seen) {
+        let kernel = self.kernel;
+        let Some(data) = kernel.blocks.get(block) else {
+            if let Some(owner) = owner {
+                self.fail(owner, format!("its region `{block}` does not exist"));
+            }
+            return;
+        };
+        let place = || format!("`{block}`");
+        if !seen.blocks.insert(block) {
+            self.report(place, "two instructions share this block");
+            return;
+        }
+        let mut local = Vec::new();
+        for (at, param) in data.params.iter().enumerate() {
+            let definition = kernel.values.get(*param).map(|value| value.definition);
+            if definition != Some(Definition::Param(block, at as u16)) {
+                self.report(place, format!("its parameter `{param}` does not know that it is one"));
+            }
+            seen.scope.insert(*param);
+            local.push(*param);
+        }
+        for (at, inst) in data.insts.iter().enumerate() {
+            let Some(inst_data) = kernel.insts.get(*inst) else {
+                self.report(place, format!("it lists `{inst}`, which does not exist"));
+                continue;
+            };
+            if !seen.insts.insert(*inst) {
+                self.fail(*inst, "the instruction is listed twice");
+                continue;
+            }
+            self.inst(*inst, seen);
+            let last = at + 1 == data.insts.len();
+            if inst_data.opcode == Opcode::Yield && !last {
+                self.fail(*inst, "`yield` ends its block: nothing may follow");
+            }
+            seen.scope.extend(inst_data.results.iter().copied());
+            local.extend(&inst_data.results);
+        }
+        if let Some(owner) = owner
+            && data.insts.last().and_then(|inst| kernel.insts.get(*inst)).map(|data| data.opcode)
+                != Some(Opcode::Yield)
+        {
+            self.fail(owner, "its region does not end in `yield`");
+        }
+        for value in local {
+            seen.scope.remove(value);
+        }
+    }
+
+    fn inst(&mut self, inst: Inst, seen: &mut Seen) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        for argument in &data.arguments {
+            if kernel.values.get(*argument).is_none() {
+                self.fail(inst, format!("`{argument}` does not exist"));
+            } else if !seen.scope.contains(*argument) {
+                self.fail(inst, format!("`{argument}` is not defined before this, here or around it"));
+            }
+        }
+        for (at, result) in data.results.iter().enumerate() {
+            let definition = kernel.values.get(*result).map(|value| value.definition);
+            if definition != Some(Definition::Result(inst, at as u16)) {
+                self.fail(inst, format!("its result `{result}` does not know that it is one"));
+            }
+        }
+        self.payload(inst, seen);
+        let regions = match data.opcode {
+            Opcode::Forall | Opcode::Reduce | Opcode::For => 1,
+            Opcode::While | Opcode::If => 2,
+            _ => 0,
+        };
+        if data.regions.len() != regions {
+            self.fail(inst, format!("it has {} regions, not {regions}", data.regions.len()));
+        }
+        for region in &data.regions {
+            self.block(*region, Some(inst), seen);
+        }
+    }
+
+    fn payload(&mut self, inst: Inst, seen: &mut Seen) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let kind = match &data.payload {
+            Payload::None => PayloadKind::None,
+            Payload::Constant(_) => PayloadKind::Constant,
+            Payload::Symbol(_) => PayloadKind::Symbol,
+            Payload::Cast(_) => PayloadKind::Cast,
+            Payload::Access { .. } => PayloadKind::Access,
+            Payload::Atomic { .. } => PayloadKind::Atomic,
+            Payload::Site(_) => PayloadKind::Site,
+            Payload::Loop { .. } => PayloadKind::Loop,
+            Payload::Reduce { .. } => PayloadKind::Reduce,
+        };
+        let wanted = data.opcode.info().payload;
+        if kind != wanted {
+            self.fail(inst, format!("its payload is {kind:?}, the op table says {wanted:?}"));
+            return;
+        }
+        match &data.payload {
+            Payload::Symbol(symbol) if kernel.symbols.get(*symbol).is_none() => {
+                self.fail(inst, format!("`{symbol}` is not declared"));
+            }
+            Payload::Site(site) if kernel.sites.get(*site).is_none() => {
+                self.fail(inst, format!("`{site}` is not declared"));
+            }
+            Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. } => {
+                match kernel.buffers.get(*buffer) {
+                    None => self.fail(inst, format!("`{buffer}` is not declared")),
+                    Some(data) if data.element.leaves.len() <= *leaf as usize => {
+                        self.fail(inst, format!("`{buffer}` has no leaf {leaf}"));
+                    }
+                    Some(_) => {}
+                }
+            }
+            Payload::Loop { axes } | Payload::Reduce { axes, .. } => {
+                if axes.is_empty() || (data.opcode == Opcode::For && axes.len() != 1) {
+                    self.fail(inst, format!("a loop over {} axes", axes.len()));
+                }
+                for axis in axes {
+                    if kernel.axes.get(*axis).is_none() {
+                        self.fail(inst, format!("`{axis}` does not exist"));
+                    } else if !seen.axes.insert(*axis) {
+                        self.fail(inst, format!("`{axis}` belongs to another loop already"));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Operand, result, parameter and yield types of each op. Runs on kernels whose structure holds.
+
+use super::Verifier;
+use crate::data::Scalar;
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::kernel::{BufferKind, Payload};
+use crate::ir::op::{Class, Combiner, Constant, Opcode, Shape};
+use crate::ir::typing::{bits_type, result_type};
+use crate::manifest::Direction;
+
+/// Whether the integer is a value of the type.
+fn fits(scalar: Scalar, value: i128) -> bool {
+    match scalar {
+        Scalar::I32 => i32::try_from(value).is_ok(),
+        Scalar::I64 => i64::try_from(value).is_ok(),
+        Scalar::U32 => u32::try_from(value).is_ok(),
+        Scalar::U64 => u64::try_from(value).is_ok(),
+        _ => false,
+    }
+}
+
+/// Whether a combiner works on a scalar.
+fn combines(combiner: Combiner, scalar: Scalar) -> bool {
+    match combiner {
+        Combiner::And | Combiner::Or | Combiner::Xor => Class::Bits.contains(scalar),
+        _ => Class::Numeric.contains(scalar),
+    }
+}
+
+impl Verifier<'_> {
+    fn types_of(&self, values: &[Value]) -> Vec<Scalar> {
+        values.iter().map(|value| self.kernel.value_type(*value)).collect()
+    }
+
+    pub(super) fn types(&mut self, inst: Inst) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let operands = self.types_of(&data.arguments);
+        let results = self.types_of(&data.results);
+        for scalar in &results {
+            if scalar.is_narrow() {
+                self.fail(inst, format!("a value of the storage type {scalar}"));
+            }
+        }
+        let shape = data.opcode.info().shape;
+        if shape == Shape::Special {
+            match data.opcode {
+                Opcode::Load | Opcode::Store | Opcode::Atomic => self.access(inst, &operands, &results),
+                Opcode::Check => self.signature(inst, &operands, &[Scalar::I64, Scalar::I64], &results, &[]),
+                Opcode::Yield => self.expect_types(inst, "results", &results, &[]),
+                _ => self.region_types(inst, &operands, &results),
+            }
+            return;
+        }
+        let count = match shape {
+            Shape::Leaf => 0,
+            Shape::Unary(_) | Shape::Test | Shape::Cast | Shape::Bits => 1,
+            Shape::Binary(_) | Shape::Shift | Shape::Compare(_) | Shape::Random => 2,
+            _ => 3,
+        };
+        if operands.len() != count {
+            self.fail(inst, format!("it has {} operands, not {count}", operands.len()));
+            return;
+        }
+        match (shape, operands.as_slice()) {
+            (Shape::Leaf, _) => self.leaf(inst),
+            (Shape::Unary(class), [a]) => self.class(inst, class, *a),
+            (Shape::Test, [a]) => self.class(inst, Class::Float, *a),
+            (Shape::Binary(class) | Shape::Compare(class), [a, b]) => {
+                self.class(inst, class, *a);
+                self.same(inst, *a, *b);
+            }
+            (Shape::Shift, [a, b]) => {
+                self.class(inst, Class::Integer, *a);
+                self.class(inst, Class::Integer, *b);
+            }
+            (Shape::Select, [condition, a, b]) => {
+                self.same(inst, *condition, Scalar::Bool);
+                self.same(inst, *a, *b);
+            }
+            (Shape::Ternary, [a, b, c]) => {
+                self.class(inst, Class::Float, *a);
+                self.same(inst, *a, *b);
+                self.same(inst, *a, *c);
+            }
+            (Shape::Bits, [a]) if bits_type(data.opcode, *a).is_none() => {
+                self.fail(inst, format!("no bits of the other kind for {a}"));
+            }
+            (Shape::Cast, [a]) => {
+                let to_bool = data.payload == Payload::Cast(Scalar::Bool);
+                if to_bool && *a != Scalar::Bool {
+                    self.fail(inst, "a cast to bool");
+                }
+            }
+            (Shape::Random, [a, b]) => {
+                self.same(inst, *a, Scalar::U64);
+                self.same(inst, *b, Scalar::U64);
+            }
+            _ => {}
+        }
+        let wanted: Vec<Scalar> =
+            result_type(kernel, data.opcode, &data.payload, &operands).into_iter().collect();
+        self.expect_types(inst, "results", &results, &wanted);
+    }
+
+    fn class(&mut self, inst: Inst, class: Class, scalar: Scalar) {
+        if !class.contains(scalar) {
+            self.fail(inst, format!("an operand has type {scalar}, the op wants {}", class.describe()));
+        }
+    }
+
+    fn same(&mut self, inst: Inst, a: Scalar, b: Scalar) {
+        if a != b {
+            self.fail(inst, format!("operands have types {a} and {b}, the op wants one type"));
+        }
+    }
+
+    fn expect_types(&mut self, inst: Inst, what: &str, found: &[Scalar], wanted: &[Scalar]) {
+        if found != wanted {
+            let names = |types: &[Scalar]| types.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(", ");
+            self.fail(inst, format!("{what} have types ({}), expected ({})", names(found), names(wanted)));
+        }
+    }
+
+    fn signature(
+        &mut self,
+        inst: Inst,
+        operands: &[Scalar],
+        wanted: &[Scalar],
+        results: &[Scalar],
+        wanted_results: &[Scalar],
+    ) {
+        self.expect_types(inst, "operands", operands, wanted);
+        self.expect_types(inst, "results", results, wanted_results);
+    }
+
+    fn leaf(&mut self, inst: Inst) {
+        if let Payload::Constant(Constant::Int(scalar, value)) = self.kernel.insts[inst].payload
+            && !fits(scalar, value)
+        {
+            self.fail(inst, format!("{value} is no {scalar}"));
+        }
+    }
+
+    fn access(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
+        let (Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. }) =
+            self.kernel.insts[inst].payload
+        else {
+            return;
+        };
+        let data = &self.kernel.buffers[buffer];
+        let leaf = &data.element.leaves[leaf as usize];
+        let value = leaf.scalar.widened();
+        let mut wanted = vec![Scalar::I64; data.extents.len() + leaf.extents.len()];
+        if self.kernel.insts[inst].opcode == Opcode::Load {
+            self.signature(inst, operands, &wanted, results, &[value]);
+            return;
+        }
+        wanted.push(value);
+        self.signature(inst, operands, &wanted, results, &[]);
+        self.writable(inst, buffer);
+        if let Payload::Atomic { op, .. } = self.kernel.insts[inst].payload
+            && (op.width() != 1 || !combines(op, value))
+        {
+            self.fail(inst, format!("no atomic `{}` on {value}", op.name()));
+        }
+    }
+
+    fn writable(&mut self, inst: Inst, buffer: Buffer) {
+        match self.kernel.buffers[buffer].kind {
+            BufferKind::Constant(_) => self.fail(inst, format!("`{buffer}` is constant")),
+            BufferKind::Argument { direction: Direction::In, .. } => {
+                self.fail(inst, format!("`{buffer}` is an input"));
+            }
+            _ => {}
+        }
+    }
+
+    /// `forall`, `reduce`, `for`, `while`, `if`.
+    fn region_types(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let carried = |skip: usize| operands.get(skip..).unwrap_or(&[]).to_vec();
+        match (&data.payload, data.opcode) {
+            (Payload::Loop { axes }, Opcode::Forall) => {
+                let indices = vec![Scalar::I64; axes.len()];
+                self.signature(inst, operands, &[Scalar::I64].repeat(2 * axes.len()), results, &[]);
+                self.region(inst, data.regions[0], &indices, &[]);
+            }
+            (Payload::Reduce { axes, combiners }, _) => {
+                let indices = vec![Scalar::I64; axes.len()];
+                self.expect_types(inst, "operands", operands, &[Scalar::I64].repeat(2 * axes.len()));
+                self.region(inst, data.regions[0], &indices, results);
+                self.combiners(inst, combiners, results);
+            }
+            (Payload::Loop { .. }, _) => {
+                let carried = carried(3);
+                let params: Vec<Scalar> = [Scalar::I64].into_iter().chain(carried.iter().copied()).collect();
+                let wanted: Vec<Scalar> =
+                    [Scalar::I64; 3].into_iter().chain(carried.iter().copied()).collect();
+                self.signature(inst, operands, &wanted, results, &carried);
+                self.region(inst, data.regions[0], &params, &carried);
+            }
+            (_, Opcode::While) => {
+                let carried = carried(0);
+                self.expect_types(inst, "results", results, &carried);
+                self.region(inst, data.regions[0], &carried, &[Scalar::Bool]);
+                self.region(inst, data.regions[1], &carried, &carried);
+            }
+            _ => {
+                self.expect_types(inst, "operands", operands, &[Scalar::Bool]);
+                for region in &data.regions {
+                    self.region(inst, *region, &[], results);
+                }
+            }
+        }
+    }
+
+    fn region(&mut self, inst: Inst, region: Block, params: &[Scalar], yields: &[Scalar]) {
+        let found = self.types_of(&self.kernel.blocks[region].params);
+        self.expect_types(inst, "region parameters", &found, params);
+        let found = self.types_of(self.kernel.yields(region));
+        self.expect_types(inst, "yielded values", &found, yields);
+    }
+
+    fn combiners(&mut self, inst: Inst, combiners: &[Combiner], results: &[Scalar]) {
+        let width: usize = combiners.iter().map(|combiner| combiner.width()).sum();
+        if combiners.is_empty() || width != results.len() {
+            self.fail(inst, format!("its combiners make {width} values, it has {} results", results.len()));
+            return;
+        }
+        let mut at = 0;
+        for combiner in combiners {
+            let index_fits = combiner.width() == 1 || results[at + 1] == Scalar::I64;
+            if !combines(*combiner, results[at]) || !index_fits {
+                self.fail(inst, format!("no reduction `{}` on {}", combiner.name(), results[at]));
+            }
+            at += combiner.width();
+        }
+    }
+}
