@@ -1,0 +1,146 @@
+//! `exp`, `exp2`, `expm1`, and the pieces that `pow`, `tanh` and `erf` share with them.
+//!
+//! Argument x = n·ln2 + r with |r| <= ln2/2, n rounded by adding 1.5·2^mantissa, r by two fused
+//! multiply-adds (the first is exact); e^r = 1 + r + r²·q(r); and a scaling by 2^n in two steps, so that
+//! subnormal results are rounded once.
+
+use std::f64::consts::LOG2_E;
+
+use super::arith::Arith;
+
+/// ln 2 in two words of each format.
+pub const LN2_32: (f64, f64) = (0.6931471824645996, -1.9046542121259336e-09);
+pub const LN2_64: (f64, f64) = (std::f64::consts::LN_2, 2.3190468138462996e-17);
+
+// Fitted by xtask/math/fit.py: (e^r - 1 - r) / r².
+const EXP32: [f64; 5] =
+    [0.49999988079071045, 0.16666516661643982, 0.04166964069008827, 0.00836913101375103, 0.0013746550539508462];
+const EXP64: [f64; 11] = [
+    0.5,
+    0.16666666666666685,
+    0.04166666666666651,
+    0.008333333333315911,
+    0.0013888888888975632,
+    0.0001984126989885564,
+    2.4801587140893263e-05,
+    2.755723260007259e-06,
+    2.755742890101295e-07,
+    2.5112773335802253e-08,
+    2.086797041367284e-09,
+];
+// The same with the error relative to e^r - 1, over |r| <= 0.42.
+const EXPM1_32: [f64; 6] = [
+    0.5,
+    0.166666641831398,
+    0.04166626185178757,
+    0.008333733305335045,
+    0.0013954559108242393,
+    0.0001973528414964676,
+];
+const EXPM1_64: [f64; 11] = [
+    0.5,
+    0.16666666666666735,
+    0.04166666666666623,
+    0.008333333333278651,
+    0.0013888888889071718,
+    0.00019841269983617913,
+    2.4801587067365433e-05,
+    2.7557157300782076e-06,
+    2.755741152540711e-07,
+    2.513574685544983e-08,
+    2.089111241805266e-09,
+];
+// (2^r - 1) / r over |r| <= 1/2.
+const EXP2_32: [f64; 6] = [
+    0.6931471824645996,
+    0.24022644758224487,
+    0.05550358444452286,
+    0.009618835523724556,
+    0.001339154434390366,
+    0.0001524111139588058,
+];
+const EXP2_64: [f64; 12] = [
+    std::f64::consts::LN_2,
+    0.2402265069591007,
+    0.05550410866482294,
+    0.009618129107629589,
+    0.0013333558146162339,
+    0.0001540353039125735,
+    1.5252734038857615e-05,
+    1.3215488539635479e-06,
+    1.0177984820742059e-07,
+    7.054258769599552e-09,
+    4.465651935009834e-10,
+    2.6601572425279916e-11,
+];
+
+/// Reduces `x` to (r, n) with x = n·ln2 + r.
+fn reduce<A: Arith>(a: &A, x: A::F) -> (A::F, A::F, A::I) {
+    let (ln2_hi, ln2_lo) = A::pick(LN2_32, LN2_64);
+    let (n, i) = a.nearest_multiple(x, LOG2_E);
+    let r = a.fma(n, A::float(-ln2_hi), x);
+    (a.fma(n, A::float(-ln2_lo), r), n, i)
+}
+
+/// (p, i) with e^x = p · 2^i and p near one; for x within a few times the range of `exp`.
+pub fn exp_parts<A: Arith>(a: &A, x: A::F) -> (A::F, A::I) {
+    let (r, _, i) = reduce(a, x);
+    let q = a.polynomial(r, A::pick(&EXP32, &EXP64));
+    let small = a.fma(a.mul(r, r), q, r);
+    (a.add(small, A::float(1.0)), i)
+}
+
+/// 2^r for |r| a little over one half at most.
+pub fn exp2_small<A: Arith>(a: &A, r: A::F) -> A::F {
+    let q = a.polynomial(r, A::pick(&EXP2_32, &EXP2_64));
+    a.fma(r, q, A::float(1.0))
+}
+
+/// Replaces the result by infinity above `high` and by zero below `low`; NaN stays.
+pub fn saturate<A: Arith>(a: &A, x: A::F, result: A::F, low: f64, high: f64) -> A::F {
+    let over = a.lt(A::float(high), x);
+    let under = a.lt(x, A::float(low));
+    let result = a.select(over, A::float(f64::INFINITY), result);
+    a.select(under, A::float(0.0), result)
+}
+
+/// e^x.
+pub fn exp<A: Arith>(a: &A, x: A::F) -> A::F {
+    scaled_exp(a, x, 0)
+}
+
+/// e^x · 2^shift, without an overflow on the way; the shift is small.
+pub fn scaled_exp<A: Arith>(a: &A, x: A::F, shift: i64) -> A::F {
+    let (p, mut i) = exp_parts(a, x);
+    if shift != 0 {
+        i = a.int_add(i, A::int(shift));
+    }
+    // Beyond these limits the scaling itself would leave its range; within them it overflows by itself.
+    let limit = A::pick(105.0, 750.0);
+    saturate(a, x, a.scale(p, i), -limit, limit)
+}
+
+/// 2^x.
+pub fn exp2<A: Arith>(a: &A, x: A::F) -> A::F {
+    let (n, i) = a.nearest_multiple(x, 1.0);
+    let p = exp2_small(a, a.sub(x, n));
+    let limit = A::pick(160.0, 1100.0);
+    saturate(a, x, a.scale(p, i), -limit, limit)
+}
+
+/// e^x - 1, accurate near zero.
+pub fn expm1<A: Arith>(a: &A, x: A::F) -> A::F {
+    // Up to 0.4 the polynomial serves by itself: one more halving would cost accuracy just above ln2/2.
+    let small = a.lt(a.abs(x), A::float(0.4));
+    let (r, _, i) = reduce(a, x);
+    let r = a.select(small, x, r);
+    let q = a.polynomial(r, A::pick(&EXPM1_32, &EXPM1_64));
+    let p = a.fma(a.mul(r, r), q, r);
+    // 2^n·(p + 1) - 1 as twice its half, for 2^n itself may be out of range.
+    let t = a.power_of_two(a.int_sub(i, A::int(1)));
+    let half = a.fma(t, p, a.sub(t, A::float(0.5)));
+    let large = a.add(half, half);
+    let large = a.select(a.lt(x, A::float(-50.0)), A::float(-1.0), large);
+    let large = a.select(a.lt(A::float(A::pick(89.0, 709.9)), x), A::float(f64::INFINITY), large);
+    a.with_sign(a.select(small, p, large), x)
+}

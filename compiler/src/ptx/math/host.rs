@@ -1,0 +1,176 @@
+//! The functions on the host: every operation is the CPU's own IEEE operation.
+
+use super::arith::{Arith, Format, Reduced};
+
+/// Single precision on the host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostF32;
+
+/// Double precision on the host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostF64;
+
+macro_rules! host {
+    ($name:ident, $float:ty, $int:ty, $unsigned:ty, $wide:ty, $format:expr) => {
+        impl Arith for $name {
+            type F = $float;
+            type I = $int;
+            type P = bool;
+
+            const FORMAT: Format = $format;
+
+            #[inline(always)]
+            fn float(value: f64) -> $float {
+                value as $float
+            }
+            #[inline(always)]
+            fn int(value: i64) -> $int {
+                value as $int
+            }
+            #[inline(always)]
+            fn add(&self, x: $float, y: $float) -> $float {
+                x + y
+            }
+            #[inline(always)]
+            fn sub(&self, x: $float, y: $float) -> $float {
+                x - y
+            }
+            #[inline(always)]
+            fn mul(&self, x: $float, y: $float) -> $float {
+                x * y
+            }
+            #[inline(always)]
+            fn div(&self, x: $float, y: $float) -> $float {
+                x / y
+            }
+            #[inline(always)]
+            fn fma(&self, x: $float, y: $float, z: $float) -> $float {
+                x.mul_add(y, z)
+            }
+            #[inline(always)]
+            fn sqrt(&self, x: $float) -> $float {
+                x.sqrt()
+            }
+            #[inline(always)]
+            fn neg(&self, x: $float) -> $float {
+                -x
+            }
+            #[inline(always)]
+            fn abs(&self, x: $float) -> $float {
+                x.abs()
+            }
+            #[inline(always)]
+            fn round(&self, x: $float) -> $float {
+                x.round_ties_even()
+            }
+            #[inline(always)]
+            fn to_int(&self, x: $float) -> $int {
+                x as $int
+            }
+            #[inline(always)]
+            fn from_int(&self, x: $int) -> $float {
+                x as $float
+            }
+            #[inline(always)]
+            fn bits(&self, x: $float) -> $int {
+                x.to_bits() as $int
+            }
+            #[inline(always)]
+            fn from_bits(&self, x: $int) -> $float {
+                <$float>::from_bits(x as $unsigned)
+            }
+            #[inline(always)]
+            fn int_add(&self, x: $int, y: $int) -> $int {
+                x.wrapping_add(y)
+            }
+            #[inline(always)]
+            fn int_sub(&self, x: $int, y: $int) -> $int {
+                x.wrapping_sub(y)
+            }
+            #[inline(always)]
+            fn int_mul(&self, x: $int, y: $int) -> $int {
+                x.wrapping_mul(y)
+            }
+            #[inline(always)]
+            fn int_mul_high(&self, x: $int, y: $int) -> $int {
+                ((x as $unsigned as $wide * y as $unsigned as $wide) >> <$int>::BITS) as $int
+            }
+            #[inline(always)]
+            fn int_and(&self, x: $int, y: $int) -> $int {
+                x & y
+            }
+            #[inline(always)]
+            fn int_or(&self, x: $int, y: $int) -> $int {
+                x | y
+            }
+            #[inline(always)]
+            fn int_xor(&self, x: $int, y: $int) -> $int {
+                x ^ y
+            }
+            #[inline(always)]
+            fn shl(&self, x: $int, count: $int) -> $int {
+                x.wrapping_shl(count as u32)
+            }
+            #[inline(always)]
+            fn shr(&self, x: $int, count: $int) -> $int {
+                (x as $unsigned).wrapping_shr(count as u32) as $int
+            }
+            #[inline(always)]
+            fn sar(&self, x: $int, count: $int) -> $int {
+                x.wrapping_shr(count as u32)
+            }
+            #[inline(always)]
+            fn lt(&self, x: $float, y: $float) -> bool {
+                x < y
+            }
+            #[inline(always)]
+            fn le(&self, x: $float, y: $float) -> bool {
+                x <= y
+            }
+            #[inline(always)]
+            fn eq(&self, x: $float, y: $float) -> bool {
+                x == y
+            }
+            #[inline(always)]
+            fn int_eq(&self, x: $int, y: $int) -> bool {
+                x == y
+            }
+            #[inline(always)]
+            fn int_below(&self, x: $int, y: $int) -> bool {
+                (x as $unsigned) < (y as $unsigned)
+            }
+            #[inline(always)]
+            fn and(&self, x: bool, y: bool) -> bool {
+                x && y
+            }
+            #[inline(always)]
+            fn or(&self, x: bool, y: bool) -> bool {
+                x || y
+            }
+            #[inline(always)]
+            fn not(&self, x: bool) -> bool {
+                !x
+            }
+            #[inline(always)]
+            fn select(&self, p: bool, yes: $float, no: $float) -> $float {
+                if p { yes } else { no }
+            }
+            #[inline(always)]
+            fn select_int(&self, p: bool, yes: $int, no: $int) -> $int {
+                if p { yes } else { no }
+            }
+            #[inline(always)]
+            fn usually(
+                &self,
+                p: bool,
+                usual: Reduced<Self>,
+                rare: impl FnOnce() -> Reduced<Self>,
+            ) -> Reduced<Self> {
+                if p { usual } else { rare() }
+            }
+        }
+    };
+}
+
+host!(HostF32, f32, i32, u32, u64, Format::F32);
+host!(HostF64, f64, i64, u64, u128, Format::F64);

@@ -1,0 +1,34 @@
+//! `rsqrt` and `cbrt`.
+
+use super::arith::{Arith, Double};
+
+/// 1/√x, as the rounded inverse of the rounded root.
+pub fn rsqrt<A: Arith>(a: &A, x: A::F) -> A::F {
+    a.div(A::float(1.0), a.sqrt(x))
+}
+
+/// The cube root: a third of the exponent for a first guess, Halley's iteration, and a last step of Newton's
+/// with an exact residual.
+pub fn cbrt<A: Arith>(a: &A, x: A::F) -> A::F {
+    let size = a.abs(x);
+    let subnormal = a.lt(size, A::float(2f64.powi(1 - A::FORMAT.bias as i32)));
+    let up = A::pick(24, 54);
+    let m = a.select(subnormal, a.mul(size, A::float(2f64.powi(up))), size);
+    let back = a.select(subnormal, A::float(2f64.powi(-up / 3)), A::float(1.0));
+    // bits/3 + 2/3 of the bits of one, less a bias that centres the error of the guess.
+    let third = a.int_mul_high(a.bits(m), A::int(A::pick(0x5555_5556, 0x5555_5555_5555_5556)));
+    let guess = a.int_add(third, A::int(A::pick(0x2a51_4067, 0x2a9f_7893_0000_0000)));
+    let mut y = a.from_bits(guess);
+    for _ in 0..A::pick(2, 3) {
+        let cube = a.mul(a.mul(y, y), y);
+        let ratio = a.div(a.sub(m, cube), a.add(a.add(cube, cube), m));
+        y = a.fma(y, ratio, y);
+    }
+    let square = Double::<A>::product(a, y, y);
+    let left = a.fma(a.neg(square.lo), y, a.fma(a.neg(square.hi), y, m));
+    let y = a.add(y, a.div(left, a.mul(square.hi, A::float(3.0))));
+    // Zero, infinity and NaN are their own roots.
+    let regular = a.and(a.lt(A::float(0.0), size), a.lt(size, A::float(f64::INFINITY)));
+    let root = a.select(regular, a.mul(y, back), size);
+    a.with_sign(root, x)
+}
