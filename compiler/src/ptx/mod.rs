@@ -11,6 +11,7 @@ mod canonical;
 mod generate;
 pub mod grammar;
 pub mod instruction;
+pub mod math;
 pub mod module;
 pub mod operand;
 pub mod parse;

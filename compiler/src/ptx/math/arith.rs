@@ -73,9 +73,9 @@ pub trait Arith {
     /// The integer that `x` is; `x` must be integral and small enough.
     fn to_int(&self, x: Self::F) -> Self::I;
     /// The float nearest to a signed integer.
-    fn from_int(&self, x: Self::I) -> Self::F;
+    fn to_float(&self, x: Self::I) -> Self::F;
     fn bits(&self, x: Self::F) -> Self::I;
-    fn from_bits(&self, x: Self::I) -> Self::F;
+    fn with_bits(&self, x: Self::I) -> Self::F;
 
     fn int_add(&self, x: Self::I, y: Self::I) -> Self::I;
     fn int_sub(&self, x: Self::I, y: Self::I) -> Self::I;
@@ -129,7 +129,7 @@ pub trait Arith {
     /// 2^i for an exponent of a normal number.
     fn power_of_two(&self, i: Self::I) -> Self::F {
         let biased = self.int_add(i, Self::int(Self::FORMAT.bias));
-        self.from_bits(self.shl(biased, Self::int(Self::FORMAT.mantissa.into())))
+        self.with_bits(self.shl(biased, Self::int(Self::FORMAT.mantissa.into())))
     }
 
     /// `x · 2^i`, rounded once, for `i` up to twice the exponent range and `x` near one.
@@ -142,7 +142,7 @@ pub trait Arith {
     /// `x`, negative if `sign` is; `x` itself may be negative only then.
     fn with_sign(&self, x: Self::F, sign: Self::F) -> Self::F {
         let sign = self.int_and(self.bits(sign), Self::int(Self::FORMAT.sign_bit()));
-        self.from_bits(self.int_or(self.bits(x), sign))
+        self.with_bits(self.int_or(self.bits(x), sign))
     }
 
     fn is_nan(&self, x: Self::F) -> Self::P {

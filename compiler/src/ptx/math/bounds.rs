@@ -7,8 +7,27 @@ use super::{MathFunction, Width};
 pub fn ulp_bound(function: MathFunction, width: Width) -> f64 {
     use MathFunction::*;
     let (narrow, wide) = match function {
-        Exp => (2.0, 2.0),
-        _ => (2.0, 2.0),
+        Exp => (1.05, 1.1),
+        Exp2 => (0.85, 0.9),
+        Expm1 => (1.5, 1.9),
+        Log => (0.8, 0.85),
+        Log2 => (0.75, 0.75),
+        Log10 => (0.75, 0.75),
+        Log1p => (1.5, 1.5),
+        Sin => (0.85, 0.85),
+        Cos => (0.85, 0.85),
+        Tan => (1.1, 1.1),
+        Asin => (0.7, 0.75),
+        Acos => (0.7, 0.7),
+        Atan => (1.1, 1.15),
+        Atan2 => (1.5, 1.5),
+        Sinh => (1.7, 1.8),
+        Cosh => (1.5, 1.6),
+        Tanh => (1.5, 1.6),
+        Pow => (1.0, 1.0),
+        Erf => (1.2, 1.3),
+        Rsqrt => (1.5, 1.5),
+        Cbrt => (0.55, 0.6),
     };
     match width {
         Width::F32 => narrow,

@@ -68,7 +68,7 @@ macro_rules! host {
                 x as $int
             }
             #[inline(always)]
-            fn from_int(&self, x: $int) -> $float {
+            fn to_float(&self, x: $int) -> $float {
                 x as $float
             }
             #[inline(always)]
@@ -76,7 +76,7 @@ macro_rules! host {
                 x.to_bits() as $int
             }
             #[inline(always)]
-            fn from_bits(&self, x: $int) -> $float {
+            fn with_bits(&self, x: $int) -> $float {
                 <$float>::from_bits(x as $unsigned)
             }
             #[inline(always)]

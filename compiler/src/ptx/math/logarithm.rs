@@ -1,7 +1,8 @@
 //! `log`, `log2`, `log10`, `log1p`.
 //!
-//! x = 2^e · (1 + f) with 2/3 <= 1 + f < 4/3; log(1 + f) = f - f²/2 + c(f), where c is a polynomial in f32, and
-//! in f64 (where that would be long) s·(f²/2 + R(s²)) with s = f/(2 + f), from 2·atanh(s) = log(1 + f).
+//! x = 2^e · (1 + f) and log(1 + f) = f - f²/2 + c(f). In f32, 1 + f is in [2/3, 4/3) and c is a polynomial; in f64,
+//! where that would be long, 1 + f is in [√½, √2) and c = s·(f²/2 + R(s²)) with s = f/(2 + f), from
+//! 2·atanh(s) = log(1 + f).
 
 use super::arith::{Arith, Double};
 use super::exponential::{LN2_32, LN2_64};
@@ -36,31 +37,36 @@ const LOG10_E_64: (f64, f64) = (std::f64::consts::LOG10_E, 1.098319650216765e-17
 const LOG10_2_32: (f64, f64) = (0.30103302001953125, -3.024355464731343e-06);
 const LOG10_2_64: (f64, f64) = (0.30102999566395283, 2.8363394551044964e-14);
 
-/// The bits of a float near `lowest`: subtracting them leaves the exponent of x in the high bits.
-fn offset<A: Arith>(narrow: i64, wide: i64) -> A::I {
-    A::int(A::pick(narrow, wide))
+/// The bit pattern of the lowest significand. Subtracting it leaves the exponent of x in the high bits.
+#[derive(Clone, Copy)]
+pub struct Lowest(i64);
+
+impl Lowest {
+    /// √½: significands in [√½, √2).
+    pub fn root_half<A: Arith>() -> Self {
+        Lowest(A::pick(0x3f35_04f3, 0x3fe6_a09e_667f_3bcd))
+    }
+
+    /// What the logarithms of this file want: 2/3 in f32, √½ in f64.
+    fn of_log<A: Arith>() -> Self {
+        Lowest(A::pick(0x3f2a_aaab, 0x3fe6_a09e_667f_3bcd))
+    }
 }
 
-/// (e, m) with x = 2^e · m and m in [2/3, 4/3) or, `centred`, in [√½, √2); for positive finite x, subnormals
-/// included.
-pub fn decompose<A: Arith>(a: &A, x: A::F, centred: bool) -> (A::F, A::F) {
-    let lowest = if centred {
-        offset::<A>(0x3f35_04f3, 0x3fe6_a09e_667f_3bcd)
-    } else {
-        offset::<A>(0x3f2a_aaab, 0x3fe5_5555_5555_5555)
-    };
+/// (e, m) with x = 2^e · m and m from `lowest` to twice that; for positive finite x, subnormals included.
+pub fn decompose<A: Arith>(a: &A, x: A::F, Lowest(lowest): Lowest) -> (A::F, A::F) {
     let mantissa = A::int(A::FORMAT.mantissa.into());
     let subnormal = a.lt(x, A::float(2f64.powi(1 - A::FORMAT.bias as i32)));
     let up = A::FORMAT.mantissa + 1;
     let x = a.select(subnormal, a.mul(x, A::float(2f64.powi(up as i32))), x);
     let correction = a.select(subnormal, A::float(-f64::from(up)), A::float(0.0));
     let bits = a.bits(x);
-    let e = a.sar(a.int_sub(bits, lowest), mantissa);
-    let m = a.from_bits(a.int_sub(bits, a.shl(e, mantissa)));
-    (a.add(a.from_int(e), correction), m)
+    let e = a.sar(a.int_sub(bits, A::int(lowest)), mantissa);
+    let m = a.with_bits(a.int_sub(bits, a.shl(e, mantissa)));
+    (a.add(a.to_float(e), correction), m)
 }
 
-/// c(f) = log(1 + f) - f + f²/2 for |f| <= 1/3.
+/// c(f) = log(1 + f) - f + f²/2.
 fn third_order<A: Arith>(a: &A, f: A::F) -> A::F {
     let square = a.mul(f, f);
     if A::FORMAT.bits == 32 {
@@ -103,13 +109,13 @@ fn special<A: Arith>(a: &A, x: A::F, result: A::F) -> A::F {
 
 /// The natural logarithm.
 pub fn log<A: Arith>(a: &A, x: A::F) -> A::F {
-    let (e, m) = decompose(a, x, false);
+    let (e, m) = decompose(a, x, Lowest::of_log::<A>());
     special(a, x, natural(a, e, a.sub(m, A::float(1.0))))
 }
 
 /// The binary logarithm; exact for powers of two.
 pub fn log2<A: Arith>(a: &A, x: A::F) -> A::F {
-    let (e, m) = decompose(a, x, false);
+    let (e, m) = decompose(a, x, Lowest::of_log::<A>());
     let small = scaled(a, a.sub(m, A::float(1.0)), A::pick(LOG2_E_32, LOG2_E_64));
     let sum = Double::fast_sum(a, e, small.hi);
     special(a, x, a.add(sum.hi, a.add(sum.lo, small.lo)))
@@ -117,7 +123,7 @@ pub fn log2<A: Arith>(a: &A, x: A::F) -> A::F {
 
 /// The decimal logarithm.
 pub fn log10<A: Arith>(a: &A, x: A::F) -> A::F {
-    let (e, m) = decompose(a, x, false);
+    let (e, m) = decompose(a, x, Lowest::of_log::<A>());
     let small = scaled(a, a.sub(m, A::float(1.0)), A::pick(LOG10_E_32, LOG10_E_64));
     let (hi, lo) = A::pick(LOG10_2_32, LOG10_2_64);
     let sum = Double::fast_sum(a, a.mul(e, A::float(hi)), small.hi);
@@ -131,15 +137,15 @@ pub fn log1p<A: Arith>(a: &A, x: A::F) -> A::F {
     let infinity = A::float(f64::INFINITY);
     let mantissa = A::int(A::FORMAT.mantissa.into());
     let u = a.add(x, one);
-    let e = a.sar(a.int_sub(a.bits(u), offset::<A>(0x3f2a_aaab, 0x3fe5_5555_5555_5555)), mantissa);
+    let e = a.sar(a.int_sub(a.bits(u), A::int(Lowest::of_log::<A>().0)), mantissa);
     let shifted = a.shl(e, mantissa);
     // f = (1 + x)·2^-e - 1 = x·2^-e + (2^-e - 1), where 2^-e may be out of range but 2^(2-e) is not.
-    let four = a.from_bits(a.int_sub(A::int((A::FORMAT.bias + 2) << A::FORMAT.mantissa), shifted));
-    let x_scaled = a.from_bits(a.int_sub(a.bits(x), shifted));
+    let four = a.with_bits(a.int_sub(A::int((A::FORMAT.bias + 2) << A::FORMAT.mantissa), shifted));
+    let x_scaled = a.with_bits(a.int_sub(a.bits(x), shifted));
     let f = a.add(x_scaled, a.fma(four, A::float(0.25), A::float(-1.0)));
     let in_place = a.int_eq(e, A::int(0));
     let f = a.select(in_place, x, f);
-    let result = a.with_sign(natural(a, a.from_int(e), f), x);
+    let result = a.with_sign(natural(a, a.to_float(e), f), x);
     let regular = a.and(a.lt(A::float(-1.0), x), a.lt(x, infinity));
     let result = a.select(regular, result, a.fma(x, infinity, infinity));
     a.select(a.eq(x, A::float(-1.0)), A::float(f64::NEG_INFINITY), result)

@@ -6,7 +6,7 @@
 
 use super::arith::{Arith, Double};
 use super::exponential::{exp2_small, saturate};
-use super::logarithm::decompose;
+use super::logarithm::{Lowest, decompose};
 
 // Fitted by xtask/math/fit.py: (atanh(s)/s - 1 - u/3) / u² in u = s² (f32), and without the term u²/5, over u³ (f64).
 const POW32: [f64; 3] = [0.20000077784061432, 0.14273418486118317, 0.11712425947189331];
@@ -28,7 +28,7 @@ const TWO_LOG2_E_64: (f64, f64) = (2.0 * std::f64::consts::LOG2_E, 4.07105474818
 
 /// log2 of a positive finite number, to about ten bits more than the format.
 fn log2_in_two_words<A: Arith>(a: &A, x: A::F) -> Double<A> {
-    let (e, m) = decompose(a, x, true);
+    let (e, m) = decompose(a, x, Lowest::root_half::<A>());
     let one = A::float(1.0);
     let numerator = a.sub(m, one);
     let sum = a.add(m, one);

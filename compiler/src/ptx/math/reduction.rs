@@ -15,7 +15,7 @@ pub const HALF_PI_PAIR_32: (f64, f64) = (1.5707963705062866, -4.371138828673793e
 pub const HALF_PI_PAIR_64: (f64, f64) = (std::f64::consts::FRAC_PI_2, 6.123233995736766e-17);
 
 /// The first 1152 bits of 2/π after the binary point.
-const TWO_OVER_PI: [u64; 18] = [
+pub const TWO_OVER_PI: [u64; 18] = [
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,
     0xdb62_9599_3c43_9041,
@@ -111,9 +111,9 @@ fn reduce_large<A: Arith>(a: &A, x: A::F) -> Reduced<A> {
     let lo = a.int_xor(fraction_lo, upper_half);
 
     // The fraction as a double word, scaled by 2^width; the rounding error of the first conversion goes on.
-    let high = a.from_int(hi);
-    let rest = a.from_int(a.int_sub(hi, a.to_int(high)));
-    let below = a.mul(a.from_int(a.shr(lo, int(1))), A::float(2f64.powi(1 - width as i32)));
+    let high = a.to_float(hi);
+    let rest = a.to_float(a.int_sub(hi, a.to_int(high)));
+    let below = a.mul(a.to_float(a.shr(lo, int(1))), A::float(2f64.powi(1 - width as i32)));
     let value = Double::fast_sum(a, high, a.add(rest, below));
     let unit = 2f64.powi(-width as i32);
     let (pi_hi, pi_lo) = A::pick(HALF_PI_PAIR_32, HALF_PI_PAIR_64);
@@ -123,8 +123,8 @@ fn reduce_large<A: Arith>(a: &A, x: A::F) -> Reduced<A> {
     // The signs of the fraction and of x; infinities and NaN become NaN.
     let negative = a.sar(a.bits(x), int(width - 1));
     let flip = a.shl(a.int_xor(negative, upper_half), int(width - 1));
-    let hi = a.from_bits(a.int_xor(a.bits(r.hi), flip));
-    let lo = a.from_bits(a.int_xor(a.bits(r.lo), flip));
+    let hi = a.with_bits(a.int_xor(a.bits(r.hi), flip));
+    let lo = a.with_bits(a.int_xor(a.bits(r.lo), flip));
     let q = a.int_sub(a.int_xor(q, negative), negative);
     let finite = a.lt(a.abs(x), A::float(f64::INFINITY));
     (Double::new(a.select(finite, hi, a.sub(x, x)), lo), q)

@@ -11,14 +11,21 @@ pub fn rsqrt<A: Arith>(a: &A, x: A::F) -> A::F {
 /// with an exact residual.
 pub fn cbrt<A: Arith>(a: &A, x: A::F) -> A::F {
     let size = a.abs(x);
-    let subnormal = a.lt(size, A::float(2f64.powi(1 - A::FORMAT.bias as i32)));
-    let up = A::pick(24, 54);
-    let m = a.select(subnormal, a.mul(size, A::float(2f64.powi(up))), size);
-    let back = a.select(subnormal, A::float(2f64.powi(-up / 3)), A::float(1.0));
+    // Away from both ends of the range, by a cube.
+    let third = A::pick(8, 18);
+    let small = a.lt(size, A::float(2f64.powi(A::pick(-100, -900))));
+    let large = a.lt(A::float(2f64.powi(A::pick(100, 900))), size);
+    let factor = |power: i32| {
+        let power = f64::from(power);
+        let other = a.select(large, A::float((-power).exp2()), A::float(1.0));
+        a.select(small, A::float(power.exp2()), other)
+    };
+    let (there, back) = (factor(3 * third), factor(-third));
+    let m = a.mul(size, there);
     // bits/3 + 2/3 of the bits of one, less a bias that centres the error of the guess.
-    let third = a.int_mul_high(a.bits(m), A::int(A::pick(0x5555_5556, 0x5555_5555_5555_5556)));
-    let guess = a.int_add(third, A::int(A::pick(0x2a51_4067, 0x2a9f_7893_0000_0000)));
-    let mut y = a.from_bits(guess);
+    let guess = a.int_mul_high(a.bits(m), A::int(A::pick(0x5555_5556, 0x5555_5555_5555_5556)));
+    let guess = a.int_add(guess, A::int(A::pick(0x2a51_4067, 0x2a9f_7893_0000_0000)));
+    let mut y = a.with_bits(guess);
     for _ in 0..A::pick(2, 3) {
         let cube = a.mul(a.mul(y, y), y);
         let ratio = a.div(a.sub(m, cube), a.add(a.add(cube, cube), m));

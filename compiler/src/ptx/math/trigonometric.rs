@@ -50,7 +50,7 @@ fn by_quadrant<A: Arith>(a: &A, r: Double<A>, q: A::I) -> A::F {
     let even = a.int_eq(a.int_and(q, A::int(1)), A::int(0));
     let value = a.select(even, a.add(sin.hi, sin.lo), a.add(cos.hi, cos.lo));
     let sign = a.shl(a.int_and(q, A::int(2)), A::int(i64::from(A::FORMAT.bits) - 2));
-    a.from_bits(a.int_xor(a.bits(value), sign))
+    a.with_bits(a.int_xor(a.bits(value), sign))
 }
 
 /// Arguments so small that sine and tangent are the argument: keeps subnormals and the sign of zero.
