@@ -33,26 +33,40 @@ fn in_first_column(file: &SourceFile, token: &Token) -> bool {
 /// Where the item that starts at `start` ends: after the brace that closes its body, or before the next item.
 fn item_end(file: &SourceFile, tokens: &[Token], start: usize) -> usize {
     let has_body = !matches!(tokens[start].kind, TokenKind::Const | TokenKind::Static);
-    let mut depth = 0usize;
+    // The parentheses and square brackets that are open, and how many were, at each open brace: those that
+    // are left open inside of braces do no harm then.
+    let mut open: Vec<TokenKind> = Vec::new();
+    let mut braces: Vec<usize> = Vec::new();
     for (at, token) in tokens.iter().enumerate().skip(start + 1) {
         match token.kind {
-            TokenKind::OpenBrace => depth += 1,
-            TokenKind::CloseBrace if depth > 0 => {
-                depth -= 1;
-                if depth == 0 && has_body {
+            TokenKind::OpenBrace => braces.push(open.len()),
+            TokenKind::CloseBrace => {
+                let Some(before) = braces.pop() else { continue };
+                open.truncate(before);
+                if braces.is_empty() && open.is_empty() && has_body {
                     // Semicolons after a body are harmless.
                     let more = tokens[at + 1..].iter().take_while(|t| t.kind == TokenKind::Semicolon).count();
                     return at + 1 + more;
                 }
             }
-            kind if kind.starts_item() && (depth == 0 || in_first_column(file, token)) => return at,
+            kind if kind.is_opening() => open.push(kind),
+            kind if kind.is_closing() => {
+                // The pair, and what was left open within it. A bounded look, so that this stays linear.
+                let low = braces.last().copied().unwrap_or(0).max(open.len().saturating_sub(64));
+                let pair = open[low..].iter().rposition(|opener| opener.closer() == kind);
+                if let Some(pair) = pair {
+                    open.truncate(low + pair);
+                }
+            }
+            kind if kind.starts_item() && (braces.is_empty() || in_first_column(file, token)) => return at,
             _ => {}
         }
     }
     tokens.len()
 }
 
-/// Reports the tokens up to the next item in one diagnostic and returns where that item starts.
+/// Reports the tokens up to the next item, in one diagnostic and one more for each line in the first column
+/// that looks like a misspelt item, and returns where that item starts.
 fn skip_stray(file: &SourceFile, tokens: &[Token], start: usize, out: &mut Diagnostics) -> usize {
     let mut depth = 0usize;
     let mut end = tokens.len();
@@ -72,33 +86,47 @@ fn skip_stray(file: &SourceFile, tokens: &[Token], start: usize, out: &mut Diagn
     if skipped.iter().any(|token| token.kind == TokenKind::Error) {
         return end;
     }
-    let text = file.slice(first.span);
-    out.push(match first.kind {
-        TokenKind::CloseBrace | TokenKind::CloseParen | TokenKind::CloseBracket => Diagnostic::error(
-            codes::E0009,
-            first.span,
-            format!("this `{text}` closes nothing"),
-            "no bracket is open here",
-        )
-        .help(format!("remove the `{text}`, or look for one too many before it")),
-        _ => {
-            let help = match meant(text) {
-                Some(word) => format!("did you mean `{word}`?"),
-                None => {
-                    "put statements into a kernel: `kernel name(x: f32[n]) -> y: f32[n] { … }`".to_string()
-                }
-            };
-            let shown: String = text.chars().take(40).collect();
-            Diagnostic::error(
-                codes::E0012,
-                first.span,
-                format!("`{shown}` stands outside of any item"),
-                "expected `kernel`, `fn`, `struct`, `const`, `static` or `schedule`",
-            )
-            .help(help)
+    report_stray(file, first, out);
+    for token in skipped {
+        let misspelt = token.span != first.span
+            && token.kind == TokenKind::Name
+            && in_first_column(file, token)
+            && meant(file.slice(token.span)).is_some();
+        if misspelt {
+            report_stray(file, token, out);
         }
-    });
+    }
     end
+}
+
+fn report_stray(file: &SourceFile, token: &Token, out: &mut Diagnostics) {
+    let text = file.slice(token.span);
+    if token.kind.is_closing() {
+        out.push(
+            Diagnostic::error(
+                codes::E0009,
+                token.span,
+                format!("this `{text}` closes nothing"),
+                "no bracket is open here",
+            )
+            .help(format!("remove the `{text}`, or look for one too many before it")),
+        );
+        return;
+    }
+    let help = match meant(text) {
+        Some(word) => format!("did you mean `{word}`?"),
+        None => "put statements into a kernel: `kernel name(x: f32[n]) -> y: f32[n] { … }`".to_string(),
+    };
+    let shown: String = text.chars().take(40).collect();
+    out.push(
+        Diagnostic::error(
+            codes::E0012,
+            token.span,
+            format!("`{shown}` stands outside of any item"),
+            "expected `kernel`, `fn`, `struct`, `const`, `static` or `schedule`",
+        )
+        .help(help),
+    );
 }
 
 fn meant(word: &str) -> Option<&'static str> {
@@ -142,6 +170,7 @@ mod tests {
     #[test]
     fn what_is_outside_is_reported_once() {
         assert_eq!(pieces("let x = 1\ny = 2\nkernel a() {} } kernel b() {}").1, ["E0012", "E0009"]);
+        assert_eq!(pieces("let x = 1\nkernal y() {}\nfunc z() {}").1, ["E0012", "E0012", "E0012"]);
         assert_eq!(pieces(";;").1, [""; 0]);
     }
 }

@@ -13,6 +13,7 @@ mod lexer;
 mod literal;
 mod nesting;
 mod parser;
+pub mod print;
 #[cfg(test)]
 mod tests;
 mod token;

@@ -7,7 +7,7 @@
 use super::super::token::{Token, TokenKind};
 use super::Input;
 use crate::diagnostic::suggest::nearest;
-use crate::diagnostic::{Code, Diagnostic, codes};
+use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use chumsky::DefaultExpected;
 use chumsky::error::{Error, LabelError};
@@ -111,11 +111,7 @@ impl SyntaxError {
                 .map_or(self.span, |token| Span::new(token.span.end.saturating_sub(1), token.span.end)),
             Some(_) => self.span,
         };
-        let code = match self.found {
-            Some(kind) if kind.starts_item() => codes::E0023,
-            _ => codes::E0011,
-        };
-        if code == codes::E0023 {
+        if self.found.is_some_and(TokenKind::starts_item) {
             return Diagnostic::error(
                 codes::E0023,
                 span,
@@ -137,7 +133,7 @@ impl SyntaxError {
         };
         let before = previous.map_or("", |token| slice(token.span));
         let help = self.help(before, previous.map(|token| token.kind), slice(self.span));
-        Diagnostic::error(Code(codes::E0011.0), span, message, label).help(help)
+        Diagnostic::error(codes::E0011, span, message, label).help(help)
     }
 
     fn expects(&self, kind: TokenKind) -> bool {
@@ -188,6 +184,13 @@ impl SyntaxError {
                 words = vec!["an operator".to_string()];
             }
         }
+        // A call or a struct literal is a possible end of any name: say so only where nothing else is possible.
+        for obvious in ["`(`", "`{`"] {
+            let noise = obvious == "`(`" || statement_end || words.iter().any(|w| w == "`)`" || w == "`,`");
+            if noise && words.len() > 1 {
+                words.retain(|word| word != obvious);
+            }
+        }
         words.truncate(6);
         match words.split_last() {
             None => String::new(),
@@ -229,6 +232,11 @@ impl SyntaxError {
                 (Some(T::Colon), Some(T::Assign)) => "write `let name = …`, without the `:`",
                 (Some(T::For), Some(T::OpenParen)) => "write `for i in 0..n { … }`",
                 (Some(T::Star), _) => "an operand is missing; powers are written `pow(x, y)` or `x * x`",
+                (_, Some(T::Int))
+                    if before == "block" || self.expects(T::Colon) && !self.expects(T::CloseParen) =>
+                {
+                    "a directive reads `word subject: value`, as in `tile i: 32` or `stage a pad 1`"
+                }
                 (_, Some(T::OpenParen)) if self.expects(T::LineEnd) => {
                     "only functions are called, by name: `name(…)`"
                 }
@@ -250,6 +258,9 @@ impl SyntaxError {
             if let Some(word) = nearest(found, words) {
                 return format!("did you mean `{word}`?");
             }
+        }
+        if self.expects(T::OpenBrace) && !self.expects(T::LineEnd) && !self.expects(T::Comma) {
+            return "the body stands in braces: `{ … }`".to_string();
         }
         if self.expects(T::LineEnd) || self.expects(T::Semicolon) {
             return "put each statement on a line of its own, or separate them with `;`".to_string();
