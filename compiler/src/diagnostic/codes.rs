@@ -55,6 +55,7 @@ codes! {
     // E05xx schedules
 
     // E06xx limits
+    E0601 "a value that the host must know before the launch cannot be evaluated there";
 
     // W0xxx warnings
 }

@@ -1,1 +1,338 @@
 //! Typed kernel to IR in phase `abstract`.
+//!
+//! Every kernel-level statement becomes a launch (or steps around launches); struct values are taken apart
+//! into their scalar leaves; mutable names become SSA values carried through regions; local arrays live in
+//! local memory where their extents are small constants, and in scratch memory, one a parallel iteration,
+//! otherwise. Nothing is optimised here: what is computed twice or not used is left to the passes.
+//!
+//! | file | what |
+//! |---|---|
+//! | `kernel_level.rs` | statements at kernel level: the launch plan |
+//! | `statements.rs` | statements within a launch |
+//! | `expressions.rs`, `builtins.rs`, `reduce.rs` | values |
+//! | `access.rs` | loads, stores, bounds checks, guards |
+//! | `structs.rs` | struct types and their leaves |
+//! | `assigned.rs` | which names a region assigns; which expressions are pure |
+//! | `host.rs` | expressions that the host evaluates |
+//! | `locals.rs` | local arrays: local memory or scratch |
+
+mod access;
+mod assigned;
+mod builtins;
+mod expressions;
+mod host;
+mod kernel_level;
+mod locals;
+mod reduce;
+mod statements;
+mod structs;
+
+use crate::check::typed::{
+    self, ArrayId, ArrayRole, CacheMode, DimId, DirectiveKind, IndexId, Layout, LocalId, ParamId, Program,
+    SignatureItem, Type,
+};
+use crate::data::Scalar;
+use crate::diagnostic::{Diagnostic, Diagnostics, codes};
+use crate::ir::builder::KernelBuilder;
+use crate::ir::entities::{Buffer, ConstantArray, StaticArray, Symbol, Value};
+use crate::ir::kernel::{
+    self as ir, ArgumentData, ArrayData, BufferData, BufferKind, Module, SiteData, SymbolData,
+};
+use crate::manifest::{self, Direction, FactManifest, SymbolKind};
+use crate::source::{SourceFile, Span};
+use cranelift_entity::{EntityRef, SecondaryMap};
+use rustc_hash::FxHashSet;
+
+/// Lowers every kernel of a checked program. `target` (`sm_90`) picks among schedules.
+///
+/// # Errors
+/// What the host could not evaluate before a launch: codes E06xx.
+pub fn lower(program: &Program, source: &SourceFile, target: &str) -> Result<Module, Diagnostics> {
+    let mut module = Module::default();
+    for constant in program.constants.values() {
+        module.constants.push(ArrayData {
+            name: constant.name.clone(),
+            element: constant.element.clone(),
+            extents: constant.extents.clone(),
+            bytes: constant.bytes.clone(),
+        });
+    }
+    for variable in program.statics.values() {
+        module.statics.push(ArrayData {
+            name: variable.name.clone(),
+            element: variable.element.clone(),
+            extents: variable.extents.clone(),
+            bytes: variable.bytes.clone(),
+        });
+    }
+    let mut diagnostics = Diagnostics::new();
+    let mut taken: FxHashSet<String> = program.kernels.iter().map(|kernel| kernel.name.clone()).collect();
+    for kernel in &program.kernels {
+        let mut lowerer = Lowerer::new(program, kernel, source);
+        let plan = lowerer.kernel(target);
+        diagnostics.extend(lowerer.diagnostics);
+        let mut finished = lowerer.builder.finish(plan);
+        name_launches(&mut finished, &mut taken);
+        module.kernels.push(finished);
+    }
+    if diagnostics.has_errors() { Err(diagnostics) } else { Ok(module) }
+}
+
+/// A kernel's only launch has its name; several are numbered, past names that other kernels have.
+fn name_launches(kernel: &mut ir::Kernel, taken: &mut FxHashSet<String>) {
+    if kernel.launches.len() == 1 {
+        for launch in kernel.launches.values_mut() {
+            launch.name = kernel.name.clone();
+        }
+        return;
+    }
+    let mut number = 0;
+    for launch in kernel.launches.values_mut() {
+        loop {
+            number += 1;
+            let name = format!("{}_{number}", kernel.name);
+            if taken.insert(name.clone()) {
+                launch.name = name;
+                break;
+            }
+        }
+    }
+}
+
+/// Where a local array lives.
+#[derive(Clone)]
+enum Storage {
+    /// Indexed by the array's subscripts alone.
+    Plain(Buffer),
+    /// In scratch, one copy an iteration of the launch's root loop: the subscripts are followed by these.
+    Expanded(Buffer, Vec<Value>),
+}
+
+/// How a kernel-level name is read in a launch.
+#[derive(Clone)]
+enum KernelLocal<'a> {
+    /// Computed afresh wherever it is used.
+    Recompute(&'a typed::Expr),
+    /// Kept in a rank-0 scratch buffer.
+    Stored(Buffer),
+}
+
+struct Lowerer<'a> {
+    program: &'a Program,
+    typed: &'a typed::Kernel,
+    source: &'a SourceFile,
+    builder: KernelBuilder,
+    diagnostics: Diagnostics,
+    dims: SecondaryMap<DimId, Option<Symbol>>,
+    /// One symbol a scalar leaf.
+    params: SecondaryMap<ParamId, Vec<Symbol>>,
+    arrays: SecondaryMap<ArrayId, Option<Storage>>,
+    /// Values of the names that are in scope in the current launch: one a scalar leaf.
+    locals: SecondaryMap<LocalId, Option<Vec<Value>>>,
+    indices: SecondaryMap<IndexId, Option<Value>>,
+    /// Kernel-level `for` names.
+    counters: SecondaryMap<IndexId, Option<Symbol>>,
+    kernel_locals: Vec<(LocalId, KernelLocal<'a>)>,
+    /// Kernel-level conditions that only the device knows; every launch under them tests them first.
+    conditions: Vec<(Buffer, bool)>,
+    /// The host-known axes of the launch's root loop, once it is open: index and low end as values, extent for
+    /// the host.
+    root: Option<Vec<(Value, Value, manifest::Expr)>>,
+}
+
+impl<'a> Lowerer<'a> {
+    fn new(program: &'a Program, kernel: &'a typed::Kernel, source: &'a SourceFile) -> Self {
+        Self {
+            program,
+            typed: kernel,
+            source,
+            builder: KernelBuilder::new(kernel.name.clone(), kernel.span),
+            diagnostics: Diagnostics::new(),
+            dims: SecondaryMap::new(),
+            params: SecondaryMap::new(),
+            arrays: SecondaryMap::new(),
+            locals: SecondaryMap::new(),
+            indices: SecondaryMap::new(),
+            counters: SecondaryMap::new(),
+            kernel_locals: Vec::new(),
+            conditions: Vec::new(),
+            root: None,
+        }
+    }
+
+    fn kernel(&mut self, target: &str) -> Vec<ir::Step> {
+        self.declare_symbols();
+        self.declare_arrays();
+        for site in self.typed.sites.values() {
+            self.builder.add_site(SiteData { span: site.span, array: site.array.clone(), axis: site.axis });
+        }
+        self.declare_facts();
+        self.apply_schedule(target);
+        let mut plan = self.initialise_results();
+        let body = &self.typed.body;
+        plan.extend(self.kernel_block(body));
+        plan
+    }
+
+    fn position(&self, wanted: SignatureItem) -> usize {
+        self.typed.signature.iter().position(|item| *item == wanted).unwrap_or_default()
+    }
+
+    fn declare_symbols(&mut self) {
+        for (id, dim) in &self.typed.dims {
+            let argument = self.position(SignatureItem::Array(dim.array));
+            let kind = SymbolKind::Dim { argument, axis: dim.axis };
+            let data = SymbolData { name: dim.name.clone(), kind, scalar: Scalar::I64 };
+            self.dims[id] = Some(self.builder.add_symbol(data));
+        }
+        for (id, param) in &self.typed.params {
+            let argument = self.position(SignatureItem::Param(id));
+            let element = structs::element_type(self.program, &param.ty);
+            let mut symbols = Vec::new();
+            for place in structs::places(self.program, &param.ty) {
+                let leaf = &element.leaves[place.leaf];
+                let mut name = param.name.clone();
+                if !leaf.path.is_empty() {
+                    name = format!("{name}.{}", leaf.path);
+                }
+                for index in &place.indices {
+                    name = format!("{name}.{index}");
+                }
+                let kind =
+                    SymbolKind::Parameter { argument, leaf: place.leaf, element: place.position(leaf) };
+                symbols.push(self.builder.add_symbol(SymbolData { name, kind, scalar: leaf.scalar }));
+            }
+            self.params[id] = symbols;
+        }
+    }
+
+    fn declare_arrays(&mut self) {
+        for (id, array) in &self.typed.arrays {
+            let kind = match array.role {
+                ArrayRole::Input => self.argument(id, Direction::In),
+                ArrayRole::InOut => self.argument(id, Direction::InOut),
+                ArrayRole::Result(_) => self.argument(id, Direction::Out),
+                ArrayRole::Temporary => BufferKind::Scratch,
+                ArrayRole::Constant(constant) => BufferKind::Constant(ConstantArray::new(constant.index())),
+                ArrayRole::Static(variable) => BufferKind::Static(StaticArray::new(variable.index())),
+                // Made where they are defined: their place depends on the loop around them.
+                ArrayRole::Private => continue,
+            };
+            let buffer = self.add_buffer(array, kind);
+            self.arrays[id] = Some(Storage::Plain(buffer));
+        }
+        let arguments = self.typed.signature.iter().map(|item| match item {
+            SignatureItem::Param(id) => {
+                let param = &self.typed.params[*id];
+                let element = structs::element_type(self.program, &param.ty);
+                Some(ArgumentData::Value { name: param.name.clone(), element })
+            }
+            SignatureItem::Array(id) => match &self.arrays[*id] {
+                Some(Storage::Plain(buffer)) => Some(ArgumentData::Array(*buffer)),
+                _ => None,
+            },
+        });
+        self.builder.kernel_mut().arguments = arguments.collect::<Option<Vec<_>>>().unwrap_or_default();
+    }
+
+    fn argument(&self, id: ArrayId, direction: Direction) -> BufferKind {
+        BufferKind::Argument { position: self.position(SignatureItem::Array(id)), direction }
+    }
+
+    fn add_buffer(&mut self, array: &typed::Array, kind: BufferKind) -> Buffer {
+        let extents = array.extents.iter().map(|extent| self.extent(extent)).collect();
+        self.builder.add_buffer(BufferData {
+            name: array.name.clone(),
+            kind,
+            element: array.element.clone(),
+            extents,
+            layout: manifest::Layout::Aos,
+            layout_fixed: false,
+            cache: None,
+        })
+    }
+
+    /// A shape expression for the host; a message where it has none.
+    fn extent(&mut self, expr: &typed::Expr) -> manifest::Expr {
+        self.host_expression(expr).unwrap_or_else(|| {
+            self.not_for_the_host(expr.span, "this extent");
+            manifest::Expr::Int(0)
+        })
+    }
+
+    fn not_for_the_host(&mut self, span: Span, what: &str) {
+        self.diagnostics.push(
+            Diagnostic::error(
+                codes::E0601,
+                span,
+                format!("{what} cannot be evaluated before the launch"),
+                "the host has to know this value",
+            )
+            .help(
+                "use only dimensions, scalar parameters, literals, `+ - * / %`, `min`, `max`, comparisons, `&&`, \
+                 `||` and `!` here",
+            ),
+        );
+    }
+
+    fn declare_facts(&mut self) {
+        for fact in &self.typed.facts {
+            match self.host_expression(&fact.condition) {
+                Some(condition) => {
+                    let line = self.source.line_column(fact.span.start).0;
+                    let manifest = FactManifest { condition, text: fact.text.clone(), line };
+                    self.builder.kernel_mut().facts.push(manifest);
+                }
+                None => self.not_for_the_host(fact.span, "this fact"),
+            }
+        }
+    }
+
+    /// The schedule for the target counts, else the one for every target.
+    fn apply_schedule(&mut self, target: &str) {
+        let schedules = &self.typed.schedules;
+        let exact = schedules.iter().find(|schedule| schedule.target.as_deref() == Some(target));
+        let Some(schedule) = exact.or_else(|| schedules.iter().find(|schedule| schedule.target.is_none()))
+        else {
+            return;
+        };
+        for directive in &schedule.directives {
+            match &directive.kind {
+                DirectiveKind::Block(threads) => {
+                    self.builder.kernel_mut().hints.block_threads = Some(*threads);
+                }
+                DirectiveKind::Order(names) => {
+                    let names = names.iter().map(|name| self.typed.indices[*name].name.clone()).collect();
+                    self.builder.kernel_mut().hints.order.push(names);
+                }
+                DirectiveKind::Layout { array, layout } => {
+                    if let Some(Storage::Plain(buffer)) = self.arrays[*array] {
+                        let data = &mut self.builder.kernel_mut().buffers[buffer];
+                        data.layout_fixed = true;
+                        data.layout = match layout {
+                            Layout::Aos => manifest::Layout::Aos,
+                            Layout::Soa => manifest::Layout::Soa,
+                            Layout::Aosoa(width) => manifest::Layout::Aosoa(*width),
+                        };
+                    }
+                }
+                DirectiveKind::Cache { array, mode } => {
+                    if let Some(Storage::Plain(buffer)) = self.arrays[*array] {
+                        self.builder.kernel_mut().buffers[buffer].cache = Some(match mode {
+                            CacheMode::Ca => ir::CacheMode::Ca,
+                            CacheMode::Cg => ir::CacheMode::Cg,
+                            CacheMode::Cs => ir::CacheMode::Cs,
+                            CacheMode::Nc => ir::CacheMode::Nc,
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The scalar types, as stored, of a value's leaves in order.
+    fn storage(&self, ty: &Type) -> Vec<Scalar> {
+        let element = structs::element_type(self.program, ty);
+        structs::places(self.program, ty).iter().map(|place| element.leaves[place.leaf].scalar).collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! Local arrays: in local memory where their extents are small constants; otherwise in scratch memory, one copy
+//! an iteration of the launch's root loop. In scratch the loop's indices come last, so that neighbouring threads
+//! touch neighbouring elements.
+
+use super::assigned::independent_groups;
+use super::{Lowerer, Storage};
+use crate::check::typed::{ArrayId, ArrayRole, Axis, Expr};
+use crate::ir::entities::Value;
+use crate::ir::kernel::{BufferData, BufferKind};
+use crate::ir::op::Opcode;
+use crate::manifest;
+
+/// The most bytes of one local array that are kept in local memory.
+const LOCAL_MEMORY_BYTES: i128 = 4096;
+
+impl<'a> Lowerer<'a> {
+    pub fn define_array(&mut self, array: ArrayId, axes: &'a [Axis], value: &'a Expr) {
+        if self.typed.arrays[array].role == ArrayRole::Private {
+            self.declare_local(array);
+        }
+        let groups = independent_groups(axes);
+        for group in &groups {
+            self.open_axes(group);
+        }
+        let subscripts: Vec<Value> = axes.iter().filter_map(|axis| self.indices[axis.index]).collect();
+        let values = self.expression(value);
+        let ty = self.typed.arrays[array].ty.clone();
+        self.store_leaves(array, &subscripts, 0, &[], &ty, &values, None);
+        for _ in &groups {
+            self.builder.end_forall();
+        }
+    }
+
+    fn declare_local(&mut self, id: ArrayId) {
+        let array = &self.typed.arrays[id];
+        let mut extents: Vec<manifest::Expr> = Vec::with_capacity(array.extents.len());
+        for extent in &array.extents {
+            extents.push(self.extent(extent));
+        }
+        let constant: Option<Vec<i128>> = extents.iter().map(|extent| extent.evaluate_int(&[])).collect();
+        let bytes = constant.as_ref().and_then(|list| {
+            list.iter().try_fold(i128::from(array.element.size), |bytes, extent| bytes.checked_mul(*extent))
+        });
+        let small = bytes.is_some_and(|bytes| (0..=LOCAL_MEMORY_BYTES).contains(&bytes));
+        let mut data = BufferData {
+            name: array.name.clone(),
+            kind: BufferKind::Private,
+            element: array.element.clone(),
+            extents,
+            layout: manifest::Layout::Aos,
+            layout_fixed: true,
+            cache: None,
+        };
+        if small {
+            data.extents = constant
+                .unwrap_or_default()
+                .into_iter()
+                .map(|extent| manifest::Expr::Int(extent as i64))
+                .collect();
+            let buffer = self.builder.add_buffer(data);
+            self.arrays[id] = Some(Storage::Plain(buffer));
+            return;
+        }
+        data.kind = BufferKind::Scratch;
+        let mut copies = Vec::new();
+        for (index, low, extent) in self.root.clone().unwrap_or_default() {
+            data.extents.push(extent);
+            copies.push(self.builder.binary(Opcode::Sub, index, low));
+        }
+        let buffer = self.builder.add_buffer(data);
+        self.arrays[id] = Some(Storage::Expanded(buffer, copies));
+    }
+}

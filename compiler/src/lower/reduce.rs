@@ -1,0 +1,68 @@
+//! Reductions. Axes whose ranges depend on earlier ones become nested reductions with the same combiners: what the
+//! inner one yields is a contribution to the outer one.
+
+use super::Lowerer;
+use super::assigned::independent_groups;
+use crate::check::typed::{Axis, Expr};
+use crate::data::Scalar;
+use crate::ir::entities::Value;
+use crate::ir::op::{Combiner, Opcode};
+use crate::syntax::ast::ReduceOp;
+
+impl<'a> Lowerer<'a> {
+    pub fn reduce(&mut self, op: ReduceOp, axes: &'a [Axis], body: &'a Expr) -> Vec<Value> {
+        let combiner = match op {
+            ReduceOp::Sum | ReduceOp::Count => Combiner::Add,
+            ReduceOp::Prod => Combiner::Mul,
+            ReduceOp::Min => Combiner::Min,
+            ReduceOp::Max => Combiner::Max,
+            ReduceOp::Any => Combiner::Or,
+            ReduceOp::All => Combiner::And,
+            ReduceOp::ArgMin => Combiner::ArgMin,
+            ReduceOp::ArgMax => Combiner::ArgMax,
+        };
+        let pairs = combiner.width() == 2;
+        let count = if pairs { 1 } else { self.storage(&body.ty).len() };
+        let combiners = vec![combiner; count];
+        let groups = independent_groups(axes);
+        for group in &groups {
+            let bounds: Vec<(Value, Value)> =
+                group.iter().map(|axis| (self.scalar(&axis.low), self.scalar(&axis.high))).collect();
+            let names: Vec<&str> =
+                group.iter().map(|axis| self.typed.indices[axis.index].name.as_str()).collect();
+            let triples: Vec<(&str, Value, Value)> =
+                names.iter().zip(&bounds).map(|(name, (low, high))| (*name, *low, *high)).collect();
+            let indices = self.builder.begin_reduce(&triples, &combiners);
+            for (axis, index) in group.iter().zip(indices) {
+                self.indices[axis.index] = Some(index);
+            }
+        }
+        let mut values = self.expression(body);
+        if op == ReduceOp::Count {
+            values = vec![self.builder.cast(values[0], Scalar::I64)];
+        }
+        if pairs {
+            let position = self.position_of(axes);
+            values.push(position);
+        }
+        for _ in &groups {
+            values = self.builder.end_reduce(&values);
+        }
+        if pairs {
+            return vec![values[1]];
+        }
+        if op == ReduceOp::Count { values } else { self.rounded(&body.ty, values) }
+    }
+
+    /// What argmin and argmax report: the one name's value, or the row-major position in the box of all.
+    fn position_of(&mut self, axes: &'a [Axis]) -> Value {
+        let mut position = self.indices[axes[0].index].expect("a reduction binds its names");
+        for axis in &axes[1..] {
+            let extent = self.scalar(&axis.high);
+            let scaled = self.builder.binary(Opcode::Mul, position, extent);
+            let index = self.indices[axis.index].expect("a reduction binds its names");
+            position = self.builder.binary(Opcode::Add, scaled, index);
+        }
+        position
+    }
+}

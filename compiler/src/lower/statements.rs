@@ -1,0 +1,196 @@
+//! Statements within a launch.
+
+use super::Lowerer;
+use super::assigned::{Assigned, independent_groups, visit, visit_block};
+use crate::check::typed::{Axis, Block, Expr, LocalId, Projection, Stmt, StmtKind};
+use crate::ir::entities::Value;
+use crate::manifest;
+use crate::manifest::BinaryOp as HostOp;
+
+impl<'a> Lowerer<'a> {
+    pub fn statements(&mut self, statements: &'a [Stmt]) {
+        for stmt in statements {
+            self.statement(stmt);
+        }
+    }
+
+    pub fn statement(&mut self, stmt: &'a Stmt) {
+        let outer = self.builder.set_span(stmt.span);
+        match &stmt.kind {
+            StmtKind::Let { local, value } => {
+                let values = self.expression(value);
+                if let [only] = values.as_slice() {
+                    self.builder.name(*only, &self.typed.locals[*local].name);
+                }
+                self.locals[*local] = Some(values);
+            }
+            StmtKind::Assign { local, path, value } => {
+                let next = self.assigned_value(*local, path, value);
+                self.locals[*local] = Some(next);
+            }
+            StmtKind::DefineArray { array, axes, value } => self.define_array(*array, axes, value),
+            StmtKind::Store { axes, access, path, combine, value } => {
+                let groups = independent_groups(axes);
+                for group in &groups {
+                    self.open_axes(group);
+                }
+                self.store(access, path, *combine, value);
+                for _ in &groups {
+                    self.builder.end_forall();
+                }
+            }
+            StmtKind::Forall { axes, body } => {
+                let groups = independent_groups(axes);
+                for group in &groups {
+                    self.open_axes(group);
+                }
+                self.statements(&body.statements);
+                for _ in &groups {
+                    self.builder.end_forall();
+                }
+            }
+            StmtKind::For { index, low, high, step, body } => {
+                let carried = self.assigned_in(&[body], &[]);
+                let initial = self.current(&carried);
+                let (low, high, step) = (self.scalar(low), self.scalar(high), self.scalar(step));
+                let name = &self.typed.indices[*index].name;
+                let (value, params) = self.builder.begin_for(name, low, high, step, &initial);
+                self.indices[*index] = Some(value);
+                self.rebind(&carried, &params);
+                self.statements(&body.statements);
+                let next = self.current(&carried);
+                let results = self.builder.end_for(&next);
+                self.rebind(&carried, &results);
+            }
+            StmtKind::While { condition, body } => {
+                let carried = self.assigned_in(&[body], &[condition]);
+                let initial = self.current(&carried);
+                let params = self.builder.begin_while(&initial);
+                self.rebind(&carried, &params);
+                let test = self.scalar(condition);
+                let params = self.builder.begin_while_body(test);
+                self.rebind(&carried, &params);
+                self.statements(&body.statements);
+                let next = self.current(&carried);
+                let results = self.builder.end_while(&next);
+                self.rebind(&carried, &results);
+            }
+            StmtKind::If { condition, then, otherwise } => {
+                let test = self.scalar(condition);
+                self.branch(test, then, otherwise);
+            }
+        }
+        self.builder.set_span(outer);
+    }
+
+    /// Opens a `forall` over axes whose ranges do not depend on each other. The first one of a launch is its root
+    /// loop, whose iterations get their own copies of local arrays in scratch.
+    pub fn open_axes(&mut self, axes: &'a [Axis]) {
+        let bounds: Vec<(Value, Value)> =
+            axes.iter().map(|axis| (self.scalar(&axis.low), self.scalar(&axis.high))).collect();
+        let names: Vec<&str> = axes.iter().map(|axis| self.typed.indices[axis.index].name.as_str()).collect();
+        let triples: Vec<(&str, Value, Value)> =
+            names.iter().zip(&bounds).map(|(name, (low, high))| (*name, *low, *high)).collect();
+        let indices = self.builder.begin_forall(&triples);
+        let mut known = Vec::new();
+        for ((axis, index), (low, high)) in axes.iter().zip(&indices).zip(&bounds) {
+            self.indices[axis.index] = Some(*index);
+            let kernel = self.builder.kernel();
+            if let (Some(from), Some(to)) = (kernel.symbolic(*low), kernel.symbolic(*high)) {
+                let extent = match from {
+                    manifest::Expr::Int(0) => to,
+                    from => manifest::Expr::binary(HostOp::Sub, to, from),
+                };
+                let extent = manifest::Expr::binary(HostOp::Max, extent, manifest::Expr::Int(0));
+                known.push((*index, *low, extent));
+            }
+        }
+        self.root.get_or_insert(known);
+    }
+
+    /// An `if` statement: the names that either branch assigns come out of it.
+    fn branch(&mut self, test: Value, then: &'a Block, otherwise: &'a Block) {
+        let carried = self.assigned_in(&[then, otherwise], &[]);
+        let before = self.current_lists(&carried);
+        self.builder.begin_if(test);
+        self.statements(&then.statements);
+        let values = self.current(&carried);
+        self.builder.begin_else(&values);
+        self.restore(&carried, before);
+        self.statements(&otherwise.statements);
+        let values = self.current(&carried);
+        let results = self.builder.end_if(&values);
+        self.rebind(&carried, &results);
+    }
+
+    /// An `if` or a block in value position, lazily: its values, then the names that it assigns.
+    pub fn branch_values(
+        &mut self,
+        test: Value,
+        then: &mut dyn FnMut(&mut Self) -> Vec<Value>,
+        otherwise: &mut dyn FnMut(&mut Self) -> Vec<Value>,
+        carried: &[LocalId],
+    ) -> Vec<Value> {
+        let before = self.current_lists(carried);
+        self.builder.begin_if(test);
+        let mut values = then(self);
+        let count = values.len();
+        values.extend(self.current(carried));
+        self.builder.begin_else(&values);
+        self.restore(carried, before);
+        let mut values = otherwise(self);
+        values.extend(self.current(carried));
+        let mut results = self.builder.end_if(&values);
+        let tail = results.split_off(count);
+        self.rebind(carried, &tail);
+        results
+    }
+
+    /// The names from outside that are assigned in these regions.
+    pub fn assigned_in(&self, blocks: &[&Block], expressions: &[&Expr]) -> Vec<LocalId> {
+        let mut assigned = Assigned::default();
+        for block in blocks {
+            visit_block(block, &mut assigned);
+        }
+        for expr in expressions {
+            visit(expr, &mut assigned);
+        }
+        assigned.0.retain(|local| self.locals[*local].is_some());
+        assigned.0
+    }
+
+    fn current_lists(&self, names: &[LocalId]) -> Vec<Option<Vec<Value>>> {
+        names.iter().map(|local| self.locals[*local].clone()).collect()
+    }
+
+    fn restore(&mut self, names: &[LocalId], lists: Vec<Option<Vec<Value>>>) {
+        for (local, list) in names.iter().zip(lists) {
+            self.locals[*local] = list;
+        }
+    }
+
+    fn current(&self, names: &[LocalId]) -> Vec<Value> {
+        names.iter().flat_map(|local| self.locals[*local].clone().unwrap_or_default()).collect()
+    }
+
+    fn rebind(&mut self, names: &[LocalId], values: &[Value]) {
+        let mut rest = values;
+        for local in names {
+            let count = self.locals[*local].as_ref().map_or(0, Vec::len);
+            let (own, after) = rest.split_at(count);
+            if let [only] = own {
+                self.builder.name(*only, &self.typed.locals[*local].name);
+            }
+            self.locals[*local] = Some(own.to_vec());
+            rest = after;
+        }
+    }
+
+    /// The value of a name after an assignment to it or to part of it.
+    pub fn assigned_value(&mut self, local: LocalId, path: &'a [Projection], value: &'a Expr) -> Vec<Value> {
+        let ty = self.typed.locals[local].ty.clone();
+        let new = self.expression(value);
+        let old = self.locals[local].clone().unwrap_or_default();
+        self.replace_part(&ty, old, path, new)
+    }
+}
