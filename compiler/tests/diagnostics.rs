@@ -67,6 +67,23 @@ fn every_code_has_a_file_and_a_page() {
     }
 }
 
+/// The first example of a page is what the page says: refused (or warned about) with that code.
+#[test]
+fn the_example_of_every_page_shows_its_code() {
+    for (code, _, page) in codes::ALL {
+        let example = page.split_once("```krn\n").and_then(|(_, rest)| rest.split_once("```"));
+        let (example, _) = example.unwrap_or_else(|| panic!("the page of {} has no example", code.0));
+        // A page is text, so the example of a file that is none has to be made.
+        let bytes = match *code {
+            codes::E0003 => example.replace("\\xe9", "\u{e9}").chars().map(|c| c as u8).collect(),
+            _ => example.as_bytes().to_vec(),
+        };
+        let (_, reports) = front_end("page.krn", &bytes);
+        let found: Vec<&str> = reports.iter().map(|report| report.code.0).collect();
+        assert!(found.contains(&code.0), "the example on the page of {} shows {found:?}", code.0);
+    }
+}
+
 #[test]
 fn every_error_has_a_help_line_and_reads_like_the_others() {
     insta::glob!("diagnostics/*.krn", |path| {

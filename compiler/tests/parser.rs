@@ -102,7 +102,11 @@ fn digest(bytes: &[u8]) {
             if reports.is_empty() {
                 let printed = SourceFile::new("printed.krn", print(&tree));
                 let (_, reports) = parse(&printed);
-                assert!(reports.is_empty(), "{text}\n{}", render(&printed, &reports, RenderOptions::default()));
+                assert!(
+                    reports.is_empty(),
+                    "{text}\n{}",
+                    render(&printed, &reports, RenderOptions::default())
+                );
             }
         }
         Err(error) => {
@@ -127,12 +131,12 @@ fn random_bytes(rng: &mut impl Rng) -> Vec<u8> {
 
 fn random_soup(rng: &mut impl Rng) -> Vec<u8> {
     const WORDS: &[&str] = &[
-        "struct", "fn", "const", "static", "kernel", "schedule", "for", "where", "inout", "let", "var", "forall",
-        "in", "step", "while", "if", "else", "as", "true", "false", "sum", "min", "max", "argmax", "x", "y", "f32",
-        "Body", "(", ")", "[", "]", "{", "}", "(", "[", "{", "+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^",
-        "&&", "||", "==", "!=", "<", "<=", ">", ">=", "=", "+=", "min=", "!", ",", ":", ";", "->", ".", "..", "..=",
-        "1", "0x", "1.5", "1e", ".5", "0u32", "7q", "/*", "*/", "//", "\n", "\n", "\n", "é", "\"", "?", "\0",
-        "\u{feff}", "\r\n", "\t",
+        "struct", "fn", "const", "static", "kernel", "schedule", "for", "where", "inout", "let", "var",
+        "forall", "in", "step", "while", "if", "else", "as", "true", "false", "sum", "min", "max", "argmax",
+        "x", "y", "f32", "Body", "(", ")", "[", "]", "{", "}", "(", "[", "{", "+", "-", "*", "/", "%", "<<",
+        ">>", "&", "|", "^", "&&", "||", "==", "!=", "<", "<=", ">", ">=", "=", "+=", "min=", "!", ",", ":",
+        ";", "->", ".", "..", "..=", "1", "0x", "1.5", "1e", ".5", "0u32", "7q", "/*", "*/", "//", "\n",
+        "\n", "\n", "é", "\"", "?", "\0", "\u{feff}", "\r\n", "\t",
     ];
     let mut text = String::new();
     for _ in 0..rng.random_range(0..120) {
@@ -196,9 +200,41 @@ fn no_bytes_make_the_parser_panic_or_hang() {
 fn hopeless_input_takes_linear_time() {
     let n = 100_000;
     for piece in [
-        "(", ")", "[", "]", "{", "}", "(]", "{)", "([", "let ", "\nlet (", "kernel ", "kernel a(", "\nkernel a() {",
-        "/*", "\"", "é", "\0 ", "a ", "a.", "a[", "- ", "1 ", "1 + ", "0x ", "if a {", "else ", "sum(i: ", ";", "\n",
-        ",", "a:", "= ", "V { a: ", "1_",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "(]",
+        "{)",
+        "([",
+        "let ",
+        "\nlet (",
+        "kernel ",
+        "kernel a(",
+        "\nkernel a() {",
+        "/*",
+        "\"",
+        "é",
+        "\0 ",
+        "a ",
+        "a.",
+        "a[",
+        "- ",
+        "1 ",
+        "1 + ",
+        "0x ",
+        "if a {",
+        "else ",
+        "sum(i: ",
+        ";",
+        "\n",
+        ",",
+        "a:",
+        "= ",
+        "V { a: ",
+        "1_",
     ] {
         digest_or_say(piece.repeat(n).as_bytes());
         digest_or_say(format!("kernel a() {{ {} }}", piece.repeat(n)).as_bytes());

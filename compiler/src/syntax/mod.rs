@@ -20,10 +20,10 @@ mod token;
 
 pub use brackets::REDUCTIONS;
 pub use literal::SUFFIXES;
-pub use token::TokenKind;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::source::{SourceFile, Span};
+use token::TokenKind;
 
 /// Past this many reports, further items are not parsed: the file is something else.
 const MAX_REPORTS: usize = 1000;

@@ -19,7 +19,6 @@ pub(super) fn schedule<'t>(words: Words<'t>) -> Rule<'t, Item> {
         .then_ignore(one_of([T::LineEnd, T::Semicolon, T::CloseBrace]).rewind())
         .recover_with(via_parser(skip));
     let body = end
-        .clone()
         .ignore_then(checked.then_ignore(end).repeated().collect::<Vec<_>>())
         .delimited_by(just(T::OpenBrace), just(T::CloseBrace));
     just(T::Schedule)
@@ -54,13 +53,13 @@ fn directive<'t>(words: Words<'t>) -> Rule<'t, Directive> {
         }
         (value.unwrap_or(0), span)
     });
-    let called = number.clone().delimited_by(just(T::OpenParen), just(T::CloseParen));
+    let called = number.delimited_by(just(T::OpenParen), just(T::CloseParen));
     let named = words.name().then(called.or_not()).map_with(|(name, number), e| match number {
         None => DirectiveValue::Name(name),
         Some((number, _)) => DirectiveValue::Call(name, number, e.span()),
     });
     let number = number.map(|(number, span)| DirectiveValue::Number(number, span));
-    let value = number.clone().or(named).boxed();
+    let value = number.or(named).boxed();
     let modifier = words.name().then(number.or_not());
     let argument = value
         .clone()

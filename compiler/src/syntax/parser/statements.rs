@@ -15,7 +15,7 @@ use chumsky::prelude::*;
 /// What stands between two statement ends.
 #[derive(Clone)]
 enum Entry {
-    Stmt(Stmt),
+    Stmt(Box<Stmt>),
     /// An expression by itself.
     Value(Expr),
     /// `if` chains are statements or values.
@@ -53,8 +53,7 @@ fn body<'t>(entry: Rule<'t, Entry>) -> Rule<'t, Block> {
     let checked = entry
         .then_ignore(one_of([T::LineEnd, T::Semicolon, T::CloseBrace]).rewind())
         .recover_with(via_parser(skip_statement()));
-    end.clone()
-        .ignore_then(checked.then_ignore(end).repeated().collect::<Vec<_>>())
+    end.ignore_then(checked.then_ignore(end).repeated().collect::<Vec<_>>())
         .delimited_by(just(T::OpenBrace), just(T::CloseBrace))
         .map_with(finish)
         .boxed()
@@ -70,7 +69,7 @@ fn skip_statement<'t>() -> Rule<'t, Entry> {
         .or(other.ignored())
         .repeated()
         .at_least(1)
-        .map_with(|(), e| Entry::Stmt(Stmt { kind: StmtKind::Error, span: e.span() }))
+        .map_with(|(), e| Entry::Stmt(Box::new(Stmt { kind: StmtKind::Error, span: e.span() })))
         .boxed()
 }
 
@@ -107,7 +106,7 @@ fn finish(mut entries: Vec<Entry>, e: &mut Map<'_, '_>) -> Block {
     let mut statements = Vec::with_capacity(entries.len() + 1);
     for entry in entries.into_iter().chain(last) {
         match entry {
-            Entry::Stmt(stmt) => statements.push(stmt),
+            Entry::Stmt(stmt) => statements.push(*stmt),
             Entry::Value(expression) => {
                 e.emit(unused_value(&expression).into());
                 statements.push(Stmt { kind: StmtKind::Error, span: expression.span });
@@ -193,7 +192,7 @@ fn entry<'t>(
         .then(action)
         .map(|(condition, body)| StmtKind::While { condition, body });
     let stmt = choice((binding(words, expression.clone()), forall, repeat, during))
-        .map_with(|kind, e| Entry::Stmt(Stmt { kind, span: e.span() }));
+        .map_with(|kind, e| Entry::Stmt(Box::new(Stmt { kind, span: e.span() })));
     choice((stmt, chain(bare, block), simple(expression))).labelled(Expect::Statement).boxed()
 }
 
@@ -273,7 +272,10 @@ fn simple<'t>(expression: Rule<'t, Expr>) -> Rule<'t, Entry> {
                 if !is_place(&target) {
                     e.emit(cannot_assign(&target, op_span).into());
                 }
-                Entry::Stmt(Stmt { kind: StmtKind::Assign { target, op, op_span, value }, span: e.span() })
+                Entry::Stmt(Box::new(Stmt {
+                    kind: StmtKind::Assign { target, op, op_span, value },
+                    span: e.span(),
+                }))
             }
         })
         .boxed()
