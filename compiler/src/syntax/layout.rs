@@ -8,6 +8,9 @@
 //! - where the next line cannot start a statement: it starts with a binary operator (`-` among them), an
 //!   assignment operator, `.`, `..`, `,`, `:`, `->`, a closing bracket, `{`, or `as else in step where`.
 //!
+//! A line that starts with `let var forall for while`, which stand nowhere else, starts a statement whatever
+//! the line before lacks.
+//!
 //! A line that starts with `(` or `[` starts a statement: it can be a body's last value. One that starts
 //! with `-` goes on: a body's last value may well be negative, but then the statement before it swallows it
 //! and the body lacks a value, which is an error, whereas the other choice would drop the `- b` of a long sum
@@ -27,8 +30,8 @@ pub fn mark_line_ends(tokens: &[Token], out: &mut Vec<Token>) {
         if token.starts_line
             && bodies.last() == Some(&true)
             && let Some(before) = previous
-            && ends_statement(before.kind)
-            && starts_statement(token.kind)
+            && (ends_statement(before.kind) && starts_statement(token.kind)
+                || always_starts_statement(token.kind) && !is_boundary(before.kind))
         {
             let span = Span::new(before.span.end, before.span.end);
             out.push(Token { kind: TokenKind::LineEnd, span, starts_line: false });
@@ -72,6 +75,16 @@ fn ends_statement(kind: TokenKind) -> bool {
     !wants_more && !kind.is_binary_operator() && !kind.is_assignment() && !kind.is_opening()
 }
 
+/// Words that stand nowhere but at the start of a statement: whatever the line before lacks, it has ended.
+fn always_starts_statement(kind: TokenKind) -> bool {
+    matches!(kind, TokenKind::Let | TokenKind::Var | TokenKind::Forall | TokenKind::For | TokenKind::While)
+}
+
+/// Whether a statement starts right after this token anyway.
+fn is_boundary(kind: TokenKind) -> bool {
+    matches!(kind, TokenKind::OpenBrace | TokenKind::Semicolon)
+}
+
 /// Whether a line that starts with this token can start a statement.
 fn starts_statement(kind: TokenKind) -> bool {
     use TokenKind as T;
@@ -107,6 +120,7 @@ mod tests {
         assert_eq!(lines("{ let v = V {\n x: 1,\n y: 2\n }\n z\n}"), 1);
         assert_eq!(lines("{ if a\n{\n b = c\n}\nelse\n{\n d = e\n} }"), 0);
         assert_eq!(lines("{ a = f(if c {\n let x = 1\n x\n} else { 2 }) }"), 1);
+        assert_eq!(lines("{ a = b +\n let c = d\n for i in e {\n let f = g } }"), 2);
         assert_eq!(lines("const A: i32\n= 3\nstatic b: u32"), 0);
         assert_eq!(lines("{ a = b; \n c = d }"), 0);
     }

@@ -216,6 +216,7 @@ impl SyntaxError {
             ("int" | "float" | "double" | "auto" | "uint" | "half", Some(T::Name)) => {
                 "write `let name: f32 = …`: the type comes after the name"
             }
+            ("+", Some(T::Plus)) => "to add one, write `i += 1`",
             ("+" | "-", _) if matches!(self.found, Some(T::LineEnd | T::Semicolon | T::CloseBrace)) => {
                 "an operand is missing; to add one, write `i += 1`"
             }
@@ -239,6 +240,12 @@ impl SyntaxError {
                 }
                 (_, Some(T::OpenParen)) if self.expects(T::LineEnd) => {
                     "only functions are called, by name: `name(…)`"
+                }
+                (Some(T::Int), Some(T::Comma)) if self.expects(T::LineEnd) => {
+                    "decimals are written with a point, as in `3.5`"
+                }
+                (_, Some(T::OpenBrace)) => {
+                    "a value is missing before this brace; a block here needs parentheses"
                 }
                 (_, Some(T::Arrow)) => "a result is written `-> name: type` after the parameters",
                 (_, Some(kind)) if kind.is_keyword() && self.expects(T::CloseParen) => {
