@@ -1,1 +1,15 @@
 //! The affine index algebra and what is computed from it: access patterns, uses, trip counts.
+//!
+//! - `polynomial.rs`, `affine.rs`: index values as polynomials of loop indices and symbols; strides of accesses.
+//! - `accesses.rs`: the memory accesses of a region and how often they run.
+//! - `sectors.rs`: what a request of a warp costs.
+
+mod accesses;
+mod affine;
+mod polynomial;
+mod sectors;
+
+pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
+pub use affine::{Affine, Stride};
+pub use polynomial::{Atom, Polynomial};
+pub use sectors::{SECTOR_BYTES, sectors_per_request};

@@ -1,0 +1,177 @@
+//! Index values as polynomials of loop indices and symbols, and what follows from that: how far an access
+//! steps when an index does.
+
+use super::polynomial::{Atom, Polynomial};
+use crate::data::Scalar;
+use crate::ir::Parents;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::kernel::{Definition, Kernel, Payload};
+use crate::ir::op::{Constant, Opcode};
+use crate::manifest::Layout;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How the address of an access moves when one loop index grows by 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stride {
+    /// By so many bytes, 0 for an access that does not depend on the index.
+    Bytes(i64),
+    /// By an amount that is the same everywhere but depends on dimensions.
+    Symbolic,
+    /// Not the same everywhere, or unknown.
+    Irregular,
+}
+
+/// Forms of the values of one kernel, computed once each.
+pub struct Affine<'k> {
+    kernel: &'k Kernel,
+    parents: Parents,
+    forms: FxHashMap<Value, Polynomial>,
+}
+
+/// Longer chains of definitions are not followed.
+const MAX_DEPTH: u32 = 64;
+
+impl<'k> Affine<'k> {
+    pub fn new(kernel: &'k Kernel) -> Self {
+        Self { kernel, parents: kernel.parents(), forms: FxHashMap::default() }
+    }
+
+    /// The value as a polynomial; one that is none is an atom of its own. Values other than i64 are atoms.
+    pub fn form(&mut self, value: Value) -> Polynomial {
+        self.form_within(value, MAX_DEPTH)
+    }
+
+    fn form_within(&mut self, value: Value, depth: u32) -> Polynomial {
+        if let Some(form) = self.forms.get(&value) {
+            return form.clone();
+        }
+        let form = depth.checked_sub(1).and_then(|depth| self.compute(value, depth));
+        let form = form.unwrap_or_else(|| Polynomial::atom(Atom::Value(value)));
+        self.forms.insert(value, form.clone());
+        form
+    }
+
+    fn compute(&mut self, value: Value, depth: u32) -> Option<Polynomial> {
+        let kernel = self.kernel;
+        if kernel.value_type(value) != Scalar::I64 {
+            return None;
+        }
+        let data = kernel.definition_data(value)?;
+        let mut operand = |at: usize| self.form_within(data.arguments[at], depth);
+        Some(match (data.opcode, &data.payload) {
+            (_, Payload::Constant(Constant::Int(_, value))) => {
+                Polynomial::constant(i64::try_from(*value).ok()?)
+            }
+            (_, Payload::Symbol(symbol)) => Polynomial::atom(Atom::Symbol(*symbol)),
+            // A narrower integer symbol, widened: its value is the same.
+            (Opcode::Cast, Payload::Cast(Scalar::I64)) => {
+                match kernel.definition_data(data.arguments[0])?.payload {
+                    Payload::Symbol(symbol) if kernel.symbols[symbol].scalar.is_integer() => {
+                        Polynomial::atom(Atom::Symbol(symbol))
+                    }
+                    _ => return None,
+                }
+            }
+            (Opcode::Add, _) => operand(0).add(&operand(1)),
+            (Opcode::Sub, _) => operand(0).sub(&operand(1)),
+            (Opcode::Mul, _) => operand(0).mul(&operand(1))?,
+            (Opcode::Neg, _) => operand(0).scale(-1),
+            (Opcode::Shl, _) => {
+                let count = u32::try_from(kernel.int_of(data.arguments[1])? & 63).ok()?;
+                operand(0).scale(1i64 << count)
+            }
+            _ => return None,
+        })
+    }
+
+    /// How the byte address of a load, store or atomic moves with a loop index, under the buffer's layout.
+    /// `Irregular` for other instructions.
+    pub fn stride(&mut self, inst: Inst, index: Value) -> Stride {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let (Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. }) = data.payload else {
+            return Stride::Irregular;
+        };
+        let buffer = &kernel.buffers[buffer];
+        let leaf = &buffer.element.leaves[leaf as usize];
+        // Bytes from one element to the next, and from one scalar of the leaf to the next.
+        let (element, inner): (u64, Vec<u64>) = match buffer.layout {
+            Layout::Aos => (buffer.element.size, leaf.strides.clone()),
+            Layout::Soa | Layout::Aosoa(_) => {
+                let suffix = |at: usize| leaf.extents[at + 1..].iter().product::<u64>() * leaf.scalar.size();
+                (leaf.count() * leaf.scalar.size(), (0..leaf.extents.len()).map(suffix).collect())
+            }
+        };
+        let mut total = Polynomial::zero();
+        let mut known = true;
+        let rank = buffer.extents.len();
+        for at in 0..rank + inner.len() {
+            let Some(step) = self.coefficient(data.arguments[at], index) else { return Stride::Irregular };
+            if step.is_zero() {
+                continue;
+            }
+            let scale = if at < rank {
+                let later =
+                    buffer.extents[at + 1..].iter().try_fold(Polynomial::constant(1), |product, extent| {
+                        product.mul(&Polynomial::from_expression(extent)?)
+                    });
+                later.map(|product| product.scale(element as i64))
+            } else {
+                Some(Polynomial::constant(inner[at - rank] as i64))
+            };
+            match scale.and_then(|scale| step.mul(&scale)) {
+                Some(step) => total = total.add(&step),
+                None => known = false,
+            }
+        }
+        match total.as_constant() {
+            Some(bytes) if known => Stride::Bytes(bytes),
+            _ => Stride::Symbolic,
+        }
+    }
+
+    /// What a value grows by when the index grows by 1 (the other indices staying as they are); `None` where
+    /// that is not the same everywhere.
+    pub fn coefficient(&mut self, value: Value, index: Value) -> Option<Polynomial> {
+        let form = self.form(value);
+        let opaque = |atom: Atom| match atom {
+            Atom::Value(value) => value != index && self.depends(value, index),
+            Atom::Symbol(_) => false,
+        };
+        if form.atoms().any(opaque) {
+            return None;
+        }
+        form.coefficient(Atom::Value(index))
+    }
+
+    /// Whether a value may change when the index does, the other indices staying as they are.
+    pub fn depends(&self, value: Value, index: Value) -> bool {
+        let kernel = self.kernel;
+        let mut seen = FxHashSet::default();
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            if value == index {
+                return true;
+            }
+            if !seen.insert(value) {
+                continue;
+            }
+            let inst = match kernel.values[value].definition {
+                Definition::Result(inst, _) => inst,
+                Definition::Param(block, position) => {
+                    let Some(inst) = self.parents.owner_of[block].expand() else { continue };
+                    match (kernel.insts[inst].opcode, position) {
+                        // A loop's index runs by itself.
+                        (Opcode::Forall | Opcode::Reduce, _) | (Opcode::For, 0) => continue,
+                        _ => inst,
+                    }
+                }
+            };
+            open.extend(&kernel.insts[inst].arguments);
+            for region in &kernel.insts[inst].regions {
+                kernel.walk(*region, &mut |_, inst| open.extend(&kernel.insts[inst].arguments));
+            }
+        }
+        false
+    }
+}

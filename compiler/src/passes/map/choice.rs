@@ -1,0 +1,194 @@
+//! Which axis gets the lanes, which the warps.
+
+use crate::analysis::{Affine, MemoryAccess, Stride, accesses, sectors_per_request};
+use crate::ir::entities::Inst;
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::op::Opcode;
+use crate::passes::pass::TargetFacts;
+
+/// Lanes and warps of each axis, in the order in which the axes shall stand.
+pub struct Choice {
+    /// Places in the present order.
+    pub order: Vec<usize>,
+    /// One an axis, in the new order.
+    pub lanes: Vec<u32>,
+    pub warps: Vec<u32>,
+}
+
+/// What one request costs where the addresses of neighbouring lanes have nothing to do with each other.
+const SCATTERED: u64 = 32;
+
+impl Choice {
+    pub fn new(kernel: &Kernel, forall: Inst, threads: u32, target: &TargetFacts) -> Self {
+        let costs = Costs::new(kernel, forall);
+        let count = costs.extents.len();
+        let order = hinted_order(kernel, forall).unwrap_or_else(|| {
+            // The cheapest; among equals the last one, which in the source stands for neighbours in memory.
+            let best = (0..count)
+                .rev()
+                .map(|at| (costs.of_axis(at, target.warp_size), at))
+                .min_by_key(|(cost, _)| cost.0);
+            let Some(((_, partner), last)) = best else { return Vec::new() };
+            let outer = (0..count).filter(|at| *at != last && Some(*at) != partner);
+            outer.chain(partner).chain([last]).collect()
+        });
+        let reused = reused_axis(kernel, &costs, &order);
+        let extents: Vec<Option<u64>> = order.iter().map(|at| costs.extents[*at]).collect();
+        let (lanes, warps) = threads_of(&extents, reused, threads, target.warp_size);
+        Self { order, lanes, warps }
+    }
+}
+
+/// How the accesses of a loop's body move with its axes.
+struct Costs {
+    /// The constant extent of each axis, where it is one.
+    extents: Vec<Option<u64>>,
+    accesses: Vec<AccessCost>,
+}
+
+struct AccessCost {
+    access: MemoryAccess,
+    /// One an axis.
+    strides: Vec<Stride>,
+    /// Bytes of one scalar.
+    width: u64,
+}
+
+impl Costs {
+    fn new(kernel: &Kernel, forall: Inst) -> Self {
+        let body = kernel.insts[forall].regions[0];
+        let mut affine = Affine::new(kernel);
+        let extents = kernel.loop_bounds(forall).into_iter().map(|(low, high)| {
+            let ends = kernel.int_of(low).zip(kernel.int_of(high));
+            ends.map(|(low, high)| u64::try_from((high - low).max(0)).unwrap_or(u64::MAX))
+        });
+        let extents = extents.collect();
+        let accesses = accesses(kernel, body).into_iter().filter_map(|access| {
+            let buffer = &kernel.buffers[access.buffer];
+            let width = buffer.element.leaves[access.leaf as usize].scalar.size();
+            let params = &kernel.blocks[body].params;
+            let strides = params.iter().map(|param| affine.stride(access.inst, *param)).collect();
+            (buffer.kind != BufferKind::Private).then_some(AccessCost { access, strides, width })
+        });
+        Self { extents, accesses: accesses.collect() }
+    }
+
+    /// Weighted sectors for 32 iterations with the lanes along an axis, and the axis that shares the lanes, if
+    /// this one is shorter than a warp.
+    fn of_axis(&self, axis: usize, warp_size: u32) -> (u64, Option<usize>) {
+        let lanes = capped_power_of_two(self.extents[axis].unwrap_or(u64::MAX), warp_size);
+        let others = (0..self.extents.len()).rev().filter(|at| *at != axis && lanes < warp_size);
+        let shared = others.map(|other| (self.of_lanes(axis, lanes, Some(other), warp_size), Some(other)));
+        shared
+            .min_by_key(|(cost, _)| *cost)
+            .unwrap_or_else(|| (self.of_lanes(axis, warp_size, None, warp_size), None))
+    }
+
+    fn of_lanes(&self, axis: usize, lanes: u32, other: Option<usize>, warp_size: u32) -> u64 {
+        let inner = self.extents[axis].unwrap_or(u64::MAX).clamp(1, u64::from(lanes));
+        let outer = other
+            .map_or(1, |other| self.extents[other].unwrap_or(u64::MAX).clamp(1, (warp_size / lanes).into()));
+        let mut sum = 0u64;
+        for AccessCost { access, strides, width } in &self.accesses {
+            let sectors = match (strides[axis], other.map_or(Stride::Bytes(0), |other| strides[other])) {
+                (Stride::Bytes(inner_stride), Stride::Bytes(0)) => {
+                    u64::from(sectors_per_request(inner_stride, *width, inner as u32, 0))
+                }
+                (Stride::Bytes(inner_stride), Stride::Bytes(outer_stride)) => {
+                    let mut sectors: Vec<i64> = (0..outer as i64)
+                        .flat_map(|at| (0..inner as i64).map(move |lane| (at, lane)))
+                        .map(|(at, lane)| {
+                            at.wrapping_mul(outer_stride)
+                                .wrapping_add(lane.wrapping_mul(inner_stride))
+                                .div_euclid(32)
+                        })
+                        .collect();
+                    sectors.sort_unstable();
+                    sectors.dedup();
+                    sectors.len() as u64
+                }
+                (Stride::Bytes(inner_stride), _) => {
+                    outer * u64::from(sectors_per_request(inner_stride, *width, inner as u32, 0))
+                }
+                _ => SCATTERED.min(inner * outer),
+            };
+            // A partly filled warp costs as many requests as a full one, for fewer iterations.
+            let filled = sectors * u64::from(warp_size) / (inner * outer);
+            sum = sum.saturating_add(filled.saturating_mul(access.weight));
+        }
+        sum
+    }
+}
+
+/// The order that a hint gives, if one names all the axes.
+fn hinted_order(kernel: &Kernel, forall: Inst) -> Option<Vec<usize>> {
+    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
+    let names: Vec<&str> = axes.iter().map(|axis| kernel.axes[*axis].name.as_str()).collect();
+    kernel.hints.order.iter().find_map(|hint| {
+        let places: Option<Vec<usize>> =
+            hint.iter().map(|name| names.iter().position(|known| known == name)).collect();
+        let mut sorted = places.clone()?;
+        sorted.sort_unstable();
+        (sorted == (0..names.len()).collect::<Vec<_>>()).then_some(places).flatten()
+    })
+}
+
+/// The place in the new order of an axis that should have the warps, because both it and the last axis are
+/// reused: some access in a loop does not move with it, and another one does not move with the last axis.
+fn reused_axis(kernel: &Kernel, costs: &Costs, order: &[usize]) -> Option<usize> {
+    let (last, outer) = order.split_last()?;
+    let still = |axis: usize| {
+        costs.accesses.iter().any(|AccessCost { access, strides, .. }| {
+            let load = kernel.insts[access.inst].opcode == Opcode::Load;
+            load && access.in_loop && strides[axis] == Stride::Bytes(0)
+        })
+    };
+    if !still(*last) {
+        return None;
+    }
+    (0..outer.len()).rev().find(|at| still(outer[*at]))
+}
+
+/// Shares the threads of a block among axes, the last one first.
+fn threads_of(
+    extents: &[Option<u64>],
+    reused: Option<usize>,
+    threads: u32,
+    warp_size: u32,
+) -> (Vec<u32>, Vec<u32>) {
+    let count = extents.len();
+    let (mut lanes, mut warps) = (vec![1; count], vec![1; count]);
+    let Some(last) = count.checked_sub(1) else { return (lanes, warps) };
+    let all_lanes = threads.min(warp_size);
+    let all_warps = (threads / warp_size).max(1);
+    let extent = extents[last].unwrap_or(u64::MAX);
+
+    // An axis shorter than a warp leaves lanes to the axis before it.
+    let needed = capped_power_of_two(extent, all_lanes);
+    lanes[last] = if last > 0 && all_lanes.is_multiple_of(needed) { needed } else { all_lanes };
+    if last > 0 {
+        lanes[last - 1] = all_lanes / lanes[last];
+    }
+
+    // Warps likewise; a power of two at a time, so that they can be shared.
+    let needed = capped_power_of_two(extent.div_ceil(u64::from(lanes[last])), all_warps);
+    let other = reused.or(last.checked_sub(1));
+    match other {
+        Some(other) => {
+            let wanted = if reused.is_some() { 1 } else { needed };
+            warps[last] = if all_warps.is_multiple_of(wanted) { wanted } else { all_warps };
+            warps[other] = all_warps / warps[last];
+        }
+        // Nobody takes the rest: the block is smaller.
+        None => warps[last] = needed,
+    }
+    (lanes, warps)
+}
+
+/// The next power of two of at least 1, or the cap where that is less.
+fn capped_power_of_two(value: u64, cap: u32) -> u32 {
+    match value.max(1).checked_next_power_of_two() {
+        Some(power) if power < u64::from(cap) => power as u32,
+        _ => cap,
+    }
+}

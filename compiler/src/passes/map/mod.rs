@@ -1,0 +1,179 @@
+//! `map`: binds every axis to levels of the machine.
+//!
+//! ```text
+//! forall axis0 "i" = v0..v1, axis1 "j" = v0..v2 {                               before
+//! forall axis0 "i" = v0..v1 [grid:*], axis1 "j" = v0..v2 [grid:*, warp:8, lane:32] {    after
+//! ```
+//!
+//! The one outer `forall` of a launch is spread over the grid; all loops inside become `[serial:*]`. Which axis
+//! gets the lanes is computed (`choice.rs`): the one along which the accesses of a warp touch the fewest
+//! 32-byte sectors, each access weighted by how often it runs. It becomes the loop's last axis. An `order` hint
+//! overrides the choice, a `block` hint the 256 threads (rounded up to whole warps above 32).
+//!
+//! An axis shorter than a warp shares the lanes with the axis before it; one shorter than a block shares the
+//! warps. Where both axes are reused (a matrix product: one operand does not depend on `i`, the other not on
+//! `j`), warps go to the other axis, so that a block reads fewer different elements.
+//!
+//! # Limits
+//!
+//! - An axis whose bounds only the device knows is walked by a grid-stride loop: `[serial:*, grid:1024, …]`.
+//! - A launch without an outer `forall`, with several, with one inside another loop, or with writes beside it
+//!   runs on one thread: nothing orders the threads of different blocks within a launch.
+
+mod choice;
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::ir::entities::{Block, Buffer, Inst, Launch};
+use crate::ir::kernel::{Definition, Factor, Kernel, Level, Payload, Phase};
+use crate::ir::op::{Effect, Opcode};
+use choice::Choice;
+use cranelift_entity::EntitySet;
+
+pub struct Map;
+
+impl Pass for Map {
+    fn name(&self) -> &str {
+        "map"
+    }
+
+    fn reason(&self) -> &str {
+        "binds axes to grid, warps and lanes: lanes go where a warp touches the fewest sectors"
+    }
+
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Abstract, Phase::Abstract)
+    }
+
+    fn leaves(&self) -> Option<Phase> {
+        Some(Phase::Mapped)
+    }
+
+    fn runs_after(&self) -> &[&str] {
+        &["soa"]
+    }
+
+    fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
+        for axis in kernel.axes.values_mut() {
+            axis.factors = vec![Factor { level: Level::Serial, size: None }];
+        }
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            let threads = match outer_forall(kernel, launch) {
+                Some(forall) => spread(kernel, forall, context),
+                None => 1,
+            };
+            kernel.launches[launch].threads = Some(threads);
+        }
+        kernel.phase = Phase::Mapped;
+        Changed::Yes
+    }
+}
+
+/// Spreads a `forall` over the grid; the threads of a block.
+fn spread(kernel: &mut Kernel, forall: Inst, context: &PassContext) -> u32 {
+    let wanted = kernel.hints.block_threads.unwrap_or(context.target.default_threads);
+    let warp = context.target.warp_size;
+    let limit = context.target.max_threads;
+    let whole =
+        if wanted <= warp { wanted.max(1) } else { wanted.div_ceil(warp).saturating_mul(warp).min(limit) };
+    let choice = Choice::new(kernel, forall, whole, &context.target);
+    reorder(kernel, forall, &choice.order);
+    let bounds = kernel.loop_bounds(forall);
+    let host: Vec<bool> = bounds
+        .iter()
+        .map(|(low, high)| kernel.symbolic(*low).is_some() && kernel.symbolic(*high).is_some())
+        .collect();
+    let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return 1 };
+    for (at, axis) in axes.into_iter().enumerate() {
+        let mut factors = Vec::with_capacity(4);
+        let inside = u128::from(choice.warps[at]) * u128::from(choice.lanes[at]);
+        let extent =
+            kernel.int_of(bounds[at].1).zip(kernel.int_of(bounds[at].0)).map(|(high, low)| high - low);
+        if inside > 1 && extent.is_some_and(|extent| extent <= inside as i128) {
+            // The threads of one block cover it.
+        } else if host[at] {
+            factors.push(Factor { level: Level::Grid, size: None });
+        } else {
+            factors.push(Factor { level: Level::Serial, size: None });
+            if at + 1 == host.len() {
+                let blocks = u64::from(context.target.resident_blocks);
+                factors.push(Factor { level: Level::Grid, size: Some(blocks) });
+            }
+        }
+        for (level, size) in [(Level::Warp, choice.warps[at]), (Level::Lane, choice.lanes[at])] {
+            if size > 1 {
+                factors.push(Factor { level, size: Some(u64::from(size)) });
+            }
+        }
+        kernel.axes[axis].factors = factors;
+    }
+    choice.warps.iter().product::<u32>() * choice.lanes.iter().product::<u32>()
+}
+
+/// Puts the axes of a `forall` into another order: its iterations have none.
+fn reorder(kernel: &mut Kernel, forall: Inst, order: &[usize]) {
+    let body = kernel.insts[forall].regions[0];
+    let data = &mut kernel.insts[forall];
+    let arguments = data.arguments.clone();
+    data.arguments = order.iter().flat_map(|at| [arguments[2 * at], arguments[2 * at + 1]]).collect();
+    if let Payload::Loop { axes } = &mut data.payload {
+        *axes = order.iter().map(|at| axes[*at]).collect();
+    }
+    let params = kernel.blocks[body].params.clone();
+    for (position, at) in order.iter().enumerate() {
+        kernel.blocks[body].params[position] = params[*at];
+        kernel.values[params[*at]].definition = Definition::Param(body, position as u16);
+    }
+}
+
+/// The `forall` that can be spread over the grid: the only one of the launch outside loops, with no effects
+/// beside it.
+fn outer_forall(kernel: &Kernel, launch: Launch) -> Option<Inst> {
+    let body = kernel.launches[launch].body;
+    let mut outside = Outside { kernel, foralls: Vec::new(), effects: false, read: EntitySet::new() };
+    outside.block(body, false);
+    let [forall] = outside.foralls[..] else { return None };
+    let mut written_here = false;
+    kernel.walk(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload {
+            written_here |= data.opcode != Opcode::Load && outside.read.contains(buffer);
+        }
+    });
+    (!outside.effects && !written_here).then_some(forall)
+}
+
+/// What a launch has outside its outer loops.
+struct Outside<'k> {
+    kernel: &'k Kernel,
+    foralls: Vec<Inst>,
+    effects: bool,
+    read: EntitySet<Buffer>,
+}
+
+impl Outside<'_> {
+    fn block(&mut self, block: Block, in_loop: bool) {
+        for inst in &self.kernel.blocks[block].insts {
+            let data = &self.kernel.insts[*inst];
+            self.effects |= data.opcode.info().effect == Effect::Write;
+            if let Payload::Access { buffer, .. } = data.payload {
+                self.read.insert(buffer);
+            }
+            let looping = match data.opcode {
+                Opcode::Forall if !in_loop => {
+                    self.foralls.push(*inst);
+                    continue;
+                }
+                Opcode::Forall => {
+                    // Its iterations would have to be spread anew each time round.
+                    self.effects = true;
+                    continue;
+                }
+                Opcode::Reduce | Opcode::For | Opcode::While => true,
+                _ => in_loop,
+            };
+            for region in &data.regions {
+                self.block(*region, looping);
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What a pass is, and what it is told.
+
+use crate::ir::kernel::{Kernel, Phase};
+
+/// Facts about the machine that passes decide by. Passes know no more of the target.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TargetFacts {
+    /// The compute capability as 10 × major + minor: 75, 90, 120.
+    pub capability: u32,
+    /// Threads that run in lockstep.
+    pub warp_size: u32,
+    /// Threads that a block can have.
+    pub max_threads: u32,
+    /// Threads that a block gets where nobody says.
+    pub default_threads: u32,
+    /// Blocks that fill the machine a few times over: the grid of a loop whose length only the device knows.
+    pub resident_blocks: u32,
+}
+
+impl TargetFacts {
+    /// The facts of a compute capability, as 10 × major + minor.
+    pub fn new(capability: u32) -> Self {
+        Self { capability, warp_size: 32, max_threads: 1024, default_threads: 256, resident_blocks: 1024 }
+    }
+}
+
+/// What a pass may look at beside the kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PassContext {
+    pub target: TargetFacts,
+}
+
+impl PassContext {
+    pub fn new(target: TargetFacts) -> Self {
+        Self { target }
+    }
+}
+
+/// Whether a pass did anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Changed {
+    No,
+    Yes,
+}
+
+impl From<bool> for Changed {
+    fn from(changed: bool) -> Self {
+        if changed { Changed::Yes } else { Changed::No }
+    }
+}
+
+/// A change to a kernel that keeps its meaning. A pass gets a kernel that the verifier accepts and leaves one.
+pub trait Pass: Send + Sync {
+    /// As the command line and pipelines call it: lower-case, unique in a pipeline.
+    fn name(&self) -> &str;
+
+    /// One line for a person: why the pipeline has it.
+    fn reason(&self) -> &str;
+
+    /// The first and the last phase in which it can run.
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Abstract, Phase::Flat)
+    }
+
+    /// The phase that it leaves; `None` where it leaves the one that it found.
+    fn leaves(&self) -> Option<Phase> {
+        None
+    }
+
+    /// Names of passes that must not come after this one, where the pipeline has them.
+    fn runs_after(&self) -> &[&str] {
+        &[]
+    }
+
+    fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed;
+}

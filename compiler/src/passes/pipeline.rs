@@ -1,0 +1,374 @@
+//! The pipeline as a table, and the one runner that verifies, times, prints and diffs.
+//!
+//! ```
+//! use krn_compiler::passes::{Pipeline, TargetFacts};
+//!
+//! let pipeline = Pipeline::for_target(&TargetFacts::new(90)).without("licm")?;
+//! println!("{pipeline}");
+//! # Ok::<(), krn_compiler::passes::PipelineError>(())
+//! ```
+
+use super::diff::diff;
+use super::pass::{Changed, Pass, PassContext, TargetFacts};
+use super::standard;
+use crate::ir::kernel::{Kernel, Phase};
+use crate::ir::text::{PrintOptions, print_kernel};
+use crate::ir::{VerifierError, verify};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One row of the table.
+#[derive(Clone)]
+pub(super) struct Row {
+    pub(super) pass: Arc<dyn Pass>,
+    /// Selection needs what it leaves: it can be replaced but not left out.
+    required: bool,
+}
+
+/// Passes in the order in which they run.
+#[derive(Clone)]
+pub struct Pipeline {
+    pub(super) rows: Vec<Row>,
+    context: PassContext,
+}
+
+/// Which passes something is done for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum PassSelection {
+    #[default]
+    None,
+    All,
+    Names(Vec<String>),
+}
+
+impl PassSelection {
+    fn contains(&self, name: &str) -> bool {
+        match self {
+            PassSelection::None => false,
+            PassSelection::All => true,
+            PassSelection::Names(names) => names.iter().any(|known| known == name),
+        }
+    }
+
+    fn names(&self) -> &[String] {
+        if let PassSelection::Names(names) = self { names } else { &[] }
+    }
+}
+
+/// What the runner does beside running.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PipelineOptions {
+    /// Verify the kernel before the first pass and after each.
+    pub verify: bool,
+    /// Measure each pass.
+    pub time: bool,
+    pub print_before: PassSelection,
+    pub print_after: PassSelection,
+    /// Print what each pass changed.
+    pub diff: PassSelection,
+    /// Whether printed kernels show source spans.
+    pub spans: bool,
+}
+
+impl Default for PipelineOptions {
+    fn default() -> Self {
+        let none = PassSelection::None;
+        Self {
+            verify: cfg!(debug_assertions),
+            time: false,
+            print_before: none.clone(),
+            print_after: none.clone(),
+            diff: none,
+            spans: false,
+        }
+    }
+}
+
+/// What happened, one row a pass.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PipelineReport {
+    pub passes: Vec<PassReport>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PassReport {
+    pub name: String,
+    pub changed: bool,
+    /// Zero unless timing was asked for.
+    pub duration: Duration,
+}
+
+/// Why a pipeline cannot be built or did not finish.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PipelineError {
+    /// No pass of that name; the nearest one that there is.
+    UnknownPass { name: String, nearest: Option<String> },
+    /// The pass is there already.
+    Duplicate { name: String },
+    /// The pass leaves the phase from which code is selected.
+    Required { name: String },
+    /// `late` must not run before `early`.
+    Order { early: String, late: String },
+    /// The phase in which the kernel is where the pass would run is not one that it works on.
+    Phase { name: String, needs: (Phase, Phase), found: Phase },
+    /// The kernel broke the verifier's rules; `pass` is the guilty one, or `None` where it came in broken.
+    Verifier { pass: Option<String>, kernel: String, errors: Vec<VerifierError> },
+}
+
+impl fmt::Display for PipelineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PipelineError::UnknownPass { name, nearest: Some(nearest) } => {
+                write!(f, "there is no pass `{name}`: did you mean `{nearest}`?")
+            }
+            PipelineError::UnknownPass { name, nearest: None } => write!(f, "there is no pass `{name}`"),
+            PipelineError::Duplicate { name } => write!(f, "the pipeline has the pass `{name}` already"),
+            PipelineError::Required { name } => {
+                write!(
+                    f,
+                    "the pass `{name}` cannot be left out, code is selected from what it leaves: replace it"
+                )
+            }
+            PipelineError::Order { early, late } => write!(f, "the pass `{late}` must run after `{early}`"),
+            PipelineError::Phase { name, needs, found } => {
+                write!(f, "the pass `{name}` runs in the phase `{}`", found.name())?;
+                if needs.0 == needs.1 {
+                    write!(f, " but needs `{}`", needs.0.name())
+                } else {
+                    write!(f, " but needs one from `{}` to `{}`", needs.0.name(), needs.1.name())
+                }
+            }
+            PipelineError::Verifier { pass, kernel, errors } => {
+                match pass {
+                    Some(pass) => write!(f, "the pass `{pass}` broke the kernel `{kernel}`")?,
+                    None => write!(f, "the kernel `{kernel}` was broken before the first pass")?,
+                }
+                errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for PipelineError {}
+
+impl Pipeline {
+    /// The standard pipeline.
+    pub fn for_target(target: &TargetFacts) -> Self {
+        let rows = standard::rows().into_iter().map(|(pass, required)| Row { pass, required }).collect();
+        Self { rows, context: PassContext::new(target.clone()) }
+    }
+
+    /// No passes.
+    pub fn empty(target: &TargetFacts) -> Self {
+        Self { rows: Vec::new(), context: PassContext::new(target.clone()) }
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> + '_ {
+        self.rows.iter().map(|row| row.pass.name())
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    fn position(&self, name: &str) -> Result<usize, PipelineError> {
+        self.names().position(|known| known == name).ok_or_else(|| unknown(name, self.names()))
+    }
+
+    fn insert(mut self, at: usize, pass: impl Pass + 'static) -> Result<Self, PipelineError> {
+        if self.names().any(|known| known == pass.name()) {
+            return Err(PipelineError::Duplicate { name: pass.name().to_string() });
+        }
+        self.rows.insert(at, Row { pass: Arc::new(pass), required: false });
+        self.checked()
+    }
+
+    /// Leaves a pass out.
+    pub fn without(mut self, name: &str) -> Result<Self, PipelineError> {
+        let at = self.position(name)?;
+        if self.rows[at].required {
+            return Err(PipelineError::Required { name: name.to_string() });
+        }
+        self.rows.remove(at);
+        self.checked()
+    }
+
+    /// Adds a pass right before another.
+    pub fn before(self, name: &str, pass: impl Pass + 'static) -> Result<Self, PipelineError> {
+        let at = self.position(name)?;
+        self.insert(at, pass)
+    }
+
+    /// Adds a pass right after another.
+    pub fn after(self, name: &str, pass: impl Pass + 'static) -> Result<Self, PipelineError> {
+        let at = self.position(name)?;
+        self.insert(at + 1, pass)
+    }
+
+    /// Adds a pass at the end.
+    pub fn then(self, pass: impl Pass + 'static) -> Result<Self, PipelineError> {
+        let at = self.rows.len();
+        self.insert(at, pass)
+    }
+
+    /// Puts a pass in the place of another (which may have the same name).
+    pub fn replace(mut self, name: &str, pass: impl Pass + 'static) -> Result<Self, PipelineError> {
+        let at = self.position(name)?;
+        if pass.name() != name && self.names().any(|known| known == pass.name()) {
+            return Err(PipelineError::Duplicate { name: pass.name().to_string() });
+        }
+        self.rows[at].pass = Arc::new(pass);
+        self.checked()
+    }
+
+    /// The first `count` passes that can be left out, and all that cannot: for finding the first pass that does
+    /// harm. `prefix(len())` is the whole pipeline.
+    pub fn prefix(&self, count: usize) -> Self {
+        let mut left = count;
+        let mut keep = |row: &&Row| {
+            let kept = row.required || left > 0;
+            left -= usize::from(!row.required && left > 0);
+            kept
+        };
+        Self {
+            rows: self.rows.iter().filter(|row| keep(row)).cloned().collect(),
+            context: self.context.clone(),
+        }
+    }
+
+    /// How many passes can be left out: `prefix` of this is the whole pipeline.
+    pub fn optional_len(&self) -> usize {
+        self.rows.iter().filter(|row| !row.required).count()
+    }
+
+    /// The pipeline, if its order and phases fit together for a kernel in phase `abstract`.
+    fn checked(self) -> Result<Self, PipelineError> {
+        self.check_order()?;
+        self.check_phases(Phase::Abstract)?;
+        Ok(self)
+    }
+
+    fn check_order(&self) -> Result<(), PipelineError> {
+        for (at, row) in self.rows.iter().enumerate() {
+            for early in row.pass.runs_after() {
+                if self.names().skip(at + 1).any(|name| name == *early) {
+                    let late = row.pass.name().to_string();
+                    return Err(PipelineError::Order { early: early.to_string(), late });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The phase at the end, for a kernel in a phase.
+    fn check_phases(&self, mut phase: Phase) -> Result<Phase, PipelineError> {
+        for row in &self.rows {
+            let needs = row.pass.needs();
+            if phase < needs.0 || phase > needs.1 {
+                return Err(PipelineError::Phase { name: row.pass.name().to_string(), needs, found: phase });
+            }
+            phase = row.pass.leaves().unwrap_or(phase);
+        }
+        Ok(phase)
+    }
+
+    /// Runs every pass. `sink` gets what the options ask to print, piece by piece.
+    pub fn run(
+        &self,
+        kernel: &mut Kernel,
+        options: &PipelineOptions,
+        sink: &mut dyn FnMut(&str),
+    ) -> Result<PipelineReport, PipelineError> {
+        for selection in [&options.print_before, &options.print_after, &options.diff] {
+            for name in selection.names() {
+                self.position(name)?;
+            }
+        }
+        self.check_phases(kernel.phase)?;
+        let verified = |kernel: &Kernel, pass: Option<&str>| {
+            verify(kernel).map_err(|errors| {
+                let (pass, kernel) = (pass.map(str::to_string), kernel.name.clone());
+                PipelineError::Verifier { pass, kernel, errors }
+            })
+        };
+        if options.verify {
+            verified(kernel, None)?;
+        }
+        let print = |kernel: &Kernel| print_kernel(kernel, PrintOptions { spans: options.spans });
+        let mut report = PipelineReport::default();
+        for row in &self.rows {
+            let name = row.pass.name();
+            let wants_diff = options.diff.contains(name);
+            let before = (wants_diff || options.print_before.contains(name)).then(|| print(kernel));
+            if let Some(before) = before.as_ref().filter(|_| options.print_before.contains(name)) {
+                sink(&format!("// before {name}\n{before}"));
+            }
+            let start = options.time.then(clock);
+            let changed = row.pass.run(kernel, &self.context) == Changed::Yes;
+            let duration =
+                start.flatten().map_or(Duration::ZERO, |start: std::time::Instant| start.elapsed());
+            if let Some(phase) = row.pass.leaves() {
+                kernel.phase = phase;
+            }
+            report.passes.push(PassReport { name: name.to_string(), changed, duration });
+            if options.print_after.contains(name) {
+                sink(&format!("// after {name}\n{}", print(kernel)));
+            }
+            if let Some(before) = before.filter(|_| wants_diff) {
+                sink(&format!("// changes of {name}\n{}", diff(&before, &print(kernel))));
+            }
+            if options.verify {
+                verified(kernel, Some(name))?;
+            }
+        }
+        Ok(report)
+    }
+}
+
+/// The time, where there is a clock.
+fn clock() -> Option<std::time::Instant> {
+    if cfg!(target_family = "wasm") { None } else { Some(std::time::Instant::now()) }
+}
+
+impl fmt::Display for Pipeline {
+    /// The table: one pass a line, with its reason.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.names().map(str::len).max().unwrap_or(0);
+        for row in &self.rows {
+            writeln!(f, "{:width$}  {}", row.pass.name(), row.pass.reason())?;
+        }
+        Ok(())
+    }
+}
+
+/// An error that suggests the nearest name.
+pub(super) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> PipelineError {
+    let nearest = known
+        .map(|known| (edit_distance(name, known), known))
+        .filter(|(distance, known)| *distance <= 1 + known.len() / 3)
+        .min()
+        .map(|(_, known)| known.to_string());
+    PipelineError::UnknownPass { name: name.to_string(), nearest }
+}
+
+/// Letters to add, drop or change.
+fn edit_distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (at, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = at + 1;
+        for (column, other) in to.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
