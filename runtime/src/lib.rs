@@ -1,1 +1,25 @@
+//! Loads and launches compiled Krn modules, on CUDA through the driver API or on the emulator.
+//!
+//! [`Device::open`] gives the CUDA device if there is a driver, else the emulator; both run the same
+//! [`CompiledModule`](krn_compiler::CompiledModule) through the same calls. Arguments go by name; every name, type,
+//! shape and `where` fact is checked before anything is launched.
 
+mod array;
+mod backend;
+mod binding;
+pub mod cuda;
+mod device;
+pub mod emulator;
+mod emulator_device;
+mod error;
+mod kernel;
+mod layout;
+mod module;
+
+pub use array::DeviceArray;
+pub use backend::DevicePtr;
+pub use binding::{Binding, DIMENSION_LIMIT, Given, bind, decode};
+pub use device::{Device, Selection};
+pub use error::{BoundsFailure, Error, Result};
+pub use kernel::{Argument, Kernel, Outputs, scalar};
+pub use module::Module;

@@ -1,0 +1,54 @@
+//! What a device must be able to do. CUDA and the emulator each do it; nothing above this trait knows which.
+
+use crate::error::Result;
+use krn_compiler::CompiledModule;
+use std::any::Any;
+use std::time::Duration;
+
+/// A device address.
+pub type DevicePtr = u64;
+
+/// A module that a backend has loaded.
+pub trait LoadedModule: Send + Sync + Any {
+    /// For the backend to find its own type again.
+    fn as_any(&self) -> &dyn Any;
+    /// Address and size in bytes of a module-level variable.
+    fn symbol(&self, name: &str) -> Result<(DevicePtr, u64)>;
+    /// What the driver said while compiling, if anything.
+    fn log(&self) -> &str;
+}
+
+/// One launch of one entry.
+pub struct LaunchRequest<'a> {
+    /// The kernel, for messages.
+    pub kernel: &'a str,
+    pub entry: &'a str,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared_bytes: u32,
+    /// Little-endian bytes of each parameter, in order.
+    pub params: &'a [Vec<u8>],
+}
+
+pub trait Backend: Send + Sync {
+    /// `NVIDIA H200 (sm_90)`, `emulator (2 cores)`.
+    fn description(&self) -> String;
+    /// Compute capability as 10 × major + minor; `None` for the emulator, which runs any.
+    fn capability(&self) -> Option<u32>;
+    fn is_emulator(&self) -> bool;
+    /// At least 256-byte aligned. Zero bytes give an address that must not be used.
+    fn allocate(&self, bytes: u64, what: &str) -> Result<DevicePtr>;
+    fn free(&self, pointer: DevicePtr);
+    fn copy_in(&self, pointer: DevicePtr, bytes: &[u8]) -> Result<()>;
+    fn copy_out(&self, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()>;
+    fn fill(&self, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()>;
+    fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>>;
+    /// Returns when the launch is queued (CUDA) or done (emulator).
+    fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()>;
+    /// Waits for everything queued.
+    fn synchronize(&self) -> Result<()>;
+    /// Runs `work` and returns how long the device took for what it queued.
+    fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration>;
+    /// Instructions executed so far by all lanes, where the backend counts them.
+    fn lane_instructions(&self) -> Option<u64>;
+}

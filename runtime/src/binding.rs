@@ -1,0 +1,260 @@
+//! The launch check: arguments by name against the kernel's signature. Every name, type, rank, extent and fact
+//! is checked before anything is launched.
+
+use crate::error::{Error, Result};
+use krn_compiler::data::{ElementType, HostArray, Scalar};
+use krn_compiler::manifest::{
+    ArgumentKind, BufferManifest, Direction, Expr, KernelManifest, SymbolKind, Value,
+};
+
+/// The largest extent that a launch accepts for one axis.
+pub const DIMENSION_LIMIT: u64 = 1 << 36;
+
+/// What the launch check needs to know of an argument.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    /// A scalar or struct by value: a rank-0 host array.
+    Value(&'a HostArray),
+    Array { element: &'a ElementType, shape: &'a [u64] },
+    /// A result that the runtime allocates.
+    Absent,
+}
+
+/// A kernel bound to arguments: the values of its symbols, and the shape of every array.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Binding {
+    pub symbols: Vec<Value>,
+    /// The little-endian bytes of each symbol in its storage type.
+    pub symbol_bytes: Vec<Vec<u8>>,
+    /// One an argument; empty for values.
+    pub shapes: Vec<Vec<u64>>,
+    /// One a scratch buffer.
+    pub scratch_shapes: Vec<Vec<u64>>,
+}
+
+struct Binder<'a> {
+    kernel: &'a KernelManifest,
+    symbols: Vec<Value>,
+    symbol_bytes: Vec<Vec<u8>>,
+}
+
+/// Checks `given` (one an argument of the signature, in order) and works out all symbols and shapes.
+///
+/// # Errors
+/// [`Error::Argument`] with the argument's name and what is wrong with it.
+pub fn bind(kernel: &KernelManifest, given: &[Given<'_>]) -> Result<Binding> {
+    let mut binder = Binder {
+        kernel,
+        symbols: vec![Value::Int(0); kernel.symbols.len()],
+        symbol_bytes: vec![vec![0; 8]; kernel.symbols.len()],
+    };
+    binder.check_kinds(given)?;
+    binder.bind_symbols(given)?;
+    binder.check_facts()?;
+    let shapes = binder.check_shapes(given)?;
+    let mut scratch_shapes = Vec::with_capacity(kernel.scratch.len());
+    for buffer in &kernel.scratch {
+        scratch_shapes.push(binder.shape(buffer)?);
+    }
+    let Binder { symbols, symbol_bytes, .. } = binder;
+    Ok(Binding { symbols, symbol_bytes, shapes, scratch_shapes })
+}
+
+impl Binder<'_> {
+    fn error(&self, message: String) -> Error {
+        Error::Argument { kernel: self.kernel.name.clone(), message }
+    }
+
+    fn check_kinds(&self, given: &[Given<'_>]) -> Result<()> {
+        let arguments = &self.kernel.arguments;
+        if given.len() != arguments.len() {
+            let (takes, got) = (arguments.len(), given.len());
+            return Err(self.error(format!("takes {takes} arguments and results, but {got} were given")));
+        }
+        for (argument, given) in arguments.iter().zip(given) {
+            let name = &argument.name;
+            match (&argument.kind, given) {
+                (ArgumentKind::Value { element }, Given::Value(value)) => {
+                    self.check_element(name, element, &value.element)?;
+                    if !value.shape.is_empty() {
+                        return Err(self.error(format!("`{name}` is a scalar, but an array was given")));
+                    }
+                }
+                (ArgumentKind::Array { buffer, .. }, Given::Array { element, shape }) => {
+                    self.check_element(name, &buffer.element, element)?;
+                    if shape.len() != buffer.extents.len() {
+                        return Err(self.error(format!(
+                            "`{name}` has {} axes, but an array with {} was given",
+                            buffer.extents.len(),
+                            shape.len()
+                        )));
+                    }
+                    if let Some(axis) = shape.iter().position(|extent| *extent > DIMENSION_LIMIT) {
+                        return Err(self.error(format!(
+                            "axis {axis} of `{name}` has extent {}, more than the limit of 2^36",
+                            shape[axis]
+                        )));
+                    }
+                }
+                (ArgumentKind::Array { direction: Direction::Out, .. }, Given::Absent) => {}
+                (ArgumentKind::Value { .. }, _) => {
+                    return Err(self.error(format!("`{name}` is a scalar and was not given as one")));
+                }
+                (ArgumentKind::Array { .. }, _) => {
+                    return Err(self.error(format!("`{name}` is an array and was not given as one")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_element(&self, name: &str, wanted: &ElementType, got: &ElementType) -> Result<()> {
+        if wanted.leaves == got.leaves && wanted.size == got.size {
+            return Ok(());
+        }
+        Err(self.error(format!("`{name}` has elements of type `{}`, but `{}` was given", wanted.name, got.name)))
+    }
+
+    fn bind_symbols(&mut self, given: &[Given<'_>]) -> Result<()> {
+        for (index, symbol) in self.kernel.symbols.iter().enumerate() {
+            match symbol.kind {
+                SymbolKind::Dim { argument, axis } => {
+                    let Given::Array { shape, .. } = given[argument] else {
+                        let name = &self.kernel.arguments[argument].name;
+                        return Err(self.error(format!("`{name}` must be given: it binds `{}`", symbol.name)));
+                    };
+                    self.symbols[index] = Value::Int(i128::from(shape[axis]));
+                    self.symbol_bytes[index] = (shape[axis] as i64).to_le_bytes().to_vec();
+                }
+                SymbolKind::Parameter { argument, leaf, element } => {
+                    let Given::Value(value) = given[argument] else { continue };
+                    let leaf = &value.element.leaves[leaf];
+                    let mut offset = leaf.offset;
+                    let mut rest = element;
+                    for (extent, stride) in leaf.extents.iter().zip(&leaf.strides).rev() {
+                        offset += rest % extent * stride;
+                        rest /= extent;
+                    }
+                    let size = leaf.scalar.size() as usize;
+                    let bytes = &value.bytes[offset as usize..offset as usize + size];
+                    self.symbols[index] = decode(leaf.scalar, bytes);
+                    self.symbol_bytes[index] = bytes.to_vec();
+                }
+                SymbolKind::Counter => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_facts(&self) -> Result<()> {
+        for fact in &self.kernel.facts {
+            match fact.condition.evaluate(&self.symbols) {
+                Some(Value::Bool(true)) => {}
+                Some(_) => {
+                    let values = self.values_in(&fact.condition);
+                    return Err(self.error(format!("`where {}` does not hold ({values})", fact.text)));
+                }
+                None => return Err(self.error(format!("`where {}` overflows", fact.text))),
+            }
+        }
+        Ok(())
+    }
+
+    /// `n = 3, k = 5` for the symbols of an expression.
+    fn values_in(&self, expr: &Expr) -> String {
+        let mut used = Vec::new();
+        symbols_of(expr, &mut used);
+        used.iter()
+            .map(|symbol| {
+                let value = match self.symbols[*symbol] {
+                    Value::Int(value) => value.to_string(),
+                    Value::Float(value) => value.to_string(),
+                    Value::Bool(value) => value.to_string(),
+                };
+                format!("{} = {value}", self.kernel.symbols[*symbol].name)
+            })
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    fn check_shapes(&self, given: &[Given<'_>]) -> Result<Vec<Vec<u64>>> {
+        let mut shapes = Vec::with_capacity(given.len());
+        for (argument, given) in self.kernel.arguments.iter().zip(given) {
+            let ArgumentKind::Array { buffer, .. } = &argument.kind else {
+                shapes.push(Vec::new());
+                continue;
+            };
+            let wanted = self.shape(buffer)?;
+            if let Given::Array { shape, .. } = given
+                && let Some(axis) = (0..wanted.len()).find(|axis| wanted[*axis] != shape[*axis])
+            {
+                let values = self.values_in(&buffer.extents[axis]);
+                let why = if values.is_empty() { String::new() } else { format!(" ({values})") };
+                return Err(self.error(format!(
+                    "axis {axis} of `{}` must have extent {}{why}, but an array with extent {} was given",
+                    argument.name, wanted[axis], shape[axis]
+                )));
+            }
+            shapes.push(wanted);
+        }
+        Ok(shapes)
+    }
+
+    fn shape(&self, buffer: &BufferManifest) -> Result<Vec<u64>> {
+        let name = &buffer.name;
+        let mut shape = Vec::with_capacity(buffer.extents.len());
+        for (axis, extent) in buffer.extents.iter().enumerate() {
+            let values = self.values_in(extent);
+            let value = extent
+                .evaluate_int(&self.symbols)
+                .ok_or_else(|| self.error(format!("the extent of axis {axis} of `{name}` overflows ({values})")))?;
+            let value = u64::try_from(value).map_err(|_| {
+                self.error(format!("the extent of axis {axis} of `{name}` is negative: {value} ({values})"))
+            })?;
+            if value > DIMENSION_LIMIT {
+                return Err(self.error(format!("axis {axis} of `{name}` has extent {value}, more than 2^36")));
+            }
+            shape.push(value);
+        }
+        let count = shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent));
+        if count.and_then(|count| count.checked_mul(buffer.element.size)).is_none_or(|bytes| bytes >= 1 << 48) {
+            return Err(self.error(format!("`{name}` would have more than 2^48 bytes")));
+        }
+        Ok(shape)
+    }
+}
+
+fn symbols_of(expr: &Expr, used: &mut Vec<usize>) {
+    match expr {
+        Expr::Symbol(symbol) => {
+            if !used.contains(symbol) {
+                used.push(*symbol);
+            }
+        }
+        Expr::Unary(_, operand) => symbols_of(operand, used),
+        Expr::Binary(_, left, right) => {
+            symbols_of(left, used);
+            symbols_of(right, used);
+        }
+        Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => {}
+    }
+}
+
+/// The value of little-endian bytes of a scalar type.
+pub fn decode(scalar: Scalar, bytes: &[u8]) -> Value {
+    let mut wide = [0u8; 8];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    let bits = u64::from_le_bytes(wide);
+    match scalar {
+        Scalar::Bool => Value::Bool(bits != 0),
+        Scalar::I8 => Value::Int(i128::from(bits as u8 as i8)),
+        Scalar::I16 => Value::Int(i128::from(bits as u16 as i16)),
+        Scalar::I32 => Value::Int(i128::from(bits as u32 as i32)),
+        Scalar::I64 => Value::Int(i128::from(bits as i64)),
+        Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => Value::Int(i128::from(bits)),
+        Scalar::F16 => Value::Float(half::f16::from_bits(bits as u16).to_f64()),
+        Scalar::BF16 => Value::Float(half::bf16::from_bits(bits as u16).to_f64()),
+        Scalar::F32 => Value::Float(f64::from(f32::from_bits(bits as u32))),
+        Scalar::F64 => Value::Float(f64::from_bits(bits)),
+    }
+}

@@ -1,0 +1,220 @@
+//! CUDA through cudarc's driver bindings, loaded dynamically: the same binary runs without a driver.
+//!
+//! This folder is the only user of cudarc. All calls go to one primary context a device, which is made current on
+//! the calling thread before each call, and to the default stream.
+
+mod module;
+
+use crate::backend::{Backend, DevicePtr, LaunchRequest, LoadedModule};
+use crate::error::{Error, Result};
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys;
+use krn_compiler::CompiledModule;
+use module::CudaModule;
+use std::ffi::c_void;
+use std::time::Duration;
+
+/// One CUDA device.
+pub struct CudaDevice {
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    name: String,
+    capability: u32,
+}
+
+// SAFETY: a driver context may be used from any thread; every call makes it current first.
+unsafe impl Send for CudaDevice {}
+// SAFETY: the driver API is thread-safe, and this struct is never changed after it was made.
+unsafe impl Sync for CudaDevice {}
+
+/// Whether a CUDA driver library can be loaded at all.
+pub fn driver_present() -> bool {
+    // SAFETY: opens the driver's library and closes it again; its initialisers are NVIDIA's.
+    unsafe { sys::is_culib_present() }
+}
+
+pub(crate) fn driver_error(call: &str) -> impl FnOnce(DriverError) -> Error + '_ {
+    move |error| {
+        let name = error.error_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let text = error.error_string().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
+        Error::Driver { call: call.to_string(), message: format!("{text} ({name})") }
+    }
+}
+
+impl CudaDevice {
+    /// Opens the device of that number.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] without a driver or with fewer devices; [`Error::Driver`] for anything else.
+    pub fn open(ordinal: u32) -> Result<Self> {
+        if !driver_present() {
+            return Err(Error::NoDevice("there is no CUDA driver on this machine".to_string()));
+        }
+        result::init().map_err(driver_error("cuInit"))?;
+        let count = result::device::get_count().map_err(driver_error("cuDeviceGetCount"))?;
+        let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
+        if number >= count {
+            return Err(Error::NoDevice(format!("there is no CUDA device {ordinal}; the driver has {count}")));
+        }
+        let device = result::device::get(number).map_err(driver_error("cuDeviceGet"))?;
+        let name = result::device::get_name(device).map_err(driver_error("cuDeviceGetName"))?;
+        let attribute = |which| {
+            // SAFETY: `device` came from the driver.
+            unsafe { result::device::get_attribute(device, which) }
+                .map_err(driver_error("cuDeviceGetAttribute"))
+        };
+        use sys::CUdevice_attribute as Attribute;
+        let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+        let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        // SAFETY: `device` came from the driver; released in `drop`.
+        let context = unsafe { result::primary_ctx::retain(device) }
+            .map_err(driver_error("cuDevicePrimaryCtxRetain"))?;
+        Ok(Self { device, context, name, capability: (major * 10 + minor) as u32 })
+    }
+
+    fn current(&self) -> Result<()> {
+        // SAFETY: the context was retained by `open` and lives as long as `self`.
+        unsafe { result::ctx::set_current(self.context) }.map_err(driver_error("cuCtxSetCurrent"))
+    }
+}
+
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        // SAFETY: retained once in `open`. An error here has nobody to go to.
+        let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+impl Backend for CudaDevice {
+    fn description(&self) -> String {
+        format!("{} (sm_{})", self.name, self.capability)
+    }
+
+    fn capability(&self) -> Option<u32> {
+        Some(self.capability)
+    }
+
+    fn is_emulator(&self) -> bool {
+        false
+    }
+
+    fn allocate(&self, bytes: u64, what: &str) -> Result<DevicePtr> {
+        if bytes == 0 {
+            return Ok(0);
+        }
+        self.current()?;
+        // SAFETY: a plain allocation in the current context.
+        match unsafe { result::malloc_sync(bytes as usize) } {
+            Ok(pointer) => Ok(pointer),
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
+                let free = result::mem_get_info().ok().map(|(free, _)| free as u64);
+                Err(Error::OutOfMemory { what: what.to_string(), asked: bytes, free })
+            }
+            Err(error) => Err(driver_error("cuMemAlloc")(error)),
+        }
+    }
+
+    fn free(&self, pointer: DevicePtr) {
+        if pointer != 0 && self.current().is_ok() {
+            // SAFETY: only called with what `allocate` returned, once. An error here has nobody to go to.
+            let _ = unsafe { result::free_sync(pointer) };
+        }
+    }
+
+    fn copy_in(&self, pointer: DevicePtr, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.current()?;
+        // SAFETY: the caller passes an allocation of at least so many bytes.
+        unsafe { result::memcpy_htod_sync(pointer, bytes) }.map_err(driver_error("cuMemcpyHtoD"))
+    }
+
+    fn copy_out(&self, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.current()?;
+        // SAFETY: as above.
+        unsafe { result::memcpy_dtoh_sync(bytes, pointer) }.map_err(driver_error("cuMemcpyDtoH"))
+    }
+
+    fn fill(&self, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.current()?;
+        // SAFETY: as above.
+        unsafe { result::memset_d8_sync(pointer, byte, bytes as usize) }.map_err(driver_error("cuMemsetD8"))
+    }
+
+    fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>> {
+        self.current()?;
+        Ok(Box::new(CudaModule::load(module)?))
+    }
+
+    fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()> {
+        let module = module.as_any().downcast_ref::<CudaModule>().ok_or_else(|| Error::Driver {
+            call: "launch".to_string(),
+            message: "the module was loaded on another device".to_string(),
+        })?;
+        self.current()?;
+        let function = module.function(request.entry)?;
+        let mut pointers: Vec<*mut c_void> =
+            request.params.iter().map(|bytes| bytes.as_ptr().cast::<c_void>().cast_mut()).collect();
+        let [gx, gy, gz] = request.grid;
+        let [bx, by, bz] = request.block;
+        // SAFETY: the parameters are those of the entry, in order and in size: both come from one manifest. The
+        // driver copies them before it returns.
+        unsafe {
+            result::launch_kernel(
+                function,
+                (gx, gy, gz),
+                (bx, by, bz),
+                request.shared_bytes,
+                result::stream::null(),
+                &mut pointers,
+            )
+        }
+        .map_err(|error| {
+            let call = format!("launch of `{}` with grid {:?}", request.entry, request.grid);
+            driver_error(&call)(error)
+        })
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.current()?;
+        result::ctx::synchronize().map_err(driver_error("cuCtxSynchronize (a kernel failed)"))
+    }
+
+    fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
+        self.current()?;
+        use sys::CUevent_flags::CU_EVENT_DEFAULT;
+        let create = || result::event::create(CU_EVENT_DEFAULT).map_err(driver_error("cuEventCreate"));
+        let (start, end) = (create()?, create()?);
+        let stream = result::stream::null();
+        let mut run = || -> Result<Duration> {
+            // SAFETY: both events were just made in the current context.
+            unsafe {
+                result::event::record(start, stream).map_err(driver_error("cuEventRecord"))?;
+                work()?;
+                result::event::record(end, stream).map_err(driver_error("cuEventRecord"))?;
+                result::event::synchronize(end).map_err(driver_error("cuEventSynchronize (a kernel failed)"))?;
+                let milliseconds =
+                    result::event::elapsed(start, end).map_err(driver_error("cuEventElapsedTime"))?;
+                Ok(Duration::from_secs_f64(f64::from(milliseconds) / 1e3))
+            }
+        };
+        let elapsed = run();
+        // SAFETY: made above, not used after.
+        unsafe {
+            let _ = result::event::destroy(start);
+            let _ = result::event::destroy(end);
+        }
+        elapsed
+    }
+
+    fn lane_instructions(&self) -> Option<u64> {
+        None
+    }
+}

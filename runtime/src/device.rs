@@ -1,0 +1,144 @@
+//! Choosing and opening a device.
+
+use crate::array::DeviceArray;
+use crate::backend::Backend;
+use crate::cuda::{self, CudaDevice};
+use crate::emulator_device::EmulatorDevice;
+use crate::error::Result;
+use crate::module::Module;
+use krn_compiler::CompiledModule;
+use krn_compiler::data::{ElementType, HostArray};
+use krn_compiler::manifest::Layout;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Which device to open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Selection {
+    /// The first CUDA device if there is a driver with one, else the emulator.
+    #[default]
+    Auto,
+    Emulator,
+    /// The CUDA device of this number.
+    Cuda(u32),
+}
+
+impl std::str::FromStr for Selection {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "auto" => Ok(Selection::Auto),
+            "emulator" => Ok(Selection::Emulator),
+            "cuda" => Ok(Selection::Cuda(0)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|number| number.parse().ok())
+                .map(Selection::Cuda)
+                .ok_or_else(|| format!("`{text}` is no device: use `auto`, `emulator` or `cuda:0`")),
+        }
+    }
+}
+
+/// A device that modules are loaded on and arrays live on. Cheap to clone.
+#[derive(Clone)]
+pub struct Device {
+    pub(crate) backend: Arc<dyn Backend>,
+    notice: Option<String>,
+}
+
+impl Device {
+    /// The first CUDA device if there is a driver with one, else the emulator; [`notice`](Self::notice) says so then.
+    ///
+    /// # Errors
+    /// A driver that is there but fails.
+    pub fn open() -> Result<Self> {
+        Self::open_as(Selection::Auto)
+    }
+
+    /// # Errors
+    /// [`Error::NoDevice`](crate::Error::NoDevice) where the device asked for is not there.
+    pub fn open_as(selection: Selection) -> Result<Self> {
+        match selection {
+            Selection::Emulator => Ok(Self::emulator(None)),
+            Selection::Cuda(ordinal) => {
+                Ok(Self { backend: Arc::new(CudaDevice::open(ordinal)?), notice: None })
+            }
+            Selection::Auto if !cuda::driver_present() => {
+                Ok(Self::emulator(Some("no CUDA driver found: running on the emulator".to_string())))
+            }
+            Selection::Auto => match CudaDevice::open(0) {
+                Ok(device) => Ok(Self { backend: Arc::new(device), notice: None }),
+                Err(error) => Ok(Self::emulator(Some(format!("{error}: running on the emulator")))),
+            },
+        }
+    }
+
+    fn emulator(notice: Option<String>) -> Self {
+        Self { backend: Arc::new(EmulatorDevice::new(Arc::new(AtomicBool::new(false)))), notice }
+    }
+
+    /// The emulator, stopping with [`Error::Interrupted`](crate::Error::Interrupted) soon after the flag is set.
+    pub fn interruptible_emulator(interrupted: Arc<AtomicBool>) -> Self {
+        Self { backend: Arc::new(EmulatorDevice::new(interrupted)), notice: None }
+    }
+
+    /// One line for the user where the device is not what they may expect.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+
+    /// `NVIDIA H200 (sm_90)`, `emulator (2 cores)`.
+    pub fn description(&self) -> String {
+        self.backend.description()
+    }
+
+    pub fn is_emulator(&self) -> bool {
+        self.backend.is_emulator()
+    }
+
+    /// The compute capability as 10 × major + minor; `None` for the emulator, which runs any target's PTX.
+    pub fn capability(&self) -> Option<u32> {
+        self.backend.capability()
+    }
+
+    /// Lane instructions executed so far, where the device counts them (the emulator does).
+    pub fn lane_instructions(&self) -> Option<u64> {
+        self.backend.lane_instructions()
+    }
+
+    /// Copies an array to the device, in the layout that a kernel's argument wants
+    /// ([`Kernel::layout`](crate::Kernel::layout); [`Layout::Aos`] for scalar elements).
+    ///
+    /// # Errors
+    /// Out of memory, or a failed copy.
+    pub fn upload(&self, array: &HostArray, layout: Layout) -> Result<DeviceArray> {
+        DeviceArray::upload(self, array, layout)
+    }
+
+    /// A new array, every byte zero.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn zeros(&self, element: ElementType, shape: Vec<u64>, layout: Layout) -> Result<DeviceArray> {
+        let array = DeviceArray::allocate(self, "zeros", element, shape, layout)?;
+        array.fill(0)?;
+        Ok(array)
+    }
+
+    /// Loads a compiled module.
+    ///
+    /// # Errors
+    /// [`Error::Jit`](crate::Error::Jit) with the driver's log where it refuses the PTX.
+    pub fn load(&self, module: &CompiledModule) -> Result<Module> {
+        Module::load(self, module)
+    }
+
+    /// Waits for everything launched so far.
+    ///
+    /// # Errors
+    /// What a kernel did wrong.
+    pub fn synchronize(&self) -> Result<()> {
+        self.backend.synchronize()
+    }
+}

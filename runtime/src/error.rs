@@ -1,0 +1,76 @@
+//! Everything that can go wrong between a host program and a kernel.
+
+use std::fmt;
+
+/// An error of the runtime. Its `Display` is one readable message that names the user's things.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No CUDA driver, or it has no device of that number.
+    #[error("{0}")]
+    NoDevice(String),
+    /// The driver refused something; which call, and what it said.
+    #[error("CUDA: {call} failed: {message}")]
+    Driver { call: String, message: String },
+    /// The driver could not compile the PTX; its log follows.
+    #[error("the CUDA driver refused the PTX: {message}\n{log}")]
+    Jit { message: String, log: String },
+    /// Device memory ran out.
+    #[error("out of device memory: {asked} bytes asked for `{what}`{}", free_text(*.free))]
+    OutOfMemory { what: String, asked: u64, free: Option<u64> },
+    /// The module has no kernel of this name.
+    #[error("the module has no kernel `{name}`; it has {}", list(.known))]
+    UnknownKernel { name: String, known: Vec<String> },
+    /// The module has no static of this name.
+    #[error("the module has no static `{name}`; it has {}", list(.known))]
+    UnknownStatic { name: String, known: Vec<String> },
+    /// The arguments do not fit the kernel's signature: name, type, rank, extent, fact.
+    #[error("kernel `{kernel}`: {message}")]
+    Argument { kernel: String, message: String },
+    /// An access outside an array, found on the device.
+    #[error("{0}")]
+    Bounds(BoundsFailure),
+    /// The emulator stopped the kernel.
+    #[error("{0}")]
+    Fault(String),
+    /// The run was cancelled.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What the device reports of an access outside its array.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BoundsFailure {
+    pub kernel: String,
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    pub array: String,
+    /// Counted from 0.
+    pub axis: usize,
+    pub index: i64,
+    pub extent: i64,
+}
+
+impl fmt::Display for BoundsFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, file, line, column, array, axis, index, extent } = self;
+        write!(
+            f,
+            "{file}:{line}:{column}: kernel `{kernel}`: index {index} is outside axis {axis} of `{array}`, whose \
+             extent is {extent}"
+        )
+    }
+}
+
+fn list(names: &[String]) -> String {
+    match names {
+        [] => "none".to_string(),
+        names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn free_text(free: Option<u64>) -> String {
+    free.map(|free| format!(", {free} are free")).unwrap_or_default()
+}
+
+pub type Result<T> = std::result::Result<T, Error>;

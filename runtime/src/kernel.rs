@@ -1,0 +1,364 @@
+//! Launching kernels: arguments by name, results allocated, the launch plan carried out.
+
+use crate::array::DeviceArray;
+use crate::backend::LaunchRequest;
+use crate::binding::{self, Binding, Given};
+use crate::error::{BoundsFailure, Error, Result};
+use crate::module::Module;
+use krn_compiler::data::{ElementType, HostArray, Scalar};
+use krn_compiler::manifest::{
+    ArgumentKind, Direction, Expr, KernelManifest, Launch, LaunchArgument, Layout, Step, Value,
+};
+use std::time::Duration;
+
+/// Bytes of the record that a failing bounds check fills in.
+const ERROR_RECORD_BYTES: u64 = 32;
+
+/// An argument of a launch.
+#[derive(Clone, Copy)]
+pub enum Argument<'a> {
+    /// A scalar or struct by value: a rank-0 host array; see [`scalar`].
+    Value(&'a HostArray),
+    /// An array on the device. `inout` arguments and results are written in place.
+    Array(&'a DeviceArray),
+}
+
+/// A rank-0 host array from the little-endian bytes of one scalar.
+pub fn scalar(scalar: Scalar, bytes: &[u8]) -> HostArray {
+    HostArray { element: ElementType::scalar(scalar), shape: Vec::new(), bytes: bytes.to_vec() }
+}
+
+/// What a run on host arrays gives back.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Outputs {
+    /// `inout` arguments and results, by name, in the order of the signature.
+    pub arrays: Vec<(String, HostArray)>,
+    /// Time on the device, without copies.
+    pub elapsed: Duration,
+}
+
+/// A kernel of a loaded module.
+#[derive(Clone, Copy)]
+pub struct Kernel<'m> {
+    module: &'m Module,
+    position: usize,
+}
+
+impl<'m> Kernel<'m> {
+    pub(crate) fn new(module: &'m Module, position: usize) -> Self {
+        Self { module, position }
+    }
+
+    pub fn manifest(&self) -> &'m KernelManifest {
+        &self.module.manifest.kernels[self.position]
+    }
+
+    /// The device layout that an array argument or result wants.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where there is no such array.
+    pub fn layout(&self, name: &str) -> Result<Layout> {
+        let argument = self.manifest().arguments.iter().find(|argument| argument.name == name);
+        match argument.map(|argument| &argument.kind) {
+            Some(ArgumentKind::Array { buffer, .. }) => Ok(buffer.layout),
+            _ => Err(self.error(format!("has no array `{name}`"))),
+        }
+    }
+
+    fn error(&self, message: String) -> Error {
+        Error::Argument { kernel: self.manifest().name.clone(), message }
+    }
+
+    /// Runs on host arrays: uploads inputs, runs, downloads `inout` arguments and results.
+    ///
+    /// # Errors
+    /// Everything in [`Error`].
+    pub fn run(&self, inputs: &[(&str, &HostArray)]) -> Result<Outputs> {
+        let mut arrays = Vec::new();
+        for argument in &self.manifest().arguments {
+            if let ArgumentKind::Array { buffer, .. } = &argument.kind
+                && let Some((_, host)) = inputs.iter().find(|(name, _)| *name == argument.name)
+            {
+                arrays.push((argument.name.as_str(), self.module.device.upload(host, buffer.layout)?));
+            }
+        }
+        let mut arguments: Vec<(&str, Argument<'_>)> =
+            arrays.iter().map(|(name, array)| (*name, Argument::Array(array))).collect();
+        for (name, value) in inputs {
+            if !arguments.iter().any(|(known, _)| known == name) {
+                arguments.push((name, Argument::Value(value)));
+            }
+        }
+        let (results, elapsed) = self.launch_timed(&arguments)?;
+        let mut outputs = Outputs { arrays: Vec::new(), elapsed };
+        for argument in &self.manifest().arguments {
+            let ArgumentKind::Array { direction, .. } = &argument.kind else { continue };
+            if *direction == Direction::In {
+                continue;
+            }
+            let made = results.iter().find(|(name, _)| *name == argument.name).map(|(_, array)| array);
+            let given = arrays.iter().find(|(name, _)| *name == argument.name).map(|(_, array)| array);
+            if let Some(array) = made.or(given) {
+                outputs.arrays.push((argument.name.clone(), array.download()?));
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// Launches with arrays on the device; results that are not among the arguments are allocated and returned.
+    ///
+    /// # Errors
+    /// Everything in [`Error`]; nothing has been launched where it is [`Error::Argument`].
+    pub fn launch(&self, arguments: &[(&str, Argument<'_>)]) -> Result<Vec<(String, DeviceArray)>> {
+        self.launch_timed(arguments).map(|(results, _)| results)
+    }
+
+    /// [`launch`](Self::launch), with the time that the device took.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn launch_timed(
+        &self,
+        arguments: &[(&str, Argument<'_>)],
+    ) -> Result<(Vec<(String, DeviceArray)>, Duration)> {
+        let prepared = self.prepare(arguments)?;
+        let backend = &self.module.device.backend;
+        let elapsed = backend.timed(&mut || prepared.enqueue())?;
+        prepared.finish()?;
+        Ok((prepared.results, elapsed))
+    }
+
+    fn prepare<'a>(&self, arguments: &[(&str, Argument<'a>)]) -> Result<Prepared<'m, 'a>> {
+        let manifest = self.manifest();
+        for (position, (name, _)) in arguments.iter().enumerate() {
+            if !manifest.arguments.iter().any(|argument| argument.name == *name) {
+                let known: Vec<String> =
+                    manifest.arguments.iter().map(|argument| format!("`{}`", argument.name)).collect();
+                let known = known.join(", ");
+                return Err(self.error(format!("has no argument `{name}`; its arguments are {known}")));
+            }
+            if arguments[..position].iter().any(|(earlier, _)| earlier == name) {
+                return Err(self.error(format!("`{name}` was given twice")));
+            }
+        }
+        let given: Vec<Option<Argument<'a>>> = manifest
+            .arguments
+            .iter()
+            .map(|argument| arguments.iter().find(|(name, _)| *name == argument.name).map(|(_, given)| *given))
+            .collect();
+        let bound: Vec<Given<'_>> = given
+            .iter()
+            .map(|argument| match argument {
+                Some(Argument::Value(value)) => Given::Value(value),
+                Some(Argument::Array(array)) => {
+                    Given::Array { element: array.element(), shape: array.shape() }
+                }
+                None => Given::Absent,
+            })
+            .collect();
+        for (argument, given) in manifest.arguments.iter().zip(&given) {
+            let result = matches!(argument.kind, ArgumentKind::Array { direction: Direction::Out, .. });
+            if given.is_none() && !result {
+                return Err(self.error(format!("argument `{}` was not given", argument.name)));
+            }
+        }
+        let binding = binding::bind(manifest, &bound)?;
+        self.check_arrays(&given)?;
+        self.allocate(given, binding)
+    }
+
+    /// Layouts must be those of the signature, and nothing that is written may be passed twice.
+    fn check_arrays(&self, given: &[Option<Argument<'_>>]) -> Result<()> {
+        let arguments = &self.manifest().arguments;
+        for (at, (argument, given_here)) in arguments.iter().zip(given).enumerate() {
+            let (ArgumentKind::Array { buffer, direction }, Some(Argument::Array(array))) =
+                (&argument.kind, given_here)
+            else {
+                continue;
+            };
+            if buffer.layout != array.layout() {
+                return Err(self.error(format!(
+                    "`{}` wants the layout {:?}, but the array was uploaded as {:?}",
+                    argument.name,
+                    buffer.layout,
+                    array.layout()
+                )));
+            }
+            if *direction == Direction::In {
+                continue;
+            }
+            for (other, given_there) in given.iter().enumerate() {
+                if let Some(Argument::Array(there)) = given_there
+                    && other != at
+                    && array.pointers().any(|pointer| pointer != 0 && there.pointers().any(|p| p == pointer))
+                {
+                    let (name, other) = (&argument.name, &arguments[other].name);
+                    return Err(self.error(format!(
+                        "`{name}` is written and is the same array as `{other}`; pass a copy of one"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn allocate<'a>(&self, given: Vec<Option<Argument<'a>>>, binding: Binding) -> Result<Prepared<'m, 'a>> {
+        let manifest = self.manifest();
+        let device = &self.module.device;
+        let mut results = Vec::new();
+        for (at, argument) in manifest.arguments.iter().enumerate() {
+            if let (ArgumentKind::Array { buffer, .. }, None) = (&argument.kind, &given[at]) {
+                let (element, shape) = (buffer.element.clone(), binding.shapes[at].clone());
+                let array = DeviceArray::allocate(device, &argument.name, element, shape, buffer.layout)?;
+                results.push((argument.name.clone(), array));
+            }
+        }
+        let mut scratch = Vec::new();
+        for (buffer, shape) in manifest.scratch.iter().zip(&binding.scratch_shapes) {
+            let what = format!("scratch `{}`", buffer.name);
+            let (element, shape) = (buffer.element.clone(), shape.clone());
+            scratch.push(DeviceArray::allocate(device, &what, element, shape, buffer.layout)?);
+        }
+        let record = if uses_error_record(&manifest.plan) {
+            let element = ElementType::scalar(Scalar::U64);
+            let record =
+                DeviceArray::allocate(device, "error record", element, vec![ERROR_RECORD_BYTES / 8], Layout::Aos)?;
+            record.fill(0)?;
+            Some(record)
+        } else {
+            None
+        };
+        Ok(Prepared { module: self.module, manifest, given, binding, results, scratch, record })
+    }
+}
+
+fn uses_error_record(plan: &[Step]) -> bool {
+    plan.iter().any(|step| match step {
+        Step::Launch(launch) => launch.arguments.contains(&LaunchArgument::ErrorRecord),
+        Step::Repeat { body, .. } => uses_error_record(body),
+        Step::Branch { then, otherwise, .. } => uses_error_record(then) || uses_error_record(otherwise),
+    })
+}
+
+/// A checked launch with all its memory.
+struct Prepared<'m, 'a> {
+    module: &'m Module,
+    manifest: &'m KernelManifest,
+    given: Vec<Option<Argument<'a>>>,
+    binding: Binding,
+    results: Vec<(String, DeviceArray)>,
+    scratch: Vec<DeviceArray>,
+    record: Option<DeviceArray>,
+}
+
+impl Prepared<'_, '_> {
+    fn enqueue(&self) -> Result<()> {
+        let mut symbols = self.binding.symbols.clone();
+        self.steps(&self.manifest.plan, &mut symbols)
+    }
+
+    fn error(&self, message: &str) -> Error {
+        Error::Argument { kernel: self.manifest.name.clone(), message: message.to_string() }
+    }
+
+    fn steps(&self, steps: &[Step], symbols: &mut Vec<Value>) -> Result<()> {
+        for step in steps {
+            match step {
+                Step::Launch(launch) => self.launch(launch, symbols)?,
+                Step::Repeat { symbol, low, high, step, body } => {
+                    let evaluate = |expr: &Expr, symbols: &[Value]| {
+                        expr.evaluate_int(symbols).ok_or_else(|| self.error("a loop's bound overflows"))
+                    };
+                    let (low, high) = (evaluate(low, symbols)?, evaluate(high, symbols)?);
+                    let step = evaluate(step, symbols)?.max(1);
+                    let mut counter = low;
+                    while counter < high {
+                        symbols[*symbol] = Value::Int(counter);
+                        self.steps(body, symbols)?;
+                        counter += step;
+                    }
+                }
+                Step::Branch { condition, then, otherwise } => match condition.evaluate(symbols) {
+                    Some(Value::Bool(true)) => self.steps(then, symbols)?,
+                    Some(_) => self.steps(otherwise, symbols)?,
+                    None => return Err(self.error("a condition overflows")),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&self, launch: &Launch, symbols: &[Value]) -> Result<()> {
+        let evaluate = |expr: &Expr| {
+            expr.evaluate_int(symbols)
+                .and_then(|value| u32::try_from(value).ok())
+                .ok_or_else(|| self.error("a grid size does not fit 32 bits"))
+        };
+        let grid = [evaluate(&launch.grid[0])?, evaluate(&launch.grid[1])?, evaluate(&launch.grid[2])?];
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        let params = launch.arguments.iter().map(|argument| self.param(argument, symbols));
+        let params = params.collect::<Option<Vec<Vec<u8>>>>().ok_or_else(|| self.error("an argument is missing"))?;
+        let request = LaunchRequest {
+            kernel: &self.manifest.name,
+            entry: &launch.entry,
+            grid,
+            block: launch.block,
+            shared_bytes: evaluate(&launch.shared_bytes)?,
+            params: &params,
+        };
+        self.module.device.backend.launch(self.module.loaded.as_ref(), &request)
+    }
+
+    fn param(&self, argument: &LaunchArgument, symbols: &[Value]) -> Option<Vec<u8>> {
+        let pointer = |array: &DeviceArray, leaf: usize| {
+            array.pointers().nth(leaf).map(|pointer| pointer.to_le_bytes().to_vec())
+        };
+        match argument {
+            LaunchArgument::Argument { argument, leaf } => match &self.given[*argument] {
+                Some(Argument::Array(array)) => pointer(array, *leaf),
+                Some(Argument::Value(_)) => None,
+                None => {
+                    let name = &self.manifest.arguments[*argument].name;
+                    let (_, array) = self.results.iter().find(|(known, _)| known == name)?;
+                    pointer(array, *leaf)
+                }
+            },
+            LaunchArgument::Scratch { scratch, leaf } => pointer(self.scratch.get(*scratch)?, *leaf),
+            LaunchArgument::Symbol(symbol) => {
+                use krn_compiler::manifest::SymbolKind;
+                match (&self.manifest.symbols[*symbol].kind, symbols[*symbol]) {
+                    (SymbolKind::Counter, Value::Int(value)) => Some((value as i64).to_le_bytes().to_vec()),
+                    _ => Some(self.binding.symbol_bytes[*symbol].clone()),
+                }
+            }
+            LaunchArgument::ErrorRecord => pointer(self.record.as_ref()?, 0),
+        }
+    }
+
+    /// Waits, and turns a bounds failure that the device reported into an error.
+    fn finish(&self) -> Result<()> {
+        self.module.device.backend.synchronize()?;
+        let Some(record) = &self.record else { return Ok(()) };
+        let bytes = record.download()?.bytes;
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+        let (claimed, site) = (word(0) as u32, (word(0) >> 32) as usize);
+        if claimed == 0 {
+            return Ok(());
+        }
+        let Some(place) = self.manifest.sites.get(site) else {
+            return Err(Error::Fault(format!("kernel `{}` reported an unknown site", self.manifest.name)));
+        };
+        Err(Error::Bounds(BoundsFailure {
+            kernel: self.manifest.name.clone(),
+            file: self.module.manifest.source.clone(),
+            line: place.line,
+            column: place.column,
+            array: place.array.clone(),
+            axis: place.axis,
+            index: word(8) as i64,
+            extent: word(16) as i64,
+        }))
+    }
+}

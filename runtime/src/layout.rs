@@ -1,0 +1,152 @@
+//! Host arrays (C layout) to device images and back: one image an allocation.
+
+use krn_compiler::data::{ElementType, HostArray, Leaf};
+use krn_compiler::manifest::Layout;
+
+/// Bytes of each allocation that an array of so many elements takes; `None` where a size overflows.
+pub fn allocation_sizes(element: &ElementType, layout: Layout, count: u64) -> Option<Vec<u64>> {
+    match layout {
+        Layout::Aos => Some(vec![count.checked_mul(element.size)?]),
+        Layout::Soa => {
+            element.leaves.iter().map(|leaf| count.checked_mul(leaf.count() * leaf.scalar.size())).collect()
+        }
+        Layout::Aosoa(width) => {
+            let groups = count.div_ceil(u64::from(width));
+            Some(vec![groups.checked_mul(group_bytes(element, width))?])
+        }
+    }
+}
+
+/// The device images of a host array.
+pub fn to_device(array: &HostArray, layout: Layout) -> Vec<Vec<u8>> {
+    let count = array.len();
+    let Some(sizes) = allocation_sizes(&array.element, layout, count) else { return Vec::new() };
+    if layout == Layout::Aos {
+        return vec![array.bytes.clone()];
+    }
+    let mut images: Vec<Vec<u8>> = sizes.iter().map(|size| vec![0; *size as usize]).collect();
+    visit(&array.element, layout, count, |host, (image, device), size| {
+        images[image][device..device + size].copy_from_slice(&array.bytes[host..host + size]);
+    });
+    images
+}
+
+/// Fills a host array from its device images.
+pub fn from_device(array: &mut HostArray, layout: Layout, images: &[Vec<u8>]) {
+    if layout == Layout::Aos {
+        array.bytes.copy_from_slice(&images[0]);
+        return;
+    }
+    let count = array.len();
+    let element = array.element.clone();
+    visit(&element, layout, count, |host, (image, device), size| {
+        array.bytes[host..host + size].copy_from_slice(&images[image][device..device + size]);
+    });
+}
+
+/// Calls back for every scalar: its offset in the host's bytes, its image and offset there, its size.
+fn visit(
+    element: &ElementType,
+    layout: Layout,
+    count: u64,
+    mut each: impl FnMut(usize, (usize, usize), usize),
+) {
+    for (number, leaf) in element.leaves.iter().enumerate() {
+        let size = leaf.scalar.size();
+        let offsets = scalar_offsets(leaf);
+        let scalars = offsets.len() as u64;
+        for index in 0..count {
+            for (sub, offset) in offsets.iter().enumerate() {
+                let host = index * element.size + leaf.offset + offset;
+                let device = match layout {
+                    Layout::Aos => (0, host),
+                    Layout::Soa => (number, (index * scalars + sub as u64) * size),
+                    Layout::Aosoa(width) => {
+                        let width = u64::from(width);
+                        let group = index / width * group_bytes(element, width as u32);
+                        let start: u64 = element.leaves[..number].iter().map(|l| leaf_bytes(l, width)).sum();
+                        (0, group + start + (index % width * scalars + sub as u64) * size)
+                    }
+                };
+                each(host as usize, (device.0, device.1 as usize), size as usize);
+            }
+        }
+    }
+}
+
+fn leaf_bytes(leaf: &Leaf, width: u64) -> u64 {
+    width * leaf.count() * leaf.scalar.size()
+}
+
+fn group_bytes(element: &ElementType, width: u32) -> u64 {
+    element.leaves.iter().map(|leaf| leaf_bytes(leaf, u64::from(width))).sum()
+}
+
+/// Byte offsets, from the leaf's first, of its scalars in row-major order of its fixed arrays.
+fn scalar_offsets(leaf: &Leaf) -> Vec<u64> {
+    let mut offsets = vec![0u64];
+    for (extent, stride) in leaf.extents.iter().zip(&leaf.strides) {
+        offsets = offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect();
+    }
+    offsets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use krn_compiler::data::Scalar;
+
+    /// `struct { a: u8, b: f32[2] }`
+    fn element() -> ElementType {
+        let leaf = |path: &str, scalar, offset, extents: Vec<u64>, strides: Vec<u64>| Leaf {
+            path: path.into(),
+            scalar,
+            offset,
+            extents,
+            strides,
+        };
+        ElementType {
+            name: "S".into(),
+            leaves: vec![
+                leaf("a", Scalar::U8, 0, vec![], vec![]),
+                leaf("b", Scalar::F32, 4, vec![2], vec![4]),
+            ],
+            size: 12,
+            align: 4,
+        }
+    }
+
+    fn sample(count: u64) -> HostArray {
+        let mut array = HostArray::zeros(element(), vec![count]).expect("small");
+        for index in 0..count as usize {
+            array.bytes[index * 12] = index as u8;
+            for word in 0..2 {
+                let at = index * 12 + 4 + word * 4;
+                array.bytes[at..at + 4].copy_from_slice(&((index * 10 + word) as f32).to_le_bytes());
+            }
+        }
+        array
+    }
+
+    #[test]
+    fn every_layout_comes_back_as_it_went() {
+        for layout in [Layout::Aos, Layout::Soa, Layout::Aosoa(8), Layout::Aosoa(32)] {
+            for count in [0, 1, 7, 8, 9, 65] {
+                let array = sample(count);
+                let images = to_device(&array, layout);
+                let mut back = HostArray::zeros(element(), vec![count]).expect("small");
+                from_device(&mut back, layout, &images);
+                assert_eq!(back, array, "{layout:?} {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn structure_of_arrays_puts_each_leaf_in_its_own_dense_image() {
+        let images = to_device(&sample(3), Layout::Soa);
+        assert_eq!(images[0], [0, 1, 2]);
+        let floats: Vec<f32> =
+            images[1].chunks(4).map(|word| f32::from_le_bytes(word.try_into().expect("4 bytes"))).collect();
+        assert_eq!(floats, [0.0, 1.0, 10.0, 11.0, 20.0, 21.0]);
+    }
+}
