@@ -6,7 +6,8 @@ use xtask::cuda_tools;
 const USAGE: &str = "usage: cargo xtask <chore>
 
 chores:
-  setup    install NVIDIA's ptxas, cuobjdump and nvdisasm into target/cuda-tools, for the tests";
+  setup    install NVIDIA's ptxas, cuobjdump and nvdisasm into target/cuda-tools, for the tests
+  test     setup, then formatting, lints (warnings denied) and every test of the workspace";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -16,6 +17,7 @@ fn main() -> Result<()> {
             println!("{} in {}", if installed { "installed" } else { "already installed" }, folder.display());
             Ok(())
         }
+        ["test"] => test(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())
@@ -23,4 +25,22 @@ fn main() -> Result<()> {
         [] => bail!("which chore?\n\n{USAGE}"),
         [chore, ..] => bail!("there is no chore `{chore}`\n\n{USAGE}"),
     }
+}
+
+/// Everything that must hold before a change lands.
+fn test() -> Result<()> {
+    cuda_tools::install()?;
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    cargo(&["test", "--workspace"])
+}
+
+fn cargo(arguments: &[&str]) -> Result<()> {
+    println!("cargo {}", arguments.join(" "));
+    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_string());
+    let status = std::process::Command::new(program).args(arguments).status()?;
+    if !status.success() {
+        bail!("`cargo {}` failed", arguments.join(" "));
+    }
+    Ok(())
 }
