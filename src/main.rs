@@ -1,1 +1,33 @@
-fn main() {}
+//! The tool `krn`: arguments, files and terminal output. Everything that another program could want to call is in
+//! the libraries.
+
+mod arguments;
+mod commands;
+mod exit;
+mod files;
+mod messages;
+mod numbers;
+mod progress;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match &arguments.command {
+        Command::Check(options) => commands::check::run(options),
+        Command::Build(options) => commands::build::run(options),
+        Command::Opt(options) => commands::opt::run(options),
+        Command::Run(options) => commands::run::run(options),
+        Command::Test(options) => commands::test::run(options),
+        Command::Explain(options) => commands::explain::run(options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(failure.code)
+        }
+    }
+}

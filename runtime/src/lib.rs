@@ -15,6 +15,8 @@ mod error;
 mod kernel;
 mod layout;
 mod module;
+pub mod npy;
+pub mod verify;
 
 pub use array::DeviceArray;
 pub use backend::DevicePtr;

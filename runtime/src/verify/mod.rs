@@ -1,0 +1,203 @@
+//! Running a kernel on a device and holding every output against the reference evaluator.
+//!
+//! - `fill.rs`: inputs from a seed.
+//! - `sizes.rs`: dimensions and scalars that satisfy the kernel's facts.
+//! - here: one case, run on both sides and compared.
+
+pub mod cases;
+mod fill;
+mod sizes;
+
+pub use fill::{Fill, FillError, fill};
+pub use sizes::{SizeError, Sizes, choose_sizes};
+
+use crate::error::Error;
+use crate::kernel::Outputs;
+use crate::module::Module;
+use krn_compiler::check::typed::{Kernel, Program, SignatureItem};
+use krn_compiler::data::HostArray;
+use krn_compiler::reference::{
+    self, CompareReport, EvalError, Inputs, Options, SampleSpec, can_sample, estimate_cost,
+};
+use std::collections::BTreeMap;
+
+/// Everything that a run of a kernel needs.
+#[derive(Clone, Debug, Default)]
+pub struct Case {
+    /// Scalar and struct parameters, as rank-0 arrays.
+    pub params: BTreeMap<String, HostArray>,
+    /// Inputs and inouts.
+    pub arrays: BTreeMap<String, HostArray>,
+}
+
+/// How hard to check.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckOptions {
+    /// Estimated reference steps above which only a sample is evaluated (where that is sound).
+    pub full_steps: u128,
+    /// Reference steps after which the check gives up.
+    pub step_limit: u64,
+    /// Picks the sampled elements.
+    pub seed: u64,
+}
+
+impl Default for CheckOptions {
+    fn default() -> Self {
+        Self { full_steps: 200_000_000, step_limit: 20_000_000_000, seed: 0 }
+    }
+}
+
+/// What the check of one output found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OutputCheck {
+    pub name: String,
+    pub report: CompareReport,
+    /// Elements that the reference evaluated, where it was not all of them.
+    pub sampled: Option<u64>,
+}
+
+/// What a checked run found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CheckReport {
+    pub outputs: Vec<OutputCheck>,
+    /// What the reference said where it refused, and the device refused as well.
+    pub both_refused: Option<String>,
+}
+
+impl CheckReport {
+    pub fn agrees(&self) -> bool {
+        self.outputs.iter().all(|output| output.report.agrees())
+    }
+}
+
+/// Why a case could not be checked, or failed beyond differing numbers.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    #[error("{0}")]
+    Run(#[from] Error),
+    /// The reference refused what the device ran.
+    #[error("the reference evaluator refuses this run: {0}")]
+    Reference(EvalError),
+    /// The device reported a bounds failure that the reference does not have.
+    #[error("{0}; the reference evaluator finds every access inside")]
+    OnlyDevice(Error),
+    #[error("the outputs cannot be compared: {0}")]
+    Compare(String),
+}
+
+/// Runs the case on the module's device.
+///
+/// # Errors
+/// Everything in [`Error`].
+pub fn run(module: &Module, kernel: &Kernel, case: &Case) -> Result<Outputs, Error> {
+    let mut inputs: Vec<(&str, &HostArray)> = Vec::new();
+    for item in &kernel.signature {
+        let (name, values) = match item {
+            SignatureItem::Param(id) => (kernel.params[*id].name.as_str(), &case.params),
+            SignatureItem::Array(id) => (kernel.arrays[*id].name.as_str(), &case.arrays),
+        };
+        if let Some(value) = values.get(name) {
+            inputs.push((name, value));
+        }
+    }
+    module.kernel(&kernel.name)?.run(&inputs)
+}
+
+/// The statics' values on the device, by name.
+///
+/// # Errors
+/// A failed copy.
+pub fn read_statics(module: &Module) -> Result<BTreeMap<String, HostArray>, Error> {
+    let names: Vec<String> = module.manifest().statics.iter().map(|s| s.name.clone()).collect();
+    names.into_iter().map(|name| module.read_static(&name).map(|value| (name, value))).collect()
+}
+
+/// Runs the case on the device and on the reference, and compares every output and static.
+///
+/// # Errors
+/// See [`VerifyError`]. Differing numbers are not an error: see [`CheckReport::agrees`].
+pub fn check(
+    module: &Module,
+    program: &Program,
+    kernel: &Kernel,
+    case: &Case,
+    options: &CheckOptions,
+) -> Result<(Option<Outputs>, CheckReport), VerifyError> {
+    let before = read_statics(module)?;
+    let device = run(module, kernel, case);
+    let inputs = reference_inputs(program, kernel, case, &before);
+    let expected = evaluate(&inputs, options);
+    match (device, expected) {
+        (Ok(outputs), Ok(expected)) => {
+            let report = compare(module, &outputs, &expected)?;
+            Ok((Some(outputs), report))
+        }
+        (Err(Error::Bounds(failure)), Err(EvalError::OutOfBounds { proved: false, .. })) => {
+            let both_refused = Some(failure.to_string());
+            Ok((None, CheckReport { outputs: Vec::new(), both_refused }))
+        }
+        (Err(error @ Error::Bounds(_)), Ok(_)) => Err(VerifyError::OnlyDevice(error)),
+        (Err(error), _) => Err(VerifyError::Run(error)),
+        (Ok(_), Err(error)) => Err(VerifyError::Reference(error)),
+    }
+}
+
+/// The reference's view of a case.
+pub fn reference_inputs<'a>(
+    program: &'a Program,
+    kernel: &'a Kernel,
+    case: &'a Case,
+    statics: &'a BTreeMap<String, HostArray>,
+) -> Inputs<'a> {
+    let used = |name: &str| kernel.arrays.values().any(|array| array.name == name);
+    Inputs {
+        program,
+        kernel,
+        dims: BTreeMap::new(),
+        params: case.params.clone(),
+        arrays: case.arrays.iter().map(|(name, array)| (name.clone(), array)).collect(),
+        statics: statics
+            .iter()
+            .filter(|(name, _)| used(name))
+            .map(|(name, value)| (name.clone(), value))
+            .collect(),
+    }
+}
+
+fn evaluate(inputs: &Inputs<'_>, options: &CheckOptions) -> Result<reference::Outputs, EvalError> {
+    let launch = reference::bind(inputs)?;
+    let cost = estimate_cost(inputs, &launch);
+    let mut reference_options = Options { step_limit: options.step_limit, ..Options::default() };
+    if cost.total > options.full_steps && can_sample(inputs.kernel) {
+        let each = (cost.total / cost.iterations.max(1)).max(1);
+        let iterations = u64::try_from((options.full_steps / each).max(64)).unwrap_or(u64::MAX);
+        reference_options.sample = Some(SampleSpec { iterations, seed: options.seed });
+    }
+    reference::evaluate(inputs, &reference_options)
+}
+
+fn compare(
+    module: &Module,
+    outputs: &Outputs,
+    expected: &reference::Outputs,
+) -> Result<CheckReport, VerifyError> {
+    let mut report = CheckReport { outputs: Vec::new(), both_refused: None };
+    let mut one = |name: &str, expected: &reference::OutputArray, got: &HostArray| {
+        let found = reference::compare(expected, got)
+            .map_err(|error| VerifyError::Compare(format!("`{name}`: {error}")))?;
+        let sampled = expected.evaluated.as_ref().map(|chosen| chosen.len() as u64);
+        report.outputs.push(OutputCheck { name: name.to_string(), report: found, sampled });
+        Ok::<(), VerifyError>(())
+    };
+    for (name, got) in &outputs.arrays {
+        match expected.arrays.get(name) {
+            Some(expected) => one(name, expected, got)?,
+            None => return Err(VerifyError::Compare(format!("the reference has no output `{name}`"))),
+        }
+    }
+    for (name, expected) in &expected.statics {
+        let got = module.read_static(name)?;
+        one(name, expected, &got)?;
+    }
+    Ok(report)
+}

@@ -1,0 +1,211 @@
+//! Dimensions and scalar parameters that a kernel's facts and shapes accept.
+
+use krn_compiler::data::{ElementType, HostArray, Scalar};
+use krn_compiler::manifest::{ArgumentKind, Expr, KernelManifest, SymbolKind, Value};
+use std::collections::BTreeMap;
+
+use super::fill::encode;
+
+/// A choice of every dimension and scalar parameter.
+#[derive(Clone, Debug, Default)]
+pub struct Sizes {
+    /// By name.
+    pub dims: BTreeMap<String, i64>,
+    /// By name, as rank-0 arrays.
+    pub params: BTreeMap<String, HostArray>,
+    /// The shape of each array argument that is not a result, by name.
+    pub shapes: BTreeMap<String, Vec<u64>>,
+}
+
+/// Why there is no choice.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SizeError {
+    #[error("kernel `{kernel}` has no dimension or integer parameter `{name}`; it has {known}")]
+    Unknown { kernel: String, name: String, known: String },
+    /// What was fixed contradicts a fact or a shape.
+    #[error("no sizes found for kernel `{kernel}` that satisfy {what}; give them by hand")]
+    Unsatisfied { kernel: String, what: String },
+}
+
+/// Attempts before giving up.
+const ATTEMPTS: u64 = 20_000;
+
+/// Completes a choice: `dims` and `params` are fixed by the caller, `wanted` is the size that dimension number
+/// `k` should have where nothing speaks against it (the search starts there and moves away from it).
+///
+/// # Errors
+/// See [`SizeError`].
+pub fn choose_sizes(
+    kernel: &KernelManifest,
+    dims: &BTreeMap<String, i64>,
+    params: &BTreeMap<String, HostArray>,
+    wanted: impl Fn(usize) -> i64,
+) -> Result<Sizes, SizeError> {
+    let is_dim = |kind: &SymbolKind| matches!(kind, SymbolKind::Dim { .. });
+    let names: Vec<&str> =
+        kernel.symbols.iter().filter(|s| is_dim(&s.kind)).map(|s| s.name.as_str()).collect();
+    if let Some(name) = dims.keys().find(|name| !names.contains(&name.as_str())) {
+        let known = if names.is_empty() { "none".to_string() } else { names.join(", ") };
+        return Err(SizeError::Unknown { kernel: kernel.name.clone(), name: name.clone(), known });
+    }
+    let fixed_params = default_params(kernel, params);
+    let mut base: Vec<Value> = Vec::with_capacity(kernel.symbols.len());
+    let mut free = Vec::new();
+    let mut number = 0;
+    for (index, symbol) in kernel.symbols.iter().enumerate() {
+        base.push(match &symbol.kind {
+            SymbolKind::Dim { .. } => {
+                number += 1;
+                match dims.get(&symbol.name) {
+                    Some(value) => Value::Int(i128::from(*value)),
+                    None => {
+                        free.push(index);
+                        Value::Int(i128::from(wanted(number - 1)))
+                    }
+                }
+            }
+            SymbolKind::Parameter { argument, .. } => {
+                let name = &kernel.arguments[*argument].name;
+                let value = fixed_params.get(name).and_then(|value| symbol_value(kernel, index, value));
+                if !params.contains_key(name) && symbol.scalar.is_integer() {
+                    free.push(index);
+                }
+                value.unwrap_or(Value::Int(0))
+            }
+            SymbolKind::Counter => Value::Int(0),
+        });
+    }
+    let mut values = base.clone();
+    let mut state = 0x2545_F491_4F6C_DD1Du64;
+    for attempt in 0..ATTEMPTS {
+        if satisfied(kernel, &values) {
+            return Ok(finish(kernel, &values, fixed_params));
+        }
+        if free.is_empty() {
+            break;
+        }
+        values.clone_from(&base);
+        for symbol in &free {
+            let Value::Int(start) = base[*symbol] else { continue };
+            let mut next = || {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                state
+            };
+            let radius = i128::from(attempt / 50 + 1);
+            let value = match next() % 4 {
+                0 => start,
+                // Near what was wanted.
+                1 | 2 => start + i128::from(next()) % (2 * radius + 1) - radius,
+                // Round numbers, for facts about divisibility; small ones, for facts about limits.
+                _ => {
+                    let unit = 1i128 << (next() % 8);
+                    let near = (start / unit + i128::from(next() % 3)) * unit;
+                    if next() % 3 == 0 { i128::from(next() % 9) } else { near }
+                }
+            };
+            values[*symbol] = Value::Int(value.max(0));
+        }
+    }
+    let facts: Vec<String> = kernel.facts.iter().map(|fact| format!("`{}`", fact.text)).collect();
+    let what = if facts.is_empty() { "its shapes".to_string() } else { facts.join(", ") };
+    Err(SizeError::Unsatisfied { kernel: kernel.name.clone(), what })
+}
+
+/// Facts hold and no extent is negative.
+fn satisfied(kernel: &KernelManifest, values: &[Value]) -> bool {
+    let fine = |extent: &Expr| extent.evaluate_int(values).is_some_and(|extent| (0..1 << 40).contains(&extent));
+    kernel.facts.iter().all(|fact| fact.condition.evaluate(values) == Some(Value::Bool(true)))
+        && kernel.arguments.iter().all(|argument| match &argument.kind {
+            ArgumentKind::Array { buffer, .. } => buffer.extents.iter().all(fine),
+            ArgumentKind::Value { .. } => true,
+        })
+        && kernel.scratch.iter().all(|buffer| buffer.extents.iter().all(fine))
+}
+
+fn finish(kernel: &KernelManifest, values: &[Value], mut params: BTreeMap<String, HostArray>) -> Sizes {
+    let mut sizes = Sizes::default();
+    for (symbol, value) in kernel.symbols.iter().zip(values) {
+        match (&symbol.kind, value) {
+            (SymbolKind::Dim { .. }, Value::Int(value)) => {
+                sizes.dims.insert(symbol.name.clone(), *value as i64);
+            }
+            (SymbolKind::Parameter { argument, leaf, element }, Value::Int(value)) => {
+                let name = &kernel.arguments[*argument].name;
+                if let Some(array) = params.get_mut(name) {
+                    let leaf = &array.element.leaves[*leaf];
+                    let mut offset = leaf.offset;
+                    let mut rest = *element;
+                    for (extent, stride) in leaf.extents.iter().zip(&leaf.strides).rev() {
+                        offset += rest % extent * stride;
+                        rest /= extent;
+                    }
+                    let size = symbol.scalar.size() as usize;
+                    let at = offset as usize;
+                    array.bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+                }
+            }
+            _ => {}
+        }
+    }
+    for argument in &kernel.arguments {
+        if let ArgumentKind::Array { buffer, direction } = &argument.kind
+            && *direction != krn_compiler::manifest::Direction::Out
+        {
+            let extents = buffer.extents.iter().map(|extent| extent.evaluate_int(values).unwrap_or(0) as u64);
+            sizes.shapes.insert(argument.name.clone(), extents.collect());
+        }
+    }
+    sizes.params = params;
+    sizes
+}
+
+fn symbol_value(kernel: &KernelManifest, symbol: usize, value: &HostArray) -> Option<Value> {
+    let data = &kernel.symbols[symbol];
+    let SymbolKind::Parameter { leaf, element, .. } = data.kind else { return None };
+    let leaf = value.element.leaves.get(leaf)?;
+    let mut offset = leaf.offset;
+    let mut rest = element;
+    for (extent, stride) in leaf.extents.iter().zip(&leaf.strides).rev() {
+        offset += rest % extent * stride;
+        rest /= extent;
+    }
+    let at = offset as usize;
+    Some(crate::binding::decode(data.scalar, value.bytes.get(at..at + data.scalar.size() as usize)?))
+}
+
+/// What is not given: integers 3, floats 1.5 (and a little more a leaf, so that no two are equal), booleans true.
+fn default_params(
+    kernel: &KernelManifest,
+    given: &BTreeMap<String, HostArray>,
+) -> BTreeMap<String, HostArray> {
+    let mut params = BTreeMap::new();
+    for argument in &kernel.arguments {
+        let ArgumentKind::Value { element } = &argument.kind else { continue };
+        let value = given.get(&argument.name).cloned().or_else(|| default_value(element));
+        if let Some(value) = value {
+            params.insert(argument.name.clone(), value);
+        }
+    }
+    params
+}
+
+fn default_value(element: &ElementType) -> Option<HostArray> {
+    let mut value = HostArray::zeros(element.clone(), Vec::new())?;
+    for (number, leaf) in element.leaves.iter().enumerate() {
+        let mut offsets = vec![leaf.offset];
+        for (extent, stride) in leaf.extents.iter().zip(&leaf.strides) {
+            offsets = offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect();
+        }
+        for (at, offset) in offsets.into_iter().enumerate() {
+            let default = match leaf.scalar {
+                Scalar::Bool => 1.0,
+                scalar if scalar.is_integer() => 3.0,
+                _ => 1.5 + 0.25 * (number + at) as f64,
+            };
+            encode(leaf.scalar, default, &mut value.bytes[offset as usize..]);
+        }
+    }
+    Some(value)
+}

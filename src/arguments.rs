@@ -1,0 +1,182 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use krn_runtime::Selection;
+use std::path::PathBuf;
+
+/// Krn: a small tiling-and-array language for GPU kernels.
+///
+/// Exit codes: 0 all is well; 1 mistakes in the input file; 2 wrong use of the command line; 3 a result differs from
+/// the reference; 4 a device, launch or bounds failure; 5 a file could not be read or written; 130 interrupted.
+#[derive(Parser, Debug)]
+#[command(name = "krn", version)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Check files: report every mistake, write nothing
+    Check(CheckOptions),
+    /// Compile a file to PTX, IR or a launch manifest
+    Build(BuildOptions),
+    /// Run passes on a .kir file
+    Opt(OptOptions),
+    /// Run a kernel and check every output against the reference evaluator
+    Run(RunOptions),
+    /// Run and check every kernel of the files over many shapes
+    Test(TestOptions),
+    /// Print the page of a diagnostic code
+    Explain(ExplainOptions),
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MessageFormat {
+    /// For people
+    #[default]
+    Human,
+    /// One JSON object a line, for editors
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub struct CheckOptions {
+    /// .krn files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    pub message_format: MessageFormat,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Emit {
+    #[default]
+    Ptx,
+    /// The kernel IR after the last pass
+    Ir,
+    /// The launch manifest, as JSON
+    Manifest,
+}
+
+/// What decides the code that comes out.
+#[derive(Args, Debug, Clone)]
+pub struct CompileArguments {
+    /// The GPU to compile for: sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100 or sm_120
+    #[arg(long, value_name = "SM")]
+    pub target: Option<String>,
+    /// Leave device-side bounds checks out
+    #[arg(long)]
+    pub unchecked: bool,
+    /// Leave a pass out; may be repeated
+    #[arg(long, value_name = "PASS")]
+    pub without: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct BuildOptions {
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where to write; standard output if left out
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    pub emit: Emit,
+    #[command(flatten)]
+    pub compile: CompileArguments,
+    /// Print the IR after a pass (or after `all`) to standard error; may be repeated
+    #[arg(long, value_name = "PASS")]
+    pub print_after: Vec<String>,
+    /// Print the IR before a pass (or before `all`) to standard error; may be repeated
+    #[arg(long, value_name = "PASS")]
+    pub print_before: Vec<String>,
+    /// Print how long each pass took to standard error
+    #[arg(long)]
+    pub time_passes: bool,
+    #[arg(long, value_enum, default_value_t)]
+    pub message_format: MessageFormat,
+}
+
+#[derive(Args, Debug)]
+pub struct OptOptions {
+    /// A .kir file, or `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Passes to run, in order; none only parses, verifies and prints
+    #[arg(long, value_name = "PASSES", value_delimiter = ',')]
+    pub passes: Vec<String>,
+    #[arg(long, value_name = "SM", default_value = "sm_90")]
+    pub target: String,
+    /// Where to write; standard output if left out
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct RunOptions {
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Which kernel, where the file has several
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// A dimension: -D n=1000
+    #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
+    pub dims: Vec<String>,
+    /// A scalar parameter (a struct's field by `name.field=value`): --set alpha=2.0
+    #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
+    pub set: Vec<String>,
+    /// An input: a .npy file, random, zeros, iota, range(LOW,HIGH) or sorted(LOW,HIGH)
+    #[arg(long = "in", value_name = "NAME=WHAT", num_args = 1..)]
+    pub inputs: Vec<String>,
+    /// Write a result or inout array to a .npy file
+    #[arg(long = "out", value_name = "NAME=FILE", num_args = 1..)]
+    pub outputs: Vec<String>,
+    /// Picks the random inputs
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// auto, emulator, cuda or cuda:N
+    #[arg(long, default_value = "auto")]
+    pub device: Selection,
+    #[command(flatten)]
+    pub compile: CompileArguments,
+    /// Do not check the outputs against the reference evaluator
+    #[arg(long)]
+    pub no_check: bool,
+    /// Check every element, however long it takes
+    #[arg(long, conflicts_with = "no_check")]
+    pub full_check: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct TestOptions {
+    /// .krn files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only kernels whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub kernel: Option<String>,
+    /// Picks the random inputs
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// auto, emulator, cuda or cuda:N
+    #[arg(long, default_value = "auto")]
+    pub device: Selection,
+    #[command(flatten)]
+    pub compile: CompileArguments,
+    /// One line a kernel instead of one a file
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Print one JSON object a kernel
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct ExplainOptions {
+    /// A code such as E0101; without one, lists them all
+    #[arg(value_name = "CODE")]
+    pub code: Option<String>,
+}

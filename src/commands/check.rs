@@ -1,0 +1,41 @@
+//! `krn check`
+
+use crate::arguments::{CheckOptions, MessageFormat};
+use crate::exit::{Failure, INPUT, Result};
+use crate::messages;
+use krn_compiler::{CompileError, CompileOptions};
+
+pub fn run(options: &CheckOptions) -> Result<()> {
+    let mut failed = false;
+    for path in &options.files {
+        let source = match messages::load(path, options.message_format) {
+            Ok(source) => source,
+            // The other files are checked all the same.
+            Err(failure) => {
+                failure.print();
+                failed = true;
+                continue;
+            }
+        };
+        // Lowering has mistakes of its own to report, so the whole way is gone.
+        match krn_compiler::compile(&source, &CompileOptions::default()) {
+            Ok(compilation) => messages::show(&source, &compilation.warnings, options.message_format)?,
+            Err(CompileError::Diagnostics(diagnostics)) => {
+                failed = true;
+                messages::show(&source, &diagnostics, options.message_format)?;
+            }
+            Err(error) => {
+                failed = true;
+                Failure::new(INPUT, format!("{}: {error}", path.display())).print();
+            }
+        }
+    }
+    if failed {
+        return Err(Failure::silent(INPUT));
+    }
+    if options.message_format == MessageFormat::Human {
+        let files = options.files.len();
+        eprintln!("checked {files} file{}: no mistakes", if files == 1 { "" } else { "s" });
+    }
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! One file a command.
+
+pub mod build;
+pub mod check;
+pub mod explain;
+pub mod opt;
+pub mod run;
+pub mod test;

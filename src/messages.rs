@@ -1,0 +1,86 @@
+//! Diagnostics on the terminal, and compiling with them.
+
+use crate::arguments::{CompileArguments, MessageFormat};
+use crate::exit::{Failure, INPUT, Result, USAGE};
+use crate::files;
+use krn_compiler::diagnostic::Diagnostics;
+use krn_compiler::diagnostic::json::to_json_lines;
+use krn_compiler::diagnostic::render::{RenderOptions, render};
+use krn_compiler::source::SourceFile;
+use krn_compiler::{CompileError, CompileOptions, Compilation, syntax};
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// Reads a source; bytes that are not UTF-8 are a diagnostic.
+pub fn load(path: &Path, format: MessageFormat) -> Result<SourceFile> {
+    let bytes = files::read_source(path)?;
+    let name = path.display().to_string();
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(SourceFile::new(name, text)),
+        Err(error) => {
+            let offset = error.utf8_error().valid_up_to();
+            let bytes = error.into_bytes();
+            let (text, diagnostic) = syntax::invalid_utf8(&bytes, offset);
+            let source = SourceFile::new(name, text);
+            let mut diagnostics = Diagnostics::new();
+            diagnostics.push(diagnostic);
+            show(&source, &diagnostics, format)?;
+            Err(Failure::silent(INPUT))
+        }
+    }
+}
+
+/// Prints diagnostics: for people to standard error, as JSON to standard output.
+pub fn show(source: &SourceFile, diagnostics: &Diagnostics, format: MessageFormat) -> Result<()> {
+    if diagnostics.is_empty() {
+        return Ok(());
+    }
+    match format {
+        MessageFormat::Human => {
+            let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            eprint!("{}", render(source, diagnostics, RenderOptions { color, ..RenderOptions::default() }));
+            Ok(())
+        }
+        MessageFormat::Json => files::print(&to_json_lines(source, diagnostics)),
+    }
+}
+
+/// Compiles and shows what there is to say.
+pub fn compile(source: &SourceFile, options: &CompileOptions, format: MessageFormat) -> Result<Compilation> {
+    match krn_compiler::compile(source, options) {
+        Ok(compilation) => {
+            show(source, &compilation.warnings, format)?;
+            Ok(compilation)
+        }
+        Err(CompileError::Diagnostics(diagnostics)) => {
+            show(source, &diagnostics, format)?;
+            Err(Failure::silent(INPUT))
+        }
+        Err(error @ CompileError::UnknownTarget(_)) => Err(Failure::new(USAGE, error)),
+        Err(CompileError::Pipeline(error)) => Err(Failure::new(USAGE, error)),
+        Err(error @ CompileError::Select(_)) => {
+            Err(Failure::new(INPUT, format!("{}: {error}", source.name())))
+        }
+    }
+}
+
+/// The target asked for, else the device's, else sm_90.
+pub fn options(arguments: &CompileArguments, capability: Option<u32>) -> CompileOptions {
+    let target = arguments.target.clone().unwrap_or_else(|| match capability {
+        Some(capability) => nearest_target(capability),
+        None => "sm_90".to_string(),
+    });
+    let mut options = CompileOptions::for_target(target);
+    options.unchecked = arguments.unchecked;
+    options.without.clone_from(&arguments.without);
+    options
+}
+
+/// The newest target that a device of this capability runs.
+fn nearest_target(capability: u32) -> String {
+    let runs = |target: &&&str| {
+        !target.ends_with('a') && krn_compiler::capability(target).is_some_and(|needs| needs <= capability)
+    };
+    let best = krn_compiler::TARGETS.iter().filter(runs).max_by_key(|target| krn_compiler::capability(target));
+    best.map_or_else(|| format!("sm_{capability}"), |target| (*target).to_string())
+}
