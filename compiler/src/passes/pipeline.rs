@@ -351,7 +351,7 @@ impl fmt::Display for Pipeline {
 pub(super) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> PipelineError {
     let nearest = known
         .map(|known| (edit_distance(name, known), known))
-        .filter(|(distance, known)| *distance <= 1 + known.len() / 3)
+        .filter(|(distance, known)| *distance <= (known.len() + 1) / 3)
         .min()
         .map(|(_, known)| known.to_string());
     PipelineError::UnknownPass { name: name.to_string(), nearest }
