@@ -16,3 +16,6 @@ pub use affine::{Affine, Stride};
 pub use polynomial::{Atom, Polynomial};
 pub use ranges::{Interval, Ranges};
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
+
+#[cfg(test)]
+mod tests;

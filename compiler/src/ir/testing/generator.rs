@@ -147,6 +147,7 @@ impl Generator<'_> {
         self.statements(20, true);
         self.columns_loop(symbols[1]);
         self.statements(6, true);
+        self.show();
         self.pool.truncate(mark);
         self.builder.end_forall();
         let launch = self.builder.end_launch();
@@ -171,6 +172,7 @@ impl Generator<'_> {
         self.columns.push(column);
         self.depth += 1;
         self.statements(8, true);
+        self.show();
         self.depth -= 1;
         let value = self.value(Scalar::F32);
         if let Some(row) = self.row {
@@ -199,8 +201,10 @@ impl Generator<'_> {
     fn value(&mut self, scalar: Scalar) -> Value {
         let fitting: Vec<Value> =
             self.pool.iter().copied().filter(|value| self.builder.value_type(*value) == scalar).collect();
-        match self.pick(fitting.len() + 1) {
-            at if at < fitting.len() => fitting[fitting.len() - 1 - at],
+        // Mostly one of the last ones, so that chains grow long; often a literal, which rules look for.
+        let reach = if self.pick(3) == 0 { fitting.len() } else { fitting.len().min(3) };
+        match self.pick(reach + 1 + reach / 3) {
+            at if at < reach => fitting[fitting.len() - 1 - at],
             _ => self.constant(scalar),
         }
     }
@@ -214,7 +218,7 @@ impl Generator<'_> {
         for _ in 0..self.pick(count + 1) {
             let Some(left) = self.budget.checked_sub(1) else { return };
             self.budget = left;
-            match self.pick(if inside { 16 } else { 6 }) {
+            match self.pick(if inside { 18 } else { 6 }) {
                 0..6 => self.operation(),
                 6..9 => self.load(),
                 9 => self.store(),
@@ -224,6 +228,8 @@ impl Generator<'_> {
                 13 if self.depth < 3 => self.for_loop(),
                 14 if self.depth < 3 => self.while_loop(),
                 15 => self.check(),
+                16 => self.checked_load(),
+                17 => self.load_in_a_loop(),
                 _ => self.operation(),
             }
         }
@@ -233,7 +239,12 @@ impl Generator<'_> {
     fn operation(&mut self) {
         let plain: Vec<_> =
             OPS.iter().filter(|info| !matches!(info.shape, Shape::Special | Shape::Leaf)).copied().collect();
-        let info = plain[self.pick(plain.len())];
+        let common =
+            [Opcode::Add, Opcode::Sub, Opcode::Mul, Opcode::Div, Opcode::Rem, Opcode::Lt, Opcode::Not];
+        let info = match self.pick(3) {
+            0 => plain[self.pick(plain.len())],
+            _ => *common[self.pick(common.len())].info(),
+        };
         let scalar = self.any_type();
         let fit = |class: Class| if class.contains(scalar) { Some(scalar) } else { None };
         let class = match info.shape {
@@ -318,6 +329,60 @@ impl Generator<'_> {
         self.builder.check(self.arrays.site, index, extent);
     }
 
+    /// A load that only the check before it keeps inside.
+    fn checked_load(&mut self) {
+        let (index, n) = (self.value(Scalar::I64), self.pool[0]);
+        self.builder.check(self.arrays.site, index, n);
+        let value = self.builder.load(self.arrays.row_int, 0, &[index]);
+        self.pool.push(value);
+    }
+
+    /// A load in a loop that runs only if it is inside.
+    fn load_in_a_loop(&mut self) {
+        let (index, n) = (self.value(Scalar::I64), self.pool[0]);
+        let (zero, one) = (self.builder.constant_index(0), self.builder.constant_index(1));
+        let above = self.builder.compare(Opcode::Ge, index, zero);
+        let below = self.builder.compare(Opcode::Lt, index, n);
+        let inside = self.builder.binary(Opcode::And, above, below);
+        let trips = self.builder.select(inside, one, zero);
+        self.builder.begin_reduce(&[("once", zero, trips)], &[Combiner::Max]);
+        let value = self.builder.load(self.arrays.row_int, 0, &[index]);
+        let results = self.builder.end_reduce(&[value]);
+        self.pool.extend(results);
+    }
+
+    /// Adds the bits of the last values in scope to the bins, so that what they are can be seen.
+    fn show(&mut self) {
+        let last: Vec<Value> = self.pool.iter().rev().take(6).copied().collect();
+        for (at, value) in last.into_iter().enumerate() {
+            let bits = match self.builder.value_type(value) {
+                Scalar::F32 | Scalar::F64 => self.builder.unary(Opcode::ToBits, value),
+                _ => value,
+            };
+            // Both halves of a wide value.
+            let bits = if self.builder.value_type(bits).size() == 8 {
+                let wide = self.builder.cast(bits, Scalar::U64);
+                let half = self.builder.constant_int(Scalar::I32, 32);
+                let high = self.builder.binary(Opcode::Shr, wide, half);
+                self.builder.binary(Opcode::Xor, wide, high)
+            } else {
+                bits
+            };
+            let bits = self.builder.cast(bits, Scalar::U32);
+            let bin = self.builder.constant_index(at as i64);
+            self.builder.atomic(self.arrays.bins, 0, Combiner::Add, &[bin], bits);
+        }
+    }
+
+    /// The end of a loop over columns, or a small number.
+    fn trips(&mut self) -> Value {
+        match self.pick(3) {
+            0 => self.builder.constant_index(2),
+            1 => self.builder.constant_index(1),
+            _ => self.pool[1],
+        }
+    }
+
     /// Runs a step within a region, whose values go out of scope after it.
     fn region<T>(&mut self, params: &[Value], step: impl FnOnce(&mut Self) -> T) -> T {
         let mark = self.pool.len();
@@ -346,7 +411,7 @@ impl Generator<'_> {
 
     fn reduce(&mut self) {
         let zero = self.builder.constant_index(0);
-        let m = self.pool[1];
+        let m = self.trips();
         let pair = self.pick(3) == 0;
         let scalar = [Scalar::F32, Scalar::I32, Scalar::U64][self.pick(3)];
         let combiner = match (pair, self.pick(3)) {
@@ -357,12 +422,17 @@ impl Generator<'_> {
             (false, _) => Combiner::Min,
         };
         let index = self.builder.begin_reduce(&[("p", zero, m)], &[combiner])[0];
-        self.columns.push(index);
+        let column = m == self.pool[1];
+        if column {
+            self.columns.push(index);
+        }
         let value = self.region(&[index], |generator| {
             generator.statements(5, true);
             generator.value(scalar)
         });
-        self.columns.pop();
+        if column {
+            self.columns.pop();
+        }
         let contributions = if pair { vec![value, index] } else { vec![value] };
         let results = self.builder.end_reduce(&contributions);
         self.pool.extend(results);
@@ -370,17 +440,22 @@ impl Generator<'_> {
 
     fn for_loop(&mut self) {
         let (low, step) = (self.builder.constant_index(0), self.builder.constant_index(2));
-        let m = self.pool[1];
+        let m = self.trips();
         let scalar = self.any_type();
         let initial = self.value(scalar);
         let (index, carried) = self.builder.begin_for("t", low, m, step, &[initial]);
-        self.columns.push(index);
+        let column = m == self.pool[1];
+        if column {
+            self.columns.push(index);
+        }
         let params: Vec<Value> = [index].into_iter().chain(carried).collect();
         let next = self.region(&params, |generator| {
             generator.statements(5, true);
             generator.value(scalar)
         });
-        self.columns.pop();
+        if column {
+            self.columns.pop();
+        }
         let results = self.builder.end_for(&[next]);
         self.pool.extend(results);
     }
