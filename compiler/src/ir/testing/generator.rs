@@ -218,7 +218,7 @@ impl Generator<'_> {
         for _ in 0..self.pick(count + 1) {
             let Some(left) = self.budget.checked_sub(1) else { return };
             self.budget = left;
-            match self.pick(if inside { 18 } else { 6 }) {
+            match self.pick(if inside { 20 } else { 6 }) {
                 0..6 => self.operation(),
                 6..9 => self.load(),
                 9 => self.store(),
@@ -230,6 +230,8 @@ impl Generator<'_> {
                 15 => self.check(),
                 16 => self.checked_load(),
                 17 => self.load_in_a_loop(),
+                18 => self.float_corner(),
+                19 => self.unordered(),
                 _ => self.operation(),
             }
         }
@@ -329,6 +331,26 @@ impl Generator<'_> {
         self.builder.check(self.arrays.site, index, extent);
     }
 
+    /// An operation that almost does nothing.
+    fn float_corner(&mut self) {
+        let x = self.value(Scalar::F32);
+        let opcode = [Opcode::Add, Opcode::Sub, Opcode::Mul, Opcode::Div][self.pick(4)];
+        let neutral = [0.0, -0.0, 1.0, 2.0, 3.0][self.pick(5)];
+        let neutral = self.builder.constant_f32(neutral);
+        let (a, b) = if self.pick(3) == 0 { (neutral, x) } else { (x, neutral) };
+        let value = self.builder.binary(opcode, a, b);
+        self.pool.push(value);
+    }
+
+    /// The opposite of a comparison that may have met a NaN.
+    fn unordered(&mut self) {
+        let (x, y) = (self.value(Scalar::F32), self.value(Scalar::F32));
+        let opcode = [Opcode::Lt, Opcode::Le, Opcode::Gt, Opcode::Ge, Opcode::Eq, Opcode::Ne][self.pick(6)];
+        let compared = self.builder.compare(opcode, x, y);
+        let value = self.builder.unary(Opcode::Not, compared);
+        self.pool.push(value);
+    }
+
     /// A load that only the check before it keeps inside.
     fn checked_load(&mut self) {
         let (index, n) = (self.value(Scalar::I64), self.pool[0]);
@@ -353,7 +375,7 @@ impl Generator<'_> {
 
     /// Adds the bits of the last values in scope to the bins, so that what they are can be seen.
     fn show(&mut self) {
-        let last: Vec<Value> = self.pool.iter().rev().take(6).copied().collect();
+        let last: Vec<Value> = self.pool.iter().rev().take(12).copied().collect();
         for (at, value) in last.into_iter().enumerate() {
             let bits = match self.builder.value_type(value) {
                 Scalar::F32 | Scalar::F64 => self.builder.unary(Opcode::ToBits, value),
@@ -369,7 +391,7 @@ impl Generator<'_> {
                 bits
             };
             let bits = self.builder.cast(bits, Scalar::U32);
-            let bin = self.builder.constant_index(at as i64);
+            let bin = self.builder.constant_index(at as i64 % 8);
             self.builder.atomic(self.arrays.bins, 0, Combiner::Add, &[bin], bits);
         }
     }

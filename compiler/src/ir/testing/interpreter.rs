@@ -52,9 +52,7 @@ pub fn interpret(kernel: &Kernel, symbols: &[Constant], fill: &dyn Fn(Buffer, u3
                 let value = fill(buffer, leaf as u32, at);
                 match data.scalar {
                     Scalar::Bool => Constant::Bool(value & 1 == 1),
-                    scalar if scalar.is_float() => {
-                        round(Constant::F64((value as f64 / 4.0).to_bits()), scalar)
-                    }
+                    scalar if scalar.is_float() => round(Constant::F64(special(value).to_bits()), scalar),
                     scalar => round(Constant::Int(Scalar::I64, value.into()), scalar),
                 }
             });
@@ -71,6 +69,16 @@ pub fn interpret(kernel: &Kernel, symbols: &[Constant], fill: &dyn Fn(Buffer, u3
         Err(Stop::CheckFailed) => Outcome::CheckFailed,
         Err(Stop::OutOfFuel) => Outcome::OutOfFuel,
         Err(Stop::OutOfBounds(message)) => Outcome::OutOfBounds(message),
+    }
+}
+
+/// Mostly small numbers, with the values that careless rules get wrong.
+fn special(value: i64) -> f64 {
+    match value.rem_euclid(7) {
+        0 => -0.0,
+        1 => f64::NAN,
+        2 => f64::INFINITY,
+        _ => value as f64 / 4.0,
     }
 }
 

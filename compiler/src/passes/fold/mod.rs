@@ -241,3 +241,6 @@ fn is_nan(constant: Constant) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;
