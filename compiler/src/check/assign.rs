@@ -323,10 +323,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                         format!("`{op_text}` cannot combine into an array"),
                         "the result would depend on the order of the iterations",
                     )
-                    .help(format!(
-                        "write it out: `{text} = {text} {} …`",
-                        op_text.trim_end_matches('=')
-                    )),
+                    .help(format!("write it out: `{text} = {text} {} …`", op_text.trim_end_matches('='))),
                 );
             }
             let current = self.read_place(place.clone(), target.span)?;

@@ -22,7 +22,9 @@ struct Shape {
 impl<'a> Checker<'a> {
     /// Constants of scalar types without brackets: struct fields may need them.
     pub fn scalar_constants(&mut self) {
-        self.constants_where(|item| item.ty.extents.is_none() && Scalar::from_name(&item.ty.name.name).is_some());
+        self.constants_where(|item| {
+            item.ty.extents.is_none() && Scalar::from_name(&item.ty.name.name).is_some()
+        });
     }
 
     /// Arrays and structs.
@@ -165,7 +167,10 @@ impl<'a> Checker<'a> {
                     format!("`{}` needs {extent} elements here, but {} are written", name.name, items.len()),
                     format!("{} elements", items.len()),
                 )
-                .help(format!("write {extent} elements, or change the extent in the type to {}", items.len())),
+                .help(format!(
+                    "write {extent} elements, or change the extent in the type to {}",
+                    items.len()
+                )),
             );
             return None;
         }
@@ -177,7 +182,12 @@ impl<'a> Checker<'a> {
     }
 
     /// A constant value of a storage type: as an expression to copy (of the widened type), and as a value.
-    fn constant_of_type(&mut self, name: &'a Ident, value: &'a ast::Expr, ty: &Type) -> Option<(Expr, Value)> {
+    fn constant_of_type(
+        &mut self,
+        name: &'a Ident,
+        value: &'a ast::Expr,
+        ty: &Type,
+    ) -> Option<(Expr, Value)> {
         let mut elaborator = Elaborator::new(self, Home::Constant, name, value.span);
         let expr = elaborator.expr_of(value, &types::widened(ty), "this constant")?;
         let expr = elaborator.narrowed(expr, super::elaborator::narrow_scalar(ty));

@@ -143,7 +143,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn leave(&mut self, region: Region) {
         for left in self.scope.leave(region.mark) {
             let entry = left.entry;
-            if entry.used || left.name.starts_with('_') || self.home != Home::Kernel && self.home != Home::Function {
+            if entry.used
+                || left.name.starts_with('_')
+                || self.home != Home::Kernel && self.home != Home::Function
+            {
                 continue;
             }
             self.warn_unused(left.name, entry.binding, entry.span);
@@ -228,7 +231,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             role: ArrayRole::Constant(id),
             ty: constant.ty.clone(),
             element: constant.element.clone(),
-            extents: constant.extents.iter().map(|extent| int64(i128::from(*extent), constant.span)).collect(),
+            extents: constant
+                .extents
+                .iter()
+                .map(|extent| int64(i128::from(*extent), constant.span))
+                .collect(),
         });
         self.constant_arrays.insert(id, array);
         array
@@ -255,8 +262,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn unknown_name<T>(&mut self, name: &Ident) -> Option<T> {
         let mut names = self.scope.visible();
         names.extend(
-            self.checker
-                .global_names(|global| matches!(global, Global::Constant(_) | Global::Static(_))),
+            self.checker.global_names(|global| matches!(global, Global::Constant(_) | Global::Static(_))),
         );
         names.sort_unstable();
         let help = nearest_or(

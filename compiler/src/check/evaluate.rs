@@ -51,7 +51,11 @@ pub(super) fn round(value: f64, scalar: Scalar) -> f64 {
 /// Smallest and largest value of an integer type.
 pub(super) fn limits(scalar: Scalar) -> (i128, i128) {
     let bits = scalar.size() * 8;
-    if scalar.is_signed_integer() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
+    if scalar.is_signed_integer() {
+        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    } else {
+        (0, (1 << bits) - 1)
+    }
 }
 
 /// `None` where the expression is not constant.
@@ -283,7 +287,10 @@ mod tests {
     #[test]
     fn integers_wrap_and_division_by_zero_is_zero() {
         let ints = |op, a, b, ty| binary(op, &Value::Int(a), &Value::Int(b), ty);
-        assert_eq!(ints(BinaryOp::Add, i128::from(i32::MAX), 1, Scalar::I32), Some(Value::Int(i128::from(i32::MIN))));
+        assert_eq!(
+            ints(BinaryOp::Add, i128::from(i32::MAX), 1, Scalar::I32),
+            Some(Value::Int(i128::from(i32::MIN)))
+        );
         assert_eq!(ints(BinaryOp::Div, 7, 0, Scalar::I64), Some(Value::Int(0)));
         assert_eq!(ints(BinaryOp::Rem, 7, 0, Scalar::U32), Some(Value::Int(0)));
         assert_eq!(

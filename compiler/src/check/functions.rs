@@ -87,7 +87,10 @@ impl<'a> Checker<'a> {
         let params: Vec<Option<Type>> =
             item.params.iter().map(|param| self.value_type(&param.ty, "a function's parameter")).collect();
         let result = self.value_type(&item.result, "a function's result");
-        Some(FunctionSignature { params: params.into_iter().collect::<Option<Vec<Type>>>()?, result: result? })
+        Some(FunctionSignature {
+            params: params.into_iter().collect::<Option<Vec<Type>>>()?,
+            result: result?,
+        })
     }
 
     fn report_recursion(&mut self, cycle: &[usize]) {

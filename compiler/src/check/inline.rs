@@ -6,7 +6,8 @@
 use super::elaborator::Elaborator;
 use super::expressions::MAX_NESTING;
 use super::typed::{
-    Access, ArrayId, ArrayRole, Axis, Block, Expr, ExprKind, IndexId, LocalId, Projection, Stmt, StmtKind, Type,
+    Access, ArrayId, ArrayRole, Axis, Block, Expr, ExprKind, IndexId, LocalId, Projection, Stmt, StmtKind,
+    Type,
 };
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
@@ -136,11 +137,9 @@ impl Renaming {
             StmtKind::Let { local, value } => {
                 StmtKind::Let { local: self.local(*local), value: self.expr(value) }
             }
-            StmtKind::Assign { local, path, value } => StmtKind::Assign {
-                local: self.local(*local),
-                path: self.path(path),
-                value: self.expr(value),
-            },
+            StmtKind::Assign { local, path, value } => {
+                StmtKind::Assign { local: self.local(*local), path: self.path(path), value: self.expr(value) }
+            }
             StmtKind::DefineArray { array, axes, value } => StmtKind::DefineArray {
                 array: self.array(*array),
                 axes: self.axes(axes),

@@ -2,11 +2,12 @@
 
 use super::elaborator::{Elaborator, Home, int64};
 use super::items::{Checker, duplicate};
+use super::prove;
 use super::scope::Binding;
 use super::typed::{Array, ArrayId, ArrayRole, Dim, Kernel, Param, ResultStart, SignatureItem, Type};
 use super::types;
+use crate::diagnostic::{Diagnostics, codes};
 use crate::source::Span;
-use crate::diagnostic::codes;
 use crate::syntax::ast::{self, ExprKind, Ident, Item, KernelItem, TypeExpr};
 use rustc_hash::FxHashMap;
 
@@ -41,7 +42,15 @@ impl<'a> Checker<'a> {
         elaborator.kernel.body = block.statements;
         elaborator.schedules(item, schedules);
         elaborator.leave(region);
-        (!elaborator.failed).then_some(elaborator.kernel)
+        if elaborator.failed {
+            return None;
+        }
+        let mut kernel = elaborator.kernel;
+        let mut found = Diagnostics::new();
+        prove::run(&mut kernel, &self.program, &mut found);
+        let sound = !found.has_errors();
+        self.diagnostics.extend(found);
+        sound.then_some(kernel)
     }
 }
 
@@ -112,7 +121,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 if !self.is_unbound(&name.name) {
                     continue;
                 }
-                let Some(Binding::Array { id, .. }) = self.scope.get(&param.name.name).map(|entry| entry.binding)
+                let Some(Binding::Array { id, .. }) =
+                    self.scope.get(&param.name.name).map(|entry| entry.binding)
                 else {
                     self.bind(name, Binding::Poisoned);
                     continue;
@@ -126,7 +136,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
     fn extents(&mut self, arrays: Vec<(&'a Ident, &'a TypeExpr, Option<ArrayId>)>) {
         for (name, ty, id) in arrays {
-            let extents: Vec<_> = ty.extents.iter().flatten().map(|extent| self.shape_extent(extent)).collect();
+            let extents: Vec<_> =
+                ty.extents.iter().flatten().map(|extent| self.shape_extent(extent)).collect();
             let Some(id) = id else { continue };
             match extents.into_iter().collect::<Option<Vec<_>>>() {
                 Some(extents) => self.kernel.arrays[id].extents = extents,

@@ -8,7 +8,11 @@ const MAX_SIZE: u64 = 64 * 1024;
 const MAX_LEAVES: usize = 1024;
 
 /// The element type of a struct with these fields; says what is wrong where it is too large.
-pub(super) fn element_of(program: &Program, name: &str, fields: &[StructField]) -> Result<ElementType, String> {
+pub(super) fn element_of(
+    program: &Program,
+    name: &str,
+    fields: &[StructField],
+) -> Result<ElementType, String> {
     let mut leaves = Vec::new();
     let mut offset = 0;
     let mut align = 1;
@@ -104,9 +108,9 @@ fn round_up(offset: u64, align: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::typed::StructDef;
     use crate::data::Scalar;
     use crate::source::Span;
-    use crate::check::typed::StructDef;
 
     fn field(name: &str, ty: Type) -> StructField {
         StructField { name: name.to_string(), ty, span: Span::default() }

@@ -37,7 +37,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if annotation.is_some() && storage.is_none() {
             self.failed = true;
         }
-        let (Some(value), Some(axes), true) = (value, axes, fresh && (annotation.is_none() || storage.is_some()))
+        let (Some(value), Some(axes), true) =
+            (value, axes, fresh && (annotation.is_none() || storage.is_some()))
         else {
             if fresh {
                 self.bind(name, Binding::Poisoned);
@@ -98,5 +99,4 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
         Some(result)
     }
-
 }

@@ -163,7 +163,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                         continue;
                     }
                     // A guard speaks of the access itself, not of what computes its subscripts.
-                    ExprKind::Reduce { .. } | ExprKind::Call { .. } | ExprKind::Binary { .. } => inside = false,
+                    ExprKind::Reduce { .. } | ExprKind::Call { .. } | ExprKind::Binary { .. } => {
+                        inside = false
+                    }
                     _ => {}
                 }
             }

@@ -45,7 +45,9 @@ pub(super) fn dependency_order(edges: &[Vec<usize>]) -> Order {
                     state[target] = State::Open(stack.len());
                     stack.push((target, 0));
                 }
-                State::Open(depth) => result.cycles.push(stack[depth..].iter().map(|(node, _)| *node).collect()),
+                State::Open(depth) => {
+                    result.cycles.push(stack[depth..].iter().map(|(node, _)| *node).collect())
+                }
                 State::Done => {}
             }
         }

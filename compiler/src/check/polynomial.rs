@@ -107,10 +107,9 @@ fn same_structure(left: &Expr, right: &Expr) -> bool {
         (ExprKind::Cast { operand: a, to: s }, ExprKind::Cast { operand: b, to: t }) => {
             s == t && same_structure(a, b)
         }
-        (
-            ExprKind::Binary { op: p, left: a, right: b },
-            ExprKind::Binary { op: q, left: c, right: d },
-        ) => p == q && same_structure(a, c) && same_structure(b, d),
+        (ExprKind::Binary { op: p, left: a, right: b }, ExprKind::Binary { op: q, left: c, right: d }) => {
+            p == q && same_structure(a, c) && same_structure(b, d)
+        }
         (ExprKind::Call { builtin: f, arguments: a }, ExprKind::Call { builtin: g, arguments: b }) => {
             f == g && a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_structure(a, b))
         }

@@ -27,11 +27,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     /// get theirs from their bare occurrences under `nodes`. Where one cannot be had it is poisoned and the
     /// result is `None`; the caller still elaborates the body, for its mistakes.
     pub fn axes(&mut self, decls: &'a [AxisDecl], nodes: &[Node<'a>]) -> Option<Vec<Axis>> {
-        let open: Vec<&str> = decls
-            .iter()
-            .filter(|decl| decl.range.is_none())
-            .map(|decl| decl.name.name.as_str())
-            .collect();
+        let open: Vec<&str> =
+            decls.iter().filter(|decl| decl.range.is_none()).map(|decl| decl.name.name.as_str()).collect();
         let found = self.occurrences(&open, nodes);
         let mut axes = Vec::with_capacity(decls.len());
         let mut sound = true;
@@ -181,7 +178,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 format!("{} {op} {}", self.describe_operand(left), self.describe_operand(right))
             }
             ExprKind::Call { builtin, arguments } => {
-                let arguments: Vec<String> = arguments.iter().map(|argument| self.describe(argument)).collect();
+                let arguments: Vec<String> =
+                    arguments.iter().map(|argument| self.describe(argument)).collect();
                 format!("{}({})", builtin.name(), arguments.join(", "))
             }
             _ => "…".to_string(),

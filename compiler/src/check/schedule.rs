@@ -61,7 +61,8 @@ impl<'a> Checker<'a> {
             if let Some(target) = &item.target
                 && !TARGETS.contains(&target.name.as_str())
             {
-                let help = nearest_or(&target.name, &TARGETS, format!("the targets are {}", TARGETS.join(", ")));
+                let help =
+                    nearest_or(&target.name, &TARGETS, format!("the targets are {}", TARGETS.join(", ")));
                 self.report(
                     Diagnostic::error(
                         codes::E0502,
@@ -152,7 +153,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     let Some((array, name)) = self.array_argument(argument) else { continue };
                     self.once(&format!("{word} {}", name.name), name.span, seen);
                     let kind = if word == "layout" {
-                        self.layout(argument, array, name).map(|layout| DirectiveKind::Layout { array, layout })
+                        self.layout(argument, array, name)
+                            .map(|layout| DirectiveKind::Layout { array, layout })
                     } else {
                         self.cache(argument, array, name).map(|mode| DirectiveKind::Cache { array, mode })
                     };
@@ -161,7 +163,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     }
                 }
                 if directive.arguments.is_empty() {
-                    self.malformed(directive.span, word);
+                    let _: Option<()> = self.malformed(directive.span, word);
                 }
             }
         }
@@ -232,8 +234,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     fn block_size(&mut self, directive: &'a ast::Directive) -> Option<u32> {
-        let [DirectiveArgument { subject: DirectiveValue::Number(threads, span), value: None, modifiers, .. }] =
-            directive.arguments.as_slice()
+        let [
+            DirectiveArgument {
+                subject: DirectiveValue::Number(threads, span), value: None, modifiers, ..
+            },
+        ] = directive.arguments.as_slice()
         else {
             return self.malformed(directive.span, "block");
         };
@@ -383,7 +388,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 Diagnostic::error(
                     codes::E0511,
                     name.span,
-                    format!("`{}` is written by the kernel, so it cannot be read through the read-only path", name.name),
+                    format!(
+                        "`{}` is written by the kernel, so it cannot be read through the read-only path",
+                        name.name
+                    ),
                     "not an input",
                 )
                 .help(format!("use `cache {}: ca`, or `cg`, or `cs`", name.name)),
@@ -410,7 +418,9 @@ fn collect_parallel(statements: &[Stmt], found: &mut Vec<IndexId>) {
                 found.extend(axes.iter().map(|axis| axis.index));
                 collect_parallel(&body.statements, found);
             }
-            StmtKind::For { body, .. } | StmtKind::While { body, .. } => collect_parallel(&body.statements, found),
+            StmtKind::For { body, .. } | StmtKind::While { body, .. } => {
+                collect_parallel(&body.statements, found)
+            }
             StmtKind::If { then, otherwise, .. } => {
                 collect_parallel(&then.statements, found);
                 collect_parallel(&otherwise.statements, found);

@@ -123,7 +123,8 @@ mod tests {
         scope.bind("a", Binding::Index(IndexId::from_u32(1)), Span::default(), 0);
         scope.bind("b", Binding::Poisoned, Span::default(), 0);
         assert!(matches!(scope.read("a").unwrap().binding, Binding::Index(id) if id.as_u32() == 1));
-        let left: Vec<(&str, bool)> = scope.leave(mark).iter().map(|left| (left.name, left.entry.used)).collect();
+        let left: Vec<(&str, bool)> =
+            scope.leave(mark).iter().map(|left| (left.name, left.entry.used)).collect();
         assert_eq!(left, [("a", true), ("b", false)]);
         assert!(matches!(scope.get("a").unwrap().binding, Binding::Index(id) if id.as_u32() == 0));
         assert_eq!(scope.visible(), ["a"]);

@@ -106,7 +106,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let kind = match &expr.kind {
             ExprKind::Bool(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Dim(_) => expr.kind.clone(),
             ExprKind::Param(_) if expr.ty.as_scalar().is_some() => expr.kind.clone(),
-            ExprKind::Index(id) if allowed.contains(id) || self.host_indices.contains(id) => expr.kind.clone(),
+            ExprKind::Index(id) if allowed.contains(id) || self.host_indices.contains(id) => {
+                expr.kind.clone()
+            }
             ExprKind::Local(id) => return self.host_values.get(id).cloned().ok_or(expr.span),
             ExprKind::Negate(operand) => ExprKind::Negate(sub(operand)?),
             ExprKind::Not(operand) => ExprKind::Not(sub(operand)?),

@@ -22,7 +22,12 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     /// A block in value position, in a scope of its own. `what` names the value in messages.
-    pub fn value_block_of(&mut self, block: &'a ast::Block, want: Option<&Type>, what: &str) -> Option<Block> {
+    pub fn value_block_of(
+        &mut self,
+        block: &'a ast::Block,
+        want: Option<&Type>,
+        what: &str,
+    ) -> Option<Block> {
         let region = self.enter();
         self.pure_region = true;
         self.at_kernel_level = false;

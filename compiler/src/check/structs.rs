@@ -29,7 +29,10 @@ impl<'a> Checker<'a> {
         let edges: Vec<Vec<usize>> = items
             .iter()
             .map(|item| {
-                item.fields.iter().filter_map(|field| positions.get(field.ty.name.name.as_str()).copied()).collect()
+                item.fields
+                    .iter()
+                    .filter_map(|field| positions.get(field.ty.name.name.as_str()).copied())
+                    .collect()
             })
             .collect();
         let found = dependency_order(&edges);
@@ -69,7 +72,8 @@ impl<'a> Checker<'a> {
         for (node, next) in cycle.iter().zip(cycle.iter().skip(1).chain(cycle.first())) {
             let field = items[*node].fields.iter().find(|field| field.ty.name.name == items[*next].name.name);
             if let Some(field) = field {
-                diagnostic = diagnostic.label(field.ty.span, format!("contains `{}` here", field.ty.name.name));
+                diagnostic =
+                    diagnostic.label(field.ty.span, format!("contains `{}` here", field.ty.name.name));
             }
         }
         self.report(diagnostic);

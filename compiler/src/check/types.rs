@@ -43,7 +43,9 @@ pub(super) fn element(program: &Program, ty: &Type) -> Option<ElementType> {
 pub(super) fn is_numeric(program: &Program, ty: &Type) -> bool {
     match ty {
         Type::Scalar(scalar) => *scalar != Scalar::Bool,
-        Type::Struct(id) => program.structs[*id].element.leaves.iter().all(|leaf| leaf.scalar != Scalar::Bool),
+        Type::Struct(id) => {
+            program.structs[*id].element.leaves.iter().all(|leaf| leaf.scalar != Scalar::Bool)
+        }
         Type::Array(inner, _) => is_numeric(program, inner),
     }
 }

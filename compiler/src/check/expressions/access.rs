@@ -4,9 +4,7 @@ use super::super::elaborator::{Elaborator, local_value};
 use super::super::items::{ConstantValue, Global};
 use super::super::scope::Binding;
 use super::super::spell::spell;
-use super::super::typed::{
-    Access, ArrayId, BoundsCheck, Expr, ExprKind, LocalId, Projection, Type,
-};
+use super::super::typed::{Access, ArrayId, BoundsCheck, Expr, ExprKind, LocalId, Projection, Type};
 use super::super::types;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
@@ -135,12 +133,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         Some(Place { root: Root::Element(access), path: Vec::new(), ty: array.ty.clone() })
     }
 
-    fn element(
-        &mut self,
-        base: &'a ast::Expr,
-        subscripts: &'a [ast::Expr],
-        span: Span,
-    ) -> Option<Place> {
+    fn element(&mut self, base: &'a ast::Expr, subscripts: &'a [ast::Expr], span: Span) -> Option<Place> {
         if let ast::ExprKind::Name(name) = &base.kind {
             let array = self.array_named(name);
             let Some(array) = array else {
@@ -159,7 +152,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                         Diagnostic::error(
                             codes::E0321,
                             span,
-                            format!("`{}` has {rank} axes, but {} subscripts are given", name.name, subscripts.len()),
+                            format!(
+                                "`{}` has {rank} axes, but {} subscripts are given",
+                                name.name,
+                                subscripts.len()
+                            ),
                             format!("{} subscripts", subscripts.len()),
                         )
                         .label(declared, "declared here")
@@ -195,7 +192,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     fn subscripts(&mut self, subscripts: &'a [ast::Expr]) -> Option<Vec<Expr>> {
-        let values: Vec<Option<Expr>> = subscripts.iter().map(|subscript| self.index_expr(subscript)).collect();
+        let values: Vec<Option<Expr>> =
+            subscripts.iter().map(|subscript| self.index_expr(subscript)).collect();
         values.into_iter().collect()
     }
 
@@ -228,12 +226,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     /// `u[z - 1, y] else 0.0`
-    pub fn guarded(
-        &mut self,
-        access: &'a ast::Expr,
-        otherwise: &'a ast::Expr,
-        span: Span,
-    ) -> Option<Expr> {
+    pub fn guarded(&mut self, access: &'a ast::Expr, otherwise: &'a ast::Expr, span: Span) -> Option<Expr> {
         let place = self.place(access);
         let Some(mut place) = place else {
             self.expr(otherwise, None);

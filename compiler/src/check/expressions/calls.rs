@@ -26,7 +26,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             _ => match Builtin::from_name(&callee.name) {
                 Some(builtin) => {
                     // Minima and maxima of subscripts are subscripts.
-                    self.index_context = index_context && matches!(builtin, Builtin::Min | Builtin::Max | Builtin::Clamp);
+                    self.index_context =
+                        index_context && matches!(builtin, Builtin::Min | Builtin::Max | Builtin::Clamp);
                     self.builtin_call(builtin, callee, arguments, want, span)
                 }
                 None => self.unknown_function(callee, arguments),
@@ -55,7 +56,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         names.extend(REDUCTIONS);
         names.extend(self.checker.global_names(|global| matches!(global, Global::Function(_))));
         names.sort_unstable();
-        let help = nearest_or(&callee.name, &names, format!("define it: `fn {}(x: f32) -> f32 {{ … }}`", callee.name));
+        let help = nearest_or(
+            &callee.name,
+            &names,
+            format!("define it: `fn {}(x: f32) -> f32 {{ … }}`", callee.name),
+        );
         self.refuse(
             Diagnostic::error(
                 codes::E0103,
@@ -172,7 +177,13 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 for argument in arguments {
                     let value = self.expr(argument, Some(&Type::U64));
                     if let Some(value) = &value {
-                        self.expect(callee, &value.ty.clone(), Scalar::is_integer, "an integer", argument.span)?;
+                        self.expect(
+                            callee,
+                            &value.ty.clone(),
+                            Scalar::is_integer,
+                            "an integer",
+                            argument.span,
+                        )?;
                     }
                     values.push(value.map(|value| self.cast(value, Scalar::U64)));
                 }
@@ -224,7 +235,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             if value.ty != ty {
                 let (one, two) = (self.type_name(&ty), self.type_name(&value.ty));
                 let help = match ty.as_scalar() {
-                    Some(scalar) => format!("convert it: `{} as {scalar}`", super::super::spell::spell_operand(argument)),
+                    Some(scalar) => {
+                        format!("convert it: `{} as {scalar}`", super::super::spell::spell_operand(argument))
+                    }
                     None => format!("give a value of type `{one}`"),
                 };
                 return self.refuse(
@@ -284,8 +297,13 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 return self.poisoned();
             }
             return self.refuse(
-                Diagnostic::error(codes::E0110, name.span, format!("`{}` is not a struct", name.name), "a struct is wanted here")
-                    .help("only structs have literals with fields"),
+                Diagnostic::error(
+                    codes::E0110,
+                    name.span,
+                    format!("`{}` is not a struct", name.name),
+                    "a struct is wanted here",
+                )
+                .help("only structs have literals with fields"),
             );
         };
         let definition = self.checker.program.structs[id].fields.clone();

@@ -43,7 +43,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let default = if self.index_context { Scalar::I64 } else { Scalar::I32 };
         let stored = match suffix {
             Some(suffix) => Scalar::from_name(&suffix.name).unwrap_or(default),
-            None => want.and_then(Type::as_scalar).filter(|scalar| *scalar != Scalar::Bool).unwrap_or(default),
+            None => {
+                want.and_then(Type::as_scalar).filter(|scalar| *scalar != Scalar::Bool).unwrap_or(default)
+            }
         };
         let magnitude = i128::try_from(value).unwrap_or(i128::MAX);
         let value = if negative { -magnitude } else { magnitude };

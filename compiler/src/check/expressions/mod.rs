@@ -106,7 +106,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     /// Where integers of any type are taken, one that is wanted as `i64` widens by itself.
     fn widened_index(&mut self, value: Expr, want: &Type) -> Expr {
         let is_integer = value.ty.as_scalar().is_some_and(Scalar::is_integer);
-        if self.index_context && *want == Type::I64 && is_integer { self.cast(value, Scalar::I64) } else { value }
+        if self.index_context && *want == Type::I64 && is_integer {
+            self.cast(value, Scalar::I64)
+        } else {
+            value
+        }
     }
 
     /// A subscript, a range's end or an extent: any integer type, as `i64`.

@@ -193,7 +193,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             (Some(to), Some(from)) if to.is_float() && !from.is_float() => {
                 format!("convert one side: `{} as {to}`", spell_operand(right))
             }
-            (Some(from), Some(to)) => format!("convert one side: `{} as {to}` (from `{from}`)", spell_operand(left)),
+            (Some(from), Some(to)) => {
+                format!("convert one side: `{} as {to}` (from `{from}`)", spell_operand(left))
+            }
             _ => "use a field of the struct".to_string(),
         };
         self.refuse(
@@ -251,7 +253,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 Diagnostic::warning(
                     codes::W0202,
                     count.span,
-                    format!("a shift by {known} is taken modulo the width: it shifts by {}", known.rem_euclid(width)),
+                    format!(
+                        "a shift by {known} is taken modulo the width: it shifts by {}",
+                        known.rem_euclid(width)
+                    ),
                     format!("the left side has {width} bits"),
                 )
                 .help("use a count from 0 to the width less one"),
@@ -262,9 +267,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
     /// Division by a constant zero has a defined result, but nobody wants it.
     pub fn warn_operands(&mut self, op: BinaryOp, right: &Expr) {
-        if matches!(op, BinaryOp::Div | BinaryOp::Rem)
-            && evaluate(right) == Some(Value::Int(0))
-        {
+        if matches!(op, BinaryOp::Div | BinaryOp::Rem) && evaluate(right) == Some(Value::Int(0)) {
             self.report(
                 Diagnostic::warning(
                     codes::W0201,
@@ -282,7 +285,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let target = to.as_ref().and_then(Type::as_scalar);
         // `5000000000 as u64` is a literal of that type, not a conversion from `i32`.
         let hint = match (&operand.kind, target) {
-            (_, Some(scalar)) if scalar.is_float() && self.is_flexible(operand) => Some(Type::Scalar(scalar.widened())),
+            (_, Some(scalar)) if scalar.is_float() && self.is_flexible(operand) => {
+                Some(Type::Scalar(scalar.widened()))
+            }
             (ast::ExprKind::Int { .. }, Some(scalar)) if scalar.is_integer() => {
                 Some(Type::Scalar(if scalar.size() == 8 { scalar } else { Scalar::I64 }))
             }

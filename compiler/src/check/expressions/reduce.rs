@@ -84,7 +84,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             Diagnostic::error(
                 codes::E0314,
                 op_span,
-                format!("`{}` over several names needs ranges from 0 that do not depend on each other", reduction(op)),
+                format!(
+                    "`{}` over several names needs ranges from 0 that do not depend on each other",
+                    reduction(op)
+                ),
                 "the result is a position in the box of all ranges",
             )
             .help("reduce over one name at a time, or over full dimensions"),
@@ -95,10 +98,14 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 fn mentions(expr: &Expr, indices: &[super::super::typed::IndexId]) -> bool {
     match &expr.kind {
         ExprKind::Index(index) => indices.contains(index),
-        ExprKind::Negate(operand) | ExprKind::Not(operand) | ExprKind::Cast { operand, .. } => mentions(operand, indices),
+        ExprKind::Negate(operand) | ExprKind::Not(operand) | ExprKind::Cast { operand, .. } => {
+            mentions(operand, indices)
+        }
         ExprKind::Binary { left, right, .. } => mentions(left, indices) || mentions(right, indices),
         ExprKind::Call { arguments, .. } => arguments.iter().any(|argument| mentions(argument, indices)),
-        ExprKind::Load { access, .. } => access.subscripts.iter().any(|subscript| mentions(subscript, indices)),
+        ExprKind::Load { access, .. } => {
+            access.subscripts.iter().any(|subscript| mentions(subscript, indices))
+        }
         _ => false,
     }
 }
