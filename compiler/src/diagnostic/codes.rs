@@ -56,6 +56,7 @@ codes! {
 
     // E06xx limits
     E0601 "a value that the host must know before the launch cannot be evaluated there";
+    E0602 "a local array needs memory that cannot be sized before the launch";
 
     // W0xxx warnings
 }

@@ -253,7 +253,7 @@ impl Selector<'_> {
         }
     }
 
-    fn host_binary(&mut self, op: BinaryOp, left: Operand, right: Operand) -> Operand {
+    pub fn host_binary(&mut self, op: BinaryOp, left: Operand, right: Operand) -> Operand {
         let int = match op {
             BinaryOp::Add => IntBinaryOp::Add,
             BinaryOp::Sub => IntBinaryOp::Sub,

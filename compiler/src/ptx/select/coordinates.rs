@@ -11,15 +11,16 @@ use super::super::types::{RegClass, Type};
 use super::SelectError;
 use super::plan::{GridPlan, may_exceed};
 use super::selector::Selector;
-use crate::ir::entities::{Axis, Value};
-use crate::ir::kernel::{Factor, Level};
-use crate::manifest::{BinaryOp, Expr};
+use crate::ir::entities::{Axis, Symbol, Value};
+use crate::ir::kernel::{Factor, Kernel, Level};
+use crate::manifest::{BinaryOp, Expr, SymbolKind};
+use cranelift_entity::EntityRef;
 
 /// One axis of a distributed loop while it is opened.
 struct Distributed {
     low: Operand,
     high: Operand,
-    extent: Expr,
+    extent: Option<Expr>,
     factors: Vec<Factor>,
     hint: String,
     /// This thread's block coordinate along the axis.
@@ -70,12 +71,11 @@ impl Selector<'_> {
         let mut list = Vec::with_capacity(axes.len());
         for (axis, (low, high)) in axes.iter().zip(bounds) {
             let data = &self.kernel.axes[*axis];
-            let (Some(from), Some(to)) = (self.kernel.symbolic(*low), self.kernel.symbolic(*high)) else {
-                return Err(self.error(format!("the range of `{}` is not known to the host", data.name)));
-            };
-            let extent = match (&from, &to) {
-                (Expr::Int(0), _) => to,
-                _ => Expr::binary(BinaryOp::Sub, to, from),
+            let extent = match (self.kernel.symbolic(*low), self.kernel.symbolic(*high)) {
+                (Some(Expr::Int(0)), Some(to)) => Some(to),
+                (Some(from), Some(to)) => Some(Expr::binary(BinaryOp::Sub, to, from)),
+                // Only the device knows it: the grid's size does not depend on it, and a loop covers the rest.
+                _ => None,
             };
             list.push(Distributed {
                 low: self.operand(*low),
@@ -105,7 +105,13 @@ impl Selector<'_> {
         let grid: Vec<usize> =
             (0..list.len()).filter(|at| list[*at].factors.iter().any(|f| f.level == Level::Grid)).collect();
         let mut plan = GridPlan::single();
-        let counts: Vec<Expr> = grid.iter().map(|at| block_count(&list[*at])).collect();
+        let mut counts: Vec<Expr> = Vec::with_capacity(grid.len());
+        for at in &grid {
+            let count = block_count(self.kernel, &list[*at]);
+            counts.push(count.ok_or_else(|| {
+                self.error(format!("the range of `{}` is not known to the host", list[*at].hint))
+            })?);
+        }
         let positions = grid.len();
         if positions > 2 {
             let leading = &grid[..positions - 2];
@@ -289,7 +295,7 @@ impl Selector<'_> {
                         }
                     }
                     Level::Serial | Level::Vector | Level::Cluster => {
-                        let counter = self.serial_factor(axis, factor, stride, open);
+                        let counter = self.serial_factor(axis, factor, open);
                         terms.push((Coordinate::Wide(counter), stride));
                     }
                 }
@@ -316,7 +322,6 @@ impl Selector<'_> {
         &mut self,
         axis: &Distributed,
         factor: &Factor,
-        inner: u64,
         open: &mut OpenForall,
     ) -> Operand {
         let counter = self.builder.reg(RegClass::B64, &format!("{}_step", axis.hint));
@@ -324,9 +329,13 @@ impl Selector<'_> {
         let limit = match factor.size {
             Some(size) => Operand::Int(size as i64),
             None => {
-                let count =
-                    Expr::binary(BinaryOp::CeilDiv, axis.extent.clone(), Expr::Int(inner.max(1) as i64));
-                self.host_expression(&count)
+                let length = if axis.low == Operand::Int(0) {
+                    axis.high
+                } else {
+                    self.int(IntBinaryOp::Sub, Type::S64, axis.high, axis.low).into()
+                };
+                let inner = Operand::Int(axis_inner(axis, factor) as i64);
+                self.host_binary(BinaryOp::CeilDiv, length, inner)
             }
         };
         let opened = self.open_loop(counter, limit, Operand::Int(1), Type::S64, &axis.hint);
@@ -415,24 +424,32 @@ impl Selector<'_> {
     }
 }
 
-fn block_count(axis: &Distributed) -> Expr {
+fn block_count(kernel: &Kernel, axis: &Distributed) -> Option<Expr> {
     let inner: u64 = axis.factors.iter().filter(|f| f.level != Level::Grid).filter_map(|f| f.size).product();
     if let Some(size) = axis.factors.iter().find(|f| f.level == Level::Grid).and_then(|f| f.size) {
-        return Expr::Int(size as i64);
+        return Some(Expr::Int(size as i64));
     }
+    let inner = inner as i64;
     // An empty range has no blocks, whatever its ends.
-    let extent = match &axis.extent {
-        Expr::Int(value) => Expr::Int((*value).max(0)),
-        Expr::Symbol(_) => axis.extent.clone(),
+    let extent = match axis.extent.as_ref()? {
+        Expr::Int(value) => {
+            let value = (*value).max(0);
+            return Some(Expr::Int(value / inner + i64::from(value % inner != 0)));
+        }
+        dimension @ Expr::Symbol(index) if is_dimension(kernel, *index) => dimension.clone(),
         other => Expr::binary(BinaryOp::Max, other.clone(), Expr::Int(0)),
     };
-    match (inner, extent) {
-        (1, extent) => extent,
-        (inner, Expr::Int(extent)) => {
-            Expr::Int(extent.div_euclid(inner as i64) + i64::from(extent % inner as i64 != 0))
-        }
-        (inner, extent) => Expr::binary(BinaryOp::CeilDiv, extent, Expr::Int(inner as i64)),
-    }
+    Some(if inner == 1 { extent } else { Expr::binary(BinaryOp::CeilDiv, extent, Expr::Int(inner)) })
+}
+
+fn is_dimension(kernel: &Kernel, symbol: usize) -> bool {
+    kernel.symbols.get(Symbol::new(symbol)).is_some_and(|data| matches!(data.kind, SymbolKind::Dim { .. }))
+}
+
+/// The product of the sizes of the factors inside this one.
+fn axis_inner(axis: &Distributed, factor: &Factor) -> u64 {
+    let at = axis.factors.iter().position(|known| std::ptr::eq(known, factor)).unwrap_or(0);
+    axis.factors[at + 1..].iter().filter_map(|f| f.size).product()
 }
 
 /// Whether the product of the factors may reach past the end of the axis.
@@ -440,12 +457,8 @@ fn needs_guard(axis: &Distributed) -> bool {
     let fixed: u64 = axis.factors.iter().filter_map(|f| f.size).product();
     let open_ended = axis.factors.iter().any(|f| f.size.is_none());
     match &axis.extent {
-        Expr::Int(extent) if *extent > 0 => {
-            if open_ended {
-                *extent as u64 % fixed != 0
-            } else {
-                *extent as u64 != fixed
-            }
+        Some(Expr::Int(extent)) if *extent > 0 => {
+            if open_ended { *extent as u64 % fixed != 0 } else { *extent as u64 != fixed }
         }
         _ => !(open_ended && fixed == 1),
     }
