@@ -130,6 +130,7 @@ codes! {
     E0603 "too much code after inlining";
     E0604 "calls that nest too deeply after inlining";
     E0601 "a value that the host must know before the launch cannot be evaluated there";
+    E0602 "a local array needs memory that cannot be sized before the launch";
 
     // W0xxx warnings
     W0101 "a name that is never used";

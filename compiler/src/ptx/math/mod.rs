@@ -108,3 +108,4 @@ pub fn eval_f32(function: MathFunction, args: &[f32]) -> f32 {
 pub fn eval_f64(function: MathFunction, args: &[f64]) -> f64 {
     function.apply(&HostF64, args)
 }
+pub fn emit(_b: &mut super::EntryBuilder, _f: MathFunction, _t: super::Type, args: &[super::Reg]) -> super::Reg { args[0] }
