@@ -1,6 +1,6 @@
 //! The whole way from source to PTX and manifest: the one place, with `lib.rs`, that joins the rooms.
 
-use crate::check::typed::Program;
+use crate::check::{self, typed::Program};
 use crate::diagnostic::Diagnostics;
 use crate::ir;
 use crate::lower;
@@ -116,7 +116,7 @@ pub fn check(source: &SourceFile) -> (Program, Diagnostics) {
     if diagnostics.has_errors() {
         return (Program::default(), diagnostics);
     }
-    let (program, found) = (Program::default(), Diagnostics::new()); let _ = &file;
+    let (program, found) = check::check(&file);
     diagnostics.extend(found);
     diagnostics.sort();
     (program, diagnostics)

@@ -29,7 +29,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let Some(root) = root_name(target) else {
             self.expr(value, None);
             return self.report(
-                Diagnostic::error(codes::E0225, target.span, "this cannot be assigned to", "not a place")
+                Diagnostic::error(codes::E0014, target.span, "this cannot be assigned to", "not a place")
                     .help("assign to an array element, a `var`, or a field of one of those"),
             );
         };

@@ -84,7 +84,6 @@ codes! {
     E0222 "a field of something that is no struct";
     E0223 "a struct literal with missing fields";
     E0224 "an unknown field";
-    E0225 "a left side that is no place";
     E0226 "a struct that contains itself";
     E0227 "a constant or struct that is too large";
     E0228 "a static outside of a kernel's body";

@@ -72,7 +72,6 @@ impl<'a> Lowerer<'a> {
                 )
                 .help("give the array constant extents of at most 4096 bytes, or the `forall` a range over dimensions"),
             );
-            return;
         }
         data.kind = BufferKind::Scratch;
         let mut copies = Vec::new();

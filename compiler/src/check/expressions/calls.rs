@@ -1,7 +1,7 @@
 //! Calls of built-in functions and of the file's own, and struct literals.
 
 use super::super::builtins::Signature;
-use super::super::elaborator::Elaborator;
+use super::super::elaborator::{Elaborator, Home};
 use super::super::items::{Global, nearest_or};
 use super::super::typed::{Builtin, Expr, ExprKind, Type};
 use super::super::types;
@@ -99,6 +99,17 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         arguments: &'a [ast::Expr],
         span: Span,
     ) -> Option<Expr> {
+        if self.home == Home::Constant {
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0219,
+                    span,
+                    "this must be known when the file is compiled",
+                    format!("`{}` is a function of this file", callee.name),
+                )
+                .help("use literals, other constants, operators and built-in functions of them"),
+            );
+        }
         let count = self.checker.functions[at].item.params.len();
         if !self.check_arity(callee, count, arguments, span) {
             return None;
