@@ -99,8 +99,7 @@ impl fmt::Display for CompileError {
 impl std::error::Error for CompileError {}
 
 /// The targets that PTX is written for.
-pub const TARGETS: &[&str] =
-    &["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"];
+pub const TARGETS: &[&str] = &["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"];
 
 /// The compute capability of a target as 10 × major + minor.
 pub fn capability(target: &str) -> Option<u32> {

@@ -18,5 +18,6 @@ pub mod source;
 pub mod syntax;
 
 pub use compile::{
-    CompileError, CompileOptions, CompiledModule, Compilation, TARGETS, capability, check as check_source, compile,
+    Compilation, CompileError, CompileOptions, CompiledModule, TARGETS, capability, check as check_source,
+    compile,
 };

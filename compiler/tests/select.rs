@@ -3,7 +3,9 @@
 use krn_compiler::data::{ElementType, Scalar};
 use krn_compiler::ir::builder::KernelBuilder;
 use krn_compiler::ir::entities::{Buffer, Value};
-use krn_compiler::ir::kernel::{ArgumentData, BufferData, BufferKind, Kernel, Module, Payload, Step, SymbolData};
+use krn_compiler::ir::kernel::{
+    ArgumentData, BufferData, BufferKind, Kernel, Module, Payload, Step, SymbolData,
+};
 use krn_compiler::ir::op::{Class, Combiner, OPS, OpInfo, Opcode, Shape};
 use krn_compiler::manifest::{Direction, Expr, Layout, SymbolKind};
 use krn_compiler::passes::{Pipeline, PipelineOptions, TargetFacts};
@@ -74,10 +76,12 @@ fn operand_types(info: &OpInfo) -> Vec<Scalar> {
         Shape::Test | Shape::Ternary => Class::Float,
         Shape::Shift => Class::Integer,
         Shape::Select | Shape::Cast => Class::Any,
-        Shape::Bits => return match info.opcode {
-            Opcode::ToBits => vec![Scalar::F32, Scalar::F64],
-            _ => vec![Scalar::U32, Scalar::U64],
-        },
+        Shape::Bits => {
+            return match info.opcode {
+                Opcode::ToBits => vec![Scalar::F32, Scalar::F64],
+                _ => vec![Scalar::U32, Scalar::U64],
+            };
+        }
         Shape::Random => return vec![Scalar::U64],
         Shape::Leaf | Shape::Special => return Vec::new(),
     };
@@ -104,7 +108,8 @@ fn plain_ops() -> Module {
                 };
                 let values: Vec<Value> = operands.iter().map(|scalar| sample.input(*scalar, i)).collect();
                 let payload = to.map_or(Payload::None, Payload::Cast);
-                let result = sample.builder.inst(info.opcode, payload, &values).expect("a plain op has a result");
+                let result =
+                    sample.builder.inst(info.opcode, payload, &values).expect("a plain op has a result");
                 sample.output(result, i);
                 module.kernels.push(sample.finish());
             }

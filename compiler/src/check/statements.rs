@@ -74,7 +74,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             ast::ExprKind::Error => self.failed = true,
             _ => self.report(
                 Diagnostic::error(
-                    codes::E0230,
+                    codes::E0015,
                     value.span,
                     "this value is not used",
                     "an expression is not a statement",

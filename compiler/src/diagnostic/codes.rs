@@ -45,13 +45,14 @@ codes! {
     E0024 "a `let` without a value";
 
     // E01xx names
+    E0107 "a struct that contains itself";
+    E0114 "a constant used before its definition";
     E0101 "an unknown name";
     E0102 "an unknown type";
     E0103 "an unknown function";
     E0104 "a reduction without index names";
     E0105 "two items of one name";
     E0106 "a name given twice in one list";
-    E0107 "a constant used before its definition";
     E0108 "a function that calls itself";
     E0109 "an index name that is taken";
     E0110 "something that is not a type";
@@ -60,6 +61,10 @@ codes! {
     E0113 "a name that the language takes";
 
     // E02xx types
+    E0222 "a fixed array of a wrong size";
+    E0226 "a struct that is too large";
+    E0227 "a constant or static that is too large";
+    E0231 "a field of something that is no struct";
     E0201 "a value of the wrong type";
     E0202 "an integer is needed";
     E0203 "a literal that does not fit its type";
@@ -81,14 +86,10 @@ codes! {
     E0219 "something that must be known at compile time";
     E0220 "an array literal of the wrong size";
     E0221 "an array used as a value";
-    E0222 "a field of something that is no struct";
     E0223 "a struct literal with missing fields";
     E0224 "an unknown field";
-    E0226 "a struct that contains itself";
-    E0227 "a constant or struct that is too large";
     E0228 "a static outside of a kernel's body";
     E0229 "branches of different types";
-    E0230 "a value that is not used";
 
     // E03xx shapes, ranges and indices
     E0302 "ranges that disagree";
@@ -108,7 +109,6 @@ codes! {
     E0320 "an array without subscripts";
     E0321 "the wrong number of subscripts";
     E0322 "a subscript on something that is no array";
-    E0323 "a guard on something that is always there";
 
     // E04xx bounds, races and coverage
 

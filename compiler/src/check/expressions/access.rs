@@ -39,7 +39,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     let found = self.type_name(&place.ty);
                     return self.refuse(
                         Diagnostic::error(
-                            codes::E0222,
+                            codes::E0231,
                             field.span,
                             format!("`{found}` has no fields"),
                             format!("`{}` is `{found}`", spell(base)),
@@ -236,7 +236,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             self.expr(otherwise, None);
             return self.refuse(
                 Diagnostic::error(
-                    codes::E0323,
+                    codes::E0018,
                     access.span,
                     "only an array element can be guarded by `else`",
                     "this is always there",

@@ -143,7 +143,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             Some(Global::Poisoned) => self.poisoned(),
             Some(Global::Later(first)) => self.refuse(
                 Diagnostic::error(
-                    codes::E0107,
+                    codes::E0114,
                     span,
                     format!("`{}` is used before it is defined", name.name),
                     "not defined yet",

@@ -129,9 +129,7 @@ macro_rules! emitter {
                 self.float_op(FloatBinaryOp::Div, x, y)
             }
             fn fma(&self, x: Operand, y: Operand, z: Operand) -> Operand {
-                self.put($float, |dst| {
-                    Fma { ty: $float, dst, a: x, b: y, c: z, ..Default::default() }.into()
-                })
+                self.put($float, |dst| Fma { ty: $float, dst, a: x, b: y, c: z, ..Default::default() }.into())
             }
             fn sqrt(&self, x: Operand) -> Operand {
                 let (op, rounding, ty) = (FloatUnaryOp::Sqrt, Some(Rounding::Rn), $float);
@@ -274,13 +272,4 @@ emitter!(
     |value: f64| Operand::f32(value as f32),
     |value: i64| i64::from(value as i32)
 );
-emitter!(
-    EmitF64,
-    Format::F64,
-    Type::F64,
-    Type::B64,
-    Type::S64,
-    Type::U64,
-    Operand::f64,
-    |value: i64| value
-);
+emitter!(EmitF64, Format::F64, Type::F64, Type::B64, Type::S64, Type::U64, Operand::f64, |value: i64| value);

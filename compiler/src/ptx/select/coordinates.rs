@@ -318,12 +318,7 @@ impl Selector<'_> {
     }
 
     /// Opens a loop over a factor that each thread walks by itself.
-    fn serial_factor(
-        &mut self,
-        axis: &Distributed,
-        factor: &Factor,
-        open: &mut OpenForall,
-    ) -> Operand {
+    fn serial_factor(&mut self, axis: &Distributed, factor: &Factor, open: &mut OpenForall) -> Operand {
         let counter = self.builder.reg(RegClass::B64, &format!("{}_step", axis.hint));
         self.copy(counter, Type::B64, Operand::Int(0));
         let limit = match factor.size {
@@ -458,7 +453,11 @@ fn needs_guard(axis: &Distributed) -> bool {
     let open_ended = axis.factors.iter().any(|f| f.size.is_none());
     match &axis.extent {
         Some(Expr::Int(extent)) if *extent > 0 => {
-            if open_ended { *extent as u64 % fixed != 0 } else { *extent as u64 != fixed }
+            if open_ended {
+                *extent as u64 % fixed != 0
+            } else {
+                *extent as u64 != fixed
+            }
         }
         _ => !(open_ended && fixed == 1),
     }

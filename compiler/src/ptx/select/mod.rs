@@ -79,7 +79,18 @@ pub fn select(
     source: &SourceFile,
     options: &SelectOptions,
 ) -> Result<Selected, SelectError> {
-    let mut ptx = Module::new(match options.target.as_str() { "sm_75"=>Version::new(6,3), "sm_80"=>Version::new(7,0), "sm_86"=>Version::new(7,1), "sm_89"|"sm_90"=>Version::new(7,8), "sm_90a"=>Version::new(8,0), "sm_100"=>Version::new(8,6), _=>Version::new(8,7)}, options.target.clone());
+    let mut ptx = Module::new(
+        match options.target.as_str() {
+            "sm_75" => Version::new(6, 3),
+            "sm_80" => Version::new(7, 0),
+            "sm_86" => Version::new(7, 1),
+            "sm_89" | "sm_90" => Version::new(7, 8),
+            "sm_90a" => Version::new(8, 0),
+            "sm_100" => Version::new(8, 6),
+            _ => Version::new(8, 7),
+        },
+        options.target.clone(),
+    );
     ptx.files.push(SourceName { index: 1, name: source.name().to_string() });
     let (globals, statics) = declare_globals(module, &mut ptx);
     let mut kernels = Vec::with_capacity(module.kernels.len());
