@@ -3,6 +3,7 @@
 //! - `pass.rs`: what a pass is and what it is told; `pipeline.rs`: the runner; `standard.rs`: the table.
 //! - `text.rs`: passes on `.kir` text.
 
+mod collapse;
 mod contract;
 mod cse;
 mod dce;
@@ -16,6 +17,7 @@ mod soa;
 mod standard;
 mod text;
 
+pub use collapse::Collapse;
 pub use contract::Contract;
 pub use cse::Cse;
 pub use dce::Dce;

@@ -59,7 +59,7 @@ impl PassSelection {
 /// What the runner does beside running.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PipelineOptions {
-    /// Verify the kernel before the first pass and after each.
+    /// Verify the kernel before the first pass and after each: a few microseconds for a kernel of ordinary size.
     pub verify: bool,
     /// Measure each pass.
     pub time: bool,
@@ -75,7 +75,7 @@ impl Default for PipelineOptions {
     fn default() -> Self {
         let none = PassSelection::None;
         Self {
-            verify: cfg!(debug_assertions),
+            verify: true,
             time: false,
             print_before: none.clone(),
             print_after: none.clone(),

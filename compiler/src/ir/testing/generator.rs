@@ -143,11 +143,20 @@ impl Generator<'_> {
         self.row = Some(row);
         self.pool.push(row);
         let mark = self.pool.len();
-        self.define_private();
-        self.statements(20, true);
-        self.columns_loop(symbols[1]);
-        self.statements(6, true);
-        self.show();
+        // Sometimes nothing but pure code stands between the two loops.
+        let nest = self.pick(3) == 0;
+        if nest {
+            self.statements(3, false);
+            self.load();
+        } else {
+            self.define_private();
+            self.statements(20, true);
+        }
+        self.columns_loop(symbols[1], nest);
+        if !nest {
+            self.statements(6, true);
+            self.show();
+        }
         self.pool.truncate(mark);
         self.builder.end_forall();
         let launch = self.builder.end_launch();
@@ -164,13 +173,16 @@ impl Generator<'_> {
     }
 
     /// Writes a row of the result, so that something depends on what was computed.
-    fn columns_loop(&mut self, m: Value) {
+    fn columns_loop(&mut self, m: Value, nest: bool) {
         let zero = self.builder.constant_index(0);
         let mark = self.pool.len();
         let column = self.builder.begin_forall(&[("j", zero, m)])[0];
         self.pool.push(column);
         self.columns.push(column);
         self.depth += 1;
+        if nest {
+            self.define_private();
+        }
         self.statements(8, true);
         self.show();
         self.depth -= 1;

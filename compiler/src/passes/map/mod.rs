@@ -49,7 +49,7 @@ impl Pass for Map {
     }
 
     fn runs_after(&self) -> &[&str] {
-        &["soa"]
+        &["soa", "collapse"]
     }
 
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
