@@ -13,6 +13,7 @@ mod licm;
 mod map;
 mod pass;
 mod pipeline;
+mod pipeline_error;
 mod soa;
 mod standard;
 mod text;
@@ -26,7 +27,8 @@ pub use fold::Fold;
 pub use licm::Licm;
 pub use map::Map;
 pub use pass::{Changed, Pass, PassContext, TargetFacts};
-pub use pipeline::{PassReport, PassSelection, Pipeline, PipelineError, PipelineOptions, PipelineReport};
+pub use pipeline::{PassReport, PassSelection, Pipeline, PipelineOptions, PipelineReport};
+pub use pipeline_error::PipelineError;
 pub use soa::Soa;
 pub use text::{TextError, run_text};
 
