@@ -1,5 +1,6 @@
 //! The standard pipeline: every pass that the compiler has, in order.
 
+use super::collapse::Collapse;
 use super::contract::Contract;
 use super::cse::Cse;
 use super::dce::Dce;
@@ -15,6 +16,7 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
     vec![
         // First, so that the passes after it see literal extents and simple subscripts.
         (Arc::new(Fold), false),
+        (Arc::new(Collapse), false),
         // Before `map`, which counts sectors under the layouts that are decided here.
         (Arc::new(Soa), false),
         (Arc::new(Map), true),

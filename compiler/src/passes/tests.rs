@@ -44,7 +44,7 @@ proptest! {
     #[test]
     fn each_pass_keeps_the_meaning_of_random_kernels(tape in proptest::collection::vec(any::<u8>(), 0..400)) {
         let kernel = generate(&tape);
-        for name in ["fold", "soa", "map", "licm", "cse", "dce"] {
+        for name in ["fold", "collapse", "soa", "map", "licm", "cse", "dce"] {
             let pipeline = Pipeline::of_names(&[name], &target()).map_err(|error| TestCaseError::fail(error.to_string()))?;
             assert_keeps_meaning(&kernel, &pipeline)?;
         }
@@ -116,7 +116,7 @@ fn pipelines_can_be_changed() -> Result<(), PipelineError> {
     let changed =
         standard().without("licm")?.after("soa", Nothing("mine"))?.before("dce", Nothing("last"))?;
     let names: Vec<&str> = changed.names().collect();
-    assert_eq!(names, ["fold", "soa", "mine", "map", "cse", "contract", "last", "dce"]);
+    assert_eq!(names, ["fold", "collapse", "soa", "mine", "map", "cse", "contract", "last", "dce"]);
     let replaced = standard().replace("cse", Nothing("cse"))?.then(Nothing("end"))?;
     assert_eq!(replaced.names().last(), Some("end"));
     insta::assert_snapshot!(standard().to_string());
@@ -164,7 +164,7 @@ fn the_runner_reports_times_and_prints() -> Result<(), PipelineError> {
     let mut printed = Vec::new();
     let report = Pipeline::for_target(&target())
         .run(&mut kernel, &options, &mut |text| printed.push(text.to_string()))?;
-    assert_eq!(report.passes.len(), 7);
+    assert_eq!(report.passes.len(), 8);
     assert!(report.passes.iter().any(|pass| !pass.duration.is_zero()));
     assert!(report.passes.iter().any(|pass| pass.name == "map" && pass.changed));
     let starts: Vec<&str> = printed.iter().filter_map(|text| text.lines().next()).collect();

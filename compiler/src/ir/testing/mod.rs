@@ -3,6 +3,7 @@
 
 mod generator;
 mod interpreter;
+mod statements;
 
 pub use generator::{generate, symbol_values};
 pub use interpreter::{Memory, Outcome, interpret};
