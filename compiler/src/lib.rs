@@ -5,6 +5,7 @@
 
 pub mod analysis;
 pub mod check;
+mod compile;
 pub mod data;
 pub mod diagnostic;
 pub mod ir;
@@ -15,3 +16,8 @@ pub mod ptx;
 pub mod reference;
 pub mod source;
 pub mod syntax;
+
+pub use compile::{
+    Compilation, CompileError, CompileOptions, CompiledModule, TARGETS, capability, check as check_source,
+    compile,
+};

@@ -2,14 +2,20 @@
 //!
 //! - `polynomial.rs`, `affine.rs`: index values as polynomials of loop indices and symbols; strides of accesses.
 //! - `accesses.rs`: the memory accesses of a region and how often they run.
+//! - `ranges.rs`: which integers a value can be.
 //! - `sectors.rs`: what a request of a warp costs.
 
 mod accesses;
 mod affine;
 mod polynomial;
+mod ranges;
 mod sectors;
 
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use affine::{Affine, Stride};
 pub use polynomial::{Atom, Polynomial};
+pub use ranges::{Interval, Ranges};
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
+
+#[cfg(test)]
+mod tests;

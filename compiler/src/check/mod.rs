@@ -1,4 +1,58 @@
 //! From syntax tree to typed program: names, types, shapes, ranges, and proofs of bounds and of the absence of races.
+//!
+//! [`check`] works in passes over the items: names first ([`items`]), then constants, structs, statics and
+//! functions, then each kernel by itself, then its schedules. A kernel (or function) is elaborated by
+//! [`elaborator::Elaborator`], whose methods are spread over files by concern:
+//!
+//! - `statements`, `assign`, `local_arrays`, `loops`: what a body does;
+//! - `expressions/…`: values, by family;
+//! - `ranges`, `occurrences`, `shapes`: where index names live and what is inferred about them;
+//! - `inline`: a function's checked body is copied into its caller.
+//!
+//! A mistake is reported once: whatever is mistaken becomes *poisoned* (`None`, or a poisoned binding), and
+//! nothing that is built on it is reported again. A kernel with a mistake is left out of the program.
 
 pub mod prove;
 pub mod typed;
+
+mod assign;
+mod builtins;
+mod constants;
+mod elaborator;
+mod encode;
+mod evaluate;
+mod expressions;
+mod functions;
+mod inline;
+mod items;
+mod kernels;
+mod layout;
+mod local_arrays;
+mod loops;
+mod occurrences;
+mod order;
+mod polynomial;
+mod ranges;
+mod schedule;
+mod scope;
+mod shapes;
+mod spell;
+mod statements;
+mod structs;
+mod types;
+
+use crate::diagnostic::Diagnostics;
+use crate::syntax::ast;
+
+/// Checks a file. Kernels that have mistakes are not in the program; the diagnostics say why.
+pub fn check(file: &ast::File) -> (typed::Program, Diagnostics) {
+    let mut checker = items::Checker::new(file);
+    checker.collect_names();
+    checker.scalar_constants();
+    checker.structs();
+    checker.other_constants();
+    checker.statics();
+    checker.functions();
+    checker.kernels();
+    checker.finish()
+}

@@ -45,17 +45,97 @@ codes! {
     E0024 "a `let` without a value";
 
     // E01xx names
+    E0101 "an unknown name";
+    E0102 "an unknown type";
+    E0103 "an unknown function";
+    E0104 "a reduction without index names";
+    E0105 "two items of one name";
+    E0106 "a name given twice in one list";
+    E0107 "a struct that contains itself";
+    E0108 "a function that calls itself";
+    E0109 "an index name that is taken";
+    E0110 "something that is not a type";
+    E0111 "a name that is not a value";
+    E0112 "a `let` that hides an index, a dimension or an array";
+    E0113 "a name that the language takes";
+    E0114 "a constant used before its definition";
 
     // E02xx types
+    E0201 "a value of the wrong type";
+    E0202 "an integer is needed";
+    E0203 "a literal that does not fit its type";
+    E0204 "a sign on the wrong type";
+    E0205 "operands of two types";
+    E0206 "an operator that the type does not have";
+    E0207 "a conversion that does not exist";
+    E0208 "the wrong number of arguments";
+    E0209 "a condition that is not `bool`";
+    E0210 "arguments of different types";
+    E0211 "an argument of a type that the function does not take";
+    E0212 "an assignment to something that does not change";
+    E0213 "an input that is written";
+    E0214 "an operator that cannot combine into an array";
+    E0215 "a combining assignment that the type does not have";
+    E0216 "a block without a value";
+    E0217 "a reduction that the type does not have";
+    E0218 "an array where only a value can stand";
+    E0219 "something that must be known at compile time";
+    E0220 "an array literal of the wrong size";
+    E0221 "an array used as a value";
+    E0222 "a fixed array of a wrong size";
+    E0223 "a struct literal with missing fields";
+    E0224 "an unknown field";
+    E0226 "a struct that is too large";
+    E0227 "a constant or static that is too large";
+    E0228 "a static outside of a kernel's body";
+    E0229 "branches of different types";
+    E0231 "a field of something that is no struct";
 
     // E03xx shapes, ranges and indices
+    E0302 "ranges that disagree";
+    E0303 "a range that cannot be inferred";
+    E0304 "an unbound name inside an expression on the left";
+    E0305 "a shape that the host cannot compute";
+    E0306 "a fact that the host cannot check";
+    E0307 "a `while` at kernel level";
+    E0308 "a launch whose size depends on device data";
+    E0309 "a step that is not a positive constant";
+    E0310 "a local array that does not start at 0";
+    E0312 "a local array whose size changes from iteration to iteration";
+    E0313 "a variable that unordered iterations would change";
+    E0314 "a position in ranges that are no box";
+    E0315 "a statement that cannot stand where a value is computed";
+    E0318 "a negative extent";
+    E0320 "an array without subscripts";
+    E0321 "the wrong number of subscripts";
+    E0322 "a subscript on something that is no array";
 
     // E04xx bounds, races and coverage
 
     // E05xx schedules
+    E0501 "a schedule for no kernel";
+    E0502 "an unknown target";
+    E0503 "two schedules for one target";
+    E0504 "an unknown directive";
+    E0505 "a directive that is not yet supported";
+    E0506 "a directive given twice";
+    E0507 "a size that makes no sense";
+    E0508 "a malformed directive";
+    E0509 "a schedule that names nothing of the kernel";
+    E0510 "a layout for an array without structs";
+    E0511 "a read-only path for an array that is written";
 
     // E06xx limits
     E0601 "a value that the host must know before the launch cannot be evaluated there";
+    E0602 "a local array needs memory that cannot be sized before the launch";
+    E0603 "too much code after inlining";
+    E0604 "calls that nest too deeply after inlining";
 
     // W0xxx warnings
+    W0101 "a name that is never used";
+    W0102 "a parameter that is never used";
+    W0201 "an integer division by zero";
+    W0202 "a shift by more than the width";
+    W0301 "a range that is always empty";
+    W0501 "a block of broken warps";
 }

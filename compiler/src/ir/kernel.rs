@@ -213,7 +213,7 @@ pub struct InstData {
 }
 
 /// What an instruction holds beside its operands; which kind an opcode takes is in the op table.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Payload {
     None,
     Constant(Constant),

@@ -7,6 +7,7 @@
 //! - `typing.rs`: result types from the op table.
 //! - `query.rs`, `edit.rs`: questions about a kernel, and changes to it.
 //! - `builder.rs`: construction front to back.
+//! - `evaluate.rs`: ops on literals.
 //! - `text/`: printer and parser of the text form.
 //! - `verifier/`: what every other room may rely on, checked.
 //!
@@ -21,14 +22,18 @@
 pub mod builder;
 mod edit;
 pub mod entities;
+mod evaluate;
 pub mod kernel;
 pub mod op;
 mod query;
+#[cfg(test)]
+pub mod testing;
 pub mod text;
 mod typing;
 mod verifier;
 
 pub use edit::Substitution;
+pub use evaluate::{evaluate, int_range, wrap};
 pub use query::Parents;
 pub use typing::{bits_type, result_type};
 pub use verifier::{VerifierError, verify};

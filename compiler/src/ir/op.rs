@@ -15,7 +15,7 @@
 use crate::data::Scalar;
 
 /// A literal, exact in its type.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Constant {
     Bool(bool),
     /// Fits the type.

@@ -194,6 +194,7 @@ impl<'a> Lowerer<'a> {
         self.locals.clear();
         self.indices.clear();
         self.root = None;
+        self.device_range = false;
         for (index, symbol) in self.counters.clone().iter() {
             if let Some(symbol) = symbol {
                 let value = self.builder.symbol(*symbol);

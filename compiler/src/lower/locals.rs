@@ -5,6 +5,7 @@
 use super::assigned::independent_groups;
 use super::{Lowerer, Storage};
 use crate::check::typed::{ArrayId, ArrayRole, Axis, Expr};
+use crate::diagnostic::{Diagnostic, codes};
 use crate::ir::entities::Value;
 use crate::ir::kernel::{BufferData, BufferKind};
 use crate::ir::op::Opcode;
@@ -60,6 +61,17 @@ impl<'a> Lowerer<'a> {
             let buffer = self.builder.add_buffer(data);
             self.arrays[id] = Some(Storage::Plain(buffer));
             return;
+        }
+        if self.device_range {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    codes::E0602,
+                    array.span,
+                    format!("the size of `{}` is not known before the launch", array.name),
+                    "needs one copy an iteration, and how many iterations there are only the device knows",
+                )
+                .help("give the array constant extents of at most 4096 bytes, or the `forall` a range over dimensions"),
+            );
         }
         data.kind = BufferKind::Scratch;
         let mut copies = Vec::new();

@@ -138,6 +138,8 @@ struct Lowerer<'a> {
     /// The host-known axes of the launch's root loop, once it is open: index and low end as values, extent for
     /// the host.
     root: Option<Vec<(Value, Value, manifest::Expr)>>,
+    /// Whether the root loop has an axis whose range only the device knows.
+    device_range: bool,
 }
 
 impl<'a> Lowerer<'a> {
@@ -157,6 +159,7 @@ impl<'a> Lowerer<'a> {
             kernel_locals: Vec::new(),
             conditions: Vec::new(),
             root: None,
+            device_range: false,
         }
     }
 

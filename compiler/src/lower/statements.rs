@@ -105,7 +105,10 @@ impl<'a> Lowerer<'a> {
                 known.push((*index, *low, extent));
             }
         }
-        self.root.get_or_insert(known);
+        if self.root.is_none() {
+            self.device_range = known.len() < axes.len();
+            self.root = Some(known);
+        }
     }
 
     /// An `if` statement: the names that either branch assigns come out of it.

@@ -3,15 +3,34 @@
 //! - `pass.rs`: what a pass is and what it is told; `pipeline.rs`: the runner; `standard.rs`: the table.
 //! - `text.rs`: passes on `.kir` text.
 
+mod collapse;
+mod contract;
+mod cse;
+mod dce;
 mod diff;
+mod fold;
+mod licm;
 mod map;
 mod pass;
 mod pipeline;
+mod pipeline_error;
+mod soa;
 mod standard;
 mod text;
 
+pub use collapse::Collapse;
+pub use contract::Contract;
+pub use cse::Cse;
+pub use dce::Dce;
 pub use diff::diff;
+pub use fold::Fold;
+pub use licm::Licm;
 pub use map::Map;
 pub use pass::{Changed, Pass, PassContext, TargetFacts};
-pub use pipeline::{PassReport, PassSelection, Pipeline, PipelineError, PipelineOptions, PipelineReport};
+pub use pipeline::{PassReport, PassSelection, Pipeline, PipelineOptions, PipelineReport};
+pub use pipeline_error::PipelineError;
+pub use soa::Soa;
 pub use text::{TextError, run_text};
+
+#[cfg(test)]
+mod tests;

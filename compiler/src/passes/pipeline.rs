@@ -10,10 +10,11 @@
 
 use super::diff::diff;
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
+use super::pipeline_error::{PipelineError, unknown};
 use super::standard;
 use crate::ir::kernel::{Kernel, Phase};
 use crate::ir::text::{PrintOptions, print_kernel};
-use crate::ir::{VerifierError, verify};
+use crate::ir::verify;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +60,7 @@ impl PassSelection {
 /// What the runner does beside running.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PipelineOptions {
-    /// Verify the kernel before the first pass and after each.
+    /// Verify the kernel before the first pass and after each: a few microseconds for a kernel of ordinary size.
     pub verify: bool,
     /// Measure each pass.
     pub time: bool,
@@ -75,7 +76,7 @@ impl Default for PipelineOptions {
     fn default() -> Self {
         let none = PassSelection::None;
         Self {
-            verify: cfg!(debug_assertions),
+            verify: true,
             time: false,
             print_before: none.clone(),
             print_after: none.clone(),
@@ -98,59 +99,6 @@ pub struct PassReport {
     /// Zero unless timing was asked for.
     pub duration: Duration,
 }
-
-/// Why a pipeline cannot be built or did not finish.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum PipelineError {
-    /// No pass of that name; the nearest one that there is.
-    UnknownPass { name: String, nearest: Option<String> },
-    /// The pass is there already.
-    Duplicate { name: String },
-    /// The pass leaves the phase from which code is selected.
-    Required { name: String },
-    /// `late` must not run before `early`.
-    Order { early: String, late: String },
-    /// The phase in which the kernel is where the pass would run is not one that it works on.
-    Phase { name: String, needs: (Phase, Phase), found: Phase },
-    /// The kernel broke the verifier's rules; `pass` is the guilty one, or `None` where it came in broken.
-    Verifier { pass: Option<String>, kernel: String, errors: Vec<VerifierError> },
-}
-
-impl fmt::Display for PipelineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PipelineError::UnknownPass { name, nearest: Some(nearest) } => {
-                write!(f, "there is no pass `{name}`: did you mean `{nearest}`?")
-            }
-            PipelineError::UnknownPass { name, nearest: None } => write!(f, "there is no pass `{name}`"),
-            PipelineError::Duplicate { name } => write!(f, "the pipeline has the pass `{name}` already"),
-            PipelineError::Required { name } => {
-                write!(
-                    f,
-                    "the pass `{name}` cannot be left out, code is selected from what it leaves: replace it"
-                )
-            }
-            PipelineError::Order { early, late } => write!(f, "the pass `{late}` must run after `{early}`"),
-            PipelineError::Phase { name, needs, found } => {
-                write!(f, "the pass `{name}` runs in the phase `{}`", found.name())?;
-                if needs.0 == needs.1 {
-                    write!(f, " but needs `{}`", needs.0.name())
-                } else {
-                    write!(f, " but needs one from `{}` to `{}`", needs.0.name(), needs.1.name())
-                }
-            }
-            PipelineError::Verifier { pass, kernel, errors } => {
-                match pass {
-                    Some(pass) => write!(f, "the pass `{pass}` broke the kernel `{kernel}`")?,
-                    None => write!(f, "the kernel `{kernel}` was broken before the first pass")?,
-                }
-                errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
-            }
-        }
-    }
-}
-
-impl std::error::Error for PipelineError {}
 
 impl Pipeline {
     /// The standard pipeline.
@@ -345,30 +293,4 @@ impl fmt::Display for Pipeline {
         }
         Ok(())
     }
-}
-
-/// An error that suggests the nearest name.
-pub(super) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> PipelineError {
-    let nearest = known
-        .map(|known| (edit_distance(name, known), known))
-        .filter(|(distance, known)| *distance <= 1 + known.len() / 3)
-        .min()
-        .map(|(_, known)| known.to_string());
-    PipelineError::UnknownPass { name: name.to_string(), nearest }
-}
-
-/// Letters to add, drop or change.
-fn edit_distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (at, letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, other) in to.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }

@@ -1,10 +1,31 @@
 //! The standard pipeline: every pass that the compiler has, in order.
 
+use super::collapse::Collapse;
+use super::contract::Contract;
+use super::cse::Cse;
+use super::dce::Dce;
+use super::fold::Fold;
+use super::licm::Licm;
 use super::map::Map;
 use super::pass::Pass;
+use super::soa::Soa;
 use std::sync::Arc;
 
-/// The rows: the pass, and whether selection needs what it leaves.
+/// The rows: the pass, and whether selection needs what it leaves. The reasons are in the passes.
 pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
-    vec![(Arc::new(Map), true)]
+    vec![
+        // First, so that the passes after it see literal extents and simple subscripts.
+        (Arc::new(Fold), false),
+        (Arc::new(Collapse), false),
+        // Before `map`, which counts sectors under the layouts that are decided here.
+        (Arc::new(Soa), false),
+        (Arc::new(Map), true),
+        (Arc::new(Licm), false),
+        // After `licm`, which brings equal instructions of different loops into one region.
+        (Arc::new(Cse), false),
+        // After what looks at products and sums.
+        (Arc::new(Contract), false),
+        // Last: it clears up after all.
+        (Arc::new(Dce), false),
+    ]
 }

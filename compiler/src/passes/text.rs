@@ -1,7 +1,8 @@
 //! Passes on text: what `krn opt` does and pass tests are written with.
 
 use super::pass::TargetFacts;
-use super::pipeline::{Pipeline, PipelineError, PipelineOptions, unknown};
+use super::pipeline::{Pipeline, PipelineOptions};
+use super::pipeline_error::{PipelineError, unknown};
 use crate::ir::text::{ParseError, PrintOptions, parse_module, print_module};
 use std::fmt;
 

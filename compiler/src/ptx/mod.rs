@@ -16,6 +16,7 @@ pub mod module;
 pub mod operand;
 pub mod parse;
 pub mod print;
+pub mod select;
 #[cfg(test)]
 mod tests;
 pub mod types;

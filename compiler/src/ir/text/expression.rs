@@ -1,8 +1,8 @@
 //! Host expressions in text: operators between parentheses, `min(a, b)`, `max(a, b)`, `ceildiv(a, b)`, `neg(a)`,
 //! `not(a)`. There is no precedence: a nested operation stands in parentheses.
 
+use super::cursor::{ParseError, Parser};
 use super::lexer::Token;
-use super::parser::{ParseError, Parser};
 use crate::manifest::{BinaryOp, Expr, UnaryOp};
 
 const OPERATORS: [(BinaryOp, &str); 13] = [

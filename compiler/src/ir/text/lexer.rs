@@ -1,6 +1,6 @@
 //! Tokens of the text form, with the byte offset at which each starts.
 
-use super::parser::ParseError;
+use super::cursor::ParseError;
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum Token<'t> {

@@ -32,6 +32,7 @@
 //! the builder, and `== k.compacted()` for one that passes have changed.
 
 mod compact;
+mod cursor;
 mod expression;
 mod lexer;
 mod parse_body;
@@ -39,7 +40,8 @@ mod parser;
 mod print_body;
 mod printer;
 
-pub use parser::{ParseError, parse_kernel, parse_module};
+pub use cursor::ParseError;
+pub use parser::{parse_kernel, parse_module};
 pub use printer::{PrintOptions, print_expression, print_inst, print_kernel, print_module};
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Parses instructions and their regions.
 
+use super::cursor::{ParseError, Parser};
 use super::lexer::Token;
-use super::parser::{ParseError, Parser};
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Site, Symbol, Value};
 use crate::ir::kernel::{AxisData, BlockData, Factor, InstData, Level, Payload};

@@ -2,7 +2,7 @@
 
 use super::printer::{PrintOptions, print_span};
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Value};
-use crate::ir::kernel::{InstData, Kernel, Level, Payload};
+use crate::ir::kernel::{InstData, Kernel, Level, Payload, ValueData};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use std::fmt::Write;
 
@@ -28,14 +28,26 @@ pub struct BodyPrinter<'k, 't> {
     pub text: &'t mut String,
 }
 
+/// Deeper nesting is a broken kernel's region inside itself: the parser allows less.
+const MAX_DEPTH: usize = 200;
+
 /// Operands that a broken kernel lacks.
 const MISSING: &str = "<missing>";
 
 impl BodyPrinter<'_, '_> {
     /// The lines of a block, each indented by `depth` steps.
     pub fn block(&mut self, block: Block, depth: usize) {
-        for inst in &self.kernel.blocks[block].insts {
+        let Some(data) = self.kernel.blocks.get(block).filter(|_| depth <= MAX_DEPTH) else {
+            self.indent(1);
+            self.text.push_str("<no end>\n");
+            return;
+        };
+        for inst in &data.insts {
             self.indent(depth);
+            if self.kernel.insts.get(*inst).is_none() {
+                self.text.push_str("<missing>\n");
+                continue;
+            }
             self.header(*inst);
             for (at, region) in self.kernel.insts[*inst].regions.iter().enumerate() {
                 if at > 0 {
@@ -199,7 +211,7 @@ impl BodyPrinter<'_, '_> {
 
     fn params(&mut self, block: Block) {
         let kernel = self.kernel;
-        let params = &kernel.blocks[block].params;
+        let Some(params) = kernel.blocks.get(block).map(|data| &data.params) else { return };
         if !params.is_empty() {
             self.text.push_str(" (");
             self.typed_list(params);
@@ -211,10 +223,10 @@ impl BodyPrinter<'_, '_> {
     fn typed_list(&mut self, values: &[Value]) {
         for (at, value) in values.iter().enumerate() {
             self.text.push_str(if at > 0 { ", " } else { "" });
-            let data = &self.kernel.values[*value];
-            let _ = match &data.name {
-                Some(name) => write!(self.text, "{value} {name:?}: {}", data.ty),
-                None => write!(self.text, "{value}: {}", data.ty),
+            let _ = match self.kernel.values.get(*value) {
+                Some(ValueData { ty, name: Some(name), .. }) => write!(self.text, "{value} {name:?}: {ty}"),
+                Some(ValueData { ty, name: None, .. }) => write!(self.text, "{value}: {ty}"),
+                None => write!(self.text, "{value}: {MISSING}"),
             };
         }
     }

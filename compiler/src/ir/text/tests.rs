@@ -131,3 +131,17 @@ fn errors_say_where_and_what() {
     ];
     insta::assert_snapshot!(errors.join("\n"));
 }
+
+proptest::proptest! {
+    #[test]
+    fn random_kernels_are_valid_and_survive_the_round_trip(tape in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..400)) {
+        let kernel = crate::ir::testing::generate(&tape);
+        let text = print_kernel(&kernel, PrintOptions::default());
+        if let Err(errors) = verify(&kernel) {
+            panic!("{text}\n{errors:#?}");
+        }
+        let parsed = parse_kernel(&text);
+        proptest::prop_assert_eq!(parsed.as_ref(), Ok(&kernel));
+        proptest::prop_assert_eq!(&kernel.compacted(), &kernel);
+    }
+}

@@ -96,3 +96,6 @@ pub fn verify(kernel: &Kernel) -> Result<(), Vec<VerifierError>> {
     }
     if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -120,16 +120,18 @@ impl Costs {
     }
 }
 
-/// The order that a hint gives, if one names all the axes.
+/// The order that a hint gives, if the loop has all the axes that one names: those innermost, in its order.
 fn hinted_order(kernel: &Kernel, forall: Inst) -> Option<Vec<usize>> {
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
     let names: Vec<&str> = axes.iter().map(|axis| kernel.axes[*axis].name.as_str()).collect();
     kernel.hints.order.iter().find_map(|hint| {
-        let places: Option<Vec<usize>> =
-            hint.iter().map(|name| names.iter().position(|known| known == name)).collect();
-        let mut sorted = places.clone()?;
-        sorted.sort_unstable();
-        (sorted == (0..names.len()).collect::<Vec<_>>()).then_some(places).flatten()
+        let mut order: Vec<usize> = Vec::with_capacity(names.len());
+        for name in hint {
+            let place = (0..names.len()).find(|at| names[*at] == name && !order.contains(at))?;
+            order.push(place);
+        }
+        let rest = (0..names.len()).filter(|at| !order.contains(at));
+        Some(rest.collect::<Vec<_>>().into_iter().chain(order.iter().copied()).collect())
     })
 }
 

@@ -49,7 +49,7 @@ impl Pass for Map {
     }
 
     fn runs_after(&self) -> &[&str] {
-        &["soa"]
+        &["soa", "collapse"]
     }
 
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
@@ -154,7 +154,8 @@ impl Outside<'_> {
     fn block(&mut self, block: Block, in_loop: bool) {
         for inst in &self.kernel.blocks[block].insts {
             let data = &self.kernel.insts[*inst];
-            self.effects |= data.opcode.info().effect == Effect::Write;
+            // A check may run in every thread: it fails in all of them or in none.
+            self.effects |= data.opcode.info().effect == Effect::Write && data.opcode != Opcode::Check;
             if let Payload::Access { buffer, .. } = data.payload {
                 self.read.insert(buffer);
             }

@@ -7,6 +7,7 @@
 
 pub mod arith;
 pub mod bounds;
+mod emit;
 pub mod error_function;
 pub mod exponential;
 pub mod host;
@@ -21,6 +22,7 @@ mod tests;
 pub mod trigonometric;
 
 pub use bounds::ulp_bound;
+pub use emit::emit;
 
 use arith::Arith;
 use host::{HostF32, HostF64};

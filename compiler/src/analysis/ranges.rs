@@ -1,0 +1,191 @@
+//! Which integers a value can be: intervals that hold whatever the input, wrapping included.
+
+use crate::data::Scalar;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::{Definition, Kernel, Payload};
+use crate::ir::op::{Constant, Opcode};
+use crate::ir::{Parents, int_range};
+use crate::manifest::{BinaryOp, Expr, SymbolKind};
+use cranelift_entity::SecondaryMap;
+
+/// An inclusive interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interval {
+    pub low: i128,
+    pub high: i128,
+}
+
+impl Interval {
+    fn new(low: i128, high: i128) -> Self {
+        Self { low, high }
+    }
+
+    /// Of an integer type; everything for others.
+    fn of(scalar: Scalar) -> Self {
+        let (low, high) = int_range(scalar).unwrap_or((i128::MIN, i128::MAX));
+        Self { low, high }
+    }
+
+    /// This interval if it lies within the type, else the type: the value may have wrapped.
+    fn within(self, scalar: Scalar) -> Self {
+        let all = Self::of(scalar);
+        if all.low <= self.low && self.high <= all.high { self } else { all }
+    }
+}
+
+/// Intervals of the values of a kernel, computed when asked for. They stay right while a pass replaces
+/// instructions by others of the same value.
+#[derive(Default)]
+pub struct Ranges {
+    known: SecondaryMap<Value, Option<Interval>>,
+    parents: Parents,
+}
+
+/// Longer chains of definitions are not followed.
+const MAX_DEPTH: u32 = 48;
+
+impl Ranges {
+    pub fn new(kernel: &Kernel) -> Self {
+        Self { known: SecondaryMap::new(), parents: kernel.parents() }
+    }
+
+    /// The interval of an integer value; that of its type where nothing better is known.
+    pub fn of(&mut self, kernel: &Kernel, value: Value) -> Interval {
+        self.within(kernel, value, MAX_DEPTH)
+    }
+
+    fn within(&mut self, kernel: &Kernel, value: Value, depth: u32) -> Interval {
+        if let Some(known) = self.known[value] {
+            return known;
+        }
+        let ty = kernel.value_type(value);
+        let all = Interval::of(ty);
+        if !ty.is_integer() || depth == 0 {
+            return all;
+        }
+        let interval = match kernel.values[value].definition {
+            Definition::Result(inst, 0) => self.inst(kernel, inst, ty, depth - 1),
+            Definition::Result(..) => None,
+            Definition::Param(block, position) => self.index(kernel, block, position.into(), depth - 1),
+        };
+        let interval = interval.map_or(all, |interval| interval.within(ty));
+        self.known[value] = Some(interval);
+        interval
+    }
+
+    /// A loop's index is from its low bound to below its high one.
+    fn index(&mut self, kernel: &Kernel, block: Block, position: usize, depth: u32) -> Option<Interval> {
+        let inst = self.parents.owner_of[block].expand()?;
+        let (low, high) = *kernel.loop_bounds(inst).get(position)?;
+        let (low, high) = (self.within(kernel, low, depth), self.within(kernel, high, depth));
+        Some(Interval::new(low.low, (high.high - 1).max(low.low)))
+    }
+
+    fn inst(&mut self, kernel: &Kernel, inst: Inst, ty: Scalar, depth: u32) -> Option<Interval> {
+        let data = &kernel.insts[inst];
+        let storage = |scalar: Scalar| scalar.is_integer().then(|| Interval::of(scalar));
+        match &data.payload {
+            Payload::Constant(Constant::Int(_, value)) => return Some(Interval::new(*value, *value)),
+            Payload::Symbol(symbol) => {
+                let data = &kernel.symbols[*symbol];
+                let mut interval = storage(data.scalar)?;
+                if matches!(data.kind, SymbolKind::Dim { .. }) {
+                    interval.low = 0;
+                }
+                for fact in &kernel.facts {
+                    narrow(&mut interval, &fact.condition, symbol.as_u32() as usize);
+                }
+                return Some(interval);
+            }
+            Payload::Access { buffer, leaf } => {
+                return storage(kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar);
+            }
+            Payload::Cast(to) => {
+                let from = kernel.value_type(data.arguments[0]);
+                let all = storage(*to)?;
+                let operand =
+                    if from.is_integer() { self.within(kernel, data.arguments[0], depth) } else { all };
+                return Some(operand.within(*to));
+            }
+            _ => {}
+        }
+        let operands = data.arguments.iter().filter(|value| kernel.value_type(**value).is_integer());
+        let operands: Vec<Interval> = operands.map(|value| self.within(kernel, *value, depth)).collect();
+        arithmetic(data.opcode, ty, &operands)
+    }
+}
+
+/// The interval of a result; it may lie beyond the type, which means that the value may wrap.
+fn arithmetic(opcode: Opcode, ty: Scalar, operands: &[Interval]) -> Option<Interval> {
+    let constant = |interval: &Interval| (interval.low == interval.high).then_some(interval.low);
+    Some(match (opcode, operands) {
+        (Opcode::Add, [a, b]) => Interval::new(a.low + b.low, a.high + b.high),
+        (Opcode::Sub, [a, b]) => Interval::new(a.low - b.high, a.high - b.low),
+        (Opcode::Neg, [a]) => Interval::new(-a.high, -a.low),
+        (Opcode::Mul, [a, b]) => {
+            let products = [(a.low, b.low), (a.low, b.high), (a.high, b.low), (a.high, b.high)];
+            let products: Option<Vec<i128>> = products.iter().map(|(x, y)| x.checked_mul(*y)).collect();
+            let products = products?;
+            Interval::new(*products.iter().min()?, *products.iter().max()?)
+        }
+        (Opcode::Div, [a, b]) if b.low > 0 => {
+            let ends = [a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high];
+            Interval::new(*ends.iter().min()?, *ends.iter().max()?)
+        }
+        (Opcode::Rem, [a, b]) if b.low > 0 => {
+            let most = (b.high - 1).min(a.high.max(-a.low).max(0));
+            Interval::new(if a.low >= 0 { 0 } else { -most }, if a.high <= 0 { 0 } else { most })
+        }
+        (Opcode::Min, [a, b]) => Interval::new(a.low.min(b.low), a.high.min(b.high)),
+        (Opcode::Max, [a, b]) => Interval::new(a.low.max(b.low), a.high.max(b.high)),
+        (Opcode::And, [a, b]) if a.low >= 0 && b.low >= 0 => Interval::new(0, a.high.min(b.high)),
+        (Opcode::And, [a, b]) if a.low >= 0 || b.low >= 0 => {
+            Interval::new(0, if a.low >= 0 { a.high } else { b.high })
+        }
+        (Opcode::Shr, [a, count]) if a.low >= 0 => {
+            let count = constant(count)?.rem_euclid(ty.size() as i128 * 8) as u32;
+            Interval::new(a.low >> count, a.high >> count)
+        }
+        (Opcode::Select, [a, b]) => Interval::new(a.low.min(b.low), a.high.max(b.high)),
+        (Opcode::Popcount | Opcode::LeadingZeros | Opcode::TrailingZeros, [_]) => {
+            Interval::new(0, ty.size() as i128 * 8)
+        }
+        _ => return None,
+    })
+}
+
+/// Narrows a symbol's interval by a fact that compares it with a literal.
+fn narrow(interval: &mut Interval, condition: &Expr, symbol: usize) {
+    let Expr::Binary(op, left, right) = condition else { return };
+    if *op == BinaryOp::And {
+        narrow(interval, left, symbol);
+        narrow(interval, right, symbol);
+        return;
+    }
+    // The literal to the right.
+    let (op, literal) = match (&**left, &**right) {
+        (Expr::Symbol(found), Expr::Int(literal)) if *found == symbol => (*op, *literal),
+        (Expr::Int(literal), Expr::Symbol(found)) if *found == symbol => {
+            let flipped = match op {
+                BinaryOp::Less => BinaryOp::Greater,
+                BinaryOp::LessEqual => BinaryOp::GreaterEqual,
+                BinaryOp::Greater => BinaryOp::Less,
+                BinaryOp::GreaterEqual => BinaryOp::LessEqual,
+                other => *other,
+            };
+            (flipped, *literal)
+        }
+        _ => return,
+    };
+    let literal = i128::from(literal);
+    let (low, high) = match op {
+        BinaryOp::Equal => (literal, literal),
+        BinaryOp::Less => (interval.low, literal - 1),
+        BinaryOp::LessEqual => (interval.low, literal),
+        BinaryOp::Greater => (literal + 1, interval.high),
+        BinaryOp::GreaterEqual => (literal, interval.high),
+        _ => return,
+    };
+    interval.low = interval.low.max(low);
+    interval.high = interval.high.min(high).max(interval.low);
+}

@@ -1,0 +1,429 @@
+//! Assignments: to variables, and to array elements, whose left side may bind index names.
+
+use super::elaborator::{Elaborator, axis, root_name};
+use super::expressions::access::{Place, Root};
+use super::items::Global;
+use super::occurrences::{Node, for_each_child};
+use super::ranges::Inferred;
+use super::scope::{Binding, Entry};
+use super::spell::{assignment, spell};
+use super::typed::{
+    ArrayId, ArrayRole, BinaryOp, Builtin, Combine, CombineOp, Expr, ExprKind, Stmt, StmtKind, Type,
+};
+use super::types;
+use crate::data::Scalar;
+use crate::diagnostic::{Diagnostic, codes};
+use crate::source::Span;
+use crate::syntax::ast::{self, AssignOp, Ident};
+
+impl<'c, 'a> Elaborator<'c, 'a> {
+    pub fn assign(
+        &mut self,
+        target: &'a ast::Expr,
+        op: AssignOp,
+        op_span: Span,
+        value: &'a ast::Expr,
+        span: Span,
+        out: &mut Vec<Stmt>,
+    ) {
+        let Some(root) = root_name(target) else {
+            self.expr(value, None);
+            return self.report(
+                Diagnostic::error(codes::E0014, target.span, "this cannot be assigned to", "not a place")
+                    .help("assign to an array element, a `var`, or a field of one of those"),
+            );
+        };
+        match self.scope.read(&root.name) {
+            Some(entry) => match entry.binding {
+                Binding::Local { mutable: true, .. } => {
+                    self.assign_local(entry, target, op, op_span, value, span, out);
+                }
+                Binding::Array { id, mutable } => {
+                    if self.may_write(id, mutable, root, entry) {
+                        self.store(target, op, op_span, value, span, out);
+                    }
+                }
+                Binding::Poisoned => self.failed = true,
+                binding => self.refuse_immutable(root, binding.noun(), Some(entry.span)),
+            },
+            None => match self.checker.globals.get(root.name.as_str()) {
+                Some(Global::Static(_)) => {
+                    if self.pure_region {
+                        return self.refuse_in_value(span, "an assignment to a `static`");
+                    }
+                    self.store(target, op, op_span, value, span, out);
+                }
+                Some(Global::Poisoned) => self.failed = true,
+                Some(Global::Constant(_)) => self.refuse_immutable(root, "a `const`", None),
+                Some(_) => self.refuse_immutable(root, "an item of this file", None),
+                None => {
+                    let _: Option<()> = self.unknown_name(root);
+                }
+            },
+        }
+    }
+
+    fn refuse_immutable(&mut self, root: &Ident, what: &str, span: Option<Span>) {
+        let mut diagnostic = Diagnostic::error(
+            codes::E0212,
+            root.span,
+            format!("`{}` is {what} and cannot be assigned to", root.name),
+            "not mutable",
+        )
+        .help(format!("declare a variable: `var {} = …`", root.name));
+        if let Some(span) = span {
+            diagnostic = diagnostic.label(span, "declared here");
+        }
+        self.report(diagnostic);
+    }
+
+    /// Whether the array may be written here; reports why not.
+    fn may_write(&mut self, id: ArrayId, mutable: bool, root: &Ident, entry: Entry) -> bool {
+        let role = self.kernel.arrays[id].role;
+        if role == ArrayRole::Input {
+            self.report(
+                Diagnostic::error(
+                    codes::E0213,
+                    root.span,
+                    format!("`{}` is an input and cannot be written", root.name),
+                    "written here",
+                )
+                .label(entry.span, "declared without `inout`")
+                .help(format!("declare it as `{}: inout …`, or return a result", root.name)),
+            );
+            return false;
+        }
+        if !mutable {
+            self.refuse_immutable(root, "a `let` array", Some(entry.span));
+            return false;
+        }
+        let private_here = role == ArrayRole::Private && entry.depth == self.region_depth;
+        if self.pure_region && !private_here {
+            self.refuse_in_value(root.span, "an assignment to an array from outside");
+            return false;
+        }
+        true
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one statement")]
+    fn assign_local(
+        &mut self,
+        entry: Entry,
+        target: &'a ast::Expr,
+        op: AssignOp,
+        op_span: Span,
+        value: &'a ast::Expr,
+        span: Span,
+        out: &mut Vec<Stmt>,
+    ) {
+        if entry.depth < self.region_depth {
+            self.expr(value, None);
+            return self.report(
+                Diagnostic::error(
+                    codes::E0313,
+                    target.span,
+                    "a variable from outside cannot be changed by iterations that run in no order",
+                    "changed here",
+                )
+                .label(entry.span, "declared outside")
+                .help("use a reduction such as `sum(i: …)`, or combine into a result: `total += …`"),
+            );
+        }
+        let Some(place) = self.place(target) else {
+            self.expr(value, None);
+            return;
+        };
+        let Root::Local(local) = place.root else { return };
+        let narrow = match entry.binding {
+            Binding::Local { narrow, .. } if place.path.is_empty() => narrow,
+            _ => None,
+        };
+        let value = if op == AssignOp::Set {
+            self.expr_of(value, &types::widened(&place.ty), "the value")
+        } else {
+            let Some(current) = self.read_place(place.clone(), target.span) else {
+                self.expr(value, None);
+                return;
+            };
+            self.updated(current, op, op_span, value, span)
+        };
+        let Some(value) = value else { return };
+        let value = self.narrowed(value, narrow);
+        out.push(Stmt { kind: StmtKind::Assign { local, path: place.path, value }, span });
+    }
+
+    /// `current op value`, for a compound assignment that is written out.
+    fn updated(
+        &mut self,
+        current: Expr,
+        op: AssignOp,
+        op_span: Span,
+        value: &'a ast::Expr,
+        span: Span,
+    ) -> Option<Expr> {
+        let ty = current.ty.clone();
+        let Some(scalar) = ty.as_scalar() else {
+            return self.refuse_combination(op, op_span, &ty);
+        };
+        let binary = match op {
+            AssignOp::Add => BinaryOp::Add,
+            AssignOp::Sub => BinaryOp::Sub,
+            AssignOp::Mul => BinaryOp::Mul,
+            AssignOp::Div => BinaryOp::Div,
+            AssignOp::Rem => BinaryOp::Rem,
+            AssignOp::Shl => BinaryOp::Shl,
+            AssignOp::Shr => BinaryOp::Shr,
+            AssignOp::And => BinaryOp::And,
+            AssignOp::Or => BinaryOp::Or,
+            AssignOp::Xor => BinaryOp::Xor,
+            AssignOp::Min | AssignOp::Max | AssignOp::Set => BinaryOp::Add,
+        };
+        let fits = match op {
+            AssignOp::And | AssignOp::Or | AssignOp::Xor => !scalar.is_float(),
+            AssignOp::Shl | AssignOp::Shr => scalar.is_integer(),
+            _ => scalar != Scalar::Bool,
+        };
+        if !fits {
+            return self.refuse_combination(op, op_span, &ty);
+        }
+        if matches!(op, AssignOp::Min | AssignOp::Max) {
+            let builtin = if op == AssignOp::Min { Builtin::Min } else { Builtin::Max };
+            let value = self.expr_of(value, &ty, "the value")?;
+            return Some(self.make(ExprKind::Call { builtin, arguments: vec![current, value] }, ty, span));
+        }
+        let value = if matches!(op, AssignOp::Shl | AssignOp::Shr) {
+            self.shift_count(value, &ty)?
+        } else {
+            self.expr_of(value, &ty, "the value")?
+        };
+        self.warn_operands(binary, &value);
+        Some(self.make(
+            ExprKind::Binary { op: binary, left: Box::new(current), right: Box::new(value) },
+            ty,
+            span,
+        ))
+    }
+
+    fn refuse_combination<T>(&mut self, op: AssignOp, op_span: Span, ty: &Type) -> Option<T> {
+        let name = self.type_name(ty);
+        self.refuse(
+            Diagnostic::error(
+                codes::E0215,
+                op_span,
+                format!("`{}` is not defined for `{name}`", assignment(op)),
+                format!("the left side is `{name}`"),
+            )
+            .help("`+=` and `*=` take numbers, `min=` and `max=` scalars, `&=`, `|=` and `^=` integers and bools"),
+        )
+    }
+
+    /// `y[i] = e`, `h[x[i]] += e`, `p[i].x = e`, `total = e`.
+    fn store(
+        &mut self,
+        target: &'a ast::Expr,
+        op: AssignOp,
+        op_span: Span,
+        value: &'a ast::Expr,
+        span: Span,
+        out: &mut Vec<Stmt>,
+    ) {
+        let names = self.names_bound_by(target);
+        let plain: Vec<&str> = names.iter().map(|name| name.name.as_str()).collect();
+        let found = self.occurrences(&plain, &[Node::Expr(target), Node::Expr(value)]);
+        let errors_before = self.checker.diagnostics.len();
+        let region = self.enter();
+        let mut axes = Some(Vec::with_capacity(names.len()));
+        for (position, name) in names.iter().enumerate() {
+            match self.inferred_range(name, position, &found) {
+                Inferred::Range(bounds) => {
+                    let index = self.bind_index(name);
+                    if let Some(axes) = &mut axes {
+                        axes.push(axis(index, bounds.low, bounds.high));
+                    }
+                }
+                Inferred::Unknown => {
+                    axes = None;
+                    self.failed = true;
+                    self.bind(name, Binding::Poisoned);
+                }
+            }
+        }
+        let axes = axes.and_then(|axes| self.grid_axes(axes));
+        let axes = if self.refuse_unbound_left(target, value) { None } else { axes };
+        let binds = !names.is_empty();
+        let depth = self.region_depth;
+        let private_target = self.is_private(target);
+        if binds || !private_target {
+            self.region_depth += 1;
+        }
+        let level = std::mem::replace(&mut self.at_kernel_level, false);
+        let pure_region = std::mem::replace(&mut self.pure_region, true);
+        let stmt = self.store_parts(target, op, op_span, value, span);
+        self.at_kernel_level = level;
+        self.pure_region = pure_region;
+        self.region_depth = depth;
+        self.leave(region);
+        if axes.is_none() && stmt.is_some() && self.checker.diagnostics.len() == errors_before {
+            self.report(
+                Diagnostic::error(
+                    codes::E0303,
+                    target.span,
+                    "the range of the left side's names cannot be inferred",
+                    "nothing here tells how far they run",
+                )
+                .help("wrap the statement in `forall … in …`"),
+            );
+        }
+        let (Some(axes), Some((place, combine, value))) = (axes, stmt) else { return };
+        let Root::Element(access) = place.root else { return };
+        out.push(Stmt { kind: StmtKind::Store { axes, access, path: place.path, combine, value }, span });
+    }
+
+    fn is_private(&self, target: &ast::Expr) -> bool {
+        root_name(target).is_some_and(|root| match self.scope.get(&root.name).map(|entry| entry.binding) {
+            Some(Binding::Array { id, .. }) => self.kernel.arrays[id].role == ArrayRole::Private,
+            _ => false,
+        })
+    }
+
+    fn store_parts(
+        &mut self,
+        target: &'a ast::Expr,
+        op: AssignOp,
+        op_span: Span,
+        value: &'a ast::Expr,
+        span: Span,
+    ) -> Option<(Place, Option<Combine>, Expr)> {
+        let Some(place) = self.place(target) else {
+            self.expr(value, None);
+            return None;
+        };
+        let ty = types::widened(&place.ty);
+        if let Type::Array(..) = ty {
+            self.expr(value, None);
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0221,
+                    target.span,
+                    "a whole fixed array cannot be assigned",
+                    "this is a fixed array",
+                )
+                .help("assign its elements one by one, or the struct that holds it"),
+            );
+        }
+        if matches!(op, AssignOp::Div | AssignOp::Rem | AssignOp::Shl | AssignOp::Shr) {
+            if !self.is_private(target) {
+                self.expr_of(value, &ty, "the value");
+                let text = spell(target);
+                let op_text = assignment(op);
+                return self.refuse(
+                    Diagnostic::error(
+                        codes::E0214,
+                        op_span,
+                        format!("`{op_text}` cannot combine into an array"),
+                        "the result would depend on the order of the iterations",
+                    )
+                    .help(format!("write it out: `{text} = {text} {} …`", op_text.trim_end_matches('='))),
+                );
+            }
+            let current = self.read_place(place.clone(), target.span)?;
+            let value = self.updated(current, op, op_span, value, span)?;
+            return Some((place, None, value));
+        }
+        let value = self.expr_of(value, &ty, "the value")?;
+        let combine_op = match op {
+            AssignOp::Set => return Some((place, None, value)),
+            AssignOp::Add | AssignOp::Sub => CombineOp::Add,
+            AssignOp::Mul => CombineOp::Mul,
+            AssignOp::Min => CombineOp::Min,
+            AssignOp::Max => CombineOp::Max,
+            AssignOp::And => CombineOp::And,
+            AssignOp::Or => CombineOp::Or,
+            _ => CombineOp::Xor,
+        };
+        let fits = match combine_op {
+            CombineOp::Add | CombineOp::Mul => types::is_numeric(&self.checker.program, &ty),
+            CombineOp::Min | CombineOp::Max => ty.as_scalar().is_some_and(|scalar| scalar != Scalar::Bool),
+            _ => ty.as_scalar().is_some_and(|scalar| !scalar.is_float()),
+        };
+        if !fits {
+            return self.refuse_combination(op, op_span, &ty);
+        }
+        let value = if op == AssignOp::Sub { self.negated(value) } else { value };
+        Some((place, Some(Combine { op: combine_op, may_meet: true }), value))
+    }
+
+    /// The names that the left side binds: its bare subscripts that mean nothing yet, in order.
+    fn names_bound_by(&self, target: &'a ast::Expr) -> Vec<&'a Ident> {
+        let mut names: Vec<&'a Ident> = Vec::new();
+        for subscript in left_subscripts(target) {
+            if let ast::ExprKind::Name(name) = &subscript.kind
+                && self.is_unbound(&name.name)
+                && !names.iter().any(|other| other.name == name.name)
+            {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Names that are unbound and stand on the left side inside expressions only: they are poisoned after the
+    /// report, so that the rest of the statement is still checked.
+    fn refuse_unbound_left(&mut self, target: &'a ast::Expr, value: &'a ast::Expr) -> bool {
+        let mut unbound: Vec<&'a Ident> = Vec::new();
+        let mut stack: Vec<Node<'a>> = left_subscripts(target).into_iter().map(Node::Expr).collect();
+        stack.reverse();
+        while let Some(node) = stack.pop() {
+            if let Node::Expr(ast::Expr { kind: ast::ExprKind::Name(name), .. }) = node
+                && self.is_unbound(&name.name)
+                && !unbound.iter().any(|other| other.name == name.name)
+            {
+                unbound.push(name);
+            }
+            // Reductions bind names of their own.
+            if matches!(node, Node::Expr(ast::Expr { kind: ast::ExprKind::Reduce { .. }, .. })) {
+                continue;
+            }
+            let start = stack.len();
+            for_each_child(node, &mut |child| stack.push(child));
+            stack[start..].reverse();
+        }
+        for name in &unbound {
+            let found = self.occurrences(&[name.name.as_str()], &[Node::Expr(target), Node::Expr(value)]);
+            let range = found.iter().find_map(|occurrence| occurrence.extent.as_ref());
+            let range = range.map_or("0..n".to_string(), |extent| self.describe(extent));
+            self.report(
+                Diagnostic::error(
+                    codes::E0304,
+                    name.span,
+                    format!("`{}` is not bound: it stands inside an expression on the left side", name.name),
+                    "only a bare subscript binds a name",
+                )
+                .help(format!(
+                    "give its range: `forall {} in {range} {{ {} … }}`",
+                    name.name,
+                    spell(target)
+                )),
+            );
+            self.bind(name, Binding::Poisoned);
+        }
+        !unbound.is_empty()
+    }
+}
+
+/// All subscripts of a place, outermost array first.
+fn left_subscripts(target: &ast::Expr) -> Vec<&ast::Expr> {
+    let mut groups = Vec::new();
+    let mut place = target;
+    loop {
+        match &place.kind {
+            ast::ExprKind::Index { base, subscripts } => {
+                groups.push(subscripts);
+                place = base;
+            }
+            ast::ExprKind::Field { base, .. } => place = base,
+            _ => break,
+        }
+    }
+    groups.into_iter().rev().flatten().collect()
+}

@@ -1,0 +1,313 @@
+//! The value of a constant expression, computed as the device would compute it: integers wrap, floats are
+//! rounded to their type after every operation, division by zero of integers gives 0.
+
+use super::typed::{BinaryOp, Builtin, CompareOp, Expr, ExprKind, Projection, Type};
+use crate::data::Scalar;
+use half::{bf16, f16};
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Value {
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    /// A struct's fields or a fixed array's elements.
+    Aggregate(Vec<Value>),
+}
+
+impl Value {
+    pub fn as_int(&self) -> Option<i128> {
+        match self {
+            Value::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+/// An integer as it is stored in a type: the low bits, sign-extended where the type is signed.
+pub(super) fn wrap(value: i128, scalar: Scalar) -> i128 {
+    match scalar {
+        Scalar::I8 => i128::from(value as i8),
+        Scalar::I16 => i128::from(value as i16),
+        Scalar::I32 => i128::from(value as i32),
+        Scalar::I64 => i128::from(value as i64),
+        Scalar::U8 => i128::from(value as u8),
+        Scalar::U16 => i128::from(value as u16),
+        Scalar::U32 => i128::from(value as u32),
+        Scalar::U64 => i128::from(value as u64),
+        _ => value,
+    }
+}
+
+/// A float rounded to nearest even in a type.
+pub(super) fn round(value: f64, scalar: Scalar) -> f64 {
+    match scalar {
+        Scalar::F16 => f16::from_f64(value).to_f64(),
+        Scalar::BF16 => bf16::from_f64(value).to_f64(),
+        Scalar::F32 => f64::from(value as f32),
+        _ => value,
+    }
+}
+
+/// Smallest and largest value of an integer type.
+pub(super) fn limits(scalar: Scalar) -> (i128, i128) {
+    let bits = scalar.size() * 8;
+    if scalar.is_signed_integer() {
+        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    } else {
+        (0, (1 << bits) - 1)
+    }
+}
+
+/// `None` where the expression is not constant.
+pub(super) fn evaluate(expr: &Expr) -> Option<Value> {
+    Some(match &expr.kind {
+        ExprKind::Bool(value) => Value::Bool(*value),
+        ExprKind::Int(value) => Value::Int(*value),
+        ExprKind::Float(value) => Value::Float(*value),
+        ExprKind::Negate(operand) => match evaluate(operand)? {
+            Value::Int(value) => Value::Int(wrap(-value, expr.ty.as_scalar()?)),
+            Value::Float(value) => Value::Float(-value),
+            _ => return None,
+        },
+        ExprKind::Not(operand) => match evaluate(operand)? {
+            Value::Bool(value) => Value::Bool(!value),
+            Value::Int(value) => Value::Int(wrap(!value, expr.ty.as_scalar()?)),
+            _ => return None,
+        },
+        ExprKind::Binary { op, left, right } => {
+            binary(*op, &evaluate(left)?, &evaluate(right)?, expr.ty.as_scalar()?)?
+        }
+        ExprKind::Compare { op, left, right } => compare(*op, &evaluate(left)?, &evaluate(right)?)?,
+        ExprKind::Logical { and, left, right } => match (evaluate(left)?, and) {
+            (Value::Bool(false), true) => Value::Bool(false),
+            (Value::Bool(true), false) => Value::Bool(true),
+            _ => evaluate(right)?,
+        },
+        ExprKind::Cast { operand, to } => cast(&evaluate(operand)?, *to)?,
+        ExprKind::Call { builtin, arguments } => {
+            let values: Option<Vec<Value>> = arguments.iter().map(evaluate).collect();
+            call(*builtin, &values?, expr.ty.as_scalar()?)?
+        }
+        ExprKind::If { condition, then, otherwise } => {
+            let Value::Bool(condition) = evaluate(condition)? else { return None };
+            let block = if condition { then } else { otherwise };
+            if !block.statements.is_empty() {
+                return None;
+            }
+            evaluate(block.value.as_ref()?)?
+        }
+        ExprKind::Block(block) if block.statements.is_empty() => evaluate(block.value.as_ref()?)?,
+        ExprKind::StructLiteral { fields } => {
+            Value::Aggregate(fields.iter().map(evaluate).collect::<Option<Vec<Value>>>()?)
+        }
+        ExprKind::ArrayLiteral(items) => {
+            Value::Aggregate(items.iter().map(evaluate).collect::<Option<Vec<Value>>>()?)
+        }
+        ExprKind::Project { base, path } => {
+            let mut value = evaluate(base)?;
+            for step in path {
+                let Value::Aggregate(mut parts) = value else { return None };
+                let at = match step {
+                    Projection::Field(at) => *at,
+                    Projection::Element { index, .. } => usize::try_from(evaluate(index)?.as_int()?).ok()?,
+                };
+                if at >= parts.len() {
+                    return None;
+                }
+                value = parts.swap_remove(at);
+            }
+            value
+        }
+        _ => return None,
+    })
+}
+
+/// The literal that has this value.
+pub(super) fn literal(value: &Value, ty: &Type) -> Option<ExprKind> {
+    Some(match (value, ty) {
+        (Value::Bool(value), Type::Scalar(Scalar::Bool)) => ExprKind::Bool(*value),
+        (Value::Int(value), Type::Scalar(scalar)) if scalar.is_integer() => ExprKind::Int(*value),
+        (Value::Float(value), Type::Scalar(scalar)) if scalar.is_float() => ExprKind::Float(*value),
+        _ => return None,
+    })
+}
+
+fn binary(op: BinaryOp, left: &Value, right: &Value, ty: Scalar) -> Option<Value> {
+    Some(match (left, right) {
+        (Value::Int(a), Value::Int(b)) => {
+            let (a, b) = (*a, *b);
+            let bits = i128::from(ty.size() * 8);
+            Value::Int(wrap(
+                match op {
+                    BinaryOp::Add => a + b,
+                    BinaryOp::Sub => a - b,
+                    BinaryOp::Mul => a.wrapping_mul(b),
+                    BinaryOp::Div => a.checked_div(b).unwrap_or(0),
+                    BinaryOp::Rem => a.checked_rem(b).unwrap_or(0),
+                    BinaryOp::And => a & b,
+                    BinaryOp::Or => a | b,
+                    BinaryOp::Xor => a ^ b,
+                    BinaryOp::Shl => a << b.rem_euclid(bits),
+                    BinaryOp::Shr => a >> b.rem_euclid(bits),
+                },
+                ty,
+            ))
+        }
+        (Value::Float(a), Value::Float(b)) => Value::Float(round(
+            match op {
+                BinaryOp::Add => a + b,
+                BinaryOp::Sub => a - b,
+                BinaryOp::Mul => a * b,
+                BinaryOp::Div => a / b,
+                BinaryOp::Rem => a % b,
+                _ => return None,
+            },
+            ty,
+        )),
+        (Value::Bool(a), Value::Bool(b)) => Value::Bool(match op {
+            BinaryOp::And => a & b,
+            BinaryOp::Or => a | b,
+            BinaryOp::Xor => a ^ b,
+            _ => return None,
+        }),
+        _ => return None,
+    })
+}
+
+fn compare(op: CompareOp, left: &Value, right: &Value) -> Option<Value> {
+    let order = match (left, right) {
+        (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
+        _ => return None,
+    };
+    Some(Value::Bool(match op {
+        CompareOp::Equal => order.is_some_and(|order| order.is_eq()),
+        CompareOp::NotEqual => !order.is_some_and(|order| order.is_eq()),
+        CompareOp::Less => order.is_some_and(|order| order.is_lt()),
+        CompareOp::LessEqual => order.is_some_and(|order| order.is_le()),
+        CompareOp::Greater => order.is_some_and(|order| order.is_gt()),
+        CompareOp::GreaterEqual => order.is_some_and(|order| order.is_ge()),
+    }))
+}
+
+/// As Rust's `as`: integers wrap, floats truncate toward zero and saturate, NaN gives 0.
+fn cast(value: &Value, to: Scalar) -> Option<Value> {
+    Some(match value {
+        Value::Bool(value) if to.is_integer() => Value::Int(i128::from(*value)),
+        Value::Bool(value) if to.is_float() => Value::Float(f64::from(u8::from(*value))),
+        Value::Bool(value) => Value::Bool(*value),
+        Value::Int(value) if to.is_integer() => Value::Int(wrap(*value, to)),
+        Value::Int(value) if to == Scalar::F32 => Value::Float(f64::from(*value as f32)),
+        Value::Int(value) if to.is_float() => Value::Float(round(*value as f64, to)),
+        Value::Float(value) if to.is_float() => Value::Float(round(*value, to)),
+        Value::Float(value) if to.is_integer() => {
+            let (low, high) = limits(to);
+            Value::Int((*value as i128).clamp(low, high))
+        }
+        _ => return None,
+    })
+}
+
+fn call(builtin: Builtin, values: &[Value], ty: Scalar) -> Option<Value> {
+    match values {
+        [Value::Float(x)] => {
+            let x = *x;
+            Some(Value::Float(round(
+                match builtin {
+                    Builtin::Exp => libm::exp(x),
+                    Builtin::Exp2 => libm::exp2(x),
+                    Builtin::Expm1 => libm::expm1(x),
+                    Builtin::Log => libm::log(x),
+                    Builtin::Log2 => libm::log2(x),
+                    Builtin::Log10 => libm::log10(x),
+                    Builtin::Log1p => libm::log1p(x),
+                    Builtin::Sin => libm::sin(x),
+                    Builtin::Cos => libm::cos(x),
+                    Builtin::Tan => libm::tan(x),
+                    Builtin::Tanh => libm::tanh(x),
+                    Builtin::Erf => libm::erf(x),
+                    Builtin::Sqrt => libm::sqrt(x),
+                    Builtin::Rsqrt => 1.0 / libm::sqrt(x),
+                    Builtin::Floor => libm::floor(x),
+                    Builtin::Ceil => libm::ceil(x),
+                    Builtin::Round => libm::round(x),
+                    Builtin::Trunc => libm::trunc(x),
+                    Builtin::Abs => libm::fabs(x),
+                    Builtin::Sign if x > 0.0 => 1.0,
+                    Builtin::Sign if x < 0.0 => -1.0,
+                    Builtin::Sign => x,
+                    _ => return None,
+                },
+                ty,
+            )))
+        }
+        [Value::Int(x)] => {
+            let bits = ty.size() as u32 * 8;
+            let unsigned = (*x as u128) & (u128::MAX >> (128 - bits));
+            Some(Value::Int(wrap(
+                match builtin {
+                    Builtin::Abs => x.abs(),
+                    Builtin::Sign => x.signum(),
+                    Builtin::Popcount => i128::from(unsigned.count_ones()),
+                    Builtin::LeadingZeros => i128::from(unsigned.leading_zeros() - (128 - bits)),
+                    Builtin::TrailingZeros => i128::from(unsigned.trailing_zeros().min(bits)),
+                    _ => return None,
+                },
+                ty,
+            )))
+        }
+        [Value::Int(a), Value::Int(b)] => Some(Value::Int(match builtin {
+            Builtin::Min => *a.min(b),
+            Builtin::Max => *a.max(b),
+            _ => return None,
+        })),
+        [Value::Int(x), Value::Int(low), Value::Int(high)] if builtin == Builtin::Clamp => {
+            Some(Value::Int((*x).max(*low).min(*high)))
+        }
+        [Value::Float(a), Value::Float(b)] => Some(Value::Float(match builtin {
+            Builtin::Pow => round(libm::pow(*a, *b), ty),
+            Builtin::Copysign => libm::copysign(*a, *b),
+            Builtin::Min if !a.is_nan() && !b.is_nan() => a.min(*b),
+            Builtin::Max if !a.is_nan() && !b.is_nan() => a.max(*b),
+            Builtin::Min | Builtin::Max => f64::NAN,
+            _ => return None,
+        })),
+        [Value::Bool(condition), a, b] if builtin == Builtin::Select => {
+            Some(if *condition { a.clone() } else { b.clone() })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_wrap_and_division_by_zero_is_zero() {
+        let ints = |op, a, b, ty| binary(op, &Value::Int(a), &Value::Int(b), ty);
+        assert_eq!(
+            ints(BinaryOp::Add, i128::from(i32::MAX), 1, Scalar::I32),
+            Some(Value::Int(i128::from(i32::MIN)))
+        );
+        assert_eq!(ints(BinaryOp::Div, 7, 0, Scalar::I64), Some(Value::Int(0)));
+        assert_eq!(ints(BinaryOp::Rem, 7, 0, Scalar::U32), Some(Value::Int(0)));
+        assert_eq!(
+            ints(BinaryOp::Div, i128::from(i64::MIN), -1, Scalar::I64),
+            Some(Value::Int(i128::from(i64::MIN)))
+        );
+        assert_eq!(ints(BinaryOp::Mul, u64::MAX.into(), u64::MAX.into(), Scalar::U64), Some(Value::Int(1)));
+        assert_eq!(ints(BinaryOp::Shl, 1, 33, Scalar::U32), Some(Value::Int(2)));
+        assert_eq!(ints(BinaryOp::Shr, -8, 1, Scalar::I32), Some(Value::Int(-4)));
+    }
+
+    #[test]
+    fn casts_saturate_and_nan_is_zero() {
+        assert_eq!(cast(&Value::Float(f64::NAN), Scalar::I32), Some(Value::Int(0)));
+        assert_eq!(cast(&Value::Float(1e40), Scalar::U8), Some(Value::Int(255)));
+        assert_eq!(cast(&Value::Float(-2.9), Scalar::I32), Some(Value::Int(-2)));
+        assert_eq!(cast(&Value::Int(300), Scalar::U8), Some(Value::Int(44)));
+        assert_eq!(cast(&Value::Float(0.1), Scalar::F32), Some(Value::Float(f64::from(0.1f32))));
+    }
+}

@@ -1,0 +1,413 @@
+//! Calls of built-in functions and of the file's own, and struct literals.
+
+use super::super::builtins::Signature;
+use super::super::elaborator::{Elaborator, Home};
+use super::super::items::{Global, nearest_or};
+use super::super::typed::{Builtin, Expr, ExprKind, Type};
+use super::super::types;
+use crate::data::Scalar;
+use crate::diagnostic::{Diagnostic, codes};
+use crate::source::Span;
+use crate::syntax::ast::{self, Ident};
+
+const REDUCTIONS: [&str; 9] = ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "count"];
+
+impl<'c, 'a> Elaborator<'c, 'a> {
+    pub fn call(
+        &mut self,
+        callee: &'a Ident,
+        arguments: &'a [ast::Expr],
+        want: Option<&Type>,
+        span: Span,
+    ) -> Option<Expr> {
+        let index_context = std::mem::replace(&mut self.index_context, false);
+        let value = match self.checker.globals.get(callee.name.as_str()).copied() {
+            Some(Global::Function(at)) => self.function_call(at, callee, arguments, span),
+            _ => match Builtin::from_name(&callee.name) {
+                Some(builtin) => {
+                    // Minima and maxima of subscripts are subscripts.
+                    self.index_context =
+                        index_context && matches!(builtin, Builtin::Min | Builtin::Max | Builtin::Clamp);
+                    self.builtin_call(builtin, callee, arguments, want, span)
+                }
+                None => self.unknown_function(callee, arguments),
+            },
+        };
+        self.index_context = index_context;
+        value
+    }
+
+    fn unknown_function(&mut self, callee: &Ident, arguments: &'a [ast::Expr]) -> Option<Expr> {
+        for argument in arguments {
+            self.expr(argument, None);
+        }
+        if REDUCTIONS.contains(&callee.name.as_str()) {
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0104,
+                    callee.span,
+                    format!("`{}` reduces over index names, and none are given", callee.name),
+                    "a reduction",
+                )
+                .help(format!("name what it runs over: `{}(i: x[i])`", callee.name)),
+            );
+        }
+        let mut names: Vec<&str> = Builtin::names().collect();
+        names.extend(REDUCTIONS);
+        names.extend(self.checker.global_names(|global| matches!(global, Global::Function(_))));
+        names.sort_unstable();
+        let help = nearest_or(
+            &callee.name,
+            &names,
+            format!("define it: `fn {}(x: f32) -> f32 {{ … }}`", callee.name),
+        );
+        self.refuse(
+            Diagnostic::error(
+                codes::E0103,
+                callee.span,
+                format!("there is no function `{}`", callee.name),
+                "not a known function",
+            )
+            .help(help),
+        )
+    }
+
+    fn check_arity(&mut self, name: &Ident, wanted: usize, given: &'a [ast::Expr], span: Span) -> bool {
+        if given.len() == wanted {
+            return true;
+        }
+        for argument in given {
+            self.expr(argument, None);
+        }
+        let plural = if wanted == 1 { "" } else { "s" };
+        self.report(
+            Diagnostic::error(
+                codes::E0208,
+                span,
+                format!("`{}` takes {wanted} argument{plural}, but {} are given", name.name, given.len()),
+                "the wrong number of arguments",
+            )
+            .help(format!("give it {wanted}")),
+        );
+        false
+    }
+
+    fn function_call(
+        &mut self,
+        at: usize,
+        callee: &'a Ident,
+        arguments: &'a [ast::Expr],
+        span: Span,
+    ) -> Option<Expr> {
+        if self.home == Home::Constant {
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0219,
+                    span,
+                    "this must be known when the file is compiled",
+                    format!("`{}` is a function of this file", callee.name),
+                )
+                .help("use literals, other constants, operators and built-in functions of them"),
+            );
+        }
+        let count = self.checker.functions[at].item.params.len();
+        if !self.check_arity(callee, count, arguments, span) {
+            return None;
+        }
+        let Some(signature) = self.checker.functions[at].signature.clone() else {
+            for argument in arguments {
+                self.expr(argument, None);
+            }
+            return self.poisoned();
+        };
+        let mut values = Vec::with_capacity(arguments.len());
+        for (argument, ty) in arguments.iter().zip(&signature.params) {
+            let value = self.expr_of(argument, &types::widened(ty), "this argument");
+            let narrow = super::super::elaborator::narrow_scalar(ty);
+            values.push(value.map(|value| self.narrowed(value, narrow)));
+        }
+        let values = values.into_iter().collect::<Option<Vec<Expr>>>()?;
+        self.inline(at, values, types::widened(&signature.result), span)
+    }
+
+    fn builtin_call(
+        &mut self,
+        builtin: Builtin,
+        callee: &'a Ident,
+        arguments: &'a [ast::Expr],
+        want: Option<&Type>,
+        span: Span,
+    ) -> Option<Expr> {
+        let signature = builtin.signature();
+        if !self.check_arity(callee, signature.arity(), arguments, span) {
+            return None;
+        }
+        let want = want.filter(|want| want.as_scalar().is_some());
+        let (arguments, ty) = match signature {
+            Signature::Floats(_) => {
+                let hint = want.filter(|want| want.as_scalar().is_some_and(Scalar::is_float));
+                let values = self.same_type(callee, arguments, hint.or(Some(&Type::F32)))?;
+                let ty = values[0].ty.clone();
+                self.expect(callee, &ty, Scalar::is_float, "a float", span)?;
+                (values, ty)
+            }
+            Signature::FloatTest => {
+                let values = self.same_type(callee, arguments, Some(&Type::F32))?;
+                self.expect(callee, &values[0].ty.clone(), Scalar::is_float, "a float", span)?;
+                (values, Type::BOOL)
+            }
+            Signature::Signed => {
+                let values = self.same_type(callee, arguments, want)?;
+                let ty = values[0].ty.clone();
+                let fits = |scalar: Scalar| scalar.is_float() || scalar.is_signed_integer();
+                self.expect(callee, &ty, fits, "a float or a signed integer", span)?;
+                (values, ty)
+            }
+            Signature::Numbers(_) => {
+                let values = self.same_type(callee, arguments, want)?;
+                let ty = values[0].ty.clone();
+                self.expect(callee, &ty, |scalar| scalar != Scalar::Bool, "a number", span)?;
+                (values, ty)
+            }
+            Signature::Integer => {
+                let values = self.same_type(callee, arguments, want)?;
+                let ty = values[0].ty.clone();
+                self.expect(callee, &ty, Scalar::is_integer, "an integer", span)?;
+                (values, ty)
+            }
+            Signature::Select => {
+                let condition = self.expr_of(&arguments[0], &Type::BOOL, "the condition of `select`");
+                let values = self.same_type(callee, &arguments[1..], want);
+                let (condition, mut values) = (condition?, values?);
+                let ty = values[0].ty.clone();
+                values.insert(0, condition);
+                (values, ty)
+            }
+            Signature::RandomBits | Signature::RandomFloat => {
+                let mut values = Vec::with_capacity(2);
+                for argument in arguments {
+                    let value = self.expr(argument, Some(&Type::U64));
+                    if let Some(value) = &value {
+                        self.expect(
+                            callee,
+                            &value.ty.clone(),
+                            Scalar::is_integer,
+                            "an integer",
+                            argument.span,
+                        )?;
+                    }
+                    values.push(value.map(|value| self.cast(value, Scalar::U64)));
+                }
+                let values = values.into_iter().collect::<Option<Vec<Expr>>>()?;
+                (values, if signature == Signature::RandomBits { Type::U32 } else { Type::F32 })
+            }
+            Signature::ToBits => {
+                let values = self.same_type(callee, arguments, Some(&Type::F32))?;
+                let ty = values[0].ty.clone();
+                self.expect(callee, &ty, Scalar::is_float, "a float", span)?;
+                (values, if ty == Type::F64 { Type::U64 } else { Type::U32 })
+            }
+            Signature::FromBits => {
+                let values = self.same_type(callee, arguments, Some(&Type::U32))?;
+                let ty = values[0].ty.clone();
+                self.expect(callee, &ty, Scalar::is_unsigned_integer, "a `u32` or `u64`", span)?;
+                (values, if ty == Type::U64 { Type::F64 } else { Type::F32 })
+            }
+        };
+        Some(self.make(ExprKind::Call { builtin, arguments }, ty, span))
+    }
+
+    /// Arguments of one type: literals take the type of the first that is not one.
+    fn same_type(
+        &mut self,
+        callee: &Ident,
+        arguments: &'a [ast::Expr],
+        want: Option<&Type>,
+    ) -> Option<Vec<Expr>> {
+        let leader = arguments.iter().position(|argument| !self.is_flexible(argument)).unwrap_or(0);
+        let first = self.expr(&arguments[leader], want);
+        let mut hint = first.as_ref().map(|value| value.ty.clone());
+        let mut values: Vec<Option<Expr>> = Vec::with_capacity(arguments.len());
+        for (at, argument) in arguments.iter().enumerate() {
+            if at == leader {
+                values.push(first.clone());
+                continue;
+            }
+            values.push(self.expr(argument, hint.as_ref().or(want)));
+        }
+        let mut values = values.into_iter().collect::<Option<Vec<Expr>>>()?;
+        let integer = |value: &Expr| value.ty.as_scalar().is_some_and(Scalar::is_integer);
+        if self.index_context && values.iter().all(integer) {
+            values = values.into_iter().map(|value| self.cast(value, Scalar::I64)).collect();
+            hint = Some(Type::I64);
+        }
+        let ty = hint?;
+        for (argument, value) in arguments.iter().zip(&values) {
+            if value.ty != ty {
+                let (one, two) = (self.type_name(&ty), self.type_name(&value.ty));
+                let help = match ty.as_scalar() {
+                    Some(scalar) => {
+                        format!("convert it: `{} as {scalar}`", super::super::spell::spell_operand(argument))
+                    }
+                    None => format!("give a value of type `{one}`"),
+                };
+                return self.refuse(
+                    Diagnostic::error(
+                        codes::E0210,
+                        argument.span,
+                        format!("the arguments of `{}` must have one type", callee.name),
+                        format!("this is `{two}`"),
+                    )
+                    .label(arguments[leader].span, format!("this is `{one}`"))
+                    .help(help),
+                );
+            }
+        }
+        Some(values)
+    }
+
+    fn expect(
+        &mut self,
+        callee: &Ident,
+        ty: &Type,
+        fits: impl Fn(Scalar) -> bool,
+        wanted: &str,
+        span: Span,
+    ) -> Option<()> {
+        if ty.as_scalar().is_some_and(fits) {
+            return Some(());
+        }
+        let found = self.type_name(ty);
+        let help = match ty.as_scalar() {
+            Some(scalar) if scalar.is_integer() => "convert the argument: `… as f32`".to_string(),
+            _ => format!("give it {wanted}"),
+        };
+        self.refuse(
+            Diagnostic::error(
+                codes::E0211,
+                span,
+                format!("`{}` takes {wanted}, but this is `{found}`", callee.name),
+                format!("called with `{found}`"),
+            )
+            .help(help),
+        )
+    }
+
+    pub fn struct_literal(
+        &mut self,
+        name: &'a Ident,
+        fields: &'a [(Ident, ast::Expr)],
+        span: Span,
+    ) -> Option<Expr> {
+        let ty = self.checker.named_type(name);
+        let Some(id) = ty.as_ref().and_then(|ty| self.checker.struct_of(ty)) else {
+            for (_, value) in fields {
+                self.expr(value, None);
+            }
+            if ty.is_none() {
+                return self.poisoned();
+            }
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0110,
+                    name.span,
+                    format!("`{}` is not a struct", name.name),
+                    "a struct is wanted here",
+                )
+                .help("only structs have literals with fields"),
+            );
+        };
+        let definition = self.checker.program.structs[id].fields.clone();
+        let mut values: Vec<Option<Expr>> = vec![None; definition.len()];
+        let mut seen: Vec<Option<Span>> = vec![None; definition.len()];
+        let mut sound = true;
+        for (field, value) in fields {
+            let Some(at) = definition.iter().position(|known| known.name == field.name) else {
+                sound = false;
+                self.expr(value, None);
+                self.unknown_field(field, id);
+                continue;
+            };
+            if let Some(first) = seen[at].replace(field.span) {
+                sound = false;
+                self.report(super::super::items::duplicate(codes::E0106, "field", field, first));
+                continue;
+            }
+            values[at] = self.field_value(value, &definition[at].ty);
+            sound &= values[at].is_some();
+        }
+        let missing: Vec<String> = definition
+            .iter()
+            .zip(&seen)
+            .filter(|(_, seen)| seen.is_none())
+            .map(|(field, _)| format!("`{}`", field.name))
+            .collect();
+        if !missing.is_empty() {
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0223,
+                    span,
+                    format!("`{}` has no value for {}", name.name, missing.join(", ")),
+                    "fields are missing",
+                )
+                .help("give every field a value"),
+            );
+        }
+        if !sound {
+            return self.poisoned();
+        }
+        let fields = values.into_iter().collect::<Option<Vec<Expr>>>()?;
+        Some(self.make(ExprKind::StructLiteral { fields }, Type::Struct(id), span))
+    }
+
+    /// A field's value; a fixed array's is an array literal of as many elements.
+    fn field_value(&mut self, value: &'a ast::Expr, ty: &Type) -> Option<Expr> {
+        let Type::Array(inner, extent) = ty else {
+            return self.expr_of(value, &types::widened(ty), "this field");
+        };
+        let ast::ExprKind::ArrayLiteral(items) = &value.kind else {
+            self.expr(value, None);
+            let wanted = self.type_name(ty);
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0220,
+                    value.span,
+                    format!("a fixed array `{wanted}` is needed here"),
+                    "this is not an array literal",
+                )
+                .help("write the elements in brackets: `[a, b, …]`"),
+            );
+        };
+        if items.len() as u64 != *extent {
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0220,
+                    value.span,
+                    format!("{extent} elements are needed here, but {} are written", items.len()),
+                    format!("{} elements", items.len()),
+                )
+                .help(format!("write {extent} elements")),
+            );
+        }
+        let values: Vec<Option<Expr>> = items.iter().map(|item| self.field_value(item, inner)).collect();
+        let values = values.into_iter().collect::<Option<Vec<Expr>>>()?;
+        Some(self.make(ExprKind::ArrayLiteral(values), ty.clone(), value.span))
+    }
+
+    pub fn unknown_field(&mut self, field: &Ident, id: super::super::typed::StructId) {
+        let definition = &self.checker.program.structs[id];
+        let names: Vec<&str> = definition.fields.iter().map(|field| field.name.as_str()).collect();
+        let help = nearest_or(&field.name, &names, format!("its fields are {}", names.join(", ")));
+        let (name, span) = (definition.name.clone(), definition.span);
+        self.report(
+            Diagnostic::error(
+                codes::E0224,
+                field.span,
+                format!("`{name}` has no field `{}`", field.name),
+                "not a field",
+            )
+            .label(span, "the struct")
+            .help(help),
+        );
+    }
+}

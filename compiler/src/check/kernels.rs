@@ -1,0 +1,154 @@
+//! `kernel` items: parameters, dimensions, results, facts, body, schedules.
+
+use super::elaborator::{Elaborator, Home, int64};
+use super::items::{Checker, duplicate};
+use super::prove;
+use super::scope::Binding;
+use super::typed::{Array, ArrayId, ArrayRole, Dim, Kernel, Param, ResultStart, SignatureItem, Type};
+use super::types;
+use crate::diagnostic::{Diagnostics, codes};
+use crate::source::Span;
+use crate::syntax::ast::{self, ExprKind, Ident, Item, KernelItem, TypeExpr};
+use rustc_hash::FxHashMap;
+
+impl<'a> Checker<'a> {
+    pub fn kernels(&mut self) {
+        let file = self.file;
+        let schedules = self.schedules_by_kernel();
+        for item in &file.items {
+            let Item::Kernel(item) = item else { continue };
+            if self.is_duplicate(&item.name) {
+                continue;
+            }
+            let schedules = schedules.get(item.name.name.as_str()).map_or(&[][..], Vec::as_slice);
+            if let Some(kernel) = self.kernel_item(item, schedules) {
+                self.program.kernels.push(kernel);
+            }
+        }
+    }
+
+    fn kernel_item(&mut self, item: &'a KernelItem, schedules: &[&'a ast::ScheduleItem]) -> Option<Kernel> {
+        let mut elaborator = Elaborator::new(self, Home::Kernel, &item.name, item.span);
+        let region = elaborator.enter();
+        let arrays = elaborator.declare_signature(item);
+        elaborator.bind_dimensions(item);
+        elaborator.extents(arrays);
+        for fact in &item.facts {
+            elaborator.fact(fact);
+        }
+        let body = elaborator.enter();
+        let block = elaborator.statement_block(&item.body);
+        elaborator.leave(body);
+        elaborator.kernel.body = block.statements;
+        elaborator.schedules(item, schedules);
+        elaborator.leave(region);
+        if elaborator.failed {
+            return None;
+        }
+        let mut kernel = elaborator.kernel;
+        let mut found = Diagnostics::new();
+        prove::run(&mut kernel, &self.program, &mut found);
+        let sound = !found.has_errors();
+        self.diagnostics.extend(found);
+        sound.then_some(kernel)
+    }
+}
+
+impl<'c, 'a> Elaborator<'c, 'a> {
+    /// Parameters and results, with their extents still to come.
+    fn declare_signature(&mut self, item: &'a KernelItem) -> Vec<(&'a Ident, &'a TypeExpr, Option<ArrayId>)> {
+        let mut names: FxHashMap<&str, Span> = FxHashMap::default();
+        let mut arrays = Vec::new();
+        let params = item.params.iter().map(|param| (&param.name, &param.ty, param.inout.is_some(), false));
+        let results = item.results.iter().map(|result| (&result.name, &result.ty, false, true));
+        for (name, ty, inout, is_result) in params.chain(results) {
+            if let Some(first) = names.insert(&name.name, name.span) {
+                let what = if is_result { "result" } else { "parameter" };
+                self.report(duplicate(codes::E0106, what, name, first));
+                continue;
+            }
+            let Some(element_type) = self.checker.named_type(&ty.name) else {
+                self.failed = true;
+                self.bind(name, Binding::Poisoned);
+                arrays.push((name, ty, None));
+                continue;
+            };
+            let role = match (is_result, inout, ty.extents.is_some()) {
+                (true, _, _) => ArrayRole::Result(ResultStart::Zero),
+                (_, true, _) => ArrayRole::InOut,
+                (_, _, true) => ArrayRole::Input,
+                _ => {
+                    let id = self.kernel.params.push(Param {
+                        name: name.name.clone(),
+                        ty: element_type,
+                        span: name.span,
+                    });
+                    self.kernel.signature.push(SignatureItem::Param(id));
+                    self.bind(name, Binding::Param(id));
+                    continue;
+                }
+            };
+            let id = self.declare_array(name, role, element_type);
+            self.kernel.signature.push(SignatureItem::Array(id));
+            self.bind(name, Binding::Array { id, mutable: role != ArrayRole::Input });
+            arrays.push((name, ty, Some(id)));
+        }
+        // A result is written, not read: it counts as used.
+        for result in &item.results {
+            self.scope.read(&result.name.name);
+        }
+        arrays
+    }
+
+    pub fn declare_array(&mut self, name: &Ident, role: ArrayRole, ty: Type) -> ArrayId {
+        let element = types::element(&self.checker.program, &ty)
+            .unwrap_or_else(|| crate::data::ElementType::scalar(crate::data::Scalar::F32));
+        self.kernel.arrays.push(Array {
+            name: name.name.clone(),
+            span: name.span,
+            role,
+            ty,
+            element,
+            extents: Vec::new(),
+        })
+    }
+
+    /// Every name that stands bare as an extent of a parameter, and means nothing else, is a dimension.
+    fn bind_dimensions(&mut self, item: &'a KernelItem) {
+        for param in &item.params {
+            for (axis, extent) in param.ty.extents.iter().flatten().enumerate() {
+                let ExprKind::Name(name) = &extent.kind else { continue };
+                if !self.is_unbound(&name.name) {
+                    continue;
+                }
+                let Some(Binding::Array { id, .. }) =
+                    self.scope.get(&param.name.name).map(|entry| entry.binding)
+                else {
+                    self.bind(name, Binding::Poisoned);
+                    continue;
+                };
+                let dim =
+                    self.kernel.dims.push(Dim { name: name.name.clone(), span: name.span, array: id, axis });
+                self.bind(name, Binding::Dim(dim));
+            }
+        }
+    }
+
+    fn extents(&mut self, arrays: Vec<(&'a Ident, &'a TypeExpr, Option<ArrayId>)>) {
+        for (name, ty, id) in arrays {
+            let extents: Vec<_> =
+                ty.extents.iter().flatten().map(|extent| self.shape_extent(extent)).collect();
+            let Some(id) = id else { continue };
+            match extents.into_iter().collect::<Option<Vec<_>>>() {
+                Some(extents) => self.kernel.arrays[id].extents = extents,
+                None => {
+                    // Its rank is known: uses of it are poisoned, not counted.
+                    let rank = ty.extents.as_ref().map_or(0, Vec::len);
+                    self.kernel.arrays[id].extents = vec![int64(0, name.span); rank];
+                    self.scope.read(&name.name);
+                    self.scope.bind(&name.name, Binding::Poisoned, name.span, 0);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Ranges of index names: explicit ones, and those inferred from the dimensions that a name subscripts bare.
+
+use super::elaborator::{Elaborator, axis, int64};
+use super::evaluate::evaluate;
+use super::occurrences::{Node, Occurrence};
+use super::polynomial::same_value;
+use super::typed::{Axis, BinaryOp, Expr, ExprKind, IndexId, Type};
+use crate::diagnostic::{Diagnostic, codes};
+use crate::source::Span;
+use crate::syntax::ast::{AxisDecl, Ident, Range};
+
+/// An inferred (or written) range; the second of each pair is exclusive.
+pub(super) struct Bounds {
+    pub low: Expr,
+    pub high: Expr,
+}
+
+/// What inference found for a name.
+pub(super) enum Inferred {
+    Range(Bounds),
+    /// Reported, or it depends on something that is reported elsewhere.
+    Unknown,
+}
+
+impl<'c, 'a> Elaborator<'c, 'a> {
+    /// The axes of a `forall`, a reduction or a local array, bound in the current scope. Names without a range
+    /// get theirs from their bare occurrences under `nodes`. Where one cannot be had it is poisoned and the
+    /// result is `None`; the caller still elaborates the body, for its mistakes.
+    pub fn axes(&mut self, decls: &'a [AxisDecl], nodes: &[Node<'a>]) -> Option<Vec<Axis>> {
+        let open: Vec<&str> =
+            decls.iter().filter(|decl| decl.range.is_none()).map(|decl| decl.name.name.as_str()).collect();
+        let found = self.occurrences(&open, nodes);
+        let mut axes = Vec::with_capacity(decls.len());
+        let mut sound = true;
+        let mut next_open = 0;
+        for decl in decls {
+            let bounds = match &decl.range {
+                Some(range) => self.explicit_range(range),
+                None => {
+                    next_open += 1;
+                    match self.inferred_range(&decl.name, next_open - 1, &found) {
+                        Inferred::Range(bounds) => Some(bounds),
+                        Inferred::Unknown => None,
+                    }
+                }
+            };
+            match bounds {
+                Some(bounds) => {
+                    let index = self.bind_index(&decl.name);
+                    axes.push(axis(index, bounds.low, bounds.high));
+                }
+                None => {
+                    self.failed = true;
+                    sound = false;
+                    if self.fresh_index_name(&decl.name) {
+                        self.bind(&decl.name, super::scope::Binding::Poisoned);
+                    }
+                }
+            }
+        }
+        sound.then_some(axes)
+    }
+
+    /// `lo..hi`, `lo..=hi` or `n`.
+    pub fn explicit_range(&mut self, range: &'a Range) -> Option<Bounds> {
+        let low = match &range.low {
+            Some(low) => self.index_expr(low),
+            None => Some(int64(0, range.span)),
+        };
+        let high = self.index_expr(&range.high);
+        let (low, mut high) = (low?, high?);
+        if range.inclusive {
+            let span = high.span;
+            let one = int64(1, span);
+            high = self.make(
+                ExprKind::Binary { op: BinaryOp::Add, left: Box::new(high), right: Box::new(one) },
+                Type::I64,
+                span,
+            );
+            high = fold(high);
+        }
+        if let (ExprKind::Int(first), ExprKind::Int(end)) = (&low.kind, &high.kind)
+            && first > end
+        {
+            self.report(
+                Diagnostic::warning(
+                    codes::W0301,
+                    range.span,
+                    format!("this range is always empty: it starts at {first} and ends before {end}"),
+                    "nothing runs here",
+                )
+                .help("swap its ends, or remove the loop"),
+            );
+        }
+        Some(Bounds { low, high })
+    }
+
+    /// From the bare occurrences of the name at `position` in the list that was searched for.
+    pub fn inferred_range(&mut self, name: &Ident, position: usize, found: &[Occurrence]) -> Inferred {
+        let all = found.iter().filter(|occurrence| occurrence.name == position);
+        let plain: Vec<&Occurrence> = all.clone().filter(|occurrence| !occurrence.guarded).collect();
+        let used = if plain.is_empty() { all.collect() } else { plain };
+        if used.is_empty() {
+            self.report(
+                Diagnostic::error(
+                    codes::E0303,
+                    name.span,
+                    format!("the range of `{}` cannot be inferred", name.name),
+                    "it never stands bare as a subscript",
+                )
+                .help(format!("give its range: `{} in 0..n`", name.name)),
+            );
+            return Inferred::Unknown;
+        }
+        let known: Vec<(&Occurrence, &Expr)> =
+            used.iter().filter_map(|occurrence| Some((*occurrence, occurrence.extent.as_ref()?))).collect();
+        let Some(((first, extent), rest)) = known.split_first() else {
+            return Inferred::Unknown;
+        };
+        for (other, other_extent) in rest {
+            if !same_value(extent, other_extent, &self.equalities) {
+                self.report_disagreement(name, first, extent, other, other_extent);
+                return Inferred::Unknown;
+            }
+        }
+        let high = Expr { span: first.span, ..(*extent).clone() };
+        Inferred::Range(Bounds { low: int64(0, first.span), high })
+    }
+
+    fn report_disagreement(
+        &mut self,
+        name: &Ident,
+        first: &Occurrence,
+        first_extent: &Expr,
+        other: &Occurrence,
+        other_extent: &Expr,
+    ) {
+        let one = self.describe(first_extent);
+        let two = self.describe(other_extent);
+        self.report(
+            Diagnostic::error(
+                codes::E0302,
+                other.span,
+                format!("`{}` would run over `{one}` and over `{two}`", name.name),
+                format!("axis {} of `{}` has extent `{two}`", other.axis, other.array),
+            )
+            .label(first.span, format!("axis {} of `{}` has extent `{one}`", first.axis, first.array))
+            .help(format!(
+                "give its range (`{0} in 0..{one}`), or state `where {one} == {two}` if they are equal",
+                name.name
+            )),
+        );
+    }
+
+    /// A shape expression as text: dimensions and parameters by name.
+    pub fn describe(&self, expr: &Expr) -> String {
+        match &expr.kind {
+            ExprKind::Int(value) => value.to_string(),
+            ExprKind::Dim(id) => self.kernel.dims[*id].name.clone(),
+            ExprKind::Param(id) => self.kernel.params[*id].name.clone(),
+            ExprKind::Index(id) => self.kernel.indices[*id].name.clone(),
+            ExprKind::Local(id) => self.kernel.locals[*id].name.clone(),
+            ExprKind::Cast { operand, .. } => self.describe(operand),
+            ExprKind::Negate(operand) => format!("-{}", self.describe_operand(operand)),
+            ExprKind::Binary { op, left, right } => {
+                let op = match op {
+                    BinaryOp::Add => "+",
+                    BinaryOp::Sub => "-",
+                    BinaryOp::Mul => "*",
+                    BinaryOp::Div => "/",
+                    BinaryOp::Rem => "%",
+                    BinaryOp::And => "&",
+                    BinaryOp::Or => "|",
+                    BinaryOp::Xor => "^",
+                    BinaryOp::Shl => "<<",
+                    BinaryOp::Shr => ">>",
+                };
+                format!("{} {op} {}", self.describe_operand(left), self.describe_operand(right))
+            }
+            ExprKind::Call { builtin, arguments } => {
+                let arguments: Vec<String> =
+                    arguments.iter().map(|argument| self.describe(argument)).collect();
+                format!("{}({})", builtin.name(), arguments.join(", "))
+            }
+            _ => "…".to_string(),
+        }
+    }
+
+    fn describe_operand(&self, expr: &Expr) -> String {
+        match &expr.kind {
+            ExprKind::Binary { .. } => format!("({})", self.describe(expr)),
+            _ => self.describe(expr),
+        }
+    }
+
+    /// Refuses axes that the host could not evaluate before a launch over the whole grid; a later axis' range may
+    /// use an earlier axis' name. Kernel-level `let` names are replaced by their values.
+    pub fn grid_axes(&mut self, axes: Vec<Axis>) -> Option<Vec<Axis>> {
+        if !self.at_kernel_level {
+            return Some(axes);
+        }
+        let mut allowed: Vec<IndexId> = Vec::with_capacity(axes.len());
+        let mut result = Vec::with_capacity(axes.len());
+        for axis in axes {
+            let low = self.launch_bound(axis.low, &allowed);
+            let high = self.launch_bound(axis.high, &allowed);
+            allowed.push(axis.index);
+            result.push(Axis { index: axis.index, low: low?, high: high? });
+        }
+        Some(result)
+    }
+
+    /// A bound that the host evaluates, or an error that names what it cannot know.
+    pub fn launch_bound(&mut self, bound: Expr, allowed: &[IndexId]) -> Option<Expr> {
+        match self.host_expr(&bound, allowed) {
+            Ok(bound) => Some(bound),
+            Err(culprit) => self.refuse(data_dependent(bound.span, culprit)),
+        }
+    }
+}
+
+fn data_dependent(span: Span, culprit: Span) -> Diagnostic {
+    let diagnostic = Diagnostic::error(
+        codes::E0308,
+        span,
+        "the size of a launch cannot depend on data that is computed on the device",
+        "this bound must be known before the kernel is launched",
+    )
+    .help("pass the bound as an integer parameter, or loop inside a `forall`");
+    if culprit == span { diagnostic } else { diagnostic.label(culprit, "this is only known on the device") }
+}
+
+/// A constant integer expression as a literal; anything else as it is.
+pub(super) fn fold(expr: Expr) -> Expr {
+    if matches!(expr.kind, ExprKind::Int(_)) {
+        return expr;
+    }
+    match evaluate(&expr).and_then(|value| value.as_int()) {
+        Some(value) => Expr { kind: ExprKind::Int(value), ..expr },
+        None => expr,
+    }
+}

@@ -1,0 +1,431 @@
+//! `schedule` blocks: names exist, sizes make sense, and every directive is either carried out or refused by
+//! name. Which directives there are stands in one table.
+
+use super::elaborator::Elaborator;
+use super::items::{Checker, Global, nearest_or};
+use super::scope::Binding;
+use super::typed::{
+    ArrayId, ArrayRole, CacheMode, Directive, DirectiveKind, IndexId, Layout, Schedule, Stmt, StmtKind, Type,
+};
+use crate::diagnostic::{Diagnostic, codes};
+use crate::source::Span;
+use crate::syntax::ast::{self, DirectiveArgument, DirectiveValue, Ident, Item, KernelItem, ScheduleItem};
+use rustc_hash::FxHashMap;
+
+/// Directives, and whether this compiler carries them out.
+const DIRECTIVES: [(&str, bool); 18] = [
+    ("block", true),
+    ("order", true),
+    ("layout", true),
+    ("cache", true),
+    ("tile", false),
+    ("per_thread", false),
+    ("stage", false),
+    ("pad", false),
+    ("swizzle", false),
+    ("depth", false),
+    ("unroll", false),
+    ("vectorize", false),
+    ("warps", false),
+    ("split", false),
+    ("atomic", false),
+    ("fast_math", false),
+    ("tensor", false),
+    ("cluster", false),
+];
+
+const TARGETS: [&str; 8] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"];
+
+impl<'a> Checker<'a> {
+    /// The schedules of each kernel, in source order. Those of no kernel, for no target, and second ones are
+    /// reported.
+    pub fn schedules_by_kernel(&mut self) -> FxHashMap<&'a str, Vec<&'a ScheduleItem>> {
+        let file = self.file;
+        let mut map: FxHashMap<&'a str, Vec<&'a ScheduleItem>> = FxHashMap::default();
+        for item in &file.items {
+            let Item::Schedule(item) = item else { continue };
+            if !matches!(self.globals.get(item.kernel.name.as_str()), Some(Global::Kernel)) {
+                let kernels = self.global_names(|global| matches!(global, Global::Kernel));
+                let help = nearest_or(&item.kernel.name, &kernels, "name a kernel of this file");
+                self.report(
+                    Diagnostic::error(
+                        codes::E0501,
+                        item.kernel.span,
+                        format!("there is no kernel `{}` to schedule", item.kernel.name),
+                        "not a kernel",
+                    )
+                    .help(help),
+                );
+                continue;
+            }
+            if let Some(target) = &item.target
+                && !TARGETS.contains(&target.name.as_str())
+            {
+                let help =
+                    nearest_or(&target.name, &TARGETS, format!("the targets are {}", TARGETS.join(", ")));
+                self.report(
+                    Diagnostic::error(
+                        codes::E0502,
+                        target.span,
+                        format!("there is no target `{}`", target.name),
+                        "not a target",
+                    )
+                    .help(help),
+                );
+                continue;
+            }
+            let list = map.entry(&item.kernel.name).or_default();
+            let name_of = |item: &ScheduleItem| item.target.as_ref().map(|target| target.name.clone());
+            if let Some(first) = list.iter().find(|first| name_of(first) == name_of(item)) {
+                let span = first.kernel.span;
+                self.report(
+                    Diagnostic::error(
+                        codes::E0503,
+                        item.kernel.span,
+                        format!("`{}` has two schedules for the same target", item.kernel.name),
+                        "scheduled again here",
+                    )
+                    .label(span, "first scheduled here")
+                    .help("merge the two, or give one another target: `schedule … for sm_90`"),
+                );
+                continue;
+            }
+            list.push(item);
+        }
+        map
+    }
+}
+
+impl<'c, 'a> Elaborator<'c, 'a> {
+    /// The kernel's schedules, once its body is known.
+    pub fn schedules(&mut self, kernel: &'a KernelItem, items: &[&'a ScheduleItem]) {
+        for item in items {
+            let mut directives = Vec::with_capacity(item.directives.len());
+            let mut seen: Vec<(String, Span)> = Vec::new();
+            for directive in &item.directives {
+                self.directive(kernel, directive, &mut seen, &mut directives);
+            }
+            let target = item.target.as_ref().map(|target| target.name.clone());
+            self.kernel.schedules.push(Schedule { target, directives, span: item.span });
+        }
+    }
+
+    fn directive(
+        &mut self,
+        kernel: &'a KernelItem,
+        directive: &'a ast::Directive,
+        seen: &mut Vec<(String, Span)>,
+        out: &mut Vec<Directive>,
+    ) {
+        let word = directive.name.name.as_str();
+        let Some((_, supported)) = DIRECTIVES.iter().find(|(name, _)| *name == word) else {
+            let names = DIRECTIVES.map(|(name, _)| name);
+            let help = nearest_or(word, &names, format!("the directives are {}", names.join(", ")));
+            self.report(
+                Diagnostic::error(
+                    codes::E0504,
+                    directive.name.span,
+                    format!("there is no directive `{word}`"),
+                    "not a directive",
+                )
+                .help(help),
+            );
+            return;
+        };
+        if !supported {
+            self.unsupported(kernel, directive);
+            return;
+        }
+        match word {
+            "block" => {
+                self.once("block", directive.name.span, seen);
+                if let Some(threads) = self.block_size(directive) {
+                    out.push(Directive { kind: DirectiveKind::Block(threads), span: directive.span });
+                }
+            }
+            "order" => {
+                if let Some(names) = self.order_names(directive) {
+                    out.push(Directive { kind: DirectiveKind::Order(names), span: directive.span });
+                }
+            }
+            _ => {
+                for argument in &directive.arguments {
+                    let Some((array, name)) = self.array_argument(argument) else { continue };
+                    self.once(&format!("{word} {}", name.name), name.span, seen);
+                    let kind = if word == "layout" {
+                        self.layout(argument, array, name)
+                            .map(|layout| DirectiveKind::Layout { array, layout })
+                    } else {
+                        self.cache(argument, array, name).map(|mode| DirectiveKind::Cache { array, mode })
+                    };
+                    if let Some(kind) = kind {
+                        out.push(Directive { kind, span: directive.span });
+                    }
+                }
+                if directive.arguments.is_empty() {
+                    let _: Option<()> = self.malformed(directive.span, word);
+                }
+            }
+        }
+    }
+
+    /// Names and sizes are checked even so: a schedule that is refused for being early is right otherwise.
+    fn unsupported(&mut self, kernel: &'a KernelItem, directive: &'a ast::Directive) {
+        let word = &directive.name.name;
+        for argument in &directive.arguments {
+            let DirectiveValue::Name(name) = &argument.subject else { continue };
+            let known = self.kernel.indices.values().any(|index| index.name == name.name)
+                || self.kernel.arrays.values().any(|array| array.name == name.name);
+            if !known {
+                self.unknown_schedule_name(name);
+            }
+            if let Some(DirectiveValue::Number(0, span)) = argument.value {
+                self.report(
+                    Diagnostic::error(
+                        codes::E0507,
+                        span,
+                        format!("a size of 0 makes no sense for `{word}`"),
+                        "at least 1 is needed",
+                    )
+                    .help("write a positive number"),
+                );
+            }
+        }
+        self.report(
+            Diagnostic::error(
+                codes::E0505,
+                directive.name.span,
+                format!("the directive `{word}` is not yet supported"),
+                "this compiler does not carry it out yet",
+            )
+            .label(kernel.name.span, "the kernel runs without it")
+            .help("remove the line; `block`, `order`, `layout` and `cache` take effect"),
+        );
+    }
+
+    fn once(&mut self, what: &str, span: Span, seen: &mut Vec<(String, Span)>) {
+        if let Some((_, first)) = seen.iter().find(|(known, _)| known == what) {
+            let first = *first;
+            self.report(
+                Diagnostic::error(
+                    codes::E0506,
+                    span,
+                    format!("`{what}` is given twice in one schedule"),
+                    "given again here",
+                )
+                .label(first, "first given here")
+                .help("remove one of them"),
+            );
+        }
+        seen.push((what.to_string(), span));
+    }
+
+    fn malformed<T>(&mut self, span: Span, word: &str) -> Option<T> {
+        let form = match word {
+            "block" => "block 256",
+            "order" => "order i, j",
+            "layout" => "layout body: soa` (or `aos`, `aosoa(32)",
+            _ => "cache x: cs` (or `ca`, `cg`, `nc",
+        };
+        self.refuse(
+            Diagnostic::error(codes::E0508, span, format!("`{word}` is not written like this"), "malformed")
+                .help(format!("write `{form}`")),
+        )
+    }
+
+    fn block_size(&mut self, directive: &'a ast::Directive) -> Option<u32> {
+        let [
+            DirectiveArgument {
+                subject: DirectiveValue::Number(threads, span), value: None, modifiers, ..
+            },
+        ] = directive.arguments.as_slice()
+        else {
+            return self.malformed(directive.span, "block");
+        };
+        if !modifiers.is_empty() {
+            return self.malformed(directive.span, "block");
+        }
+        if !(1..=1024).contains(threads) {
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0507,
+                    *span,
+                    format!("a block has 1 to 1024 threads, not {threads}"),
+                    "outside the hardware's limits",
+                )
+                .help("write a multiple of 32 up to 1024: `block 256`"),
+            );
+        }
+        if threads % 32 != 0 {
+            self.report(
+                Diagnostic::warning(
+                    codes::W0501,
+                    *span,
+                    format!("{threads} threads are not whole warps of 32: lanes stay idle"),
+                    "not a multiple of 32",
+                )
+                .help(format!("write `block {}`", threads.next_multiple_of(32))),
+            );
+        }
+        Some(*threads as u32)
+    }
+
+    fn order_names(&mut self, directive: &'a ast::Directive) -> Option<Vec<IndexId>> {
+        let mut names = Vec::with_capacity(directive.arguments.len());
+        for argument in &directive.arguments {
+            let DirectiveValue::Name(name) = &argument.subject else {
+                return self.malformed(argument.span, "order");
+            };
+            if argument.value.is_some() || !argument.modifiers.is_empty() {
+                return self.malformed(argument.span, "order");
+            }
+            let Some(index) = parallel_index(&self.kernel, &name.name) else {
+                self.unknown_schedule_name(name);
+                return None;
+            };
+            if names.contains(&index) {
+                return self.refuse(
+                    Diagnostic::error(
+                        codes::E0506,
+                        name.span,
+                        format!("`{}` is named twice in one order", name.name),
+                        "named again here",
+                    )
+                    .help("name each index once"),
+                );
+            }
+            names.push(index);
+        }
+        if names.is_empty() { self.malformed(directive.span, "order") } else { Some(names) }
+    }
+
+    fn unknown_schedule_name(&mut self, name: &Ident) {
+        let mut known: Vec<&str> = self.kernel.indices.values().map(|index| index.name.as_str()).collect();
+        known.extend(self.kernel.arrays.values().map(|array| array.name.as_str()));
+        known.sort_unstable();
+        known.dedup();
+        let help = nearest_or(&name.name, &known, format!("the kernel has {}", known.join(", ")));
+        let kernel = self.kernel.name.clone();
+        self.report(
+            Diagnostic::error(
+                codes::E0509,
+                name.span,
+                format!("the kernel `{kernel}` has no `{}` that could be scheduled here", name.name),
+                "not a name of the kernel",
+            )
+            .help(help),
+        );
+    }
+
+    fn array_argument(&mut self, argument: &'a DirectiveArgument) -> Option<(ArrayId, &'a Ident)> {
+        let DirectiveValue::Name(name) = &argument.subject else {
+            return self.malformed(argument.span, "layout");
+        };
+        match self.scope.get(&name.name).map(|entry| entry.binding) {
+            Some(Binding::Array { id, .. }) => Some((id, name)),
+            Some(Binding::Poisoned) => self.poisoned(),
+            _ => {
+                self.unknown_schedule_name(name);
+                None
+            }
+        }
+    }
+
+    fn layout(&mut self, argument: &'a DirectiveArgument, array: ArrayId, name: &Ident) -> Option<Layout> {
+        let layout = match &argument.value {
+            Some(DirectiveValue::Name(word)) if word.name == "aos" => Layout::Aos,
+            Some(DirectiveValue::Name(word)) if word.name == "soa" => Layout::Soa,
+            Some(DirectiveValue::Call(word, width, span)) if word.name == "aosoa" => {
+                if !width.is_power_of_two() || !(8..=1024).contains(width) {
+                    return self.refuse(
+                        Diagnostic::error(
+                            codes::E0507,
+                            *span,
+                            format!("a group has a power of two of 8 to 1024 structs, not {width}"),
+                            "not such a number",
+                        )
+                        .help(format!("write `layout {}: aosoa(32)`", name.name)),
+                    );
+                }
+                Layout::Aosoa(*width as u32)
+            }
+            _ => return self.malformed(argument.span, "layout"),
+        };
+        if !argument.modifiers.is_empty() {
+            return self.malformed(argument.span, "layout");
+        }
+        if !matches!(self.kernel.arrays[array].ty, Type::Struct(_)) {
+            let found = self.type_name(&self.kernel.arrays[array].ty.clone());
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0510,
+                    name.span,
+                    format!("`{}` holds `{found}`: only arrays of structs have a layout", name.name),
+                    "not an array of structs",
+                )
+                .help("remove the line"),
+            );
+        }
+        Some(layout)
+    }
+
+    fn cache(&mut self, argument: &'a DirectiveArgument, array: ArrayId, name: &Ident) -> Option<CacheMode> {
+        let mode = match &argument.value {
+            Some(DirectiveValue::Name(word)) => match word.name.as_str() {
+                "ca" => CacheMode::Ca,
+                "cg" => CacheMode::Cg,
+                "cs" => CacheMode::Cs,
+                "nc" => CacheMode::Nc,
+                _ => return self.malformed(argument.span, "cache"),
+            },
+            _ => return self.malformed(argument.span, "cache"),
+        };
+        if !argument.modifiers.is_empty() {
+            return self.malformed(argument.span, "cache");
+        }
+        if mode == CacheMode::Nc && self.kernel.arrays[array].role != ArrayRole::Input {
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0511,
+                    name.span,
+                    format!(
+                        "`{}` is written by the kernel, so it cannot be read through the read-only path",
+                        name.name
+                    ),
+                    "not an input",
+                )
+                .help(format!("use `cache {}: ca`, or `cg`, or `cs`", name.name)),
+            );
+        }
+        Some(mode)
+    }
+}
+
+/// The first parallel index of that name.
+fn parallel_index(kernel: &super::typed::Kernel, name: &str) -> Option<IndexId> {
+    let mut found = Vec::new();
+    collect_parallel(&kernel.body, &mut found);
+    found.into_iter().find(|index| kernel.indices[*index].name == name)
+}
+
+fn collect_parallel(statements: &[Stmt], found: &mut Vec<IndexId>) {
+    for stmt in statements {
+        match &stmt.kind {
+            StmtKind::Store { axes, .. } | StmtKind::DefineArray { axes, .. } => {
+                found.extend(axes.iter().map(|axis| axis.index));
+            }
+            StmtKind::Forall { axes, body } => {
+                found.extend(axes.iter().map(|axis| axis.index));
+                collect_parallel(&body.statements, found);
+            }
+            StmtKind::For { body, .. } | StmtKind::While { body, .. } => {
+                collect_parallel(&body.statements, found)
+            }
+            StmtKind::If { then, otherwise, .. } => {
+                collect_parallel(&then.statements, found);
+                collect_parallel(&otherwise.statements, found);
+            }
+            StmtKind::Let { .. } | StmtKind::Assign { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The whole way from source to PTX and manifest: the one place, with `lib.rs`, that joins the rooms.
+
+use crate::check::{self, typed::Program};
+use crate::diagnostic::Diagnostics;
+use crate::ir;
+use crate::lower;
+use crate::manifest::Manifest;
+use crate::passes::{Pipeline, PipelineError, PipelineOptions, PipelineReport, TargetFacts};
+use crate::ptx;
+use crate::ptx::select::{SelectError, SelectOptions, select};
+use crate::source::SourceFile;
+use crate::syntax;
+use std::fmt;
+
+/// What to compile for, and how.
+#[derive(Clone)]
+pub struct CompileOptions {
+    /// `sm_90`; one of [`TARGETS`].
+    pub target: String,
+    /// Leaves the device-side bounds checks out.
+    pub unchecked: bool,
+    /// Passes to leave out, by name.
+    pub without: Vec<String>,
+    /// A pipeline of the user's own, instead of the target's.
+    pub pipeline: Option<Pipeline>,
+    pub passes: PipelineOptions,
+}
+
+impl CompileOptions {
+    pub fn for_target(target: impl Into<String>) -> Self {
+        Self {
+            target: target.into(),
+            unchecked: false,
+            without: Vec::new(),
+            pipeline: None,
+            passes: PipelineOptions::default(),
+        }
+    }
+}
+
+impl Default for CompileOptions {
+    fn default() -> Self {
+        Self::for_target("sm_90")
+    }
+}
+
+/// What a device loads: PTX as text, the same as data, and the manifest that says how to launch it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CompiledModule {
+    pub ptx: String,
+    pub module: ptx::Module,
+    pub manifest: Manifest,
+}
+
+/// A compiled file, with everything that was found out on the way.
+#[derive(Clone, Debug)]
+pub struct Compilation {
+    pub compiled: CompiledModule,
+    /// The typed program, for the reference evaluator.
+    pub program: Program,
+    /// The IR after the last pass.
+    pub ir: ir::kernel::Module,
+    pub warnings: Diagnostics,
+    /// What each pass did, a kernel.
+    pub reports: Vec<(String, PipelineReport)>,
+    /// What the pass options asked to print.
+    pub printed: String,
+}
+
+/// Why a file did not compile.
+#[derive(Clone, Debug)]
+pub enum CompileError {
+    /// Mistakes in the file (and warnings about it).
+    Diagnostics(Diagnostics),
+    /// The target is not one that Krn knows.
+    UnknownTarget(String),
+    /// The pipeline could not be built, or a pass broke a kernel.
+    Pipeline(PipelineError),
+    /// A kernel cannot be expressed in PTX.
+    Select(SelectError),
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompileError::Diagnostics(diagnostics) => {
+                let errors: Vec<&str> = diagnostics.iter().map(|d| d.message.as_str()).collect();
+                f.write_str(&errors.join("; "))
+            }
+            CompileError::UnknownTarget(target) => {
+                write!(f, "`{target}` is no target; known are {}", TARGETS.join(", "))
+            }
+            CompileError::Pipeline(error) => error.fmt(f),
+            CompileError::Select(error) => write!(f, "kernel `{}`: {}", error.kernel, error.message),
+        }
+    }
+}
+
+impl std::error::Error for CompileError {}
+
+/// The targets that PTX is written for.
+pub const TARGETS: &[&str] = &["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"];
+
+/// The compute capability of a target as 10 × major + minor.
+pub fn capability(target: &str) -> Option<u32> {
+    if !TARGETS.contains(&target) {
+        return None;
+    }
+    target.strip_prefix("sm_")?.trim_end_matches('a').parse().ok()
+}
+
+/// Parses and checks a file. The program holds the kernels that have no mistakes.
+pub fn check(source: &SourceFile) -> (Program, Diagnostics) {
+    let (file, mut diagnostics) = syntax::parse(source);
+    if diagnostics.has_errors() {
+        return (Program::default(), diagnostics);
+    }
+    let (program, found) = check::check(&file);
+    diagnostics.extend(found);
+    diagnostics.sort();
+    (program, diagnostics)
+}
+
+/// Compiles a file.
+///
+/// # Errors
+/// Mistakes in the file as diagnostics; an unknown target or pass; see [`CompileError`].
+pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilation, CompileError> {
+    let Some(capability) = capability(&options.target) else {
+        return Err(CompileError::UnknownTarget(options.target.clone()));
+    };
+    let (program, diagnostics) = check(source);
+    if diagnostics.has_errors() {
+        return Err(CompileError::Diagnostics(diagnostics));
+    }
+    let mut ir = lower::lower(&program, source, &options.target).map_err(CompileError::Diagnostics)?;
+    let mut pipeline = match &options.pipeline {
+        Some(pipeline) => pipeline.clone(),
+        None => Pipeline::for_target(&TargetFacts::new(capability)),
+    };
+    for name in &options.without {
+        pipeline = pipeline.without(name).map_err(CompileError::Pipeline)?;
+    }
+    let mut printed = String::new();
+    let mut reports = Vec::with_capacity(ir.kernels.len());
+    for kernel in &mut ir.kernels {
+        let report = pipeline
+            .run(kernel, &options.passes, &mut |text| printed.push_str(text))
+            .map_err(CompileError::Pipeline)?;
+        reports.push((kernel.name.clone(), report));
+    }
+    let select_options =
+        SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };
+    let selected = select(&ir, source, &select_options).map_err(CompileError::Select)?;
+    let compiled = CompiledModule {
+        ptx: ptx::print(&selected.module),
+        module: selected.module,
+        manifest: selected.manifest,
+    };
+    Ok(Compilation { compiled, program, ir, warnings: diagnostics, reports, printed })
+}

@@ -1,0 +1,355 @@
+//! Runs kernels instruction by instruction: every loop in order, every access checked against its extents.
+
+use crate::data::Scalar;
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::evaluate;
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Step};
+use crate::ir::op::{Combiner, Constant, Opcode};
+use crate::manifest;
+use cranelift_entity::SecondaryMap;
+use std::collections::BTreeMap;
+
+/// What all buffers hold: by buffer and leaf, the scalars in order, widened.
+pub type Memory = BTreeMap<(Buffer, u32), Vec<Constant>>;
+
+/// How a run ends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Outcome {
+    /// All buffers that outlive the kernel.
+    Finished(Memory),
+    /// A bounds check failed.
+    CheckFailed,
+    /// It ran longer than a test may.
+    OutOfFuel,
+    /// An access outside its buffer, which no kernel may make.
+    OutOfBounds(String),
+}
+
+enum Stop {
+    CheckFailed,
+    OutOfFuel,
+    OutOfBounds(String),
+}
+
+struct Interpreter<'k> {
+    kernel: &'k Kernel,
+    symbols: Vec<Constant>,
+    values: SecondaryMap<Value, Option<Constant>>,
+    memory: Memory,
+    fuel: u64,
+}
+
+/// Runs the plan with the symbols' values (repeat counters are set by the plan). Buffers start as `fill` says,
+/// by buffer, leaf and position; the value is narrowed to the leaf's type.
+pub fn interpret(kernel: &Kernel, symbols: &[Constant], fill: &dyn Fn(Buffer, u32, usize) -> i64) -> Outcome {
+    let values = SecondaryMap::new();
+    let mut interpreter =
+        Interpreter { kernel, symbols: symbols.to_vec(), values, memory: Memory::new(), fuel: 200_000 };
+    for (buffer, data) in &kernel.buffers {
+        let count: usize = interpreter.extents(buffer).iter().product();
+        for (leaf, data) in data.element.leaves.iter().enumerate() {
+            let scalars = (0..count * data.count() as usize).map(|at| {
+                let value = fill(buffer, leaf as u32, at);
+                match data.scalar {
+                    Scalar::Bool => Constant::Bool(value & 1 == 1),
+                    scalar if scalar.is_float() => round(Constant::F64(special(value).to_bits()), scalar),
+                    scalar => round(Constant::Int(Scalar::I64, value.into()), scalar),
+                }
+            });
+            let scalars = scalars.collect();
+            interpreter.memory.insert((buffer, leaf as u32), scalars);
+        }
+    }
+    match interpreter.steps(&kernel.plan) {
+        Ok(()) => {
+            let mut memory = interpreter.memory;
+            memory.retain(|(buffer, _), _| kernel.buffers[*buffer].kind != BufferKind::Private);
+            Outcome::Finished(memory)
+        }
+        Err(Stop::CheckFailed) => Outcome::CheckFailed,
+        Err(Stop::OutOfFuel) => Outcome::OutOfFuel,
+        Err(Stop::OutOfBounds(message)) => Outcome::OutOfBounds(message),
+    }
+}
+
+/// Mostly small numbers, with the values that careless rules get wrong.
+fn special(value: i64) -> f64 {
+    match value.rem_euclid(7) {
+        0 => -0.0,
+        1 => f64::NAN,
+        2 => f64::INFINITY,
+        _ => value as f64 / 4.0,
+    }
+}
+
+/// To a storage type and back.
+fn round(value: Constant, to: Scalar) -> Constant {
+    let through = if to.is_float() && to.is_narrow() {
+        evaluate(Opcode::Cast, &Payload::Cast(Scalar::F32), &[value]).unwrap_or(value)
+    } else {
+        value
+    };
+    evaluate(Opcode::Cast, &Payload::Cast(to), &[through]).unwrap_or(through)
+}
+
+fn as_f64(constant: Constant) -> f64 {
+    match constant {
+        Constant::Bool(value) => f64::from(u8::from(value)),
+        Constant::Int(_, value) => value as f64,
+        Constant::F32(bits) => f32::from_bits(bits).into(),
+        Constant::F64(bits) => f64::from_bits(bits),
+    }
+}
+
+fn as_int(constant: Constant) -> i128 {
+    match constant {
+        Constant::Int(_, value) => value,
+        other => as_f64(other) as i128,
+    }
+}
+
+fn combine(combiner: Combiner, a: Constant, b: Constant) -> Constant {
+    let opcode = match combiner {
+        Combiner::Add => Opcode::Add,
+        Combiner::Mul => Opcode::Mul,
+        Combiner::Min => Opcode::Min,
+        Combiner::Max => Opcode::Max,
+        Combiner::And => Opcode::And,
+        Combiner::Or => Opcode::Or,
+        Combiner::Xor => Opcode::Xor,
+        Combiner::ArgMin | Combiner::ArgMax => panic!("pairs are combined elsewhere"),
+    };
+    evaluate(opcode, &Payload::None, &[a, b]).expect("combiners are exact")
+}
+
+/// Whether the pair `b` takes the place of `a` (whose index is -1 before the first).
+fn replaces(combiner: Combiner, a: (Constant, i128), b: (Constant, i128)) -> bool {
+    let (x, y) = (as_f64(a.0), as_f64(b.0));
+    let ahead = if x.is_nan() || y.is_nan() {
+        (!x.is_nan() && y.is_nan(), x.is_nan() && y.is_nan())
+    } else {
+        // Exact for the small integers of tests.
+        (if combiner == Combiner::ArgMin { y < x } else { y > x }, x == y)
+    };
+    a.1 < 0 || ahead.0 || (ahead.1 && b.1 < a.1)
+}
+
+impl Interpreter<'_> {
+    fn host(&self, expr: &manifest::Expr) -> i128 {
+        let symbols: Vec<manifest::Value> = self
+            .symbols
+            .iter()
+            .map(|symbol| match symbol {
+                Constant::Int(_, value) => manifest::Value::Int(*value),
+                Constant::Bool(value) => manifest::Value::Bool(*value),
+                other => manifest::Value::Float(as_f64(*other)),
+            })
+            .collect();
+        match expr.evaluate(&symbols) {
+            Some(manifest::Value::Int(value)) => value,
+            Some(manifest::Value::Bool(value)) => value.into(),
+            _ => panic!("{expr:?} has no integer value"),
+        }
+    }
+
+    fn extents(&self, buffer: Buffer) -> Vec<usize> {
+        self.kernel.buffers[buffer].extents.iter().map(|extent| self.host(extent).max(0) as usize).collect()
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<(), Stop> {
+        for step in steps {
+            match step {
+                Step::Launch(launch) => {
+                    self.block(self.kernel.launches[*launch].body)?;
+                }
+                Step::Repeat { symbol, low, high, step, body } => {
+                    let (mut counter, high, step) = (self.host(low), self.host(high), self.host(step));
+                    while counter < high {
+                        self.symbols[symbol.as_u32() as usize] = Constant::Int(Scalar::I64, counter);
+                        self.steps(body)?;
+                        counter += step;
+                    }
+                }
+                Step::Branch { condition, then, otherwise } => {
+                    self.steps(if self.host(condition) != 0 { then } else { otherwise })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn get(&self, value: Value) -> Constant {
+        self.values[value].unwrap_or_else(|| panic!("{value} is used before its definition"))
+    }
+
+    fn bind(&mut self, block: Block, values: &[Constant]) {
+        for (param, value) in self.kernel.blocks[block].params.clone().iter().zip(values) {
+            self.values[*param] = Some(*value);
+        }
+    }
+
+    /// Runs a block; what it yields.
+    fn block(&mut self, block: Block) -> Result<Vec<Constant>, Stop> {
+        for inst in &self.kernel.blocks[block].insts {
+            self.fuel = self.fuel.checked_sub(1).ok_or(Stop::OutOfFuel)?;
+            let data = &self.kernel.insts[*inst];
+            if data.opcode == Opcode::Yield {
+                return Ok(data.arguments.iter().map(|value| self.get(*value)).collect());
+            }
+            let results = self.inst(*inst)?;
+            for (value, result) in data.results.iter().zip(results) {
+                self.values[*value] = Some(result);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn inst(&mut self, inst: Inst) -> Result<Vec<Constant>, Stop> {
+        let data = &self.kernel.insts[inst];
+        let operands: Vec<Constant> = data.arguments.iter().map(|value| self.get(*value)).collect();
+        match (data.opcode, &data.payload) {
+            (_, Payload::Symbol(symbol)) => {
+                let value = self.symbols[symbol.as_u32() as usize];
+                Ok(vec![round(value, self.kernel.symbols[*symbol].scalar)])
+            }
+            (Opcode::Load, Payload::Access { buffer, leaf }) => {
+                let at = self.place(*buffer, *leaf, &operands)?;
+                Ok(vec![self.memory[&(*buffer, *leaf)][at]])
+            }
+            (Opcode::Store, Payload::Access { buffer, leaf }) => {
+                let (value, indices) = operands.split_last().expect("a value");
+                let at = self.place(*buffer, *leaf, indices)?;
+                self.write(*buffer, *leaf, at, *value);
+                Ok(Vec::new())
+            }
+            (_, Payload::Atomic { buffer, leaf, op }) => {
+                let (value, indices) = operands.split_last().expect("a value");
+                let at = self.place(*buffer, *leaf, indices)?;
+                let combined = combine(*op, self.memory[&(*buffer, *leaf)][at], *value);
+                self.write(*buffer, *leaf, at, combined);
+                Ok(Vec::new())
+            }
+            (Opcode::Check, _) => {
+                let (index, extent) = (as_int(operands[0]), as_int(operands[1]));
+                if (0..extent).contains(&index) { Ok(Vec::new()) } else { Err(Stop::CheckFailed) }
+            }
+            (Opcode::If, _) => {
+                let taken = usize::from(operands[0] != Constant::Bool(true));
+                self.block(data.regions[taken])
+            }
+            (Opcode::While, _) => {
+                let mut carried = operands;
+                loop {
+                    self.bind(data.regions[0], &carried);
+                    if self.block(data.regions[0])? != [Constant::Bool(true)] {
+                        return Ok(carried);
+                    }
+                    self.bind(data.regions[1], &carried);
+                    carried = self.block(data.regions[1])?;
+                }
+            }
+            (Opcode::For, _) => {
+                let (mut index, high, step) = (as_int(operands[0]), as_int(operands[1]), as_int(operands[2]));
+                let mut carried = operands[3..].to_vec();
+                while index < high {
+                    let params: Vec<Constant> =
+                        [Constant::Int(Scalar::I64, index)].into_iter().chain(carried).collect();
+                    self.bind(data.regions[0], &params);
+                    carried = self.block(data.regions[0])?;
+                    index += step;
+                }
+                Ok(carried)
+            }
+            (Opcode::Forall, _) => {
+                self.space(data.regions[0], &operands, &mut Vec::new(), &mut |_, _| {})?;
+                Ok(Vec::new())
+            }
+            (Opcode::Reduce, Payload::Reduce { combiners, .. }) => self.reduce(inst, combiners, &operands),
+            (opcode, payload) => Ok(vec![evaluate(opcode, payload, &operands).unwrap_or_else(|| {
+                // Any function will do, as long as it is one.
+                let sum: f64 = operands.iter().map(|operand| as_f64(*operand)).sum();
+                let value = Constant::F64((sum * 0.75 + f64::from(opcode as u8)).to_bits());
+                round(value, self.kernel.value_type(data.results[0]))
+            })]),
+        }
+    }
+
+    /// Runs the body for every point of the space of `(low, high)` pairs.
+    fn space(
+        &mut self,
+        body: Block,
+        bounds: &[Constant],
+        point: &mut Vec<Constant>,
+        visit: &mut dyn FnMut(&[Constant], Vec<Constant>),
+    ) -> Result<(), Stop> {
+        let Some((pair, rest)) = bounds.split_first_chunk::<2>() else {
+            self.bind(body, point);
+            let yielded = self.block(body)?;
+            visit(point, yielded);
+            return Ok(());
+        };
+        for index in as_int(pair[0])..as_int(pair[1]) {
+            point.push(Constant::Int(Scalar::I64, index));
+            self.space(body, rest, point, visit)?;
+            point.pop();
+        }
+        Ok(())
+    }
+
+    fn reduce(
+        &mut self,
+        inst: Inst,
+        combiners: &[Combiner],
+        bounds: &[Constant],
+    ) -> Result<Vec<Constant>, Stop> {
+        let data = &self.kernel.insts[inst];
+        let types: Vec<Scalar> = data.results.iter().map(|value| self.kernel.value_type(*value)).collect();
+        let mut state = Vec::new();
+        for combiner in combiners {
+            state.push(combiner.identity(types[state.len()]));
+            if combiner.width() == 2 {
+                state.push(Constant::Int(Scalar::I64, -1));
+            }
+        }
+        self.space(data.regions[0], bounds, &mut Vec::new(), &mut |_, yielded| {
+            let mut at = 0;
+            for combiner in combiners {
+                if combiner.width() == 1 {
+                    state[at] = combine(*combiner, state[at], yielded[at]);
+                } else if replaces(
+                    *combiner,
+                    (state[at], as_int(state[at + 1])),
+                    (yielded[at], as_int(yielded[at + 1])),
+                ) {
+                    state[at..at + 2].copy_from_slice(&yielded[at..at + 2]);
+                }
+                at += combiner.width();
+            }
+        })?;
+        Ok(state)
+    }
+
+    /// The position of an element's scalar in its leaf's list.
+    fn place(&self, buffer: Buffer, leaf: u32, indices: &[Constant]) -> Result<usize, Stop> {
+        let mut extents = self.extents(buffer);
+        let inner = &self.kernel.buffers[buffer].element.leaves[leaf as usize].extents;
+        extents.extend(inner.iter().map(|extent| *extent as usize));
+        let mut at = 0;
+        for (index, extent) in indices.iter().zip(extents) {
+            let index = as_int(*index);
+            if !(0..extent as i128).contains(&index) {
+                return Err(Stop::OutOfBounds(format!("{buffer}: {index} is not below {extent}")));
+            }
+            at = at * extent + index as usize;
+        }
+        Ok(at)
+    }
+
+    fn write(&mut self, buffer: Buffer, leaf: u32, at: usize, value: Constant) {
+        let scalar = self.kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
+        let value = round(value, scalar);
+        if let Some(list) = self.memory.get_mut(&(buffer, leaf)) {
+            list[at] = value;
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! For tests: random kernels, and a slow interpreter that says what a kernel does, whatever its phase. A pass
+//! keeps meaning if the interpreter sees no difference.
+
+mod generator;
+mod interpreter;
+mod statements;
+
+pub use generator::{generate, symbol_values};
+pub use interpreter::{Memory, Outcome, interpret};

@@ -1,0 +1,204 @@
+//! Each rule, broken: a valid kernel with one change, and what the verifier says.
+
+use super::verify;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::kernel::{Definition, Kernel, Payload};
+use crate::ir::op::Opcode;
+use crate::ir::text::{PrintOptions, parse_kernel, print_kernel};
+
+const VALID: &str = r#"kernel "valid" mapped {
+    symbol sym0 "n" i64 dim 0 0
+    symbol sym1 "t" i64 counter
+    buffer buf0 "x" f32 [sym0] argument 0 inout, aos
+    buffer buf1 "y" struct "S" size 8 align 4 { "a" f32 at 0, "b" i32 at 4 } [sym0] argument 1 in, aos
+    buffer buf2 "row" f64 [8] private, aos
+    buffer buf3 "table" i32 [4] constant const0, aosoa 8
+    argument buf0
+    argument buf1
+    fact "n > 3" line 1: sym0 > 3
+    site site0 "x" axis 0
+    launch launch0 "valid_1" threads 64 {
+        v0: i64 = const 0
+        v1: i64 = symbol sym0
+        v2: i64 = const 8
+        v3: bool = const true
+        forall axis0 "i" = v0..v1 [grid:*, warp:2, lane:32] (v4 "i": i64) {
+            v5: f32 = load buf0[v4]
+            v6: i32 = load buf1.b[v4]
+            v7: f32 = mul v5, v5
+            v8: bool = lt v5, v7
+            v9: f32 = select v8, v5, v7
+            check site0: v4, v1
+            v12: f32, v13: i64 = reduce [argmax] axis1 "p" = v0..v2 [serial:8] (v10 "p": i64) {
+                v11: f64 = load buf2[v10]
+                v14: f32 = cast f32 v11
+                yield v14, v10
+            }
+            v17: f32 = for axis2 "q" = v0..v2 [serial:*] step v2 carry [v9] (v15 "q": i64, v16: f32) {
+                yield v16
+            }
+            v20: f32 = while [v17] (v18: f32) {
+                yield v8
+            } do (v19: f32) {
+                yield v19
+            }
+            v21: f32 = if v3 {
+                yield v20
+            } else {
+                yield v12
+            }
+            atomic add buf0[v4], v21
+            yield
+        }
+    }
+    launch launch1 "valid_2" threads 1 {
+    }
+    plan { launch0 repeat sym1 = 0..4 by 1 { launch1 } }
+}
+"#;
+
+/// What to replace by what.
+const CHANGES: &[(&str, &str)] = &[
+    ("\"n\" i64 dim", "\"n\" i32 dim"),
+    ("const 8\n", "const 9223372036854775808\n"),
+    ("v7: f32 = mul v5, v5", "v7: f32 = mul v5, v4"),
+    ("v7: f32 = mul v5, v5", "v7: f32 = not v5"),
+    ("v7: f32 = mul v5, v5", "v7: f64 = mul v5, v5"),
+    ("v7: f32 = mul v5, v5", "v7: f32 = mul v5"),
+    ("v7: f32 = mul v5, v5", "v7: f16 = cast f16 v5"),
+    ("v8: bool = lt v5, v7", "v8: bool = cast bool v7"),
+    ("v9: f32 = select v8, v5, v7", "v9: f32 = select v5, v5, v7"),
+    ("load buf0[v4]", "load buf0[v4, v4]"),
+    ("load buf0[v4]", "load buf0[v3]"),
+    ("check site0: v4, v1", "check site0: v4"),
+    ("atomic add buf0[v4], v21", "atomic argmin buf0[v4], v21"),
+    ("atomic add buf0[v4], v21", "atomic xor buf0[v4], v21"),
+    ("atomic add buf0[v4], v21", "store buf1.b[v4], v6"),
+    ("atomic add buf0[v4], v21", "store buf3[v0], v6"),
+    ("yield v14, v10", "yield v14, v14"),
+    ("[argmax]", "[xor, add]"),
+    ("[argmax]", "[add]"),
+    ("yield v16", "yield v15"),
+    ("yield v8\n", "yield v18\n"),
+    ("yield v20", "yield v8"),
+    ("(v15 \"q\": i64, v16: f32)", "(v15 \"q\": i64, v16: f32, v99: f32)"),
+    ("yield v12", "yield v14"),
+    ("atomic add buf0[v4], v21\n            yield", "atomic add buf0[v4], v21"),
+    ("check site0: v4, v1", "yield v1"),
+    ("check site0: v4, v1", "check site1: v4, v1"),
+    ("v1: i64 = symbol sym0", "v1: i64 = symbol sym7"),
+    ("[grid:*, warp:2, lane:32]", ""),
+    ("[grid:*, warp:2, lane:32]", "[grid:4, warp:*, lane:32]"),
+    ("[grid:*, warp:2, lane:32]", "[grid:*, warp:4, lane:32]"),
+    ("[grid:*, warp:2, lane:32]", "[grid:*, warp:0, lane:32]"),
+    ("[serial:8]", "[serial:7]"),
+    ("[serial:8]", "[lane:32]"),
+    ("mapped {", "abstract {"),
+    ("threads 64", "threads 65"),
+    ("threads 64", ""),
+    ("v1: i64 = symbol sym0", "v98: f32 = load buf0[v0] v1: i64 = cast i64 v98"),
+    ("[sym0] argument 0", "[sym9] argument 0"),
+    ("[8] private", "[sym0] private"),
+    ("argument 1 in", "argument 0 in"),
+    ("sym0 > 3", "sym5 > 3"),
+    ("\"b\" i32 at 4", "\"b\" i32 at 4, \"b\" i32 at 4"),
+    ("aosoa 8", "aosoa 12"),
+    ("{ launch1 }", "{ }"),
+    ("{ launch1 }", "{ launch1 launch7 }"),
+    ("repeat sym1", "repeat sym0"),
+    ("valid_2", "valid_1"),
+];
+
+fn valid() -> Kernel {
+    parse_kernel(VALID).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_valid_kernel_is_valid() {
+    assert_eq!(verify(&valid()), Ok(()));
+}
+
+#[test]
+fn each_broken_rule_is_named() {
+    let mut said = String::new();
+    for (from, to) in CHANGES {
+        assert!(VALID.contains(from), "{from}");
+        let kernel =
+            parse_kernel(&VALID.replacen(from, to, 1)).unwrap_or_else(|error| panic!("{to}: {error}"));
+        let errors = verify(&kernel).expect_err(to);
+        said.push_str(&format!("{} -> {}\n", from.trim(), to.trim()));
+        for error in errors {
+            said.push_str(&format!("    {error}\n"));
+        }
+    }
+    insta::assert_snapshot!(said);
+}
+
+/// The first instruction with an op.
+fn find(kernel: &Kernel, opcode: Opcode) -> Inst {
+    kernel.insts.keys().find(|inst| kernel.insts[*inst].opcode == opcode).expect("it is in the text")
+}
+
+/// Damage that has no text.
+#[test]
+fn damaged_kernels_are_refused_and_print() {
+    type Damage = fn(&mut Kernel);
+    let damages: &[(&str, Damage)] = &[
+        ("listed twice", |kernel| {
+            let body = kernel.launches.values().next().expect("a launch").body;
+            let first = kernel.blocks[body].insts[0];
+            kernel.blocks[body].insts.push(first);
+        }),
+        ("a region shared", |kernel| {
+            let (a, b) = (find(kernel, Opcode::Forall), find(kernel, Opcode::Reduce));
+            kernel.insts[b].regions = kernel.insts[a].regions.clone();
+        }),
+        ("an operand that does not exist", |kernel| {
+            let inst = find(kernel, Opcode::Mul);
+            kernel.insts[inst].arguments[0] = Value::from_u32(7777);
+        }),
+        ("an instruction that does not exist", |kernel| {
+            let body = kernel.launches.values().next().expect("a launch").body;
+            kernel.blocks[body].insts.push(Inst::from_u32(7777));
+        }),
+        ("a result that another instruction defines", |kernel| {
+            let (a, b) = (find(kernel, Opcode::Mul), find(kernel, Opcode::Lt));
+            let result = kernel.insts[a].results[0];
+            kernel.values[result].definition = Definition::Result(b, 0);
+        }),
+        ("a payload of another op", |kernel| {
+            let inst = find(kernel, Opcode::Mul);
+            kernel.insts[inst].payload = Payload::Cast(crate::data::Scalar::F32);
+        }),
+        ("axes shared", |kernel| {
+            let (a, b) = (find(kernel, Opcode::Forall), find(kernel, Opcode::For));
+            kernel.insts[b].payload = kernel.insts[a].payload.clone();
+        }),
+        ("a leaf that does not exist", |kernel| {
+            let inst = find(kernel, Opcode::Load);
+            if let Payload::Access { leaf, .. } = &mut kernel.insts[inst].payload {
+                *leaf = 9;
+            }
+        }),
+        ("a loop without bounds", |kernel| {
+            let inst = find(kernel, Opcode::Forall);
+            kernel.insts[inst].arguments.clear();
+        }),
+        ("a loop without a region", |kernel| {
+            let inst = find(kernel, Opcode::Reduce);
+            kernel.insts[inst].regions.clear();
+        }),
+    ];
+    let mut said = String::new();
+    for (what, damage) in damages {
+        let mut kernel = valid();
+        damage(&mut kernel);
+        let errors = verify(&kernel).expect_err(what);
+        said.push_str(&format!("{what}\n"));
+        for error in errors.into_iter().take(2) {
+            said.push_str(&format!("    {error}\n"));
+        }
+        assert!(!print_kernel(&kernel, PrintOptions::default()).is_empty());
+    }
+    insta::assert_snapshot!(said);
+}

@@ -1,0 +1,136 @@
+//! `collapse`: loops directly inside one another become one loop over all their axes.
+//!
+//! ```text
+//! forall axis0 "r" = v0..v1 (v3 "r": i64) {              forall axis0 "r" = v0..v1, axis1 "c" = v0..v2 (v3, v5) {
+//!     v4: f32 = load buf0[v3]                                v4: f32 = load buf0[v3]
+//!     forall axis1 "c" = v0..v2 (v5 "c": i64) {      →       store buf1[v3, v5], v4
+//!         store buf1[v3, v5], v4                             yield
+//!         yield                                          }
+//!     }
+//!     yield
+//! }
+//! ```
+//!
+//! Only the outer loop of a launch is spread over the machine, so an inner `forall` that could have been part of
+//! it wastes its parallelism, and `map` cannot give its axis the lanes. What stands between the loops moves: out
+//! of both if it does not depend on the outer index, else into the body, where it is computed again for each
+//! inner iteration.
+//!
+//! # Preconditions
+//!
+//! The inner loop is the last thing in the outer one and the only one with effects or regions; its bounds do
+//! not depend on the outer index; at most eight instructions move inwards, and no load of them reads a buffer
+//! that the loop writes.
+
+use super::cse::written_buffers;
+use super::pass::{Changed, Pass, PassContext};
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::{Definition, Kernel, Payload, Phase};
+use crate::ir::op::{Effect, Opcode};
+use cranelift_entity::EntitySet;
+
+pub struct Collapse;
+
+/// More instructions than this are not computed again for each inner iteration.
+const MAX_REPEATED: usize = 8;
+
+impl Pass for Collapse {
+    fn name(&self) -> &str {
+        "collapse"
+    }
+
+    fn reason(&self) -> &str {
+        "makes nested parallel loops one, so that all their axes can be spread over the machine"
+    }
+
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Abstract, Phase::Abstract)
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            changed |= block(kernel, kernel.launches[launch].body);
+        }
+        changed.into()
+    }
+}
+
+/// Works on a block from the innermost loops outwards.
+fn block(kernel: &mut Kernel, target: Block) -> bool {
+    let mut changed = false;
+    let insts = std::mem::take(&mut kernel.blocks[target].insts);
+    let mut done = Vec::with_capacity(insts.len());
+    for inst in insts {
+        for region in kernel.insts[inst].regions.clone() {
+            changed |= block(kernel, region);
+        }
+        if kernel.insts[inst].opcode == Opcode::Forall
+            && let Some(plan) = plan(kernel, inst)
+        {
+            done.extend(&plan.outwards);
+            collapse(kernel, inst, plan);
+            changed = true;
+        }
+        done.push(inst);
+    }
+    kernel.blocks[target].insts = done;
+    changed
+}
+
+/// How a loop and the one in it become one.
+struct Plan {
+    inner: Inst,
+    /// What moves in front of the loop.
+    outwards: Vec<Inst>,
+    /// What moves into the body.
+    inwards: Vec<Inst>,
+}
+
+fn plan(kernel: &Kernel, outer: Inst) -> Option<Plan> {
+    let body = kernel.insts[outer].regions[0];
+    let [between @ .., inner, _yield] = kernel.blocks[body].insts.as_slice() else { return None };
+    if kernel.insts[*inner].opcode != Opcode::Forall {
+        return None;
+    }
+    // Values that exist only inside the outer loop, however it is written.
+    let mut inside: EntitySet<Value> = EntitySet::new();
+    inside.extend(kernel.blocks[body].params.iter().copied());
+    let written = written_buffers(kernel, body);
+    let mut plan = Plan { inner: *inner, outwards: Vec::new(), inwards: Vec::new() };
+    for inst in between {
+        let data = &kernel.insts[*inst];
+        let depends = data.arguments.iter().any(|value| inside.contains(*value));
+        match (data.opcode.info().effect, &data.payload) {
+            (Effect::Pure, _) if !depends => {
+                plan.outwards.push(*inst);
+                continue;
+            }
+            (Effect::Pure, _) => {}
+            (Effect::Read, Payload::Access { buffer, .. }) if !written.contains(*buffer) => {}
+            _ => return None,
+        }
+        plan.inwards.push(*inst);
+        inside.extend(data.results.iter().copied());
+    }
+    let bounds_outside = kernel.insts[*inner].arguments.iter().all(|value| !inside.contains(*value));
+    (bounds_outside && plan.inwards.len() <= MAX_REPEATED).then_some(plan)
+}
+
+fn collapse(kernel: &mut Kernel, outer: Inst, plan: Plan) {
+    let (body, inner_body) = (kernel.insts[outer].regions[0], kernel.insts[plan.inner].regions[0]);
+    let arguments = std::mem::take(&mut kernel.insts[plan.inner].arguments);
+    kernel.insts[outer].arguments.extend(arguments);
+    let Payload::Loop { axes: inner_axes } = kernel.insts[plan.inner].payload.clone() else { return };
+    if let Payload::Loop { axes } = &mut kernel.insts[outer].payload {
+        axes.extend(inner_axes);
+    }
+    for param in std::mem::take(&mut kernel.blocks[inner_body].params) {
+        let position = kernel.blocks[body].params.len() as u16;
+        kernel.values[param].definition = Definition::Param(body, position);
+        kernel.blocks[body].params.push(param);
+    }
+    let mut insts = plan.inwards;
+    insts.append(&mut kernel.blocks[inner_body].insts);
+    kernel.blocks[body].insts = insts;
+}

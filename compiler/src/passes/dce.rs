@@ -1,0 +1,132 @@
+//! `dce`: removes what nothing depends on.
+//!
+//! ```text
+//! v3: f32 = load buf0[v1]            (gone: v4 has no use, so neither has v3)
+//! v4: f32 = exp v3              →
+//! store buf1[v1], v2                 store buf1[v1], v2
+//! ```
+//!
+//! An instruction stays if it writes memory or checks bounds, if something inside it does, or if one that stays
+//! uses its result. Stores to a private buffer that nothing loads count as no writes.
+//!
+//! # Limits
+//!
+//! All values that a loop carries stay with the loop. A `while` that has no effects is taken to end.
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::op::{Effect, Opcode};
+use cranelift_entity::EntitySet;
+
+pub struct Dce;
+
+impl Pass for Dce {
+    fn name(&self) -> &str {
+        "dce"
+    }
+
+    fn reason(&self) -> &str {
+        "removes what nothing depends on"
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut changed = false;
+        // A load that goes may have been the only one of its private buffer.
+        while sweep(kernel) {
+            changed = true;
+        }
+        changed.into()
+    }
+}
+
+struct Liveness<'k> {
+    kernel: &'k Kernel,
+    loaded: EntitySet<Buffer>,
+    live: EntitySet<Inst>,
+    open: Vec<Inst>,
+}
+
+/// Removes dead instructions; whether there were any.
+fn sweep(kernel: &mut Kernel) -> bool {
+    let mut loaded = EntitySet::new();
+    kernel.walk_all(&mut |_, inst| {
+        if let (Opcode::Load, Payload::Access { buffer, .. }) =
+            (kernel.insts[inst].opcode, &kernel.insts[inst].payload)
+        {
+            loaded.insert(*buffer);
+        }
+    });
+    let mut liveness = Liveness { kernel, loaded, live: EntitySet::new(), open: Vec::new() };
+    for launch in kernel.launches.values() {
+        liveness.roots(launch.body);
+    }
+    liveness.spread();
+    let live = liveness.live;
+    let mut changed = false;
+    for launch in kernel.launches.keys().collect::<Vec<_>>() {
+        for block in kernel.blocks_in(kernel.launches[launch].body) {
+            let insts = &mut kernel.blocks[block].insts;
+            let before = insts.len();
+            insts.retain(|inst| live.contains(*inst));
+            changed |= insts.len() != before;
+        }
+    }
+    changed
+}
+
+impl Liveness<'_> {
+    fn mark(&mut self, inst: Inst) {
+        if self.live.insert(inst) {
+            self.open.push(inst);
+        }
+    }
+
+    /// Marks what has effects; whether the block has any.
+    fn roots(&mut self, block: Block) -> bool {
+        let mut any = false;
+        for inst in &self.kernel.blocks[block].insts {
+            let data = &self.kernel.insts[*inst];
+            let mut effect = data.opcode.info().effect == Effect::Write && !self.is_unread(&data.payload);
+            for region in &data.regions {
+                effect |= self.roots(*region);
+            }
+            if effect {
+                self.mark(*inst);
+            }
+            any |= effect;
+        }
+        any
+    }
+
+    /// A write to a private buffer that nothing loads.
+    fn is_unread(&self, payload: &Payload) -> bool {
+        match payload {
+            Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } => {
+                self.kernel.buffers[*buffer].kind == BufferKind::Private && !self.loaded.contains(*buffer)
+            }
+            _ => false,
+        }
+    }
+
+    /// From what lives to what it uses.
+    fn spread(&mut self) {
+        while let Some(inst) = self.open.pop() {
+            let data = &self.kernel.insts[inst];
+            for value in &data.arguments {
+                self.use_of(*value);
+            }
+            for region in &data.regions {
+                if let Some(terminator) = self.kernel.terminator(*region) {
+                    self.mark(terminator);
+                }
+            }
+        }
+    }
+
+    fn use_of(&mut self, value: Value) {
+        if let Some(inst) = self.kernel.defining_inst(value) {
+            self.mark(inst);
+        }
+    }
+}

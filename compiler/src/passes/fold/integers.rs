@@ -1,0 +1,138 @@
+//! Rules on integers; they wrap, so all of these hold for every value.
+
+use super::{Operand, Simpler};
+use crate::analysis::Ranges;
+use crate::data::Scalar;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::kernel::Kernel;
+use crate::ir::op::{Constant, Opcode};
+use crate::ir::wrap;
+
+/// A simpler equal of an instruction with integer operands.
+pub fn simpler(kernel: &Kernel, inst: Inst, ranges: &mut Ranges) -> Option<Simpler> {
+    let data = &kernel.insts[inst];
+    let opcode = data.opcode;
+    let [a, b] = data.arguments[..] else { return unary(kernel, opcode, &data.arguments) };
+    let ty = kernel.value_type(a);
+    let zero = Simpler::Constant(Constant::Int(ty, 0));
+    if a == b {
+        match opcode {
+            Opcode::Sub | Opcode::Xor => return Some(zero),
+            Opcode::Min | Opcode::Max | Opcode::And | Opcode::Or => return Some(Simpler::Value(a)),
+            Opcode::Eq | Opcode::Le | Opcode::Ge => return Some(Simpler::Constant(Constant::Bool(true))),
+            Opcode::Ne | Opcode::Lt | Opcode::Gt => return Some(Simpler::Constant(Constant::Bool(false))),
+            _ => {}
+        }
+    }
+    if kernel.int_of(a).is_some() {
+        if commutes(opcode) {
+            // Literals stand to the right, where the other rules look.
+            return Some(Simpler::Inst(opcode, vec![Operand::Value(b), Operand::Value(a)]));
+        }
+        if kernel.int_of(a) == Some(0)
+            && matches!(opcode, Opcode::Div | Opcode::Rem | Opcode::Shl | Opcode::Shr)
+        {
+            return Some(zero);
+        }
+    }
+    if let Some(literal) = kernel.int_of(b)
+        && let Some(simpler) = with_literal(kernel, opcode, a, b, literal, ranges)
+    {
+        return Some(simpler);
+    }
+    ordered(kernel, opcode, a, b, ranges)
+}
+
+fn commutes(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(opcode, Add | Mul | Min | Max | And | Or | Xor | Eq | Ne)
+}
+
+fn unary(kernel: &Kernel, opcode: Opcode, arguments: &[Value]) -> Option<Simpler> {
+    let inner = kernel.definition_data(*arguments.first()?)?;
+    let twice = inner.opcode == opcode && matches!(opcode, Opcode::Neg | Opcode::Not);
+    twice.then(|| Simpler::Value(inner.arguments[0]))
+}
+
+/// Rules for a literal to the right.
+fn with_literal(
+    kernel: &Kernel,
+    opcode: Opcode,
+    a: Value,
+    b: Value,
+    literal: i128,
+    ranges: &mut Ranges,
+) -> Option<Simpler> {
+    let ty = kernel.value_type(a);
+    let constant = |value| Some(Simpler::Constant(Constant::Int(ty, value)));
+    let all_ones = wrap(ty, -1);
+    match (opcode, literal) {
+        (Opcode::Add | Opcode::Sub | Opcode::Or | Opcode::Xor | Opcode::Shl | Opcode::Shr, 0)
+        | (Opcode::Mul | Opcode::Div, 1) => return Some(Simpler::Value(a)),
+        (Opcode::Mul | Opcode::And | Opcode::Div | Opcode::Rem, 0) | (Opcode::Rem, 1) => return constant(0),
+        (Opcode::And, ones) if ones == all_ones => return Some(Simpler::Value(a)),
+        (Opcode::Or, ones) if ones == all_ones => return constant(all_ones),
+        _ => {}
+    }
+    // (x + 1) + 2, and likewise for other associative ops.
+    if matches!(opcode, Opcode::Add | Opcode::Mul | Opcode::And | Opcode::Or | Opcode::Xor)
+        && let Some(inner) = kernel.definition_data(a).filter(|inner| inner.opcode == opcode)
+        && let Some(first) = kernel.int_of(inner.arguments[1])
+    {
+        let both = match opcode {
+            Opcode::Add => first + literal,
+            Opcode::Mul => first.wrapping_mul(literal),
+            Opcode::And => first & literal,
+            Opcode::Or => first | literal,
+            _ => first ^ literal,
+        };
+        let both = Operand::New(Constant::Int(ty, wrap(ty, both)));
+        return Some(Simpler::Inst(opcode, vec![Operand::Value(inner.arguments[0]), both]));
+    }
+    let power = literal > 1 && (literal as u128).is_power_of_two();
+    if power && kernel.value_type(b) == ty && ranges.of(kernel, a).low >= 0 {
+        let shift = Constant::Int(Scalar::I32, literal.trailing_zeros().into());
+        let mask = Constant::Int(ty, literal - 1);
+        match opcode {
+            Opcode::Div => {
+                return Some(Simpler::Inst(Opcode::Shr, vec![Operand::Value(a), Operand::New(shift)]));
+            }
+            Opcode::Rem => {
+                return Some(Simpler::Inst(Opcode::And, vec![Operand::Value(a), Operand::New(mask)]));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Comparisons, minima and remainders that the ranges decide.
+fn ordered(kernel: &Kernel, opcode: Opcode, a: Value, b: Value, ranges: &mut Ranges) -> Option<Simpler> {
+    use Opcode::{Eq, Ge, Gt, Le, Lt, Max, Min, Ne, Rem};
+    if !matches!(opcode, Eq | Ne | Lt | Le | Gt | Ge | Min | Max | Rem) {
+        return None;
+    }
+    let (x, y) = (ranges.of(kernel, a), ranges.of(kernel, b));
+    let (below, not_above) = (x.high < y.low, x.high <= y.low);
+    let (above, not_below) = (x.low > y.high, x.low >= y.high);
+    let known = match opcode {
+        Min if not_above => return Some(Simpler::Value(a)),
+        Min if not_below => return Some(Simpler::Value(b)),
+        Max if not_below => return Some(Simpler::Value(a)),
+        Max if not_above => return Some(Simpler::Value(b)),
+        // Less than the divisor already.
+        Rem if x.low >= 0 && below => return Some(Simpler::Value(a)),
+        Lt if below => true,
+        Lt if not_below => false,
+        Le if not_above => true,
+        Le if above => false,
+        Gt if above => true,
+        Gt if not_above => false,
+        Ge if not_below => true,
+        Ge if below => false,
+        Eq if below || above => false,
+        Ne if below || above => true,
+        _ => return None,
+    };
+    Some(Simpler::Constant(Constant::Bool(known)))
+}

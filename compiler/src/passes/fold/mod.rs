@@ -1,0 +1,246 @@
+//! `fold`: computes what is known, and replaces operations by equal and simpler ones.
+//!
+//! ```text
+//! v1: i64 = const 8                       v1: i64 = const 8
+//! v3: i64 = div v2, v1           →        v4: i64 = const 3
+//!                                         v3: i64 = shr v2, v4      (v2 is a loop's index: not negative)
+//! v5: i64 = mul v3, v0                    (uses of v5 become uses of v3, where v0 is 1)
+//! ```
+//!
+//! An `if` on a literal becomes the region that is taken; a loop over a constant empty range becomes its
+//! results. What is left without use stays for `dce`.
+//!
+//! Every rule is exact: the result has the same bits for every input, NaN, infinities and -0.0 included. So
+//! `x * 0.0` and `x + 0.0` stay; `x * 1.0`, `x - 0.0` and `x / 4.0 = x * 0.25` are done. A literal NaN is not
+//! computed, because machines differ in its bits.
+//!
+//! - `integers.rs`, `floats.rs`, `logic.rs`: the rules, by type.
+//!
+//! # Limits
+//!
+//! Sums are reassociated for integer literals only (`(x + 1) + 2`). A region's carried values are not followed.
+
+mod floats;
+mod integers;
+mod logic;
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::Ranges;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::op::{Combiner, Constant, Opcode};
+use crate::ir::{Substitution, evaluate};
+
+pub struct Fold;
+
+impl Pass for Fold {
+    fn name(&self) -> &str {
+        "fold"
+    }
+
+    fn reason(&self) -> &str {
+        "computes what is known and replaces operations by equal and simpler ones"
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let ranges = Ranges::new(kernel);
+        let mut folder = Folder { kernel, ranges, replaced: Substitution::new(), changed: false };
+        for launch in folder.kernel.launches.keys().collect::<Vec<_>>() {
+            folder.block(folder.kernel.launches[launch].body);
+        }
+        folder.changed.into()
+    }
+}
+
+/// An operand of a simpler operation.
+#[derive(Clone, Copy)]
+enum Operand {
+    Value(Value),
+    /// A literal that has to be made.
+    New(Constant),
+}
+
+/// What an instruction becomes.
+enum Simpler {
+    Constant(Constant),
+    /// All uses of its result become uses of this value.
+    Value(Value),
+    /// Another op with the same result.
+    Inst(Opcode, Vec<Operand>),
+}
+
+struct Folder<'k> {
+    kernel: &'k mut Kernel,
+    ranges: Ranges,
+    replaced: Substitution,
+    changed: bool,
+}
+
+impl Folder<'_> {
+    fn resolve(&self, mut value: Value) -> Value {
+        while let Some(next) = self.replaced[value].expand() {
+            value = next;
+        }
+        value
+    }
+
+    fn block(&mut self, block: Block) {
+        let mut open = std::mem::take(&mut self.kernel.blocks[block].insts);
+        open.reverse();
+        let mut done = Vec::with_capacity(open.len());
+        while let Some(inst) = open.pop() {
+            for at in 0..self.kernel.insts[inst].arguments.len() {
+                self.kernel.insts[inst].arguments[at] = self.resolve(self.kernel.insts[inst].arguments[at]);
+            }
+            if self.kernel.insts[inst].regions.is_empty() {
+                if self.simplify(inst, &mut done) {
+                    done.push(inst);
+                }
+            } else if !self.control(inst, &mut open, &mut done) {
+                for at in 0..self.kernel.insts[inst].regions.len() {
+                    self.block(self.kernel.insts[inst].regions[at]);
+                }
+                done.push(inst);
+            }
+        }
+        self.kernel.blocks[block].insts = done;
+    }
+
+    /// Simplifies an instruction as far as it goes; whether it is still needed.
+    fn simplify(&mut self, inst: Inst, done: &mut Vec<Inst>) -> bool {
+        // Every rule makes the instruction simpler, so this ends by itself; the bound is for rules to come.
+        for _ in 0..8 {
+            let Some(simpler) = self.simpler(inst) else { break };
+            self.changed = true;
+            match simpler {
+                Simpler::Constant(constant) => {
+                    self.kernel.rewrite_to_constant(inst, constant);
+                    break;
+                }
+                Simpler::Value(value) => {
+                    let result = self.kernel.insts[inst].results[0];
+                    if self.kernel.values[value].name.is_none() && self.kernel.constant_of(value).is_none() {
+                        self.kernel.values[value].name = self.kernel.values[result].name.clone();
+                    }
+                    self.replaced[result] = value.into();
+                    return false;
+                }
+                Simpler::Inst(opcode, operands) => {
+                    let operands: Vec<Value> =
+                        operands.into_iter().map(|operand| self.operand(operand, inst, done)).collect();
+                    self.kernel.rewrite_inst(inst, opcode, Payload::None, &operands);
+                }
+            }
+        }
+        true
+    }
+
+    fn operand(&mut self, operand: Operand, inst: Inst, done: &mut Vec<Inst>) -> Value {
+        match operand {
+            Operand::Value(value) => value,
+            Operand::New(constant) => {
+                let span = self.kernel.insts[inst].span;
+                let made = self.kernel.make_inst(Opcode::Const, Payload::Constant(constant), &[], span);
+                done.push(made);
+                self.kernel.insts[made].results[0]
+            }
+        }
+    }
+
+    /// A simpler equal of an instruction without regions and effects.
+    fn simpler(&mut self, inst: Inst) -> Option<Simpler> {
+        let data = &self.kernel.insts[inst];
+        if data.results.len() != 1 || data.opcode == Opcode::Const || data.opcode == Opcode::Load {
+            return None;
+        }
+        let mut literals = [Constant::Bool(false); 3];
+        let known = data.arguments.iter().zip(&mut literals).all(|(value, literal)| {
+            self.kernel.constant_of(*value).map(|constant| *literal = constant).is_some()
+        });
+        if known && !data.arguments.is_empty() && data.arguments.len() <= 3 {
+            let folded = evaluate(data.opcode, &data.payload, &literals[..data.arguments.len()]);
+            return folded.filter(|constant| !is_nan(*constant)).map(Simpler::Constant);
+        }
+        let operand_type = self.kernel.value_type(*data.arguments.first()?);
+        let result_type = self.kernel.value_type(data.results[0]);
+        let rules = [
+            logic::simpler(self.kernel, inst),
+            if operand_type.is_integer() {
+                integers::simpler(self.kernel, inst, &mut self.ranges)
+            } else {
+                None
+            },
+            if result_type.is_float() { floats::simpler(self.kernel, inst) } else { None },
+        ];
+        rules.into_iter().flatten().next()
+    }
+
+    /// Folds an `if` on a literal and a loop that never runs; whether it did.
+    fn control(&mut self, inst: Inst, open: &mut Vec<Inst>, done: &mut Vec<Inst>) -> bool {
+        let data = &self.kernel.insts[inst];
+        let results = data.results.clone();
+        if data.opcode == Opcode::If {
+            let Some(Constant::Bool(condition)) = self.kernel.constant_of(data.arguments[0]) else {
+                return false;
+            };
+            let taken = data.regions[usize::from(!condition)];
+            let mut insts = std::mem::take(&mut self.kernel.blocks[taken].insts);
+            let yields =
+                insts.pop().map(|inst| self.kernel.insts[inst].arguments.clone()).unwrap_or_default();
+            for (result, value) in results.into_iter().zip(yields) {
+                self.replaced[result] = value.into();
+            }
+            open.extend(insts.into_iter().rev());
+            self.changed = true;
+            return true;
+        }
+        let empty = self.kernel.loop_bounds(inst).into_iter().any(|(low, high)| {
+            self.kernel.int_of(low).zip(self.kernel.int_of(high)).is_some_and(|(low, high)| low >= high)
+        });
+        if !empty {
+            return false;
+        }
+        match &data.payload {
+            Payload::Reduce { combiners, .. } => {
+                let span = data.span;
+                for (result, constant) in results.iter().zip(self.identities(&results, &combiners.clone())) {
+                    let made = self.kernel.make_inst(Opcode::Const, Payload::Constant(constant), &[], span);
+                    done.push(made);
+                    self.replaced[*result] = self.kernel.insts[made].results[0].into();
+                }
+            }
+            _ => {
+                let carried = data.arguments.get(3..).unwrap_or(&[]).to_vec();
+                for (result, value) in results.into_iter().zip(carried) {
+                    self.replaced[result] = value.into();
+                }
+            }
+        }
+        self.changed = true;
+        true
+    }
+
+    /// What a reduction over nothing gives.
+    fn identities(&self, results: &[Value], combiners: &[Combiner]) -> Vec<Constant> {
+        let mut constants = Vec::new();
+        for combiner in combiners {
+            let scalar = self.kernel.value_type(results[constants.len()]);
+            constants.push(combiner.identity(scalar));
+            if combiner.width() == 2 {
+                constants.push(Constant::Int(crate::data::Scalar::I64, -1));
+            }
+        }
+        constants
+    }
+}
+
+fn is_nan(constant: Constant) -> bool {
+    match constant {
+        Constant::F32(bits) => f32::from_bits(bits).is_nan(),
+        Constant::F64(bits) => f64::from_bits(bits).is_nan(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

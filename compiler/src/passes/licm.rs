@@ -1,0 +1,174 @@
+//! `licm`: moves loop-invariant code out of loops.
+//!
+//! ```text
+//! v9: f32 = reduce [add] axis1 "j" = v0..v1 (v5 "j": i64) {       v6: f32 = load buf0[v4]
+//!     v6: f32 = load buf0[v4]                                →    v9: f32 = reduce [add] axis1 "j" = … {
+//!     v7: f32 = load buf0[v5]                                         v7: f32 = load buf0[v5]
+//! ```
+//!
+//! A pure instruction whose operands come from outside a loop moves in front of it: pure ops are total, so it
+//! does no harm where the loop never runs. A load moves too if nothing in the loop writes its buffer and it
+//! would not touch memory that the program does not: either the loop surely runs and reaches the load in its
+//! first round, or every subscript is inside for another reason (the index of a loop from at least 0 to the
+//! buffer's extent, or a number in the extent's constant range).
+//!
+//! # Limits
+//!
+//! What stands in an `if` stays there. Values of `if` and of loops do not move.
+
+use super::cse::written_buffers;
+use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::{Polynomial, Ranges};
+use crate::ir::Parents;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::{Definition, Kernel, Payload};
+use crate::ir::op::{Effect, Opcode};
+use crate::manifest::Expr;
+use cranelift_entity::{EntitySet, SecondaryMap};
+
+pub struct Licm;
+
+impl Pass for Licm {
+    fn name(&self) -> &str {
+        "licm"
+    }
+
+    fn reason(&self) -> &str {
+        "moves loop-invariant code out of loops"
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let (ranges, parents) = (Ranges::new(kernel), kernel.parents());
+        let mut mover = Mover { kernel, ranges, parents, depths: SecondaryMap::new(), changed: false };
+        for launch in mover.kernel.launches.keys().collect::<Vec<_>>() {
+            mover.block(mover.kernel.launches[launch].body, 0);
+        }
+        mover.changed.into()
+    }
+}
+
+struct Mover<'k> {
+    kernel: &'k mut Kernel,
+    ranges: Ranges,
+    /// Blocks keep their owners while instructions move.
+    parents: Parents,
+    /// How many regions are around each value's definition.
+    depths: SecondaryMap<Value, u32>,
+    changed: bool,
+}
+
+impl Mover<'_> {
+    /// Works on a block from the innermost loops outwards.
+    fn block(&mut self, block: Block, depth: u32) {
+        for value in &self.kernel.blocks[block].params {
+            self.depths[*value] = depth;
+        }
+        let insts = std::mem::take(&mut self.kernel.blocks[block].insts);
+        let mut done = Vec::with_capacity(insts.len());
+        for inst in insts {
+            let regions = self.kernel.insts[inst].regions.clone();
+            for region in &regions {
+                self.block(*region, depth + 1);
+            }
+            let opcode = self.kernel.insts[inst].opcode;
+            if matches!(opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While) {
+                for (at, region) in regions.iter().enumerate() {
+                    self.hoist(inst, *region, at, depth, &mut done);
+                }
+            }
+            for value in &self.kernel.insts[inst].results {
+                self.depths[*value] = depth;
+            }
+            done.push(inst);
+        }
+        self.kernel.blocks[block].insts = done;
+    }
+
+    /// Moves what is invariant from a region of a loop to the end of `outside`.
+    fn hoist(&mut self, inst: Inst, region: Block, position: usize, depth: u32, outside: &mut Vec<Inst>) {
+        let mut surely_runs = self.surely_runs(inst, position);
+        let mut written = EntitySet::new();
+        for region in &self.kernel.insts[inst].regions {
+            for buffer in written_buffers(self.kernel, *region).keys() {
+                written.insert(buffer);
+            }
+        }
+        let insts = std::mem::take(&mut self.kernel.blocks[region].insts);
+        let mut kept = Vec::with_capacity(insts.len());
+        for inst in insts {
+            let data = &self.kernel.insts[inst];
+            let invariant = data.arguments.iter().all(|value| self.depths[*value] <= depth);
+            let safe = match (data.opcode.info().effect, &data.payload) {
+                (Effect::Pure, _) => true,
+                (Effect::Read, Payload::Access { buffer, .. }) if invariant => {
+                    !written.contains(*buffer) && (surely_runs || self.inside(inst))
+                }
+                _ => false,
+            };
+            if invariant && safe {
+                for value in &self.kernel.insts[inst].results {
+                    self.depths[*value] = depth;
+                }
+                outside.push(inst);
+                self.changed = true;
+            } else {
+                surely_runs &= !self.may_end(inst);
+                kept.push(inst);
+            }
+        }
+        self.kernel.blocks[region].insts = kept;
+    }
+
+    /// Whether the first round of a loop's region surely begins.
+    fn surely_runs(&self, inst: Inst, position: usize) -> bool {
+        if self.kernel.insts[inst].opcode == Opcode::While {
+            return position == 0;
+        }
+        self.kernel.loop_bounds(inst).into_iter().all(|(low, high)| {
+            self.kernel.int_of(low).zip(self.kernel.int_of(high)).is_some_and(|(low, high)| low < high)
+        })
+    }
+
+    /// Whether the thread may not get past an instruction: what follows is not sure to run.
+    fn may_end(&self, inst: Inst) -> bool {
+        let mut found = matches!(self.kernel.insts[inst].opcode, Opcode::Check | Opcode::While);
+        for region in &self.kernel.insts[inst].regions {
+            self.kernel.walk(*region, &mut |_, inst| {
+                found |= matches!(self.kernel.insts[inst].opcode, Opcode::Check | Opcode::While);
+            });
+        }
+        found
+    }
+
+    /// Whether every subscript of a load is inside wherever the load may stand.
+    fn inside(&mut self, inst: Inst) -> bool {
+        let kernel = &*self.kernel;
+        let Payload::Access { buffer, leaf } = kernel.insts[inst].payload else { return false };
+        let data = &kernel.buffers[buffer];
+        let inner = data.element.leaves[leaf as usize].extents.iter().map(|extent| Expr::Int(*extent as i64));
+        let extents: Vec<Expr> = data.extents.iter().cloned().chain(inner).collect();
+        let indices = kernel.insts[inst].arguments.clone();
+        indices.iter().zip(&extents).all(|(index, extent)| {
+            let interval = self.ranges.of(self.kernel, *index);
+            if interval.low < 0 {
+                return false;
+            }
+            match extent {
+                Expr::Int(extent) => interval.high < i128::from(*extent),
+                extent => self.below_extent(*index, extent),
+            }
+        })
+    }
+
+    /// Whether a value is the index of a loop that ends at the extent or before it.
+    fn below_extent(&self, index: Value, extent: &Expr) -> bool {
+        let Definition::Param(block, position) = self.kernel.values[index].definition else { return false };
+        let Some(owner) = self.parents.owner_of[block].expand() else { return false };
+        let Some((_, high)) = self.kernel.loop_bounds(owner).get(usize::from(position)).copied() else {
+            return false;
+        };
+        let high = self.kernel.symbolic(high).and_then(|high| Polynomial::from_expression(&high));
+        let left = Polynomial::from_expression(extent).zip(high).map(|(extent, high)| extent.sub(&high));
+        left.and_then(|left| left.as_constant()).is_some_and(|left| left >= 0)
+    }
+}

@@ -1,0 +1,90 @@
+//! `soa`: decides how arrays of structs lie in memory.
+//!
+//! ```text
+//! buffer buf0 "body" struct "Body" size 16 … argument 0 in, aos
+//! … the launch loads buf0.x[i] and buf0.w[i] only …                  →  buffer buf0 "body" … argument 0 in, soa
+//! ```
+//!
+//! Neighbouring threads read neighbouring elements. As structs, each field's request then strides by the size
+//! of the struct and touches that many more sectors; as one array a field, every request is dense. So a buffer
+//! of structs becomes a structure of arrays, unless
+//!
+//! - the schedule fixed its layout,
+//! - or every access to an element takes all its fields together and the struct is one that a single vector
+//!   access moves (4, 8 or 16 bytes): then the array of structs is as dense, and one request does for all fields,
+//! - or nothing accesses it.
+//!
+//! Only arguments, results and scratch buffers change: constants, statics and private arrays keep the C layout
+//! in which the host or the thread fills them.
+//!
+//! # Limits
+//!
+//! Accesses that are together in the source but in different regions (one field inside an `if`) count as apart.
+//! AoSoA is never chosen, only kept.
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::ir::entities::{Block, Buffer, Value};
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase};
+use crate::ir::op::Opcode;
+use crate::manifest::Layout;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub struct Soa;
+
+impl Pass for Soa {
+    fn name(&self) -> &str {
+        "soa"
+    }
+
+    fn reason(&self) -> &str {
+        "lays arrays of structs out field by field where that makes requests dense"
+    }
+
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Abstract, Phase::Abstract)
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let structs = kernel.buffers.iter().filter(|(_, data)| {
+            let host = matches!(data.kind, BufferKind::Argument { .. } | BufferKind::Scratch);
+            host && !data.layout_fixed && data.layout == Layout::Aos && data.element.leaves.len() > 1
+        });
+        let structs: BTreeSet<Buffer> = structs.map(|(buffer, _)| buffer).collect();
+        if structs.is_empty() {
+            return Changed::No;
+        }
+        let groups = groups(kernel, &structs);
+        let mut changed = false;
+        for buffer in structs {
+            let element = &kernel.buffers[buffer].element;
+            let scalars: u64 = element.leaves.iter().map(|leaf| leaf.count()).sum();
+            let mut used = groups.iter().filter(|((known, ..), _)| *known == buffer).peekable();
+            let one_vector = matches!(element.size, 4 | 8 | 16) && scalars == element.leaves.len() as u64;
+            let keep = used.peek().is_none()
+                || (one_vector && used.all(|(_, leaves)| leaves.len() == element.leaves.len()));
+            if !keep {
+                kernel.buffers[buffer].layout = Layout::Soa;
+                changed = true;
+            }
+        }
+        changed.into()
+    }
+}
+
+/// What is accessed together: by buffer, region, subscripts and kind of access, the leaves.
+type Groups = BTreeMap<(Buffer, Block, Vec<Value>, Opcode), BTreeSet<u32>>;
+
+fn groups(kernel: &Kernel, structs: &BTreeSet<Buffer>) -> Groups {
+    let mut groups = Groups::new();
+    kernel.walk_all(&mut |block, inst| {
+        let data = &kernel.insts[inst];
+        let (Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. }) = data.payload else {
+            return;
+        };
+        if structs.contains(&buffer) {
+            let indices = data.arguments[..kernel.buffers[buffer].extents.len()].to_vec();
+            groups.entry((buffer, block, indices, data.opcode)).or_default().insert(leaf);
+        }
+    });
+    groups
+}

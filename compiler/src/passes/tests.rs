@@ -1,0 +1,175 @@
+use super::*;
+use crate::ir::kernel::{Kernel, Phase};
+use crate::ir::testing::{Outcome, generate, interpret, symbol_values};
+use crate::ir::text::{PrintOptions, print_kernel};
+use crate::ir::verify;
+use proptest::prelude::*;
+
+fn target() -> TargetFacts {
+    TargetFacts::new(90)
+}
+
+/// What a kernel does for a few sizes.
+fn outcomes(kernel: &Kernel) -> Vec<Outcome> {
+    let sizes = [(0, 3), (1, 0), (3, 1), (2, 5)];
+    let fill = |buffer: crate::ir::entities::Buffer, leaf: u32, at: usize| {
+        let place = i64::from(buffer.as_u32()) * 101 + i64::from(leaf) * 17 + at as i64 + 1;
+        place * 2_654_435_761 % 1009 % 50 - 20
+    };
+    sizes.into_iter().map(|(n, m)| interpret(kernel, &symbol_values(n, m), &fill)).collect()
+}
+
+/// Runs a pass and compares what the kernel does before and after, to the bit.
+fn assert_keeps_meaning(kernel: &Kernel, pipeline: &Pipeline) -> Result<(), TestCaseError> {
+    let mut after = kernel.clone();
+    let options = PipelineOptions { verify: true, ..PipelineOptions::default() };
+    if let Err(error) = pipeline.run(&mut after, &options, &mut |_| {}) {
+        let text = |kernel: &Kernel| print_kernel(kernel, PrintOptions::default());
+        return Err(TestCaseError::fail(format!("{error}\n{}\n{}", text(kernel), text(&after))));
+    }
+    for (before, now) in outcomes(kernel).into_iter().zip(outcomes(&after)) {
+        // A pass may take instructions out of a run that is too long, never put them in without bound.
+        if before != Outcome::OutOfFuel && now != Outcome::OutOfFuel && before != now {
+            let text = |kernel: &Kernel| print_kernel(kernel, PrintOptions { spans: false });
+            let changes = diff(&text(kernel), &text(&after));
+            return Err(TestCaseError::fail(format!("{before:?}\n{now:?}\n{}\n{changes}", text(kernel))));
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_pass_keeps_the_meaning_of_random_kernels(tape in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let kernel = generate(&tape);
+        for name in ["fold", "collapse", "soa", "map", "licm", "cse", "dce"] {
+            let pipeline = Pipeline::of_names(&[name], &target()).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            assert_keeps_meaning(&kernel, &pipeline)?;
+        }
+    }
+
+    #[test]
+    fn the_pipeline_keeps_the_meaning_of_random_kernels(tape in proptest::collection::vec(any::<u8>(), 0..600)) {
+        // `contract` rounds once instead of twice, so its results are other bits.
+        let pipeline = Pipeline::for_target(&target()).without("contract");
+        let pipeline = pipeline.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        assert_keeps_meaning(&generate(&tape), &pipeline)?;
+    }
+
+    #[test]
+    fn every_prefix_and_a_second_run_leave_valid_kernels(tape in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let options = PipelineOptions { verify: true, ..PipelineOptions::default() };
+        let pipeline = Pipeline::for_target(&target());
+        for count in 0..=pipeline.optional_len() {
+            let mut kernel = generate(&tape);
+            let run = pipeline.prefix(count).run(&mut kernel, &options, &mut |_| {});
+            prop_assert!(run.is_ok(), "{run:?}");
+            prop_assert_eq!(kernel.phase, Phase::Mapped);
+        }
+    }
+}
+
+/// Does nothing, under a name.
+struct Nothing(&'static str);
+
+impl Pass for Nothing {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn reason(&self) -> &str {
+        "for tests"
+    }
+
+    fn run(&self, _: &mut Kernel, _: &PassContext) -> Changed {
+        Changed::No
+    }
+}
+
+/// Lists an instruction twice.
+struct Breaks;
+
+impl Pass for Breaks {
+    fn name(&self) -> &str {
+        "breaks"
+    }
+
+    fn reason(&self) -> &str {
+        "for tests"
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let body = kernel.launches.values().next().map(|launch| launch.body);
+        if let Some(block) = body.map(|body| &mut kernel.blocks[body]) {
+            let first = block.insts[0];
+            block.insts.insert(0, first);
+        }
+        Changed::Yes
+    }
+}
+
+#[test]
+fn pipelines_can_be_changed() -> Result<(), PipelineError> {
+    let standard = || Pipeline::for_target(&target());
+    let changed =
+        standard().without("licm")?.after("soa", Nothing("mine"))?.before("dce", Nothing("last"))?;
+    let names: Vec<&str> = changed.names().collect();
+    assert_eq!(names, ["fold", "collapse", "soa", "mine", "map", "cse", "contract", "last", "dce"]);
+    let replaced = standard().replace("cse", Nothing("cse"))?.then(Nothing("end"))?;
+    assert_eq!(replaced.names().last(), Some("end"));
+    insta::assert_snapshot!(standard().to_string());
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let standard = || Pipeline::for_target(&target());
+    let text = |result: Result<Pipeline, PipelineError>| {
+        result.err().map_or("accepted".into(), |error| error.to_string())
+    };
+    let mut kernel = generate(&[7; 90]);
+    let unknown =
+        PipelineOptions { print_after: PassSelection::Names(vec!["maps".into()]), ..Default::default() };
+    let verifying = PipelineOptions { verify: true, ..Default::default() };
+    let breaking = standard().after("soa", Breaks).expect("a new name");
+    let refusals = [
+        text(standard().without("licn")),
+        text(standard().without("quicksort")),
+        text(standard().without("map")),
+        text(standard().after("map", Nothing("cse"))),
+        text(standard().after("map", Soa)),
+        text(standard().without("soa").and_then(|pipeline| pipeline.after("map", Soa))),
+        text(standard().without("fold").and_then(|pipeline| pipeline.then(Fold))),
+        text(Pipeline::of_names(&["fold", "fuse"], &target())),
+        standard().run(&mut kernel.clone(), &unknown, &mut |_| {}).expect_err("unknown").to_string(),
+        breaking.run(&mut kernel, &verifying, &mut |_| {}).expect_err("broken").to_string(),
+        standard().run(&mut kernel, &verifying, &mut |_| {}).expect_err("broken before").to_string(),
+    ];
+    insta::assert_snapshot!(refusals.join("\n"));
+}
+
+#[test]
+fn the_runner_reports_times_and_prints() -> Result<(), PipelineError> {
+    let mut kernel = generate(&[3; 60]);
+    let options = PipelineOptions {
+        verify: true,
+        time: true,
+        print_before: PassSelection::Names(vec!["fold".into()]),
+        print_after: PassSelection::Names(vec!["dce".into()]),
+        diff: PassSelection::Names(vec!["map".into()]),
+        spans: false,
+    };
+    let mut printed = Vec::new();
+    let report = Pipeline::for_target(&target())
+        .run(&mut kernel, &options, &mut |text| printed.push(text.to_string()))?;
+    assert_eq!(report.passes.len(), 8);
+    assert!(report.passes.iter().any(|pass| !pass.duration.is_zero()));
+    assert!(report.passes.iter().any(|pass| pass.name == "map" && pass.changed));
+    let starts: Vec<&str> = printed.iter().filter_map(|text| text.lines().next()).collect();
+    assert_eq!(starts, ["// before fold", "// changes of map", "// after dce"]);
+    assert!(printed[1].contains("+         forall axis0 \"i\" = "), "{}", printed[1]);
+    assert_eq!(verify(&kernel), Ok(()));
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! Buffers and their layouts become addresses.
+//!
+//! | layout | byte address of leaf `k` of element `e` |
+//! |---|---|
+//! | AoS | `base + e * size + offset_k + sub-array strides` |
+//! | SoA | `base_k + (e * count_k + sub) * size_k` |
+//! | AoSoA(w) | `base + (e / w) * group + start_k + ((e mod w) * count_k + sub) * size_k` |
+//!
+//! where `e` is the row-major position, `sub` the row-major position in the leaf's fixed arrays.
+
+use super::super::instruction::*;
+use super::super::operand::{Address, Base, Operand, Reg};
+use super::super::types::{Space, Type};
+use super::SelectError;
+use super::selector::Selector;
+use crate::ir::entities::{Buffer, Value};
+use crate::ir::kernel::BufferKind;
+use crate::manifest::{BinaryOp, Expr, Layout, UnaryOp};
+
+/// Byte offsets that were computed before and still hold: those of the current and the enclosing regions.
+#[derive(Default)]
+pub(super) struct OffsetMemo {
+    entries: Vec<(OffsetKey, Reg)>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct OffsetKey {
+    indices: Vec<Value>,
+    extents: Vec<Operand>,
+    /// Bytes an element; 0 for the plain row-major position.
+    scale: u64,
+}
+
+impl OffsetMemo {
+    pub fn mark(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn release(&mut self, mark: usize) {
+        self.entries.truncate(mark);
+    }
+
+    fn find(&self, key: &OffsetKey) -> Option<Reg> {
+        self.entries.iter().rev().find(|(known, _)| known == key).map(|(_, reg)| *reg)
+    }
+}
+
+impl Selector<'_> {
+    /// The address of a leaf, and the state space that it lies in. `indices`: one an axis of the buffer, then
+    /// one a fixed-array axis of the leaf.
+    pub fn address(
+        &mut self,
+        buffer: Buffer,
+        leaf: u32,
+        indices: &[Value],
+    ) -> Result<(Space, Address), SelectError> {
+        let data = &self.kernel.buffers[buffer];
+        let rank = data.extents.len();
+        let leaf_data = &data.element.leaves[leaf as usize];
+        let (element, sub) = indices.split_at(rank);
+        let (layout, size) = (data.layout, data.element.size);
+        let space = self.space(buffer);
+        let allocation = if layout == Layout::Soa { leaf as usize } else { 0 };
+        let Some(base) = self.bases[buffer].get(allocation).copied().flatten() else {
+            return Err(self.error(format!("`{}` has no base address in this launch", data.name)));
+        };
+        let scalar = leaf_data.scalar.size();
+        let count = leaf_data.count();
+        match layout {
+            Layout::Aos => {
+                let (mut reg, mut constant) = self.offset_from(base, buffer, element, size);
+                constant += leaf_data.offset as i64;
+                let strides = leaf_data.strides.clone();
+                for (index, stride) in sub.iter().zip(strides) {
+                    (reg, constant) = self.add_scaled(reg, constant, *index, stride);
+                }
+                Ok((space, Address::new(Base::Reg(reg), constant)))
+            }
+            Layout::Soa => {
+                let (mut reg, mut constant) = self.offset_from(base, buffer, element, scalar * count);
+                let extents = leaf_data.extents.clone();
+                for (axis, index) in sub.iter().enumerate() {
+                    let stride: u64 = extents[axis + 1..].iter().product::<u64>() * scalar;
+                    (reg, constant) = self.add_scaled(reg, constant, *index, stride);
+                }
+                Ok((space, Address::new(Base::Reg(reg), constant)))
+            }
+            Layout::Aosoa(width) => {
+                let width = u64::from(width);
+                let leaves = &data.element.leaves;
+                let bytes = |leaf: &crate::data::Leaf| width * leaf.scalar.size() * leaf.count();
+                let group: u64 = leaves.iter().map(bytes).sum();
+                let start: u64 = leaves[..leaf as usize].iter().map(bytes).sum();
+                let extents = leaf_data.extents.clone();
+                let position = self.position(buffer, element);
+                let shift = width.trailing_zeros() as i64;
+                let which = self.shift(ShiftOp::Right, Type::U64, position, shift.into());
+                let within = self.logic(LogicBinaryOp::And, Type::B64, position, (width as i64 - 1).into());
+                let mut reg = self.multiply_add(which.into(), group, base.into());
+                reg = self.multiply_add(within.into(), count * scalar, reg.into());
+                let mut constant = start as i64;
+                for (axis, index) in sub.iter().enumerate() {
+                    let stride: u64 = extents[axis + 1..].iter().product::<u64>() * scalar;
+                    (reg, constant) = self.add_scaled(reg, constant, *index, stride);
+                }
+                Ok((space, Address::new(Base::Reg(reg), constant)))
+            }
+        }
+    }
+
+    pub fn space(&self, buffer: Buffer) -> Space {
+        match self.kernel.buffers[buffer].kind {
+            BufferKind::Constant(id) => self.globals.constants[id].map_or(Space::Global, |(_, space)| space),
+            BufferKind::Private => Space::Local,
+            _ => Space::Global,
+        }
+    }
+
+    /// `base + position * scale`, as a register and a constant byte offset.
+    fn offset_from(&mut self, base: Reg, buffer: Buffer, indices: &[Value], scale: u64) -> (Reg, i64) {
+        if indices.is_empty() {
+            return (base, 0);
+        }
+        if let [only] = indices
+            && let Some(constant) = self.constant_int(*only)
+            && let Ok(bytes) = i64::try_from(constant * i128::from(scale))
+            && i32::try_from(bytes).is_ok()
+        {
+            return (base, bytes);
+        }
+        let offset = self.byte_offset(buffer, indices, scale);
+        let dst = self.builder.reg_for(Type::U64, &format!("{}_at", self.kernel.buffers[buffer].name));
+        self.builder.emit(IntBinary {
+            op: IntBinaryOp::Add,
+            ty: Type::S64,
+            dst,
+            a: base.into(),
+            b: offset.into(),
+            ..Default::default()
+        });
+        (dst, 0)
+    }
+
+    fn byte_offset(&mut self, buffer: Buffer, indices: &[Value], scale: u64) -> Reg {
+        let key = OffsetKey { indices: indices.to_vec(), extents: self.extents[buffer].clone(), scale };
+        if let Some(reg) = self.offsets.find(&key) {
+            return reg;
+        }
+        let position = self.position(buffer, indices);
+        let offset = self.scaled(position, scale);
+        let reg = self.in_register(offset, Type::B64);
+        self.offsets.entries.push((key, reg));
+        reg
+    }
+
+    /// The row-major position of an element, by Horner's rule.
+    fn position(&mut self, buffer: Buffer, indices: &[Value]) -> Operand {
+        let extents = self.extents[buffer].clone();
+        let key = OffsetKey { indices: indices.to_vec(), extents: extents.clone(), scale: 0 };
+        if let Some(reg) = self.offsets.find(&key) {
+            return reg.into();
+        }
+        let Some((first, rest)) = indices.split_first() else { return Operand::Int(0) };
+        let mut position = self.operand(*first);
+        for (index, extent) in rest.iter().zip(extents) {
+            let index = self.operand(*index);
+            let dst = self.builder.reg_for(Type::B64, "position");
+            self.builder.emit(IntMad {
+                part: MulPart::Lo,
+                ty: Type::S64,
+                dst,
+                a: position,
+                b: extent,
+                c: index,
+                ..Default::default()
+            });
+            position = dst.into();
+        }
+        if !rest.is_empty()
+            && let Operand::Reg(reg) = position
+        {
+            self.offsets.entries.push((key, reg));
+        }
+        position
+    }
+
+    fn scaled(&mut self, position: Operand, scale: u64) -> Operand {
+        match scale {
+            1 => position,
+            _ if scale.is_power_of_two() => {
+                let dst = self.builder.reg_for(Type::B64, "offset");
+                let amount = Operand::Int(scale.trailing_zeros().into());
+                self.builder.emit(Shift { op: ShiftOp::Left, ty: Type::B64, dst, a: position, b: amount });
+                dst.into()
+            }
+            _ => {
+                let dst = self.builder.reg_for(Type::B64, "offset");
+                self.builder.emit(IntBinary {
+                    op: IntBinaryOp::Mul,
+                    part: MulPart::Lo,
+                    ty: Type::S64,
+                    dst,
+                    a: position,
+                    b: Operand::Int(scale as i64),
+                    ..Default::default()
+                });
+                dst.into()
+            }
+        }
+    }
+
+    fn multiply_add(&mut self, a: Operand, scale: u64, c: Operand) -> Reg {
+        let dst = self.builder.reg_for(Type::U64, "");
+        self.builder.emit(IntMad {
+            part: MulPart::Lo,
+            ty: Type::S64,
+            dst,
+            a,
+            b: Operand::Int(scale as i64),
+            c,
+            ..Default::default()
+        });
+        dst
+    }
+
+    fn add_scaled(&mut self, reg: Reg, constant: i64, index: Value, stride: u64) -> (Reg, i64) {
+        if let Some(known) = self.constant_int(index) {
+            return (reg, constant + known as i64 * stride as i64);
+        }
+        let index = self.operand(index);
+        (self.multiply_add(index, stride, reg.into()), constant)
+    }
+
+    /// Emits a host expression over symbols as i64 arithmetic. Only integer arithmetic stands in extents.
+    pub fn host_expression(&mut self, expr: &Expr) -> Operand {
+        match expr {
+            Expr::Int(value) => Operand::Int(*value),
+            Expr::Symbol(index) => {
+                let symbol = cranelift_entity::EntityRef::new(*index);
+                let operand = self.symbols[symbol].unwrap_or(Operand::Int(0));
+                self.widen_to_i64(operand, self.kernel.symbols[symbol].scalar.widened())
+            }
+            Expr::Unary(UnaryOp::Negate, operand) => {
+                let operand = self.host_expression(operand);
+                self.int(IntBinaryOp::Sub, Type::S64, Operand::Int(0), operand).into()
+            }
+            Expr::Binary(op, left, right) => {
+                let left = self.host_expression(left);
+                let right = self.host_expression(right);
+                self.host_binary(*op, left, right)
+            }
+            Expr::Float(_) | Expr::Bool(_) | Expr::Unary(UnaryOp::Not, _) => Operand::Int(0),
+        }
+    }
+
+    pub fn host_binary(&mut self, op: BinaryOp, left: Operand, right: Operand) -> Operand {
+        let int = match op {
+            BinaryOp::Add => IntBinaryOp::Add,
+            BinaryOp::Sub => IntBinaryOp::Sub,
+            BinaryOp::Mul => IntBinaryOp::Mul,
+            BinaryOp::Min => IntBinaryOp::Min,
+            BinaryOp::Max => IntBinaryOp::Max,
+            BinaryOp::Div => return self.divide(Type::S64, left, right, None, false),
+            BinaryOp::Rem => return self.divide(Type::S64, left, right, None, true),
+            BinaryOp::CeilDiv => {
+                let less = self.int(IntBinaryOp::Sub, Type::S64, right, Operand::Int(1));
+                let sum = self.int(IntBinaryOp::Add, Type::S64, left, less.into());
+                return self.divide(Type::S64, sum.into(), right, None, false);
+            }
+            // Extents and strides are integers: the checker lets nothing else in.
+            _ => return Operand::Int(0),
+        };
+        self.int(int, Type::S64, left, right).into()
+    }
+}

@@ -1,0 +1,281 @@
+//! Dispatch of the plain ops, and integer arithmetic with the language's rules for division and shifts.
+
+use super::super::instruction::*;
+use super::super::operand::{Operand, Reg};
+use super::super::types::Type;
+use super::SelectError;
+use super::selector::{Selector, bits_type, signed_type};
+use crate::data::Scalar;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::kernel::Payload;
+use crate::ir::op::Opcode;
+
+impl Selector<'_> {
+    /// Every op that has neither regions nor memory.
+    pub fn simple(&mut self, inst: Inst) -> Result<(), SelectError> {
+        use Opcode::*;
+        let data = &self.kernel.insts[inst];
+        let result = data.results[0];
+        let arguments = data.arguments.clone();
+        let scalar = self.scalar(arguments[0]);
+        match data.opcode {
+            Add | Sub | Mul | Div | Rem | Min | Max => {
+                let (a, b) = (self.operand(arguments[0]), self.operand(arguments[1]));
+                let reg = if scalar.is_float() {
+                    self.float_binary(data.opcode, scalar, a, b)
+                } else {
+                    let divisor = self.constant_int(arguments[1]);
+                    self.int_binary(data.opcode, scalar, a, b, divisor)
+                };
+                self.name_result(result, reg);
+            }
+            And | Or | Xor => {
+                let (a, b) = self.logic_operands(scalar, arguments[0], arguments[1]);
+                let op = match data.opcode {
+                    And => LogicBinaryOp::And,
+                    Or => LogicBinaryOp::Or,
+                    _ => LogicBinaryOp::Xor,
+                };
+                let dst = self.define(result);
+                self.builder.emit(LogicBinary { op, ty: bits_type(scalar), dst, a, b });
+            }
+            Shl | Shr => self.shift_op(data.opcode, scalar, result, &arguments),
+            Neg => {
+                let a = self.operand(arguments[0]);
+                let dst = self.define(result);
+                self.negate(scalar, dst, a);
+            }
+            Not => {
+                let a = self.register(arguments[0]);
+                let dst = self.define(result);
+                let (op, ty) = (LogicUnaryOp::Not, bits_type(scalar));
+                self.builder.emit(LogicUnary { op, ty, dst, a: a.into() });
+            }
+            Abs => {
+                let a = self.operand(arguments[0]);
+                if scalar.is_unsigned_integer() {
+                    self.values[result] = Some(a);
+                } else {
+                    let dst = self.define(result);
+                    let ty = signed_type(scalar);
+                    if scalar.is_float() {
+                        let op = FloatUnaryOp::Abs;
+                        self.builder.emit(FloatUnary { op, ty, dst, a, ..Default::default() });
+                    } else {
+                        self.builder.emit(IntUnary { op: IntUnaryOp::Abs, ty, dst, a });
+                    }
+                }
+            }
+            Sign => self.sign(scalar, result, arguments[0]),
+            Popcount | LeadingZeros | TrailingZeros => {
+                self.bit_count(data.opcode, scalar, result, arguments[0]);
+            }
+            Eq | Ne | Lt | Le | Gt | Ge => {
+                self.compare(data.opcode, scalar, result, arguments[0], arguments[1]);
+            }
+            IsNan | IsInf | IsFinite => {
+                let test = match data.opcode {
+                    IsNan => FloatTest::NotANumber,
+                    IsInf => FloatTest::Infinite,
+                    _ => FloatTest::Finite,
+                };
+                let a = self.register(arguments[0]);
+                let dst = self.define(result);
+                self.builder.emit(Testp { test, ty: signed_type(scalar), dst, a: a.into() });
+            }
+            Select => self.select(result, &arguments),
+            Cast => {
+                let Payload::Cast(to) = data.payload else {
+                    return Err(self.error(format!("{inst} is a cast without a type")));
+                };
+                let a = self.operand(arguments[0]);
+                let operand = self.cast(scalar, to, a)?;
+                self.bind(result, operand);
+            }
+            ToBits | FromBits => {
+                let a = self.register(arguments[0]);
+                let ty = if scalar.size() == 8 { Type::B64 } else { Type::B32 };
+                let dst = self.define(result);
+                self.builder.emit(Mov { ty, dst, a: a.into() });
+            }
+            Fma => {
+                let operands = [0, 1, 2].map(|at| self.operand(arguments[at]));
+                let dst = self.define(result);
+                let [a, b, c] = operands;
+                self.builder.emit(super::super::instruction::Fma {
+                    ty: signed_type(scalar),
+                    dst,
+                    a,
+                    b,
+                    c,
+                    ..Default::default()
+                });
+            }
+            RandU32 | Rand | RandNormal => {
+                let (seed, counter) = (self.register(arguments[0]), self.register(arguments[1]));
+                let operand = self.random(data.opcode, seed, counter);
+                self.bind(result, operand);
+            }
+            Floor | Ceil | Trunc | Round | Sqrt | Rsqrt | Exp | Exp2 | Expm1 | Log | Log2 | Log10 | Log1p
+            | Sin | Cos | Tan | Tanh | Erf | Pow | Copysign => {
+                self.float_function(data.opcode, result, &arguments)
+            }
+            Const | Symbol | Load | Store | Atomic | Check | Forall | Reduce | For | While | If | Yield => {
+                return Err(self.error(format!("{inst} is not a plain op")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Records a value's operand; a computed register takes the value's name where it has one by being copied nowhere.
+    pub fn bind(&mut self, value: Value, operand: Operand) {
+        self.values[value] = Some(operand);
+    }
+
+    fn name_result(&mut self, value: Value, reg: Reg) {
+        self.values[value] = Some(reg.into());
+    }
+
+    /// Predicates have no immediates in logic; everything else does.
+    fn logic_operands(&mut self, scalar: Scalar, a: Value, b: Value) -> (Operand, Operand) {
+        if scalar == Scalar::Bool {
+            (self.register(a).into(), self.register(b).into())
+        } else {
+            (self.operand(a), self.operand(b))
+        }
+    }
+
+    pub fn int_binary(
+        &mut self,
+        opcode: Opcode,
+        scalar: Scalar,
+        a: Operand,
+        b: Operand,
+        divisor: Option<i128>,
+    ) -> Reg {
+        let ty = signed_type(scalar);
+        let op = match opcode {
+            Opcode::Add => IntBinaryOp::Add,
+            Opcode::Sub => IntBinaryOp::Sub,
+            Opcode::Mul => IntBinaryOp::Mul,
+            Opcode::Min => IntBinaryOp::Min,
+            Opcode::Max => IntBinaryOp::Max,
+            Opcode::Div | _ => {
+                let quotient = self.divide(ty, a, b, divisor, opcode == Opcode::Rem);
+                return self.in_register(quotient, bits_type(scalar));
+            }
+        };
+        self.int(op, ty, a, b)
+    }
+
+    /// Division toward zero with the language's rules: by zero gives 0, the most negative by -1 wraps.
+    pub fn divide(
+        &mut self,
+        ty: Type,
+        a: Operand,
+        b: Operand,
+        constant: Option<i128>,
+        remainder: bool,
+    ) -> Operand {
+        let op = if remainder { IntBinaryOp::Rem } else { IntBinaryOp::Div };
+        let constant = match b {
+            Operand::Int(value) => Some(i128::from(value)),
+            _ => constant,
+        };
+        match constant {
+            Some(0) => return Operand::Int(0),
+            Some(-1) if ty.is_signed() => {
+                if remainder {
+                    return Operand::Int(0);
+                }
+                let zero = Operand::Int(0);
+                return self.int(IntBinaryOp::Sub, ty, zero, a).into();
+            }
+            Some(_) => return self.int(op, ty, a, b).into(),
+            None => {}
+        }
+        let zero = self.setp(Compare::Eq, ty, b, Operand::Int(0));
+        if !ty.is_signed() {
+            let safe = self.selp(bits(ty), zero, Operand::Int(1), b);
+            let raw = self.int(op, ty, a, safe.into());
+            return self.selp(bits(ty), zero, Operand::Int(0), raw.into()).into();
+        }
+        // A divisor of 0 or -1 is replaced by 1: then the quotient is a, and the remainder 0.
+        let minus = self.setp(Compare::Eq, ty, b, Operand::Int(-1));
+        let special = self.logic(LogicBinaryOp::Or, Type::Pred, zero.into(), minus.into());
+        let safe = self.selp(bits(ty), special, Operand::Int(1), b);
+        let raw = self.int(op, ty, a, safe.into());
+        if remainder {
+            return raw.into();
+        }
+        let negative = self.int(IntBinaryOp::Sub, ty, Operand::Int(0), raw.into());
+        let signed = self.selp(bits(ty), minus, negative.into(), raw.into());
+        self.selp(bits(ty), zero, Operand::Int(0), signed.into()).into()
+    }
+
+    pub fn negate(&mut self, scalar: Scalar, dst: Reg, a: Operand) {
+        if scalar.is_float() {
+            let (op, ty) = (FloatUnaryOp::Neg, signed_type(scalar));
+            self.builder.emit(FloatUnary { op, ty, dst, a, ..Default::default() });
+        } else {
+            let ty = if scalar.size() == 8 { Type::S64 } else { Type::S32 };
+            self.builder.emit(IntUnary { op: IntUnaryOp::Neg, ty, dst, a });
+        }
+    }
+
+    /// Shift counts are taken modulo the width.
+    fn shift_op(&mut self, opcode: Opcode, scalar: Scalar, result: Value, arguments: &[Value]) {
+        let width = scalar.size() as i64 * 8;
+        let amount = match self.constant_int(arguments[1]) {
+            Some(count) => Operand::Int(count.rem_euclid(i128::from(width)) as i64),
+            None => {
+                let count = self.operand(arguments[1]);
+                let count = if self.scalar(arguments[1]).size() == 8 {
+                    self.cvt(None, Type::U32, Type::U64, count).into()
+                } else {
+                    count
+                };
+                self.logic(LogicBinaryOp::And, Type::B32, count, Operand::Int(width - 1)).into()
+            }
+        };
+        let a = self.operand(arguments[0]);
+        let dst = self.define(result);
+        let (op, ty) = match opcode {
+            Opcode::Shl => (ShiftOp::Left, bits_type(scalar)),
+            _ => (ShiftOp::Right, signed_type(scalar)),
+        };
+        self.builder.emit(Shift { op, ty, dst, a, b: amount });
+    }
+
+    fn select(&mut self, result: Value, arguments: &[Value]) {
+        let p = self.register(arguments[0]);
+        let scalar = self.scalar(result);
+        if scalar == Scalar::Bool {
+            let (a, b) = (self.register(arguments[1]), self.register(arguments[2]));
+            let picked = self.logic(LogicBinaryOp::And, Type::Pred, p.into(), a.into());
+            let inverse = self.pred("");
+            let (op, ty) = (LogicUnaryOp::Not, Type::Pred);
+            self.builder.emit(LogicUnary { op, ty, dst: inverse, a: p.into() });
+            let other = self.logic(LogicBinaryOp::And, Type::Pred, inverse.into(), b.into());
+            let either = self.logic(LogicBinaryOp::Or, Type::Pred, picked.into(), other.into());
+            self.values[result] = Some(either.into());
+            return;
+        }
+        let (a, b) = (self.operand(arguments[1]), self.operand(arguments[2]));
+        let dst = self.define(result);
+        self.builder.emit(Selp { ty: bits_type(scalar), dst, a, b, p });
+    }
+
+    /// An integer operand as i64.
+    pub fn widen_to_i64(&mut self, operand: Operand, from: Scalar) -> Operand {
+        match (operand, from) {
+            (Operand::Int(_), _) | (_, Scalar::I64 | Scalar::U64) => operand,
+            (operand, from) => self.cvt(None, Type::S64, signed_type(from), operand).into(),
+        }
+    }
+}
+
+/// The untyped form of an integer type.
+pub(super) fn bits(ty: Type) -> Type {
+    if ty.bits() == 64 { Type::B64 } else { Type::B32 }
+}

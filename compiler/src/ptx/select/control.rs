@@ -1,0 +1,320 @@
+//! Regions become labels and branches; loop-carried values become registers.
+
+use super::super::instruction::*;
+use super::super::operand::{Operand, PredOperand, Reg};
+use super::super::types::{RegClass, Type};
+use super::SelectError;
+use super::selector::{Selector, bits_type};
+use crate::data::Scalar;
+use crate::ir::entities::{Axis, Block, Inst, Value};
+use crate::ir::kernel::{Definition, Level, Payload};
+use crate::ir::op::{Combiner, Opcode};
+
+impl Selector<'_> {
+    /// Selects a block's instructions and returns the operands of its `yield`.
+    pub fn block(&mut self, block: Block) -> Result<Vec<Operand>, SelectError> {
+        let kernel = self.kernel;
+        for &inst in &kernel.blocks[block].insts {
+            let data = &kernel.insts[inst];
+            match data.opcode {
+                Opcode::Yield => {
+                    return Ok(data.arguments.iter().map(|value| self.operand(*value)).collect());
+                }
+                Opcode::Const | Opcode::Symbol => continue,
+                _ => {}
+            }
+            if self.fused[inst] {
+                continue;
+            }
+            self.locate(data.span);
+            match data.opcode {
+                Opcode::Forall => self.forall(inst)?,
+                Opcode::Reduce => self.reduce(inst)?,
+                Opcode::For => self.for_loop(inst)?,
+                Opcode::While => self.while_loop(inst)?,
+                Opcode::If => self.if_else(inst)?,
+                Opcode::Load => self.load(inst)?,
+                Opcode::Store => self.store(inst)?,
+                Opcode::Atomic => self.atomic(inst)?,
+                Opcode::Check => self.check(inst)?,
+                _ => self.simple(inst)?,
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Selects a region whose address arithmetic does not hold after it.
+    fn region(&mut self, block: Block) -> Result<Vec<Operand>, SelectError> {
+        let mark = self.offsets.mark();
+        let yields = self.block(block)?;
+        self.offsets.release(mark);
+        Ok(yields)
+    }
+
+    fn bounds(&self, inst: Inst) -> Vec<(Value, Value)> {
+        self.kernel.insts[inst].arguments.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    fn forall(&mut self, inst: Inst) -> Result<(), SelectError> {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let Payload::Loop { axes } = &data.payload else {
+            return Err(self.error(format!("{inst} has no axes")));
+        };
+        let bounds = self.bounds(inst);
+        let body = data.regions[0];
+        if self.is_distributed(axes) {
+            let mark = self.offsets.mark();
+            let open = self.open_forall(axes, &bounds)?;
+            for (param, index) in kernel.blocks[body].params.iter().zip(&open.indices) {
+                self.values[*param] = Some(*index);
+            }
+            self.block(body)?;
+            self.close_forall(open);
+            self.offsets.release(mark);
+            return Ok(());
+        }
+        self.serial_axes(axes, &bounds, body, &mut |_, _| Ok(()))
+    }
+
+    /// Nested sequential loops over all axes; `finish` gets what the body yields, inside the innermost loop.
+    fn serial_axes(
+        &mut self,
+        axes: &[Axis],
+        bounds: &[(Value, Value)],
+        body: Block,
+        finish: &mut dyn FnMut(&mut Self, Vec<Operand>) -> Result<(), SelectError>,
+    ) -> Result<(), SelectError> {
+        for axis in axes {
+            if self.kernel.axes[*axis]
+                .factors
+                .iter()
+                .any(|f| f.level != Level::Serial && f.level != Level::Vector)
+            {
+                let name = &self.kernel.axes[*axis].name;
+                return Err(self.error(format!("`{name}` is spread over threads inside a serial loop")));
+            }
+        }
+        let mark = self.offsets.mark();
+        let mut open = Vec::new();
+        for (at, axis) in axes.iter().enumerate() {
+            let name = self.kernel.axes[*axis].name.clone();
+            let low = self.operand(bounds[at].0);
+            let high = self.operand(bounds[at].1);
+            let counter = self.builder.reg(RegClass::B64, &name);
+            self.copy(counter, Type::B64, low);
+            open.push(self.open_loop(counter, high, Operand::Int(1), Type::S64, &name));
+            self.values[self.kernel.blocks[body].params[at]] = Some(counter.into());
+        }
+        let yields = self.block(body)?;
+        finish(self, yields)?;
+        for opened in open.into_iter().rev() {
+            self.close_loop(opened);
+        }
+        self.offsets.release(mark);
+        Ok(())
+    }
+
+    fn reduce(&mut self, inst: Inst) -> Result<(), SelectError> {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let Payload::Reduce { axes, combiners } = &data.payload else {
+            return Err(self.error(format!("{inst} has no combiners")));
+        };
+        let body = data.regions[0];
+        let mut accumulators = Vec::new();
+        let mut at = 0;
+        for combiner in combiners {
+            let scalar = self.scalar(data.results[at]);
+            for (part, identity) in self.identity(*combiner, scalar).into_iter().enumerate() {
+                let result = data.results[at + part];
+                let ty = bits_type(self.scalar(result));
+                let reg = self.builder.reg_for(ty, &self.accumulator_hint(result));
+                self.builder.emit(Mov { ty, dst: reg, a: identity });
+                self.values[result] = Some(reg.into());
+                accumulators.push(reg);
+            }
+            at += combiner.width();
+        }
+        let products = self.fuse_products(body, combiners);
+        let bounds = self.bounds(inst);
+        let types: Vec<Scalar> = data.results.iter().map(|value| self.scalar(*value)).collect();
+        self.serial_axes(axes, &bounds, body, &mut |selector, yields| {
+            let mut at = 0;
+            for (number, combiner) in combiners.iter().enumerate() {
+                if let Some((a, b)) = products[number] {
+                    let (a, b) = (selector.operand(a), selector.operand(b));
+                    selector.builder.emit(Fma {
+                        ty: bits_type(types[at]),
+                        dst: accumulators[at],
+                        a,
+                        b,
+                        c: accumulators[at].into(),
+                        ..Default::default()
+                    });
+                } else if combiner.width() == 2 {
+                    selector.combine_arg(
+                        *combiner,
+                        types[at],
+                        &accumulators[at..at + 2],
+                        &yields[at..at + 2],
+                    );
+                } else {
+                    let reg = accumulators[at];
+                    let result = selector.combined(*combiner, types[at], reg.into(), yields[at]);
+                    selector.copy(reg, bits_type(types[at]), result);
+                }
+                at += combiner.width();
+            }
+            Ok(())
+        })
+    }
+
+    fn accumulator_hint(&self, value: Value) -> String {
+        let hint = self.hint(value);
+        if hint.is_empty() { "acc".to_string() } else { hint }
+    }
+
+    /// A float sum of products accumulates by `fma`: the products that nothing else uses are not emitted alone.
+    fn fuse_products(&mut self, body: Block, combiners: &[Combiner]) -> Vec<Option<(Value, Value)>> {
+        let kernel = self.kernel;
+        let Some(&last) = kernel.blocks[body].insts.last() else { return vec![None; combiners.len()] };
+        let mut at = 0;
+        let mut products = Vec::with_capacity(combiners.len());
+        for combiner in combiners {
+            let mut product = None;
+            if let Some(&value) = kernel.insts[last].arguments.get(at)
+                && *combiner == Combiner::Add
+                && self.scalar(value).is_float()
+                && self.uses[value] == 1
+                && let Definition::Result(inst, _) = kernel.values[value].definition
+                && kernel.insts[inst].opcode == Opcode::Mul
+                && kernel.blocks[body].insts.contains(&inst)
+            {
+                let arguments = &kernel.insts[inst].arguments;
+                product = Some((arguments[0], arguments[1]));
+                self.fused[inst] = true;
+                // `yield` asks for the operand of what was not emitted: any operand of the type will do.
+                self.values[value] = Some(Operand::Int(0));
+            }
+            products.push(product);
+            at += combiner.width();
+        }
+        products
+    }
+
+    fn for_loop(&mut self, inst: Inst) -> Result<(), SelectError> {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let body = data.regions[0];
+        let (low, high) = (self.operand(data.arguments[0]), self.operand(data.arguments[1]));
+        let step = self.operand(data.arguments[2]);
+        let hint = match &data.payload {
+            Payload::Loop { axes } => kernel.axes[axes[0]].name.clone(),
+            _ => String::new(),
+        };
+        let carried = self.carry(&data.arguments[3..], &data.results, &kernel.blocks[body].params[1..]);
+        let mark = self.offsets.mark();
+        let counter = self.builder.reg(RegClass::B64, &hint);
+        self.copy(counter, Type::B64, low);
+        let open = self.open_loop(counter, high, step, Type::S64, &hint);
+        self.values[kernel.blocks[body].params[0]] = Some(counter.into());
+        let yields = self.block(body)?;
+        self.assign(&carried, &yields);
+        // The counter may wrap where the range ends near the type's end: then the loop is over.
+        self.close_loop(open);
+        self.offsets.release(mark);
+        Ok(())
+    }
+
+    fn while_loop(&mut self, inst: Inst) -> Result<(), SelectError> {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let (condition, body) = (data.regions[0], data.regions[1]);
+        let carried = self.carry(&data.arguments, &data.results, &kernel.blocks[condition].params);
+        for (param, (reg, _)) in kernel.blocks[body].params.iter().zip(&carried) {
+            self.values[*param] = Some((*reg).into());
+        }
+        let head = self.builder.label("while");
+        let done = self.builder.label("end_while");
+        let mark = self.offsets.mark();
+        self.builder.place(head);
+        let yields = self.block(condition)?;
+        let test = self.in_register(yields[0], Type::Pred);
+        let guard = PredOperand { reg: test, negated: true };
+        self.builder.emit_if(guard, Bra { uni: false, target: done });
+        let next = self.block(body)?;
+        self.assign(&carried, &next);
+        self.builder.emit(Bra { uni: false, target: head });
+        self.builder.place(done);
+        self.offsets.release(mark);
+        Ok(())
+    }
+
+    fn if_else(&mut self, inst: Inst) -> Result<(), SelectError> {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let test = self.register(data.arguments[0]);
+        let results: Vec<(Reg, Type)> =
+            data.results.iter().map(|value| (self.define(*value), bits_type(self.scalar(*value)))).collect();
+        let (then, otherwise) = (data.regions[0], data.regions[1]);
+        let has_else =
+            kernel.blocks[otherwise].insts.iter().any(|i| kernel.insts[*i].opcode != Opcode::Yield)
+                || !results.is_empty();
+        let end = self.builder.label("end_if");
+        let target = if has_else { self.builder.label("else") } else { end };
+        let guard = PredOperand { reg: test, negated: true };
+        self.builder.emit_if(guard, Bra { uni: false, target });
+        let yields = self.region(then)?;
+        for ((reg, ty), operand) in results.iter().zip(yields) {
+            self.copy(*reg, *ty, operand);
+        }
+        if has_else {
+            self.builder.emit(Bra { uni: false, target: end });
+            self.builder.place(target);
+            let yields = self.region(otherwise)?;
+            for ((reg, ty), operand) in results.iter().zip(yields) {
+                self.copy(*reg, *ty, operand);
+            }
+        }
+        self.builder.place(end);
+        Ok(())
+    }
+
+    /// Registers for carried values, holding the initial ones; region parameters and results name them.
+    fn carry(&mut self, initial: &[Value], results: &[Value], params: &[Value]) -> Vec<(Reg, Type)> {
+        let operands: Vec<Operand> = initial.iter().map(|value| self.operand(*value)).collect();
+        let mut carried = Vec::with_capacity(operands.len());
+        for ((operand, result), param) in operands.into_iter().zip(results).zip(params) {
+            let ty = bits_type(self.scalar(*result));
+            let mut hint = self.hint(*param);
+            if hint.is_empty() {
+                hint = self.hint(*result);
+            }
+            let reg = self.builder.reg_for(ty, &hint);
+            self.builder.emit(Mov { ty, dst: reg, a: operand });
+            self.values[*result] = Some(reg.into());
+            self.values[*param] = Some(reg.into());
+            carried.push((reg, ty));
+        }
+        carried
+    }
+
+    /// All carried registers take their next values at once.
+    fn assign(&mut self, carried: &[(Reg, Type)], next: &[Operand]) {
+        let mut next = next.to_vec();
+        for at in 0..next.len() {
+            let overwritten = carried[..at].iter().any(|(reg, _)| next[at] == Operand::Reg(*reg));
+            if overwritten {
+                let ty = carried[at].1;
+                let saved = self.temp(ty);
+                self.builder.emit(Mov { ty, dst: saved, a: next[at] });
+                next[at] = saved.into();
+            }
+        }
+        // The copies above read before anything is written: they were emitted first.
+        for ((reg, ty), operand) in carried.iter().zip(next) {
+            self.copy(*reg, *ty, operand);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! One launch becomes one entry: its parameters, the prologue that reads them, and the body.
+
+use super::super::builder::EntryBuilder;
+use super::super::instruction::*;
+use super::super::module::{Entry, Length, Param, Variable};
+use super::super::operand::{Operand, Symbol as PtxSymbol};
+use super::super::types::{Space, Type};
+use super::address::OffsetMemo;
+use super::plan::{GridPlan, SelectedLaunch};
+use super::selector::{Selector, signed_type};
+use super::{Globals, SelectError, SelectOptions};
+use crate::data::Scalar;
+use crate::ir::entities::{Block, Buffer, Launch, Symbol};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::op::Opcode;
+use crate::manifest::{Expr, Layout};
+use crate::source::SourceFile;
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+/// What an entry parameter stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EntryArgument {
+    Buffer(Buffer, usize),
+    Symbol(Symbol),
+    ErrorRecord,
+}
+
+pub(super) struct SelectedEntry {
+    pub entry: Entry,
+    pub launch: SelectedLaunch,
+}
+
+/// What a launch's body uses, found before anything is emitted.
+#[derive(Default)]
+struct Used {
+    symbols: SecondaryMap<Symbol, bool>,
+    buffers: SecondaryMap<Buffer, bool>,
+    /// Allocations (leaves of SoA buffers) that are touched.
+    leaves: SecondaryMap<Buffer, Vec<bool>>,
+    checks: bool,
+}
+
+pub(super) fn select_entry(
+    kernel: &Kernel,
+    launch: Launch,
+    globals: &Globals,
+    source: &SourceFile,
+    options: &SelectOptions,
+) -> Result<SelectedEntry, SelectError> {
+    let data = &kernel.launches[launch];
+    let mut builder = EntryBuilder::new(data.name.clone());
+    for name in &globals.names {
+        builder.reserve(name);
+    }
+    let mut selector = Selector {
+        kernel,
+        globals,
+        source,
+        options,
+        builder,
+        values: SecondaryMap::new(),
+        symbols: SecondaryMap::new(),
+        bases: SecondaryMap::new(),
+        extents: SecondaryMap::new(),
+        error_record: None,
+        fused: SecondaryMap::new(),
+        uses: SecondaryMap::new(),
+        offsets: OffsetMemo::default(),
+        grid: None,
+        threads: data.threads.unwrap_or(1),
+        last_line: 0,
+        params: Vec::new(),
+    };
+    let mut used = Used::default();
+    scan(&mut selector, data.body, &mut used);
+    selector.prologue(&used);
+    selector.block(data.body)?;
+    selector.builder.emit(Leave { op: LeaveOp::Ret });
+    let threads = selector.threads;
+    let arguments = selector.params.iter().map(|(argument, _)| *argument).collect();
+    let grid = selector.grid.take().unwrap_or(GridPlan::single());
+    let mut entry = selector.builder.finish();
+    entry.bounds.required = Some([threads, 1, 1]);
+    let launch = SelectedLaunch { entry: entry.name.clone(), grid, threads, arguments };
+    Ok(SelectedEntry { entry, launch })
+}
+
+fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) {
+    let kernel = selector.kernel;
+    for &inst in &kernel.blocks[block].insts {
+        let data = &kernel.insts[inst];
+        for &argument in &data.arguments {
+            selector.uses[argument] += 1;
+        }
+        match &data.payload {
+            Payload::Symbol(symbol) => used.symbols[*symbol] = true,
+            Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. } => {
+                used.buffers[*buffer] = true;
+                let soa = kernel.buffers[*buffer].layout == Layout::Soa;
+                let allocation = if soa { *leaf as usize } else { 0 };
+                let leaves = &mut used.leaves[*buffer];
+                if leaves.len() <= allocation {
+                    leaves.resize(allocation + 1, false);
+                }
+                leaves[allocation] = true;
+                for extent in kernel.buffers[*buffer].extents.iter().skip(1) {
+                    symbols_of(extent, used);
+                }
+            }
+            _ => {}
+        }
+        used.checks |= data.opcode == Opcode::Check && !selector.options.unchecked;
+        for &region in &data.regions {
+            scan(selector, region, used);
+        }
+    }
+}
+
+fn symbols_of(expr: &Expr, used: &mut Used) {
+    match expr {
+        Expr::Symbol(index) => used.symbols[Symbol::new(*index)] = true,
+        Expr::Unary(_, operand) => symbols_of(operand, used),
+        Expr::Binary(_, left, right) => {
+            symbols_of(left, used);
+            symbols_of(right, used);
+        }
+        Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => {}
+    }
+}
+
+impl Selector<'_> {
+    /// Declares the parameters and reads them: pointers of the signature's arrays, of scratch buffers, then
+    /// symbols, then the error record.
+    fn prologue(&mut self, used: &Used) {
+        let kernel = self.kernel;
+        let mut buffers: Vec<Buffer> = kernel.buffers.keys().filter(|buffer| used.buffers[*buffer]).collect();
+        buffers.sort_by_key(|buffer| match kernel.buffers[*buffer].kind {
+            BufferKind::Argument { position, .. } => (0, position, buffer.index()),
+            _ => (1, 0, buffer.index()),
+        });
+        for &buffer in &buffers {
+            match kernel.buffers[buffer].kind {
+                BufferKind::Argument { .. } | BufferKind::Scratch => {
+                    for leaf in 0..used.leaves[buffer].len() {
+                        if used.leaves[buffer][leaf] {
+                            self.pointer_param(buffer, leaf);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        for symbol in kernel.symbols.keys().filter(|symbol| used.symbols[*symbol]) {
+            self.symbol_param(symbol);
+        }
+        if used.checks {
+            let param = self.builder.param(Param::global_pointer("error_record", 8));
+            self.params.push((EntryArgument::ErrorRecord, param));
+            self.error_record = Some(self.read_pointer(param, "error_record"));
+        }
+        for &buffer in &buffers {
+            self.module_or_local_base(buffer);
+            let extents = kernel.buffers[buffer].extents.iter().skip(1);
+            let extents = extents.map(|extent| self.host_expression(extent)).collect();
+            self.extents[buffer] = extents;
+        }
+    }
+
+    fn pointer_param(&mut self, buffer: Buffer, leaf: usize) {
+        let data = &self.kernel.buffers[buffer];
+        let mut name = data.name.clone();
+        if data.layout == Layout::Soa {
+            name = format!("{name}_{}", data.element.leaves[leaf].path.replace('.', "_"));
+        }
+        let name = self.free_name(&name);
+        let param = self.builder.param(Param::global_pointer(name.clone(), data.element.align.max(1) as u32));
+        self.params.push((EntryArgument::Buffer(buffer, leaf), param));
+        let reg = self.read_pointer(param, &name);
+        let bases = &mut self.bases[buffer];
+        if bases.len() <= leaf {
+            bases.resize(leaf + 1, None);
+        }
+        bases[leaf] = Some(reg);
+    }
+
+    fn read_pointer(
+        &mut self,
+        param: super::super::operand::ParamId,
+        name: &str,
+    ) -> super::super::operand::Reg {
+        let raw = self.builder.reg_for(Type::U64, &format!("{name}_param"));
+        let dst = self.builder.reg_for(Type::U64, &format!("{name}_base"));
+        self.builder.emit(Ld {
+            space: Space::Param,
+            ty: Type::U64,
+            dst: vec![raw],
+            address: param.into(),
+            ..Default::default()
+        });
+        self.builder.emit(Cvta { to: true, space: Space::Global, ty: Type::U64, dst, a: raw.into() });
+        dst
+    }
+
+    /// Parameter names are the user's; two that fall together are told apart by a number.
+    fn free_name(&self, name: &str) -> String {
+        let taken = |candidate: &str| self.builder.entry().params.values().any(|p| p.name == candidate);
+        let stem: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+        let stem = format!("p_{stem}");
+        if !taken(&stem) {
+            return stem;
+        }
+        (2..).map(|number| format!("{stem}_{number}")).find(|candidate| !taken(candidate)).unwrap_or(stem)
+    }
+
+    fn symbol_param(&mut self, symbol: Symbol) {
+        let data = &self.kernel.symbols[symbol];
+        let storage = data.scalar;
+        let name = self.free_name(&data.name);
+        // Narrow and boolean scalars travel as their bits.
+        let param_ty = match storage {
+            Scalar::Bool => Type::U8,
+            Scalar::F16 | Scalar::BF16 => Type::B16,
+            other => signed_type(other),
+        };
+        let param = self.builder.param(Param::scalar(name, param_ty));
+        self.params.push((EntryArgument::Symbol(symbol), param));
+        let hint = data.name.replace('.', "_");
+        let operand = self.load_wide(Space::Param, param.into(), storage, None, false, &hint);
+        self.symbols[symbol] = Some(operand);
+    }
+
+    /// Constants, statics and private arrays have addresses that no parameter brings.
+    fn module_or_local_base(&mut self, buffer: Buffer) {
+        let data = &self.kernel.buffers[buffer];
+        let symbol = match data.kind {
+            BufferKind::Argument { .. } | BufferKind::Scratch => return,
+            BufferKind::Constant(id) => match self.globals.constants[id] {
+                Some((variable, _)) => PtxSymbol::Module(variable),
+                None => return,
+            },
+            BufferKind::Static(id) => match self.globals.statics[id] {
+                Some(variable) => PtxSymbol::Module(variable),
+                None => return,
+            },
+            BufferKind::Private => {
+                let count: i128 =
+                    data.extents.iter().map(|extent| extent.evaluate_int(&[]).unwrap_or(0)).product();
+                let bytes = (count.max(0) as u64).saturating_mul(data.element.size).max(1);
+                let variable = self.builder.variable(Variable {
+                    align: 16,
+                    length: Length::Array(bytes),
+                    ..Variable::array(data.name.clone(), Space::Local, Type::B8, bytes)
+                });
+                PtxSymbol::Entry(variable)
+            }
+        };
+        let dst = self.builder.reg_for(Type::U64, &format!("{}_base", data.name));
+        self.builder.emit(Mov { ty: Type::U64, dst, a: Operand::Symbol(symbol, 0) });
+        self.bases[buffer] = vec![Some(dst)];
+    }
+}

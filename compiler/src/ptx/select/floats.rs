@@ -1,0 +1,122 @@
+//! Floating-point arithmetic, roundings and functions.
+
+use super::super::instruction::*;
+use super::super::operand::{Operand, Reg};
+use super::super::types::Type;
+use super::selector::{Selector, signed_type};
+use crate::data::Scalar;
+use crate::ir::entities::Value;
+use crate::ir::op::Opcode;
+use crate::ptx::math::{self, MathFunction};
+
+impl Selector<'_> {
+    pub fn float_binary(&mut self, opcode: Opcode, scalar: Scalar, a: Operand, b: Operand) -> Reg {
+        let ty = signed_type(scalar);
+        let op = match opcode {
+            Opcode::Add => FloatBinaryOp::Add,
+            Opcode::Sub => FloatBinaryOp::Sub,
+            Opcode::Mul => FloatBinaryOp::Mul,
+            Opcode::Div => FloatBinaryOp::Div,
+            Opcode::Rem => return self.float_remainder(ty, a, b),
+            Opcode::Min => return self.float_extreme(FloatBinaryOp::Min, ty, a, b),
+            _ => return self.float_extreme(FloatBinaryOp::Max, ty, a, b),
+        };
+        self.float(op, ty, a, b)
+    }
+
+    /// `min` and `max` that give NaN if any operand is NaN; -0 is below +0.
+    fn float_extreme(&mut self, op: FloatBinaryOp, ty: Type, a: Operand, b: Operand) -> Reg {
+        let dst = self.temp(ty);
+        let native = ty == Type::F32 && self.options.capability >= 80;
+        self.builder.emit(FloatBinary { op, nan: native, ty, dst, a, b, ..Default::default() });
+        if native {
+            return dst;
+        }
+        let unordered = self.setp(Compare::Nan, ty, a, b);
+        let nan =
+            if ty == Type::F32 { Operand::F32(0x7fff_ffff) } else { Operand::F64(0x7fff_ffff_ffff_ffff) };
+        self.selp(ty, unordered, nan, dst.into())
+    }
+
+    /// `a - trunc(a / b) * b`, computed exactly: the language's `%` on floats is C's `fmod`.
+    fn float_remainder(&mut self, ty: Type, a: Operand, b: Operand) -> Reg {
+        let (a, b) = (self.in_register(a, ty), self.in_register(b, ty));
+        self.fmod(ty, a, b)
+    }
+
+    pub fn float_function(&mut self, opcode: Opcode, result: Value, arguments: &[Value]) {
+        let scalar = self.scalar(result);
+        let ty = signed_type(scalar);
+        let function = match opcode {
+            Opcode::Floor => return self.round_to(Rounding::Rmi, result, arguments[0]),
+            Opcode::Ceil => return self.round_to(Rounding::Rpi, result, arguments[0]),
+            Opcode::Trunc => return self.round_to(Rounding::Rzi, result, arguments[0]),
+            Opcode::Round => return self.round_half_away(result, arguments[0]),
+            Opcode::Copysign => {
+                let (magnitude, sign) = (self.operand(arguments[0]), self.operand(arguments[1]));
+                let dst = self.define(result);
+                self.builder.emit(Copysign { ty, dst, a: sign, b: magnitude });
+                return;
+            }
+            Opcode::Sqrt => {
+                let a = self.operand(arguments[0]);
+                let dst = self.define(result);
+                let (op, rounding) = (FloatUnaryOp::Sqrt, Some(Rounding::Rn));
+                self.builder.emit(FloatUnary { op, rounding, ty, dst, a, ..Default::default() });
+                return;
+            }
+            Opcode::Rsqrt => MathFunction::Rsqrt,
+            Opcode::Exp => MathFunction::Exp,
+            Opcode::Exp2 => MathFunction::Exp2,
+            Opcode::Expm1 => MathFunction::Expm1,
+            Opcode::Log => MathFunction::Log,
+            Opcode::Log2 => MathFunction::Log2,
+            Opcode::Log10 => MathFunction::Log10,
+            Opcode::Log1p => MathFunction::Log1p,
+            Opcode::Sin => MathFunction::Sin,
+            Opcode::Cos => MathFunction::Cos,
+            Opcode::Tan => MathFunction::Tan,
+            Opcode::Tanh => MathFunction::Tanh,
+            Opcode::Erf => MathFunction::Erf,
+            _ => MathFunction::Pow,
+        };
+        let arguments: Vec<Reg> = arguments.iter().map(|value| self.register(*value)).collect();
+        let reg = self.math(function, ty, &arguments);
+        self.values[result] = Some(reg.into());
+    }
+
+    pub fn math(&mut self, function: MathFunction, ty: Type, arguments: &[Reg]) -> Reg {
+        math::emit(&mut self.builder, function, ty, arguments)
+    }
+
+    fn round_to(&mut self, rounding: Rounding, result: Value, a: Value) {
+        let ty = signed_type(self.scalar(result));
+        let a = self.register(a);
+        let dst = self.define(result);
+        let rounding = Some(rounding);
+        self.builder.emit(Cvt { rounding, dst_ty: ty, src_ty: ty, dst, a: a.into(), ..Default::default() });
+    }
+
+    /// Half away from zero: the truncation, and one more where the (exact) rest is at least a half.
+    fn round_half_away(&mut self, result: Value, a: Value) {
+        let scalar = self.scalar(result);
+        let ty = signed_type(scalar);
+        let (half, one, zero) = match scalar {
+            Scalar::F32 => (Operand::f32(0.5), Operand::f32(1.0), Operand::f32(0.0)),
+            _ => (Operand::f64(0.5), Operand::f64(1.0), Operand::f64(0.0)),
+        };
+        let a = self.register(a);
+        let whole = self.cvt(Some(Rounding::Rzi), ty, ty, a.into());
+        let rest = self.float(FloatBinaryOp::Sub, ty, a.into(), whole.into());
+        let magnitude = self.temp(ty);
+        let op = FloatUnaryOp::Abs;
+        self.builder.emit(FloatUnary { op, ty, dst: magnitude, a: rest.into(), ..Default::default() });
+        let up = self.setp(Compare::Ge, ty, magnitude.into(), half);
+        let step = self.selp(ty, up, one, zero);
+        let signed = self.temp(ty);
+        self.builder.emit(Copysign { ty, dst: signed, a: a.into(), b: step.into() });
+        let sum = self.float(FloatBinaryOp::Add, ty, whole.into(), signed.into());
+        let dst = self.define(result);
+        self.builder.emit(Copysign { ty, dst, a: a.into(), b: sum.into() });
+    }
+}

@@ -1,0 +1,214 @@
+//! Loads and stores, narrow storage forms, and bounds checks.
+
+use super::super::instruction::*;
+use super::super::operand::{Address, Base, Operand};
+use super::super::types::{Space, Type};
+use super::SelectError;
+use super::selector::{Selector, bits_type, signed_type};
+use crate::data::Scalar;
+use crate::ir::entities::Inst;
+use crate::ir::kernel::{BufferKind, CacheMode, Payload};
+use crate::manifest::Direction;
+use cranelift_entity::EntityRef;
+
+impl Selector<'_> {
+    pub fn load(&mut self, inst: Inst) -> Result<(), SelectError> {
+        let data = &self.kernel.insts[inst];
+        let Payload::Access { buffer, leaf } = data.payload else {
+            return Err(self.error(format!("{inst} has no buffer")));
+        };
+        let (space, address) = self.address(buffer, leaf, &data.arguments)?;
+        let buffer_data = &self.kernel.buffers[buffer];
+        let scalar = buffer_data.element.leaves[leaf as usize].scalar;
+        let result = data.results[0];
+        let hint = self.hint(result);
+        let cache = if space == Space::Global { buffer_data.cache } else { None };
+        // What a kernel never writes goes through the read-only path, unless the user asked for another.
+        let input = matches!(buffer_data.kind, BufferKind::Argument { direction: Direction::In, .. });
+        let read_only = space == Space::Global && input && cache.is_none_or(|mode| mode == CacheMode::Nc);
+        let operand = self.load_wide(space, address, scalar, cache, read_only, &hint);
+        self.values[result] = Some(operand);
+        Ok(())
+    }
+
+    /// Loads a scalar of a storage type and widens it.
+    pub fn load_wide(
+        &mut self,
+        space: Space,
+        address: Address,
+        scalar: Scalar,
+        cache: Option<CacheMode>,
+        read_only: bool,
+        hint: &str,
+    ) -> Operand {
+        let narrow = matches!(scalar, Scalar::Bool | Scalar::F16 | Scalar::BF16);
+        let (ty, class) = match scalar {
+            Scalar::Bool => (Type::U8, Type::U16),
+            Scalar::F16 | Scalar::BF16 => (Type::B16, Type::B16),
+            Scalar::F32 => (Type::F32, Type::F32),
+            Scalar::F64 => (Type::F64, Type::F64),
+            Scalar::I8 => (Type::S8, Type::B32),
+            Scalar::U8 => (Type::U8, Type::B32),
+            Scalar::I16 => (Type::S16, Type::B32),
+            Scalar::U16 => (Type::U16, Type::B32),
+            other => (signed_type(other), signed_type(other)),
+        };
+        let raw = self.builder.reg_for(class, if narrow { "" } else { hint });
+        self.builder.emit(Ld {
+            space,
+            cache: cache.and_then(load_cache),
+            nc: read_only,
+            ty,
+            dst: vec![raw],
+            address,
+            ..Default::default()
+        });
+        match scalar {
+            Scalar::Bool => {
+                let p = self.pred(hint);
+                let (compare, a, b) = (Compare::Ne, raw.into(), Operand::Int(0));
+                self.builder.emit(Setp { compare, ty: Type::U16, p, a, b, ..Default::default() });
+                p.into()
+            }
+            Scalar::F16 => {
+                let dst = self.builder.reg_for(Type::F32, hint);
+                let (dst_ty, src_ty) = (Type::F32, Type::F16);
+                self.builder.emit(Cvt { dst_ty, src_ty, dst, a: raw.into(), ..Default::default() });
+                dst.into()
+            }
+            Scalar::BF16 => self.bf16_to_f32(raw).into(),
+            _ => raw.into(),
+        }
+    }
+
+    pub fn store(&mut self, inst: Inst) -> Result<(), SelectError> {
+        let data = &self.kernel.insts[inst];
+        let Payload::Access { buffer, leaf } = data.payload else {
+            return Err(self.error(format!("{inst} has no buffer")));
+        };
+        let Some((value, indices)) = data.arguments.split_last() else {
+            return Err(self.error(format!("{inst} stores nothing")));
+        };
+        let (space, address) = self.address(buffer, leaf, indices)?;
+        let buffer_data = &self.kernel.buffers[buffer];
+        let scalar = buffer_data.element.leaves[leaf as usize].scalar;
+        let cache = if space == Space::Global { buffer_data.cache } else { None };
+        let value = self.operand(*value);
+        self.store_narrow(space, address, scalar, cache, value);
+        Ok(())
+    }
+
+    /// Narrows a wide value to a storage type and stores it.
+    fn store_narrow(
+        &mut self,
+        space: Space,
+        address: Address,
+        scalar: Scalar,
+        cache: Option<CacheMode>,
+        value: Operand,
+    ) {
+        let (ty, source) = match scalar {
+            Scalar::Bool => {
+                let p = self.in_register(value, Type::Pred);
+                let byte = self.selp(Type::B16, p, Operand::Int(1), Operand::Int(0));
+                (Type::U8, byte.into())
+            }
+            Scalar::F16 => (Type::B16, self.to_f16(Scalar::F32, value).into()),
+            Scalar::BF16 => (Type::B16, self.to_bf16(Scalar::F32, value).into()),
+            Scalar::I8 | Scalar::U8 => (Type::U8, self.in_register(value, Type::B32).into()),
+            Scalar::I16 | Scalar::U16 => (Type::U16, self.in_register(value, Type::B32).into()),
+            other => (signed_type(other), value),
+        };
+        let cache = cache.and_then(store_cache);
+        self.builder.emit(St { space, cache, ty, address, src: vec![source], ..Default::default() });
+    }
+
+    /// The narrow form of a wide value as a number in a 32- or 64-bit register, for combining in place.
+    pub fn storage_bits(&mut self, scalar: Scalar, value: Operand) -> Operand {
+        match scalar {
+            Scalar::Bool => {
+                let p = self.in_register(value, Type::Pred);
+                self.selp(Type::B32, p, Operand::Int(1), Operand::Int(0)).into()
+            }
+            Scalar::F16 | Scalar::BF16 => {
+                let half = if scalar == Scalar::F16 {
+                    self.to_f16(Scalar::F32, value)
+                } else {
+                    self.to_bf16(Scalar::F32, value)
+                };
+                self.cvt(None, Type::U32, Type::U16, half.into()).into()
+            }
+            Scalar::F32 | Scalar::F64 => {
+                let ty = if scalar == Scalar::F64 { Type::B64 } else { Type::B32 };
+                let float = self.in_register(value, bits_type(scalar));
+                let word = self.temp(ty);
+                self.builder.emit(Mov { ty, dst: word, a: float.into() });
+                word.into()
+            }
+            _ => value,
+        }
+    }
+
+    /// `0 <= index < extent`, as one unsigned comparison; otherwise the first thread to come reports, and every
+    /// failing thread ends.
+    pub fn check(&mut self, inst: Inst) -> Result<(), SelectError> {
+        let data = &self.kernel.insts[inst];
+        let Payload::Site(site) = data.payload else {
+            return Err(self.error(format!("{inst} has no site")));
+        };
+        let Some(record) = self.error_record else { return Ok(()) };
+        let (index, extent) = (self.operand(data.arguments[0]), self.operand(data.arguments[1]));
+        let inside = self.setp(Compare::Lt, Type::U64, index, extent);
+        let ok = self.builder.label("inside");
+        self.builder.emit_if(inside, Bra { uni: false, target: ok });
+        let at = |offset: i64| Address::new(Base::Reg(record), offset);
+        let claimed = self.temp(Type::B32);
+        self.builder.emit(Atom {
+            space: Space::Global,
+            op: AtomOp::Exch,
+            ty: Type::B32,
+            dst: claimed,
+            address: at(0),
+            a: Operand::Int(1),
+            ..Default::default()
+        });
+        let late = self.setp(Compare::Ne, Type::U32, claimed.into(), Operand::Int(0));
+        let leave = self.builder.label("reported");
+        self.builder.emit_if(late, Bra { uni: false, target: leave });
+        let mut report = |ty: Type, offset: i64, value: Operand| {
+            self.builder.emit(St {
+                space: Space::Global,
+                ty,
+                address: at(offset),
+                src: vec![value],
+                ..Default::default()
+            });
+        };
+        report(Type::U32, 4, Operand::Int(site.index() as i64));
+        report(Type::S64, 8, index);
+        report(Type::S64, 16, extent);
+        self.builder.place(leave);
+        self.builder.emit(Leave { op: LeaveOp::Exit });
+        self.builder.place(ok);
+        Ok(())
+    }
+}
+
+/// Loads: the read-only path is a modifier of its own.
+fn load_cache(mode: CacheMode) -> Option<CacheOp> {
+    match mode {
+        CacheMode::Ca => Some(CacheOp::Ca),
+        CacheMode::Cg => Some(CacheOp::Cg),
+        CacheMode::Cs => Some(CacheOp::Cs),
+        CacheMode::Nc => None,
+    }
+}
+
+/// Stores have no `ca`: their default writes back at all levels.
+fn store_cache(mode: CacheMode) -> Option<CacheOp> {
+    match mode {
+        CacheMode::Cg => Some(CacheOp::Cg),
+        CacheMode::Cs => Some(CacheOp::Cs),
+        CacheMode::Ca | CacheMode::Nc => None,
+    }
+}

@@ -1,0 +1,165 @@
+//! Selection: IR in phase `mapped` or later to PTX and launch manifests.
+//!
+//! Selection reads what the passes decided and decides nothing about layout itself: factors become block,
+//! warp and lane coordinates (`coordinates.rs`), buffers and their layouts become addresses (`address.rs`),
+//! regions become labels (`control.rs`), and each op becomes the shortest PTX that has the meaning stated in
+//! `check/typed.rs` (`arithmetic.rs`, `convert.rs`, `bits.rs`, `floats.rs`, `memory.rs`, `atomics.rs`).
+//!
+//! | file | what |
+//! |---|---|
+//! | `selector.rs` | the state of one entry: values to operands, emission helpers |
+//! | `entry.rs` | one launch to one entry: parameters, prologue |
+//! | `plan.rs` | grids, launch plans, the kernel's manifest |
+
+mod address;
+mod arithmetic;
+mod atomics;
+mod bits;
+mod combine;
+mod compare;
+mod control;
+mod convert;
+mod coordinates;
+mod entry;
+mod floats;
+mod fmod;
+mod memory;
+mod plan;
+mod random;
+mod selector;
+
+use super::module::{Length, Module, SourceName, Variable, Version};
+use super::operand::ModuleVariable;
+use super::types::{Space, Type};
+use crate::ir;
+use crate::ir::entities::{ConstantArray, StaticArray};
+use crate::manifest::{Manifest, StaticManifest};
+use crate::source::SourceFile;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
+
+/// What selection is told beside the IR.
+#[derive(Clone, Debug)]
+pub struct SelectOptions {
+    /// `sm_90`
+    pub target: String,
+    /// The compute capability as 10 × major + minor: 75, 90, 120.
+    pub capability: u32,
+    /// Leaves bounds checks out.
+    pub unchecked: bool,
+}
+
+/// Something in the IR that selection cannot express; a verified kernel has none but those about limits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SelectError {
+    pub kernel: String,
+    pub message: String,
+}
+
+/// A selected module: its PTX (the version not yet lowered to the least that it needs) and its manifest.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Selected {
+    pub module: Module,
+    pub manifest: Manifest,
+}
+
+/// Bytes of constant memory that a module may declare.
+const CONSTANT_BANK_BYTES: u64 = 64 * 1024;
+
+/// Where the module's constant and static arrays went.
+pub(super) struct Globals {
+    pub constants: SecondaryMap<ConstantArray, Option<(ModuleVariable, Space)>>,
+    pub statics: SecondaryMap<StaticArray, Option<ModuleVariable>>,
+    /// Names that entries must not take.
+    pub names: Vec<String>,
+}
+
+/// Selects every kernel of the module. Names of entries are those of the launches.
+pub fn select(
+    module: &ir::kernel::Module,
+    source: &SourceFile,
+    options: &SelectOptions,
+) -> Result<Selected, SelectError> {
+    let mut ptx = Module::new(
+        match options.target.as_str() {
+            "sm_75" => Version::new(6, 3),
+            "sm_80" => Version::new(7, 0),
+            "sm_86" => Version::new(7, 1),
+            "sm_89" | "sm_90" => Version::new(7, 8),
+            "sm_90a" => Version::new(8, 0),
+            "sm_100" => Version::new(8, 6),
+            _ => Version::new(8, 7),
+        },
+        options.target.clone(),
+    );
+    ptx.files.push(SourceName { index: 1, name: source.name().to_string() });
+    let (globals, statics) = declare_globals(module, &mut ptx);
+    let mut kernels = Vec::with_capacity(module.kernels.len());
+    for kernel in &module.kernels {
+        let mut launches = SecondaryMap::new();
+        for launch in kernel.launches.keys() {
+            let selected = entry::select_entry(kernel, launch, &globals, source, options)?;
+            ptx.entries.push(selected.entry);
+            launches[launch] = Some(selected.launch);
+        }
+        kernels.push(plan::kernel_manifest(kernel, &launches, source)?);
+    }
+    let manifest =
+        Manifest { source: source.name().to_string(), target: options.target.clone(), statics, kernels };
+    Ok(Selected { module: ptx, manifest })
+}
+
+/// Declares constant arrays (in the constant bank while they fit, largest index last) and statics.
+fn declare_globals(module: &ir::kernel::Module, ptx: &mut Module) -> (Globals, Vec<StaticManifest>) {
+    let mut globals =
+        Globals { constants: SecondaryMap::new(), statics: SecondaryMap::new(), names: Vec::new() };
+    let mut constant_bytes = 0u64;
+    for (id, data) in &module.constants {
+        let size = data.bytes.len().max(1) as u64;
+        let end = constant_bytes.next_multiple_of(16) + size;
+        let space = if end <= CONSTANT_BANK_BYTES { Space::Const } else { Space::Global };
+        if space == Space::Const {
+            constant_bytes = end;
+        }
+        let variable = global(&mut ptx.variables, &format!("const_{}", data.name), space, data, false);
+        globals.names.push(ptx.variables[variable].name.clone());
+        globals.constants[id] = Some((variable, space));
+    }
+    let mut statics = Vec::new();
+    for (id, data) in &module.statics {
+        let symbol = format!("static_{}", data.name);
+        let variable = global(&mut ptx.variables, &symbol, Space::Global, data, true);
+        globals.names.push(ptx.variables[variable].name.clone());
+        globals.statics[id] = Some(variable);
+        statics.push(StaticManifest {
+            name: data.name.clone(),
+            symbol,
+            element: data.element.clone(),
+            extents: data.extents.clone(),
+        });
+    }
+    (globals, statics)
+}
+
+fn global(
+    variables: &mut PrimaryMap<ModuleVariable, Variable>,
+    name: &str,
+    space: Space,
+    data: &ir::kernel::ArrayData,
+    visible: bool,
+) -> ModuleVariable {
+    let mut bytes = data.bytes.clone();
+    if bytes.is_empty() {
+        bytes.push(0);
+    }
+    let all_zero = bytes.iter().all(|byte| *byte == 0);
+    variables.push(Variable {
+        name: name.to_string(),
+        space,
+        ty: Type::B8,
+        align: 16,
+        length: Length::Array(bytes.len() as u64),
+        init: (!all_zero || space == Space::Const).then_some(bytes),
+        external: false,
+        visible,
+    })
+}

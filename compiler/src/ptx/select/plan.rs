@@ -1,0 +1,229 @@
+//! Grids, launch plans and the manifest of a kernel.
+
+use super::SelectError;
+use super::entry::EntryArgument;
+use crate::ir::entities::{Buffer, Launch, Symbol};
+use crate::ir::kernel::{ArgumentData, BufferKind, Kernel, Step as IrStep};
+use crate::manifest::{
+    ArgumentKind, ArgumentManifest, BinaryOp, BufferManifest, Direction, Expr, KernelManifest,
+    Launch as LaunchManifest, LaunchArgument, SiteManifest, Step, SymbolManifest,
+};
+use crate::source::SourceFile;
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+/// Hardware limits of the grid, the same on every target.
+pub(super) const GRID_LIMITS: [i64; 3] = [0x7fff_ffff, 65535, 65535];
+
+/// The largest value that a launch lets a dimension have: every larger one is refused by name. With it, a grid
+/// whose blocks hold at least 32 elements of one dimension cannot overflow its x axis.
+pub const DIMENSION_LIMIT: i64 = 1 << 36;
+
+/// Blocks in x, y, z before clamping to the hardware's limits; where a count is beyond its limit, the entry loops.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct GridPlan {
+    pub counts: [Expr; 3],
+}
+
+impl GridPlan {
+    pub fn single() -> Self {
+        Self { counts: [Expr::Int(1), Expr::Int(1), Expr::Int(1)] }
+    }
+
+    fn clamped(&self) -> [Expr; 3] {
+        let clamp = |axis: usize| {
+            let count = &self.counts[axis];
+            if upper_bound(count).is_some_and(|most| most <= i128::from(GRID_LIMITS[axis])) {
+                count.clone()
+            } else {
+                Expr::binary(BinaryOp::Min, count.clone(), Expr::Int(GRID_LIMITS[axis]))
+            }
+        };
+        [clamp(0), clamp(1), clamp(2)]
+    }
+}
+
+/// Whether a grid axis may need more blocks than the hardware has.
+pub(super) fn may_exceed(kernel: &Kernel, axis: usize, count: &Expr) -> bool {
+    bound(count, &|symbol| kernel_bound(kernel, symbol))
+        .is_none_or(|most| most > i128::from(GRID_LIMITS[axis]))
+}
+
+fn kernel_bound(kernel: &Kernel, symbol: usize) -> Option<(i128, i128)> {
+    match kernel.symbols.get(Symbol::new(symbol))?.kind {
+        crate::manifest::SymbolKind::Dim { .. } => Some((0, i128::from(DIMENSION_LIMIT))),
+        _ => None,
+    }
+}
+
+fn upper_bound(expr: &Expr) -> Option<i128> {
+    bound(expr, &|_| None)
+}
+
+/// The largest value that an expression can take, where that is known.
+fn bound(expr: &Expr, symbol: &impl Fn(usize) -> Option<(i128, i128)>) -> Option<i128> {
+    interval(expr, symbol).map(|(_, most)| most)
+}
+
+fn interval(expr: &Expr, symbol: &impl Fn(usize) -> Option<(i128, i128)>) -> Option<(i128, i128)> {
+    Some(match expr {
+        Expr::Int(value) => (i128::from(*value), i128::from(*value)),
+        Expr::Symbol(index) => symbol(*index)?,
+        Expr::Binary(op, left, right) => {
+            let (a, b) = (interval(left, symbol), interval(right, symbol));
+            match op {
+                BinaryOp::Min => match (a, b) {
+                    (Some((a, b)), Some((c, d))) => (a.min(c), b.min(d)),
+                    (Some((_, most)), None) | (None, Some((_, most))) => (i128::from(i64::MIN), most),
+                    (None, None) => return None,
+                },
+                BinaryOp::Add => (a?.0.checked_add(b?.0)?, a?.1.checked_add(b?.1)?),
+                BinaryOp::Sub => (a?.0.checked_sub(b?.1)?, a?.1.checked_sub(b?.0)?),
+                BinaryOp::Max => (a?.0.max(b?.0), a?.1.max(b?.1)),
+                BinaryOp::Mul if a?.0 >= 0 && b?.0 >= 0 => (a?.0.checked_mul(b?.0)?, a?.1.checked_mul(b?.1)?),
+                BinaryOp::CeilDiv | BinaryOp::Div if a?.0 >= 0 && b?.0 >= 1 => {
+                    let most = a?.1 / b?.0;
+                    (0, most + 1)
+                }
+                _ => return None,
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// What selecting one launch found out.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct SelectedLaunch {
+    pub entry: String,
+    pub grid: GridPlan,
+    pub threads: u32,
+    pub arguments: Vec<EntryArgument>,
+}
+
+pub(super) fn kernel_manifest(
+    kernel: &Kernel,
+    launches: &SecondaryMap<Launch, Option<SelectedLaunch>>,
+    source: &SourceFile,
+) -> Result<KernelManifest, SelectError> {
+    let error = |message: String| SelectError { kernel: kernel.name.clone(), message };
+    let symbols = kernel
+        .symbols
+        .values()
+        .map(|symbol| SymbolManifest {
+            name: symbol.name.clone(),
+            kind: symbol.kind.clone(),
+            scalar: symbol.scalar,
+        })
+        .collect();
+    let mut arguments = Vec::new();
+    for argument in &kernel.arguments {
+        arguments.push(match argument {
+            ArgumentData::Value { name, element } => ArgumentManifest {
+                name: name.clone(),
+                kind: ArgumentKind::Value { element: element.clone() },
+            },
+            ArgumentData::Array(buffer) => ArgumentManifest {
+                name: kernel.buffers[*buffer].name.clone(),
+                kind: ArgumentKind::Array {
+                    direction: direction(kernel, *buffer).ok_or_else(|| {
+                        error(format!(
+                            "argument `{}` is not an argument buffer",
+                            kernel.buffers[*buffer].name
+                        ))
+                    })?,
+                    buffer: buffer_manifest(kernel, *buffer),
+                },
+            },
+        });
+    }
+    let scratch_order: Vec<Buffer> =
+        kernel.buffers.keys().filter(|buffer| kernel.buffers[*buffer].kind == BufferKind::Scratch).collect();
+    let scratch = scratch_order.iter().map(|buffer| buffer_manifest(kernel, *buffer)).collect();
+    let sites = kernel
+        .sites
+        .values()
+        .map(|site| {
+            let (line, column) = source.line_column(site.span.start);
+            SiteManifest { array: site.array.clone(), axis: site.axis, line, column }
+        })
+        .collect();
+    let argument_of = |argument: &EntryArgument| {
+        Some(match *argument {
+            EntryArgument::Symbol(symbol) => LaunchArgument::Symbol(symbol.index()),
+            EntryArgument::ErrorRecord => LaunchArgument::ErrorRecord,
+            EntryArgument::Buffer(buffer, leaf) => match kernel.buffers[buffer].kind {
+                BufferKind::Argument { position, .. } => {
+                    LaunchArgument::Argument { argument: position, leaf }
+                }
+                _ => {
+                    let scratch = scratch_order.iter().position(|known| *known == buffer)?;
+                    LaunchArgument::Scratch { scratch, leaf }
+                }
+            },
+        })
+    };
+    let launch_of = |launch: Launch| -> Result<Step, SelectError> {
+        let Some(selected) = &launches[launch] else {
+            return Err(error(format!("{launch} of the plan was not selected")));
+        };
+        let arguments = selected.arguments.iter().map(argument_of).collect::<Option<Vec<_>>>();
+        Ok(Step::Launch(LaunchManifest {
+            entry: selected.entry.clone(),
+            grid: selected.grid.clamped(),
+            block: [selected.threads, 1, 1],
+            shared_bytes: Expr::Int(0),
+            arguments: arguments.ok_or_else(|| error("an entry argument has no source".to_string()))?,
+        }))
+    };
+    Ok(KernelManifest {
+        name: kernel.name.clone(),
+        symbols,
+        arguments,
+        facts: kernel.facts.clone(),
+        scratch,
+        sites,
+        plan: steps(&kernel.plan, &launch_of)?,
+    })
+}
+
+fn steps(
+    plan: &[IrStep],
+    launch_of: &impl Fn(Launch) -> Result<Step, SelectError>,
+) -> Result<Vec<Step>, SelectError> {
+    plan.iter()
+        .map(|step| {
+            Ok(match step {
+                IrStep::Launch(launch) => launch_of(*launch)?,
+                IrStep::Repeat { symbol, low, high, step, body } => Step::Repeat {
+                    symbol: symbol.index(),
+                    low: low.clone(),
+                    high: high.clone(),
+                    step: step.clone(),
+                    body: steps(body, launch_of)?,
+                },
+                IrStep::Branch { condition, then, otherwise } => Step::Branch {
+                    condition: condition.clone(),
+                    then: steps(then, launch_of)?,
+                    otherwise: steps(otherwise, launch_of)?,
+                },
+            })
+        })
+        .collect()
+}
+
+fn direction(kernel: &Kernel, buffer: Buffer) -> Option<Direction> {
+    match kernel.buffers[buffer].kind {
+        BufferKind::Argument { direction, .. } => Some(direction),
+        _ => None,
+    }
+}
+
+fn buffer_manifest(kernel: &Kernel, buffer: Buffer) -> BufferManifest {
+    let data = &kernel.buffers[buffer];
+    BufferManifest {
+        name: data.name.clone(),
+        element: data.element.clone(),
+        extents: data.extents.clone(),
+        layout: data.layout,
+    }
+}

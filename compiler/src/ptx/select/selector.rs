@@ -1,0 +1,248 @@
+//! The state of one entry under selection, and the helpers that every op family uses.
+
+use super::super::builder::EntryBuilder;
+use super::super::instruction::*;
+use super::super::module::Loc;
+use super::super::operand::{Operand, ParamId, Reg};
+use super::super::types::{RegClass, Type};
+use super::address::OffsetMemo;
+use super::{Globals, SelectError, SelectOptions};
+use crate::data::Scalar;
+use crate::ir::entities::{Buffer, Inst, Symbol, Value};
+use crate::ir::kernel::{Definition, Kernel, Payload};
+use crate::ir::op::{Constant, Opcode};
+use crate::source::{SourceFile, Span};
+use cranelift_entity::SecondaryMap;
+
+pub(super) struct Selector<'a> {
+    pub kernel: &'a Kernel,
+    pub globals: &'a Globals,
+    pub source: &'a SourceFile,
+    pub options: &'a SelectOptions,
+    pub builder: EntryBuilder,
+    pub values: SecondaryMap<Value, Option<Operand>>,
+    pub symbols: SecondaryMap<Symbol, Option<Operand>>,
+    /// Base addresses: one an allocation (leaf) of the buffer.
+    pub bases: SecondaryMap<Buffer, Vec<Option<Reg>>>,
+    /// Extents of each buffer's axes but the first, as i64 operands.
+    pub extents: SecondaryMap<Buffer, Vec<Operand>>,
+    pub error_record: Option<Reg>,
+    /// Multiplications that are emitted as part of the `fma` that accumulates them.
+    pub fused: SecondaryMap<Inst, bool>,
+    pub uses: SecondaryMap<Value, u32>,
+    pub offsets: OffsetMemo,
+    /// Grid plan of the launch's root loop, once it was met.
+    pub grid: Option<super::plan::GridPlan>,
+    /// Threads a block.
+    pub threads: u32,
+    pub last_line: u32,
+    pub params: Vec<(super::entry::EntryArgument, ParamId)>,
+}
+
+/// Which part of PTX's type system a wide scalar maps to.
+pub(super) fn signed_type(scalar: Scalar) -> Type {
+    match scalar {
+        Scalar::Bool => Type::Pred,
+        Scalar::I32 => Type::S32,
+        Scalar::U32 => Type::U32,
+        Scalar::I64 => Type::S64,
+        Scalar::U64 => Type::U64,
+        Scalar::F32 => Type::F32,
+        Scalar::F64 => Type::F64,
+        Scalar::I8 => Type::S8,
+        Scalar::U8 => Type::U8,
+        Scalar::I16 => Type::S16,
+        Scalar::U16 => Type::U16,
+        Scalar::F16 => Type::F16,
+        Scalar::BF16 => Type::Bf16,
+    }
+}
+
+/// The untyped form of a wide scalar's type, for moves, selections and bit operations.
+pub(super) fn bits_type(scalar: Scalar) -> Type {
+    match scalar {
+        Scalar::Bool => Type::Pred,
+        Scalar::F32 => Type::F32,
+        Scalar::F64 => Type::F64,
+        other if other.size() == 8 => Type::B64,
+        _ => Type::B32,
+    }
+}
+
+impl<'a> Selector<'a> {
+    pub fn error(&self, message: impl Into<String>) -> SelectError {
+        SelectError { kernel: self.kernel.name.clone(), message: message.into() }
+    }
+
+    pub fn scalar(&self, value: Value) -> Scalar {
+        self.kernel.values[value].ty
+    }
+
+    /// A readable name for a register that holds this value.
+    pub fn hint(&self, value: Value) -> String {
+        if let Some(name) = &self.kernel.values[value].name {
+            return name.replace('.', "_");
+        }
+        if let Definition::Result(inst, _) = self.kernel.values[value].definition {
+            match &self.kernel.insts[inst].payload {
+                Payload::Symbol(symbol) => return self.kernel.symbols[*symbol].name.replace('.', "_"),
+                Payload::Access { buffer, leaf } => {
+                    let data = &self.kernel.buffers[*buffer];
+                    let path = &data.element.leaves[*leaf as usize].path;
+                    return format!("{}_{}", data.name, path).trim_end_matches('_').replace('.', "_");
+                }
+                _ => {}
+            }
+        }
+        String::new()
+    }
+
+    /// The operand of a value that has been selected; constants are immediates.
+    pub fn operand(&mut self, value: Value) -> Operand {
+        if let Some(operand) = self.values[value] {
+            return operand;
+        }
+        // Constants and symbols may stand anywhere: they cost nothing until they are used.
+        if let Definition::Result(inst, _) = self.kernel.values[value].definition {
+            match (&self.kernel.insts[inst].opcode, &self.kernel.insts[inst].payload) {
+                (Opcode::Const, Payload::Constant(constant)) => {
+                    let operand = match *constant {
+                        Constant::Bool(flag) => return self.constant_predicate(flag),
+                        Constant::Int(Scalar::U64, number) => Operand::Int(number as u64 as i64),
+                        Constant::Int(_, number) => Operand::Int(number as i64),
+                        Constant::F32(bits) => Operand::F32(bits),
+                        Constant::F64(bits) => Operand::F64(bits),
+                    };
+                    self.values[value] = Some(operand);
+                    return operand;
+                }
+                (Opcode::Symbol, Payload::Symbol(symbol)) => {
+                    if let Some(operand) = self.symbols[*symbol] {
+                        return operand;
+                    }
+                }
+                _ => {}
+            }
+        }
+        unreachable!("{value} is used before it is selected; the verifier checks dominance")
+    }
+
+    fn constant_predicate(&mut self, flag: bool) -> Operand {
+        let reg = self.builder.reg(RegClass::Pred, if flag { "true" } else { "false" });
+        self.builder.emit(Mov { ty: Type::Pred, dst: reg, a: Operand::Int(if flag { -1 } else { 0 }) });
+        reg.into()
+    }
+
+    /// The constant integer that a value is, if it is one.
+    pub fn constant_int(&self, value: Value) -> Option<i128> {
+        let Definition::Result(inst, _) = self.kernel.values[value].definition else { return None };
+        match self.kernel.insts[inst].payload {
+            Payload::Constant(Constant::Int(_, number)) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The value in a register: for the places where PTX takes no immediate.
+    pub fn register(&mut self, value: Value) -> Reg {
+        let operand = self.operand(value);
+        self.in_register(operand, bits_type(self.scalar(value)))
+    }
+
+    pub fn in_register(&mut self, operand: Operand, ty: Type) -> Reg {
+        match operand {
+            Operand::Reg(reg) => reg,
+            other => {
+                let dst = self.builder.reg_for(ty, "");
+                self.builder.emit(Mov { ty, dst, a: other });
+                dst
+            }
+        }
+    }
+
+    /// A fresh register for a value, recorded as its operand.
+    pub fn define(&mut self, value: Value) -> Reg {
+        let hint = self.hint(value);
+        let reg = self.builder.reg_for(bits_type(self.scalar(value)), &hint);
+        self.values[value] = Some(reg.into());
+        reg
+    }
+
+    pub fn temp(&mut self, ty: Type) -> Reg {
+        self.builder.reg_for(ty, "")
+    }
+
+    pub fn pred(&mut self, hint: &str) -> Reg {
+        self.builder.reg(RegClass::Pred, hint)
+    }
+
+    /// A `mov`, or the instruction that does it for predicates.
+    pub fn copy(&mut self, dst: Reg, ty: Type, a: Operand) {
+        if a != Operand::Reg(dst) {
+            self.builder.emit(Mov { ty, dst, a });
+        }
+    }
+
+    pub fn int(&mut self, op: IntBinaryOp, ty: Type, a: Operand, b: Operand) -> Reg {
+        let dst = self.temp(ty);
+        self.builder.emit(IntBinary { op, ty, dst, a, b, ..Default::default() });
+        dst
+    }
+
+    pub fn logic(&mut self, op: LogicBinaryOp, ty: Type, a: Operand, b: Operand) -> Reg {
+        let dst = self.temp(ty);
+        self.builder.emit(LogicBinary { op, ty, dst, a, b });
+        dst
+    }
+
+    pub fn shift(&mut self, op: ShiftOp, ty: Type, a: Operand, b: Operand) -> Reg {
+        let dst = self.temp(ty);
+        self.builder.emit(Shift { op, ty, dst, a, b });
+        dst
+    }
+
+    pub fn setp(&mut self, compare: Compare, ty: Type, a: Operand, b: Operand) -> Reg {
+        let p = self.pred("");
+        self.builder.emit(Setp { compare, ty, p, a, b, ..Default::default() });
+        p
+    }
+
+    pub fn selp(&mut self, ty: Type, p: Reg, a: Operand, b: Operand) -> Reg {
+        let dst = self.temp(ty);
+        self.builder.emit(Selp { ty, dst, a, b, p });
+        dst
+    }
+
+    pub fn cvt(&mut self, rounding: Option<Rounding>, dst_ty: Type, src_ty: Type, a: Operand) -> Reg {
+        let dst = self.temp(dst_ty);
+        self.builder.emit(Cvt { rounding, dst_ty, src_ty, dst, a, ..Default::default() });
+        dst
+    }
+
+    pub fn float(&mut self, op: FloatBinaryOp, ty: Type, a: Operand, b: Operand) -> Reg {
+        let dst = self.temp(ty);
+        self.float_into(op, ty, dst, a, b);
+        dst
+    }
+
+    /// Rounding is always written: `add` and `mul` without it may be contracted behind our back.
+    pub fn float_into(&mut self, op: FloatBinaryOp, ty: Type, dst: Reg, a: Operand, b: Operand) {
+        let rounding = (!matches!(op, FloatBinaryOp::Min | FloatBinaryOp::Max)).then_some(Rounding::Rn);
+        self.builder.emit(FloatBinary { op, rounding, ty, dst, a, b, ..Default::default() });
+    }
+
+    /// Marks where the following instructions come from: a `.loc`, and the source line as a comment the first
+    /// time in a row that it is reached.
+    pub fn locate(&mut self, span: Span) {
+        if span == Span::default() {
+            return;
+        }
+        let (line, column) = self.source.line_column(span.start);
+        if line != self.last_line {
+            self.last_line = line;
+            let text = self.source.line_text(line).trim().to_string();
+            self.builder.blank();
+            self.builder.comment(&format!("{line}: {text}"));
+        }
+        self.builder.loc(Loc { file: 1, line, column });
+    }
+}

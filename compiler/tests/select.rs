@@ -1,0 +1,205 @@
+//! Every op on every type that it takes is selected, and NVIDIA's assembler takes what comes out, for every target.
+
+use krn_compiler::data::{ElementType, Scalar};
+use krn_compiler::ir::builder::KernelBuilder;
+use krn_compiler::ir::entities::{Buffer, Value};
+use krn_compiler::ir::kernel::{
+    ArgumentData, BufferData, BufferKind, Kernel, Module, Payload, Step, SymbolData,
+};
+use krn_compiler::ir::op::{Class, Combiner, OPS, OpInfo, Opcode, Shape};
+use krn_compiler::manifest::{Direction, Expr, Layout, SymbolKind};
+use krn_compiler::passes::{Pipeline, PipelineOptions, TargetFacts};
+use krn_compiler::ptx::select::{SelectOptions, select};
+use krn_compiler::source::{SourceFile, Span};
+use xtask::ptxas::Assembler;
+
+const WIDE: [Scalar; 7] =
+    [Scalar::Bool, Scalar::I32, Scalar::I64, Scalar::U32, Scalar::U64, Scalar::F32, Scalar::F64];
+
+/// A kernel that runs one op an element: operands from arrays, the result to an array.
+struct Sample {
+    builder: KernelBuilder,
+    count: usize,
+}
+
+impl Sample {
+    fn new(name: &str) -> (Self, Value) {
+        let mut builder = KernelBuilder::new(name, Span::default());
+        let n = builder.add_symbol(SymbolData {
+            name: "n".into(),
+            kind: SymbolKind::Dim { argument: 0, axis: 0 },
+            scalar: Scalar::I64,
+        });
+        builder.begin_launch(name);
+        let low = builder.constant_index(0);
+        let high = builder.symbol(n);
+        let i = builder.begin_forall(&[("i", low, high)])[0];
+        (Self { builder, count: 0 }, i)
+    }
+
+    fn buffer(&mut self, scalar: Scalar, direction: Direction) -> Buffer {
+        let position = self.count;
+        self.count += 1;
+        let buffer = self.builder.add_buffer(BufferData {
+            name: format!("a{position}"),
+            kind: BufferKind::Argument { position, direction },
+            element: ElementType::scalar(scalar),
+            extents: vec![Expr::Symbol(0)],
+            layout: Layout::Aos,
+            layout_fixed: true,
+            cache: None,
+        });
+        self.builder.kernel_mut().arguments.push(ArgumentData::Array(buffer));
+        buffer
+    }
+
+    fn input(&mut self, scalar: Scalar, i: Value) -> Value {
+        let buffer = self.buffer(scalar, Direction::In);
+        self.builder.load(buffer, 0, &[i])
+    }
+
+    fn output(&mut self, value: Value, i: Value) {
+        let buffer = self.buffer(self.builder.value_type(value), Direction::Out);
+        self.builder.store(buffer, 0, &[i], value);
+    }
+
+    fn finish(mut self) -> Kernel {
+        self.builder.end_forall();
+        let launch = self.builder.end_launch();
+        self.builder.finish(vec![Step::Launch(launch)])
+    }
+}
+
+fn operand_types(info: &OpInfo) -> Vec<Scalar> {
+    let class = match info.shape {
+        Shape::Unary(class) | Shape::Binary(class) | Shape::Compare(class) => class,
+        Shape::Test | Shape::Ternary => Class::Float,
+        Shape::Shift => Class::Integer,
+        Shape::Select | Shape::Cast => Class::Any,
+        Shape::Bits => {
+            return match info.opcode {
+                Opcode::ToBits => vec![Scalar::F32, Scalar::F64],
+                _ => vec![Scalar::U32, Scalar::U64],
+            };
+        }
+        Shape::Random => return vec![Scalar::U64],
+        Shape::Leaf | Shape::Special => return Vec::new(),
+    };
+    WIDE.into_iter().filter(|scalar| class.contains(*scalar)).collect()
+}
+
+fn plain_ops() -> Module {
+    let mut module = Module::default();
+    for info in OPS {
+        for scalar in operand_types(info) {
+            let casts: Vec<Option<Scalar>> = match info.shape {
+                Shape::Cast => Scalar::ALL.into_iter().filter(|to| *to != Scalar::Bool).map(Some).collect(),
+                _ => vec![None],
+            };
+            for to in casts {
+                let suffix = to.map(|to| format!("_{to}")).unwrap_or_default();
+                let (mut sample, i) = Sample::new(&format!("k_{}_{scalar}{suffix}", info.mnemonic));
+                let operands: Vec<Scalar> = match info.shape {
+                    Shape::Unary(_) | Shape::Test | Shape::Cast | Shape::Bits => vec![scalar],
+                    Shape::Binary(_) | Shape::Compare(_) | Shape::Random => vec![scalar; 2],
+                    Shape::Shift => vec![scalar, Scalar::I64],
+                    Shape::Select => vec![Scalar::Bool, scalar, scalar],
+                    _ => vec![scalar; 3],
+                };
+                let values: Vec<Value> = operands.iter().map(|scalar| sample.input(*scalar, i)).collect();
+                let payload = to.map_or(Payload::None, Payload::Cast);
+                let result =
+                    sample.builder.inst(info.opcode, payload, &values).expect("a plain op has a result");
+                sample.output(result, i);
+                module.kernels.push(sample.finish());
+            }
+        }
+    }
+    module
+}
+
+fn memory_ops() -> Module {
+    let mut module = Module::default();
+    for scalar in Scalar::ALL {
+        let (mut sample, i) = Sample::new(&format!("copy_{scalar}"));
+        let value = sample.input(scalar, i);
+        let buffer = sample.buffer(scalar, Direction::Out);
+        sample.builder.store(buffer, 0, &[i], value);
+        module.kernels.push(sample.finish());
+        for op in Combiner::ALL.into_iter().filter(|op| op.width() == 1) {
+            let bitwise = matches!(op, Combiner::And | Combiner::Or | Combiner::Xor);
+            if bitwise == scalar.is_float() || (scalar == Scalar::Bool && !bitwise) {
+                continue;
+            }
+            let (mut sample, i) = Sample::new(&format!("atomic_{}_{scalar}", op.name()));
+            let value = sample.input(scalar, i);
+            let buffer = sample.buffer(scalar, Direction::InOut);
+            sample.builder.atomic(buffer, 0, op, &[i], value);
+            module.kernels.push(sample.finish());
+        }
+    }
+    module
+}
+
+fn reductions() -> Module {
+    let mut module = Module::default();
+    for op in Combiner::ALL {
+        for scalar in WIDE {
+            let bitwise = matches!(op, Combiner::And | Combiner::Or | Combiner::Xor);
+            if bitwise == scalar.is_float() || (scalar == Scalar::Bool && !bitwise) {
+                continue;
+            }
+            let (mut sample, i) = Sample::new(&format!("reduce_{}_{scalar}", op.name()));
+            let buffer = sample.buffer(scalar, Direction::In);
+            let low = sample.builder.constant_index(0);
+            let p = sample.builder.begin_reduce(&[("p", low, i)], &[op])[0];
+            let value = sample.builder.load(buffer, 0, &[p]);
+            let contributions = if op.width() == 2 { vec![value, p] } else { vec![value] };
+            let results = sample.builder.end_reduce(&contributions);
+            for result in results {
+                sample.output(result, i);
+            }
+            module.kernels.push(sample.finish());
+        }
+    }
+    module
+}
+
+fn assemble(name: &str, module: &Module) {
+    let assembler = Assembler::find().unwrap_or_else(|error| panic!("{error}"));
+    let source = SourceFile::new("none.krn", "");
+    let print = |target: &str| {
+        let capability = krn_compiler::capability(target).expect("a known target");
+        let mut module = module.clone();
+        let pipeline = Pipeline::for_target(&TargetFacts::new(capability));
+        for kernel in &mut module.kernels {
+            let result = pipeline.run(kernel, &PipelineOptions::default(), &mut |_| {});
+            result.unwrap_or_else(|error| panic!("{error}"));
+        }
+        let options = SelectOptions { target: target.to_string(), capability, unchecked: false };
+        let selected = select(&module, &source, &options)
+            .unwrap_or_else(|error| panic!("{}: {}", error.kernel, error.message));
+        krn_compiler::ptx::print(&selected.module)
+    };
+    let complaints = assembler.assemble_for_all_targets(print);
+    if let Some(first) = complaints.first() {
+        let path = std::env::temp_dir().join(format!("krn-{name}.ptx"));
+        std::fs::write(&path, print("sm_90")).expect("the temporary folder is writable");
+        panic!("{} complaints, the first:\n{first}\n(sm_90 text: {})", complaints.len(), path.display());
+    }
+}
+
+#[test]
+fn every_plain_op_on_every_type_assembles() {
+    assemble("plain", &plain_ops());
+}
+
+#[test]
+fn every_storage_type_and_every_atomic_assembles() {
+    assemble("memory", &memory_ops());
+}
+
+#[test]
+fn every_reduction_assembles() {
+    assemble("reductions", &reductions());
+}
