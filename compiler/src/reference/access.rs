@@ -1,0 +1,232 @@
+//! Reading and writing array elements: subscripts, bounds, and paths into structs.
+
+use super::combine::combine_scalar;
+use super::error::EvalError;
+use super::evaluator::{Evaluator, Run};
+use super::layout::{Layout, LayoutKind};
+use super::memory::Place;
+use super::value::{Number, Value};
+use crate::check::typed::*;
+use crate::data::Scalar;
+use crate::source::Span;
+use std::rc::Rc;
+
+/// Where an access goes.
+enum Target {
+    Inside {
+        place: Place,
+        uncertain: bool,
+    },
+    /// A guarded subscript is outside.
+    Outside {
+        uncertain: bool,
+    },
+}
+
+impl<'a> Evaluator<'a> {
+    /// An [`ExprKind::Load`].
+    pub(super) fn load(&mut self, expr: &'a Expr) -> Run<Value> {
+        let ExprKind::Load { access, path, otherwise } = &expr.kind else {
+            return self.malformed("not a load", expr.span);
+        };
+        let (place, mut uncertain) = match self.element(access)? {
+            Target::Inside { place, uncertain } => (place, uncertain),
+            Target::Outside { uncertain } => {
+                let Some(otherwise) = otherwise else {
+                    return self.malformed("a guarded access has no `else`", expr.span);
+                };
+                let mut value = self.value(otherwise)?;
+                if uncertain {
+                    value.taint();
+                }
+                return Ok(value);
+            }
+        };
+        let steps = self.path_steps(path)?;
+        uncertain |= steps.iter().any(|(_, uncertain)| *uncertain);
+        let storage = &self.memory[access.array.as_u32() as usize];
+        let mut value = match walk(&storage.layout, place, &steps) {
+            Ok((place, part)) => storage.read(place, part),
+            Err((at, extent)) => return self.part_outside(&path[at], steps[at].0, extent, access.span),
+        };
+        if uncertain {
+            value.taint();
+        }
+        Ok(value)
+    }
+
+    /// Writes `value` (or combines it) into the element, or the part of it, that an access names.
+    pub(super) fn store(
+        &mut self,
+        access: &'a Access,
+        path: &'a [Projection],
+        combine: Option<CombineOp>,
+        value: &Value,
+    ) -> Run<()> {
+        let Target::Inside { place, uncertain } = self.element(access)? else {
+            return self.malformed("a store cannot be guarded", access.span);
+        };
+        let steps = self.path_steps(path)?;
+        let index = access.array.as_u32() as usize;
+        let storage = &mut self.memory[index];
+        if uncertain || steps.iter().any(|(_, uncertain)| *uncertain) {
+            storage.taint();
+        }
+        let layout = Rc::clone(&storage.layout);
+        let result = match walk(&layout, place, &steps) {
+            Err(failed) => Err(Some(failed)),
+            Ok((place, part)) => {
+                let uncertain = self.uncertain_depth > 0;
+                let model = &self.options.model;
+                let mut write = |place, scalar, number: Number| {
+                    let number = number.uncertain_if(uncertain);
+                    match combine {
+                        None => storage.write_scalar(place, scalar, number).then_some(()),
+                        Some(op) => combine_scalar(storage, place, scalar, op, number, model),
+                    }
+                };
+                write_parts(place, part, value, &mut write).ok_or(None)
+            }
+        };
+        match result {
+            Ok(()) => Ok(()),
+            Err(None) => self.malformed("an element does not take a value of this type", access.span),
+            Err(Some((at, extent))) => self.part_outside(&path[at], steps[at].0, extent, access.span),
+        }
+    }
+
+    /// Writes a whole element, whose position is known to be inside.
+    pub(super) fn write_element(
+        &mut self,
+        array: ArrayId,
+        element: u64,
+        value: &Value,
+        span: Span,
+    ) -> Run<()> {
+        let uncertain = self.uncertain_depth > 0;
+        let storage = &mut self.memory[array.as_u32() as usize];
+        let layout = Rc::clone(&storage.layout);
+        let mut write = |place, scalar, number: Number| {
+            storage.write_scalar(place, scalar, number.uncertain_if(uncertain)).then_some(())
+        };
+        match write_parts(Place { element, offset: 0, slot: 0 }, &layout, value, &mut write) {
+            Some(()) => Ok(()),
+            None => self.malformed("an element does not take a value of this type", span),
+        }
+    }
+
+    /// Evaluates the subscripts and checks them.
+    fn element(&mut self, access: &'a Access) -> Run<Target> {
+        let array = access.array.as_u32() as usize;
+        let (mut element, mut uncertain, mut outside) = (0u64, false, false);
+        for (axis, subscript) in access.subscripts.iter().enumerate() {
+            let (index, loose) = self.integer(subscript)?;
+            uncertain |= loose;
+            let Some(&extent) = self.memory.get(array).and_then(|storage| storage.extents.get(axis)) else {
+                return self.malformed("an access has more subscripts than its array has axes", access.span);
+            };
+            if index < 0 || index as u64 >= extent {
+                if access.checks.get(axis) == Some(&BoundsCheck::Guarded) {
+                    outside = true;
+                    continue;
+                }
+                return Err(Box::new(EvalError::OutOfBounds {
+                    array: self.kernel.arrays[access.array].name.clone(),
+                    axis,
+                    span: subscript.span,
+                    index,
+                    extent,
+                    proved: !matches!(access.checks.get(axis), Some(BoundsCheck::Runtime(_))),
+                }));
+            }
+            element = element.wrapping_mul(extent).wrapping_add(index as u64);
+        }
+        if outside {
+            return Ok(Target::Outside { uncertain });
+        }
+        if self.memory.get(array).is_none_or(|storage| storage.extents.len() != access.subscripts.len()) {
+            return self.malformed("an access has fewer subscripts than its array has axes", access.span);
+        }
+        Ok(Target::Inside { place: Place { element, offset: 0, slot: 0 }, uncertain })
+    }
+
+    /// A path's steps as numbers, each with whether it is uncertain; not yet checked.
+    pub(super) fn path_steps(&mut self, path: &'a [Projection]) -> Run<Vec<(i64, bool)>> {
+        path.iter()
+            .map(|projection| match projection {
+                Projection::Field(field) => Ok((*field as i64, false)),
+                Projection::Element { index, .. } => self.integer(index),
+            })
+            .collect()
+    }
+
+    /// The error for a step into a fixed array that is outside it.
+    pub(super) fn part_outside<T>(&self, step: &Projection, index: i64, extent: u64, span: Span) -> Run<T> {
+        let Projection::Element { index: subscript, check } = step else {
+            return self.malformed("a struct has no such field", span);
+        };
+        let (array, proved) = match check {
+            BoundsCheck::Runtime(site) => (self.kernel.sites[*site].array.clone(), false),
+            _ => ("a fixed array".to_string(), true),
+        };
+        Err(Box::new(EvalError::OutOfBounds { array, axis: 0, span: subscript.span, index, extent, proved }))
+    }
+}
+
+/// Follows steps through a layout; on failure which step, and the extent it missed.
+fn walk<'l>(
+    layout: &'l Layout,
+    mut place: Place,
+    steps: &[(i64, bool)],
+) -> Result<(Place, &'l Layout), (usize, u64)> {
+    let mut at = layout;
+    for (position, (step, _)) in steps.iter().enumerate() {
+        match &at.kind {
+            LayoutKind::Struct(fields) => {
+                let field = usize::try_from(*step).ok().and_then(|step| fields.get(step));
+                let Some(field) = field else { return Err((position, fields.len() as u64)) };
+                place.offset += field.offset;
+                place.slot += field.slot;
+                at = &field.layout;
+            }
+            LayoutKind::Array { count, element } => {
+                if *step < 0 || *step as u64 >= *count {
+                    return Err((position, *count));
+                }
+                place.offset += *step as usize * element.size;
+                place.slot += *step as usize * element.slots;
+                at = element;
+            }
+            LayoutKind::Scalar(_) => return Err((position, 0)),
+        }
+    }
+    Ok((place, at))
+}
+
+/// Writes every scalar of a value to its place.
+fn write_parts(
+    place: Place,
+    layout: &Layout,
+    value: &Value,
+    write: &mut impl FnMut(Place, Scalar, Number) -> Option<()>,
+) -> Option<()> {
+    match (&layout.kind, value) {
+        (LayoutKind::Scalar(scalar), Value::Number(number)) => write(place, *scalar, *number),
+        (LayoutKind::Struct(fields), Value::Parts(parts)) if fields.len() == parts.len() => {
+            for (field, part) in fields.iter().zip(parts.iter()) {
+                let place =
+                    Place { offset: place.offset + field.offset, slot: place.slot + field.slot, ..place };
+                write_parts(place, &field.layout, part, write)?;
+            }
+            Some(())
+        }
+        (LayoutKind::Array { count, element }, Value::Parts(parts)) if *count == parts.len() as u64 => {
+            for (at, part) in parts.iter().enumerate() {
+                let (offset, slot) = (place.offset + at * element.size, place.slot + at * element.slots);
+                write_parts(Place { offset, slot, ..place }, element, part, write)?;
+            }
+            Some(())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,115 @@
+//! The evaluator's state, its limits, and iteration over axes.
+
+use super::error::EvalError;
+use super::launch::Launch;
+use super::memory::Storage;
+use super::value::{Plain, Value};
+use super::visit::{Node, walk_statements};
+use super::{Inputs, Number, Options};
+use crate::check::typed::*;
+use crate::source::Span;
+
+/// A result whose error is boxed, so that values stay small on their way up the tree.
+pub(super) type Run<T> = Result<T, Box<EvalError>>;
+
+pub(super) struct Evaluator<'a> {
+    pub program: &'a Program,
+    pub kernel: &'a Kernel,
+    pub options: &'a Options,
+    /// By [`DimId`].
+    pub dims: Vec<i64>,
+    /// By [`ParamId`].
+    pub params: Vec<Value>,
+    /// By [`LocalId`].
+    pub locals: Vec<Value>,
+    /// By [`IndexId`].
+    pub indices: Vec<i64>,
+    /// By [`ArrayId`]; empty while the launch is being checked.
+    pub memory: Vec<Storage<'a>>,
+    steps_left: u64,
+    /// More than 0 inside what runs only if an uncertain condition holds: all that is written is uncertain.
+    pub uncertain_depth: u32,
+}
+
+impl<'a> Evaluator<'a> {
+    /// Without arrays.
+    pub fn new(inputs: &Inputs<'a>, launch: &Launch, options: &'a Options) -> Self {
+        let kernel = inputs.kernel;
+        let nothing = Value::Number(Number::exact(Plain::Bool(false)));
+        Evaluator {
+            program: inputs.program,
+            kernel,
+            options,
+            dims: launch.dims.clone(),
+            params: launch.params.clone(),
+            locals: vec![nothing; kernel.locals.len()],
+            indices: vec![0; kernel.indices.len()],
+            memory: Vec::new(),
+            steps_left: options.step_limit,
+            uncertain_depth: 0,
+        }
+    }
+
+    /// Steps taken so far.
+    pub fn steps(&self) -> u64 {
+        self.options.step_limit - self.steps_left
+    }
+
+    /// Counts one step.
+    pub fn step(&mut self) -> Run<()> {
+        match self.steps_left.checked_sub(1) {
+            Some(left) => {
+                self.steps_left = left;
+                Ok(())
+            }
+            None => Err(Box::new(EvalError::StepLimit { limit: self.options.step_limit })),
+        }
+    }
+
+    pub fn malformed<T>(&self, what: &'static str, span: Span) -> Run<T> {
+        Err(Box::new(EvalError::Malformed { what, span }))
+    }
+
+    /// Runs `body` once for every tuple of the axes, in row-major order. Gives whether a bound was uncertain;
+    /// while it is, everything that `body` writes is.
+    pub fn each<F>(&mut self, axes: &'a [Axis], body: &mut F) -> Run<bool>
+    where
+        F: FnMut(&mut Self) -> Run<()>,
+    {
+        let Some((axis, rest)) = axes.split_first() else {
+            body(self)?;
+            return Ok(false);
+        };
+        let (low, low_uncertain) = self.integer(&axis.low)?;
+        let (high, high_uncertain) = self.integer(&axis.high)?;
+        let uncertain = low_uncertain || high_uncertain;
+        self.uncertain_depth += u32::from(uncertain);
+        let mut inner_uncertain = false;
+        for index in low..high {
+            self.step()?;
+            self.indices[axis.index.as_u32() as usize] = index;
+            inner_uncertain |= self.each(rest, body)?;
+        }
+        self.uncertain_depth -= u32::from(uncertain);
+        Ok(uncertain || inner_uncertain)
+    }
+
+    /// Marks as uncertain everything that the statements may assign: they may or may not run on the device.
+    pub fn taint_assigned(&mut self, statements: &'a [Stmt]) {
+        walk_statements(statements, &mut |node| {
+            let Node::Stmt(statement) = node else { return };
+            match &statement.kind {
+                StmtKind::Assign { local, .. } => self.locals[local.as_u32() as usize].taint(),
+                StmtKind::DefineArray { array, .. } => self.taint_array(*array),
+                StmtKind::Store { access, .. } => self.taint_array(access.array),
+                _ => {}
+            }
+        });
+    }
+
+    fn taint_array(&mut self, array: ArrayId) {
+        if let Some(storage) = self.memory.get_mut(array.as_u32() as usize) {
+            storage.taint();
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Reductions. Sums accumulate in higher precision and are rounded once; their bound is that of the worst
+//! order in which a device may add: `(terms - 1) * rounding * sum of magnitudes`, and the terms' own bounds.
+
+use super::arithmetic::{binary, compare, extreme};
+use super::bound::{ErrorModel, Format};
+use super::combine::extreme_identity;
+use super::evaluator::{Evaluator, Run};
+use super::value::{Number, Plain, Value};
+use crate::check::typed::*;
+use crate::data::Scalar;
+use crate::syntax::ast::ReduceOp;
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn reduce(&mut self, op: ReduceOp, axes: &'a [Axis], body: &'a Expr) -> Run<Value> {
+        match op {
+            ReduceOp::Sum | ReduceOp::Prod => self.accumulate(op == ReduceOp::Sum, axes, body),
+            ReduceOp::Min | ReduceOp::Max => self.extreme_of(op == ReduceOp::Max, axes, body),
+            ReduceOp::ArgMin | ReduceOp::ArgMax => self.position_of(op == ReduceOp::ArgMax, axes, body),
+            ReduceOp::Any | ReduceOp::All | ReduceOp::Count => self.decide(op, axes, body),
+        }
+    }
+
+    /// Of numbers, or field by field of structs.
+    fn accumulate(&mut self, sum: bool, axes: &'a [Axis], body: &'a Expr) -> Run<Value> {
+        let mut totals = Vec::new();
+        let mut start = |scalar: Scalar| {
+            totals.push(Accumulator::new(sum, scalar));
+            Number::exact(Plain::zero(scalar))
+        };
+        let shape = self.filled(&body.ty, &mut start);
+        let uncertain = self.each(axes, &mut |this| {
+            let term = this.value(body)?;
+            let mut next = totals.iter_mut();
+            match add_parts(&term, &mut next, &this.options.model) {
+                Some(()) => Ok(()),
+                None => this.malformed("a term is not of the reduction's type", body.span),
+            }
+        })?;
+        let mut finished = Vec::with_capacity(totals.len());
+        for total in &totals {
+            match total.finish() {
+                Some(number) => finished.push(number.uncertain_if(uncertain)),
+                None => return self.malformed("a term is not a number", body.span),
+            }
+        }
+        let mut finished = finished.into_iter();
+        Ok(replace_leaves(&shape, &mut finished))
+    }
+
+    fn extreme_of(&mut self, largest: bool, axes: &'a [Axis], body: &'a Expr) -> Run<Value> {
+        let identity = body.ty.as_scalar().and_then(|scalar| extreme_identity(largest, scalar));
+        let Some(identity) = identity else {
+            return self.malformed("`min` and `max` take numbers", body.span);
+        };
+        let mut best = Number::exact(identity);
+        let uncertain = self.each(axes, &mut |this| {
+            let term = this.number(body)?;
+            match extreme(largest, best, term) {
+                Some(next) => {
+                    best = next;
+                    Ok(())
+                }
+                None => this.malformed("a term is not of the reduction's type", body.span),
+            }
+        })?;
+        Ok(Value::Number(best.uncertain_if(uncertain)))
+    }
+
+    /// The lowest position of the extreme; the first NaN wins; -1 over an empty range.
+    fn position_of(&mut self, largest: bool, axes: &'a [Axis], body: &'a Expr) -> Run<Value> {
+        let mut best: Option<(i64, Number)> = None;
+        let mut loose: Vec<Number> = Vec::new();
+        let mut any_loose = false;
+        let mut position = 0i64;
+        let uncertain = self.each(axes, &mut |this| {
+            let term = this.number(body)?;
+            let at = match axes {
+                [axis] => this.indices[axis.index.as_u32() as usize],
+                _ => position,
+            };
+            position += 1;
+            any_loose |= term.error != 0.0;
+            loose.push(term);
+            let Some((_, held)) = best else {
+                best = Some((at, term));
+                return Ok(());
+            };
+            let nan = |number: Number| number.value.as_float().is_some_and(f64::is_nan);
+            let op = if largest { CompareOp::Greater } else { CompareOp::Less };
+            let Some(beats) = compare(op, term, held) else {
+                return this.malformed("a term is not of the reduction's type", body.span);
+            };
+            if !nan(held) && (nan(term) || beats.value == Plain::Bool(true)) {
+                best = Some((at, term));
+            }
+            Ok(())
+        })?;
+        let Some((at, held)) = best else {
+            return Ok(Value::Number(Number::exact(Plain::I64(-1)).uncertain_if(uncertain)));
+        };
+        // Another position may win where its bound and the winner's overlap.
+        let mut rivals = loose.iter().filter(|term| {
+            term.is_uncertain()
+                || term.error + held.error > 0.0
+                    && compare(CompareOp::Equal, **term, held).is_none_or(|equal| equal.is_uncertain())
+        });
+        // The winner overlaps with itself: that is one.
+        let own = usize::from(held.error > 0.0);
+        let open = any_loose && (held.is_uncertain() || rivals.by_ref().nth(own).is_some());
+        Ok(Value::Number(Number::exact(Plain::I64(at)).uncertain_if(uncertain || open)))
+    }
+
+    fn decide(&mut self, op: ReduceOp, axes: &'a [Axis], body: &'a Expr) -> Run<Value> {
+        let (mut holds, mut fails, mut open) = (0i64, 0i64, 0i64);
+        let mut open_holds = 0i64;
+        let uncertain = self.each(axes, &mut |this| {
+            let (value, loose) = this.boolean(body)?;
+            match (value, loose) {
+                (true, false) => holds += 1,
+                (false, false) => fails += 1,
+                (true, true) => (open, open_holds) = (open + 1, open_holds + 1),
+                (false, true) => open += 1,
+            }
+            Ok(())
+        })?;
+        let (value, decided) = match op {
+            ReduceOp::Any => (Plain::Bool(holds + open_holds > 0), holds > 0 || open == 0),
+            ReduceOp::All => (Plain::Bool(fails + (open - open_holds) == 0), fails > 0 || open == 0),
+            _ => (Plain::I64(holds + open_holds), open == 0),
+        };
+        Ok(Value::Number(Number::exact(value).uncertain_if(uncertain || !decided)))
+    }
+}
+
+/// Adds a term's scalars to their accumulators.
+fn add_parts(
+    term: &Value,
+    totals: &mut std::slice::IterMut<'_, Accumulator>,
+    model: &ErrorModel,
+) -> Option<()> {
+    match term {
+        Value::Number(number) => totals.next()?.add(*number, model),
+        Value::Parts(parts) => parts.iter().try_for_each(|part| add_parts(part, totals, model)),
+    }
+}
+
+fn replace_leaves(shape: &Value, leaves: &mut std::vec::IntoIter<Number>) -> Value {
+    match shape {
+        Value::Number(number) => Value::Number(leaves.next().unwrap_or(*number)),
+        Value::Parts(parts) => Value::Parts(parts.iter().map(|part| replace_leaves(part, leaves)).collect()),
+    }
+}
+
+/// A running sum or product of one scalar type.
+struct Accumulator {
+    sum: bool,
+    /// The stored type: a struct's narrow field is rounded at the end.
+    scalar: Scalar,
+    /// Of integers.
+    whole: Number,
+    terms: u64,
+    /// Some term is infinite or NaN: then the result's class does not hang on the order.
+    nonfinite: bool,
+    /// Of floats: the running value, and what it lacks.
+    value: f64,
+    lost: f64,
+    /// Sum: of the terms' magnitudes. Product: of `max(1, magnitude)`.
+    magnitude: f64,
+    /// Product: of `min(1, magnitude)` over the factors but zero.
+    smallest: f64,
+    /// Sum: of the terms' bounds. Product: of their relative bounds.
+    propagated: f64,
+    /// The lowest bit that is set in any term, as a power of two.
+    quantum: f64,
+}
+
+impl Accumulator {
+    fn new(sum: bool, scalar: Scalar) -> Self {
+        let wide = scalar.widened();
+        let one = Plain::wrapped(1, wide).unwrap_or(Plain::Bool(true));
+        Accumulator {
+            sum,
+            scalar,
+            whole: Number::exact(if sum { Plain::zero(wide) } else { one }),
+            terms: 0,
+            nonfinite: false,
+            value: if sum { 0.0 } else { 1.0 },
+            lost: 0.0,
+            magnitude: if sum { 0.0 } else { 1.0 },
+            smallest: 1.0,
+            propagated: 0.0,
+            quantum: f64::INFINITY,
+        }
+    }
+
+    fn add(&mut self, term: Number, model: &ErrorModel) -> Option<()> {
+        if term.value.scalar() != self.scalar.widened() {
+            return None;
+        }
+        self.terms += 1;
+        let Some(value) = term.value.as_float() else {
+            let op = if self.sum { BinaryOp::Add } else { BinaryOp::Mul };
+            self.whole = binary(op, self.whole, term, model)?;
+            return Some(());
+        };
+        self.nonfinite |= !value.is_finite();
+        self.quantum = self.quantum.min(lowest_bit(value));
+        if self.sum {
+            let next = self.value + value;
+            let part = next - self.value;
+            let lost = (self.value - (next - part)) + (value - part);
+            self.lost += if lost.is_nan() { 0.0 } else { lost };
+            self.value = next;
+            self.magnitude += value.abs();
+            self.propagated += term.error;
+        } else {
+            // The error of the f64 product is kept to first order.
+            let next = self.value * value;
+            let lost = libm::fma(self.value, value, -next);
+            self.lost = self.lost * value + if lost.is_nan() { 0.0 } else { lost };
+            self.value = next;
+            self.magnitude *= value.abs().max(1.0);
+            if value != 0.0 {
+                self.smallest *= value.abs().min(1.0);
+            }
+            self.propagated += if term.error == 0.0 { 0.0 } else { term.error / value.abs() };
+        }
+        Some(())
+    }
+
+    fn finish(&self) -> Option<Number> {
+        let wide = self.scalar.widened();
+        let Some(format) = Format::of(wide) else {
+            return super::convert::convert(self.whole, self.scalar);
+        };
+        let exact =
+            if self.value.is_finite() && self.lost.is_finite() { self.value + self.lost } else { self.value };
+        let value = format.round(exact);
+        let error = if !self.propagated.is_finite() {
+            f64::INFINITY
+        } else if self.sum {
+            self.sum_error(format, value)
+        } else {
+            self.product_error(format, value)
+        };
+        let number = Number { value: Plain::float(value, wide)?, error };
+        super::convert::convert(number, self.scalar).map(|rounded| Number {
+            error: rounded.error.max(if self.scalar.is_narrow() { 0.0 } else { error }),
+            ..rounded
+        })
+    }
+
+    fn sum_error(&self, format: Format, value: f64) -> f64 {
+        if self.nonfinite {
+            return 0.0;
+        }
+        let magnitude = self.magnitude + self.propagated;
+        if magnitude >= format.max {
+            return f64::INFINITY;
+        }
+        let aligned = self.magnitude <= self.quantum * format.exact_integers();
+        if self.propagated == 0.0 && (self.terms <= 1 || aligned) {
+            return 0.0;
+        }
+        // (1 + u)^n - 1 <= 1.01 n u for every n that could be evaluated; one more for a fused last product.
+        let roundings = self.terms as f64 * 0.5 * format.epsilon() * magnitude;
+        self.propagated + 1.01 * roundings + 0.5 * format.spacing(value)
+    }
+
+    fn product_error(&self, format: Format, value: f64) -> f64 {
+        if self.nonfinite || self.propagated == 0.0 && self.terms <= 1 {
+            return 0.0;
+        }
+        // Some order may pass through the ends of the format.
+        let smallest_normal = format.spacing(0.0) * format.exact_integers();
+        if self.magnitude >= format.max || self.smallest <= smallest_normal {
+            return f64::INFINITY;
+        }
+        if value == 0.0 {
+            return 0.0;
+        }
+        let relative = self.propagated * 1.01 + 1.01 * self.terms as f64 * 0.5 * format.epsilon();
+        if self.propagated > 0.01 {
+            return f64::INFINITY;
+        }
+        value.abs() * relative + 0.5 * format.spacing(value)
+    }
+}
+
+/// The value of the lowest set bit; infinite for zero, and for what has none.
+fn lowest_bit(value: f64) -> f64 {
+    let bits = value.to_bits();
+    let fraction = bits & ((1 << 52) - 1);
+    let exponent = ((bits >> 52) & 0x7ff) as i32;
+    if exponent == 0 || exponent == 0x7ff {
+        // Zero; or subnormal in f64 (its sums are never taken for exact); or not finite.
+        return if value == 0.0 { f64::INFINITY } else { 0.0 };
+    }
+    let lowest = if fraction == 0 { 52 } else { fraction.trailing_zeros() as i32 };
+    libm::ldexp(1.0, exponent - 1023 - 52 + lowest)
+}
