@@ -125,7 +125,7 @@ pub struct RunOptions {
     /// A scalar parameter (a struct's field by `name.field=value`): --set alpha=2.0
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     pub set: Vec<String>,
-    /// An input: a .npy file, random, zeros, iota, range(LOW,HIGH) or sorted(LOW,HIGH)
+    /// An input: a .npy file, random, random(LOW,HIGH), zeros, ones, iota, ramp(LOW,HIGH), permutation or special
     #[arg(long = "in", value_name = "NAME=WHAT", num_args = 1..)]
     pub inputs: Vec<String>,
     /// Write a result or inout array to a .npy file

@@ -224,7 +224,7 @@ impl Request {
         let size = DEFAULT_SIZES[count.min(DEFAULT_SIZES.len() - 1)];
         // Not all the same, so that swapped axes show.
         let wanted = |number: usize| size - size / 16 * number as i64;
-        let sizes = verify::choose_sizes(manifest, &dims, &self.params, wanted)
+        let sizes = verify::choose_sizes(manifest, &dims, &self.params, seed, wanted)
             .map_err(|error| Failure::new(USAGE, error))?;
         case.params.clone_from(&sizes.params);
         for argument in &manifest.arguments {
@@ -235,7 +235,7 @@ impl Request {
                 Some(Input::Fill(fill)) => *fill,
                 None => Fill::Random,
             };
-            let array = verify::fill(&argument.name, &buffer.element, shape, what, seed)
+            let array = verify::fill(&argument.name, &buffer.element, shape, &what.into(), seed)
                 .map_err(|error| Failure::new(USAGE, format!("`{}`: {error}", argument.name)))?;
             case.arrays.insert(argument.name.clone(), array);
         }
@@ -265,10 +265,11 @@ fn input(text: &str) -> std::result::Result<Input, String> {
     if text.ends_with(".npy") {
         return Ok(Input::File(PathBuf::from(text)));
     }
-    Err(format!("`{text}` is no input: use a .npy file, random, zeros, iota, range(LOW,HIGH) or sorted(LOW,HIGH)"))
+    Err(format!("`{text}` is no input: use a .npy file, random, zeros, iota, random(LOW,HIGH) or ramp(LOW,HIGH)"))
 }
 
-/// `random`, `zeros`, `iota`, `range(low,high)`, `sorted(low,high)`; `None` for anything else.
+/// `random`, `zeros`, `ones`, `iota`, `permutation`, `special`, `random(low,high)`, `ramp(low,high)`; `None` for anything
+/// else.
 pub fn fill(text: &str) -> std::result::Result<Option<Fill>, String> {
     let numbers = |inner: &str| -> Option<(f64, f64)> {
         let (low, high) = inner.strip_suffix(')')?.split_once(',')?;
@@ -279,13 +280,16 @@ pub fn fill(text: &str) -> std::result::Result<Option<Fill>, String> {
         "random" => Fill::Random,
         "zeros" => Fill::Zeros,
         "iota" => Fill::Iota,
+        "ones" => Fill::Ones,
+        "permutation" => Fill::Permutation,
+        "special" => Fill::Special,
         _ => {
-            if let Some(inner) = text.strip_prefix("range(") {
-                let (low, high) = numbers(inner).ok_or_else(|| format!("`{text}`: write range(LOW,HIGH) with LOW < HIGH"))?;
+            if let Some(inner) = text.strip_prefix("random(") {
+                let (low, high) = numbers(inner).ok_or_else(|| format!("`{text}`: write random(LOW,HIGH) with LOW < HIGH"))?;
                 Fill::Range { low, high }
-            } else if let Some(inner) = text.strip_prefix("sorted(") {
-                let (low, high) = numbers(inner).ok_or_else(|| format!("`{text}`: write sorted(LOW,HIGH) with LOW < HIGH"))?;
-                Fill::Sorted { low: low as i64, high: high as i64 }
+            } else if let Some(inner) = text.strip_prefix("ramp(") {
+                let (low, high) = numbers(inner).ok_or_else(|| format!("`{text}`: write ramp(LOW,HIGH) with LOW < HIGH"))?;
+                Fill::Ramp { low: low as i64, high: high as i64 }
             } else {
                 return Ok(None);
             }

@@ -2,19 +2,46 @@
 
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 
-/// What an input array holds.
+/// What an input array (or one field of its structs) holds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Fill {
     /// Floats uniform in [-1, 1), signed integers in -8..8, unsigned ones in 0..16, booleans fair.
     Random,
     Zeros,
+    Ones,
     /// The row-major position, converted to the type.
     Iota,
-    /// Uniform in low..high (numbers of any type).
+    /// Uniform in low..high (numbers of any type; integers for integer types).
     Range { low: f64, high: f64 },
-    /// Non-decreasing integers from `low` to `high`, both reached where there are two elements or more: row
-    /// pointers of sparse matrices.
-    Sorted { low: i64, high: i64 },
+    /// Never falling, random between; the first element is `low`, the last one `high`: row starts of sparse matrices.
+    Ramp { low: i64, high: i64 },
+    /// 0 to length - 1 in a random order.
+    Permutation,
+    /// Goes round the list of the type's awkward values.
+    Special,
+}
+
+/// What each field holds: those that are named, and all others.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FillPlan {
+    pub default: Fill,
+    /// By leaf path (`pos.x`); a struct-typed field's path stands for all below it.
+    pub fields: Vec<(String, Fill)>,
+}
+
+impl From<Fill> for FillPlan {
+    fn from(default: Fill) -> Self {
+        Self { default, fields: Vec::new() }
+    }
+}
+
+impl FillPlan {
+    fn of(&self, path: &str) -> Fill {
+        let covers = |field: &str| {
+            path == field || path.strip_prefix(field).is_some_and(|rest| rest.starts_with('.'))
+        };
+        self.fields.iter().rev().find(|(field, _)| covers(field)).map_or(self.default, |(_, fill)| *fill)
+    }
 }
 
 /// Why an array could not be made.
@@ -39,6 +66,12 @@ fn unit(word: u64) -> f64 {
     (word >> 11) as f64 / (1u64 << 53) as f64
 }
 
+/// A number in [low, high) that depends on name and seed only.
+pub(crate) fn number_for(name: &str, seed: u64, low: f64, high: f64) -> f64 {
+    let stream = name.bytes().fold(word(seed, 1), |state, byte| word(state, u64::from(byte)));
+    low + unit(word(stream, 0)) * (high - low)
+}
+
 /// Makes an array. `name` and `seed` together pick the random numbers, so that two inputs differ.
 ///
 /// # Errors
@@ -47,24 +80,29 @@ pub fn fill(
     name: &str,
     element: &ElementType,
     shape: &[u64],
-    what: Fill,
+    plan: &FillPlan,
     seed: u64,
 ) -> Result<HostArray, FillError> {
     let Some(mut array) = HostArray::zeros(element.clone(), shape.to_vec()) else {
         return Err(FillError { element: element.name.clone(), shape: shape.to_vec() });
     };
-    if what == Fill::Zeros {
-        return Ok(array);
-    }
     let stream = name.bytes().fold(word(seed, 0), |state, byte| word(state, u64::from(byte)));
     let slots = slots(element);
     let count = array.len();
-    for index in 0..count {
-        for (number, (offset, scalar)) in slots.iter().enumerate() {
-            let position = index * slots.len() as u64 + number as u64;
-            let random = word(stream, position);
+    for (number, (offset, scalar, path)) in slots.iter().enumerate() {
+        let what = plan.of(path);
+        if what == Fill::Zeros {
+            continue;
+        }
+        let order = if what == Fill::Permutation { permutation(count, word(stream, number as u64)) } else { Vec::new() };
+        let specials = if what == Fill::Special { special_values(*scalar) } else { Vec::new() };
+        for index in 0..count {
+            let random = word(stream, index * slots.len() as u64 + number as u64);
+            let at = (index * element.size + offset) as usize;
+            let bytes = &mut array.bytes[at..];
             let value = match what {
                 Fill::Zeros => 0.0,
+                Fill::Ones => 1.0,
                 Fill::Iota => index as f64,
                 Fill::Range { low, high } => {
                     let value = low + unit(random) * (high - low);
@@ -76,13 +114,66 @@ pub fn fill(
                     scalar if scalar.is_signed_integer() => (random % 16) as f64 - 8.0,
                     _ => (random % 16) as f64,
                 },
-                Fill::Sorted { low, high } => sorted(low, high, index, count, random),
+                Fill::Ramp { low, high } => sorted(low, high, index, count, random),
+                Fill::Permutation => order[index as usize] as f64,
+                Fill::Special => {
+                    let special = &specials[(index + number as u64) as usize % specials.len()];
+                    bytes[..special.len()].copy_from_slice(special);
+                    continue;
+                }
             };
-            let at = (index * element.size + offset) as usize;
-            encode(*scalar, value, &mut array.bytes[at..]);
+            encode(*scalar, value, bytes);
         }
     }
     Ok(array)
+}
+
+/// Fisher–Yates.
+fn permutation(count: u64, seed: u64) -> Vec<u64> {
+    let mut order: Vec<u64> = (0..count).collect();
+    for at in (1..order.len()).rev() {
+        let other = word(seed, at as u64) % (at as u64 + 1);
+        order.swap(at, other as usize);
+    }
+    order
+}
+
+/// The awkward values of a type, as little-endian bytes.
+fn special_values(scalar: Scalar) -> Vec<Vec<u8>> {
+    let size = scalar.size() as usize;
+    if scalar == Scalar::Bool {
+        return vec![vec![0], vec![1]];
+    }
+    if scalar.is_float() {
+        // Largest finite, least normal, least subnormal, in the type's own format.
+        let (largest, normal, subnormal) = match scalar {
+            Scalar::F16 => (65504.0, 6.103515625e-5, 5.960464477539063e-8),
+            Scalar::BF16 => (3.3895313892515355e38, f64::from(f32::MIN_POSITIVE), 9.183549615799121e-41),
+            Scalar::F32 => (f64::from(f32::MAX), f64::from(f32::MIN_POSITIVE), f64::from(f32::from_bits(1))),
+            _ => (f64::MAX, f64::MIN_POSITIVE, f64::from_bits(1)),
+        };
+        let list = [
+            0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -2.5, 3.0, 1e3, -1e3, 1e-3, 100.25, largest, -largest, normal,
+            subnormal, -subnormal, f64::INFINITY, f64::NEG_INFINITY, f64::NAN,
+        ];
+        return list
+            .iter()
+            .map(|value| {
+                let mut bytes = vec![0; size];
+                encode(scalar, *value, &mut bytes);
+                bytes
+            })
+            .collect();
+    }
+    let bits = size as u32 * 8;
+    let (least, most) =
+        if scalar.is_signed_integer() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+    let list: Vec<i128> = if scalar.is_signed_integer() {
+        vec![0, 1, -1, 2, -2, 7, -7, 31, 32, 33, least, least + 1, most, most - 1]
+    } else {
+        vec![0, 1, 2, 3, 7, 31, 32, 33, 64, most, most - 1, most / 2, most / 2 + 1]
+    };
+    list.iter().map(|value| value.to_le_bytes()[..size].to_vec()).collect()
 }
 
 /// Evenly spaced with jitter, so that the order holds.
@@ -98,15 +189,15 @@ fn sorted(low: i64, high: i64, index: u64, count: u64, random: u64) -> f64 {
     value.floor().clamp(low as f64, high as f64)
 }
 
-/// Byte offset and type of every scalar of an element.
-fn slots(element: &ElementType) -> Vec<(u64, Scalar)> {
+/// Byte offset, type and path of every scalar of an element.
+fn slots(element: &ElementType) -> Vec<(u64, Scalar, String)> {
     let mut slots = Vec::new();
     for leaf in &element.leaves {
         let mut offsets = vec![leaf.offset];
         for (extent, stride) in leaf.extents.iter().zip(&leaf.strides) {
             offsets = offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect();
         }
-        slots.extend(offsets.into_iter().map(|offset| (offset, leaf.scalar)));
+        slots.extend(offsets.into_iter().map(|offset| (offset, leaf.scalar, leaf.path.clone())));
     }
     slots
 }
@@ -132,7 +223,7 @@ mod tests {
     use super::*;
 
     fn ints(what: Fill, count: u64) -> Vec<i32> {
-        let array = fill("x", &ElementType::scalar(Scalar::I32), &[count], what, 7).expect("small");
+        let array = fill("x", &ElementType::scalar(Scalar::I32), &[count], &what.into(), 7).expect("small");
         array.bytes.chunks(4).map(|b| i32::from_le_bytes(b.try_into().expect("4 bytes"))).collect()
     }
 
@@ -141,10 +232,10 @@ mod tests {
         assert!(ints(Fill::Random, 1000).iter().all(|value| (-8..8).contains(value)));
         assert!(ints(Fill::Range { low: 3.0, high: 5.0 }, 1000).iter().all(|value| (3..5).contains(value)));
         assert_eq!(ints(Fill::Iota, 3), [0, 1, 2]);
-        let sorted = ints(Fill::Sorted { low: 0, high: 100 }, 33);
+        let sorted = ints(Fill::Ramp { low: 0, high: 100 }, 33);
         assert!(sorted.is_sorted() && sorted[0] == 0 && sorted[32] == 100);
         let element = ElementType::scalar(Scalar::F32);
-        let make = |name: &str, seed| fill(name, &element, &[16], Fill::Random, seed).expect("small").bytes;
+        let make = |name: &str, seed| fill(name, &element, &[16], &Fill::Random.into(), seed).expect("small").bytes;
         assert_eq!(make("x", 1), make("x", 1));
         assert_ne!(make("x", 1), make("y", 1));
         assert_ne!(make("x", 1), make("x", 2));

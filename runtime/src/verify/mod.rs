@@ -8,7 +8,7 @@ pub mod cases;
 mod fill;
 mod sizes;
 
-pub use fill::{Fill, FillError, fill};
+pub use fill::{Fill, FillError, FillPlan, fill};
 pub use sizes::{SizeError, Sizes, choose_sizes};
 
 use crate::error::Error;

@@ -4,7 +4,7 @@ use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::{ArgumentKind, Expr, KernelManifest, SymbolKind, Value};
 use std::collections::BTreeMap;
 
-use super::fill::encode;
+use super::fill::{encode, number_for};
 
 /// A choice of every dimension and scalar parameter.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +39,7 @@ pub fn choose_sizes(
     kernel: &KernelManifest,
     dims: &BTreeMap<String, i64>,
     params: &BTreeMap<String, HostArray>,
+    seed: u64,
     wanted: impl Fn(usize) -> i64,
 ) -> Result<Sizes, SizeError> {
     let is_dim = |kind: &SymbolKind| matches!(kind, SymbolKind::Dim { .. });
@@ -48,7 +49,7 @@ pub fn choose_sizes(
         let known = if names.is_empty() { "none".to_string() } else { names.join(", ") };
         return Err(SizeError::Unknown { kernel: kernel.name.clone(), name: name.clone(), known });
     }
-    let fixed_params = default_params(kernel, params);
+    let fixed_params = default_params(kernel, params, seed);
     let mut base: Vec<Value> = Vec::with_capacity(kernel.symbols.len());
     let mut free = Vec::new();
     let mut number = 0;
@@ -124,7 +125,8 @@ fn satisfied(kernel: &KernelManifest, values: &[Value]) -> bool {
         && kernel.scratch.iter().all(|buffer| buffer.extents.iter().all(fine))
 }
 
-fn finish(kernel: &KernelManifest, values: &[Value], mut params: BTreeMap<String, HostArray>) -> Sizes {
+/// The sizes for given values of the symbols; negative extents count as none.
+pub(super) fn finish(kernel: &KernelManifest, values: &[Value], mut params: BTreeMap<String, HostArray>) -> Sizes {
     let mut sizes = Sizes::default();
     for (symbol, value) in kernel.symbols.iter().zip(values) {
         match (&symbol.kind, value) {
@@ -153,7 +155,7 @@ fn finish(kernel: &KernelManifest, values: &[Value], mut params: BTreeMap<String
         if let ArgumentKind::Array { buffer, direction } = &argument.kind
             && *direction != krn_compiler::manifest::Direction::Out
         {
-            let extents = buffer.extents.iter().map(|extent| extent.evaluate_int(values).unwrap_or(0) as u64);
+            let extents = buffer.extents.iter().map(|extent| extent.evaluate_int(values).unwrap_or(0).max(0) as u64);
             sizes.shapes.insert(argument.name.clone(), extents.collect());
         }
     }
@@ -161,7 +163,8 @@ fn finish(kernel: &KernelManifest, values: &[Value], mut params: BTreeMap<String
     sizes
 }
 
-fn symbol_value(kernel: &KernelManifest, symbol: usize, value: &HostArray) -> Option<Value> {
+/// The value of a parameter's symbol.
+pub(super) fn symbol_value(kernel: &KernelManifest, symbol: usize, value: &HostArray) -> Option<Value> {
     let data = &kernel.symbols[symbol];
     let SymbolKind::Parameter { leaf, element, .. } = data.kind else { return None };
     let leaf = value.element.leaves.get(leaf)?;
@@ -175,15 +178,16 @@ fn symbol_value(kernel: &KernelManifest, symbol: usize, value: &HostArray) -> Op
     Some(crate::binding::decode(data.scalar, value.bytes.get(at..at + data.scalar.size() as usize)?))
 }
 
-/// What is not given: integers 3, floats 1.5 (and a little more a leaf, so that no two are equal), booleans true.
+/// What is not given: integers in 0..5, floats in [0.5, 2), booleans fair.
 fn default_params(
     kernel: &KernelManifest,
     given: &BTreeMap<String, HostArray>,
+    seed: u64,
 ) -> BTreeMap<String, HostArray> {
     let mut params = BTreeMap::new();
     for argument in &kernel.arguments {
         let ArgumentKind::Value { element } = &argument.kind else { continue };
-        let value = given.get(&argument.name).cloned().or_else(|| default_value(element));
+        let value = given.get(&argument.name).cloned().or_else(|| default_value(&argument.name, element, seed));
         if let Some(value) = value {
             params.insert(argument.name.clone(), value);
         }
@@ -191,18 +195,19 @@ fn default_params(
     params
 }
 
-fn default_value(element: &ElementType) -> Option<HostArray> {
+fn default_value(name: &str, element: &ElementType, seed: u64) -> Option<HostArray> {
     let mut value = HostArray::zeros(element.clone(), Vec::new())?;
-    for (number, leaf) in element.leaves.iter().enumerate() {
+    for leaf in &element.leaves {
         let mut offsets = vec![leaf.offset];
         for (extent, stride) in leaf.extents.iter().zip(&leaf.strides) {
             offsets = offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect();
         }
-        for (at, offset) in offsets.into_iter().enumerate() {
+        for offset in offsets {
+            let key = format!("{name}.{}.{offset}", leaf.path);
             let default = match leaf.scalar {
-                Scalar::Bool => 1.0,
-                scalar if scalar.is_integer() => 3.0,
-                _ => 1.5 + 0.25 * (number + at) as f64,
+                Scalar::Bool => number_for(&key, seed, 0.0, 2.0).floor(),
+                scalar if scalar.is_integer() => number_for(&key, seed, 0.0, 5.0).floor(),
+                _ => number_for(&key, seed, 0.5, 2.0),
             };
             encode(leaf.scalar, default, &mut value.bytes[offset as usize..]);
         }

@@ -1,192 +1,171 @@
 //! `// krn-test:` comments: what a kernel's generated tests should look like. The grammar is in
 //! `docs/test-directives.md`.
 
-use super::super::Fill;
-use super::super::fill::encode;
-use krn_compiler::data::HostArray;
-use krn_compiler::manifest::{ArgumentKind, KernelManifest};
+use super::super::fill::{Fill, FillPlan};
+use super::expression;
 use krn_compiler::source::SourceFile;
-use std::collections::BTreeMap;
 
-/// What a run should end in.
+/// What every run should end in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Expected {
     /// Device and reference agree.
     #[default]
     Agreement,
-    /// Some runs end in a bounds failure, on the device and on the reference alike.
+    /// A bounds failure, on the device and on the reference alike.
     BoundsError,
+    /// Refused before anything is launched.
+    LaunchError,
 }
 
-/// An input that depends on the case's dimensions.
+/// Contents whose ends depend on the run's sizes.
 #[derive(Clone, PartialEq, Debug)]
-pub enum FillSpec {
+enum Contents {
     Random,
+    RandomIn(String, String),
     Zeros,
+    Ones,
     Iota,
-    /// Uniform in low..high.
-    Range(Bound, Bound),
-    /// Non-decreasing from low to high.
-    Sorted(Bound, Bound),
-}
-
-/// A number, or a dimension plus or minus a number.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Bound {
-    dim: Option<String>,
-    number: f64,
+    Ramp(String, String),
+    Permutation,
+    Special,
 }
 
 /// The directives of one kernel.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Directives {
-    /// Sizes to use for a dimension, instead of the generated ones.
-    pub dims: BTreeMap<String, Vec<i64>>,
-    pub fill: Vec<(String, FillSpec)>,
-    /// Values for a scalar parameter (or a field `name.field` of a struct parameter), used in turn.
-    pub set: Vec<(String, Vec<f64>)>,
+    /// Sizes of a dimension, walked together with the other lists.
+    pub dims: Vec<(String, Vec<String>)>,
+    /// Values of a scalar parameter, or of one field (`config.scale`).
+    pub set: Vec<(String, Vec<String>)>,
+    /// Array, field (empty for all), contents.
+    contents: Vec<(String, String, Contents)>,
     pub expected: Expected,
 }
 
 const MARK: &str = "// krn-test:";
 
 impl Directives {
-    /// Those in the comment lines right above the kernel that starts at this (one-based) line.
+    /// Those in the comments above the kernel that starts at this (one-based) line.
     ///
     /// # Errors
     /// A line that does not follow the grammar, with its number.
     pub fn for_kernel(source: &SourceFile, line: u32) -> Result<Self, String> {
         let mut first = line;
-        while first > 1 && source.line_text(first - 1).trim_start().starts_with("//") {
+        let belongs = |text: &str| text.is_empty() || text.starts_with("//");
+        while first > 1 && belongs(source.line_text(first - 1).trim()) {
             first -= 1;
         }
         let mut directives = Directives::default();
         for number in first..line {
-            let text = source.line_text(number).trim();
-            if let Some(text) = text.strip_prefix(MARK) {
-                for directive in text.split(';') {
-                    directives
-                        .read(directive.trim())
-                        .map_err(|message| format!("line {number}: `{}`: {message}", directive.trim()))?;
-                }
+            if let Some(text) = source.line_text(number).trim().strip_prefix(MARK) {
+                directives
+                    .read(text.trim())
+                    .map_err(|message| format!("line {number}: `{}`: {message}", text.trim()))?;
             }
         }
         Ok(directives)
     }
 
+    /// How many runs the lists ask for: the longest one's length, at least 1.
+    pub fn runs(&self) -> usize {
+        self.dims.iter().chain(&self.set).map(|(_, list)| list.len()).max().unwrap_or(1)
+    }
+
     fn read(&mut self, text: &str) -> Result<(), String> {
-        if text.is_empty() {
-            return Ok(());
-        }
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let rest = rest.trim();
-        match (word, rest) {
+        match (word, rest.trim()) {
             ("expect", "bounds-error") => self.expected = Expected::BoundsError,
-            ("dims", rest) => {
-                for part in rest.split_whitespace() {
-                    let (name, sizes) = part.split_once('=').ok_or("write name=size,size,…")?;
-                    let sizes: Option<Vec<i64>> = sizes.split(',').map(|size| size.parse().ok()).collect();
-                    let sizes = sizes.filter(|sizes| sizes.iter().all(|size| *size >= 0));
-                    self.dims.insert(name.to_string(), sizes.ok_or("sizes are whole numbers")?);
-                }
-            }
+            ("expect", "launch-error") => self.expected = Expected::LaunchError,
+            ("dims", rest) => lists(rest, &mut self.dims)?,
+            ("set", rest) => lists(rest, &mut self.set)?,
             ("in", rest) => {
-                let (name, what) = rest.split_once('=').ok_or("write in name=what")?;
-                self.fill.push((name.trim().to_string(), spec(what.trim())?));
-            }
-            ("set", rest) => {
-                for part in rest.split_whitespace() {
-                    let (name, values) = part.split_once('=').ok_or("write name=value,value,…")?;
-                    let values: Option<Vec<f64>> = values.split(',').map(|value| value.parse().ok()).collect();
-                    self.set.push((name.to_string(), values.ok_or("values are numbers")?));
+                for entry in entries(rest) {
+                    let (name, what) = entry.split_once('=').ok_or("write name=contents")?;
+                    let (array, field) = name.trim().split_once('.').unwrap_or((name.trim(), ""));
+                    let contents = contents(what.trim())?;
+                    self.contents.push((array.to_string(), field.to_string(), contents));
                 }
             }
-            _ => return Err("write `dims`, `in`, `set` or `expect bounds-error`".to_string()),
+            _ => {
+                return Err(
+                    "write `dims …`, `set …`, `in …`, `expect bounds-error` or `expect launch-error`".to_string()
+                );
+            }
         }
         Ok(())
     }
 
-    /// The scalar parameters that are set, for the case with this seed.
-    pub(super) fn params(
-        &self,
-        manifest: &KernelManifest,
-        seed: u64,
-    ) -> Result<BTreeMap<String, HostArray>, String> {
-        let mut params: BTreeMap<String, HostArray> = BTreeMap::new();
-        for (target, values) in &self.set {
-            let (name, path) = target.split_once('.').unwrap_or((target, ""));
-            let element = manifest.arguments.iter().find_map(|argument| match &argument.kind {
-                ArgumentKind::Value { element } if argument.name == name => Some(element),
-                _ => None,
-            });
-            let element = element.ok_or_else(|| format!("there is no scalar parameter `{name}`"))?;
-            let leaf = element.leaves.iter().find(|leaf| leaf.path == path && leaf.extents.is_empty());
-            let leaf = leaf.ok_or_else(|| format!("`{name}` has no field `{path}`"))?;
-            let slot = match params.get_mut(name) {
-                Some(slot) => slot,
-                None => {
-                    let blank = HostArray::zeros(element.clone(), Vec::new()).ok_or("too large")?;
-                    params.entry(name.to_string()).or_insert(blank)
+    /// What an input array holds in a run whose names have these values.
+    ///
+    /// # Errors
+    /// A number that cannot be worked out.
+    pub fn plan(&self, array: &str, names: &dyn Fn(&str) -> Option<i128>) -> Result<FillPlan, String> {
+        let mut plan = FillPlan::from(Fill::Random);
+        for (_, field, contents) in self.contents.iter().filter(|(known, ..)| known == array) {
+            let number = |text: &String| expression::number(text, names);
+            let fill = match contents {
+                Contents::Random => Fill::Random,
+                Contents::RandomIn(low, high) => Fill::Range { low: number(low)?, high: number(high)? },
+                Contents::Zeros => Fill::Zeros,
+                Contents::Ones => Fill::Ones,
+                Contents::Iota => Fill::Iota,
+                Contents::Ramp(low, high) => {
+                    Fill::Ramp { low: number(low)? as i64, high: number(high)? as i64 }
                 }
+                Contents::Permutation => Fill::Permutation,
+                Contents::Special => Fill::Special,
             };
-            let value = values[(seed % values.len() as u64) as usize];
-            encode(leaf.scalar, value, &mut slot.bytes[leaf.offset as usize..]);
-        }
-        Ok(params)
-    }
-
-    /// The inputs' contents for a case's dimensions.
-    pub(super) fn fills(&self, dims: &BTreeMap<String, i64>) -> Vec<(String, Fill)> {
-        let value = |bound: &Bound| {
-            bound.number + bound.dim.as_ref().and_then(|dim| dims.get(dim)).map_or(0.0, |size| *size as f64)
-        };
-        let made = |spec: &FillSpec| match spec {
-            FillSpec::Random => Fill::Random,
-            FillSpec::Zeros => Fill::Zeros,
-            FillSpec::Iota => Fill::Iota,
-            FillSpec::Range(low, high) => Fill::Range { low: value(low), high: value(high) },
-            FillSpec::Sorted(low, high) => {
-                Fill::Sorted { low: value(low) as i64, high: value(high) as i64 }
+            if field.is_empty() {
+                plan.default = fill;
+            } else {
+                plan.fields.push((field.clone(), fill));
             }
-        };
-        self.fill.iter().map(|(name, spec)| (name.clone(), made(spec))).collect()
+        }
+        Ok(plan)
     }
 }
 
-fn spec(text: &str) -> Result<FillSpec, String> {
-    match text {
-        "random" => return Ok(FillSpec::Random),
-        "zeros" => return Ok(FillSpec::Zeros),
-        "iota" => return Ok(FillSpec::Iota),
-        _ => {}
+/// Entries are separated by `;`.
+fn entries(text: &str) -> impl Iterator<Item = &str> {
+    text.split(';').map(str::trim).filter(|entry| !entry.is_empty())
+}
+
+fn lists(text: &str, into: &mut Vec<(String, Vec<String>)>) -> Result<(), String> {
+    for entry in entries(text) {
+        let (name, values) = entry.split_once('=').ok_or("write name=value,value,…")?;
+        let values: Vec<String> = values.split(',').map(|value| value.trim().to_string()).collect();
+        if values.iter().any(String::is_empty) {
+            return Err("a value is missing".to_string());
+        }
+        into.push((name.trim().to_string(), values));
     }
-    let bounds = |inner: &str| -> Option<(Bound, Bound)> {
+    Ok(())
+}
+
+fn contents(text: &str) -> Result<Contents, String> {
+    let ends = |inner: &str| -> Option<(String, String)> {
         let (low, high) = inner.strip_suffix(')')?.split_once(',')?;
-        Some((bound(low.trim())?, bound(high.trim())?))
+        Some((low.trim().to_string(), high.trim().to_string()))
     };
-    let known = "write random, zeros, iota, range(low,high) or sorted(low,high)";
-    if let Some(inner) = text.strip_prefix("range(") {
-        return bounds(inner).map(|(low, high)| FillSpec::Range(low, high)).ok_or(known.to_string());
-    }
-    if let Some(inner) = text.strip_prefix("sorted(") {
-        return bounds(inner).map(|(low, high)| FillSpec::Sorted(low, high)).ok_or(known.to_string());
-    }
-    Err(known.to_string())
-}
-
-/// `3`, `-1.5`, `n`, `n+1`, `n-1`.
-fn bound(text: &str) -> Option<Bound> {
-    if let Ok(number) = text.parse() {
-        return Some(Bound { dim: None, number });
-    }
-    let at = text.find(['+', '-']);
-    let (dim, number) = match at {
-        Some(at) => (&text[..at], text[at..].replace(' ', "").parse().ok()?),
-        None => (text, 0.0),
-    };
-    let dim = dim.trim();
-    let is_name = dim.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !dim.is_empty();
-    is_name.then(|| Bound { dim: Some(dim.to_string()), number })
+    Ok(match text {
+        "random" => Contents::Random,
+        "zeros" => Contents::Zeros,
+        "ones" => Contents::Ones,
+        "iota" => Contents::Iota,
+        "permutation" => Contents::Permutation,
+        "special" => Contents::Special,
+        _ => {
+            if let Some((low, high)) = text.strip_prefix("random(").and_then(ends) {
+                Contents::RandomIn(low, high)
+            } else if let Some((low, high)) = text.strip_prefix("ramp(").and_then(ends) {
+                Contents::Ramp(low, high)
+            } else {
+                return Err(format!(
+                    "`{text}` is none of random, random(lo, hi), zeros, ones, iota, ramp(lo, hi), permutation, special"
+                ));
+            }
+        }
+    })
 }
 
 #[cfg(test)]
@@ -194,14 +173,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directives_are_read_from_the_comment_above_the_kernel() {
-        let text = "// krn-test: dims q=1\n\n// Gathers.\n// krn-test: dims n=0,31; in idx=range(0,n-1)\n// krn-test: set k=2,3\nkernel g() {}\n";
+    fn directives_are_read_from_the_comments_above_the_kernel() {
+        let text = "// krn-test: dims q=1\nkernel a() {}\n\n// Gathers.\n// krn-test: dims n=0,31; m=5\n\
+                    // krn-test: in idx=random(0, n - 1); p.x=iota\n// krn-test: set k=2,n,4\nkernel g() {}\n";
         let source = SourceFile::new("t.krn", text);
-        let directives = Directives::for_kernel(&source, 6).expect("well formed");
-        assert_eq!(directives.dims, BTreeMap::from([("n".to_string(), vec![0, 31])]));
-        assert_eq!(directives.set, [("k".to_string(), vec![2.0, 3.0])]);
-        let dims = BTreeMap::from([("n".to_string(), 31)]);
-        assert_eq!(directives.fills(&dims), [("idx".to_string(), Fill::Range { low: 0.0, high: 30.0 })]);
+        let directives = Directives::for_kernel(&source, 8).expect("well formed");
+        assert_eq!(directives.runs(), 3);
+        assert_eq!(directives.dims[1], ("m".to_string(), vec!["5".to_string()]));
+        let names = |name: &str| (name == "n").then_some(31);
+        assert_eq!(directives.plan("idx", &names), Ok(Fill::Range { low: 0.0, high: 30.0 }.into()));
+        let plan = FillPlan { default: Fill::Random, fields: vec![("x".to_string(), Fill::Iota)] };
+        assert_eq!(directives.plan("p", &names), Ok(plan));
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! The shapes and inputs that `krn test` runs a kernel with: generated, or as `// krn-test:` comments ask.
 
 mod directives;
+mod expression;
 
-pub use directives::{Directives, Expected, FillSpec};
+pub use directives::{Directives, Expected};
 
-use super::{Case, Fill, choose_sizes, fill, reference_inputs};
+use super::fill::{FillPlan, encode, fill};
+use super::sizes::{Sizes, choose_sizes, finish, symbol_value};
+use super::{Case, reference_inputs};
 use krn_compiler::check::typed::{Kernel, Program};
 use krn_compiler::data::HostArray;
-use krn_compiler::manifest::{ArgumentKind, KernelManifest, SymbolKind};
+use krn_compiler::manifest::{ArgumentKind, KernelManifest, SymbolKind, Value};
 use krn_compiler::reference::{bind, estimate_cost, initial_statics};
 use std::collections::BTreeMap;
 
@@ -16,10 +19,8 @@ use std::collections::BTreeMap;
 pub struct TestCase {
     /// `n = 31, m = 33`
     pub label: String,
-    pub dims: BTreeMap<String, i64>,
-    pub params: BTreeMap<String, HostArray>,
-    shapes: BTreeMap<String, Vec<u64>>,
-    fills: Vec<(String, Fill)>,
+    sizes: Sizes,
+    plans: Vec<(String, FillPlan)>,
     seed: u64,
 }
 
@@ -32,84 +33,91 @@ pub struct Cases {
 }
 
 /// Sizes of the generated shapes: empty, one, around a warp, primes, no multiple of any tile.
-const SIZES: [i64; 8] = [0, 1, 31, 32, 33, 7, 127, 257];
+const SIZES: [i64; 9] = [0, 1, 31, 32, 33, 2, 127, 130, 257];
 
 /// The larger shape, by how many dimensions there are.
-const LARGE: [i64; 5] = [3000, 3001, 193, 67, 35];
+const LARGE: [i64; 5] = [1000, 1000, 193, 67, 35];
 
 /// Reference steps that one case may take.
-const STEPS: u128 = 3_000_000;
+const STEPS: u128 = 2_000_000;
+
+fn is_dim(kind: &SymbolKind) -> bool {
+    matches!(kind, SymbolKind::Dim { .. })
+}
 
 /// The cases of a kernel.
+///
+/// # Errors
+/// A directive that names what the kernel does not have, or a number in it that cannot be worked out.
 pub fn generate(
     program: &Program,
     kernel: &Kernel,
     manifest: &KernelManifest,
     directives: &Directives,
     seed: u64,
-) -> Cases {
-    let is_dim = |kind: &SymbolKind| matches!(kind, SymbolKind::Dim { .. });
-    let names: Vec<&str> =
-        manifest.symbols.iter().filter(|s| is_dim(&s.kind)).map(|s| s.name.as_str()).collect();
+) -> Result<Cases, String> {
     let mut cases = Cases::default();
-    for (number, wanted) in tuples(&names, directives).into_iter().enumerate() {
-        let seed = seed.wrapping_add(number as u64);
-        match affordable(program, kernel, manifest, directives, wanted, seed) {
+    let dims: Vec<&str> =
+        manifest.symbols.iter().filter(|s| is_dim(&s.kind)).map(|s| s.name.as_str()).collect();
+    if let Some((name, _)) = directives.dims.iter().find(|(name, _)| !dims.contains(&name.as_str())) {
+        return Err(format!("there is no dimension `{name}`"));
+    }
+    let open = dims.iter().filter(|name| !directives.dims.iter().any(|(known, _)| known == *name)).count();
+    let tuples = tuples(open);
+    // Lists are short, so each of their runs meets several of the generated shapes.
+    let listed = directives.runs();
+    let rounds = if listed == 1 { tuples.len() } else { listed.max(tuples.len()) };
+    for round in 0..rounds {
+        let seed = seed.wrapping_add(round as u64);
+        let run = round % listed;
+        let tuple = tuples[round % tuples.len()].clone();
+        match affordable(program, kernel, manifest, directives, run, tuple, seed)? {
             Some(case) if cases.cases.iter().any(|known| known.label == case.label) => {}
             Some(case) => cases.cases.push(case),
             None => cases.skipped += 1,
         }
     }
-    cases
+    Ok(cases)
 }
 
-/// The sizes to try: one tuple a case.
-fn tuples(names: &[&str], directives: &Directives) -> Vec<Vec<i64>> {
-    if names.is_empty() {
+/// Sizes for so many dimensions: one tuple a case.
+fn tuples(count: usize) -> Vec<Vec<i64>> {
+    if count == 0 {
         return vec![Vec::new()];
     }
-    let count = names.len();
-    let mut list: Vec<Vec<i64>> = Vec::new();
     // Each size on every axis in turn, with other sizes beside it.
-    for start in 0..SIZES.len() {
-        list.push((0..count).map(|axis| SIZES[(start + 3 * axis) % SIZES.len()]).collect());
-    }
+    let mut list: Vec<Vec<i64>> = (0..SIZES.len())
+        .map(|start| (0..count).map(|axis| SIZES[(start + 4 * axis) % SIZES.len()]).collect())
+        .collect();
     list.push(vec![1; count]);
     list.push(vec![0; count]);
     let large = LARGE[count.min(LARGE.len() - 1)];
     list.push((0..count).map(|axis| large - axis as i64).collect());
-    for (axis, name) in names.iter().enumerate() {
-        let Some(sizes) = directives.dims.get(*name).filter(|sizes| !sizes.is_empty()) else { continue };
-        let longest = list.len().max(sizes.len());
-        for number in 0..longest {
-            if number >= list.len() {
-                let again = list[number % list.len()].clone();
-                list.push(again);
-            }
-            list[number][axis] = sizes[number % sizes.len()];
-        }
-    }
     list
 }
 
-/// Halves the sizes until the reference can afford them.
+/// Shrinks the sizes until the reference can afford them.
 fn affordable(
     program: &Program,
     kernel: &Kernel,
     manifest: &KernelManifest,
     directives: &Directives,
+    run: usize,
     mut wanted: Vec<i64>,
     seed: u64,
-) -> Option<TestCase> {
+) -> Result<Option<TestCase>, String> {
     loop {
-        let case = choose(manifest, directives, &wanted, seed)?;
-        let inputs = case.inputs(manifest).ok()?;
+        let Some(case) = choose(manifest, directives, run, &wanted, seed)? else { return Ok(None) };
+        if directives.expected == Expected::LaunchError {
+            return Ok(Some(case));
+        }
+        let inputs = case.inputs(manifest)?;
         let statics = initial_statics(program);
         let reference = reference_inputs(program, kernel, &inputs, &statics);
-        let launch = bind(&reference).ok()?;
+        let Ok(launch) = bind(&reference) else { return Ok(None) };
         let most = wanted.iter().copied().max().unwrap_or(0);
         if estimate_cost(&reference, &launch).total <= STEPS || most <= 3 {
-            return Some(case);
+            return Ok(Some(case));
         }
         for size in &mut wanted {
             if *size == most {
@@ -122,41 +130,142 @@ fn affordable(
 fn choose(
     manifest: &KernelManifest,
     directives: &Directives,
+    run: usize,
     wanted: &[i64],
     seed: u64,
-) -> Option<TestCase> {
-    let mut fixed = BTreeMap::new();
-    let is_dim = |kind: &SymbolKind| matches!(kind, SymbolKind::Dim { .. });
-    let dims = manifest.symbols.iter().filter(|symbol| is_dim(&symbol.kind));
-    for (symbol, size) in dims.zip(wanted) {
-        if directives.dims.contains_key(&symbol.name) {
-            fixed.insert(symbol.name.clone(), *size);
+) -> Result<Option<TestCase>, String> {
+    let pick = |list: &[String]| list[run % list.len()].clone();
+    let mut fixed: BTreeMap<String, i64> = BTreeMap::new();
+    for (name, list) in &directives.dims {
+        let value = expression::integer(&pick(list), &|_| None)?;
+        fixed.insert(name.clone(), i64::try_from(value).unwrap_or(0));
+    }
+    let mut open = wanted.iter();
+    let wanted_for: Vec<i64> = manifest
+        .symbols
+        .iter()
+        .filter(|symbol| is_dim(&symbol.kind))
+        .map(|symbol| match fixed.get(&symbol.name) {
+            Some(size) => *size,
+            None => open.next().copied().unwrap_or(1),
+        })
+        .collect();
+    // Parameters may be set to expressions over dimensions, so dimensions come first.
+    let names = |name: &str| -> Option<i128> {
+        let dims = manifest.symbols.iter().filter(|symbol| is_dim(&symbol.kind));
+        dims.zip(&wanted_for).find(|(symbol, _)| symbol.name == name).map(|(_, size)| i128::from(*size))
+    };
+    let params = set_params(manifest, directives, run, &names)?;
+    let sizes = if directives.expected == Expected::LaunchError {
+        as_given(manifest, &wanted_for, params)
+    } else {
+        let mut fixed = fixed;
+        if !directives.set.is_empty() {
+            // What is set may speak of the sizes: they must stay.
+            for (symbol, size) in
+                manifest.symbols.iter().filter(|symbol| is_dim(&symbol.kind)).zip(&wanted_for)
+            {
+                fixed.insert(symbol.name.clone(), *size);
+            }
+        }
+        let chosen = choose_sizes(manifest, &fixed, &params, seed, |axis| {
+            wanted_for.get(axis).copied().unwrap_or(1)
+        });
+        match chosen {
+            Ok(sizes) => sizes,
+            Err(_) => return Ok(None),
+        }
+    };
+    let label = label(manifest, &sizes);
+    let known = |name: &str| -> Option<i128> {
+        if let Some(size) = sizes.dims.get(name) {
+            return Some(i128::from(*size));
+        }
+        let value = sizes.params.get(name)?;
+        match crate::binding::decode(value.element.as_scalar()?, &value.bytes) {
+            Value::Int(value) => Some(value),
+            _ => None,
+        }
+    };
+    let mut plans = Vec::new();
+    for argument in &manifest.arguments {
+        if matches!(argument.kind, ArgumentKind::Array { .. }) {
+            plans.push((argument.name.clone(), directives.plan(&argument.name, &known)?));
         }
     }
-    let params = directives.params(manifest, seed).ok()?;
-    let sizes = choose_sizes(manifest, &fixed, &params, |axis| wanted.get(axis).copied().unwrap_or(1)).ok()?;
-    let mut label: Vec<String> = sizes.dims.iter().map(|(name, size)| format!("{name} = {size}")).collect();
-    if label.is_empty() {
-        label.push("run".to_string());
+    Ok(Some(TestCase { label, sizes, plans, seed }))
+}
+
+fn set_params(
+    manifest: &KernelManifest,
+    directives: &Directives,
+    run: usize,
+    names: &dyn Fn(&str) -> Option<i128>,
+) -> Result<BTreeMap<String, HostArray>, String> {
+    let mut params: BTreeMap<String, HostArray> = BTreeMap::new();
+    for (target, list) in &directives.set {
+        let (name, path) = target.split_once('.').unwrap_or((target, ""));
+        let element = manifest.arguments.iter().find_map(|argument| match &argument.kind {
+            ArgumentKind::Value { element } if argument.name == name => Some(element),
+            _ => None,
+        });
+        let element = element.ok_or_else(|| format!("there is no scalar parameter `{name}`"))?;
+        let leaf = element.leaves.iter().find(|leaf| leaf.path == path && leaf.extents.is_empty());
+        let leaf = leaf.ok_or_else(|| format!("`{name}` has no field `{path}`"))?;
+        let text = &list[run % list.len()];
+        let value = match text.as_str() {
+            "true" => 1.0,
+            "false" => 0.0,
+            text => expression::number(text, names)?,
+        };
+        if !params.contains_key(name) {
+            let blank = HostArray::zeros(element.clone(), Vec::new()).ok_or("too large")?;
+            params.insert(name.to_string(), blank);
+        }
+        if let Some(slot) = params.get_mut(name) {
+            encode(leaf.scalar, value, &mut slot.bytes[leaf.offset as usize..]);
+        }
     }
+    Ok(params)
+}
+
+/// Sizes taken as they are, whatever the facts say.
+fn as_given(manifest: &KernelManifest, dims: &[i64], params: BTreeMap<String, HostArray>) -> Sizes {
+    let mut all = params;
+    for argument in &manifest.arguments {
+        if let ArgumentKind::Value { element } = &argument.kind
+            && !all.contains_key(&argument.name)
+            && let Some(blank) = HostArray::zeros(element.clone(), Vec::new())
+        {
+            all.insert(argument.name.clone(), blank);
+        }
+    }
+    let mut open = dims.iter();
+    let values: Vec<Value> = (0..manifest.symbols.len())
+        .map(|index| match &manifest.symbols[index].kind {
+            SymbolKind::Dim { .. } => Value::Int(i128::from(open.next().copied().unwrap_or(0))),
+            SymbolKind::Parameter { argument, .. } => all
+                .get(&manifest.arguments[*argument].name)
+                .and_then(|value| symbol_value(manifest, index, value))
+                .unwrap_or(Value::Int(0)),
+            SymbolKind::Counter => Value::Int(0),
+        })
+        .collect();
+    finish(manifest, &values, all)
+}
+
+fn label(manifest: &KernelManifest, sizes: &Sizes) -> String {
+    let mut parts: Vec<String> = sizes.dims.iter().map(|(name, size)| format!("{name} = {size}")).collect();
     for argument in &manifest.arguments {
         if let (ArgumentKind::Value { element }, Some(value)) =
             (&argument.kind, sizes.params.get(&argument.name))
             && let Some(scalar) = element.as_scalar().filter(|scalar| scalar.is_integer())
-            && let krn_compiler::manifest::Value::Int(value) = crate::binding::decode(scalar, &value.bytes)
+            && let Value::Int(value) = crate::binding::decode(scalar, &value.bytes)
         {
-            label.push(format!("{} = {value}", argument.name));
+            parts.push(format!("{} = {value}", argument.name));
         }
     }
-    let fills = directives.fills(&sizes.dims);
-    Some(TestCase {
-        label: label.join(", "),
-        dims: sizes.dims,
-        params: sizes.params,
-        shapes: sizes.shapes,
-        fills,
-        seed,
-    })
+    if parts.is_empty() { "one run".to_string() } else { parts.join(", ") }
 }
 
 impl TestCase {
@@ -165,13 +274,12 @@ impl TestCase {
     /// # Errors
     /// Where an array does not fit in memory.
     pub fn inputs(&self, manifest: &KernelManifest) -> Result<Case, String> {
-        let mut case = Case { params: self.params.clone(), arrays: BTreeMap::new() };
+        let mut case = Case { params: self.sizes.params.clone(), arrays: BTreeMap::new() };
         for argument in &manifest.arguments {
             let ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
-            let Some(shape) = self.shapes.get(&argument.name) else { continue };
-            let asked = self.fills.iter().find(|(name, _)| *name == argument.name);
-            let what = asked.map_or(Fill::Random, |(_, fill)| *fill);
-            let array = fill(&argument.name, &buffer.element, shape, what, self.seed)
+            let Some(shape) = self.sizes.shapes.get(&argument.name) else { continue };
+            let Some((_, plan)) = self.plans.iter().find(|(name, _)| *name == argument.name) else { continue };
+            let array = fill(&argument.name, &buffer.element, shape, plan, self.seed)
                 .map_err(|error| error.to_string())?;
             case.arrays.insert(argument.name.clone(), array);
         }
