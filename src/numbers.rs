@@ -44,9 +44,9 @@ fn parse_scalar(scalar: Scalar, text: &str) -> Result<Vec<u8>, String> {
             Scalar::F64 => clean.parse::<f64>().map_err(|_| bad())?.to_le_bytes().to_vec(),
             Scalar::F32 => clean.parse::<f32>().map_err(|_| bad())?.to_le_bytes().to_vec(),
             Scalar::F16 => {
-                half::f16::from_f64(clean.parse().map_err(|_| bad())?).to_le_bytes().to_vec()
+                krn_compiler::data::f16_from_f64(clean.parse().map_err(|_| bad())?).to_le_bytes().to_vec()
             }
-            _ => half::bf16::from_f64(clean.parse().map_err(|_| bad())?).to_le_bytes().to_vec(),
+            _ => krn_compiler::data::bf16_from_f64(clean.parse().map_err(|_| bad())?).to_le_bytes().to_vec(),
         });
     }
     let value: i128 = match clean.strip_prefix("0x") {

@@ -112,6 +112,29 @@ impl fmt::Display for Scalar {
     }
 }
 
+/// The f16 nearest to a number, ties to even. Rounded once: a conversion by way of f32 would round twice.
+pub fn f16_from_f64(value: f64) -> half::f16 {
+    half::f16::from_f32(odd_f32(value))
+}
+
+/// The bf16 nearest to a number, ties to even, rounded once.
+pub fn bf16_from_f64(value: f64) -> half::bf16 {
+    half::bf16::from_f32(odd_f32(value))
+}
+
+/// The f32 toward zero, with its last bit set where that lost anything ("round to odd"): what it is then rounded
+/// to comes out as if the number itself had been rounded.
+fn odd_f32(value: f64) -> f32 {
+    let near = value as f32;
+    if value.is_nan() || f64::from(near) == value {
+        return near;
+    }
+    let away = f64::from(near).abs() > value.abs();
+    // The neighbour toward zero of a float has the bit pattern just below.
+    let bits = if away { near.to_bits() - 1 } else { near.to_bits() };
+    f32::from_bits(bits | 1)
+}
+
 /// One scalar position of an element: a scalar element has one leaf with an empty path; a struct has one a
 /// field (`pos.x`); a fixed array in a struct is one leaf with `extents` (its elements follow each other).
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -197,5 +220,26 @@ impl HostArray {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_rounded_once() {
+        // Just above a tie: by way of f32 it would become the tie, and go down.
+        assert_eq!(f16_from_f64(2049.0 + 1e-9).to_f64(), 2050.0);
+        assert_eq!(f16_from_f64(2049.0).to_f64(), 2048.0);
+        assert_eq!(f16_from_f64(2049.0 - 1e-9).to_f64(), 2048.0);
+        assert_eq!(bf16_from_f64(257.0 + 1e-9).to_f64(), 258.0);
+        assert_eq!(bf16_from_f64(-257.0 - 1e-9).to_f64(), -258.0);
+        assert_eq!(f16_from_f64(1e300).to_f64(), f64::INFINITY);
+        assert_eq!(f16_from_f64(-65519.999).to_f64(), -65504.0);
+        assert_eq!(f16_from_f64(2.98023223876953125e-8).to_bits(), 0);
+        assert_eq!(f16_from_f64(2.980232238769532e-8).to_bits(), 1);
+        assert!(bf16_from_f64(f64::NAN).is_nan());
+        assert_eq!(f16_from_f64(-0.0).to_bits(), 0x8000);
     }
 }

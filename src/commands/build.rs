@@ -3,7 +3,7 @@
 use crate::arguments::{BuildOptions, Emit};
 use crate::exit::{FILE, Failure, Result};
 use crate::{files, messages, numbers};
-use krn_compiler::ir::text::print_module;
+use krn_compiler::ir::text::{PrintOptions, print_module};
 use krn_compiler::passes::PassSelection;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub fn run(options: &BuildOptions) -> Result<()> {
     }
     let text = match options.emit {
         Emit::Ptx => compilation.compiled.ptx.clone(),
-        Emit::Ir => print_module(&compilation.ir),
+        Emit::Ir => print_module(&compilation.ir, PrintOptions::default()),
         Emit::Manifest => {
             let mut json = serde_json::to_string_pretty(&compilation.compiled.manifest)
                 .map_err(|error| Failure::new(FILE, format!("cannot write the manifest as JSON: {error}")))?;

@@ -4,7 +4,6 @@ use super::evaluate::Value;
 use super::layout::{field_offsets, size_align};
 use super::typed::{Program, Type};
 use crate::data::Scalar;
-use half::{bf16, f16};
 
 /// Appends a value of a storage type; narrow scalars are rounded or wrapped. A value that does not fit the
 /// type (which the checker has excluded) leaves zeros.
@@ -39,8 +38,8 @@ fn write_scalar(value: &Value, scalar: Scalar, out: &mut [u8]) {
         Value::Bool(value) => out[0] = u8::from(*value),
         Value::Int(value) => out[..size].copy_from_slice(&value.to_le_bytes()[..size]),
         Value::Float(value) => match scalar {
-            Scalar::F16 => out[..2].copy_from_slice(&f16::from_f64(*value).to_le_bytes()),
-            Scalar::BF16 => out[..2].copy_from_slice(&bf16::from_f64(*value).to_le_bytes()),
+            Scalar::F16 => out[..2].copy_from_slice(&crate::data::f16_from_f64(*value).to_le_bytes()),
+            Scalar::BF16 => out[..2].copy_from_slice(&crate::data::bf16_from_f64(*value).to_le_bytes()),
             Scalar::F32 => out[..4].copy_from_slice(&(*value as f32).to_le_bytes()),
             _ => out[..8].copy_from_slice(&value.to_le_bytes()),
         },

@@ -3,7 +3,6 @@
 
 use super::typed::{BinaryOp, Builtin, CompareOp, Expr, ExprKind, Projection, Type};
 use crate::data::Scalar;
-use half::{bf16, f16};
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Value {
@@ -41,8 +40,8 @@ pub(super) fn wrap(value: i128, scalar: Scalar) -> i128 {
 /// A float rounded to nearest even in a type.
 pub(super) fn round(value: f64, scalar: Scalar) -> f64 {
     match scalar {
-        Scalar::F16 => f16::from_f64(value).to_f64(),
-        Scalar::BF16 => bf16::from_f64(value).to_f64(),
+        Scalar::F16 => crate::data::f16_from_f64(value).to_f64(),
+        Scalar::BF16 => crate::data::bf16_from_f64(value).to_f64(),
         Scalar::F32 => f64::from(value as f32),
         _ => value,
     }

@@ -116,8 +116,8 @@ impl Format {
     /// To nearest even.
     pub fn round(self, value: f64) -> f64 {
         match self.scalar {
-            Scalar::F16 => half::f16::from_f64(value).to_f64(),
-            Scalar::BF16 => half::bf16::from_f64(value).to_f64(),
+            Scalar::F16 => crate::data::f16_from_f64(value).to_f64(),
+            Scalar::BF16 => crate::data::bf16_from_f64(value).to_f64(),
             Scalar::F32 => f64::from(value as f32),
             _ => value,
         }

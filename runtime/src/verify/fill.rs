@@ -207,8 +207,8 @@ pub(crate) fn encode(scalar: Scalar, value: f64, bytes: &mut [u8]) {
     let integer = value as i128;
     match scalar {
         Scalar::Bool => bytes[0] = u8::from(value != 0.0),
-        Scalar::F16 => bytes[..2].copy_from_slice(&half::f16::from_f64(value).to_le_bytes()),
-        Scalar::BF16 => bytes[..2].copy_from_slice(&half::bf16::from_f64(value).to_le_bytes()),
+        Scalar::F16 => bytes[..2].copy_from_slice(&krn_compiler::data::f16_from_f64(value).to_le_bytes()),
+        Scalar::BF16 => bytes[..2].copy_from_slice(&krn_compiler::data::bf16_from_f64(value).to_le_bytes()),
         Scalar::F32 => bytes[..4].copy_from_slice(&(value as f32).to_le_bytes()),
         Scalar::F64 => bytes[..8].copy_from_slice(&value.to_le_bytes()),
         other => {
