@@ -92,6 +92,21 @@ fn every_program_checks_without_a_word() {
 }
 
 #[test]
+fn the_examples_of_the_language_reference_check() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/language.md");
+    let page = fs::read_to_string(path).unwrap();
+    let blocks: Vec<&str> =
+        page.split("```krn\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 15, "only {} examples", blocks.len());
+    for block in blocks {
+        let source = SourceFile::new("docs/language.md", block);
+        let found = check_source(&source).1;
+        assert!(found.is_empty(), "{}", render(&source, &found, RenderOptions::default()));
+        compile(&source, &CompileOptions::default()).unwrap_or_else(|error| panic!("{error}\n{block}"));
+    }
+}
+
+#[test]
 fn the_same_program_gives_the_same_bytes() {
     for source in programs().iter().step_by(5) {
         let once = || compile(source, &CompileOptions::default()).unwrap().compiled;
