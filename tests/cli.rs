@@ -1,0 +1,175 @@
+//! The tool as a user runs it: what it prints, what it writes, and how it exits.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn krn(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_krn"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("the tool can be started")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs, and checks the exit code; standard output and error.
+fn run(arguments: &[&str], code: i32) -> (String, String) {
+    let output = krn(arguments);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
+    assert!(!err.contains("panicked"), "{err}");
+    (out, err)
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+fn write(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> String {
+    let path: PathBuf = folder.join(name);
+    fs::write(&path, contents).expect("a temporary file can be written");
+    path.display().to_string()
+}
+
+#[test]
+fn matmul_runs_on_the_emulator_and_is_verified() {
+    let (out, _) = run(&["run", "examples/matmul.krn", "--device", "emulator", "-D", "m=33", "k=17", "n=65"], 0);
+    assert!(out.contains("matmul with k = 17, m = 33, n = 65 on emulator"), "{out}");
+    assert!(out.contains("c: verified, 2,145 values agree"), "{out}");
+}
+
+#[test]
+fn json_summaries_are_json() {
+    let (out, _) = run(&["run", "examples/saxpy.krn", "--device", "emulator", "-D", "n=100", "--json"], 0);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("one JSON object");
+    assert_eq!(value["agrees"], true);
+    assert_eq!(value["dims"]["n"], 100);
+    assert_eq!(value["outputs"][0]["compared"], 100);
+}
+
+#[test]
+fn mistakes_in_a_file_exit_with_1_and_all_are_reported() {
+    let folder = folder();
+    let path = write(folder.path(), "bad.krn", "kernel k(x: f32[n]) -> y: f32[n] {\n    y[i] = x[i] + z\n    y[j] = w\n}\n");
+    let (_, err) = run(&["check", &path], 1);
+    assert!(err.contains("there is no `z` here") && err.contains("there is no `w` here"), "{err}");
+    let (out, _) = run(&["check", &path, "--message-format", "json"], 1);
+    for line in out.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).expect("one JSON object a line");
+        assert_eq!(value["code"], "E0101");
+    }
+    assert_eq!(out.lines().count(), 2);
+}
+
+#[test]
+fn files_that_are_no_text_or_not_there_are_reported() {
+    let folder = folder();
+    let binary = write(folder.path(), "binary.krn", [0xffu8, 0xfe, 0, 1, 2, 0x80]);
+    let (_, err) = run(&["check", &binary], 1);
+    assert!(err.contains("E0003"), "{err}");
+    let empty = write(folder.path(), "empty.krn", "");
+    run(&["check", &empty], 0);
+    run(&["run", &empty], 1);
+    let (_, err) = run(&["build", "no/such/file.krn"], 5);
+    assert!(err.contains("cannot read `no/such/file.krn`"), "{err}");
+}
+
+#[test]
+fn build_writes_ptx_ir_and_manifest_the_same_every_time() {
+    let folder = folder();
+    for (emit, sign) in [("ptx", ".visible .entry transpose"), ("ir", "transpose"), ("manifest", "\"kernels\"")] {
+        let (first, _) = run(&["build", "examples/transpose.krn", "--emit", emit], 0);
+        let (second, _) = run(&["build", "examples/transpose.krn", "--emit", emit], 0);
+        assert_eq!(first, second);
+        assert!(first.contains(sign), "{first}");
+        let path = folder.path().join(emit);
+        run(&["build", "examples/transpose.krn", "--emit", emit, "-o", &path.display().to_string()], 0);
+        assert_eq!(fs::read_to_string(&path).expect("the file was written"), first);
+    }
+    run(&["build", "examples/transpose.krn", "-o", "/no/such/folder/x.ptx"], 5);
+}
+
+#[test]
+fn passes_can_be_left_out_printed_and_run_on_text() {
+    let (_, err) = run(&["build", "examples/matmul.krn", "--without", "licm", "--print-after", "map", "--time-passes"], 0);
+    assert!(err.contains("after map") && err.contains("fold"), "{err}");
+    let (_, err) = run(&["build", "examples/matmul.krn", "--without", "lcim"], 2);
+    assert!(err.contains("did you mean `licm`"), "{err}");
+    let folder = folder();
+    let (ir, _) = run(&["build", "examples/saxpy.krn", "--emit", "ir"], 0);
+    let path = write(folder.path(), "saxpy.kir", &ir);
+    let (out, _) = run(&["opt", &path, "--passes", "fold,dce"], 0);
+    assert!(out.contains("saxpy"), "{out}");
+    let (_, err) = run(&["opt", &path, "--passes", "nothing"], 1);
+    assert!(err.contains("nothing"), "{err}");
+}
+
+#[test]
+fn wrong_use_of_the_command_line_exits_with_2() {
+    run(&["frobnicate"], 2);
+    let (_, err) = run(&["run", "examples/transpose.krn", "--kernel", "transpos"], 2);
+    assert!(err.contains("there is no kernel `transpos`"), "{err}");
+    run(&["run", "examples/saxpy.krn", "-D", "n=-3"], 2);
+    run(&["run", "examples/saxpy.krn", "-D", "q=3"], 2);
+    run(&["run", "examples/saxpy.krn", "--set", "alpha=many"], 2);
+    run(&["run", "examples/saxpy.krn", "--in", "y=sometimes"], 2);
+    run(&["run", "examples/saxpy.krn", "--device", "abacus"], 2);
+    run(&["build", "examples/saxpy.krn", "--target", "sm_1"], 2);
+    run(&["run", "examples/saxpy.krn", "--device", "cuda:99"], 4);
+}
+
+#[test]
+fn every_code_is_explained() {
+    let (list, _) = run(&["explain"], 0);
+    assert!(list.lines().count() >= 60, "{list}");
+    for line in list.lines() {
+        let code = line.split_whitespace().next().expect("a code");
+        let (page, _) = run(&["explain", code], 0);
+        assert!(page.starts_with(&format!("# {code}")), "{page}");
+    }
+    let (_, err) = run(&["explain", "E9999"], 1);
+    assert!(err.contains("there is no code `E9999`"), "{err}");
+}
+
+#[test]
+fn arrays_go_to_npy_files_and_come_back() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let source = write(folder.path(), "k.krn", "struct P { x: f32, n: u8 }\nkernel k(p: P[n]) -> q: P[n] {\n    q[i] = P { x: p[i].x * 2.0, n: p[i].n }\n}\nschedule k {\n    layout p: soa\n    layout q: aosoa(8)\n}\n");
+    let q = path("q.npy");
+    run(&["run", &source, "--device", "emulator", "-D", "n=37", "--out", &format!("q={q}")], 0);
+    let (out, _) = run(&["run", &source, "--device", "emulator", "--in", &format!("p={q}")], 0);
+    assert!(out.contains("n = 37") && out.contains("verified"), "{out}");
+    let (_, err) = run(&["run", &source, "--device", "emulator", "--in", &format!("p={q}"), "-D", "n=5"], 2);
+    assert!(err.contains("has 37"), "{err}");
+    let wrong = write(folder.path(), "wrong.npy", b"not numpy");
+    run(&["run", &source, "--device", "emulator", "--in", &format!("p={wrong}")], 1);
+}
+
+#[test]
+fn an_access_outside_is_reported_with_its_place() {
+    let folder = folder();
+    let source = write(
+        folder.path(),
+        "gather.krn",
+        "kernel gather(x: f32[n], idx: i32[k]) -> y: f32[k] {\n    y[i] = x[idx[i]]\n}\n",
+    );
+    let arguments = ["run", &source, "--device", "emulator", "-D", "n=10", "k=4", "--in", "idx=random(10,11)"];
+    let (_, err) = run(&arguments, 4);
+    assert!(err.contains("gather.krn:2:14") && err.contains("index 10 is outside axis 0 of `x`"), "{err}");
+    let mut unchecked = arguments.to_vec();
+    unchecked.extend(["--in", "x=zeros"]);
+    run(&unchecked, 4);
+}
+
+#[test]
+fn test_reports_wrong_files_and_goes_on() {
+    let folder = folder();
+    let bad = write(folder.path(), "bad.krn", "kernel k( {\n");
+    let (out, _) = run(&["test", &bad, "examples/vector_add.krn", "--device", "emulator"], 1);
+    assert!(out.contains("ok") && out.contains("vector_add"), "{out}");
+}
