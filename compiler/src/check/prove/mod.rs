@@ -4,6 +4,11 @@
 //! The elaborator hands over a kernel whose accesses say [`BoundsCheck::Proved`] (or `Guarded`) as a
 //! placeholder. Nothing is believed until it is proved here.
 
+mod atoms;
+mod facts;
+#[cfg(test)]
+mod facts_tests;
+mod polynomial;
 #[allow(dead_code)]
 mod scan;
 
