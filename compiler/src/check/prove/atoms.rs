@@ -47,10 +47,6 @@ impl Range {
         }
     }
 
-    pub fn within(self, outer: Range) -> bool {
-        self.low >= outer.low && self.high <= outer.high
-    }
-
     fn clamp(self) -> Self {
         Range { low: self.low.clamp(-HUGE, HUGE), high: self.high.clamp(-HUGE, HUGE) }
     }
@@ -183,6 +179,13 @@ impl Atoms {
         self.apply(Function::Quotient, vec![dividend.clone(), divisor.clone()], range)
     }
 
+    /// See [`Function::Choice`].
+    pub fn choice(&mut self, then: u32, arguments: Vec<Poly>) -> Poly {
+        let (left, right) = (self.range(&arguments[0]), self.range(&arguments[1]));
+        let range = Range::new(left.low.min(right.low), left.high.max(right.high));
+        self.apply(Function::Choice { then }, arguments, range)
+    }
+
     fn quotient_range(&self, dividend: &Poly, divisor: &Poly) -> Range {
         let over = self.range(dividend);
         match divisor.as_constant() {
@@ -229,9 +232,10 @@ impl Atoms {
                     } else if function == Function::Quotient {
                         self.quotient(&replaced[0], &replaced[1])
                     } else {
-                        let range = self.data[atom].range;
-                        let range = if matches!(function, Function::Choice { .. }) { Range::ALL } else { range };
-                        self.apply(function, replaced, range)
+                        match function {
+                            Function::Choice { then } => self.choice(then, replaced),
+                            _ => self.apply(function, replaced, self.data[atom].range),
+                        }
                     }
                 }
                 (None, _) => Poly::atom(atom),

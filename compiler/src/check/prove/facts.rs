@@ -163,11 +163,6 @@ impl Facts {
         right.subtract(left).is_some_and(|goal| self.proves(&goal))
     }
 
-    /// Whether `left` and `right` are always equal.
-    pub fn proves_equal(&mut self, left: &Poly, right: &Poly) -> bool {
-        left == right || self.proves_at_most(left, right) && self.proves_at_most(right, left)
-    }
-
     fn search(&mut self, goal: Poly, depth: u32, budget: &mut u32) -> bool {
         let goal = goal.tightened();
         if self.contradiction || self.range(&goal).low >= 0 {
@@ -180,24 +175,30 @@ impl Facts {
         if self.eliminate_product(&goal, depth, budget) {
             return true;
         }
-        let harmful = |facts: &Facts, poly: &Poly| {
-            let mut atoms: Vec<Atom> = Vec::new();
-            for (monomial, coefficient) in poly.terms() {
-                let term = Poly::from_term(*monomial, *coefficient);
-                if monomial.degree() > 0 && facts.range(&term).low < 0 {
-                    atoms.extend(monomial.atoms());
-                }
+        let pivots = self.pivots(&goal);
+        pivots.into_iter().take(4).any(|pivot| self.eliminate(&goal, pivot, depth, budget))
+    }
+
+    /// Which atoms to eliminate, latest first: those of the terms that may be negative, and quotients, whose
+    /// bounds tie them to what they divide. If nothing but the constant drags, everything: a better lower
+    /// bound of any atom may do.
+    fn pivots(&self, goal: &Poly) -> Vec<Atom> {
+        let is_quotient =
+            |atom: &Atom| matches!(self.atoms.get(*atom).key, Key::Apply(Function::Quotient, _));
+        let mut pivots: Vec<Atom> = Vec::new();
+        for (monomial, coefficient) in goal.terms() {
+            if monomial.degree() > 0 && self.range(&Poly::from_term(*monomial, *coefficient)).low < 0 {
+                pivots.extend(monomial.atoms());
+            } else {
+                pivots.extend(monomial.atoms().iter().copied().filter(is_quotient));
             }
-            atoms.sort_unstable_by(|a, b| b.cmp(a));
-            atoms.dedup();
-            atoms
-        };
-        let pivots = harmful(self, &goal);
-        if pivots.is_empty() {
-            // Only the constant drags: use a better lower bound of anything.
-            return goal.atoms().into_iter().any(|pivot| self.eliminate(&goal, pivot, depth, budget));
         }
-        pivots.into_iter().take(3).any(|pivot| self.eliminate(&goal, pivot, depth, budget))
+        if pivots.is_empty() {
+            return goal.atoms();
+        }
+        pivots.sort_unstable_by(|a, b| b.cmp(a));
+        pivots.dedup();
+        pivots
     }
 
     /// Removes a harmful product of atoms by a fact that bounds that product.
@@ -267,7 +268,11 @@ impl Facts {
         }
         // The atom's own range.
         let range = self.atom_range(pivot);
-        let end = if sign > 0 { (!range.is_open_below()).then_some(range.low) } else { (!range.is_open_above()).then_some(range.high) };
+        let end = if sign > 0 {
+            (!range.is_open_below()).then_some(range.low)
+        } else {
+            (!range.is_open_above()).then_some(range.high)
+        };
         let Some(end) = end else { return false };
         let reduced = factor.scale(end).and_then(|term| rest.add(&term));
         reduced.is_some_and(|reduced| self.search(reduced, depth + 1, budget))
@@ -323,9 +328,9 @@ impl Facts {
             return direct.is_some_and(|direct| self.search(direct, depth + 1, budget));
         }
         // divisor * goal >= divisor * rest + factor * bound, and goal is an integer.
-        let scaled = factor.multiply(&bound).and_then(|term| {
-            divisor.multiply(rest)?.add(&term)?.add(divisor)?.add_constant(-1)
-        });
+        let scaled = factor
+            .multiply(&bound)
+            .and_then(|term| divisor.multiply(rest)?.add(&term)?.add(divisor)?.add_constant(-1));
         scaled.is_some_and(|scaled| self.search(scaled, depth + 1, budget))
     }
 

@@ -26,7 +26,10 @@ struct Setup {
 
 /// Terms that use only the plain atoms.
 fn plain(terms: Vec<Term>) -> Vec<Term> {
-    terms.into_iter().map(|(value, atoms)| (value, atoms.into_iter().map(|at| at % PLAIN.len()).collect())).collect()
+    terms
+        .into_iter()
+        .map(|(value, atoms)| (value, atoms.into_iter().map(|at| at % PLAIN.len()).collect()))
+        .collect()
 }
 
 fn setups() -> impl Strategy<Value = Setup> {
@@ -73,7 +76,9 @@ fn extend(setup: &Setup, plain: &[i128]) -> Vec<i128> {
 
 fn assignments() -> Vec<Vec<i128>> {
     PLAIN.iter().fold(vec![Vec::new()], |all, (low, high)| {
-        all.into_iter().flat_map(|one| (*low..=*high).map(move |value| [one.clone(), vec![value]].concat())).collect()
+        all.into_iter()
+            .flat_map(|one| (*low..=*high).map(move |value| [one.clone(), vec![value]].concat()))
+            .collect()
     })
 }
 

@@ -136,7 +136,8 @@ impl Poly {
 
     /// Every atom, latest first, each once.
     pub fn atoms(&self) -> Vec<Atom> {
-        let mut atoms: Vec<Atom> = self.terms.iter().flat_map(|(monomial, _)| monomial.atoms()).copied().collect();
+        let mut atoms: Vec<Atom> =
+            self.terms.iter().flat_map(|(monomial, _)| monomial.atoms()).copied().collect();
         atoms.sort_unstable_by(|a, b| b.cmp(a));
         atoms.dedup();
         atoms
@@ -210,7 +211,7 @@ impl Poly {
     }
 
     fn from_terms(mut terms: Vec<(Monomial, i128)>) -> Option<Poly> {
-        terms.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        terms.sort_unstable_by_key(|(monomial, _)| *monomial);
         let mut sum: Vec<(Monomial, i128)> = Vec::with_capacity(terms.len());
         for (monomial, value) in terms {
             match sum.last_mut() {
@@ -271,8 +272,11 @@ impl Poly {
 
     /// `self / divisor`, where every coefficient divides.
     pub fn divided_exactly(&self, divisor: i128) -> Option<Poly> {
-        let divides = divisor != 0 && self.terms.iter().all(|(_, value)| value.checked_rem(divisor) == Some(0));
-        divides.then(|| Poly { terms: self.terms.iter().map(|(monomial, value)| (*monomial, value / divisor)).collect() })
+        let divides =
+            divisor != 0 && self.terms.iter().all(|(_, value)| value.checked_rem(divisor) == Some(0));
+        divides.then(|| Poly {
+            terms: self.terms.iter().map(|(monomial, value)| (*monomial, value / divisor)).collect(),
+        })
     }
 
     /// `(u, v)` in lowest terms with `v > 0` and `v * self = u * other`, both not zero.
