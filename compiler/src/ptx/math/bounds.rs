@@ -8,7 +8,7 @@ pub fn ulp_bound(function: MathFunction, width: Width) -> f64 {
     use MathFunction::*;
     let (narrow, wide) = match function {
         Exp => (1.05, 1.1),
-        Exp2 => (0.85, 0.9),
+        Exp2 => (0.9, 0.95),
         Expm1 => (1.5, 1.9),
         Log => (0.8, 0.85),
         Log2 => (0.75, 0.75),
