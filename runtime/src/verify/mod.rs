@@ -167,7 +167,8 @@ pub fn reference_inputs<'a>(
 fn evaluate(inputs: &Inputs<'_>, options: &CheckOptions) -> Result<reference::Outputs, EvalError> {
     let launch = reference::bind(inputs)?;
     let cost = estimate_cost(inputs, &launch);
-    let mut reference_options = Options { step_limit: options.step_limit, ..Options::default() };
+    let model = krn_compiler::error_model();
+    let mut reference_options = Options { step_limit: options.step_limit, model, ..Options::default() };
     if cost.total > options.full_steps && can_sample(inputs.kernel) {
         let each = (cost.total / cost.iterations.max(1)).max(1);
         let iterations = u64::try_from((options.full_steps / each).max(64)).unwrap_or(u64::MAX);
