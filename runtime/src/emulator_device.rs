@@ -1,24 +1,164 @@
-//! temporary
-use crate::backend::*;
+//! The emulator as a device.
+
+use crate::backend::{Backend, DevicePtr, LaunchRequest, LoadedModule};
+use crate::emulator::{self, ArgValue, Emulator, LaunchConfig, LaunchError, MemoryError};
 use crate::error::{Error, Result};
 use krn_compiler::CompiledModule;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
-pub struct EmulatorDevice;
-impl EmulatorDevice { pub fn new(_f: Arc<AtomicBool>) -> Self { Self } }
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
+
+/// One emulated device. Launches run when they are asked for: there is nothing to wait for.
+pub(crate) struct EmulatorDevice {
+    /// Allocation needs it alone; copies and launches share it.
+    emulator: Arc<RwLock<Emulator>>,
+    interrupted: Arc<AtomicBool>,
+    lane_instructions: AtomicU64,
+}
+
+/// A module in the emulator's memory, which it gives back when it is dropped.
+struct EmulatorModule {
+    module: Option<emulator::LoadedModule>,
+    emulator: Arc<RwLock<Emulator>>,
+}
+
+impl EmulatorDevice {
+    /// Launches stop soon after the flag is set.
+    pub fn new(interrupted: Arc<AtomicBool>) -> Self {
+        let emulator = Arc::new(RwLock::new(Emulator::new()));
+        Self { emulator, interrupted, lane_instructions: AtomicU64::new(0) }
+    }
+
+    fn read<T>(&self, work: impl FnOnce(&Emulator) -> T) -> T {
+        // A panic in another thread leaves the emulator usable: its tables are changed in single steps.
+        work(&self.emulator.read().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    fn write<T>(&self, work: impl FnOnce(&mut Emulator) -> T) -> T {
+        work(&mut self.emulator.write().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+}
+
+fn memory_error(error: MemoryError) -> Error {
+    match error {
+        MemoryError::OutOfMemory { name, bytes } => Error::OutOfMemory { what: name, asked: bytes, free: None },
+        other => Error::Fault(other.to_string()),
+    }
+}
+
 impl Backend for EmulatorDevice {
-    fn description(&self) -> String { "none".into() }
-    fn capability(&self) -> Option<u32> { None }
-    fn is_emulator(&self) -> bool { true }
-    fn allocate(&self, _: u64, _: &str) -> Result<DevicePtr> { Err(Error::NoDevice("none".into())) }
-    fn free(&self, _: DevicePtr) {}
-    fn copy_in(&self, _: DevicePtr, _: &[u8]) -> Result<()> { Ok(()) }
-    fn copy_out(&self, _: DevicePtr, _: &mut [u8]) -> Result<()> { Ok(()) }
-    fn fill(&self, _: DevicePtr, _: u8, _: u64) -> Result<()> { Ok(()) }
-    fn load(&self, _: &CompiledModule) -> Result<Box<dyn LoadedModule>> { Err(Error::NoDevice("none".into())) }
-    fn launch(&self, _: &dyn LoadedModule, _: &LaunchRequest<'_>) -> Result<()> { Ok(()) }
-    fn synchronize(&self) -> Result<()> { Ok(()) }
-    fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> { work()?; Ok(Duration::ZERO) }
-    fn lane_instructions(&self) -> Option<u64> { None }
+    fn description(&self) -> String {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        format!("emulator ({cores} core{})", if cores == 1 { "" } else { "s" })
+    }
+
+    fn capability(&self) -> Option<u32> {
+        None
+    }
+
+    fn is_emulator(&self) -> bool {
+        true
+    }
+
+    fn allocate(&self, bytes: u64, what: &str) -> Result<DevicePtr> {
+        if bytes == 0 {
+            return Ok(0);
+        }
+        self.write(|emulator| emulator.alloc(bytes, what)).map_err(memory_error)
+    }
+
+    fn free(&self, pointer: DevicePtr) {
+        if pointer != 0 {
+            // Only what `allocate` gave is freed, once: there is no error to report.
+            let _ = self.write(|emulator| emulator.free(pointer));
+        }
+    }
+
+    fn copy_in(&self, pointer: DevicePtr, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.read(|emulator| emulator.copy_in(pointer, bytes)).map_err(memory_error)
+    }
+
+    fn copy_out(&self, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.read(|emulator| emulator.copy_out(pointer, bytes)).map_err(memory_error)
+    }
+
+    fn fill(&self, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.read(|emulator| emulator.fill(pointer, byte, bytes)).map_err(memory_error)
+    }
+
+    fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>> {
+        let loaded = self.write(|emulator| emulator.load_module(&module.module));
+        let loaded = loaded.map_err(|error| Error::Fault(error.to_string()))?;
+        Ok(Box::new(EmulatorModule { module: Some(loaded), emulator: Arc::clone(&self.emulator) }))
+    }
+
+    fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()> {
+        let loaded = module.as_any().downcast_ref::<EmulatorModule>().and_then(|known| known.module.as_ref());
+        let Some(loaded) = loaded else {
+            return Err(Error::Fault("the module was loaded on another device".to_string()));
+        };
+        let arguments: Vec<ArgValue> = request.params.iter().map(|bytes| ArgValue(bytes.clone())).collect();
+        let config = LaunchConfig {
+            shared_bytes: request.shared_bytes,
+            cancel: Some(&self.interrupted),
+            ..LaunchConfig::new(request.grid, request.block)
+        };
+        match self.read(|emulator| emulator.launch(loaded, request.entry, &config, &arguments)) {
+            Ok(report) => {
+                self.lane_instructions.fetch_add(report.lane_instructions, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(LaunchError::Cancelled { .. }) => Err(Error::Interrupted),
+            Err(error) => Err(Error::Fault(format!("kernel `{}`: {error}", request.kernel))),
+        }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
+        let start = Instant::now();
+        work()?;
+        Ok(start.elapsed())
+    }
+
+    fn lane_instructions(&self) -> Option<u64> {
+        Some(self.lane_instructions.load(Ordering::Relaxed))
+    }
+}
+
+impl LoadedModule for EmulatorModule {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn symbol(&self, name: &str) -> Result<(DevicePtr, u64)> {
+        let found = self.module.as_ref().and_then(|module| module.symbol(name));
+        found.ok_or_else(|| Error::Fault(format!("the module has no variable `{name}`")))
+    }
+
+    fn log(&self) -> &str {
+        ""
+    }
+}
+
+impl Drop for EmulatorModule {
+    fn drop(&mut self) {
+        if let Some(module) = self.module.take() {
+            let mut emulator = self.emulator.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+            // Loaded once, unloaded once: there is no error to report.
+            let _ = emulator.unload_module(module);
+        }
+    }
 }
