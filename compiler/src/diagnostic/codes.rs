@@ -45,26 +45,23 @@ codes! {
     E0024 "a `let` without a value";
 
     // E01xx names
-    E0107 "a struct that contains itself";
-    E0114 "a constant used before its definition";
     E0101 "an unknown name";
     E0102 "an unknown type";
     E0103 "an unknown function";
     E0104 "a reduction without index names";
     E0105 "two items of one name";
     E0106 "a name given twice in one list";
+    E0107 "a struct that contains itself";
     E0108 "a function that calls itself";
     E0109 "an index name that is taken";
     E0110 "something that is not a type";
     E0111 "a name that is not a value";
     E0112 "a `let` that hides an index, a dimension or an array";
     E0113 "a name that the language takes";
+    E0114 "a constant used before its definition";
+    E0115 "a dimension that no parameter binds";
 
     // E02xx types
-    E0222 "a fixed array of a wrong size";
-    E0226 "a struct that is too large";
-    E0227 "a constant or static that is too large";
-    E0231 "a field of something that is no struct";
     E0201 "a value of the wrong type";
     E0202 "an integer is needed";
     E0203 "a literal that does not fit its type";
@@ -86,10 +83,14 @@ codes! {
     E0219 "something that must be known at compile time";
     E0220 "an array literal of the wrong size";
     E0221 "an array used as a value";
+    E0222 "a fixed array of a wrong size";
     E0223 "a struct literal with missing fields";
     E0224 "an unknown field";
+    E0226 "a struct that is too large";
+    E0227 "a constant or static that is too large";
     E0228 "a static outside of a kernel's body";
     E0229 "branches of different types";
+    E0231 "a field of something that is no struct";
 
     // E03xx shapes, ranges and indices
     E0302 "ranges that disagree";
@@ -109,6 +110,7 @@ codes! {
     E0320 "an array without subscripts";
     E0321 "the wrong number of subscripts";
     E0322 "a subscript on something that is no array";
+    E0323 "a subscript outside of a fixed array";
 
     // E04xx bounds, races and coverage
     E0401 "a subscript that is always outside";
@@ -140,10 +142,10 @@ codes! {
     E0511 "a read-only path for an array that is written";
 
     // E06xx limits
-    E0603 "too much code after inlining";
-    E0604 "calls that nest too deeply after inlining";
     E0601 "a value that the host must know before the launch cannot be evaluated there";
     E0602 "a local array needs memory that cannot be sized before the launch";
+    E0603 "too much code after inlining";
+    E0604 "calls that nest too deeply after inlining";
 
     // W0xxx warnings
     W0101 "a name that is never used";
