@@ -3,11 +3,11 @@
 
 mod support;
 
-use krn_compiler::{CompileOptions, check_source, compile};
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::diagnostic::{Diagnostics, Severity};
 use krn_compiler::reference::{EvalError, Options};
 use krn_compiler::source::SourceFile;
+use krn_compiler::{CompileOptions, check_source, compile};
 use krn_generator::{Program, programs};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError};
@@ -40,7 +40,8 @@ fn compiles(program: &Program) -> Result<(), TestCaseError> {
     let source = SourceFile::new("random.krn", program.source.as_str());
     let compilation = compile(&source, &CompileOptions::default());
     let compiled = compilation.map_err(|error| TestCaseError::fail(error.to_string()))?.compiled;
-    let parsed = krn_compiler::ptx::parse(&compiled.ptx).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
+    let parsed =
+        krn_compiler::ptx::parse(&compiled.ptx).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
     prop_assert!(parsed == compiled.module, "the PTX does not parse back to what was printed");
     Ok(())
 }
