@@ -46,9 +46,14 @@ fn compiles(program: &Program) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// `KRN_CASES=20000 cargo test --test random_kernels` looks harder.
+fn cases() -> u32 {
+    std::env::var("KRN_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(300)
+}
+
 proptest! {
     #![proptest_config(Config {
-        cases: std::env::var("KRN_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400),
+        cases: cases(),
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
         ..Config::default()
     })]

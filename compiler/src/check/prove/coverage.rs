@@ -60,7 +60,7 @@ impl Walker<'_> {
 
     pub fn coverage_of_combine(&mut self, access: &Access, op: CombineOp, place: &[Poly]) {
         let array = access.array;
-        if !self.is_result(array) || self.covered(array, place) {
+        if !self.is_result(array) || self.covered_inside(array, place) {
             return;
         }
         let state = &mut self.coverage.states[array];
@@ -90,7 +90,7 @@ impl Walker<'_> {
         }
         let state = &self.coverage.states[array];
         let from_identity = state.pieces.is_empty() && state.combined.is_some();
-        if from_identity || self.covered(array, place) {
+        if from_identity || self.covered_inside(array, place) {
             return;
         }
         self.coverage.states[array].reported = true;
@@ -184,6 +184,21 @@ impl Walker<'_> {
             let place: Vec<Poly> =
                 extents.iter().map(|extent| any_below(&mut walker.facts, extent)).collect();
             walker.covered(array, &place)
+        })
+    }
+
+    /// Whether the element at `place` is covered, if there is one: an access that is outside touches nothing,
+    /// since it is guarded or checked on the device.
+    fn covered_inside(&mut self, array: ArrayId, place: &[Poly]) -> bool {
+        let extents = self.extents[array].clone();
+        self.scoped(|walker| {
+            for (subscript, extent) in place.iter().zip(&extents) {
+                walker.facts.assume(subscript.clone());
+                if let Some(room) = extent.subtract(subscript).and_then(|room| room.add_constant(-1)) {
+                    walker.facts.assume(room);
+                }
+            }
+            walker.covered(array, place)
         })
     }
 
