@@ -1,0 +1,279 @@
+//! Device memory of the emulator: a 64-bit address space with separate, named allocations.
+//!
+//! Every allocation starts on a multiple of [`ALIGNMENT`] and is followed by a gap at least as long as itself, so that
+//! an index that runs past an array lands in no allocation and is reported instead of corrupting a neighbour.
+//! Other state spaces are windows of the same address space (generic addressing): see the `*_WINDOW` constants.
+//!
+//! Blocks of one launch run on several host threads and may race in the emulated program. So that such a race is
+//! not undefined behaviour on the host, every access during a launch is a relaxed atomic access (a plain `mov` on
+//! the usual hosts).
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// An address in device memory. Zero is never valid.
+pub type DevicePtr = u64;
+
+/// Alignment of every allocation, in bytes.
+pub const ALIGNMENT: u64 = 256;
+
+/// Where kernel parameters appear in generic addressing.
+pub const PARAM_WINDOW: u64 = 0x3000_0000_0000;
+/// Where a thread's local memory appears in generic addressing.
+pub const LOCAL_WINDOW: u64 = 0x4000_0000_0000;
+/// Where a block's shared memory appears in generic addressing.
+pub const SHARED_WINDOW: u64 = 0x5000_0000_0000;
+/// Where constant memory appears in generic addressing; addresses in `.const` are offsets from here.
+pub const CONST_WINDOW: u64 = 0x6000_0000_0000;
+/// The first address given to global memory, whose generic and own addresses are equal.
+pub const GLOBAL_BASE: u64 = 0x7000_0000_0000;
+/// Every window is this long.
+pub const WINDOW_BYTES: u64 = 0x1000_0000_0000;
+
+/// The gap after an allocation is at least this long, in bytes.
+const MINIMUM_GAP: u64 = 1 << 20;
+
+/// What went wrong in a request to the memory from the host's side.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum MemoryError {
+    #[error("cannot allocate {bytes} bytes for `{name}` on the emulator: the host has not so much memory")]
+    OutOfMemory { name: String, bytes: u64 },
+    #[error("no allocation starts at address {address:#x}")]
+    NotAnAllocation { address: u64 },
+    #[error("{bytes} bytes at address {address:#x} do not lie within one allocation")]
+    OutOfRange { address: u64, bytes: u64 },
+}
+
+/// One allocation.
+pub struct Allocation {
+    /// The address of its first byte.
+    pub base: u64,
+    /// Its length in bytes; zero is allowed, and then every access faults.
+    pub size: u64,
+    /// For messages: the user's name for the array.
+    pub name: String,
+    /// Stores from the device fault.
+    pub read_only: bool,
+    /// The bytes, in words so that accesses of up to eight bytes are aligned on the host.
+    words: Box<[AtomicU64]>,
+}
+
+impl std::fmt::Debug for Allocation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {:#x}, {} bytes", self.name, self.base, self.size)
+    }
+}
+
+impl Allocation {
+    /// The host address of the first byte. Valid for `size` bytes rounded up to eight, for atomic access.
+    pub fn host(&self) -> *mut u8 {
+        self.words.as_ptr() as *mut u8
+    }
+
+    fn contains(&self, address: u64, bytes: u64) -> bool {
+        address
+            .checked_sub(self.base)
+            .is_some_and(|offset| offset <= self.size && bytes <= self.size - offset)
+    }
+
+    fn bytes(&self, offset: u64, len: usize) -> &[AtomicU8] {
+        debug_assert!(offset + len as u64 <= self.size);
+        // SAFETY: the words hold at least `size` bytes, an `AtomicU8` has no alignment and any value, and the range
+        // lies within (the callers check it, by `contains`). All access to the words is atomic.
+        unsafe { std::slice::from_raw_parts(self.host().add(offset as usize) as *const AtomicU8, len) }
+    }
+}
+
+/// All allocations, in the order of their addresses.
+#[derive(Debug, Default)]
+pub struct Memory {
+    table: Vec<Allocation>,
+    next_global: u64,
+    next_const: u64,
+}
+
+impl Memory {
+    pub fn new() -> Self {
+        Memory { table: Vec::new(), next_global: GLOBAL_BASE, next_const: CONST_WINDOW }
+    }
+
+    /// Allocates `size` zeroed bytes of global memory.
+    pub fn alloc(&mut self, size: u64, name: &str) -> Result<DevicePtr, MemoryError> {
+        let base = self.next_global;
+        let fits = size < GLOBAL_BASE && base < u64::MAX / 2;
+        let allocation = if fits { allocate(base, size, name, false) } else { None };
+        let allocation =
+            allocation.ok_or_else(|| MemoryError::OutOfMemory { name: name.to_owned(), bytes: size })?;
+        self.next_global = (base + size + size.max(MINIMUM_GAP)).next_multiple_of(ALIGNMENT);
+        self.insert(allocation);
+        Ok(base)
+    }
+
+    /// Allocates constant memory, at its generic address. The device may not write it.
+    pub(super) fn alloc_const(&mut self, size: u64, name: &str) -> Result<DevicePtr, MemoryError> {
+        let base = self.next_const;
+        let allocation = allocate(base, size, name, true)
+            .ok_or_else(|| MemoryError::OutOfMemory { name: name.to_owned(), bytes: size })?;
+        self.next_const = (base + size + MINIMUM_GAP).next_multiple_of(ALIGNMENT);
+        self.insert(allocation);
+        Ok(base)
+    }
+
+    fn insert(&mut self, allocation: Allocation) {
+        let at = self.table.partition_point(|other| other.base < allocation.base);
+        self.table.insert(at, allocation);
+    }
+
+    /// Frees the allocation that starts at `address`.
+    pub fn free(&mut self, address: DevicePtr) -> Result<(), MemoryError> {
+        let at = self
+            .table
+            .binary_search_by_key(&address, |allocation| allocation.base)
+            .map_err(|_| MemoryError::NotAnAllocation { address })?;
+        self.table.remove(at);
+        Ok(())
+    }
+
+    /// The allocations in the order of their addresses.
+    pub fn allocations(&self) -> &[Allocation] {
+        &self.table
+    }
+
+    /// The position in [`allocations`](Self::allocations) of the one that holds the byte at `address`.
+    pub fn find(&self, address: u64) -> Option<usize> {
+        let after = self.table.partition_point(|allocation| allocation.base <= address);
+        let at = after.checked_sub(1)?;
+        (address - self.table[at].base < self.table[at].size).then_some(at)
+    }
+
+    /// The allocation that starts nearest below `address`, or the first: for messages.
+    pub fn nearest(&self, address: u64) -> Option<&Allocation> {
+        let after = self.table.partition_point(|allocation| allocation.base <= address);
+        self.table.get(after.saturating_sub(1))
+    }
+
+    fn range(&self, address: u64, bytes: u64) -> Result<(&Allocation, u64), MemoryError> {
+        let after = self.table.partition_point(|allocation| allocation.base <= address);
+        let allocation = after.checked_sub(1).map(|at| &self.table[at]);
+        match allocation {
+            Some(allocation) if allocation.contains(address, bytes) => {
+                Ok((allocation, address - allocation.base))
+            }
+            _ => Err(MemoryError::OutOfRange { address, bytes }),
+        }
+    }
+
+    /// Copies bytes from the host to the device.
+    pub fn copy_in(&self, to: DevicePtr, from: &[u8]) -> Result<(), MemoryError> {
+        let (allocation, offset) = self.range(to, from.len() as u64)?;
+        // Word by word where both ends allow: large arrays pass here.
+        let bytes = allocation.bytes(offset, from.len());
+        if offset.is_multiple_of(8) {
+            let words = &allocation.words[(offset / 8) as usize..][..from.len() / 8];
+            let (chunks, rest) = from.as_chunks::<8>();
+            for (word, chunk) in words.iter().zip(chunks) {
+                word.store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
+            }
+            copy_bytes_in(&bytes[from.len() - rest.len()..], rest);
+        } else {
+            copy_bytes_in(bytes, from);
+        }
+        Ok(())
+    }
+
+    /// Copies bytes from the device to the host.
+    pub fn copy_out(&self, from: DevicePtr, to: &mut [u8]) -> Result<(), MemoryError> {
+        let (allocation, offset) = self.range(from, to.len() as u64)?;
+        let bytes = allocation.bytes(offset, to.len());
+        let len = to.len();
+        if offset.is_multiple_of(8) {
+            let words = &allocation.words[(offset / 8) as usize..][..len / 8];
+            let (chunks, rest) = to.as_chunks_mut::<8>();
+            for (word, chunk) in words.iter().zip(chunks) {
+                *chunk = word.load(Ordering::Relaxed).to_ne_bytes();
+            }
+            let start = len - rest.len();
+            copy_bytes_out(&bytes[start..], rest);
+        } else {
+            copy_bytes_out(bytes, to);
+        }
+        Ok(())
+    }
+
+    /// Sets `len` bytes to `value`.
+    pub fn fill(&self, at: DevicePtr, value: u8, len: u64) -> Result<(), MemoryError> {
+        let (allocation, offset) = self.range(at, len)?;
+        for byte in allocation.bytes(offset, len as usize) {
+            byte.store(value, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+fn copy_bytes_in(to: &[AtomicU8], from: &[u8]) {
+    for (to, from) in to.iter().zip(from) {
+        to.store(*from, Ordering::Relaxed);
+    }
+}
+
+fn copy_bytes_out(from: &[AtomicU8], to: &mut [u8]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = from.load(Ordering::Relaxed);
+    }
+}
+
+fn allocate(base: u64, size: u64, name: &str, read_only: bool) -> Option<Allocation> {
+    // Some words more than needed: lanes that are switched off are pointed at the start, whatever the size.
+    let words = usize::try_from(size.div_ceil(8)).ok()?.checked_add(super::exec::memory::Arena::SLACK)?;
+    let layout = std::alloc::Layout::array::<AtomicU64>(words).ok()?;
+    // SAFETY: the layout is not empty; zero bytes are valid atomic words; the box takes over exactly this allocation.
+    let words = unsafe {
+        let start = std::alloc::alloc_zeroed(layout) as *mut AtomicU64;
+        if start.is_null() {
+            return None;
+        }
+        Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, words))
+    };
+    Some(Allocation { base, size, name: name.to_owned(), read_only, words })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_come_back_at_any_alignment() {
+        let mut memory = Memory::new();
+        let at = memory.alloc(100, "a").unwrap();
+        let bytes: Vec<u8> = (0..77).collect();
+        for start in [0, 1, 5, 8, 16] {
+            memory.copy_in(at + start, &bytes).unwrap();
+            let mut back = vec![0; 77];
+            memory.copy_out(at + start, &mut back).unwrap();
+            assert_eq!(back, bytes);
+        }
+    }
+
+    #[test]
+    fn ranges_outside_are_refused() {
+        let mut memory = Memory::new();
+        let at = memory.alloc(16, "a").unwrap();
+        let next = memory.alloc(16, "b").unwrap();
+        assert!(next - at > MINIMUM_GAP && next.is_multiple_of(ALIGNMENT));
+        assert_eq!(
+            memory.copy_in(at + 9, &[0; 8]),
+            Err(MemoryError::OutOfRange { address: at + 9, bytes: 8 })
+        );
+        assert!(memory.copy_in(at + 16, &[]).is_ok());
+        assert!(memory.copy_in(at - 1, &[0]).is_err());
+        memory.free(at).unwrap();
+        assert!(memory.copy_in(at, &[0]).is_err());
+        assert_eq!(memory.free(at), Err(MemoryError::NotAnAllocation { address: at }));
+    }
+
+    #[test]
+    fn more_than_there_is_is_an_error() {
+        let mut memory = Memory::new();
+        assert!(matches!(memory.alloc(u64::MAX, "big"), Err(MemoryError::OutOfMemory { .. })));
+        assert!(matches!(memory.alloc(1 << 46, "big"), Err(MemoryError::OutOfMemory { .. })));
+    }
+}

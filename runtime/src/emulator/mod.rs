@@ -1,0 +1,189 @@
+//! The emulator: runs PTX modules without a GPU, warp by warp, as a GPU would.
+//!
+//! It executes the same PTX data model that is printed for a GPU ([`krn_compiler::ptx`]), with the SIMT semantics of
+//! the hardware: divergence and reconvergence, barriers, shuffles and votes, atomics, and every state space. What a
+//! GPU would do in silence (accesses out of bounds or misaligned, divergent barriers, runaway loops) ends the launch
+//! with a [`Fault`] that names the source line and the thread. Results never depend on timing, not to the last bit,
+//! except in programs that race.
+//!
+//! An entry is decoded once ([`program`]) and executed by lane loops that the host's vector instructions carry out
+//! (`exec`); blocks are spread over the host's cores (`grid`).
+//!
+//! What it does not model: clusters, tensor cores, the memory model's weakness (all accesses are seen at once and
+//! in order), independent progress of the lanes of one warp, and the exact bits of the `approx` functions.
+
+pub mod exec;
+pub mod fault;
+pub mod launch;
+pub mod memory;
+pub mod module;
+pub mod observe;
+pub mod program;
+
+mod decode;
+mod grid;
+#[cfg(test)]
+mod tests;
+
+pub use fault::{AccessKind, Fault, FaultKind, MemoryKind, SourceLocation};
+pub use launch::{ArgValue, LaunchConfig, LaunchError, LaunchReport};
+pub use memory::{DevicePtr, Memory, MemoryError};
+pub use module::{LoadError, LoadedModule};
+pub use observe::{Observer, Quiet};
+
+use krn_compiler::ptx;
+
+use exec::Isa;
+use exec::block::Shared;
+use exec::memory::Arena;
+use grid::{End, Turns};
+
+/// An emulated device: its memory, and launches on it.
+#[derive(Debug)]
+pub struct Emulator {
+    memory: Memory,
+    isa: Isa,
+}
+
+impl Default for Emulator {
+    fn default() -> Self {
+        Emulator::new()
+    }
+}
+
+impl Emulator {
+    pub fn new() -> Self {
+        Emulator { memory: Memory::new(), isa: Isa::detect() }
+    }
+
+    /// Allocates `size` zeroed bytes; `name` is for messages.
+    pub fn alloc(&mut self, size: u64, name: &str) -> Result<DevicePtr, MemoryError> {
+        self.memory.alloc(size, name)
+    }
+
+    /// Frees an allocation by its address.
+    pub fn free(&mut self, address: DevicePtr) -> Result<(), MemoryError> {
+        self.memory.free(address)
+    }
+
+    /// Copies from the host to the device.
+    pub fn copy_in(&self, to: DevicePtr, from: &[u8]) -> Result<(), MemoryError> {
+        self.memory.copy_in(to, from)
+    }
+
+    /// Copies from the device to the host.
+    pub fn copy_out(&self, from: DevicePtr, to: &mut [u8]) -> Result<(), MemoryError> {
+        self.memory.copy_out(from, to)
+    }
+
+    /// Sets `len` bytes to `value`.
+    pub fn fill(&self, at: DevicePtr, value: u8, len: u64) -> Result<(), MemoryError> {
+        self.memory.fill(at, value, len)
+    }
+
+    /// The device memory, for looking at.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Loads a module: gives its variables their memory. Entries are decoded when they are first launched.
+    pub fn load_module(&mut self, module: &ptx::Module) -> Result<LoadedModule, LoadError> {
+        LoadedModule::load(&mut self.memory, module)
+    }
+
+    /// Frees the memory of a module's variables.
+    pub fn unload_module(&mut self, module: LoadedModule) -> Result<(), MemoryError> {
+        module.unload(&mut self.memory)
+    }
+
+    /// Runs a kernel to its end. `args` are the parameters in order, each with exactly the bytes declared.
+    pub fn launch(
+        &self,
+        module: &LoadedModule,
+        entry: &str,
+        config: &LaunchConfig<'_>,
+        args: &[ArgValue],
+    ) -> Result<LaunchReport, LaunchError> {
+        self.launch_observed(module, entry, config, args, Quiet).map(|(report, _)| report)
+    }
+
+    /// Runs a kernel under an observer's eyes.
+    pub fn launch_observed<O: Observer>(
+        &self,
+        module: &LoadedModule,
+        entry: &str,
+        config: &LaunchConfig<'_>,
+        args: &[ArgValue],
+        observer: O,
+    ) -> Result<(LaunchReport, O), LaunchError> {
+        let refuse = |reason| LaunchError::Refused { entry: entry.to_owned(), reason };
+        let Some((source, program)) = module.program(entry) else {
+            return Err(refuse("the module has no such entry".to_owned()));
+        };
+        check_config(source, program.shared_bytes, config).map_err(refuse)?;
+        let params = Arena::from_bytes(&module::param_bytes(source, args).map_err(refuse)?);
+        let workers = grid::workers(config);
+        let turns = Turns::new(workers);
+        let shared =
+            Shared { program, memory: &self.memory, params: &params, config, turns: &turns, isa: self.isa };
+        match grid::run(&shared, workers, observer) {
+            End::Done { observer, executed, lane_executed } => {
+                let report = LaunchReport {
+                    blocks: config.blocks(),
+                    warp_instructions: executed,
+                    lane_instructions: lane_executed,
+                };
+                Ok((report, observer))
+            }
+            End::Cancelled => Err(LaunchError::Cancelled { entry: entry.to_owned() }),
+            End::Fault { block, fault } => {
+                let position = config.block_position(block);
+                let thread = config.thread_position(fault.thread);
+                let fault = module.explain(source, program, fault, position, thread);
+                Err(LaunchError::Fault(Box::new(fault)))
+            }
+        }
+    }
+}
+
+/// The limits of the hardware.
+mod limits {
+    pub const THREADS: u64 = 1024;
+    pub const BLOCK: [u32; 3] = [1024, 1024, 64];
+    pub const GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+    /// Shared memory of a block, in bytes: what the largest of the targets has.
+    pub const SHARED: u64 = 227 * 1024;
+}
+
+fn check_config(entry: &ptx::Entry, fixed_shared: u64, config: &LaunchConfig<'_>) -> Result<(), String> {
+    for (axis, name) in ["x", "y", "z"].iter().enumerate() {
+        for (what, extent, most) in [
+            ("grid", config.grid[axis], limits::GRID[axis]),
+            ("block", config.block[axis], limits::BLOCK[axis]),
+        ] {
+            if extent == 0 || extent > most {
+                return Err(format!("the {what} has {extent} in {name}, but 1 to {most} are possible"));
+            }
+        }
+    }
+    let threads = config.threads();
+    if threads > limits::THREADS {
+        return Err(format!("{threads} threads in a block, but at most {} are possible", limits::THREADS));
+    }
+    let shared = fixed_shared + u64::from(config.shared_bytes);
+    if shared > limits::SHARED {
+        return Err(format!("{shared} bytes of shared memory, but at most {} are possible", limits::SHARED));
+    }
+    if let Some(required) = entry.bounds.required
+        && required != config.block
+    {
+        return Err(format!("the entry requires blocks of {required:?} threads, not {:?}", config.block));
+    }
+    if let Some(max) = entry.bounds.max {
+        let most: u64 = max.iter().map(|extent| u64::from(*extent)).product();
+        if threads > most {
+            return Err(format!("the entry allows {most} threads in a block, not {threads}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! A window into a running launch, for counters and checkers.
+//!
+//! The loop over instructions is compiled once for each observer. With [`Quiet`] nothing of it is left.
+
+use super::exec::lanes::Registers;
+use super::program::Inst;
+
+/// One instruction that a warp is about to execute.
+pub struct Event<'a> {
+    /// Position in the program.
+    pub pc: usize,
+    pub inst: &'a Inst,
+    /// The warp within its block.
+    pub warp: usize,
+    /// The lanes on this path, and those of them for which the guard holds.
+    pub active: u32,
+    pub mask: u32,
+    /// The registers before the instruction: addresses and shadow state are derived from them.
+    pub registers: &'a Registers,
+}
+
+/// Sees every instruction. Each host thread has its own; they are merged when the launch ends, in no order.
+pub trait Observer: Send {
+    /// Whether anything is looked at: constant, so that the calls vanish where it is false.
+    const ENABLED: bool;
+
+    /// For a further host thread.
+    fn fork(&self) -> Self;
+
+    /// A block starts; its number counts x first.
+    fn block(&mut self, block: u64);
+
+    fn instruction(&mut self, event: &Event<'_>);
+
+    /// Takes in what a fork has seen.
+    fn merge(&mut self, other: Self);
+}
+
+/// Looks at nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Quiet;
+
+impl Observer for Quiet {
+    const ENABLED: bool = false;
+
+    fn fork(&self) -> Quiet {
+        Quiet
+    }
+
+    fn block(&mut self, _: u64) {}
+
+    fn instruction(&mut self, _: &Event<'_>) {}
+
+    fn merge(&mut self, _: Quiet) {}
+}
