@@ -73,6 +73,11 @@ impl Turns {
         }
     }
 
+    /// Gives the launch up.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
     /// Whether nobody wants the result of this block any more.
     pub fn is_over(&self, block: u64) -> bool {
         self.faulty.load(Ordering::Relaxed) < block || self.cancelled.load(Ordering::Relaxed)
@@ -113,7 +118,7 @@ pub fn run<O: Observer>(shared: &Shared<'_>, workers: usize, observer: O) -> End
             let taken = range.end - range.start;
             for block in range {
                 if config.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-                    turns.cancelled.store(true, Ordering::Relaxed);
+                    turns.cancel();
                 }
                 if turns.is_over(block) {
                     break 'taking;

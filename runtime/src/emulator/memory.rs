@@ -70,7 +70,9 @@ impl Allocation {
     }
 
     fn contains(&self, address: u64, bytes: u64) -> bool {
-        address.checked_sub(self.base).is_some_and(|offset| offset <= self.size && bytes <= self.size - offset)
+        address
+            .checked_sub(self.base)
+            .is_some_and(|offset| offset <= self.size && bytes <= self.size - offset)
     }
 
     fn bytes(&self, offset: u64, len: usize) -> &[AtomicU8] {
@@ -99,8 +101,8 @@ impl Memory {
         let base = self.next_global;
         let fits = size < GLOBAL_BASE && base < u64::MAX / 2;
         let allocation = if fits { allocate(base, size, name, false) } else { None };
-        let allocation = allocation
-            .ok_or_else(|| MemoryError::OutOfMemory { name: name.to_owned(), bytes: size })?;
+        let allocation =
+            allocation.ok_or_else(|| MemoryError::OutOfMemory { name: name.to_owned(), bytes: size })?;
         self.next_global = (base + size + size.max(MINIMUM_GAP)).next_multiple_of(ALIGNMENT);
         self.insert(allocation);
         Ok(base)

@@ -124,7 +124,8 @@ impl Emulator {
         let params = Arena::from_bytes(&module::param_bytes(source, args).map_err(refuse)?);
         let workers = grid::workers(config);
         let turns = Turns::new(workers);
-        let shared = Shared { program, memory: &self.memory, params: &params, config, turns: &turns, isa: self.isa };
+        let shared =
+            Shared { program, memory: &self.memory, params: &params, config, turns: &turns, isa: self.isa };
         match grid::run(&shared, workers, observer) {
             End::Done { observer, executed, lane_executed } => {
                 let report = LaunchReport {
@@ -156,9 +157,10 @@ mod limits {
 
 fn check_config(entry: &ptx::Entry, fixed_shared: u64, config: &LaunchConfig<'_>) -> Result<(), String> {
     for (axis, name) in ["x", "y", "z"].iter().enumerate() {
-        for (what, extent, most) in
-            [("grid", config.grid[axis], limits::GRID[axis]), ("block", config.block[axis], limits::BLOCK[axis])]
-        {
+        for (what, extent, most) in [
+            ("grid", config.grid[axis], limits::GRID[axis]),
+            ("block", config.block[axis], limits::BLOCK[axis]),
+        ] {
             if extent == 0 || extent > most {
                 return Err(format!("the {what} has {extent} in {name}, but 1 to {most} are possible"));
             }

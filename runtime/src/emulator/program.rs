@@ -113,7 +113,11 @@ pub enum Fixed {
     Value(u64),
     Special(SpecialReg),
     /// Bytes of the parameter buffer.
-    Param { offset: u32, bytes: u32, signed: bool },
+    Param {
+        offset: u32,
+        bytes: u32,
+        signed: bool,
+    },
 }
 
 /// A decoded entry.

@@ -231,7 +231,9 @@ impl Decoder<'_> {
             Operand::Reg(reg) => self.class(reg)?,
             _ => op.src_ty.class(),
         };
-        let supported = |ty: Type| ty.is_integer() || matches!(ty, Type::F16 | Type::Bf16 | Type::Tf32 | Type::F32 | Type::F64);
+        let supported = |ty: Type| {
+            ty.is_integer() || matches!(ty, Type::F16 | Type::Bf16 | Type::Tf32 | Type::F32 | Type::F64)
+        };
         for (ty, class) in [(op.dst_ty, dst_class), (op.src_ty, src_class)] {
             if !supported(ty) || class.bits() < ty.bits() || class.bits() > 64 {
                 return Err(format!("cvt between a .{ty} and a .{class} register is not modelled"));

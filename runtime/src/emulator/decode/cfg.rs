@@ -107,13 +107,16 @@ impl Graph {
         order
     }
 
-    /// The exit that counts as the end of the program; of equals the first.
+    /// The exit that counts as the end of the program: that which most blocks lead to; of equals a `ret`, and the
+    /// last.
     fn end(&self, code: &[Inst]) -> Option<usize> {
-        let exits = (0..self.len()).filter(|block| {
-            let last = &code[self.starts[block + 1] - 1];
-            matches!(last.code, Code::Control(Control::Exit)) && !is_guarded(last)
-        });
-        exits.map(|block| (self.leading_to(block).len(), block)).reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, block)| block)
+        let last = |block: &usize| &code[self.starts[block + 1] - 1];
+        (0..self.len())
+            .filter(|block| {
+                let last = last(block);
+                matches!(last.code, Code::Control(Control::Exit)) && !is_guarded(last)
+            })
+            .max_by_key(|block| (self.leading_to(*block).len(), last(block).imm, *block))
     }
 
     /// For each branch, the instruction at which its ways join.
@@ -172,7 +175,8 @@ impl Graph {
         let mut needed = vec![0u64; self.len() * words];
         let mut killed = vec![0u64; self.len() * words];
         for block in 0..self.len() {
-            let (needed, killed) = (&mut needed[block * words..][..words], &mut killed[block * words..][..words]);
+            let (needed, killed) =
+                (&mut needed[block * words..][..words], &mut killed[block * words..][..words]);
             for at in self.starts[block]..self.starts[block + 1] {
                 for read in effects[at].reads.iter().filter_map(index) {
                     if killed[read / 64] >> (read % 64) & 1 == 0 {
@@ -194,7 +198,8 @@ impl Graph {
             queued[block] = false;
             let mut grew = false;
             for word in 0..words {
-                let after = self.successors[block].iter().fold(0, |bits, next| bits | needed[next * words + word]);
+                let after =
+                    self.successors[block].iter().fold(0, |bits, next| bits | needed[next * words + word]);
                 let at = block * words + word;
                 let live = needed[at] | (after & !killed[at]);
                 grew |= live != needed[at];

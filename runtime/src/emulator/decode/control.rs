@@ -14,12 +14,14 @@ pub(super) fn bra(op: &Bra) -> Inst {
     Inst { d: op.target.index() as u32, a: NEVER, ..Inst::new(Code::Control(Control::Branch)) }
 }
 
+/// `imm` is 1 for `ret`, as against `exit`.
 pub(super) fn leave(op: &Leave) -> Inst {
-    Inst::new(Code::Control(match op.op {
+    let code = match op.op {
         LeaveOp::Ret | LeaveOp::Exit => Control::Exit,
         LeaveOp::Trap => Control::Trap,
         LeaveOp::Brkpt => Control::Breakpoint,
-    }))
+    };
+    Inst { imm: (op.op == LeaveOp::Ret).into(), ..Inst::new(Code::Control(code)) }
 }
 
 impl Decoder<'_> {
@@ -81,8 +83,7 @@ impl Decoder<'_> {
 
     pub(super) fn redux(&mut self, op: &Redux) -> Decoded {
         let (a, b) = (self.src(op.a, 32)?, self.src(op.mask, 32)?);
-        let code =
-            if op.ty.is_signed() { Collective::ReduxS(op.op) } else { Collective::ReduxU(op.op) };
+        let code = if op.ty.is_signed() { Collective::ReduxS(op.op) } else { Collective::ReduxU(op.op) };
         Ok(Inst::with(Code::Collective(code), self.dst(op.dst, 32)?, [a, b, 0]))
     }
 

@@ -92,7 +92,11 @@ impl Decoder<'_> {
             let start = self.column(*reg, class.bits())?;
             for column in start..start + parts {
                 let place = if class.bits() >= 64 { Place::Wide64(column) } else { Place::Wide32(column) };
-                if write { self.current.writes.push(place) } else { self.current.reads.push(place) }
+                if write {
+                    self.current.writes.push(place)
+                } else {
+                    self.current.reads.push(place)
+                }
                 columns.push(column);
             }
         }

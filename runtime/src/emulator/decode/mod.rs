@@ -62,7 +62,8 @@ struct Decoder<'a> {
 impl<'a> Decoder<'a> {
     fn new(module: &'a Module, entry: &'a Entry, addresses: &'a Addresses) -> Self {
         let mut program = Program { predicates: ALWAYS + 1, ..Program::default() };
-        let columns = entry.registers.values().map(|register| allocate(&mut program, register.class)).collect();
+        let columns =
+            entry.registers.values().map(|register| allocate(&mut program, register.class)).collect();
         let (param_offsets, param_bytes) = entry.param_layout();
         let mut decoder = Decoder {
             module,
@@ -176,9 +177,10 @@ impl<'a> Decoder<'a> {
     fn order_shows(&self) -> bool {
         let Some((first, _)) = self.atomics.first() else { return false };
         let is_read = |place: &Place| self.effects.iter().any(|effect| effect.reads.contains(place));
-        !self.atomics.iter().all(|(op, result)| {
-            op == first && op.commutes() && !result.as_ref().is_some_and(is_read)
-        })
+        !self
+            .atomics
+            .iter()
+            .all(|(op, result)| op == first && op.commutes() && !result.as_ref().is_some_and(is_read))
     }
 
     /// Decodes one operation, without its guard.
@@ -360,7 +362,8 @@ impl<'a> Decoder<'a> {
                 Ok((Space::Param, *offset.ok_or("it names a parameter that does not exist")?))
             }
             Symbol::Entry(variable) => {
-                let offset = self.offsets.get(variable.index()).ok_or("it names a variable that does not exist")?;
+                let offset =
+                    self.offsets.get(variable.index()).ok_or("it names a variable that does not exist")?;
                 Ok((self.entry.variables[variable].space, *offset))
             }
             Symbol::Module(id) => {

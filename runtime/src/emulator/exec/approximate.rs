@@ -43,7 +43,8 @@ pub fn log2(x: f32) -> f32 {
     // Subnormal `f32` are normal in `f64`.
     let bits = f64::from(x).to_bits();
     // The exponent as a float, by way of the low bits of 2^52.
-    let exponent = f64::from_bits(0x4330_0000_0000_0000 | (bits >> 52 & 0x7ff)) - (4_503_599_627_370_496.0 + 1023.0);
+    let exponent =
+        f64::from_bits(0x4330_0000_0000_0000 | (bits >> 52 & 0x7ff)) - (4_503_599_627_370_496.0 + 1023.0);
     let fraction = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
     let high = fraction > std::f64::consts::SQRT_2;
     let fraction = if high { fraction * 0.5 } else { fraction };

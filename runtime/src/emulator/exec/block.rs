@@ -63,8 +63,7 @@ impl<'a, O: Observer> Runner<'a, O> {
         let threads = config.threads();
         let warp_count = threads.div_ceil(LANES as u64) as usize;
         let shared_bytes = program.shared_bytes + u64::from(config.shared_bytes);
-        let view =
-            View::new(memory, params, shared_bytes, program.local_bytes, threads, program.code.len());
+        let view = View::new(memory, params, shared_bytes, program.local_bytes, threads, program.code.len());
         let mut registers = Vec::with_capacity(warp_count);
         let mut warps = Vec::with_capacity(warp_count);
         for warp in 0..warp_count {
@@ -115,6 +114,10 @@ impl<'a, O: Observer> Runner<'a, O> {
                 moved = true;
                 match self.run_warp(at) {
                     Ok(Pause::Slice) => {
+                        let cancel = self.config.cancel;
+                        if cancel.is_some_and(|cancel| cancel.load(std::sync::atomic::Ordering::Relaxed)) {
+                            self.turns.cancel();
+                        }
                         if self.turns.is_over(self.block) {
                             return Ok(false);
                         }

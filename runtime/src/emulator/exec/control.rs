@@ -14,6 +14,7 @@ use crate::emulator::program::NEVER;
 pub enum Control {
     /// To instruction `d`; `a` is where the lanes join again if they disagree.
     Branch,
+    /// `imm` is 1 for `ret`, as against `exit`.
     Exit,
     Trap,
     Breakpoint,

@@ -163,8 +163,7 @@ impl AnyConversion {
             let mode = self.rounding.filter(|mode| !is_integral(*mode)).unwrap_or(Rounding::Rn);
             let bits = round::round(value, format, mode);
             let subnormal = bits & ((1 << format.sign) - 1) < 1 << format.mantissa;
-            let bits =
-                if self.ftz && self.dst_ty == Type::F32 && subnormal { bits & 1 << 31 } else { bits };
+            let bits = if self.ftz && self.dst_ty == Type::F32 && subnormal { bits & 1 << 31 } else { bits };
             return u64::from(if self.dst_ty == Type::Tf32 { bits << 13 } else { bits });
         }
         if self.dst_ty == Type::F64 {
@@ -217,13 +216,20 @@ impl AnyConversion {
     fn to_integer(&self, number: Number) -> u64 {
         let bits = self.dst_ty.bits();
         let signed = self.dst_ty.is_signed();
-        let (low, high) =
-            if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+        let (low, high) = if signed {
+            (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+        } else {
+            (0, (1i128 << bits) - 1)
+        };
         let value = match number {
             Number::Integer(value) if self.sat => value.clamp(low, high),
             Number::Integer(value) => value,
             Number::Float(value) if value.is_nan() => {
-                if self.src_ty == Type::F64 || bits == 64 { 1 << (bits - 1) } else { 0 }
+                if self.src_ty == Type::F64 || bits == 64 {
+                    1 << (bits - 1)
+                } else {
+                    0
+                }
             }
             Number::Float(value) => {
                 // Without a mode, towards zero.

@@ -58,7 +58,8 @@ impl CopyQueue {
             if form.from_bytes == NOWHERE { bytes } else { r.c32(form.from_bytes)[lane].min(bytes) }
         };
         // A copy of no bytes reads nothing, so its source may be anywhere.
-        let reading = lanes_of(mask).filter(|lane| from_bytes(*lane) > 0).fold(0, |bits, lane| bits | 1 << lane);
+        let reading =
+            lanes_of(mask).filter(|lane| from_bytes(*lane) > 0).fold(0, |bits, lane| bits | 1 << lane);
         let sources = addresses(r, form.from_base, form.from_base_is_wide, form.from_offset);
         let request = Request { pc, warp, space: form.from, access: AccessKind::Load, bytes };
         let from = view.locate(request, &sources, reading)?;

@@ -248,7 +248,9 @@ impl<'a> View<'a> {
         for lane in lanes_of(mask) {
             let address = addresses[lane];
             let inside = |region: &Region| {
-                address >= region.base && address - region.base + size <= region.size && !region.host.is_null()
+                address >= region.base
+                    && address - region.base + size <= region.size
+                    && !region.host.is_null()
             };
             if !inside(&region) {
                 region = self.region(request.space, request.warp, address);
@@ -335,10 +337,8 @@ impl<'a> View<'a> {
             MemorySpace::Shared => own("shared memory", self.shared.size),
             MemorySpace::Local => own("local memory", self.local_stride),
             MemorySpace::Param => own("parameters", self.params.size),
-            MemorySpace::Const => nearest(address.wrapping_add(CONST_WINDOW)).map(|near| Near {
-                base: near.base.wrapping_sub(CONST_WINDOW),
-                ..near
-            }),
+            MemorySpace::Const => nearest(address.wrapping_add(CONST_WINDOW))
+                .map(|near| Near { base: near.base.wrapping_sub(CONST_WINDOW), ..near }),
             MemorySpace::Global | MemorySpace::Generic => nearest(address),
         };
         let (access, memory) = (request.access, request.space.kind());

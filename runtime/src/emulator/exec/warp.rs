@@ -4,9 +4,7 @@ use super::block::Runner;
 use super::control::{Control, WarpState};
 use super::lanes::FULL;
 use super::memory::MemorySpace;
-use super::{
-    Outcome, atomic, bits, collective, compare, convert, fault, float, integer, memory, moves,
-};
+use super::{Outcome, atomic, bits, collective, compare, convert, fault, float, integer, memory, moves};
 use crate::emulator::fault::FaultKind;
 use crate::emulator::observe::{Event, Observer};
 use crate::emulator::program::{Code, CopyOp};
