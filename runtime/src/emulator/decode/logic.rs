@@ -7,7 +7,7 @@ use super::{Decoded, Decoder, Place, width};
 use crate::emulator::exec::bits::BitOp;
 use crate::emulator::exec::compare::{Compared, Selection, combine};
 use crate::emulator::exec::moves::MoveOp;
-use crate::emulator::program::{Code, Inst, NOWHERE};
+use crate::emulator::program::{ALWAYS, Code, Inst, NOWHERE};
 
 impl Decoder<'_> {
     pub(super) fn mov(&mut self, op: &Mov) -> Decoded {
@@ -20,7 +20,12 @@ impl Decoder<'_> {
             RegClass::Pred => {
                 let a = match op.a {
                     Operand::Reg(reg) => self.predicate(reg)?,
-                    _ => return Err("a predicate cannot be moved from a constant".to_owned()),
+                    Operand::Int(0) => {
+                        let code = Code::Move(MoveOp::ClearPredicate);
+                        return Ok(Inst::with(code, self.dst_predicate(op.dst)?, [0; 3]));
+                    }
+                    Operand::Int(_) => ALWAYS,
+                    _ => return Err("a predicate can only be moved from a predicate or a truth value".to_owned()),
                 };
                 Ok(Inst::with(Code::Move(MoveOp::MovePredicate), self.dst_predicate(op.dst)?, [a, 0, 0]))
             }

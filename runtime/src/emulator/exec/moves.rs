@@ -10,6 +10,7 @@ pub enum MoveOp {
     Move32,
     Move64,
     MovePredicate,
+    ClearPredicate,
     /// Pairs in the operand list from `a`, `b` of them: destination, source; 32-bit columns.
     Many32,
     /// The same for 64-bit columns.
@@ -38,6 +39,7 @@ multiversioned! {
             MoveOp::Move32 => copy::<u32>(r, i.d, i.a, mask),
             MoveOp::Move64 => copy::<u64>(r, i.d, i.a, mask),
             MoveOp::MovePredicate => r.set_predicate(i.d, mask, r.predicate(i.a)),
+            MoveOp::ClearPredicate => r.set_predicate(i.d, mask, 0),
             MoveOp::Many32 => many::<u32>(r, lists, i, mask),
             MoveOp::Many64 => many::<u64>(r, lists, i, mask),
             MoveOp::Pack64 => {
