@@ -45,26 +45,23 @@ codes! {
     E0024 "a `let` without a value";
 
     // E01xx names
-    E0107 "a struct that contains itself";
-    E0114 "a constant used before its definition";
     E0101 "an unknown name";
     E0102 "an unknown type";
     E0103 "an unknown function";
     E0104 "a reduction without index names";
     E0105 "two items of one name";
     E0106 "a name given twice in one list";
+    E0107 "a struct that contains itself";
     E0108 "a function that calls itself";
     E0109 "an index name that is taken";
     E0110 "something that is not a type";
     E0111 "a name that is not a value";
     E0112 "a `let` that hides an index, a dimension or an array";
     E0113 "a name that the language takes";
+    E0114 "a constant used before its definition";
+    E0115 "a dimension that no parameter binds";
 
     // E02xx types
-    E0222 "a fixed array of a wrong size";
-    E0226 "a struct that is too large";
-    E0227 "a constant or static that is too large";
-    E0231 "a field of something that is no struct";
     E0201 "a value of the wrong type";
     E0202 "an integer is needed";
     E0203 "a literal that does not fit its type";
@@ -86,10 +83,14 @@ codes! {
     E0219 "something that must be known at compile time";
     E0220 "an array literal of the wrong size";
     E0221 "an array used as a value";
+    E0222 "a fixed array of a wrong size";
     E0223 "a struct literal with missing fields";
     E0224 "an unknown field";
+    E0226 "a struct that is too large";
+    E0227 "a constant or static that is too large";
     E0228 "a static outside of a kernel's body";
     E0229 "branches of different types";
+    E0231 "a field of something that is no struct";
 
     // E03xx shapes, ranges and indices
     E0302 "ranges that disagree";
@@ -109,8 +110,23 @@ codes! {
     E0320 "an array without subscripts";
     E0321 "the wrong number of subscripts";
     E0322 "a subscript on something that is no array";
+    E0323 "a subscript outside of a fixed array";
 
     // E04xx bounds, races and coverage
+    E0401 "a subscript that is always outside";
+    E0402 "a subscript into a fixed array that is always outside";
+    E0403 "an element that is written more than once";
+    E0404 "`=` at subscripts that come from data";
+    E0405 "an iteration that reads what another one writes";
+    E0406 "two stores that may write one element";
+    E0407 "an iteration that reads what others combine into";
+    E0408 "an iteration that writes what others combine into";
+    E0409 "two combining operators in no certain order";
+    E0410 "a fact that can never hold";
+    E0411 "a result that is read before it is written";
+    E0412 "a result without a value to start from";
+    E0413 "one value that every iteration writes";
+    E0414 "a result that is never written";
 
     // E05xx schedules
     E0501 "a schedule for no kernel";
@@ -126,10 +142,10 @@ codes! {
     E0511 "a read-only path for an array that is written";
 
     // E06xx limits
-    E0603 "too much code after inlining";
-    E0604 "calls that nest too deeply after inlining";
     E0601 "a value that the host must know before the launch cannot be evaluated there";
     E0602 "a local array needs memory that cannot be sized before the launch";
+    E0603 "too much code after inlining";
+    E0604 "calls that nest too deeply after inlining";
 
     // W0xxx warnings
     W0101 "a name that is never used";
@@ -137,5 +153,6 @@ codes! {
     W0201 "an integer division by zero";
     W0202 "a shift by more than the width";
     W0301 "a range that is always empty";
+    W0401 "a result that is not proved to be written everywhere";
     W0501 "a block of broken warps";
 }
