@@ -1,6 +1,10 @@
 //! Element types and host arrays: the one description of bytes that the checker, the reference evaluator,
 //! the manifest and the runtime share. A leaf room: it imports nothing of the compiler.
 
+mod values;
+
+pub use values::Value;
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -3,6 +3,7 @@
 //! This crate is pure: it does no IO and knows no GPU. The rooms, in the only order in which they may
 //! import each other, are listed in `ARCHITECTURE.md`; this file alone joins them.
 
+mod accuracy;
 pub mod analysis;
 pub mod check;
 mod compile;
@@ -17,6 +18,7 @@ pub mod reference;
 pub mod source;
 pub mod syntax;
 
+pub use accuracy::error_model;
 pub use compile::{
     Compilation, CompileError, CompileOptions, CompiledModule, TARGETS, capability, check as check_source,
     compile,

@@ -1,13 +1,20 @@
-//! The programs of `examples/` and `tests/kernels/`: each parses, survives printing, and has a comment to begin with.
+//! The programs of `examples/` and `tests/kernels/`: each parses, survives printing, checks without a word, compiles
+//! to the same bytes each time, and is taken by NVIDIA's assembler for every target.
 
+use krn_compiler::diagnostic::Diagnostics;
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::source::SourceFile;
 use krn_compiler::syntax::ast::{File, Item};
 use krn_compiler::syntax::{parse, print::print};
+use krn_compiler::{CompileOptions, TARGETS, check_source, compile};
 use std::fs;
 use std::path::{Path, PathBuf};
+use xtask::ptxas::{Assembler, Job};
 
-/// Name (relative to the repository) and text of every program, in the order of the names.
+/// Warnings that a program is there to give: the file, and the code.
+const DELIBERATE: &[(&str, &str)] = &[("tests/kernels/schedules/blocks.krn", "W0501")];
+
+/// Every program, named relative to the repository, in the order of the names.
 fn programs() -> Vec<SourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut paths = Vec::new();
@@ -15,7 +22,7 @@ fn programs() -> Vec<SourceFile> {
     collect(&root.join("tests/kernels"), &mut paths);
     paths.sort();
     let read = |path: PathBuf| {
-        let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+        let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
         SourceFile::new(name.as_str(), fs::read_to_string(&path).unwrap())
     };
     paths.into_iter().map(read).collect()
@@ -58,12 +65,75 @@ fn every_program_begins_with_a_comment_and_has_short_lines() {
     }
 }
 
-/// Kernels are found by name in reports, so a name stands once in a file.
 #[test]
 fn there_are_hundreds_of_kernels() {
     let kernels: usize = programs()
         .iter()
         .map(|source| parsed(source).items.iter().filter(|item| matches!(item, Item::Kernel(_))).count())
         .sum();
-    assert!(kernels >= 400, "only {kernels} kernels");
+    assert!(kernels >= 700, "only {kernels} kernels");
+}
+
+#[test]
+fn every_program_checks_without_a_word() {
+    let mut complaints = String::new();
+    for source in programs() {
+        let mut unexpected = Diagnostics::new();
+        for diagnostic in check_source(&source).1.iter() {
+            if !DELIBERATE.contains(&(source.name(), diagnostic.code.0)) {
+                unexpected.push(diagnostic.clone());
+            }
+        }
+        if !unexpected.is_empty() {
+            complaints.push_str(&render(&source, &unexpected, RenderOptions::default()));
+        }
+    }
+    assert!(complaints.is_empty(), "{complaints}");
+}
+
+#[test]
+fn the_examples_of_the_language_reference_check() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/language.md");
+    let page = fs::read_to_string(path).unwrap();
+    let blocks: Vec<&str> =
+        page.split("```krn\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 15, "only {} examples", blocks.len());
+    for block in blocks {
+        let source = SourceFile::new("docs/language.md", block);
+        let found = check_source(&source).1;
+        assert!(found.is_empty(), "{}", render(&source, &found, RenderOptions::default()));
+        compile(&source, &CompileOptions::default()).unwrap_or_else(|error| panic!("{error}\n{block}"));
+    }
+}
+
+#[test]
+fn the_same_program_gives_the_same_bytes() {
+    for source in programs().iter().step_by(5) {
+        let once = || compile(source, &CompileOptions::default()).unwrap().compiled;
+        let (one, two) = (once(), once());
+        assert_eq!(one.ptx, two.ptx, "{}", source.name());
+        assert_eq!(one.manifest, two.manifest, "{}", source.name());
+    }
+}
+
+#[test]
+fn ptxas_takes_every_program_for_every_target() {
+    let assembler = Assembler::find().unwrap_or_else(|error| panic!("{error}"));
+    let mut texts = Vec::new();
+    for source in programs() {
+        for target in TARGETS {
+            match compile(&source, &CompileOptions::for_target(*target)) {
+                Ok(done) => texts.push((source.name().to_owned(), *target, done.compiled.ptx)),
+                Err(error) => panic!("{} for {target}: {error}", source.name()),
+            }
+        }
+    }
+    let jobs: Vec<Job<'_>> = texts.iter().map(|(_, target, text)| Job { text, target }).collect();
+    let answers = assembler.assemble_all(&jobs);
+    let complaints: Vec<String> = answers
+        .iter()
+        .zip(&texts)
+        .filter_map(|(answer, (name, _, _))| answer.as_ref().err().map(|error| format!("{name}: {error}")))
+        .collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }

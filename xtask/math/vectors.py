@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints reference values of the f64 functions for compiler/src/ptx/math/vectors.csv (needs mpmath).
+"""Prints reference values of the f64 functions for compiler/src/ptx/math/tests/vectors.csv (needs mpmath).
 
 Each line: function, the bits of the arguments, and the exact value as two doubles (their bits), to 106 bits;
 values beyond the range of f64 are left out.

@@ -1,16 +1,18 @@
 //! Measures the error of the elementary functions, in ulp, and prints a Markdown table.
 //!
-//! `cargo run --release -p krn-compiler --example ulp -- [f32|f64|both] [--stride N] [--points N] [NAME ...]`
+//! `cargo run --release -p krn-compiler --example ulp -- [f32|f64|both|sizes] [--stride N] [--points N] [NAME ...]`
 //!
 //! f32: functions of one argument at every bit pattern (or every N-th), against f64; of two arguments, at
 //! random ones. f64: at random arguments of every magnitude and in the interesting ranges, against 106-bit
-//! arithmetic. `RUSTFLAGS=-Ctarget-cpu=native` makes the fused multiply-adds fast.
+//! arithmetic. `sizes` measures nothing and counts PTX instructions. `RUSTFLAGS=-Ctarget-cpu=native` makes the fused multiply-adds fast.
 
 mod double_double;
 mod points;
 mod reference;
 
-use krn_compiler::ptx::math::{MathFunction, Width, eval_f32, eval_f64, ulp_bound};
+use krn_compiler::ptx::instruction::Op;
+use krn_compiler::ptx::math::{MathFunction, Width, emit, emit_fast, eval_f32, eval_f64, ulp_bound};
+use krn_compiler::ptx::{Entry, EntryBuilder, Reg, Statement, Type};
 
 /// The largest error seen, and where.
 #[derive(Clone, Debug, Default)]
@@ -99,6 +101,42 @@ fn print_row(function: MathFunction, width: Width, worst: &Worst, every: bool) {
     );
 }
 
+/// Instructions on the usual path, and those behind the branch for large arguments.
+fn count(entry: &Entry) -> String {
+    let (mut usual, mut rare, mut inside) = (0, 0, false);
+    for statement in &entry.body {
+        match statement {
+            Statement::Label(_) => inside = false,
+            Statement::Instruction(_) if inside => rare += 1,
+            Statement::Instruction(instruction) => {
+                usual += 1;
+                inside = matches!(instruction.op, Op::Bra(_));
+            }
+            _ => {}
+        }
+    }
+    if rare == 0 { usual.to_string() } else { format!("{usual} (+ {rare})") }
+}
+
+fn print_sizes() {
+    println!("| function | f32 | f64 | f32, fast |");
+    println!("|---|---|---|---|");
+    for function in MathFunction::ALL.iter().copied() {
+        let build = |ty: Type, fast: bool| {
+            let mut builder = EntryBuilder::new(function.name());
+            let args: Vec<Reg> = (0..function.arity()).map(|_| builder.reg_for(ty, "x")).collect();
+            let result = if fast {
+                emit_fast(&mut builder, function, &args)
+            } else {
+                Some(emit(&mut builder, function, ty, &args))
+            };
+            result.map_or_else(|| "-".to_owned(), |_| count(builder.entry()))
+        };
+        let (narrow, wide, fast) = (build(Type::F32, false), build(Type::F64, false), build(Type::F32, true));
+        println!("| `{}` | {narrow} | {wide} | {fast} |", function.name());
+    }
+}
+
 fn main() {
     let (mut narrow, mut wide, mut stride, mut points) = (true, true, 1, 1_000_000);
     let mut names = Vec::new();
@@ -109,6 +147,7 @@ fn main() {
             "f32" => wide = false,
             "f64" => narrow = false,
             "both" => {}
+            "sizes" => return print_sizes(),
             "--stride" => stride = number(),
             "--points" => points = u64::from(number()),
             _ => names.push(arg),

@@ -4,7 +4,6 @@ use super::elaborator::{Elaborator, axis, root_name};
 use super::expressions::access::{Place, Root};
 use super::items::Global;
 use super::occurrences::{Node, for_each_child};
-use super::ranges::Inferred;
 use super::scope::{Binding, Entry};
 use super::spell::{assignment, spell};
 use super::typed::{
@@ -139,7 +138,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             _ => None,
         };
         let value = if op == AssignOp::Set {
-            self.expr_of(value, &types::widened(&place.ty), "the value")
+            let storage = narrow.map_or(place.ty.clone(), Type::Scalar);
+            self.stored_expr(value, &storage, "the value")
         } else {
             let Some(current) = self.read_place(place.clone(), target.span) else {
                 self.expr(value, None);
@@ -230,18 +230,17 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let names = self.names_bound_by(target);
         let plain: Vec<&str> = names.iter().map(|name| name.name.as_str()).collect();
         let found = self.occurrences(&plain, &[Node::Expr(target), Node::Expr(value)]);
-        let errors_before = self.checker.diagnostics.len();
         let region = self.enter();
         let mut axes = Some(Vec::with_capacity(names.len()));
         for (position, name) in names.iter().enumerate() {
             match self.inferred_range(name, position, &found) {
-                Inferred::Range(bounds) => {
+                Some(bounds) => {
                     let index = self.bind_index(name);
                     if let Some(axes) = &mut axes {
                         axes.push(axis(index, bounds.low, bounds.high));
                     }
                 }
-                Inferred::Unknown => {
+                None => {
                     axes = None;
                     self.failed = true;
                     self.bind(name, Binding::Poisoned);
@@ -263,17 +262,6 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         self.pure_region = pure_region;
         self.region_depth = depth;
         self.leave(region);
-        if axes.is_none() && stmt.is_some() && self.checker.diagnostics.len() == errors_before {
-            self.report(
-                Diagnostic::error(
-                    codes::E0303,
-                    target.span,
-                    "the range of the left side's names cannot be inferred",
-                    "nothing here tells how far they run",
-                )
-                .help("wrap the statement in `forall … in …`"),
-            );
-        }
         let (Some(axes), Some((place, combine, value))) = (axes, stmt) else { return };
         let Root::Element(access) = place.root else { return };
         out.push(Stmt { kind: StmtKind::Store { axes, access, path: place.path, combine, value }, span });
@@ -330,7 +318,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             let value = self.updated(current, op, op_span, value, span)?;
             return Some((place, None, value));
         }
-        let value = self.expr_of(value, &ty, "the value")?;
+        let value = self.stored_expr(value, &place.ty, "the value")?;
         let combine_op = match op {
             AssignOp::Set => return Some((place, None, value)),
             AssignOp::Add | AssignOp::Sub => CombineOp::Add,

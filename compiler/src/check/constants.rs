@@ -189,7 +189,7 @@ impl<'a> Checker<'a> {
         ty: &Type,
     ) -> Option<(Expr, Value)> {
         let mut elaborator = Elaborator::new(self, Home::Constant, name, value.span);
-        let expr = elaborator.expr_of(value, &types::widened(ty), "this constant")?;
+        let expr = elaborator.stored_expr(value, ty, "this constant")?;
         let expr = elaborator.narrowed(expr, super::elaborator::narrow_scalar(ty));
         let value = elaborator.constant_value(&expr)?;
         let literal = super::evaluate::literal(&value, &expr.ty);

@@ -7,7 +7,7 @@ use super::items::{Checker, Global, nearest_or};
 use super::polynomial::Polynomial;
 use super::scope::{Binding, Mark, Scope};
 use super::typed::{
-    Array, ArrayId, ArrayRole, Axis, Block, ConstId, Expr, ExprKind, Index, IndexId, Kernel, Local, LocalId,
+    Array, ArrayId, ArrayRole, Axis, ConstId, Expr, ExprKind, Index, IndexId, Kernel, Local, LocalId,
     StaticId, Type,
 };
 use super::types;
@@ -48,6 +48,8 @@ pub(super) struct Elaborator<'c, 'a> {
     pub deepest: u32,
     /// Expression nodes made so far.
     pub size: u64,
+    /// Index names whose range was not inferred, without a report of why.
+    pub unexplained: Vec<(String, Span)>,
     /// Kernel-level `let` names whose value the host can compute, with that value.
     pub host_values: FxHashMap<LocalId, Expr>,
     /// Kernel-level `for` names, which the host knows when it launches.
@@ -82,6 +84,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             nesting: 0,
             deepest: 0,
             size: 0,
+            unexplained: Vec::new(),
             host_values: FxHashMap::default(),
             host_indices: Vec::new(),
             equalities: Vec::new(),
@@ -143,7 +146,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn leave(&mut self, region: Region) {
         for left in self.scope.leave(region.mark) {
             let entry = left.entry;
+            // What is mistaken may well be why a name is not used.
             if entry.used
+                || self.failed
                 || left.name.starts_with('_')
                 || self.home != Home::Kernel && self.home != Home::Function
             {
@@ -182,15 +187,15 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
     /// Whether nothing visible has this name, so that a left side's bare subscript binds it.
     pub fn is_unbound(&self, name: &str) -> bool {
-        self.scope.get(name).is_none() && !self.checker.globals.contains_key(name)
+        self.scope.get(name).is_none() && !self.checker.names_a_value(name)
     }
 
     /// Index names must be new: refuses one that means something here already.
     pub fn fresh_index_name(&mut self, name: &Ident) -> bool {
-        let (noun, label) = match (self.scope.get(&name.name), self.checker.globals.get(name.name.as_str())) {
-            (Some(entry), _) => (entry.binding.noun(), Some(entry.span)),
-            (None, Some(_)) => ("an item of this file", None),
-            (None, None) => return true,
+        let (noun, label) = match self.scope.get(&name.name) {
+            Some(entry) => (entry.binding.noun(), Some(entry.span)),
+            None if self.checker.names_a_value(&name.name) => ("a constant or static of this file", None),
+            None => return true,
         };
         let mut diagnostic = Diagnostic::error(
             codes::E0109,
@@ -260,6 +265,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
     /// An unknown name, with the nearest known one.
     pub fn unknown_name<T>(&mut self, name: &Ident) -> Option<T> {
+        if self.home == Home::Shape {
+            return self.unbound_dimension(name);
+        }
         let mut names = self.scope.visible();
         names.extend(
             self.checker.global_names(|global| matches!(global, Global::Constant(_) | Global::Static(_))),
@@ -280,6 +288,25 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 name.span,
                 format!("there is no `{}` here", name.name),
                 "not a known name",
+            )
+            .help(help),
+        )
+    }
+
+    /// In a shape or a fact an unknown name was meant as a dimension.
+    fn unbound_dimension<T>(&mut self, name: &Ident) -> Option<T> {
+        let known = self.scope.visible();
+        let help = nearest_or(
+            &name.name,
+            &known,
+            format!("a dimension stands by itself in the shape of some parameter: `x: f32[{}]`", name.name),
+        );
+        self.refuse(
+            Diagnostic::error(
+                codes::E0115,
+                name.span,
+                format!("no parameter binds the dimension `{}`", name.name),
+                "not a known dimension",
             )
             .help(help),
         )
@@ -321,11 +348,6 @@ pub(super) fn int64(value: i128, span: Span) -> Expr {
 
 pub(super) fn axis(index: IndexId, low: Expr, high: Expr) -> Axis {
     Axis { index, low, high }
-}
-
-/// A block that is only a value.
-pub(super) fn value_block(value: Expr) -> Block {
-    Block { statements: Vec::new(), value: Some(Box::new(value)) }
 }
 
 /// Reading a local.

@@ -139,6 +139,7 @@ impl<'a> Checker<'a> {
         let want = signature.as_ref().map(|signature| types::widened(&signature.result));
         let block = elaborator.value_block_of(&item.body, want.as_ref(), "the function's result");
         elaborator.leave(region);
+        elaborator.report_unexplained();
         let mut block = block?;
         if elaborator.failed {
             return None;

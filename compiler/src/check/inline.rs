@@ -13,6 +13,9 @@ use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use cranelift_entity::SecondaryMap;
 
+/// Expression nodes in one kernel or function: more than any kernel in earnest, few enough to compile in no time.
+const MAX_BODY: u64 = 100_000;
+
 /// Expression nodes that inlining may make in one file.
 const MAX_INLINED: u64 = 4_000_000;
 
@@ -29,7 +32,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn inline(&mut self, at: usize, arguments: Vec<Expr>, result: Type, span: Span) -> Option<Expr> {
         let Some(body) = self.checker.functions[at].body.take() else { return self.poisoned() };
         let size = body.size + 1;
-        let fits = self.checker.inlined.saturating_add(size) <= MAX_INLINED;
+        let fits = self.size + size <= MAX_BODY && self.checker.inlined.saturating_add(size) <= MAX_INLINED;
         let nesting = self.nesting + body.nesting + 1;
         let value = if !fits || nesting > MAX_NESTING {
             let name = self.checker.functions[at].item.name.clone();

@@ -112,6 +112,14 @@ impl<'a> Checker<'a> {
         );
     }
 
+    /// Whether an item of this name can stand where a value can: a constant or a static.
+    pub fn names_a_value(&self, name: &str) -> bool {
+        match self.globals.get(name) {
+            Some(Global::Constant(_) | Global::Static(_) | Global::Later(_) | Global::Poisoned) => true,
+            Some(Global::Struct(_) | Global::Function(_) | Global::Kernel) | None => false,
+        }
+    }
+
     pub fn is_duplicate(&self, name: &Ident) -> bool {
         self.duplicates.binary_search(&name.span).is_ok()
     }

@@ -42,6 +42,7 @@ impl<'a> Checker<'a> {
         elaborator.kernel.body = block.statements;
         elaborator.schedules(item, schedules);
         elaborator.leave(region);
+        elaborator.report_unexplained();
         if elaborator.failed {
             return None;
         }

@@ -5,7 +5,6 @@ use super::items::duplicate;
 use super::occurrences::Node;
 use super::scope::Binding;
 use super::typed::{ArrayRole, Axis, ExprKind, Stmt, StmtKind};
-use super::types;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, AxisDecl, Ident, TypeExpr};
@@ -28,7 +27,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let axes = self.axes(decls, &[Node::Expr(value)]);
         let storage = annotation.clone().flatten();
         let value = match &storage {
-            Some(storage) => self.expr_of(value, &types::widened(storage), "the element"),
+            Some(storage) => self.stored_expr(value, storage, "the element"),
             None => self.expr(value, None),
         };
         self.leave(region);

@@ -12,6 +12,7 @@
 //! A mistake is reported once: whatever is mistaken becomes *poisoned* (`None`, or a poisoned binding), and
 //! nothing that is built on it is reported again. A kernel with a mistake is left out of the program.
 
+pub mod dump;
 pub mod prove;
 pub mod typed;
 

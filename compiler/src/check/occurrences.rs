@@ -162,6 +162,12 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                         stack.push((Node::Expr(access), true));
                         continue;
                     }
+                    // A reduction over the same name, which is refused, says nothing about the outer one.
+                    ExprKind::Reduce { axes, .. }
+                        if axes.iter().any(|axis| names.contains(&axis.name.name.as_str())) =>
+                    {
+                        continue;
+                    }
                     // A guard speaks of the access itself, not of what computes its subscripts.
                     ExprKind::Reduce { .. } | ExprKind::Call { .. } | ExprKind::Binary { .. } => {
                         inside = false

@@ -73,6 +73,11 @@ impl Polynomial {
         Some(result)
     }
 
+    /// Whether no name is left in it.
+    pub fn is_constant(&self) -> bool {
+        self.terms.keys().all(Vec::is_empty)
+    }
+
     fn is_zero(&self) -> bool {
         self.terms.is_empty()
     }

@@ -3,7 +3,7 @@
 use super::elaborator::{Elaborator, axis, int64};
 use super::evaluate::evaluate;
 use super::occurrences::{Node, Occurrence};
-use super::polynomial::same_value;
+use super::polynomial::{Polynomial, same_value};
 use super::typed::{Axis, BinaryOp, Expr, ExprKind, IndexId, Type};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
@@ -13,13 +13,6 @@ use crate::syntax::ast::{AxisDecl, Ident, Range};
 pub(super) struct Bounds {
     pub low: Expr,
     pub high: Expr,
-}
-
-/// What inference found for a name.
-pub(super) enum Inferred {
-    Range(Bounds),
-    /// Reported, or it depends on something that is reported elsewhere.
-    Unknown,
 }
 
 impl<'c, 'a> Elaborator<'c, 'a> {
@@ -38,10 +31,12 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 Some(range) => self.explicit_range(range),
                 None => {
                     next_open += 1;
-                    match self.inferred_range(&decl.name, next_open - 1, &found) {
-                        Inferred::Range(bounds) => Some(bounds),
-                        Inferred::Unknown => None,
+                    // A name that is taken is refused for that alone.
+                    if !self.fresh_index_name(&decl.name) {
+                        sound = false;
+                        continue;
                     }
+                    self.inferred_range(&decl.name, next_open - 1, &found)
                 }
             };
             match bounds {
@@ -52,7 +47,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 None => {
                     self.failed = true;
                     sound = false;
-                    if self.fresh_index_name(&decl.name) {
+                    if decl.range.is_none() || self.fresh_index_name(&decl.name) {
                         self.bind(&decl.name, super::scope::Binding::Poisoned);
                     }
                 }
@@ -95,8 +90,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         Some(Bounds { low, high })
     }
 
-    /// From the bare occurrences of the name at `position` in the list that was searched for.
-    pub fn inferred_range(&mut self, name: &Ident, position: usize, found: &[Occurrence]) -> Inferred {
+    /// From the bare occurrences of the name at `position` in the list that was searched for. `None`: reported,
+    /// or it depends on something that is reported elsewhere.
+    pub fn inferred_range(&mut self, name: &Ident, position: usize, found: &[Occurrence]) -> Option<Bounds> {
         let all = found.iter().filter(|occurrence| occurrence.name == position);
         let plain: Vec<&Occurrence> = all.clone().filter(|occurrence| !occurrence.guarded).collect();
         let used = if plain.is_empty() { all.collect() } else { plain };
@@ -110,21 +106,41 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 )
                 .help(format!("give its range: `{} in 0..n`", name.name)),
             );
-            return Inferred::Unknown;
+            return None;
         }
         let known: Vec<(&Occurrence, &Expr)> =
             used.iter().filter_map(|occurrence| Some((*occurrence, occurrence.extent.as_ref()?))).collect();
         let Some(((first, extent), rest)) = known.split_first() else {
-            return Inferred::Unknown;
+            self.unexplained.push((name.name.clone(), name.span));
+            return None;
         };
         for (other, other_extent) in rest {
             if !same_value(extent, other_extent, &self.equalities) {
                 self.report_disagreement(name, first, extent, other, other_extent);
-                return Inferred::Unknown;
+                return None;
             }
         }
         let high = Expr { span: first.span, ..(*extent).clone() };
-        Inferred::Range(Bounds { low: int64(0, first.span), high })
+        Some(Bounds { low: int64(0, first.span), high })
+    }
+
+    /// Ranges that could not be inferred because an array was unknown are not reported where that array is. If in
+    /// the end nothing was reported at all (an array that only exists inside the range), they are.
+    pub fn report_unexplained(&mut self) {
+        if !self.failed || self.checker.diagnostics.has_errors() {
+            return;
+        }
+        for (name, span) in std::mem::take(&mut self.unexplained) {
+            self.report(
+                Diagnostic::error(
+                    codes::E0303,
+                    span,
+                    format!("the range of `{name}` cannot be inferred"),
+                    "what it subscripts is not known out here",
+                )
+                .help(format!("give its range: `{name} in 0..n`")),
+            );
+        }
     }
 
     fn report_disagreement(
@@ -145,10 +161,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 format!("axis {} of `{}` has extent `{two}`", other.axis, other.array),
             )
             .label(first.span, format!("axis {} of `{}` has extent `{one}`", first.axis, first.array))
-            .help(format!(
-                "give its range (`{0} in 0..{one}`), or state `where {one} == {two}` if they are equal",
-                name.name
-            )),
+            .help(if Polynomial::difference(first_extent, other_extent).is_some_and(|d| d.is_constant()) {
+                format!("give its range: `forall {} in 0..{one} {{ … }}`, or in a reduction `{0} in 0..{one}`", name.name)
+            } else {
+                format!("give its range: `{} in 0..{one}`, or state `where {one} == {two}` if they are equal", name.name)
+            }),
         );
     }
 

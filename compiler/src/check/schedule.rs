@@ -13,7 +13,7 @@ use crate::syntax::ast::{self, DirectiveArgument, DirectiveValue, Ident, Item, K
 use rustc_hash::FxHashMap;
 
 /// Directives, and whether this compiler carries them out.
-const DIRECTIVES: [(&str, bool); 18] = [
+const DIRECTIVES: [(&str, bool); 19] = [
     ("block", true),
     ("order", true),
     ("layout", true),
@@ -32,6 +32,7 @@ const DIRECTIVES: [(&str, bool); 18] = [
     ("fast_math", false),
     ("tensor", false),
     ("cluster", false),
+    ("specialize", false),
 ];
 
 const TARGETS: [&str; 8] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"];

@@ -3,7 +3,6 @@
 use super::elaborator::{Elaborator, Home};
 use super::scope::Binding;
 use super::typed::{Block, Expr, Stmt, StmtKind, Type};
-use super::types;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, Ident, TypeExpr};
@@ -21,11 +20,34 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         Block { statements, value: None }
     }
 
-    /// A block in value position, in a scope of its own. `what` names the value in messages.
+    /// A block in value position, in a scope of its own, whose value must be of this type (any, where that is
+    /// poisoned). `what` names the value in messages.
     pub fn value_block_of(
         &mut self,
         block: &'a ast::Block,
         want: Option<&Type>,
+        what: &str,
+    ) -> Option<Block> {
+        self.value_block(block, want, true, what)
+    }
+
+    /// As above, with the type as a hint to literals only; also gives the type that it has.
+    pub fn hinted_block(
+        &mut self,
+        block: &'a ast::Block,
+        hint: Option<&Type>,
+        what: &str,
+    ) -> Option<(Block, Type)> {
+        let block = self.value_block(block, hint, false, what)?;
+        let ty = block.value.as_ref()?.ty.clone();
+        Some((block, ty))
+    }
+
+    fn value_block(
+        &mut self,
+        block: &'a ast::Block,
+        want: Option<&Type>,
+        demanded: bool,
         what: &str,
     ) -> Option<Block> {
         let region = self.enter();
@@ -37,8 +59,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
         let value = match &block.value {
             Some(value) => match want {
-                Some(want) => self.expr_of(value, want, what),
-                None => self.expr(value, None),
+                Some(want) if demanded => self.expr_of(value, want, what),
+                hint => self.expr(value, hint),
             },
             None if block.statements.iter().any(|stmt| matches!(stmt.kind, ast::StmtKind::Error)) => {
                 self.poisoned()
@@ -170,7 +192,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let (value, narrow) = match annotation {
             Some(Some(storage)) => {
                 let narrow = super::elaborator::narrow_scalar(&storage);
-                let value = self.expr_of(value, &types::widened(&storage), "the value");
+                let value = self.stored_expr(value, &storage, "the value");
                 (value.map(|value| self.narrowed(value, narrow)), narrow)
             }
             Some(None) => {

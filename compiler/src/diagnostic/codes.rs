@@ -59,6 +59,7 @@ codes! {
     E0112 "a `let` that hides an index, a dimension or an array";
     E0113 "a name that the language takes";
     E0114 "a constant used before its definition";
+    E0115 "a dimension that no parameter binds";
 
     // E02xx types
     E0201 "a value of the wrong type";
@@ -109,8 +110,23 @@ codes! {
     E0320 "an array without subscripts";
     E0321 "the wrong number of subscripts";
     E0322 "a subscript on something that is no array";
+    E0323 "a subscript outside of a fixed array";
 
     // E04xx bounds, races and coverage
+    E0401 "a subscript that is always outside";
+    E0402 "a subscript into a fixed array that is always outside";
+    E0403 "an element that is written more than once";
+    E0404 "`=` at subscripts that come from data";
+    E0405 "an iteration that reads what another one writes";
+    E0406 "two stores that may write one element";
+    E0407 "an iteration that reads what others combine into";
+    E0408 "an iteration that writes what others combine into";
+    E0409 "two combining operators in no certain order";
+    E0410 "a fact that can never hold";
+    E0411 "a result that is read before it is written";
+    E0412 "a result without a value to start from";
+    E0413 "one value that every iteration writes";
+    E0414 "a result that is never written";
 
     // E05xx schedules
     E0501 "a schedule for no kernel";
@@ -137,5 +153,6 @@ codes! {
     W0201 "an integer division by zero";
     W0202 "a shift by more than the width";
     W0301 "a range that is always empty";
+    W0401 "a result that is not proved to be written everywhere";
     W0501 "a block of broken warps";
 }

@@ -172,8 +172,8 @@ fn sanitize(hint: &str) -> String {
             },
         )
         .collect();
-    if !name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '$') {
-        // PTX wants more than one character after a leading underscore, and no leading digit.
+    if !super::verify::is_identifier(&name) || name.starts_with('_') {
+        // No leading digit, and neither `_` nor `WARP_SZ`, which have a meaning.
         name.insert(0, 'v');
     }
     name

@@ -8,12 +8,15 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, packed_option::ReservedValue};
 
 use super::module::{Entry, Module, Statement};
 use super::operand::{Label, Reg};
-use super::print::CLASS_ORDER;
+use super::print::{CLASS_ORDER, quotable};
 
 impl Module {
     /// Brings every entry into canonical form.
     pub fn canonicalize(&mut self) {
         tidy_lines(&mut self.header);
+        for file in &mut self.files {
+            file.name = quotable(&file.name);
+        }
         self.entries.iter_mut().for_each(Entry::canonicalize);
     }
 }

@@ -66,6 +66,12 @@ impl Generator<'_> {
         if fit.is_empty() { Err("no register of that class".to_owned()) } else { Ok(self.dice.pick(&fit)) }
     }
 
+    /// The class of a register that suits.
+    fn class(&mut self, suits: impl Fn(RegClass) -> bool) -> Result<RegClass, String> {
+        let reg = self.reg(suits)?;
+        Ok(self.ground.builder.entry().registers[reg].class)
+    }
+
     fn distinct(
         &mut self,
         count: usize,
@@ -162,7 +168,8 @@ impl Walk for Generator<'_> {
                 }
             }
             Slot::WriteVector(regs, ty) => {
-                *regs = self.distinct(regs.len(), |class| agrees_wide(class, ty))?
+                let class = self.class(|class| agrees_wide(class, ty))?;
+                *regs = self.distinct(regs.len(), |other| other == class)?;
             }
             Slot::WriteParts(parts, whole) => {
                 let count = self.dice.pick(&[2, 4]);
@@ -171,6 +178,27 @@ impl Walk for Generator<'_> {
                 *parts = regs.into_iter().map(|reg| (!self.dice.chance(4)).then_some(reg)).collect();
             }
             Slot::Source(operand, ty) => *operand = self.source(ty, false)?,
+            Slot::SourceSymbol(operand, space) => {
+                let symbols: Vec<Symbol> = self
+                    .ground
+                    .symbols
+                    .iter()
+                    .filter(|(of, _)| *of == space)
+                    .map(|(_, symbol)| *symbol)
+                    .collect();
+                *operand = match self.dice.chance(2) && !symbols.is_empty() {
+                    true => Operand::Symbol(self.dice.pick(&symbols), self.dice.below(3) as i64 * 4),
+                    false => self.reg(|class| class == RegClass::B64).map(Operand::Reg)?,
+                };
+            }
+            Slot::SourceRange(operand, range) => {
+                let steps = (range.max - range.min) / range.step;
+                let value = range.min + range.step * self.dice.below(steps as usize + 1) as u32;
+                *operand = match self.dice.chance(2) {
+                    true => value.into(),
+                    false => self.reg(|class| class == RegClass::B32).map(Operand::Reg)?,
+                };
+            }
             Slot::SourceWide(operand, ty) => *operand = self.source(ty, true)?,
             Slot::SourceAny(operand, ty) => {
                 *operand = match self.dice.below(4) {
@@ -193,8 +221,12 @@ impl Walk for Generator<'_> {
                 };
             }
             Slot::SourceVector(operands, ty) => {
+                let class = self.class(|class| agrees_wide(class, ty))?;
                 for operand in operands {
-                    *operand = self.source(ty, true)?;
+                    *operand = match self.source(ty, true)? {
+                        Operand::Reg(_) => Operand::Reg(self.reg(|other| other == class)?),
+                        constant => constant,
+                    };
                 }
             }
             Slot::SourceParts(parts, whole) => {
@@ -234,7 +266,7 @@ impl Walk for Generator<'_> {
 pub fn empty_module(target: &str, version: Version, dice: &mut Dice) -> Module {
     let mut module = Module::new(version, target);
     module.header = vec!["generated".to_owned(), String::new(), "  for a test".to_owned()];
-    module.files.push(super::module::SourceName { index: 1, name: "a \"b\" \\ c.krn".to_owned() });
+    module.files.push(super::module::SourceName { index: 1, name: "some folder/a'b.krn".to_owned() });
     for (index, ty) in
         [Type::U8, Type::S16, Type::B32, Type::U64, Type::F32, Type::F64, Type::S64].into_iter().enumerate()
     {
@@ -301,8 +333,8 @@ pub fn stage(
     for _ in 0..10 {
         for class in RegClass::ALL {
             if *class != RegClass::B128 {
-                let hint = dice.pick(&["i", "row", "x", "", "sum_1"]);
-                builder.reg(*class, hint);
+                let hint = dice.pick(&["", "", "i", "sum_1"]);
+                builder.reg(*class, &if hint.is_empty() { String::new() } else { format!("{hint}_{class}") });
             }
         }
     }

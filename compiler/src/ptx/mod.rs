@@ -5,6 +5,8 @@
 //! instruction is a string: each family is a struct with typed modifiers (`instruction/`), described in one
 //! place that printer, parser and verifier share.
 
+#[cfg(test)]
+mod assembly_tests;
 pub mod builder;
 mod canonical;
 #[cfg(test)]
@@ -17,9 +19,12 @@ pub mod operand;
 pub mod parse;
 pub mod print;
 pub mod select;
+pub mod target;
 #[cfg(test)]
 mod tests;
 pub mod types;
+pub mod verify;
+mod version;
 
 pub use builder::EntryBuilder;
 pub use instruction::{Guard, Instruction, Op};
@@ -33,4 +38,6 @@ pub use operand::{
 };
 pub use parse::{ParseError, parse};
 pub use print::{print, print_instruction};
+pub use target::Target;
 pub use types::{RegClass, Space, Type};
+pub use verify::{Problem, is_identifier, verify};

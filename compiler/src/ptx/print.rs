@@ -51,7 +51,7 @@ pub fn print(module: &Module) -> String {
         text.push('\n');
     }
     for file in &module.files {
-        let _ = writeln!(text, ".file {} \"{}\"", file.index, escape(&file.name));
+        let _ = writeln!(text, ".file {} \"{}\"", file.index, quotable(&file.name));
     }
     if !module.variables.is_empty() {
         text.push('\n');
@@ -83,8 +83,9 @@ fn comments(text: &mut String, indent: &str, lines: &[String]) {
     }
 }
 
-fn escape(name: &str) -> String {
-    name.replace('\\', "\\\\").replace('"', "\\\"")
+/// PTX strings know no escapes: what would end the string early becomes harmless.
+pub(crate) fn quotable(name: &str) -> String {
+    name.replace('"', "'").replace(['\n', '\r'], " ")
 }
 
 /// The classes in the order in which registers are declared.
@@ -257,7 +258,7 @@ fn print_statement(text: &mut String, names: Names<'_>, statement: &Statement) {
         }
         Statement::Comment(comment) => comments(text, "    ", std::slice::from_ref(comment)),
         Statement::Pragma(pragma) => {
-            let _ = writeln!(text, "    .pragma \"{}\";", escape(pragma));
+            let _ = writeln!(text, "    .pragma \"{}\";", quotable(pragma));
         }
         Statement::BlankLine => text.push('\n'),
     }
@@ -328,8 +329,9 @@ impl Printer<'_> {
     }
 
     fn offset(&mut self, offset: i64) {
+        // ptxas reads `+-4`, but not `-4`.
         if offset != 0 {
-            let _ = write!(self.line, "{offset:+}");
+            let _ = write!(self.line, "+{offset}");
         }
     }
 
@@ -428,7 +430,11 @@ impl Walk for Printer<'_> {
                 Some(reg) => printer.reg(*reg),
                 None => printer.line.push('_'),
             }),
-            Slot::Source(operand, _) | Slot::SourceWide(operand, _) | Slot::SourceAny(operand, _) => {
+            Slot::Source(operand, _)
+            | Slot::SourceRange(operand, _)
+            | Slot::SourceSymbol(operand, _)
+            | Slot::SourceWide(operand, _)
+            | Slot::SourceAny(operand, _) => {
                 self.source(*operand);
             }
             Slot::SourceVector(operands, _) => match operands.as_slice() {

@@ -4,7 +4,6 @@ use super::error::EvalError;
 use super::launch::Launch;
 use super::memory::Storage;
 use super::value::{Plain, Value};
-use super::visit::{Node, walk_statements};
 use super::{Inputs, Number, Options};
 use crate::check::typed::*;
 use crate::source::Span;
@@ -92,24 +91,5 @@ impl<'a> Evaluator<'a> {
         }
         self.uncertain_depth -= u32::from(uncertain);
         Ok(uncertain || inner_uncertain)
-    }
-
-    /// Marks as uncertain everything that the statements may assign: they may or may not run on the device.
-    pub fn taint_assigned(&mut self, statements: &'a [Stmt]) {
-        walk_statements(statements, &mut |node| {
-            let Node::Stmt(statement) = node else { return };
-            match &statement.kind {
-                StmtKind::Assign { local, .. } => self.locals[local.as_u32() as usize].taint(),
-                StmtKind::DefineArray { array, .. } => self.taint_array(*array),
-                StmtKind::Store { access, .. } => self.taint_array(access.array),
-                _ => {}
-            }
-        });
-    }
-
-    fn taint_array(&mut self, array: ArrayId) {
-        if let Some(storage) = self.memory.get_mut(array.as_u32() as usize) {
-            storage.taint();
-        }
     }
 }

@@ -8,6 +8,7 @@ use super::value::Value;
 use super::{Inputs, Options};
 use crate::check::typed::*;
 use crate::data::{ElementType, HostArray};
+use cranelift_entity::PrimaryMap;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -29,7 +30,7 @@ pub fn bind(inputs: &Inputs<'_>) -> Result<Launch, EvalError> {
 }
 
 fn bind_boxed(inputs: &Inputs<'_>) -> Run<Launch> {
-    let (program, kernel) = (inputs.program, inputs.kernel);
+    let kernel = inputs.kernel;
     for name in inputs.params.keys() {
         if !kernel.params.values().any(|param| param.name == *name) {
             return Err(Box::new(EvalError::NotAParameter { name: name.clone() }));
@@ -41,13 +42,7 @@ fn bind_boxed(inputs: &Inputs<'_>) -> Run<Launch> {
             return Err(Box::new(EvalError::NotAParameter { name: name.clone() }));
         }
     }
-    let mut launch = Launch { dims: Vec::new(), params: Vec::new(), extents: Vec::new() };
-    for param in kernel.params.values() {
-        let Some(given) = inputs.params.get(&param.name) else {
-            return Err(Box::new(EvalError::MissingParam { name: param.name.clone() }));
-        };
-        launch.params.push(param_value(program, param, given)?);
-    }
+    let mut launch = Launch { dims: Vec::new(), params: bind_params(inputs)?, extents: Vec::new() };
     for dim in kernel.dims.values() {
         launch.dims.push(bind_dim(inputs, dim)?);
     }
@@ -58,13 +53,48 @@ fn bind_boxed(inputs: &Inputs<'_>) -> Run<Launch> {
     for array in kernel.arrays.values() {
         extents.push(bind_extents(inputs, array, &mut evaluator)?);
     }
+    check_facts(kernel, &mut evaluator)?;
+    launch.extents = extents;
+    Ok(launch)
+}
+
+fn check_facts<'a>(kernel: &'a Kernel, evaluator: &mut Evaluator<'a>) -> Run<()> {
     for fact in &kernel.facts {
         if !evaluator.boolean(&fact.condition)?.0 {
             return Err(Box::new(EvalError::FactFailed { text: fact.text.clone(), span: fact.span }));
         }
     }
-    launch.extents = extents;
-    Ok(launch)
+    Ok(())
+}
+
+/// The shape of every array under given dimensions (by [`DimId`]) and the inputs' parameters, facts checked:
+/// for a caller that has yet to make the arrays.
+pub fn shapes(inputs: &Inputs<'_>, dims: &[i64]) -> Result<PrimaryMap<ArrayId, Vec<u64>>, EvalError> {
+    shapes_boxed(inputs, dims).map_err(|error| *error)
+}
+
+fn shapes_boxed(inputs: &Inputs<'_>, dims: &[i64]) -> Run<PrimaryMap<ArrayId, Vec<u64>>> {
+    let params = bind_params(inputs)?;
+    let launch = Launch { dims: dims.to_vec(), params, extents: Vec::new() };
+    let options = Options::default();
+    let mut evaluator = Evaluator::new(inputs, &launch, &options);
+    let mut shapes = PrimaryMap::new();
+    for array in inputs.kernel.arrays.values() {
+        shapes.push(extents_of(array, &mut evaluator)?);
+    }
+    check_facts(inputs.kernel, &mut evaluator)?;
+    Ok(shapes)
+}
+
+fn bind_params(inputs: &Inputs<'_>) -> Run<Vec<Value>> {
+    let mut values = Vec::new();
+    for param in inputs.kernel.params.values() {
+        let Some(given) = inputs.params.get(&param.name) else {
+            return Err(Box::new(EvalError::MissingParam { name: param.name.clone() }));
+        };
+        values.push(param_value(inputs.program, param, given)?);
+    }
+    Ok(values)
 }
 
 /// Whether the caller brings the array's bytes.
@@ -140,7 +170,7 @@ fn bind_dim(inputs: &Inputs<'_>, dim: &Dim) -> Run<i64> {
     }
 }
 
-fn bind_extents<'a>(inputs: &Inputs<'a>, array: &'a Array, evaluator: &mut Evaluator<'a>) -> Run<Vec<u64>> {
+fn extents_of<'a>(array: &'a Array, evaluator: &mut Evaluator<'a>) -> Run<Vec<u64>> {
     let mut extents = Vec::new();
     for (axis, extent) in array.extents.iter().enumerate() {
         let (extent, _) = evaluator.integer(extent)?;
@@ -149,6 +179,11 @@ fn bind_extents<'a>(inputs: &Inputs<'a>, array: &'a Array, evaluator: &mut Evalu
         };
         extents.push(extent);
     }
+    Ok(extents)
+}
+
+fn bind_extents<'a>(inputs: &Inputs<'a>, array: &'a Array, evaluator: &mut Evaluator<'a>) -> Run<Vec<u64>> {
+    let extents = extents_of(array, evaluator)?;
     if !is_given(array.role) && !matches!(array.role, ArrayRole::Static(_)) {
         return Ok(extents);
     }

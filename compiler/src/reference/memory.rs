@@ -94,6 +94,18 @@ impl<'a> Storage<'a> {
         self.tainted = true;
     }
 
+    /// Every element is about to be written anew.
+    pub fn clear_taint(&mut self) {
+        self.tainted = false;
+    }
+
+    /// Marks every scalar of one element.
+    pub fn taint_element(&mut self, element: u64) {
+        for slot in 0..self.layout.slots {
+            self.set_error(Place { element, offset: 0, slot }, f64::INFINITY);
+        }
+    }
+
     /// The chosen elements that were written, in order; `None` where all are evaluated.
     pub fn chosen(&self) -> Option<Vec<u64>> {
         let sparse = self.sparse.as_ref()?;

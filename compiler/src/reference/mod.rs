@@ -42,6 +42,7 @@ mod sample;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod uncertain;
 mod value;
 mod visit;
 
@@ -49,7 +50,7 @@ pub use bound::{Accuracy, ErrorModel};
 pub use compare::{CompareError, CompareReport, Worst, compare};
 pub use cost::{Cost, estimate_cost};
 pub use error::EvalError;
-pub use launch::{Launch, bind, initial_statics};
+pub use launch::{Launch, bind, initial_statics, shapes};
 pub use memory::{read_bytes, write_bytes};
 pub use sample::{SampleSpec, can_sample};
 pub use value::{Number, Plain, Value};

@@ -21,6 +21,8 @@ impl<'a> Evaluator<'a> {
             }
             StmtKind::Assign { local, path, value } => self.assign(*local, path, value, statement.span),
             StmtKind::DefineArray { array, axes, value } => {
+                // What an earlier iteration left open is over: the definition covers the array.
+                self.memory[array.as_u32() as usize].clear_taint();
                 self.each(axes, &mut |this| {
                     let value = this.value(value)?;
                     this.define(*array, axes, &value, statement.span)

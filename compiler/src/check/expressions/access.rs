@@ -172,8 +172,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let place = self.place(base);
         let values = self.subscripts(subscripts);
         let (mut place, values) = (place?, values?);
-        for index in values {
-            let Type::Array(inner, _) = place.ty else {
+        for (index, subscript) in values.into_iter().zip(subscripts) {
+            let Type::Array(inner, extent) = place.ty else {
                 let found = self.type_name(&place.ty);
                 return self.refuse(
                     Diagnostic::error(
@@ -185,6 +185,19 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     .help("subscript an array, or a fixed array in a struct"),
                 );
             };
+            if let ExprKind::Int(at) = index.kind
+                && !(0..i128::from(extent)).contains(&at)
+            {
+                return self.refuse(
+                    Diagnostic::error(
+                        codes::E0323,
+                        subscript.span,
+                        format!("{at} is outside of `{}`, which has {extent} elements", spell(base)),
+                        "outside",
+                    )
+                    .help(format!("subscripts run from 0 to {}", extent - 1)),
+                );
+            }
             place.path.push(Projection::Element { index, check: BoundsCheck::Proved });
             place.ty = *inner;
         }

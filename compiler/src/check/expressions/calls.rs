@@ -122,7 +122,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         };
         let mut values = Vec::with_capacity(arguments.len());
         for (argument, ty) in arguments.iter().zip(&signature.params) {
-            let value = self.expr_of(argument, &types::widened(ty), "this argument");
+            let value = self.stored_expr(argument, ty, "this argument");
             let narrow = super::super::elaborator::narrow_scalar(ty);
             values.push(value.map(|value| self.narrowed(value, narrow)));
         }
@@ -236,8 +236,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             values.push(self.expr(argument, hint.as_ref().or(want)));
         }
         let mut values = values.into_iter().collect::<Option<Vec<Expr>>>()?;
-        let integer = |value: &Expr| value.ty.as_scalar().is_some_and(Scalar::is_integer);
-        if self.index_context && values.iter().all(integer) {
+        let unequal = values.iter().any(|value| value.ty != values[0].ty);
+        if self.index_context && unequal && values.iter().all(|value| super::operators::widens(&value.ty)) {
             values = values.into_iter().map(|value| self.cast(value, Scalar::I64)).collect();
             hint = Some(Type::I64);
         }
@@ -363,7 +363,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     /// A field's value; a fixed array's is an array literal of as many elements.
     fn field_value(&mut self, value: &'a ast::Expr, ty: &Type) -> Option<Expr> {
         let Type::Array(inner, extent) = ty else {
-            return self.expr_of(value, &types::widened(ty), "this field");
+            return self.stored_expr(value, ty, "this field");
         };
         let ast::ExprKind::ArrayLiteral(items) = &value.kind else {
             self.expr(value, None);

@@ -2,6 +2,8 @@
 
 use super::super::elaborator::Elaborator;
 use super::super::typed::{Block, Expr, ExprKind, Type};
+use super::operators::widens;
+use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -22,12 +24,12 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let literal = |block: &ast::Block| block.value.as_ref().is_some_and(|value| self.is_flexible(value));
         let swapped = literal(then) && !literal(otherwise);
         let (first, second) = if swapped { (otherwise, then) } else { (then, otherwise) };
-        let first = self.value_block_of(first, want, "this branch");
-        let hint = first.as_ref().and_then(type_of);
-        let second = self.value_block_of_hint(second, hint.as_ref().or(want));
+        let first = self.hinted_block(first, want, "this branch");
+        let hint = first.as_ref().map(|(_, ty)| ty.clone());
+        let second = self.hinted_block(second, hint.as_ref().or(want), "this branch");
         let (then, otherwise) = if swapped { (second, first) } else { (first, second) };
-        let (condition, then, otherwise) = (condition?, then?, otherwise?);
-        let (one, two) = (type_of(&then)?, type_of(&otherwise)?);
+        let (condition, (mut then, one), (mut otherwise, two)) = (condition?, then?, otherwise?);
+        let (one, two) = self.widened_branches(&mut then, one, &mut otherwise, two);
         if one != two {
             let (one_name, two_name) = (self.type_name(&one), self.type_name(&two));
             let place = otherwise.value.as_ref()?.span;
@@ -50,19 +52,25 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         Some(self.make(kind, one, span))
     }
 
-    /// As `value_block_of`, with the type as a hint only.
-    fn value_block_of_hint(&mut self, block: &'a ast::Block, hint: Option<&Type>) -> Option<Block> {
-        let simple = block.statements.is_empty();
-        match (&block.value, simple) {
-            (Some(value), true) => {
-                let value = self.expr(value, hint)?;
-                Some(super::super::elaborator::value_block(value))
-            }
-            _ => self.value_block_of(block, None, "this branch"),
+    /// In a subscript, a range or a shape branches of unequal integer types widen to `i64`, as operands do.
+    fn widened_branches(
+        &mut self,
+        then: &mut Block,
+        one: Type,
+        otherwise: &mut Block,
+        two: Type,
+    ) -> (Type, Type) {
+        if one == two || !self.index_context || !widens(&one) || !widens(&two) {
+            return (one, two);
         }
+        for block in [then, otherwise] {
+            block.value = block.value.take().map(|value| Box::new(self.cast(*value, Scalar::I64)));
+        }
+        (Type::I64, Type::I64)
     }
-}
 
-fn type_of(block: &Block) -> Option<Type> {
-    block.value.as_ref().map(|value| value.ty.clone())
+    pub fn block_value(&mut self, block: &'a ast::Block, want: Option<&Type>, span: Span) -> Option<Expr> {
+        let (block, ty) = self.hinted_block(block, want, "the block")?;
+        Some(self.make(ExprKind::Block(block), ty, span))
+    }
 }

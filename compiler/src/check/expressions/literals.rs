@@ -47,13 +47,13 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 want.and_then(Type::as_scalar).filter(|scalar| *scalar != Scalar::Bool).unwrap_or(default)
             }
         };
+        if stored.is_float() {
+            let magnitude = if stored == Scalar::F32 { f64::from(value as f32) } else { value as f64 };
+            return self.finite_float(if negative { -magnitude } else { magnitude }, stored, span);
+        }
         let magnitude = i128::try_from(value).unwrap_or(i128::MAX);
         let value = if negative { -magnitude } else { magnitude };
         let ty = Type::Scalar(stored.widened());
-        if stored.is_float() {
-            let value = super::super::evaluate::round(value as f64, stored);
-            return Some(self.make(ExprKind::Float(value), ty, span));
-        }
         let (least, most) = limits(stored);
         if value < least || value > most {
             let fitting = [Scalar::I64, Scalar::U64].into_iter().find(|scalar| {
@@ -61,6 +61,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 (least..=most).contains(&value)
             });
             let help = match fitting {
+                _ if want.is_some() || suffix.is_some() => format!("`{stored}` holds {least} to {most}"),
                 Some(fitting) => format!("write it with a suffix: `{value}{fitting}`"),
                 None => "use a smaller number".to_string(),
             };
@@ -68,7 +69,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 Diagnostic::error(
                     codes::E0203,
                     span,
-                    format!("{value} does not fit `{stored}` ({least} to {most})"),
+                    format!("{value} does not fit `{stored}`"),
                     format!("typed as `{stored}`"),
                 )
                 .help(help),
@@ -94,7 +95,24 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             Scalar::F32 => text.parse::<f32>().map_or(value, f64::from),
             other => super::super::evaluate::round(value, other),
         };
-        Some(self.make(ExprKind::Float(value), Type::Scalar(stored.widened()), span))
+        self.finite_float(value, stored, span)
+    }
+
+    /// A float literal rounded to its type, which must not make it infinite.
+    fn finite_float(&mut self, value: f64, stored: Scalar, span: Span) -> Option<Expr> {
+        let value = super::super::evaluate::round(value, stored);
+        if value.is_finite() {
+            return Some(self.make(ExprKind::Float(value), Type::Scalar(stored.widened()), span));
+        }
+        self.refuse(
+            Diagnostic::error(
+                codes::E0203,
+                span,
+                format!("this number is larger than `{stored}` can hold"),
+                format!("typed as `{stored}`"),
+            )
+            .help("write a smaller number, or `inf` where infinity is meant"),
+        )
     }
 
     /// A name as a value.

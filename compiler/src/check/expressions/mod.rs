@@ -12,7 +12,9 @@ mod operators;
 mod reduce;
 
 use super::elaborator::Elaborator;
+use super::evaluate::{limits, round};
 use super::typed::{Expr, Type};
+use super::types;
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::syntax::ast::{self, ExprKind};
@@ -69,11 +71,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             ExprKind::If { condition, then, otherwise } => {
                 self.if_value(condition, then, otherwise, want, span)
             }
-            ExprKind::Block(block) => {
-                let block = self.value_block_of(block, want, "the block")?;
-                let ty = block.value.as_ref()?.ty.clone();
-                Some(self.make(super::typed::ExprKind::Block(block), ty, span))
-            }
+            ExprKind::Block(block) => self.block_value(block, want, span),
             ExprKind::Error => self.poisoned(),
         }
     }
@@ -101,6 +99,41 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             )
             .help(help),
         )
+    }
+
+    /// As [`Elaborator::expr_of`], for a value that will be stored as this (perhaps narrow) type: a literal must
+    /// fit it. What is computed is rounded or wrapped instead.
+    pub fn stored_expr(&mut self, expr: &'a ast::Expr, storage: &Type, what: &str) -> Option<Expr> {
+        let value = self.expr_of(expr, &types::widened(storage), what)?;
+        let Some(scalar) = super::elaborator::narrow_scalar(storage) else { return Some(value) };
+        let (shown, range) = match value.kind {
+            super::typed::ExprKind::Int(value) => {
+                let (least, most) = limits(scalar);
+                if (least..=most).contains(&value) {
+                    (None, String::new())
+                } else {
+                    (Some(value.to_string()), format!("`{scalar}` holds {least} to {most}"))
+                }
+            }
+            super::typed::ExprKind::Float(value)
+                if value.is_finite() && round(value, scalar).is_infinite() =>
+            {
+                (Some(format!("{value:?}")), format!("it would round to infinity in `{scalar}`"))
+            }
+            _ => (None, String::new()),
+        };
+        match shown {
+            None => Some(value),
+            Some(shown) => self.refuse(
+                Diagnostic::error(
+                    codes::E0203,
+                    expr.span,
+                    format!("{shown} does not fit `{scalar}`, as which it is stored"),
+                    "out of range",
+                )
+                .help(format!("{range}; to wrap or round on purpose write `{shown} as {scalar}`")),
+            ),
+        }
     }
 
     /// Where integers of any type are taken, one that is wanted as `i64` widens by itself.

@@ -1,9 +1,11 @@
 //! Operators and casts.
 
-use super::super::elaborator::Elaborator;
+use super::super::elaborator::{Elaborator, int64};
 use super::super::evaluate::{Value, evaluate};
 use super::super::spell::{operator, spell_operand};
-use super::super::typed::{BinaryOp, CompareOp, Expr, ExprKind, Type};
+use super::super::typed::{
+    BinaryOp, Block, BoundsCheck, CompareOp, Expr, ExprKind, Projection, Stmt, StmtKind, Type,
+};
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
@@ -91,24 +93,48 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if ty.as_scalar().is_some() {
             return self.make(ExprKind::Negate(Box::new(value)), ty, span);
         }
-        let Type::Struct(id) = ty else { return value };
-        let fields = self.checker.program.structs[id].fields.clone();
         let local = self.new_local("negated", ty.clone(), false, span);
-        let parts = (0..fields.len()).map(|at| {
-            let base = Expr { kind: ExprKind::Local(local), ty: ty.clone(), span };
-            let path = vec![super::super::typed::Projection::Field(at)];
-            let field = super::super::types::widened(&fields[at].ty);
-            let part = Expr { kind: ExprKind::Project { base: Box::new(base), path }, ty: field, span };
-            self.negated(part)
-        });
-        let parts: Vec<Expr> = parts.collect();
-        let literal = self.make(ExprKind::StructLiteral { fields: parts }, ty.clone(), span);
-        let declare = super::super::typed::StmtKind::Let { local, value };
-        let block = super::super::typed::Block {
-            statements: vec![super::super::typed::Stmt { kind: declare, span }],
+        let base = Expr { kind: ExprKind::Local(local), ty: ty.clone(), span };
+        let literal = self.negated_part(&base, &mut Vec::new(), &ty);
+        let block = Block {
+            statements: vec![Stmt { kind: StmtKind::Let { local, value }, span }],
             value: Some(Box::new(literal)),
         };
         self.make(ExprKind::Block(block), ty, span)
+    }
+
+    /// The negative of what `path` leads to, of this storage type.
+    fn negated_part(&mut self, base: &Expr, path: &mut Vec<Projection>, ty: &Type) -> Expr {
+        let span = base.span;
+        match ty {
+            Type::Scalar(scalar) => {
+                let ty = Type::Scalar(scalar.widened());
+                let kind = ExprKind::Project { base: Box::new(base.clone()), path: path.clone() };
+                let part = self.make(kind, ty.clone(), span);
+                self.make(ExprKind::Negate(Box::new(part)), ty, span)
+            }
+            Type::Struct(id) => {
+                let count = self.checker.program.structs[*id].fields.len();
+                let mut fields = Vec::with_capacity(count);
+                for at in 0..count {
+                    let field = self.checker.program.structs[*id].fields[at].ty.clone();
+                    path.push(Projection::Field(at));
+                    fields.push(self.negated_part(base, path, &field));
+                    path.pop();
+                }
+                self.make(ExprKind::StructLiteral { fields }, ty.clone(), span)
+            }
+            Type::Array(inner, extent) => {
+                let mut items = Vec::with_capacity(*extent as usize);
+                for at in 0..*extent {
+                    let index = int64(i128::from(at), span);
+                    path.push(Projection::Element { index, check: BoundsCheck::Proved });
+                    items.push(self.negated_part(base, path, inner));
+                    path.pop();
+                }
+                self.make(ExprKind::ArrayLiteral(items), ty.clone(), span)
+            }
+        }
     }
 
     pub fn binary(
@@ -184,8 +210,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if left_value.ty == right_value.ty {
             return Some((left_value, right_value));
         }
-        let integer = |value: &Expr| value.ty.as_scalar().is_some_and(Scalar::is_integer);
-        if self.index_context && integer(&left_value) && integer(&right_value) {
+        if self.index_context && widens(&left_value.ty) && widens(&right_value.ty) {
             return Some((self.cast(left_value, Scalar::I64), self.cast(right_value, Scalar::I64)));
         }
         let (one, two) = (self.type_name(&left_value.ty), self.type_name(&right_value.ty));
@@ -325,6 +350,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let operand = Box::new(value);
         Some(self.make(ExprKind::Cast { operand, to: target }, ty, span))
     }
+}
+
+/// Integers that `i64` holds without loss.
+pub(super) fn widens(ty: &Type) -> bool {
+    ty.as_scalar().is_some_and(|scalar| scalar.is_integer() && scalar != Scalar::U64)
 }
 
 fn ast_shift(op: BinaryOp) -> AstOp {

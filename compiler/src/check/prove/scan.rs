@@ -120,3 +120,37 @@ pub fn expression(one: &Expr, visitor: &mut impl Visitor) {
         }
     }
 }
+
+/// Every `var` that a block assigns, each once.
+pub fn assigned_locals(body: &Block) -> Vec<LocalId> {
+    struct Assigned(Vec<LocalId>);
+    impl Visitor for Assigned {
+        fn statement(&mut self, statement: &Stmt) {
+            if let StmtKind::Assign { local, .. } = statement.kind {
+                self.0.push(local);
+            }
+        }
+    }
+    let mut found = Assigned(Vec::new());
+    block(body, &mut found);
+    found.0.sort_unstable();
+    found.0.dedup();
+    found.0
+}
+
+/// Every array that a statement stores to or combines into, each once.
+pub fn stored_arrays(one: &Stmt) -> Vec<ArrayId> {
+    struct Stored(Vec<ArrayId>);
+    impl Visitor for Stored {
+        fn statement(&mut self, statement: &Stmt) {
+            if let StmtKind::Store { access, .. } = &statement.kind {
+                self.0.push(access.array);
+            }
+        }
+    }
+    let mut found = Stored(Vec::new());
+    statement(one, &mut found);
+    found.0.sort_unstable();
+    found.0.dedup();
+    found.0
+}

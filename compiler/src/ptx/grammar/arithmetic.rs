@@ -79,8 +79,8 @@ impl Family for Dp4a {
         walk.choice(&mut self.b_ty, BYTES)?;
         let sum = if self.a_ty.is_signed() { self.a_ty } else { self.b_ty };
         walk.operand(Slot::Write(&mut self.dst, sum))?;
-        walk.operand(Slot::Source(&mut self.a, Type::B32))?;
-        walk.operand(Slot::Source(&mut self.b, Type::B32))?;
+        walk.operand(Slot::Source(&mut self.a, self.a_ty))?;
+        walk.operand(Slot::Source(&mut self.b, self.b_ty))?;
         walk.operand(Slot::Source(&mut self.c, sum))
     }
 }
@@ -256,8 +256,21 @@ impl Family for Cvt {
         walk.choice(&mut self.dst_ty, TYPES)?;
         walk.choice(&mut self.src_ty, &TYPES[..12])?;
         self.rules(walk)?;
+        if is_bf16(self.src_ty) || is_bf16(self.dst_ty) {
+            walk.operand(Slot::Write(&mut self.dst, self.dst_ty))?;
+            return walk.operand(Slot::Source(&mut self.a, self.src_ty));
+        }
         walk.operand(Slot::WriteWide(&mut self.dst, self.dst_ty))?;
         walk.operand(Slot::SourceWide(&mut self.a, self.src_ty))
+    }
+}
+
+/// Whether every value of the integer type `inner` is one of `outer`.
+fn contains(outer: Type, inner: Type) -> bool {
+    match (outer.is_signed(), inner.is_signed()) {
+        (true, false) => outer.bits() > inner.bits(),
+        (false, true) => false,
+        _ => outer.bits() >= inner.bits(),
     }
 }
 
@@ -273,6 +286,7 @@ impl Cvt {
                 walk.rule(self.rounding.is_none(), "a conversion between integers does not round")?;
             }
             (false, true) => walk.rule(to_integral, "float to integer needs .rni, .rzi, .rmi or .rpi")?,
+            (true, false) if dst == Type::Tf32 => walk.rule(false, "tf32 comes from .f32 only")?,
             (true, false) => walk.rule(ieee, "integer to float needs .rn, .rz, .rm or .rp")?,
             (true, true) if dst == Type::Tf32 => {
                 walk.rule(self.rounding == Some(Rna) && src == Type::F32, "tf32 comes from .f32 by .rna")?;
@@ -292,11 +306,19 @@ impl Cvt {
         }
         let single = dst == Type::F32 || src == Type::F32;
         walk.rule(!self.ftz || (single && !is_bf16(dst) && !is_bf16(src)), ".ftz needs .f32")?;
-        walk.rule(!self.sat || !is_bf16(dst), ".sat is not for .bf16")?;
+        walk.rule(!self.sat || !(is_bf16(dst) || is_bf16(src)), ".sat is not for .bf16")?;
+        walk.rule(
+            !self.sat || dst.is_float() || src.is_float() || !contains(dst, src),
+            "nothing to saturate",
+        )?;
+        walk.rule(
+            !(is_bf16(dst) || is_bf16(src)) || (dst.bits() > 8 && src.bits() > 8),
+            "bf16 and 8 bits do not convert",
+        )?;
         if dst == Type::Bf16 && src == Type::F32 {
             walk.rule(matches!(self.rounding, Some(Rn | Rz)), "f32 to bf16 rounds by .rn or .rz")?;
             walk.needs("f32 to bf16", needs(80, 7, 0))?;
-        } else if src == Type::Bf16 && dst == Type::F32 && !self.sat {
+        } else if src == Type::Bf16 && dst == Type::F32 {
             walk.needs("bf16 to f32", needs(80, 7, 1))?;
         } else if dst == Type::Bf16 || src == Type::Bf16 {
             walk.needs("conversion from and to bf16", needs(90, 7, 8))?;

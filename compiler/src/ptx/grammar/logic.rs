@@ -1,6 +1,6 @@
 //! The grammar of moves, bit operations, comparison and selection.
 
-use super::{Family, PLAIN, Slot, Step, Walk, is_bf16, needs, part_type};
+use super::{Family, PLAIN, Range, Slot, Step, Walk, is_bf16, is_narrow, needs, part_type};
 use crate::ptx::instruction::*;
 use crate::ptx::types::{Modifier, Type};
 
@@ -139,8 +139,8 @@ impl Family for BitExtract {
         walk.choice(&mut self.ty, FIELDS)?;
         walk.operand(Slot::Write(&mut self.dst, self.ty))?;
         walk.operand(Slot::Source(&mut self.a, self.ty))?;
-        walk.operand(Slot::Source(&mut self.position, Type::U32))?;
-        walk.operand(Slot::Source(&mut self.length, Type::U32))
+        walk.operand(Slot::SourceRange(&mut self.position, Range::upto(255)))?;
+        walk.operand(Slot::SourceRange(&mut self.length, Range::upto(255)))
     }
 }
 
@@ -151,8 +151,8 @@ impl Family for BitInsert {
         walk.operand(Slot::Write(&mut self.dst, self.ty))?;
         walk.operand(Slot::Source(&mut self.a, self.ty))?;
         walk.operand(Slot::Source(&mut self.b, self.ty))?;
-        walk.operand(Slot::Source(&mut self.position, Type::U32))?;
-        walk.operand(Slot::Source(&mut self.length, Type::U32))
+        walk.operand(Slot::SourceRange(&mut self.position, Range::upto(255)))?;
+        walk.operand(Slot::SourceRange(&mut self.length, Range::upto(255)))
     }
 }
 
@@ -243,6 +243,7 @@ impl Family for Setp {
         walk.choice(&mut self.ty, COMPARED)?;
         comparison_rules(walk, self.compare, self.ftz, self.ty)?;
         walk.operand(Slot::WritePair(&mut self.p, Type::Pred, &mut self.q))?;
+        walk.rule(self.q.is_none() || !is_narrow(self.ty), "setp on narrow floats yields one predicate")?;
         walk.operand(Slot::Source(&mut self.a, self.ty))?;
         walk.operand(Slot::Source(&mut self.b, self.ty))?;
         match &mut self.combine {
@@ -263,6 +264,9 @@ impl Family for Set {
             !matches!(self.ty, Type::F16 | Type::Bf16) || self.dst_ty != Type::F32,
             "set on narrow floats yields .u32 or .s32",
         )?;
+        if self.ty == Type::F16 {
+            walk.needs("set on f16", needs(75, 6, 5))?;
+        }
         walk.operand(Slot::Write(&mut self.dst, self.dst_ty))?;
         walk.operand(Slot::Source(&mut self.a, self.ty))?;
         walk.operand(Slot::Source(&mut self.b, self.ty))?;

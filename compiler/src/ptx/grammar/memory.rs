@@ -1,6 +1,6 @@
 //! The grammar of loads, stores, atomics, asynchronous copies and fences.
 
-use super::{Family, MEMORY, Needs, Slot, Step, Walk, is_bf16, is_narrow, needs};
+use super::{Family, MEMORY, Needs, Range, Slot, Step, Walk, is_bf16, is_narrow, needs};
 use crate::ptx::instruction::*;
 use crate::ptx::types::{Modifier, Space, Type};
 
@@ -72,18 +72,11 @@ impl Access {
         } else {
             walk.rule(lanes < 8, "a vector of 8 has values of 32 bits")?;
         }
-        if self.ty == Type::B128 {
-            walk.needs("128-bit accesses", needs(75, 8, 3))?;
-            walk.rule(lanes == 1, "128-bit values come one at a time")?;
-        }
         walk.rule(
             weak || !matches!(self.space, Space::Const | Space::Param),
             "constants and parameters are never ordered",
         )?;
-        walk.rule(
-            matches!(self.order, AccessOrder::Weak | AccessOrder::Volatile) || self.space != Space::Local,
-            "local memory is never ordered",
-        )?;
+        walk.rule(weak || self.space != Space::Local, "local memory is never ordered")?;
         walk.rule(!self.cached || weak, "an ordered access takes no cache operator")?;
         walk.rule(
             !self.cached || far || self.space == Space::Local,
@@ -284,7 +277,7 @@ impl Family for Cvta {
         if self.to {
             walk.operand(Slot::Source(&mut self.a, self.ty))
         } else {
-            walk.operand(Slot::SourceAny(&mut self.a, self.ty))
+            walk.operand(Slot::SourceSymbol(&mut self.a, self.space))
         }
     }
 }
@@ -316,7 +309,7 @@ impl Family for CpAsync {
         walk.operand(Slot::Address(&mut self.src, Space::Global))?;
         walk.operand(Slot::Number(&mut self.bytes, &[4, 8, 16]))?;
         walk.rule(self.cache != CacheOp::Cg || self.bytes == 16, "cp.async.cg copies 16 bytes")?;
-        walk.trailing(&mut self.src_bytes, Type::U32)
+        walk.trailing(&mut self.src_bytes, Range::upto(self.bytes))
     }
 }
 

@@ -38,6 +38,10 @@ pub enum Slot<'a> {
     Read(&'a mut Reg, Type),
     /// A register or a constant.
     Source(&'a mut Operand, Type),
+    /// A 32-bit register, or a constant in that range.
+    SourceRange(&'a mut Operand, Range),
+    /// A 64-bit register, or the address of a variable in that state space.
+    SourceSymbol(&'a mut Operand, Space),
     /// As `Source`; the register may be wider than the type.
     SourceWide(&'a mut Operand, Type),
     /// As `Source`, or a special register, or the address of a variable.
@@ -53,6 +57,27 @@ pub enum Slot<'a> {
     /// A literal number out of those allowed; an empty list allows 0..=255.
     Number(&'a mut u32, &'static [u32]),
     Label(&'a mut Label),
+}
+
+/// The constants that an operand may be: `min`, and from there in steps up to `max`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    pub min: u32,
+    pub max: u32,
+    pub step: u32,
+}
+
+impl Range {
+    /// From zero to `max`.
+    pub(crate) const fn upto(max: u32) -> Range {
+        Range { min: 0, max, step: 1 }
+    }
+
+    pub const fn contains(self, value: i64) -> bool {
+        value >= self.min as i64
+            && value <= self.max as i64
+            && (value - self.min as i64) % self.step as i64 == 0
+    }
 }
 
 /// What an instruction needs beyond the oldest target and version that Krn knows (sm_75, PTX 6.3).
@@ -108,10 +133,10 @@ pub trait Walk {
     }
 
     /// An operand that may be absent, at the end.
-    fn trailing(&mut self, operand: &mut Option<Operand>, ty: Type) -> Step {
+    fn trailing(&mut self, operand: &mut Option<Operand>, range: Range) -> Step {
         if self.more(operand.is_some()) {
             let mut present = operand.unwrap_or_default();
-            self.operand(Slot::Source(&mut present, ty))?;
+            self.operand(Slot::SourceRange(&mut present, range))?;
             *operand = Some(present);
         } else {
             *operand = None;
@@ -183,13 +208,12 @@ pub(crate) const PLAIN: &[Type] = &[
     Type::F64,
 ];
 
-/// The types that loads and stores know; `B128` needs more of the target.
+/// The types that loads and stores know.
 pub(crate) const MEMORY: &[Type] = &[
     Type::B8,
     Type::B16,
     Type::B32,
     Type::B64,
-    Type::B128,
     Type::U8,
     Type::U16,
     Type::U32,
@@ -286,7 +310,11 @@ impl Op {
             Slot::WriteVector(regs, _) => regs.iter_mut().for_each(|reg| visit(reg, true)),
             Slot::WriteParts(regs, _) => regs.iter_mut().flatten().for_each(|reg| visit(reg, true)),
             Slot::Read(reg, _) => visit(reg, false),
-            Slot::Source(operand, _) | Slot::SourceWide(operand, _) | Slot::SourceAny(operand, _) => {
+            Slot::Source(operand, _)
+            | Slot::SourceRange(operand, _)
+            | Slot::SourceSymbol(operand, _)
+            | Slot::SourceWide(operand, _)
+            | Slot::SourceAny(operand, _) => {
                 if let Operand::Reg(reg) = operand {
                     visit(reg, false);
                 }

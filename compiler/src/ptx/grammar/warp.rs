@@ -1,8 +1,14 @@
 //! The grammar of barriers and warp-wide collectives.
 
-use super::{Family, Slot, Step, Walk, needs};
+use super::{Family, Range, Slot, Step, Walk, needs};
 use crate::ptx::instruction::*;
 use crate::ptx::types::{Modifier, Type};
+
+/// Barriers are numbered from 0 to 15.
+const BARRIERS: Range = Range::upto(15);
+
+/// Whole warps take part in a barrier.
+const THREADS: Range = Range { min: 32, max: 1024, step: 32 };
 
 /// `bar.x` or `barrier.x{.aligned}`, with the optional `.cta` that newer manuals write.
 fn barrier_name<W: Walk>(walk: &mut W, aligned: &mut bool, rest: &'static str) -> Step {
@@ -29,8 +35,8 @@ impl Family for BarrierSync {
     fn describe<W: Walk>(&mut self, walk: &mut W) -> Step {
         barrier_name(walk, &mut self.aligned, "sync")?;
         aligned_flag(walk, &mut self.aligned)?;
-        walk.operand(Slot::Source(&mut self.barrier, Type::U32))?;
-        walk.trailing(&mut self.threads, Type::U32)
+        walk.operand(Slot::SourceRange(&mut self.barrier, BARRIERS))?;
+        walk.trailing(&mut self.threads, THREADS)
     }
 }
 
@@ -38,8 +44,8 @@ impl Family for BarrierArrive {
     fn describe<W: Walk>(&mut self, walk: &mut W) -> Step {
         barrier_name(walk, &mut self.aligned, "arrive")?;
         aligned_flag(walk, &mut self.aligned)?;
-        walk.operand(Slot::Source(&mut self.barrier, Type::U32))?;
-        walk.operand(Slot::Source(&mut self.threads, Type::U32))
+        walk.operand(Slot::SourceRange(&mut self.barrier, BARRIERS))?;
+        walk.operand(Slot::SourceRange(&mut self.threads, THREADS))
     }
 }
 
@@ -51,11 +57,11 @@ impl Family for BarrierRed {
         let result = if self.op == BarrierRedOp::Popc { Type::U32 } else { Type::Pred };
         walk.word(if self.op == BarrierRedOp::Popc { "u32" } else { "pred" })?;
         walk.operand(Slot::Write(&mut self.dst, result))?;
-        walk.operand(Slot::Source(&mut self.barrier, Type::U32))?;
+        walk.operand(Slot::SourceRange(&mut self.barrier, BARRIERS))?;
         // The thread count stands before the predicate, so its presence shows only by the operand count.
         if walk.more_before_last(self.threads.is_some()) {
             let mut threads = self.threads.unwrap_or_default();
-            walk.operand(Slot::Source(&mut threads, Type::U32))?;
+            walk.operand(Slot::SourceRange(&mut threads, THREADS))?;
             self.threads = Some(threads);
         } else {
             self.threads = None;
@@ -69,7 +75,7 @@ impl Family for WarpSync {
         walk.word("bar")?;
         walk.word("warp")?;
         walk.word("sync")?;
-        walk.operand(Slot::Source(&mut self.mask, Type::B32))
+        walk.operand(Slot::Source(&mut self.mask, Type::U32))
     }
 }
 
@@ -83,7 +89,7 @@ impl Family for Shfl {
         walk.operand(Slot::Source(&mut self.a, Type::B32))?;
         walk.operand(Slot::Source(&mut self.b, Type::U32))?;
         walk.operand(Slot::Source(&mut self.c, Type::U32))?;
-        walk.operand(Slot::Source(&mut self.mask, Type::B32))
+        walk.operand(Slot::Source(&mut self.mask, Type::U32))
     }
 }
 
@@ -94,9 +100,9 @@ impl Family for Vote {
         walk.choice(&mut self.mode, VoteMode::ALL)?;
         let ballot = self.mode == VoteMode::Ballot;
         walk.word(if ballot { "b32" } else { "pred" })?;
-        walk.operand(Slot::Write(&mut self.dst, if ballot { Type::B32 } else { Type::Pred }))?;
+        walk.operand(Slot::Write(&mut self.dst, if ballot { Type::U32 } else { Type::Pred }))?;
         walk.operand(Slot::Pred(&mut self.p))?;
-        walk.operand(Slot::Source(&mut self.mask, Type::B32))
+        walk.operand(Slot::Source(&mut self.mask, Type::U32))
     }
 }
 
@@ -106,10 +112,10 @@ impl Family for Match {
         walk.choice(&mut self.mode, MatchMode::ALL)?;
         walk.word("sync")?;
         walk.choice(&mut self.ty, &[Type::B32, Type::B64])?;
-        walk.operand(Slot::WritePair(&mut self.dst, Type::B32, &mut self.p))?;
+        walk.operand(Slot::WritePair(&mut self.dst, Type::U32, &mut self.p))?;
         walk.rule(self.mode == MatchMode::All || self.p.is_none(), "only match.all tells whether all agree")?;
         walk.operand(Slot::Source(&mut self.a, self.ty))?;
-        walk.operand(Slot::Source(&mut self.mask, Type::B32))
+        walk.operand(Slot::Source(&mut self.mask, Type::U32))
     }
 }
 
@@ -124,9 +130,10 @@ impl Family for Redux {
         };
         walk.choice(&mut self.ty, legal)?;
         walk.needs("redux.sync", needs(80, 7, 0))?;
-        walk.operand(Slot::Write(&mut self.dst, self.ty))?;
-        walk.operand(Slot::Source(&mut self.a, self.ty))?;
-        walk.operand(Slot::Source(&mut self.mask, Type::B32))
+        walk.operand(Slot::Write(&mut self.dst, Type::U32))?;
+        // Signed constants are as good as unsigned ones; float registers are refused even for `.b32`.
+        walk.operand(Slot::Source(&mut self.a, Type::U32))?;
+        walk.operand(Slot::Source(&mut self.mask, Type::U32))
     }
 }
 
@@ -134,6 +141,6 @@ impl Family for Activemask {
     fn describe<W: Walk>(&mut self, walk: &mut W) -> Step {
         walk.word("activemask")?;
         walk.word("b32")?;
-        walk.operand(Slot::Write(&mut self.dst, Type::B32))
+        walk.operand(Slot::Write(&mut self.dst, Type::U32))
     }
 }

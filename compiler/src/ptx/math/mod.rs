@@ -10,6 +10,7 @@ pub mod bounds;
 mod emit;
 pub mod error_function;
 pub mod exponential;
+mod fast;
 pub mod host;
 pub mod hyperbolic;
 pub mod inverse;
@@ -23,6 +24,7 @@ pub mod trigonometric;
 
 pub use bounds::ulp_bound;
 pub use emit::emit;
+pub use fast::emit_fast;
 
 use arith::Arith;
 use host::{HostF32, HostF64};

@@ -15,7 +15,7 @@ pub(super) enum Kind {
     Word,
     /// Anything that starts with a digit.
     Number,
-    /// A string, quotes excluded, escapes as written.
+    /// A string, quotes excluded; PTX has no escapes.
     String,
     /// One character of punctuation.
     Mark(u8),
@@ -127,20 +127,14 @@ impl<'t> Lexer<'t> {
 
     fn string(&mut self) -> Result<(), ParseError> {
         let rest = &self.text.as_bytes()[self.at + 1..];
-        let mut length = 0;
-        loop {
-            match rest.get(length) {
-                Some(b'"') => break,
-                Some(b'\\') if !matches!(rest.get(length + 1), None | Some(b'\n')) => length += 2,
-                None | Some(b'\n') => {
-                    return Err(ParseError::at(self.place(), "this string has no end".to_owned()));
-                }
-                Some(_) => length += 1,
-            }
+        let Some(length) = rest.iter().position(|byte| matches!(byte, b'"' | b'\n')) else {
+            return Err(ParseError::at(self.place(), "this string has no end".to_owned()));
+        };
+        if rest[length] == b'\n' {
+            return Err(ParseError::at(self.place(), "this string has no end".to_owned()));
         }
         let place = self.place();
-        // Quotes and backslashes are ASCII, but a backslash may stand before the first byte of a wider letter.
-        let text = self.text.get(self.at + 1..self.at + 1 + length).unwrap_or_default();
+        let text = &self.text[self.at + 1..self.at + 1 + length];
         self.lexed.tokens.push(Token { kind: Kind::String, text, place });
         self.at += length + 2;
         Ok(())

@@ -192,7 +192,7 @@ impl<'t> Parser<'t> {
         match self.peek() {
             Some(Token { kind: Kind::String, text, .. }) => {
                 self.at += 1;
-                Ok(unescape(text))
+                Ok(text.to_owned())
             }
             _ => self.expected(what),
         }
@@ -221,14 +221,4 @@ impl<'t> Parser<'t> {
         }
         self.next_comment().map(|comment| comment.text)
     }
-}
-
-/// Undoes the backslashes of a string.
-fn unescape(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        plain.push(if letter == '\\' { letters.next().unwrap_or('\\') } else { letter });
-    }
-    plain
 }

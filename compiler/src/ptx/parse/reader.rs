@@ -285,6 +285,8 @@ impl Walk for Reader<'_, '_, '_> {
             Slot::Source(operand, ty) | Slot::SourceWide(operand, ty) => {
                 *operand = self.plain_source(form, ty)?
             }
+            Slot::SourceRange(operand, _) => *operand = self.plain_source(form, Type::U32)?,
+            Slot::SourceSymbol(operand, _) => *operand = self.source(form, Type::U64)?,
             Slot::SourceAny(operand, ty) => *operand = self.source(form, ty)?,
             Slot::SourceVector(operands, ty) => match (form, operands.as_mut_slice()) {
                 (form, [operand]) => *operand = self.plain_source(form, ty)?,

@@ -28,9 +28,11 @@ mod plan;
 mod random;
 mod selector;
 
-use super::module::{Length, Module, SourceName, Variable, Version};
+use super::module::{Length, Module, SourceName, Variable};
 use super::operand::ModuleVariable;
+use super::target::Target;
 use super::types::{Space, Type};
+use super::verify::verify;
 use crate::ir;
 use crate::ir::entities::{ConstantArray, StaticArray};
 use crate::manifest::{Manifest, StaticManifest};
@@ -55,7 +57,7 @@ pub struct SelectError {
     pub message: String,
 }
 
-/// A selected module: its PTX (the version not yet lowered to the least that it needs) and its manifest.
+/// A selected module: its PTX, of the lowest version that knows what it uses, and its manifest.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Selected {
     pub module: Module,
@@ -79,18 +81,11 @@ pub fn select(
     source: &SourceFile,
     options: &SelectOptions,
 ) -> Result<Selected, SelectError> {
-    let mut ptx = Module::new(
-        match options.target.as_str() {
-            "sm_75" => Version::new(6, 3),
-            "sm_80" => Version::new(7, 0),
-            "sm_86" => Version::new(7, 1),
-            "sm_89" | "sm_90" => Version::new(7, 8),
-            "sm_90a" => Version::new(8, 0),
-            "sm_100" => Version::new(8, 6),
-            _ => Version::new(8, 7),
-        },
-        options.target.clone(),
-    );
+    let Some(target) = Target::find(&options.target) else {
+        let message = format!("`{}` is not a target that PTX is known for", options.target);
+        return Err(SelectError { kernel: String::new(), message });
+    };
+    let mut ptx = Module::new(target.version, target.name);
     ptx.files.push(SourceName { index: 1, name: source.name().to_string() });
     let (globals, statics) = declare_globals(module, &mut ptx);
     let mut kernels = Vec::with_capacity(module.kernels.len());
@@ -105,6 +100,12 @@ pub fn select(
     }
     let manifest =
         Manifest { source: source.name().to_string(), target: options.target.clone(), statics, kernels };
+    ptx.version = ptx.minimum_version(target);
+    // What the verifier refuses, ptxas or the emulator would refuse later, without naming the kernel.
+    if let Some(problem) = verify(&ptx).first() {
+        let kernel = problem.entry.as_ref().map_or_else(String::new, |(entry, _)| entry.clone());
+        return Err(SelectError { kernel, message: format!("the compiler made invalid PTX: {problem}") });
+    }
     Ok(Selected { module: ptx, manifest })
 }
 

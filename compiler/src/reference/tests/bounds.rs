@@ -177,6 +177,23 @@ fn an_uncertain_statement_taints_what_either_branch_assigns() {
 }
 
 #[test]
+fn an_uncertain_store_taints_its_own_element_alone() {
+    // if exp(x[i]) > 1 { y[i] = 6 }, from zero
+    let mut b = Build::new();
+    let (x, n) = b.vector("x", ArrayRole::Input, Type::F32, "n");
+    let y = b.array("y", ArrayRole::Result(ResultStart::Zero), Type::I32, vec![dim(n)]);
+    let i = b.index("i");
+    let e = call(Builtin::Exp, vec![b.load(x, vec![index(i)])], Type::F32);
+    let body = block(vec![stmt(StmtKind::If {
+        condition: compare(CompareOp::Greater, e, float(1.0)),
+        then: block(vec![store(vec![], b.access(y, vec![index(i)]), None, int_of(6, Type::I32))]),
+        otherwise: block(vec![]),
+    })]);
+    b.kernel.body.push(stmt(StmtKind::Forall { axes: vec![axis(i, int(0), dim(n))], body }));
+    assert_eq!(bounds(&b, &[1.0, 0.0, -1.0]), [0.0, f64::INFINITY, 0.0]);
+}
+
+#[test]
 fn narrow_results_are_exact_until_a_rounding_boundary_is_near() {
     let half = after_exp(|_, e| e, Type::Scalar(Scalar::F16));
     let bound = bounds(&half, &[0.3, 0.0]);

@@ -1,6 +1,9 @@
 //! The bounds hold: against vectors of high precision (f64), against f64 at evenly spread bit patterns (f32),
 //! and at the special values of IEEE 754.
 
+mod emitted;
+mod machine;
+
 use super::MathFunction::*;
 use super::*;
 

@@ -1,0 +1,139 @@
+//! The proof that two accesses touch no common element in two different iterations.
+
+use super::facts::Facts;
+use super::polynomial::{Atom, Poly};
+use super::races::Record;
+use rustc_hash::FxHashMap;
+
+/// Steps for each attempt to refute one fact.
+const REFUTE_BUDGET: u32 = 80;
+
+/// Whether `first` in one iteration and `second` in a later one of the loop at depth `at` of their common nest
+/// can never touch the same element.
+pub fn in_order(facts: &mut Facts, first: &Record, second: &Record, at: usize) -> bool {
+    let mark = facts.mark();
+    let apart = shown(facts, first, second, at).unwrap_or(false);
+    facts.forget_since(mark);
+    apart
+}
+
+/// `None` where the arithmetic gave up: nothing is shown then.
+fn shown(facts: &mut Facts, first: &Record, second: &Record, at: usize) -> Option<bool> {
+    let moved = move_inside(facts, second, at);
+    let (here, there) = (first.nest[at].atom?, second.nest[at].atom?);
+    let there = moved.get(&there)?.clone();
+    let mut known = first.facts.clone();
+    // The later iteration.
+    known.push(there.subtract(&Poly::atom(here))?.add_constant(-1)?);
+    for fact in &second.facts {
+        let copy = facts.atoms.substitute(fact, &moved)?;
+        if !known.contains(&copy) {
+            known.push(copy);
+        }
+    }
+    let mut equations = Vec::new();
+    for (left, right) in first.access.place.iter().zip(&second.access.place) {
+        equations.push(facts.atoms.substitute(right, &moved)?.subtract(left)?);
+    }
+    // Whether one subscript alone always differs.
+    let mark = facts.mark();
+    facts.assume_all(&known);
+    let differs = facts.is_contradictory() || equations.iter().any(|equation| never_zero(facts, equation));
+    facts.forget_since(mark);
+    if differs {
+        return Some(true);
+    }
+    let solved = solve(facts, equations, known)?;
+    let Some((residual, known)) = solved else { return Some(true) };
+    facts.assume_all(&known);
+    if facts.is_contradictory() || residual.iter().any(|equation| never_zero(facts, equation)) {
+        return Some(true);
+    }
+    for equation in &residual {
+        facts.assume(equation.clone());
+        facts.assume(equation.negate()?);
+    }
+    for fact in &known {
+        let refuted = fact.negate()?.add_constant(-1)?;
+        if facts.is_contradictory() || facts.proves_within(&refuted, REFUTE_BUDGET) {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// Fresh names for the loop at depth `at` and everything inside.
+fn move_inside(facts: &mut Facts, record: &Record, at: usize) -> FxHashMap<Atom, Poly> {
+    let inside = record.nest[at..].iter().filter_map(|level| level.atom);
+    inside
+        .map(|atom| {
+            let range = facts.atoms.get(atom).range;
+            (atom, Poly::atom(facts.atoms.name(range)))
+        })
+        .collect()
+}
+
+fn never_zero(facts: &mut Facts, poly: &Poly) -> bool {
+    if divides_never(poly) {
+        return true;
+    }
+    let above = poly.add_constant(-1);
+    let below = poly.negate().and_then(|negated| negated.add_constant(-1));
+    [above, below].into_iter().flatten().any(|goal| facts.proves(&goal))
+}
+
+/// `2*i - 2*j + 1` is never 0: its coefficients have a common divisor that its constant has not.
+fn divides_never(poly: &Poly) -> bool {
+    let content = poly.content();
+    let constant = poly.constant_term();
+    if content == 0 { constant != 0 } else { constant % content != 0 }
+}
+
+/// What solving leaves: the equations that have no such atom, and the facts after the substitutions.
+type Solved = (Vec<Poly>, Vec<Poly>);
+
+/// Uses each equation with an atom of coefficient 1 or -1 to remove that atom everywhere. `Some(None)` where an
+/// equation can never hold; `None` where the arithmetic gave up.
+fn solve(facts: &mut Facts, equations: Vec<Poly>, known: Vec<Poly>) -> Option<Option<Solved>> {
+    let (mut open, mut known) = (equations, known);
+    let mut residual = Vec::new();
+    while !open.is_empty() {
+        if open.iter().any(divides_never) {
+            return Some(None);
+        }
+        let found =
+            open.iter().enumerate().find_map(|(position, equation)| Some((position, unit_atom(equation)?)));
+        let Some((position, (atom, sign))) = found else {
+            residual.append(&mut open);
+            break;
+        };
+        let equation = open.swap_remove(position);
+        // equation = sign * atom + rest = 0
+        let value = equation.add_scaled(&Poly::atom(atom), -sign)?.scale(-sign)?;
+        // What the atom's own range says holds for what replaces it.
+        let range = facts.atoms.get(atom).range;
+        if !range.is_open_below() {
+            known.push(value.add_constant(-range.low)?);
+        }
+        if !range.is_open_above() {
+            known.push(value.negate()?.add_constant(range.high)?);
+        }
+        let replacement = FxHashMap::from_iter([(atom, value)]);
+        for poly in open.iter_mut().chain(&mut known) {
+            *poly = facts.atoms.substitute(poly, &replacement)?;
+        }
+        open.retain(|poly| poly.as_constant() != Some(0));
+    }
+    Some(Some((residual, known)))
+}
+
+/// The latest atom that stands alone with coefficient 1 or -1 and nowhere else in the polynomial.
+fn unit_atom(poly: &Poly) -> Option<(Atom, i128)> {
+    poly.terms().iter().find_map(|(monomial, coefficient)| match *monomial.atoms() {
+        [atom] if coefficient.abs() == 1 => {
+            let elsewhere = poly.terms().iter().filter(|(other, _)| other.contains(atom)).count() > 1;
+            (!elsewhere).then_some((atom, *coefficient))
+        }
+        _ => None,
+    })
+}

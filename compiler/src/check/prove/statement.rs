@@ -1,0 +1,201 @@
+//! The walk over statements.
+
+use super::atoms::Function;
+use super::bounds::Outside;
+use super::polynomial::Poly;
+use super::races::{self, Access as Touch, Region, Touching};
+use super::value::Truth;
+use super::walker::{Guard, LevelKind, Walker};
+use super::{scan, types};
+use crate::check::typed::*;
+
+impl Walker<'_> {
+    /// The kernel's body: each statement that iterates is a region of its own, with a barrier after it.
+    pub fn statements(&mut self, list: &mut [Stmt]) {
+        for one in list {
+            let iterates = matches!(
+                one.kind,
+                StmtKind::Forall { .. } | StmtKind::Store { .. } | StmtKind::DefineArray { .. }
+            );
+            if self.region.is_none() && iterates {
+                self.region = Some(Region::new(self.facts.mark(), scan::stored_arrays(one)));
+                self.statement(one);
+                if let Some(region) = self.region.take() {
+                    let meetings = races::check(self, region);
+                    races::mark_combines(one, &mut meetings.into_iter());
+                }
+            } else {
+                self.statement(one);
+            }
+        }
+    }
+
+    pub fn statement(&mut self, statement: &mut Stmt) {
+        match &mut statement.kind {
+            StmtKind::Let { local, value } => {
+                let value = self.expression(value);
+                self.declare(*local, value);
+            }
+            StmtKind::Assign { local, path, value } => {
+                let known = self.expression(value);
+                let name = self.kernel.locals[*local].name.clone();
+                let ty = self.kernel.locals[*local].ty.clone();
+                let known = if path.is_empty() {
+                    known
+                } else {
+                    self.path(&ty, path, &name);
+                    self.unknown_value(&ty)
+                };
+                self.assign(*local, known);
+            }
+            StmtKind::DefineArray { array, axes, value } => {
+                self.declared[*array] = self.nest.len();
+                self.scoped(|walker| {
+                    walker.enter_axes(axes, LevelKind::Parallel);
+                    walker.expression(value);
+                });
+            }
+            StmtKind::Store { axes, access, path, combine, value } => {
+                let in_expression = self.in_expression;
+                self.scoped(|walker| {
+                    walker.enter_axes(axes, LevelKind::Parallel);
+                    walker.store(access, path, combine.as_ref(), value, in_expression);
+                });
+            }
+            StmtKind::Forall { axes, body } => self.scoped(|walker| {
+                // A `var` that an iteration changes is refused; what is declared inside is made anew.
+                walker.enter_axes(axes, LevelKind::Parallel);
+                walker.block(body);
+            }),
+            StmtKind::For { index, low, high, step, body } => self.sequential(*index, low, high, step, body),
+            StmtKind::While { condition, body } => {
+                let assigned = scan::assigned_locals(body);
+                self.scoped(|walker| {
+                    walker.enter_while();
+                    walker.forget(&assigned);
+                    let truth = walker.condition(condition);
+                    walker.facts.assume_all(&truth.yes);
+                    walker.block(body);
+                });
+                self.forget(&assigned);
+            }
+            StmtKind::If { condition, then, otherwise } => {
+                let truth = self.condition(condition);
+                self.branches(&truth, then, otherwise);
+            }
+        }
+    }
+
+    fn block(&mut self, block: &mut Block) {
+        for one in &mut block.statements {
+            self.nested(one);
+        }
+        if let Some(value) = &mut block.value {
+            self.expression(value);
+        }
+    }
+
+    /// A statement of a block: at kernel level it may be a region of its own.
+    fn nested(&mut self, one: &mut Stmt) {
+        self.statements(std::slice::from_mut(one));
+    }
+
+    fn store(
+        &mut self,
+        access: &mut Access,
+        path: &mut [Projection],
+        combine: Option<&Combine>,
+        value: &mut Expr,
+        in_expression: bool,
+    ) {
+        let array = access.array;
+        let mut place = self.access(access, Outside::Checked);
+        let element = self.kernel.arrays[array].ty.clone();
+        let name = self.kernel.arrays[array].name.clone();
+        place.extend(self.path(&element, path, &name));
+        self.expression(value);
+        let touching = match combine {
+            None => Touching::Write,
+            Some(combine) => Touching::Combine(combine.op, !in_expression),
+        };
+        self.touch(Touch { array, place: place.clone(), touching, span: access.span });
+        match combine {
+            None => self.coverage_of_write(array, place),
+            Some(combine) => self.coverage_of_combine(access, combine.op, &place),
+        }
+    }
+
+    fn sequential(
+        &mut self,
+        index: IndexId,
+        low: &mut Expr,
+        high: &mut Expr,
+        step: &mut Expr,
+        body: &mut Block,
+    ) {
+        let from = self.integer(low);
+        let to = self.integer(high);
+        let by = self.integer(step);
+        let assigned = scan::assigned_locals(body);
+        self.scoped(|walker| {
+            match by.as_constant() {
+                Some(by @ 2..) => walker.enter_steps(index, &from, &to, by),
+                _ => walker.enter_range(LevelKind::Sequential, index, &from, &to),
+            }
+            if by.as_constant().is_none()
+                && let Some(level) = walker.nest.last_mut()
+            {
+                level.exact = false;
+            }
+            walker.forget(&assigned);
+            walker.block(body);
+        });
+        self.forget(&assigned);
+    }
+
+    fn branches(&mut self, truth: &Truth, then: &mut Block, otherwise: &mut Block) {
+        let (names, number) = (self.names(), self.facts.atoms.unknown());
+        let holds =
+            self.facts.atoms.apply(Function::Condition(number), names, super::atoms::Range::new(0, 1));
+        let (is, is_not) = (holds.add_constant(-1).unwrap_or_default(), holds.negate().unwrap_or_default());
+        let mut assigned = scan::assigned_locals(then);
+        assigned.extend(scan::assigned_locals(otherwise));
+        assigned.sort_unstable();
+        assigned.dedup();
+        let before = self.save(&assigned);
+        let arms = [(then, &truth.yes, truth.yes_exact, is), (otherwise, &truth.no, truth.no_exact, is_not)];
+        for (block, facts, exact, opaque) in arms {
+            self.restore(&assigned, before.clone());
+            self.scoped(|walker| {
+                walker.facts.assume_all(facts);
+                walker.facts.assume(opaque.clone());
+                walker.guards.push(Guard { exact: exact.then(|| facts.clone()), opaque });
+                walker.block(block);
+            });
+        }
+        self.forget(&assigned);
+    }
+
+    /// Walks the steps of a path into a value of type `ty`, marks the fixed arrays' subscripts, and gives each
+    /// step as a number: a field by its position, an element by its index.
+    pub fn path(&mut self, ty: &Type, path: &mut [Projection], name: &str) -> Vec<Poly> {
+        let mut steps = Vec::with_capacity(path.len());
+        for at in 0..path.len() {
+            let (before, rest) = path.split_at_mut(at);
+            let outer = types::at_path(self.program, ty, before);
+            match &mut rest[0] {
+                Projection::Field(position) => steps.push(Poly::constant(*position as i128)),
+                Projection::Element { index, check } => {
+                    let subscript = self.integer(index);
+                    let length = match outer {
+                        Some(Type::Array(_, length)) => length,
+                        _ => 0,
+                    };
+                    *check = self.element(&subscript, length, index.span, name);
+                    steps.push(subscript);
+                }
+            }
+        }
+        steps
+    }
+}

@@ -1,0 +1,125 @@
+//! The iteration of a store's loops that would write a given element.
+//!
+//! Each subscript gives an equation. A name with coefficient 1 or -1 that is alone in one is solved for; of
+//! several names the one with the largest coefficient is the quotient (`i*cols + j = e` has `i = e / cols`);
+//! a name in no subscript takes its first value. Any choice is allowed: what it claims is then stated as
+//! conditions, and these are proved.
+
+use super::atoms::{Function, Key};
+use super::coverage::Piece;
+use super::facts::Facts;
+use super::polynomial::{Atom, Poly};
+use super::walker::LevelKind;
+use rustc_hash::FxHashMap;
+
+/// Conditions on `point` under which `piece` writes it: each list suffices by itself. Loops in `open` are at
+/// their current iteration.
+pub fn conditions(facts: &mut Facts, piece: &Piece, point: &[Poly], open: &[u32]) -> Vec<Vec<Poly>> {
+    let closed: Vec<_> = piece.levels.iter().filter(|level| !open.contains(&level.id)).collect();
+    let unusable = closed.iter().any(|level| level.kind == LevelKind::While || !level.exact);
+    if unusable || piece.place.len() > point.len() {
+        return Vec::new();
+    }
+    let names: Vec<Atom> = closed.iter().filter_map(|level| level.atom).collect();
+    let Some(mut found) = solve(facts, piece, point, &names) else { return Vec::new() };
+    for level in &closed {
+        let Some(atom) = level.atom else { continue };
+        if !found.contains_key(&atom) {
+            let Some(first) = facts.atoms.substitute(&level.first, &found) else { return Vec::new() };
+            found.insert(atom, first);
+        }
+    }
+    let mut common = Vec::new();
+    for (subscript, element) in piece.place.iter().zip(point) {
+        let difference = facts.atoms.substitute(subscript, &found).and_then(|poly| poly.subtract(element));
+        let Some(difference) = difference else { return Vec::new() };
+        if difference.as_constant() != Some(0) {
+            let Some(negated) = difference.negate() else { return Vec::new() };
+            common.extend([difference, negated]);
+        }
+    }
+    for level in &closed {
+        common.extend(level.constraints.iter().cloned());
+    }
+    let by_facts = piece.guards.iter().flat_map(|guard| match &guard.exact {
+        Some(exact) => exact.clone(),
+        None => vec![guard.opaque.clone()],
+    });
+    let by_atoms = piece.guards.iter().map(|guard| guard.opaque.clone());
+    let mut variants: Vec<Vec<Poly>> = vec![by_facts.collect()];
+    if !piece.guards.is_empty() {
+        variants.push(by_atoms.collect());
+    }
+    variants
+        .into_iter()
+        .filter_map(|guards| {
+            let all = common.iter().chain(&guards);
+            let list: Option<Vec<Poly>> =
+                all.map(|condition| facts.atoms.substitute(condition, &found)).collect();
+            let list = list?;
+            let free = list.iter().any(|poly| facts.atoms.any(poly, &mut |atom, _| names.contains(&atom)));
+            (!free).then_some(list)
+        })
+        .collect()
+}
+
+/// Values for the names that stand in the subscripts.
+fn solve(facts: &mut Facts, piece: &Piece, point: &[Poly], names: &[Atom]) -> Option<FxHashMap<Atom, Poly>> {
+    let mut found: FxHashMap<Atom, Poly> = FxHashMap::default();
+    // `t / n = e` helps to find `t`; it is not what is proved.
+    let mut hints: FxHashMap<Atom, Poly> = FxHashMap::default();
+    for (subscript, element) in piece.place.iter().zip(point) {
+        if let Some(atom) = subscript.as_atom()
+            && matches!(facts.atoms.get(atom).key, Key::Apply(Function::Quotient, _))
+        {
+            hints.insert(atom, element.clone());
+        }
+    }
+    loop {
+        let mut equations = Vec::new();
+        for (subscript, element) in piece.place.iter().zip(point) {
+            let hinted = subscript.substitute(&mut |atom| hints.get(&atom).cloned())?;
+            let open: Vec<Atom> = names.iter().copied().filter(|name| !found.contains_key(name)).collect();
+            let reduced = facts.atoms.substitute(&hinted, &found)?;
+            let here: Vec<Atom> = open.into_iter().filter(|name| reduced.contains(*name)).collect();
+            if !here.is_empty() {
+                equations.push((reduced, element.clone(), here));
+            }
+        }
+        equations.sort_by_key(|(_, _, here)| here.len());
+        let Some((subscript, element, here)) = equations.into_iter().next() else { return Some(found) };
+        let (name, value) = largest(facts, &subscript, &element, &here)?;
+        found.insert(name, value);
+    }
+}
+
+/// The name with the largest coefficient in `subscript`, and its value where that is to be `element`.
+fn largest(facts: &mut Facts, subscript: &Poly, element: &Poly, names: &[Atom]) -> Option<(Atom, Poly)> {
+    let mut best: Option<(Atom, Poly)> = None;
+    for name in names {
+        let (factor, _) = subscript.split(*name)?;
+        let size = |poly: &Poly| match poly.as_constant() {
+            Some(value) => (0, value.abs()),
+            None => (poly.terms().iter().map(|(monomial, _)| monomial.degree()).max().unwrap_or(0), 0),
+        };
+        if best.as_ref().is_none_or(|(_, other)| size(&factor) > size(other)) {
+            best = Some((*name, factor));
+        }
+    }
+    let (name, factor) = best?;
+    let (_, rest) = subscript.split(name)?;
+    // What the other names add is what remains.
+    let rest = rest.substitute(&mut |atom| names.contains(&atom).then(Poly::default))?;
+    let target = element.subtract(&rest)?;
+    match factor.as_constant() {
+        Some(sign @ (1 | -1)) => Some((name, target.scale(sign)?)),
+        Some(by) => {
+            // e = by*x + a*by + b with 0 <= b < by: x = e / by - a, the same quotient for every b.
+            let constant = rest.constant_term();
+            let whole = target.add_constant(constant)?;
+            let quotient = facts.atoms.quotient(&whole, &Poly::constant(by));
+            Some((name, quotient.add_constant(-constant.div_euclid(by))?))
+        }
+        None => Some((name, facts.atoms.quotient(&target, &factor))),
+    }
+}

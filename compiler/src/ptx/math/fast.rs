@@ -1,0 +1,81 @@
+//! Approximate f32 forms for `fast_math`: the special function unit, a few instructions each.
+//!
+//! `docs/math.md` lists the forms and their errors. Functions without a fast form give `None`: the caller takes the
+//! accurate one.
+
+use super::MathFunction;
+use crate::ptx::EntryBuilder;
+use crate::ptx::instruction::*;
+use crate::ptx::operand::{Operand, Reg};
+use crate::ptx::types::Type;
+
+struct Fast<'b> {
+    builder: &'b mut EntryBuilder,
+    name: &'static str,
+}
+
+impl Fast<'_> {
+    fn unit(&mut self, op: FloatUnaryOp, a: Operand) -> Operand {
+        let ty = Type::F32;
+        let dst = self.builder.reg_for(ty, self.name);
+        // tanh keeps subnormals and has no other form.
+        let ftz = op != FloatUnaryOp::Tanh;
+        self.builder.emit(FloatUnary { op, rounding: Some(Rounding::Approx), ftz, ty, dst, a });
+        dst.into()
+    }
+
+    fn binary(&mut self, op: FloatBinaryOp, rounding: Rounding, a: Operand, b: Operand) -> Operand {
+        let ty = Type::F32;
+        let dst = self.builder.reg_for(ty, self.name);
+        let rounding = Some(rounding);
+        self.builder.emit(FloatBinary { op, rounding, ftz: true, ty, dst, a, b, ..Default::default() });
+        dst.into()
+    }
+
+    fn product(&mut self, a: Operand, b: Operand) -> Operand {
+        self.binary(FloatBinaryOp::Mul, Rounding::Rn, a, b)
+    }
+}
+
+/// Appends the approximate f32 form of the function, or nothing and `None` if it has none.
+pub fn emit_fast<T: Copy + Into<Operand>>(
+    builder: &mut EntryBuilder,
+    function: MathFunction,
+    args: &[T],
+) -> Option<Reg> {
+    use std::f32::consts;
+    let x: Operand = (*args.first()?).into();
+    let mut fast = Fast { builder, name: function.name() };
+    let result = match function {
+        MathFunction::Exp2 => fast.unit(FloatUnaryOp::Ex2, x),
+        MathFunction::Exp => {
+            let scaled = fast.product(x, consts::LOG2_E.into());
+            fast.unit(FloatUnaryOp::Ex2, scaled)
+        }
+        MathFunction::Log2 => fast.unit(FloatUnaryOp::Lg2, x),
+        MathFunction::Log => {
+            let log = fast.unit(FloatUnaryOp::Lg2, x);
+            fast.product(log, consts::LN_2.into())
+        }
+        MathFunction::Log10 => {
+            let log = fast.unit(FloatUnaryOp::Lg2, x);
+            fast.product(log, consts::LOG10_2.into())
+        }
+        MathFunction::Sin => fast.unit(FloatUnaryOp::Sin, x),
+        MathFunction::Cos => fast.unit(FloatUnaryOp::Cos, x),
+        MathFunction::Tan => {
+            let sin = fast.unit(FloatUnaryOp::Sin, x);
+            let cos = fast.unit(FloatUnaryOp::Cos, x);
+            fast.binary(FloatBinaryOp::Div, Rounding::Approx, sin, cos)
+        }
+        MathFunction::Tanh => fast.unit(FloatUnaryOp::Tanh, x),
+        MathFunction::Rsqrt => fast.unit(FloatUnaryOp::Rsqrt, x),
+        MathFunction::Pow => {
+            let log = fast.unit(FloatUnaryOp::Lg2, x);
+            let scaled = fast.product((*args.get(1)?).into(), log);
+            fast.unit(FloatUnaryOp::Ex2, scaled)
+        }
+        _ => return None,
+    };
+    result.reg()
+}

@@ -1,0 +1,72 @@
+//! Running kernels on the reference evaluator with made-up data.
+
+use krn_compiler::check::typed::{ArrayRole, Kernel, Program, Type};
+use krn_compiler::data::{ElementType, HostArray, Scalar};
+use krn_compiler::reference::{
+    EvalError, Inputs, Options, Outputs, Plain, evaluate, initial_statics, shapes, write_bytes,
+};
+use std::collections::BTreeMap;
+
+/// Small numbers of every type: integers in 0..5, so that they index small arrays.
+fn fill(element: ElementType, shape: Vec<u64>, seed: u64) -> HostArray {
+    let mut array = HostArray::zeros(element.clone(), shape).unwrap();
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    for bytes in array.bytes.chunks_exact_mut(element.size.max(1) as usize) {
+        for leaf in &element.leaves {
+            for at in 0..leaf.count() {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let number = (state >> 40) as i128;
+                let wide = leaf.scalar.widened();
+                let value = match leaf.scalar {
+                    Scalar::Bool => Some(Plain::Bool(number % 2 == 0)),
+                    scalar if scalar.is_integer() => Plain::wrapped(number % 5, wide),
+                    // A narrow float's own value: `write_bytes` takes it as it is.
+                    _ => Plain::float((number % 33 - 16) as f64 / 16.0, wide),
+                };
+                let stride = leaf.strides.last().copied().unwrap_or(0);
+                let offset = (leaf.offset + at * stride) as usize;
+                assert!(write_bytes(&mut bytes[offset..], leaf.scalar, value.unwrap()));
+            }
+        }
+    }
+    array
+}
+
+/// Evaluates a kernel on such data, `dims` by number.
+pub fn run(
+    program: &Program,
+    kernel: &Kernel,
+    dims: &[i64],
+    seed: u64,
+    options: &Options,
+) -> Result<Outputs, EvalError> {
+    let statics = initial_statics(program);
+    let params: BTreeMap<String, HostArray> = kernel
+        .params
+        .values()
+        .map(|param| {
+            let element = match &param.ty {
+                Type::Struct(id) => program.structs[*id].element.clone(),
+                other => ElementType::scalar(other.as_scalar().unwrap()),
+            };
+            (param.name.clone(), fill(element, Vec::new(), seed + 3))
+        })
+        .collect();
+    let mut inputs = Inputs {
+        program,
+        kernel,
+        dims: BTreeMap::new(),
+        params,
+        arrays: BTreeMap::new(),
+        statics: statics.iter().map(|(name, value)| (name.clone(), value)).collect(),
+    };
+    let shapes = shapes(&inputs, dims)?;
+    let arrays: Vec<(String, HostArray)> = kernel
+        .arrays
+        .iter()
+        .filter(|(_, array)| matches!(array.role, ArrayRole::Input | ArrayRole::InOut))
+        .map(|(id, array)| (array.name.clone(), fill(array.element.clone(), shapes[id].clone(), seed + 7)))
+        .collect();
+    inputs.arrays = arrays.iter().map(|(name, array)| (name.clone(), array)).collect();
+    evaluate(&inputs, options)
+}

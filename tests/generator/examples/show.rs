@@ -1,0 +1,16 @@
+//! Prints the program of a seed: `cargo run -p krn-generator --example show 7`.
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+fn main() {
+    let seed: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
+    let mut bytes = [0u8; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    match krn_generator::programs().new_tree(&mut runner) {
+        Ok(tree) => print!("{:?}", tree.current()),
+        Err(reason) => eprintln!("{reason}"),
+    }
+}

@@ -1,0 +1,72 @@
+//! Random well-typed kernels as source text, with sizes and a seed for their data.
+//!
+//! A program is a function of a list of numbers: wherever the generator has a choice it takes the next number,
+//! and 0 (also past the end of the list) always takes the simplest. So a shorter list, or one of smaller
+//! numbers, is a simpler program that is still well typed, and proptest's ordinary shrinking of a list shrinks
+//! programs. The same list works as a fuzzer's input.
+//!
+//! What comes out is meant to pass the checker without an error, by construction: names are fresh, every
+//! literal has its type, subscripts are bare names of the right range, guarded, or reduced into range, and no
+//! iteration reads what another one writes. The crate knows nothing of the compiler: it writes the language as
+//! its documentation says it is.
+
+mod choices;
+mod expressions;
+mod kernel;
+mod scope;
+mod statements;
+mod types;
+
+use choices::Choices;
+use proptest::prelude::{Strategy, any};
+use std::fmt;
+
+/// A program with one kernel, `random`, and what to run it with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Program {
+    pub source: String,
+    /// Every dimension of the kernel, by name.
+    pub dims: Vec<(String, i64)>,
+    /// For the inputs' data.
+    pub seed: u64,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "// {:?}, seed {}", self.dims, self.seed)?;
+        f.write_str(&self.source)
+    }
+}
+
+/// The program that a list of choices stands for.
+pub fn program(choices: &[u32]) -> Program {
+    kernel::generate(&mut Choices::new(choices))
+}
+
+/// Programs of all sizes; shrinks.
+pub fn programs() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..800).prop_map(|choices| program(&choices))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_choices_give_the_simplest_program() {
+        let simplest = program(&[]);
+        assert_eq!(simplest.source, "kernel random(x0: f32[n]) -> y0: f32[n] {\n    y0[i0] = x0[i0]\n}\n");
+        assert_eq!(simplest.dims, [("n".to_string(), 3)]);
+    }
+
+    #[test]
+    fn the_same_choices_give_the_same_program() {
+        let lists = (0..20u32)
+            .map(|list| (0..300u32).map(move |at| (at * 31 + list * 7).wrapping_mul(2_654_435_761) >> 9));
+        let lists: Vec<Vec<u32>> = lists.map(Iterator::collect).collect();
+        for choices in &lists {
+            assert_eq!(program(choices), program(choices));
+        }
+        assert!(lists.iter().any(|choices| program(choices).source.len() > 500));
+    }
+}
