@@ -58,7 +58,11 @@ fn main() -> Result<()> {
 }
 
 /// An array of the structs that the kernel's argument holds, whose fields are all `f32`.
-fn structs<const FIELDS: usize>(kernel: &Kernel<'_>, name: &str, rows: &[[f32; FIELDS]]) -> Result<HostArray> {
+fn structs<const FIELDS: usize>(
+    kernel: &Kernel<'_>,
+    name: &str,
+    rows: &[[f32; FIELDS]],
+) -> Result<HostArray> {
     let element = element(kernel, name).with_context(|| format!("the kernel has an array `{name}`"))?;
     anyhow::ensure!(element.size == 4 * FIELDS as u64, "`{}` has other fields", element.name);
     let bytes = rows.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();

@@ -34,9 +34,8 @@ pub fn read_source(path: &Path) -> Result<Vec<u8>> {
 /// Writes beside the target first and moves it into place: whoever reads the path sees the old file or the new
 /// one, never half of one.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let failed = |error: std::io::Error| {
-        Failure::new(FILE, format!("cannot write `{}`: {error}", path.display()))
-    };
+    let failed =
+        |error: std::io::Error| Failure::new(FILE, format!("cannot write `{}`: {error}", path.display()));
     // Devices and pipes are written to, not replaced.
     if fs::metadata(path).is_ok_and(|data| !data.is_file()) {
         return fs::write(path, bytes).map_err(failed);
@@ -66,6 +65,8 @@ pub fn write_or_print(path: Option<&Path>, text: &str) -> Result<()> {
 pub fn print(text: &str) -> Result<()> {
     match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(|error| Failure::new(FILE, format!("cannot write to standard output: {error}"))),
+        other => {
+            other.map_err(|error| Failure::new(FILE, format!("cannot write to standard output: {error}")))
+        }
     }
 }

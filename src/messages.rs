@@ -7,7 +7,7 @@ use krn_compiler::diagnostic::Diagnostics;
 use krn_compiler::diagnostic::json::to_json_lines;
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileError, CompileOptions, Compilation, syntax};
+use krn_compiler::{Compilation, CompileError, CompileOptions, syntax};
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -81,6 +81,7 @@ fn nearest_target(capability: u32) -> String {
     let runs = |target: &&&str| {
         !target.ends_with('a') && krn_compiler::capability(target).is_some_and(|needs| needs <= capability)
     };
-    let best = krn_compiler::TARGETS.iter().filter(runs).max_by_key(|target| krn_compiler::capability(target));
+    let best =
+        krn_compiler::TARGETS.iter().filter(runs).max_by_key(|target| krn_compiler::capability(target));
     best.map_or_else(|| format!("sm_{capability}"), |target| (*target).to_string())
 }

@@ -37,7 +37,8 @@ fn write(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> String {
 
 #[test]
 fn matmul_runs_on_the_emulator_and_is_verified() {
-    let (out, _) = run(&["run", "examples/matmul.krn", "--device", "emulator", "-D", "m=33", "k=17", "n=65"], 0);
+    let (out, _) =
+        run(&["run", "examples/matmul.krn", "--device", "emulator", "-D", "m=33", "k=17", "n=65"], 0);
     assert!(out.contains("matmul with k = 17, m = 33, n = 65 on emulator"), "{out}");
     assert!(out.contains("c: verified, 2,145 values agree"), "{out}");
 }
@@ -54,7 +55,11 @@ fn json_summaries_are_json() {
 #[test]
 fn mistakes_in_a_file_exit_with_1_and_all_are_reported() {
     let folder = folder();
-    let path = write(folder.path(), "bad.krn", "kernel k(x: f32[n]) -> y: f32[n] {\n    y[i] = x[i] + z\n    y[j] = w\n}\n");
+    let path = write(
+        folder.path(),
+        "bad.krn",
+        "kernel k(x: f32[n]) -> y: f32[n] {\n    y[i] = x[i] + z\n    y[j] = w\n}\n",
+    );
     let (_, err) = run(&["check", &path], 1);
     assert!(err.contains("there is no `z` here") && err.contains("there is no `w` here"), "{err}");
     let (out, _) = run(&["check", &path, "--message-format", "json"], 1);
@@ -81,7 +86,9 @@ fn files_that_are_no_text_or_not_there_are_reported() {
 #[test]
 fn build_writes_ptx_ir_and_manifest_the_same_every_time() {
     let folder = folder();
-    for (emit, sign) in [("ptx", ".visible .entry transpose"), ("ir", "transpose"), ("manifest", "\"kernels\"")] {
+    for (emit, sign) in
+        [("ptx", ".visible .entry transpose"), ("ir", "transpose"), ("manifest", "\"kernels\"")]
+    {
         let (first, _) = run(&["build", "examples/transpose.krn", "--emit", emit], 0);
         let (second, _) = run(&["build", "examples/transpose.krn", "--emit", emit], 0);
         assert_eq!(first, second);
@@ -95,7 +102,10 @@ fn build_writes_ptx_ir_and_manifest_the_same_every_time() {
 
 #[test]
 fn passes_can_be_left_out_printed_and_run_on_text() {
-    let (_, err) = run(&["build", "examples/matmul.krn", "--without", "licm", "--print-after", "map", "--time-passes"], 0);
+    let (_, err) = run(
+        &["build", "examples/matmul.krn", "--without", "licm", "--print-after", "map", "--time-passes"],
+        0,
+    );
     assert!(err.contains("after map") && err.contains("fold"), "{err}");
     let (_, err) = run(&["build", "examples/matmul.krn", "--without", "lcim"], 2);
     assert!(err.contains("did you mean `licm`"), "{err}");
@@ -139,7 +149,11 @@ fn every_code_is_explained() {
 fn arrays_go_to_npy_files_and_come_back() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let source = write(folder.path(), "k.krn", "struct P { x: f32, n: u8 }\nkernel k(p: P[n]) -> q: P[n] {\n    q[i] = P { x: p[i].x * 2.0, n: p[i].n }\n}\nschedule k {\n    layout p: soa\n    layout q: aosoa(8)\n}\n");
+    let source = write(
+        folder.path(),
+        "k.krn",
+        "struct P { x: f32, n: u8 }\nkernel k(p: P[n]) -> q: P[n] {\n    q[i] = P { x: p[i].x * 2.0, n: p[i].n }\n}\nschedule k {\n    layout p: soa\n    layout q: aosoa(8)\n}\n",
+    );
     let q = path("q.npy");
     run(&["run", &source, "--device", "emulator", "-D", "n=37", "--out", &format!("q={q}")], 0);
     let (out, _) = run(&["run", &source, "--device", "emulator", "--in", &format!("p={q}")], 0);
@@ -158,7 +172,8 @@ fn an_access_outside_is_reported_with_its_place() {
         "gather.krn",
         "kernel gather(x: f32[n], idx: i32[k]) -> y: f32[k] {\n    y[i] = x[idx[i]]\n}\n",
     );
-    let arguments = ["run", &source, "--device", "emulator", "-D", "n=10", "k=4", "--in", "idx=random(10,11)"];
+    let arguments =
+        ["run", &source, "--device", "emulator", "-D", "n=10", "k=4", "--in", "idx=random(10,11)"];
     let (_, err) = run(&arguments, 4);
     assert!(err.contains("gather.krn:2:14") && err.contains("index 10 is outside axis 0 of `x`"), "{err}");
     let mut unchecked = arguments.to_vec();

@@ -88,7 +88,8 @@ fn rooms_import_only_what_the_map_allows() {
     let mut broken = Vec::new();
     for (room, allowed) in ROOMS {
         let folder = source.join(room);
-        let files = if folder.is_dir() { rust_files(&folder) } else { vec![source.join(format!("{room}.rs"))] };
+        let files =
+            if folder.is_dir() { rust_files(&folder) } else { vec![source.join(format!("{room}.rs"))] };
         for file in files {
             let text = fs::read_to_string(&file).expect("a source file can be read");
             for (number, line) in text.lines().enumerate() {

@@ -241,8 +241,8 @@ mod tests {
         assert_eq!(bf16_from_f64(-257.0 - 1e-9).to_f64(), -258.0);
         assert_eq!(f16_from_f64(1e300).to_f64(), f64::INFINITY);
         assert_eq!(f16_from_f64(-65519.999).to_f64(), -65504.0);
-        assert_eq!(f16_from_f64(2.98023223876953125e-8).to_bits(), 0);
-        assert_eq!(f16_from_f64(2.980232238769532e-8).to_bits(), 1);
+        assert_eq!(f16_from_f64(2.980_232_238_769_531_2e-8).to_bits(), 0);
+        assert_eq!(f16_from_f64(2.980_232_238_769_532e-8).to_bits(), 1);
         assert!(bf16_from_f64(f64::NAN).is_nan());
         assert_eq!(f16_from_f64(-0.0).to_bits(), 0x8000);
     }

@@ -31,8 +31,13 @@ impl DeviceArray {
         let Some(sizes) = sizes else {
             return Err(Error::OutOfMemory { what: what.to_string(), asked: u64::MAX, free: None });
         };
-        let mut array =
-            Self { device: device.clone(), element, shape, layout, allocations: Vec::with_capacity(sizes.len()) };
+        let mut array = Self {
+            device: device.clone(),
+            element,
+            shape,
+            layout,
+            allocations: Vec::with_capacity(sizes.len()),
+        };
         for size in sizes {
             let pointer = device.backend.allocate(size, what)?;
             array.allocations.push((pointer, size));
@@ -98,7 +103,9 @@ impl DeviceArray {
     /// # Errors
     /// A failed driver call.
     pub fn fill(&self, byte: u8) -> Result<()> {
-        self.allocations.iter().try_for_each(|(pointer, size)| self.device.backend.fill(*pointer, byte, *size))
+        self.allocations
+            .iter()
+            .try_for_each(|(pointer, size)| self.device.backend.fill(*pointer, byte, *size))
     }
 
     /// Copies the array to the host, waiting for all work that was launched before.
@@ -108,7 +115,11 @@ impl DeviceArray {
     pub fn download(&self) -> Result<HostArray> {
         let host = HostArray::zeros(self.element.clone(), self.shape.clone());
         let Some(mut host) = host else {
-            return Err(Error::OutOfMemory { what: "host array".to_string(), asked: self.bytes(), free: None });
+            return Err(Error::OutOfMemory {
+                what: "host array".to_string(),
+                asked: self.bytes(),
+                free: None,
+            });
         };
         if self.layout == Layout::Aos {
             self.device.backend.copy_out(self.allocations[0].0, &mut host.bytes)?;

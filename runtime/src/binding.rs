@@ -15,7 +15,10 @@ pub const DIMENSION_LIMIT: u64 = 1 << 36;
 pub enum Given<'a> {
     /// A scalar or struct by value: a rank-0 host array.
     Value(&'a HostArray),
-    Array { element: &'a ElementType, shape: &'a [u64] },
+    Array {
+        element: &'a ElementType,
+        shape: &'a [u64],
+    },
     /// A result that the runtime allocates.
     Absent,
 }
@@ -112,7 +115,8 @@ impl Binder<'_> {
         if wanted.leaves == got.leaves && wanted.size == got.size {
             return Ok(());
         }
-        Err(self.error(format!("`{name}` has elements of type `{}`, but `{}` was given", wanted.name, got.name)))
+        Err(self
+            .error(format!("`{name}` has elements of type `{}`, but `{}` was given", wanted.name, got.name)))
     }
 
     fn bind_symbols(&mut self, given: &[Given<'_>]) -> Result<()> {
@@ -205,9 +209,9 @@ impl Binder<'_> {
         let mut shape = Vec::with_capacity(buffer.extents.len());
         for (axis, extent) in buffer.extents.iter().enumerate() {
             let values = self.values_in(extent);
-            let value = extent
-                .evaluate_int(&self.symbols)
-                .ok_or_else(|| self.error(format!("the extent of axis {axis} of `{name}` overflows ({values})")))?;
+            let value = extent.evaluate_int(&self.symbols).ok_or_else(|| {
+                self.error(format!("the extent of axis {axis} of `{name}` overflows ({values})"))
+            })?;
             let value = u64::try_from(value).map_err(|_| {
                 self.error(format!("the extent of axis {axis} of `{name}` is negative: {value} ({values})"))
             })?;
@@ -217,7 +221,8 @@ impl Binder<'_> {
             shape.push(value);
         }
         let count = shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent));
-        if count.and_then(|count| count.checked_mul(buffer.element.size)).is_none_or(|bytes| bytes >= 1 << 48) {
+        if count.and_then(|count| count.checked_mul(buffer.element.size)).is_none_or(|bytes| bytes >= 1 << 48)
+        {
             return Err(self.error(format!("`{name}` would have more than 2^48 bytes")));
         }
         Ok(shape)

@@ -42,7 +42,9 @@ impl EmulatorDevice {
 
 fn memory_error(error: MemoryError) -> Error {
     match error {
-        MemoryError::OutOfMemory { name, bytes } => Error::OutOfMemory { what: name, asked: bytes, free: None },
+        MemoryError::OutOfMemory { name, bytes } => {
+            Error::OutOfMemory { what: name, asked: bytes, free: None }
+        }
         other => Error::Fault(other.to_string()),
     }
 }

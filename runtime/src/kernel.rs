@@ -144,7 +144,9 @@ impl<'m> Kernel<'m> {
         let given: Vec<Option<Argument<'a>>> = manifest
             .arguments
             .iter()
-            .map(|argument| arguments.iter().find(|(name, _)| *name == argument.name).map(|(_, given)| *given))
+            .map(|argument| {
+                arguments.iter().find(|(name, _)| *name == argument.name).map(|(_, given)| *given)
+            })
             .collect();
         let bound: Vec<Given<'_>> = given
             .iter()
@@ -221,8 +223,13 @@ impl<'m> Kernel<'m> {
         }
         let record = if uses_error_record(&manifest.plan) {
             let element = ElementType::scalar(Scalar::U64);
-            let record =
-                DeviceArray::allocate(device, "error record", element, vec![ERROR_RECORD_BYTES / 8], Layout::Aos)?;
+            let record = DeviceArray::allocate(
+                device,
+                "error record",
+                element,
+                vec![ERROR_RECORD_BYTES / 8],
+                Layout::Aos,
+            )?;
             record.fill(0)?;
             Some(record)
         } else {
@@ -299,7 +306,8 @@ impl Prepared<'_, '_> {
             return Ok(());
         }
         let params = launch.arguments.iter().map(|argument| self.param(argument, symbols));
-        let params = params.collect::<Option<Vec<Vec<u8>>>>().ok_or_else(|| self.error("an argument is missing"))?;
+        let params =
+            params.collect::<Option<Vec<Vec<u8>>>>().ok_or_else(|| self.error("an argument is missing"))?;
         let request = LaunchRequest {
             kernel: &self.manifest.name,
             entry: &launch.entry,

@@ -27,7 +27,8 @@ struct FileLeaf {
 /// Anything but a whole `.npy` file of that element type.
 pub fn read(bytes: &[u8], wanted: &ElementType) -> Result<HostArray, NpyError> {
     let mut cursor = Cursor::new(bytes);
-    let header = NpyHeader::from_reader(&mut cursor).map_err(|error| NpyError(format!("not a .npy file: {error}")))?;
+    let header =
+        NpyHeader::from_reader(&mut cursor).map_err(|error| NpyError(format!("not a .npy file: {error}")))?;
     let data = &bytes[cursor.position() as usize..];
     let mut leaves = Vec::new();
     let size = flatten(&header.dtype(), String::new(), 0, &mut leaves)?;
@@ -114,8 +115,14 @@ fn flatten(dtype: &DType, path: String, offset: u64, leaves: &mut Vec<FileLeaf>)
                 return Err(NpyError(format!("`{text}` is big-endian; save it as little-endian (`<`)")));
             }
             let (extents, strides) = (Vec::new(), Vec::new());
-            let leaf =
-                FileLeaf { path, scalar: scalar_of(text), spelled: text.to_string(), offset, extents, strides };
+            let leaf = FileLeaf {
+                path,
+                scalar: scalar_of(text),
+                spelled: text.to_string(),
+                offset,
+                extents,
+                strides,
+            };
             leaves.push(leaf);
             Ok(size as u64)
         }
@@ -131,7 +138,8 @@ fn flatten(dtype: &DType, path: String, offset: u64, leaves: &mut Vec<FileLeaf>)
         DType::Record(fields) => {
             let mut size = 0;
             for field in fields {
-                let inner = if path.is_empty() { field.name.clone() } else { format!("{path}.{}", field.name) };
+                let inner =
+                    if path.is_empty() { field.name.clone() } else { format!("{path}.{}", field.name) };
                 let before = leaves.len();
                 size += flatten(&field.dtype, inner, offset + size, leaves)?;
                 if field.name.is_empty() {
@@ -296,7 +304,8 @@ mod tests {
         };
         let mut file = HostArray::zeros(packed, vec![3]).expect("small");
         for index in 0..3 {
-            file.bytes[index * 9..index * 9 + 8].copy_from_slice(&array.bytes[index * 12 + 4..index * 12 + 12]);
+            file.bytes[index * 9..index * 9 + 8]
+                .copy_from_slice(&array.bytes[index * 12 + 4..index * 12 + 12]);
             file.bytes[index * 9 + 8] = array.bytes[index * 12];
         }
         assert_eq!(read(&write(&file), &padded()), Ok(array));
@@ -317,7 +326,8 @@ mod tests {
     fn wrong_files_are_refused_in_words() {
         let floats = write(&counted(ElementType::scalar(Scalar::F32), vec![4]));
         let f64s = ElementType::scalar(Scalar::F64);
-        let message = |bytes: &[u8], wanted: &ElementType| read(bytes, wanted).expect_err("refused").to_string();
+        let message =
+            |bytes: &[u8], wanted: &ElementType| read(bytes, wanted).expect_err("refused").to_string();
         assert_eq!(message(&floats, &f64s), "the file holds `<f4` where `f64` is wanted");
         assert!(message(&floats, &padded()).contains("field `a`"));
         assert!(message(&floats[..floats.len() - 1], &ElementType::scalar(Scalar::F32)).contains("15 bytes"));

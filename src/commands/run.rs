@@ -122,7 +122,9 @@ fn pick<'a>(program: &'a Program, options: &RunOptions) -> Result<&'a Kernel> {
     match (&options.kernel, program.kernels.as_slice()) {
         (_, []) => Err(Failure::new(INPUT, format!("`{}` has no kernel", options.file.display()))),
         (None, [only]) => Ok(only),
-        (None, _) => Err(Failure::new(USAGE, format!("the file has several kernels: pick one of {names} by --kernel"))),
+        (None, _) => {
+            Err(Failure::new(USAGE, format!("the file has several kernels: pick one of {names} by --kernel")))
+        }
         (Some(name), kernels) => kernels
             .iter()
             .find(|kernel| kernel.name == *name)
@@ -157,7 +159,8 @@ impl Request {
             let (name, value) = numbers::assignment(text).map_err(usage)?;
             let value = value.replace('_', "");
             let size = value.parse().ok().filter(|size| (0..=1i64 << 36).contains(size));
-            let size = size.ok_or_else(|| usage(format!("`{text}`: a dimension is a whole number from 0 to 2^36")))?;
+            let size =
+                size.ok_or_else(|| usage(format!("`{text}`: a dimension is a whole number from 0 to 2^36")))?;
             request.dims.insert(name.to_string(), size);
         }
         for text in &options.set {
@@ -168,16 +171,24 @@ impl Request {
                 _ => None,
             });
             let element = element.ok_or_else(|| {
-                usage(format!("kernel `{}` has no scalar parameter `{name}`; it has {}", manifest.name, scalars(manifest)))
+                usage(format!(
+                    "kernel `{}` has no scalar parameter `{name}`; it has {}",
+                    manifest.name,
+                    scalars(manifest)
+                ))
             })?;
             let slot = request.params.entry(name.to_string()).or_insert_with(|| numbers::blank(element));
-            numbers::set_scalar(slot, path, value).map_err(|message| usage(format!("--set {text}: {message}")))?;
+            numbers::set_scalar(slot, path, value)
+                .map_err(|message| usage(format!("--set {text}: {message}")))?;
         }
         for text in &options.inputs {
             let (name, value) = numbers::assignment(text).map_err(usage)?;
             if !arrays(manifest, |direction| direction != Direction::Out).contains(&name) {
                 let known = arrays(manifest, |direction| direction != Direction::Out).join(", ");
-                return Err(usage(format!("kernel `{}` has no input `{name}`; it has {known}", manifest.name)));
+                return Err(usage(format!(
+                    "kernel `{}` has no input `{name}`; it has {known}",
+                    manifest.name
+                )));
             }
             request.inputs.insert(name.to_string(), input(value).map_err(usage)?);
         }
@@ -185,7 +196,10 @@ impl Request {
             let (name, path) = numbers::assignment(text).map_err(usage)?;
             if !arrays(manifest, |direction| direction != Direction::In).contains(&name) {
                 let known = arrays(manifest, |direction| direction != Direction::In).join(", ");
-                return Err(usage(format!("kernel `{}` has no output `{name}`; it has {known}", manifest.name)));
+                return Err(usage(format!(
+                    "kernel `{}` has no output `{name}`; it has {known}",
+                    manifest.name
+                )));
             }
             request.outputs.push((name.to_string(), PathBuf::from(path)));
         }
@@ -212,7 +226,8 @@ impl Request {
                     if let Some(given) = dims.insert(symbol.name.clone(), extent)
                         && given != extent
                     {
-                        let message = format!("-D {}={given}, but `{}` has {extent}", symbol.name, path.display());
+                        let message =
+                            format!("-D {}={given}, but `{}` has {extent}", symbol.name, path.display());
                         return Err(Failure::new(USAGE, message));
                     }
                 }
@@ -265,7 +280,9 @@ fn input(text: &str) -> std::result::Result<Input, String> {
     if text.ends_with(".npy") {
         return Ok(Input::File(PathBuf::from(text)));
     }
-    Err(format!("`{text}` is no input: use a .npy file, random, zeros, iota, random(LOW,HIGH) or ramp(LOW,HIGH)"))
+    Err(format!(
+        "`{text}` is no input: use a .npy file, random, zeros, iota, random(LOW,HIGH) or ramp(LOW,HIGH)"
+    ))
 }
 
 /// `random`, `zeros`, `ones`, `iota`, `permutation`, `special`, `random(low,high)`, `ramp(low,high)`; `None` for anything
@@ -285,10 +302,12 @@ pub fn fill(text: &str) -> std::result::Result<Option<Fill>, String> {
         "special" => Fill::Special,
         _ => {
             if let Some(inner) = text.strip_prefix("random(") {
-                let (low, high) = numbers(inner).ok_or_else(|| format!("`{text}`: write random(LOW,HIGH) with LOW < HIGH"))?;
+                let (low, high) = numbers(inner)
+                    .ok_or_else(|| format!("`{text}`: write random(LOW,HIGH) with LOW < HIGH"))?;
                 Fill::Range { low, high }
             } else if let Some(inner) = text.strip_prefix("ramp(") {
-                let (low, high) = numbers(inner).ok_or_else(|| format!("`{text}`: write ramp(LOW,HIGH) with LOW < HIGH"))?;
+                let (low, high) = numbers(inner)
+                    .ok_or_else(|| format!("`{text}`: write ramp(LOW,HIGH) with LOW < HIGH"))?;
                 Fill::Ramp { low: low as i64, high: high as i64 }
             } else {
                 return Ok(None);
@@ -378,7 +397,10 @@ pub fn check_text(report: &CheckReport) -> String {
         let found = &output.report;
         let compared = numbers::grouped(found.compared);
         let sampled = output.sampled.map_or(String::new(), |count| {
-            format!(" in a sample of {} elements (a full check would be too slow; --full-check does it)", numbers::grouped(count))
+            format!(
+                " in a sample of {} elements (a full check would be too slow; --full-check does it)",
+                numbers::grouped(count)
+            )
         });
         let uncertain = match found.uncertain {
             0 => String::new(),
@@ -387,11 +409,21 @@ pub fn check_text(report: &CheckReport) -> String {
         let worst = found.worst.as_ref();
         if found.mismatches == 0 {
             let share = worst.map_or(0.0, |worst| if worst.excess.is_finite() { worst.excess } else { 0.0 });
-            let bound = if share > 0.0 { format!(", at most {:.0}% of the error bound used", share * 100.0) } else { String::new() };
-            text.push_str(&format!("  {}: verified, {compared} values agree{sampled}{bound}{uncertain}\n", output.name));
+            let bound = if share > 0.0 {
+                format!(", at most {:.0}% of the error bound used", share * 100.0)
+            } else {
+                String::new()
+            };
+            text.push_str(&format!(
+                "  {}: verified, {compared} values agree{sampled}{bound}{uncertain}\n",
+                output.name
+            ));
         } else {
             let mismatches = numbers::grouped(found.mismatches);
-            text.push_str(&format!("  {}: WRONG, {mismatches} of {compared} values differ{sampled}{uncertain}\n", output.name));
+            text.push_str(&format!(
+                "  {}: WRONG, {mismatches} of {compared} values differ{sampled}{uncertain}\n",
+                output.name
+            ));
             if let Some(worst) = worst {
                 let field = if worst.field.is_empty() { String::new() } else { format!(".{}", worst.field) };
                 text.push_str(&format!(

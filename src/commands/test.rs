@@ -131,7 +131,9 @@ fn test_kernel(
         .map_err(|message| Failure::new(crate::exit::INPUT, format!("{}: {message}", source.name())))?;
     let mut outcome = Outcome::default();
     let cases = cases::generate(&compilation.program, kernel, manifest, &directives, options.seed).map_err(
-        |message| Failure::new(crate::exit::INPUT, format!("{}: `{}`: {message}", source.name(), kernel.name)),
+        |message| {
+            Failure::new(crate::exit::INPUT, format!("{}: `{}`: {message}", source.name(), kernel.name))
+        },
     )?;
     outcome.skipped = cases.skipped;
     for case in &cases.cases {

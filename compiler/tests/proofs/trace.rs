@@ -22,10 +22,13 @@ struct Trace<'a> {
     memory: HashMap<(ArrayId, Vec<i128>), i128>,
     written: HashSet<(ArrayId, Vec<i128>)>,
     path: Path,
-    events: HashMap<(ArrayId, Vec<i128>), Vec<(Touch, Path)>>,
+    events: HashMap<Element, Vec<(Touch, Path)>>,
 }
 
 type Outcome<T> = Result<T, String>;
+
+/// One element of an array.
+type Element = (ArrayId, Vec<i128>);
 
 /// An error says which claim is false.
 pub fn run(program: &Program, kernel: &Kernel, symbols: &[(&str, i128)]) -> Outcome<()> {

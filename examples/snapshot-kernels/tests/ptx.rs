@@ -14,10 +14,16 @@ fn ptx(path: &Path, target: &str) -> String {
     match compile(&source, &CompileOptions::for_target(target)) {
         Ok(done) => {
             // A warning should be seen as well as a change.
-            assert!(done.warnings.is_empty(), "{}", render(&source, &done.warnings, RenderOptions::default()));
+            assert!(
+                done.warnings.is_empty(),
+                "{}",
+                render(&source, &done.warnings, RenderOptions::default())
+            );
             done.compiled.ptx
         }
-        Err(CompileError::Diagnostics(found)) => panic!("{}", render(&source, &found, RenderOptions::default())),
+        Err(CompileError::Diagnostics(found)) => {
+            panic!("{}", render(&source, &found, RenderOptions::default()))
+        }
         Err(error) => panic!("{}: {error}", path.display()),
     }
 }

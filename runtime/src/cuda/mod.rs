@@ -54,7 +54,9 @@ impl CudaDevice {
         let count = result::device::get_count().map_err(driver_error("cuDeviceGetCount"))?;
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         if number >= count {
-            return Err(Error::NoDevice(format!("there is no CUDA device {ordinal}; the driver has {count}")));
+            return Err(Error::NoDevice(format!(
+                "there is no CUDA device {ordinal}; the driver has {count}"
+            )));
         }
         let device = result::device::get(number).map_err(driver_error("cuDeviceGet"))?;
         let name = result::device::get_name(device).map_err(driver_error("cuDeviceGetName"))?;
@@ -199,7 +201,8 @@ impl Backend for CudaDevice {
                 result::event::record(start, stream).map_err(driver_error("cuEventRecord"))?;
                 work()?;
                 result::event::record(end, stream).map_err(driver_error("cuEventRecord"))?;
-                result::event::synchronize(end).map_err(driver_error("cuEventSynchronize (a kernel failed)"))?;
+                result::event::synchronize(end)
+                    .map_err(driver_error("cuEventSynchronize (a kernel failed)"))?;
                 let milliseconds =
                     result::event::elapsed(start, end).map_err(driver_error("cuEventElapsedTime"))?;
                 Ok(Duration::from_secs_f64(f64::from(milliseconds) / 1e3))

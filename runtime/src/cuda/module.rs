@@ -25,10 +25,8 @@ unsafe impl Sync for CudaModule {}
 impl CudaModule {
     /// Compiles and loads in the current context.
     pub fn load(compiled: &CompiledModule) -> Result<Self> {
-        let text = CString::new(compiled.ptx.as_str()).map_err(|_| Error::Jit {
-            message: "the PTX has a NUL byte".to_string(),
-            log: String::new(),
-        })?;
+        let text = CString::new(compiled.ptx.as_str())
+            .map_err(|_| Error::Jit { message: "the PTX has a NUL byte".to_string(), log: String::new() })?;
         let mut info = vec![0u8; LOG_BYTES];
         let mut errors = vec![0u8; LOG_BYTES];
         let mut options = [

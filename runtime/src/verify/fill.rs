@@ -12,9 +12,15 @@ pub enum Fill {
     /// The row-major position, converted to the type.
     Iota,
     /// Uniform in low..high (numbers of any type; integers for integer types).
-    Range { low: f64, high: f64 },
+    Range {
+        low: f64,
+        high: f64,
+    },
     /// Never falling, random between; the first element is `low`, the last one `high`: row starts of sparse matrices.
-    Ramp { low: i64, high: i64 },
+    Ramp {
+        low: i64,
+        high: i64,
+    },
     /// 0 to length - 1 in a random order.
     Permutation,
     /// Goes round the list of the type's awkward values.
@@ -37,9 +43,8 @@ impl From<Fill> for FillPlan {
 
 impl FillPlan {
     fn of(&self, path: &str) -> Fill {
-        let covers = |field: &str| {
-            path == field || path.strip_prefix(field).is_some_and(|rest| rest.starts_with('.'))
-        };
+        let covers =
+            |field: &str| path == field || path.strip_prefix(field).is_some_and(|rest| rest.starts_with('.'));
         self.fields.iter().rev().find(|(field, _)| covers(field)).map_or(self.default, |(_, fill)| *fill)
     }
 }
@@ -94,7 +99,11 @@ pub fn fill(
         if what == Fill::Zeros {
             continue;
         }
-        let order = if what == Fill::Permutation { permutation(count, word(stream, number as u64)) } else { Vec::new() };
+        let order = if what == Fill::Permutation {
+            permutation(count, word(stream, number as u64))
+        } else {
+            Vec::new()
+        };
         let specials = if what == Fill::Special { special_values(*scalar) } else { Vec::new() };
         for index in 0..count {
             let random = word(stream, index * slots.len() as u64 + number as u64);
@@ -153,8 +162,27 @@ fn special_values(scalar: Scalar) -> Vec<Vec<u8>> {
             _ => (f64::MAX, f64::MIN_POSITIVE, f64::from_bits(1)),
         };
         let list = [
-            0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -2.5, 3.0, 1e3, -1e3, 1e-3, 100.25, largest, -largest, normal,
-            subnormal, -subnormal, f64::INFINITY, f64::NEG_INFINITY, f64::NAN,
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            0.5,
+            -0.5,
+            1.5,
+            -2.5,
+            3.0,
+            1e3,
+            -1e3,
+            1e-3,
+            100.25,
+            largest,
+            -largest,
+            normal,
+            subnormal,
+            -subnormal,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
         ];
         return list
             .iter()
@@ -166,8 +194,11 @@ fn special_values(scalar: Scalar) -> Vec<Vec<u8>> {
             .collect();
     }
     let bits = size as u32 * 8;
-    let (least, most) =
-        if scalar.is_signed_integer() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+    let (least, most) = if scalar.is_signed_integer() {
+        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+    } else {
+        (0, (1i128 << bits) - 1)
+    };
     let list: Vec<i128> = if scalar.is_signed_integer() {
         vec![0, 1, -1, 2, -2, 7, -7, 31, 32, 33, least, least + 1, most, most - 1]
     } else {
@@ -195,7 +226,8 @@ fn slots(element: &ElementType) -> Vec<(u64, Scalar, String)> {
     for leaf in &element.leaves {
         let mut offsets = vec![leaf.offset];
         for (extent, stride) in leaf.extents.iter().zip(&leaf.strides) {
-            offsets = offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect();
+            offsets =
+                offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect();
         }
         slots.extend(offsets.into_iter().map(|offset| (offset, leaf.scalar, leaf.path.clone())));
     }
@@ -235,7 +267,8 @@ mod tests {
         let sorted = ints(Fill::Ramp { low: 0, high: 100 }, 33);
         assert!(sorted.is_sorted() && sorted[0] == 0 && sorted[32] == 100);
         let element = ElementType::scalar(Scalar::F32);
-        let make = |name: &str, seed| fill(name, &element, &[16], &Fill::Random.into(), seed).expect("small").bytes;
+        let make =
+            |name: &str, seed| fill(name, &element, &[16], &Fill::Random.into(), seed).expect("small").bytes;
         assert_eq!(make("x", 1), make("x", 1));
         assert_ne!(make("x", 1), make("y", 1));
         assert_ne!(make("x", 1), make("x", 2));

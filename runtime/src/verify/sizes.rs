@@ -116,7 +116,8 @@ pub fn choose_sizes(
 
 /// Facts hold and no extent is negative.
 fn satisfied(kernel: &KernelManifest, values: &[Value]) -> bool {
-    let fine = |extent: &Expr| extent.evaluate_int(values).is_some_and(|extent| (0..1 << 40).contains(&extent));
+    let fine =
+        |extent: &Expr| extent.evaluate_int(values).is_some_and(|extent| (0..1 << 40).contains(&extent));
     kernel.facts.iter().all(|fact| fact.condition.evaluate(values) == Some(Value::Bool(true)))
         && kernel.arguments.iter().all(|argument| match &argument.kind {
             ArgumentKind::Array { buffer, .. } => buffer.extents.iter().all(fine),
@@ -126,7 +127,11 @@ fn satisfied(kernel: &KernelManifest, values: &[Value]) -> bool {
 }
 
 /// The sizes for given values of the symbols; negative extents count as none.
-pub(super) fn finish(kernel: &KernelManifest, values: &[Value], mut params: BTreeMap<String, HostArray>) -> Sizes {
+pub(super) fn finish(
+    kernel: &KernelManifest,
+    values: &[Value],
+    mut params: BTreeMap<String, HostArray>,
+) -> Sizes {
     let mut sizes = Sizes::default();
     for (symbol, value) in kernel.symbols.iter().zip(values) {
         match (&symbol.kind, value) {
@@ -155,7 +160,8 @@ pub(super) fn finish(kernel: &KernelManifest, values: &[Value], mut params: BTre
         if let ArgumentKind::Array { buffer, direction } = &argument.kind
             && *direction != krn_compiler::manifest::Direction::Out
         {
-            let extents = buffer.extents.iter().map(|extent| extent.evaluate_int(values).unwrap_or(0).max(0) as u64);
+            let extents =
+                buffer.extents.iter().map(|extent| extent.evaluate_int(values).unwrap_or(0).max(0) as u64);
             sizes.shapes.insert(argument.name.clone(), extents.collect());
         }
     }
@@ -187,7 +193,8 @@ fn default_params(
     let mut params = BTreeMap::new();
     for argument in &kernel.arguments {
         let ArgumentKind::Value { element } = &argument.kind else { continue };
-        let value = given.get(&argument.name).cloned().or_else(|| default_value(&argument.name, element, seed));
+        let value =
+            given.get(&argument.name).cloned().or_else(|| default_value(&argument.name, element, seed));
         if let Some(value) = value {
             params.insert(argument.name.clone(), value);
         }
@@ -200,7 +207,8 @@ fn default_value(name: &str, element: &ElementType, seed: u64) -> Option<HostArr
     for leaf in &element.leaves {
         let mut offsets = vec![leaf.offset];
         for (extent, stride) in leaf.extents.iter().zip(&leaf.strides) {
-            offsets = offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect();
+            offsets =
+                offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect();
         }
         for offset in offsets {
             let key = format!("{name}.{}.{offset}", leaf.path);

@@ -160,7 +160,7 @@ impl Selector<'_> {
             Opcode::Mul => IntBinaryOp::Mul,
             Opcode::Min => IntBinaryOp::Min,
             Opcode::Max => IntBinaryOp::Max,
-            Opcode::Div | _ => {
+            _ => {
                 let quotient = self.divide(ty, a, b, divisor, opcode == Opcode::Rem);
                 return self.in_register(quotient, bits_type(scalar));
             }

@@ -10,6 +10,9 @@ use crate::ir::entities::{Axis, Block, Inst, Value};
 use crate::ir::kernel::{Definition, Level, Payload};
 use crate::ir::op::{Combiner, Opcode};
 
+/// What is done with the operands that a loop's body yields, inside the innermost loop.
+type Finish<'f, S> = &'f mut dyn FnMut(&mut S, Vec<Operand>) -> Result<(), SelectError>;
+
 impl Selector<'_> {
     /// Selects a block's instructions and returns the operands of its `yield`.
     pub fn block(&mut self, block: Block) -> Result<Vec<Operand>, SelectError> {
@@ -83,7 +86,7 @@ impl Selector<'_> {
         axes: &[Axis],
         bounds: &[(Value, Value)],
         body: Block,
-        finish: &mut dyn FnMut(&mut Self, Vec<Operand>) -> Result<(), SelectError>,
+        finish: Finish<'_, Self>,
     ) -> Result<(), SelectError> {
         for axis in axes {
             if self.kernel.axes[*axis]

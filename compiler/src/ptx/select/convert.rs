@@ -13,11 +13,11 @@ impl Selector<'_> {
         if to.is_narrow() {
             return match to {
                 Scalar::F16 => {
-                    let half = self.to_f16(from, a);
+                    let half = self.narrow_f16(from, a);
                     Ok(self.cvt(None, Type::F32, Type::F16, half.into()).into())
                 }
                 Scalar::BF16 => {
-                    let half = self.to_bf16(from, a);
+                    let half = self.narrow_bf16(from, a);
                     Ok(self.bf16_to_f32(half).into())
                 }
                 _ => Ok(self.cast_narrow_int(from, to, a)),
@@ -115,7 +115,7 @@ impl Selector<'_> {
     }
 
     /// To f16 in a 16-bit register.
-    pub fn to_f16(&mut self, from: Scalar, a: Operand) -> Reg {
+    pub fn narrow_f16(&mut self, from: Scalar, a: Operand) -> Reg {
         if from == Scalar::Bool {
             let float = self.bool_to(Scalar::F32, a);
             return self.cvt(Some(Rounding::Rn), Type::F16, Type::F32, float);
@@ -125,7 +125,7 @@ impl Selector<'_> {
     }
 
     /// To bf16 in a 16-bit register, rounded once: wider sources pass through an f32 that was rounded to odd.
-    pub fn to_bf16(&mut self, from: Scalar, a: Operand) -> Reg {
+    pub fn narrow_bf16(&mut self, from: Scalar, a: Operand) -> Reg {
         let float = match from {
             Scalar::F32 => self.in_register(a, Type::F32),
             Scalar::Bool => {

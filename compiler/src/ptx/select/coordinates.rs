@@ -454,7 +454,7 @@ fn needs_guard(axis: &Distributed) -> bool {
     match &axis.extent {
         Some(Expr::Int(extent)) if *extent > 0 => {
             if open_ended {
-                *extent as u64 % fixed != 0
+                !(*extent as u64).is_multiple_of(fixed)
             } else {
                 *extent as u64 != fixed
             }

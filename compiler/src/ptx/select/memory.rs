@@ -113,8 +113,8 @@ impl Selector<'_> {
                 let byte = self.selp(Type::B16, p, Operand::Int(1), Operand::Int(0));
                 (Type::U8, byte.into())
             }
-            Scalar::F16 => (Type::B16, self.to_f16(Scalar::F32, value).into()),
-            Scalar::BF16 => (Type::B16, self.to_bf16(Scalar::F32, value).into()),
+            Scalar::F16 => (Type::B16, self.narrow_f16(Scalar::F32, value).into()),
+            Scalar::BF16 => (Type::B16, self.narrow_bf16(Scalar::F32, value).into()),
             Scalar::I8 | Scalar::U8 => (Type::U8, self.in_register(value, Type::B32).into()),
             Scalar::I16 | Scalar::U16 => (Type::U16, self.in_register(value, Type::B32).into()),
             other => (signed_type(other), value),
@@ -132,9 +132,9 @@ impl Selector<'_> {
             }
             Scalar::F16 | Scalar::BF16 => {
                 let half = if scalar == Scalar::F16 {
-                    self.to_f16(Scalar::F32, value)
+                    self.narrow_f16(Scalar::F32, value)
                 } else {
-                    self.to_bf16(Scalar::F32, value)
+                    self.narrow_bf16(Scalar::F32, value)
                 };
                 self.cvt(None, Type::U32, Type::U16, half.into()).into()
             }

@@ -25,7 +25,11 @@ impl Decoder<'_> {
                         return Ok(Inst::with(code, self.dst_predicate(op.dst)?, [0; 3]));
                     }
                     Operand::Int(_) => ALWAYS,
-                    _ => return Err("a predicate can only be moved from a predicate or a truth value".to_owned()),
+                    _ => {
+                        return Err(
+                            "a predicate can only be moved from a predicate or a truth value".to_owned()
+                        );
+                    }
                 };
                 Ok(Inst::with(Code::Move(MoveOp::MovePredicate), self.dst_predicate(op.dst)?, [a, 0, 0]))
             }

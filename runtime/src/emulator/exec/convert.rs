@@ -88,8 +88,7 @@ fn half_to_single(a: u32) -> u32 {
     // Exponent and fraction in the places of an `f32`, whose bias is greater by 112.
     let scaled = f32::from_bits(magnitude << 13) * f32::from_bits((254 - 15) << 23);
     let value = if magnitude >= 0x7c00 { 0x7f80_0000 } else { scaled.to_bits() };
-    let value = if magnitude > 0x7c00 { 0x7fff_ffff } else { value | (a & 0x8000) << 16 };
-    value
+    if magnitude > 0x7c00 { 0x7fff_ffff } else { value | (a & 0x8000) << 16 }
 }
 
 /// `f32` to `f16`, to nearest even, without branches.
@@ -213,7 +212,7 @@ impl AnyConversion {
         }
     }
 
-    fn to_integer(&self, number: Number) -> u64 {
+    fn to_integer(self, number: Number) -> u64 {
         let bits = self.dst_ty.bits();
         let signed = self.dst_ty.is_signed();
         let (low, high) = if signed {

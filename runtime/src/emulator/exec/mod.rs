@@ -65,17 +65,21 @@ macro_rules! multiversioned {
     ($(#[$meta:meta])* pub fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
         $(#[$meta])*
         #[inline]
+        #[allow(clippy::too_many_arguments, reason = "a family's operands, forwarded to each version")]
         pub fn $name(isa: $crate::emulator::exec::Isa, $($arg: $ty),*) $(-> $ret)? {
             #[inline(always)]
+            #[allow(clippy::too_many_arguments, reason = "a family's operands, forwarded to each version")]
             fn body($($arg: $ty),*) $(-> $ret)? $body
 
             #[inline(never)]
+            #[allow(clippy::too_many_arguments, reason = "a family's operands, forwarded to each version")]
             fn baseline($($arg: $ty),*) $(-> $ret)? { body($($arg),*) }
 
             #[cfg(target_arch = "x86_64")]
             {
                 #[inline(never)]
                 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+                #[allow(clippy::too_many_arguments, reason = "a family's operands, forwarded to each version")]
                 fn avx2($($arg: $ty),*) $(-> $ret)? { body($($arg),*) }
 
                 if isa == $crate::emulator::exec::Isa::Avx2 {

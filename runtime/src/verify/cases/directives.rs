@@ -88,7 +88,8 @@ impl Directives {
             }
             _ => {
                 return Err(
-                    "write `dims …`, `set …`, `in …`, `expect bounds-error` or `expect launch-error`".to_string()
+                    "write `dims …`, `set …`, `in …`, `expect bounds-error` or `expect launch-error`"
+                        .to_string(),
                 );
             }
         }

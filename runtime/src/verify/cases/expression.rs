@@ -90,7 +90,8 @@ impl Reader<'_> {
         if let Ok(value) = word.replace('_', "").parse() {
             return Ok(value);
         }
-        (self.names)(word).ok_or_else(|| format!("`{word}` is neither a number nor a dimension or integer parameter"))
+        (self.names)(word)
+            .ok_or_else(|| format!("`{word}` is neither a number nor a dimension or integer parameter"))
     }
 }
 

@@ -168,9 +168,8 @@ fn choose(
                 fixed.insert(symbol.name.clone(), *size);
             }
         }
-        let chosen = choose_sizes(manifest, &fixed, &params, seed, |axis| {
-            wanted_for.get(axis).copied().unwrap_or(1)
-        });
+        let chosen =
+            choose_sizes(manifest, &fixed, &params, seed, |axis| wanted_for.get(axis).copied().unwrap_or(1));
         match chosen {
             Ok(sizes) => sizes,
             Err(_) => return Ok(None),
@@ -278,7 +277,9 @@ impl TestCase {
         for argument in &manifest.arguments {
             let ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
             let Some(shape) = self.sizes.shapes.get(&argument.name) else { continue };
-            let Some((_, plan)) = self.plans.iter().find(|(name, _)| *name == argument.name) else { continue };
+            let Some((_, plan)) = self.plans.iter().find(|(name, _)| *name == argument.name) else {
+                continue;
+            };
             let array = fill(&argument.name, &buffer.element, shape, plan, self.seed)
                 .map_err(|error| error.to_string())?;
             case.arrays.insert(argument.name.clone(), array);
