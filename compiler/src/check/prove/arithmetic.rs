@@ -127,6 +127,11 @@ impl Walker<'_> {
         let mut arguments = vec![then.clone(), otherwise.clone()];
         arguments.extend(condition.yes.iter().cloned());
         arguments.extend(condition.no.iter().cloned());
+        if !condition.yes_exact && !condition.no_exact {
+            // The facts do not say which of the two it is: no other choice is known to be the same number.
+            let tag = self.unknown(Range::new(0, 1));
+            arguments.push(tag);
+        }
         self.atoms().choice(condition.yes.len() as u32, arguments)
     }
 

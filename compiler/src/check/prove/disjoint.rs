@@ -10,6 +10,9 @@ const DIFFER_BUDGET: u32 = 100;
 /// Steps for each attempt to refute one fact.
 const REFUTE_BUDGET: u32 = 40;
 
+/// Inner loops whose order is taken case by case.
+const MAX_CASES: u32 = 2;
+
 /// Whether `first` in one iteration and `second` in a later one of the loop at depth `at` of their common nest
 /// can never touch the same element.
 pub fn in_order(facts: &mut Facts, first: &Record, second: &Record, at: usize) -> bool {
@@ -41,6 +44,14 @@ fn shown(facts: &mut Facts, first: &Record, second: &Record, at: usize) -> Optio
     let mark = facts.mark();
     facts.assume_all(&known);
     let differs = facts.is_contradictory() || equations.iter().any(|equation| never_zero(facts, equation));
+    let differs = differs || {
+        let inner = first.nest.iter().zip(&second.nest).skip(at + 1);
+        let names: Vec<(Poly, Poly)> = inner
+            .map_while(|(a, b)| a.atom.filter(|_| a.atom == b.atom))
+            .filter_map(|atom| Some((Poly::atom(atom), moved.get(&atom)?.clone())))
+            .collect();
+        differs_by_cases(facts, &equations, &names, MAX_CASES)
+    };
     facts.forget_since(mark);
     if differs {
         return Some(true);
@@ -62,6 +73,25 @@ fn shown(facts: &mut Facts, first: &Record, second: &Record, at: usize) -> Optio
         }
     }
     Some(false)
+}
+
+/// The same, each possible order of an inner loop's two iterations by itself: where `j` is the outer loop of
+/// `y[i*m + j]`, different `j` are apart for `i < i'`, for `i > i'` and for `i = i'`, each for a reason of its own.
+fn differs_by_cases(facts: &mut Facts, equations: &[Poly], names: &[(Poly, Poly)], depth: u32) -> bool {
+    let Some(((name, copy), rest)) = names.split_first() else { return false };
+    let (forward, backward) = (copy.subtract(name), name.subtract(copy));
+    let less = |difference: &Option<Poly>| difference.as_ref().and_then(|poly| poly.add_constant(-1));
+    let cases = [vec![less(&forward)], vec![less(&backward)], vec![forward, backward]];
+    depth > 0
+        && cases.into_iter().all(|case| {
+            let mark = facts.mark();
+            case.into_iter().flatten().for_each(|fact| facts.assume(fact));
+            let differs = facts.is_contradictory()
+                || equations.iter().any(|equation| never_zero(facts, equation))
+                || differs_by_cases(facts, equations, rest, depth - 1);
+            facts.forget_since(mark);
+            differs
+        })
 }
 
 /// Fresh names for the loop at depth `at` and everything inside.

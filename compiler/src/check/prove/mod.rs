@@ -25,6 +25,8 @@ mod polynomial;
 mod races;
 mod scan;
 mod statement;
+#[cfg(test)]
+mod tests;
 mod types;
 mod value;
 mod walker;

@@ -1,0 +1,294 @@
+//! Kernels that must be proved, and kernels that must not be.
+
+use crate::check::{check, typed::*};
+use crate::diagnostic::Diagnostics;
+use crate::source::SourceFile;
+use crate::syntax;
+
+/// Collects what differs, so that one run shows the whole table.
+#[derive(Default)]
+struct Differences(Vec<String>);
+
+impl Differences {
+    fn compare<T: PartialEq + std::fmt::Debug>(&mut self, found: T, expected: T, text: &str) {
+        if found != expected {
+            self.0.push(format!("{text}\n    found {found:?}, expected {expected:?}"));
+        }
+    }
+}
+
+impl Drop for Differences {
+    fn drop(&mut self) {
+        assert!(self.0.is_empty() || std::thread::panicking(), "{}", self.0.join("\n"));
+    }
+}
+
+fn checked(text: &str) -> (Program, Diagnostics) {
+    let file = SourceFile::new("test.krn", text);
+    let (parsed, reports) = syntax::parse(&file);
+    assert!(!reports.has_errors(), "{text}: {reports:?}");
+    check(&parsed)
+}
+
+/// The codes that are reported, but for unused names.
+fn codes(text: &str) -> Vec<&'static str> {
+    let (_, diagnostics) = checked(text);
+    let mut codes: Vec<_> =
+        diagnostics.iter().map(|one| one.code.0).filter(|code| !code.starts_with("W01")).collect();
+    codes.dedup();
+    codes
+}
+
+fn kernel(text: &str) -> Kernel {
+    let (program, diagnostics) = checked(text);
+    assert!(!diagnostics.has_errors(), "{text}: {diagnostics:?}");
+    program.kernels.into_iter().next().expect("a kernel")
+}
+
+/// How many subscripts are checked on the device.
+fn sites(text: &str) -> usize {
+    kernel(text).sites.len()
+}
+
+#[test]
+fn everyday_accesses_cost_nothing() {
+    let mut differences = Differences::default();
+    for text in [
+        "kernel k(x: f32[n]) -> y: f32[n] { y[i] = x[i] }",
+        "kernel k(x: f32[n]) -> y: f32[n] { y[i] = x[n - 1 - i] }",
+        "kernel k(x: f32[n], offset: i64) -> y: f32[n - offset] where offset >= 0, offset <= n { y[i] = x[i + offset] }",
+        "kernel k(x: f32[2 * n], z: f32[n]) -> y: f32[n] { y[i] = z[i] + x[2 * i] + x[2*i + 1] + x[i + n] }",
+        "kernel f(x: f32[m, k], a: f32[m * k]) -> y: f32[m, k] { forall i in m, j in k { y[i, j] = a[i * k + j] } }",
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[i] = if i > 0 { x[i - 1] } else { 0.0 } } }",
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[i] = if i > 0 && i < n - 1 { x[i - 1] + x[i + 1] } else { 0.0 } } }",
+        "kernel k(x: f32[n]) -> y: f32[n] { y[i] = sum(j in 0..=i: x[j]) }",
+        "kernel k(x: u8[n]) -> h: u32[256] { forall i in n { h[x[i]] += 1 } }",
+        "kernel k(x: f32[n]) -> y: f32[n] where n % 32 == 0 { forall t in 0..n/32, l in 0..32 { y[32 * t + l] = x[32*t + l] } }",
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[i] = x[i / 2] + x[i % n] + x[max(i - 1, 0)] + x[min(i + 1, n - 1)] } }",
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { var t = 0.0; for j in 0..n step 3 { t += x[j] }; y[i] = t } }",
+        "const TAPS: f32[3] = [1.0, 2.0, 1.0]\nkernel k(x: f32[n]) -> y: f32[n] { y[i] = sum(t in 0..3: TAPS[t]) * TAPS[2] * x[i] }",
+        "kernel k(x: f32[rows * cols], s: f32[rows], t: f32[cols]) -> y: f32[cols, rows] { y[c, r] = x[r * cols + c] }",
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { let j = n - 1 - i; y[i] = x[j] } }",
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { let j = i as i32 & 7; y[i] = if j as i64 < n { x[j] } else { 0.0 } } }",
+    ] {
+        differences.compare(sites(text), 0, text);
+    }
+}
+
+#[test]
+fn unproved_accesses_are_checked() {
+    let mut differences = Differences::default();
+    for (text, count) in [
+        ("kernel k(x: f32[n], at: i32[m]) -> y: f32[m] { y[i] = x[at[i]] }", 1),
+        ("kernel k(x: f32[n], z: f32[m]) -> y: f32[n] { y[i] = x[i] + z[0] }", 1),
+        ("kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[i] = x[i] + x[i / 2 + 1] } }", 1),
+        ("kernel k(x: u8[n]) -> h: u32[255] { forall i in n { h[x[i]] += 1 } }", 1),
+        ("kernel k(x: f32[n], p: i64) -> y: f32[n] { forall i in n { y[i] = x[i + p - p * 1] } }", 1),
+        (
+            "kernel k(x: f32[n], at: i64[n]) -> y: f32[n] { forall i in n { y[i] = if at[i] > 0 && at[i] < n { x[at[i] - 1] } else { 0.0 } } }",
+            0,
+        ),
+        // An intermediate that wraps proves nothing.
+        (
+            "kernel k(x: f32[n], p: i64) -> y: f32[n] { forall i in n { y[i] = if p + 1 > 0 && p < n { x[p] } else { 0.0 } } }",
+            1,
+        ),
+        // A condition that no fact describes: two choices by it are not one number.
+        (
+            "kernel k(x: f32[n], f: f32[n]) -> y: f32[n] { forall i in n { let a = if f[i] > 0.0 { 1 } else { 0 }; let b = if f[i] > 1.0 { 1 } else { 0 }; y[i] = x[i + a - b] } }",
+            1,
+        ),
+    ] {
+        differences.compare(sites(text), count, text);
+    }
+}
+
+/// What the parallel loops of one statement may and may not do.
+#[test]
+fn races_are_refused_and_nothing_else() {
+    let mut differences = Differences::default();
+    for (body, expected) in [
+        ("y[i] = 2.0 * y[i]", ""),
+        ("y[i] = 2.0 * x[i]\n y[i] = y[n - 1 - i] * 0.0", "E0405"),
+        ("forall i in n { y[n - 1 - i] = x[i] }", ""),
+        ("forall i in n { y[0] = x[i] }", "E0403"),
+        ("forall i in n { if i == 0 { y[i] = x[i] } }", ""),
+        ("forall i in n { if i == n - 1 { y[0] = x[i] } }", "checked"),
+        ("forall i in n { y[at[i]] = x[i] }", "E0404"),
+        ("forall i in n { y[at[i]] += x[i] }", ""),
+        ("forall i in n { y[i / 2] = x[i] }", "E0403"),
+        ("forall i in n { if i % 2 == 0 { y[i / 2] = x[i] } }", ""),
+        ("forall i in n { y[i % 2] = x[i] }", "E0403"),
+        ("forall i in 1..n { y[i] = x[i] + y[i - 1] }", "E0405"),
+        ("forall i in 0..n/2 { y[2 * i] = x[i]; y[2*i + 1] = x[i] }", ""),
+        ("forall i in 0..n/2 { y[2 * i] = y[2*i + 1] }", ""),
+        ("forall i in 0..n/2 { y[i] = x[i]; y[i + n/2] = x[i] }", ""),
+        ("forall i in 0..n-1 { y[i] = x[i]; y[i + 1] = x[i] }", "E0406"),
+        ("forall i in n { y[i] += x[i]; y[0] *= 2.0 }", "E0409"),
+        ("forall i in n { y[at[i]] += y[i] }", "E0407"),
+        ("forall i in n { y[i] += y[i] }", ""),
+        ("forall i in n { for j in 0..n { y[i] = x[j] } }", ""),
+        ("forall i in n { for j in 0..n { y[j] = x[j] } }", "E0403"),
+        ("forall i in n { let v = at[i]; forall j in 0..4 { y[v + j] = x[j] } }", "E0404"),
+        ("forall i in n { if x[i] > 0.0 { y[i] = x[i] } else { y[i] = 0.0 } }", ""),
+        ("let t[i] = y[i]\n y[i] = t[n - 1 - i]", ""),
+        ("forall i in n { var p = i; while p > 0 { p = p / 2; y[p] = 1.0 } }", "E0404"),
+        ("forall i in n { let e[c in 0..8] = x[i]; y[i] = sum(c in 0..8: e[c]) }", ""),
+        ("y[i] = sum(j in 0..n: y[j])", "E0405"),
+    ] {
+        let text = format!("kernel k(x: f32[n], at: i32[n], y: inout f32[n]) {{ {body} }}");
+        let found = codes(&text).join(" ");
+        differences.compare(found.as_str(), if expected == "checked" { "" } else { expected }, &text);
+    }
+}
+
+#[test]
+fn races_in_two_axes() {
+    let mut differences = Differences::default();
+    for (body, expected) in [
+        ("y[j, i] = x[i, j]", ""),
+        ("forall i in n, j in m { y[i + j, j] = x[i, j] }", ""),
+        ("forall i in n, j in m { y[j, j] = x[i, j] }", "E0403"),
+        ("forall i in n, j in m { flat[i * m + j] = x[i, j] }", ""),
+        ("forall j in m, i in n { flat[i * m + j] = x[i, j] }", ""),
+        ("forall i in n, j in m { flat[i * n + j] = x[i, j] }", "E0403"),
+        ("forall i in n, j in 0..i { y[j, i] = 0.0 }", ""),
+        ("forall i in n, j in 0..i { y[j, i] = 0.0; y[i, j] = 1.0 }", ""),
+        ("forall i in n { forall j in m { y[j, i] = 1.0 }; forall j in m { y[j, i] = y[j, i] + 1.0 } }", ""),
+        (
+            "forall i in n { forall j in m { y[j, i] = 1.0 }; forall j in 1..m { y[j, i] = y[j - 1, i] + 1.0 } }",
+            "E0405",
+        ),
+    ] {
+        let text = format!("kernel k(x: f32[n, m], y: inout f32[m, n], flat: inout f32[n * m]) {{ {body} }}");
+        differences.compare(codes(&text).join(" ").as_str(), expected, &text);
+    }
+}
+
+fn may_meet(body: &str) -> bool {
+    let kernel = kernel(&format!("kernel k(x: f32[n], at: i32[n], y: inout f32[n]) {{ {body} }}"));
+    fn find(statements: &[Stmt]) -> Option<bool> {
+        statements.iter().find_map(|one| match &one.kind {
+            StmtKind::Store { combine: Some(combine), .. } => Some(combine.may_meet),
+            StmtKind::Forall { body, .. } | StmtKind::For { body, .. } => find(&body.statements),
+            _ => None,
+        })
+    }
+    find(&kernel.body).expect("a combining store")
+}
+
+#[test]
+fn only_stores_that_meet_are_atomics() {
+    assert!(!may_meet("y[i] += x[i]"));
+    assert!(!may_meet("forall i in n { y[i] += x[i] }"));
+    assert!(!may_meet("forall i in n { for j in 0..n { y[i] += x[j] } }"));
+    assert!(may_meet("forall i in n { y[at[i]] += x[i] }"));
+    assert!(may_meet("forall i in n { y[0] += x[i] }"));
+    assert!(may_meet("forall i in n, j in 0..4 { y[i] += x[i] }"));
+    assert!(may_meet("forall i in 0..n-1 { y[i] += x[i]; y[i + 1] += x[i] }"));
+}
+
+#[test]
+fn results_start_from_what_they_need() {
+    use CombineOp::Add;
+    use ResultStart::{Identity, Written, Zero};
+    let mut differences = Differences::default();
+    for (body, expected) in [
+        ("y[i] = x[i]", Written),
+        ("forall i in n { y[n - 1 - i] = x[i] }", Written),
+        ("forall i in 0..n-1 { y[i] = x[i] }", Zero),
+        ("forall i in n { if x[i] > 0.0 { y[i] = x[i] } }", Zero),
+        ("forall i in n { if x[i] > 0.0 { y[i] = x[i] } else { y[i] = 0.0 } }", Written),
+        (
+            "forall i in n { if x[i] > 0.0 { y[i] = 1.0 } else if x[i] < 0.0 { y[i] = 0.0 } else { y[i] = 2.0 } }",
+            Written,
+        ),
+        ("forall i in n { if i < n { y[i] = x[i] } }", Written),
+        ("y[0] = 0.0\n forall i in 1..n - 1 { y[i] = x[i] }\n y[n - 1] = 1.0", Written),
+        ("forall i in n { y[i] += x[i] }", Identity(Add)),
+        ("y[i] = x[i]\n forall i in n { y[0] += x[i] }", Written),
+        ("forall i in n { for j in 0..n { y[i] = x[j] } }", Written),
+        ("forall i in n { for j in 0..4 { y[i] = x[i] } }", Written),
+        ("forall i in n { for j in 1..n { y[i] = x[j] } }", Zero),
+    ] {
+        let kernel = kernel(&format!("kernel k(x: f32[n]) -> y: f32[n] {{ {body} }}"));
+        let role = kernel.arrays.values().find_map(|array| match array.role {
+            ArrayRole::Result(start) => Some(start),
+            _ => None,
+        });
+        differences.compare(role, Some(expected), body);
+    }
+}
+
+#[test]
+fn unions_of_stores_cover() {
+    let mut differences = Differences::default();
+    for (text, expected) in [
+        ("kernel k(x: f32[n]) -> y: f32[2 * n] { forall i in n { y[2*i] = x[i]; y[2*i + 1] = 0.0 } }", ""),
+        (
+            "kernel k(x: f32[n]) -> y: f32[3 * n] { forall i in n { y[3*i] = x[i]; y[3*i + 1] = 0.0 } }",
+            "W0401",
+        ),
+        ("kernel k(x: f32[n]) -> y: f32[2 * n] { forall i in n { y[i] = x[i]; y[i + n] = 0.0 } }", ""),
+        ("kernel k(x: f32[n, m]) -> y: f32[n * m] { forall j in m, i in n { y[i*m + j] = x[i, j] } }", ""),
+        ("kernel k(x: f32[n], a: bool) -> y: f32[n] { if a { y[i] = x[i] } else { y[i] = 0.0 } }", ""),
+        (
+            "kernel k(x: f32[n], a: bool, b: bool) -> y: f32[n] { if a { y[i] = x[i] } else if b { y[i] = 0.0 } }",
+            "W0401",
+        ),
+        (
+            "kernel k(x: f32[n, n]) -> y: f32[n, n] { forall i in n, j in 0..=i { y[i, j] = x[i, j] }\n forall i in n, j in i + 1..n { y[i, j] = 0.0 } }",
+            "",
+        ),
+        (
+            "kernel k(x: f32[n, n]) -> y: f32[n, n] { forall i in n, j in 0..i { y[i, j] = x[i, j] }\n forall i in n, j in i + 1..n { y[i, j] = 0.0 } }",
+            "W0401",
+        ),
+        ("kernel k(x: f32[n]) -> y: f32[n, n] { forall i in n { y[i, i] = x[i] } }", "W0401"),
+        ("kernel k(x: f32[n]) -> y: f32[n, n] { forall i in n, j in n { y[j, i] = x[i] } }", ""),
+        ("kernel k(x: f32[n]) -> y: f32 { forall i in n { if i == 0 { y = x[i] } } }", "W0401"),
+        ("kernel k(x: f32[n]) -> y: f32, z: f32 { y = sum(i: x[i]); z = y + 1.0 }", ""),
+        ("kernel k(x: f32[n]) -> y: f32, z: f32 { z = y + 1.0; y = sum(i: x[i]) }", "E0411"),
+        ("kernel k(x: f32[n]) -> y: f32[n], z: f32[n] { forall i in n { y[i] = x[i]; z[i] = y[i] } }", ""),
+        ("kernel k(x: f32[n]) -> y: f32[n] { forall i in 1..n { y[i] = x[i] }; y[0] = y[n - 1] }", "E0411"),
+        (
+            "struct P { a: f32, b: f32 } kernel k(x: f32[n]) -> y: P[n] { forall i in n { y[i].a = x[i]; y[i].b = x[i] } }",
+            "",
+        ),
+        (
+            "struct P { a: f32, b: f32 } kernel k(x: f32[n]) -> y: P[n] { forall i in n { y[i].a = x[i] } }",
+            "W0401",
+        ),
+    ] {
+        differences.compare(codes(text).join(" ").as_str(), expected, &text);
+    }
+}
+
+#[test]
+fn certain_mistakes_are_errors() {
+    let mut differences = Differences::default();
+    for (text, expected) in [
+        ("kernel k(x: f32[4]) -> y: f32 { y = x[4] }", "E0401"),
+        ("kernel k(x: f32[n]) -> y: f32[n] { y[i] = x[-1] + x[i] }", "E0401"),
+        ("kernel k(x: f32[n]) -> y: f32[n] { y[i] = x[i + n] }", "E0401"),
+        ("kernel k(x: f32[4]) -> y: f32 { y = x[4] else 0.0 }", ""),
+        ("struct C { v: f32[3] } kernel k(x: C[n]) -> y: f32[n] { y[i] = x[i].v[3] }", "E0323"),
+        ("struct C { v: f32[3] } kernel k(x: C[n]) -> y: f32[n] { y[i] = x[i].v[2] }", ""),
+    ] {
+        differences.compare(codes(text).join(" ").as_str(), expected, &text);
+    }
+}
+
+#[test]
+fn the_corpus_is_accepted() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("the corpus").map(|entry| entry.expect("a file").path()).collect();
+    files.sort();
+    for path in files {
+        let text = std::fs::read_to_string(&path).expect("text");
+        let (_, diagnostics) = checked(&text);
+        let found: Vec<_> = diagnostics.iter().filter(|one| one.code.0.starts_with("E04")).collect();
+        assert!(found.is_empty(), "{}: {found:?}", path.display());
+    }
+}
