@@ -107,7 +107,7 @@ fn passes_can_be_left_out_printed_and_run_on_text() {
         0,
     );
     assert!(err.contains("after map") && err.contains("fold"), "{err}");
-    let (_, err) = run(&["build", "examples/matmul.krn", "--without", "lcim"], 2);
+    let (_, err) = run(&["build", "examples/matmul.krn", "--without", "licn"], 2);
     assert!(err.contains("did you mean `licm`"), "{err}");
     let folder = folder();
     let (ir, _) = run(&["build", "examples/saxpy.krn", "--emit", "ir"], 0);
@@ -187,4 +187,28 @@ fn test_reports_wrong_files_and_goes_on() {
     let bad = write(folder.path(), "bad.krn", "kernel k( {\n");
     let (out, _) = run(&["test", &bad, "examples/vector_add.krn", "--device", "emulator"], 1);
     assert!(out.contains("ok") && out.contains("vector_add"), "{out}");
+}
+
+/// Reference against emulator: every example and every small kernel, at the shapes of `krn test`.
+#[test]
+fn every_example_and_test_kernel_agrees_with_the_reference() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join("examples"), root.join("tests/kernels")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder of kernels") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "krn") {
+                files.push(path.display().to_string());
+            }
+        }
+    }
+    files.sort();
+    assert!(files.len() > 80, "the kernels are there");
+    let mut arguments = vec!["test", "--device", "emulator"];
+    arguments.extend(files.iter().map(String::as_str));
+    let (out, _) = run(&arguments, 0);
+    assert!(out.contains(" kernels passed, 0 failed"), "{out}");
 }

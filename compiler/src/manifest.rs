@@ -88,7 +88,8 @@ pub enum Direction {
     Out,
 }
 
-/// An array in device memory: one allocation a leaf for [`Layout::Soa`], else one.
+/// An array in device memory: one allocation a leaf for [`Layout::Soa`], else one. Each allocation has whole 32-bit
+/// words: its bytes are rounded up to a multiple of 4.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BufferManifest {
     pub name: String,

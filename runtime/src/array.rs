@@ -39,7 +39,8 @@ impl DeviceArray {
             allocations: Vec::with_capacity(sizes.len()),
         };
         for size in sizes {
-            let pointer = device.backend.allocate(size, what)?;
+            // Whole words: combining into 8- and 16-bit elements works on the word around them.
+            let pointer = device.backend.allocate(size.next_multiple_of(4), what)?;
             array.allocations.push((pointer, size));
         }
         Ok(array)

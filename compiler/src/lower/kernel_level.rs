@@ -44,7 +44,7 @@ impl<'a> Lowerer<'a> {
     fn store_constant(&mut self, buffer: Buffer, ty: &Type, op: Option<CombineOp>, indices: &[Value]) {
         let element = structs::element_type(self.program, ty);
         for place in structs::places(self.program, ty) {
-            let value = self.identity(op, element.leaves[place.leaf].scalar.widened());
+            let value = self.identity(op, element.leaves[place.leaf].scalar);
             let mut all = indices.to_vec();
             for index in &place.indices {
                 all.push(self.builder.constant_index(*index as i64));
@@ -53,6 +53,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
+    /// In the storage type's own range, as a value of its widened type.
     fn identity(&mut self, op: Option<CombineOp>, scalar: Scalar) -> Value {
         let (int, float): (i128, f64) = match op {
             None | Some(CombineOp::Add | CombineOp::Or | CombineOp::Xor) => (0, 0.0),
@@ -61,11 +62,11 @@ impl<'a> Lowerer<'a> {
             Some(CombineOp::Max) => (least(scalar), f64::NEG_INFINITY),
             Some(CombineOp::And) => (if scalar.is_signed_integer() { -1 } else { most(scalar) }, 0.0),
         };
-        match scalar {
+        match scalar.widened() {
             Scalar::Bool => self.builder.constant_bool(int != 0),
             Scalar::F32 => self.builder.constant_f32(float as f32),
             Scalar::F64 => self.builder.constant_f64(float),
-            _ => self.builder.constant_int(scalar, int),
+            wide => self.builder.constant_int(wide, int),
         }
     }
 
@@ -241,19 +242,14 @@ impl<'a> Lowerer<'a> {
 }
 
 fn most(scalar: Scalar) -> i128 {
+    let bits = scalar.size() * 8;
     match scalar {
-        Scalar::I32 => i128::from(i32::MAX),
-        Scalar::U32 => i128::from(u32::MAX),
-        Scalar::I64 => i128::from(i64::MAX),
-        Scalar::U64 => i128::from(u64::MAX),
-        _ => 1,
+        Scalar::Bool => 1,
+        scalar if scalar.is_signed_integer() => (1 << (bits - 1)) - 1,
+        _ => (1 << bits) - 1,
     }
 }
 
 fn least(scalar: Scalar) -> i128 {
-    match scalar {
-        Scalar::I32 => i128::from(i32::MIN),
-        Scalar::I64 => i128::from(i64::MIN),
-        _ => 0,
-    }
+    if scalar.is_signed_integer() { -(1 << (scalar.size() * 8 - 1)) } else { 0 }
 }

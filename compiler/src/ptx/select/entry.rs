@@ -246,7 +246,8 @@ impl Selector<'_> {
             BufferKind::Private => {
                 let count: i128 =
                     data.extents.iter().map(|extent| extent.evaluate_int(&[]).unwrap_or(0)).product();
-                let bytes = (count.max(0) as u64).saturating_mul(data.element.size).max(1);
+                let bytes =
+                    (count.max(0) as u64).saturating_mul(data.element.size).max(1).next_multiple_of(4);
                 let variable = self.builder.variable(Variable {
                     align: 16,
                     length: Length::Array(bytes),

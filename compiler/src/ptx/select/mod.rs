@@ -149,9 +149,8 @@ fn global(
     visible: bool,
 ) -> ModuleVariable {
     let mut bytes = data.bytes.clone();
-    if bytes.is_empty() {
-        bytes.push(0);
-    }
+    // Whole words: combining into 8- and 16-bit elements works on the word around them.
+    bytes.resize(bytes.len().max(1).next_multiple_of(4), 0);
     let all_zero = bytes.iter().all(|byte| *byte == 0);
     variables.push(Variable {
         name: name.to_string(),

@@ -35,7 +35,7 @@ fn out_of_bounds_names_line_thread_and_array() {
     insta::assert_snapshot!(fault(REGS, "ld.global.u32 %v, [%out+-4];", LaunchConfig::linear(1, 1)), @"
     out-of-bounds load of 4 bytes in global memory at 0x6ffffffffffc, 4 bytes before the start of `out` (256 bytes)
       in `k`, block (0, 0, 0), thread (0, 0, 0)
-      instruction: ld.global.u32 %v, [%out-4]
+      instruction: ld.global.u32 %v, [%out+-4]
     ");
     // A vector that begins inside and ends outside.
     insta::assert_snapshot!(fault(REGS, "ld.global.v2.u64 {%q, %q}, [%out+248];", LaunchConfig::linear(1, 1)), @"
