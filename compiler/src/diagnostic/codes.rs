@@ -1,4 +1,4 @@
-//! Every diagnostic code, its one-line title, and its page. Grouped by the room that reports it; a helper
+//! Every diagnostic code, its one-line title, and its page. Grouped by the room that reports it; whoever
 //! that adds a code adds its page `docs/errors/CODE.md` and a snapshot test beside it.
 //!
 //! Ranges: E00xx text and syntax · E01xx names · E02xx types · E03xx shapes, ranges and indices ·

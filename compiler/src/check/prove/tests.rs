@@ -260,7 +260,7 @@ fn unions_of_stores_cover() {
             "W0401",
         ),
     ] {
-        differences.compare(codes(text).join(" ").as_str(), expected, &text);
+        differences.compare(codes(text).join(" ").as_str(), expected, text);
     }
 }
 
@@ -275,7 +275,7 @@ fn certain_mistakes_are_errors() {
         ("struct C { v: f32[3] } kernel k(x: C[n]) -> y: f32[n] { y[i] = x[i].v[3] }", "E0323"),
         ("struct C { v: f32[3] } kernel k(x: C[n]) -> y: f32[n] { y[i] = x[i].v[2] }", ""),
     ] {
-        differences.compare(codes(text).join(" ").as_str(), expected, &text);
+        differences.compare(codes(text).join(" ").as_str(), expected, text);
     }
 }
 
