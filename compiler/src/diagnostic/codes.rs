@@ -1,5 +1,5 @@
 //! Every diagnostic code, its one-line title, and its page. Grouped by the room that reports it; whoever
-//! that adds a code adds its page `docs/errors/CODE.md` and a snapshot test beside it.
+//! adds a code adds its page `docs/errors/CODE.md` and a snapshot test beside it.
 //!
 //! Ranges: E00xx text and syntax · E01xx names · E02xx types · E03xx shapes, ranges and indices ·
 //! E04xx bounds, races and coverage · E05xx schedules · E06xx limits of the target · W0xxx warnings.
