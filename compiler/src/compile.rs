@@ -109,12 +109,10 @@ pub fn capability(target: &str) -> Option<u32> {
     target.strip_prefix("sm_")?.trim_end_matches('a').parse().ok()
 }
 
-/// Parses and checks a file. The program holds the kernels that have no mistakes.
+/// Parses and checks a file. The program holds the kernels that have no mistakes; what could not be parsed
+/// keeps nothing else from being checked.
 pub fn check(source: &SourceFile) -> (Program, Diagnostics) {
     let (file, mut diagnostics) = syntax::parse(source);
-    if diagnostics.has_errors() {
-        return (Program::default(), diagnostics);
-    }
     let (program, found) = check::check(&file);
     diagnostics.extend(found);
     diagnostics.sort();

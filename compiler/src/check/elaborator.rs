@@ -265,6 +265,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
     /// An unknown name, with the nearest known one.
     pub fn unknown_name<T>(&mut self, name: &Ident) -> Option<T> {
+        if self.checker.may_be_unread(&name.name) {
+            return self.poisoned();
+        }
         if self.home == Home::Shape {
             return self.unbound_dimension(name);
         }

@@ -7,7 +7,7 @@ use crate::data::Scalar;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, codes, suggest};
 use crate::source::Span;
 use crate::syntax::ast::{self, Ident, Item};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What an item's name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,8 @@ pub(super) struct Checker<'a> {
     pub constants: Vec<ConstantValue>,
     /// Items whose name was already taken, by their name's span: they are skipped.
     pub duplicates: Vec<Span>,
+    /// Names that may have been given where the file could not be read.
+    unread: FxHashSet<&'a str>,
     /// How many expression nodes inlining has copied in this file.
     pub inlined: u64,
 }
@@ -54,6 +56,7 @@ impl<'a> Checker<'a> {
             functions: Vec::new(),
             constants: Vec::new(),
             duplicates: Vec::new(),
+            unread: file.broken.names.iter().map(|name| name.name.as_str()).collect(),
             inlined: 0,
         }
     }
@@ -61,6 +64,11 @@ impl<'a> Checker<'a> {
     pub fn finish(mut self) -> (Program, Diagnostics) {
         self.diagnostics.sort();
         (self.program, self.diagnostics)
+    }
+
+    /// Whether anything was reported so far, by the parser or here.
+    pub fn has_errors(&self) -> bool {
+        self.file.broken != ast::Broken::default() || self.diagnostics.has_errors()
     }
 
     pub fn report(&mut self, diagnostic: Diagnostic) {
@@ -92,6 +100,15 @@ impl<'a> Checker<'a> {
             self.globals.insert(&name.name, global);
         }
         self.duplicates.sort_unstable();
+        for name in &self.file.broken.values {
+            self.globals.entry(&name.name).or_insert(Global::Poisoned);
+        }
+    }
+
+    /// Whether a name that stands for nothing may have been given where the file could not be read. It is then
+    /// not reported as unknown.
+    pub fn may_be_unread(&self, name: &str) -> bool {
+        self.file.broken.anything || self.unread.contains(name)
     }
 
     /// A type cannot take a scalar type's name, nor a function a built-in's.

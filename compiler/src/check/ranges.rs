@@ -127,7 +127,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     /// Ranges that could not be inferred because an array was unknown are not reported where that array is. If in
     /// the end nothing was reported at all (an array that only exists inside the range), they are.
     pub fn report_unexplained(&mut self) {
-        if !self.failed || self.checker.diagnostics.has_errors() {
+        if !self.failed || self.checker.has_errors() {
             return;
         }
         for (name, span) in std::mem::take(&mut self.unexplained) {

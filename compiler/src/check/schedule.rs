@@ -46,6 +46,9 @@ impl<'a> Checker<'a> {
         for item in &file.items {
             let Item::Schedule(item) = item else { continue };
             if !matches!(self.globals.get(item.kernel.name.as_str()), Some(Global::Kernel)) {
+                if self.may_be_unread(&item.kernel.name) {
+                    continue;
+                }
                 let kernels = self.global_names(|global| matches!(global, Global::Kernel));
                 let help = nearest_or(&item.kernel.name, &kernels, "name a kernel of this file");
                 self.report(

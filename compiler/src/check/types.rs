@@ -73,6 +73,7 @@ impl<'a> Checker<'a> {
                 );
                 None
             }
+            None if self.may_be_unread(&ident.name) => None,
             None => {
                 let mut names: Vec<&str> = Scalar::ALL.iter().map(|scalar| scalar.name()).collect();
                 names.extend(self.global_names(|global| matches!(global, Global::Struct(_))));

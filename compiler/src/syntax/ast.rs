@@ -10,7 +10,22 @@ pub struct Ident {
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct File {
+    /// The items that could be read whole.
     pub items: Vec<Item>,
+    pub broken: Broken,
+}
+
+/// What a file has that could not be read, and has been reported.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Broken {
+    /// What could be read of items with mistakes in them.
+    pub items: Vec<Item>,
+    /// The names of constants and statics among them.
+    pub values: Vec<Ident>,
+    /// Other names that may have been given.
+    pub names: Vec<Ident>,
+    /// Any name at all may have been given.
+    pub anything: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -7,6 +7,7 @@
 
 pub mod ast;
 mod brackets;
+mod broken;
 mod items;
 mod layout;
 mod lexer;
@@ -28,8 +29,8 @@ use token::TokenKind;
 /// Past this many reports, further items are not parsed: the file is something else.
 const MAX_REPORTS: usize = 1000;
 
-/// Parses a file. The tree holds what could be read; it is complete when there are no errors. Never panics,
-/// whatever the text.
+/// Parses a file. The tree holds the items that could be read whole, and beside them what is broken; it is
+/// complete when there are no errors. Never panics, whatever the text.
 pub fn parse(file: &SourceFile) -> (ast::File, Diagnostics) {
     let mut reports = Diagnostics::new();
     let tokens = lexer::lex(file, &mut reports);
@@ -40,29 +41,28 @@ pub fn parse(file: &SourceFile) -> (ast::File, Diagnostics) {
     let mut mended = Vec::new();
     let mut balanced = Vec::new();
     let mut ready = Vec::with_capacity(ranges.len());
-    for range in ranges {
+    for range in &ranges {
         balanced.clear();
-        brackets::balance(file, &tokens[range], &mut balanced, &mut mended, &mut reports);
+        brackets::balance(file, &tokens[range.clone()], &mut balanced, &mut mended, &mut reports);
         let start = laid_out.len();
         layout::mark_line_ends(&balanced, &mut laid_out);
-        match nesting::check(&laid_out[start..]) {
-            Some(refusal) => {
-                reports.push(refusal);
-                laid_out.truncate(start);
-            }
-            None => ready.push(start..laid_out.len()),
+        if let Some(refusal) = nesting::check(&laid_out[start..]) {
+            reports.push(refusal);
+            laid_out.truncate(start);
         }
+        ready.push(start..laid_out.len());
     }
 
     let grammar = parser::Grammar::new(file.text());
-    let mut tree = ast::File::default();
+    let mut parsed = Vec::with_capacity(ranges.len());
     for range in ready {
-        if reports.len() > MAX_REPORTS {
-            break;
+        if range.is_empty() || reports.len() > MAX_REPORTS {
+            parsed.push(None);
+            continue;
         }
         let tokens = &laid_out[range];
         let (item, errors) = grammar.parse(tokens);
-        tree.items.extend(item);
+        parsed.push(item);
         for error in errors {
             if !is_consequence(&error, &mended) {
                 reports.push(error.into_diagnostic(file.text(), tokens));
@@ -70,6 +70,27 @@ pub fn parse(file: &SourceFile) -> (ast::File, Diagnostics) {
         }
     }
     reports.sort();
+
+    let places = broken::error_places(&reports);
+    let mut tree = ast::File::default();
+    let mut states = Vec::with_capacity(ranges.len());
+    for (range, item) in ranges.into_iter().zip(parsed) {
+        let span = tokens[range.start].span.to(tokens[range.end - 1].span);
+        let is_broken = item.is_none()
+            || broken::is_broken(&places, span)
+            || items::ends_too_early(file, &tokens, range.end);
+        states.push((range, is_broken));
+        if is_broken { tree.broken.items.extend(item) } else { tree.items.extend(item) }
+    }
+    if let Some(last) = states.last_mut()
+        && !last.1
+        && broken::is_cut_off(&reports)
+    {
+        last.1 = true;
+        tree.broken.items.extend(tree.items.pop());
+    }
+    let missing = broken::missing(file, &tokens, &states, &reports);
+    tree.broken = ast::Broken { items: tree.broken.items, ..missing };
     (tree, reports)
 }
 

@@ -52,6 +52,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 .help(format!("name what it runs over: `{}(i: x[i])`", callee.name)),
             );
         }
+        if self.checker.may_be_unread(&callee.name) {
+            return self.poisoned();
+        }
         let mut names: Vec<&str> = Builtin::names().collect();
         names.extend(REDUCTIONS);
         names.extend(self.checker.global_names(|global| matches!(global, Global::Function(_))));

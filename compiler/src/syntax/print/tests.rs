@@ -45,7 +45,7 @@ impl Grower<'_> {
     }
 
     fn file(&mut self) -> File {
-        File { items: self.some_or_one(Self::item) }
+        File { items: self.some_or_one(Self::item), ..File::default() }
     }
 
     fn item(&mut self) -> Item {
