@@ -102,7 +102,7 @@ fn skip_stray(file: &SourceFile, tokens: &[Token], start: usize, out: &mut Diagn
 /// Whether the text after an item's end is likely to belong to it, since it starts no item and looks like none.
 pub fn ends_too_early(file: &SourceFile, tokens: &[Token], end: usize) -> bool {
     tokens.get(end).is_some_and(|next| {
-        !next.kind.starts_item() && !(next.kind == TokenKind::Name && in_first_column(file, next))
+        !(next.kind.starts_item() || next.kind == TokenKind::Name && in_first_column(file, next))
     })
 }
 
