@@ -287,17 +287,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             return None;
         };
         let ty = types::widened(&place.ty);
-        if let Type::Array(..) = ty {
-            self.expr(value, None);
-            return self.refuse(
-                Diagnostic::error(
-                    codes::E0221,
-                    target.span,
-                    "a whole fixed array cannot be assigned",
-                    "this is a fixed array",
-                )
-                .help("assign its elements one by one, or the struct that holds it"),
-            );
+        if let Type::Array(..) = ty
+            && op != AssignOp::Set
+        {
+            return self.refuse_combination(op, op_span, &ty);
         }
         if matches!(op, AssignOp::Div | AssignOp::Rem | AssignOp::Shl | AssignOp::Shr) {
             if !self.is_private(target) {

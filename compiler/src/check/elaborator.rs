@@ -50,8 +50,8 @@ pub(super) struct Elaborator<'c, 'a> {
     pub size: u64,
     /// Index names whose range was not inferred, without a report of why.
     pub unexplained: Vec<(String, Span)>,
-    /// Kernel-level `let` names whose value the host can compute, with that value.
-    pub host_values: FxHashMap<LocalId, Expr>,
+    /// Kernel-level `let` names whose value the host can compute, with that value unless it is too long.
+    pub host_values: FxHashMap<LocalId, Option<Expr>>,
     /// Kernel-level `for` names, which the host knows when it launches.
     pub host_indices: Vec<IndexId>,
     /// Differences that the kernel's facts say are zero.

@@ -81,6 +81,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             self.host_indices = host_indices;
             match high {
                 Ok(high) => result.push(Axis { high, ..axis }),
+                Err(culprit) if culprit.too_long => {
+                    return self.refuse(culprit.too_long());
+                }
                 Err(culprit) => {
                     return self.refuse(
                         Diagnostic::error(
@@ -89,7 +92,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                             format!("the extent of the axis `{text}` must be known before the kernel runs"),
                             "this extent",
                         )
-                        .label(culprit, "this differs from iteration to iteration")
+                        .label(culprit.span, "this differs from iteration to iteration")
                         .label(span, "the axis")
                         .help("give the array a fixed extent that is large enough, and use a part of it"),
                     );

@@ -231,7 +231,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn launch_bound(&mut self, bound: Expr, allowed: &[IndexId]) -> Option<Expr> {
         match self.host_expr(&bound, allowed) {
             Ok(bound) => Some(bound),
-            Err(culprit) => self.refuse(data_dependent(bound.span, culprit)),
+            Err(culprit) if culprit.too_long => self.refuse(culprit.too_long()),
+            Err(culprit) => self.refuse(data_dependent(bound.span, culprit.span)),
         }
     }
 }

@@ -10,8 +10,34 @@ use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// Kernel-level `let` values larger than this are not substituted into ranges.
-const MAX_HOST_NODES: usize = 64;
+/// Kernel-level `let` values with more operations than this, once those of other `let`s are put in, are not
+/// substituted into ranges: such values double with every `let x = y + y`.
+const MAX_HOST_NODES: usize = 256;
+
+/// Why the host cannot evaluate an expression, and where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NotOnHost {
+    pub span: Span,
+    /// The value is one that the host could know, but larger than it may be.
+    pub too_long: bool,
+}
+
+impl NotOnHost {
+    fn unknown(span: Span) -> Self {
+        Self { span, too_long: false }
+    }
+
+    /// What to say of a bound or extent that is too long.
+    pub fn too_long(self) -> Diagnostic {
+        Diagnostic::error(
+            codes::E0311,
+            self.span,
+            format!("a bound that the host computes may have at most {MAX_HOST_NODES} operations"),
+            "this value has more, with the `let`s that it is made of",
+        )
+        .help("simplify it, or pass it as an integer parameter")
+    }
+}
 
 impl<'c, 'a> Elaborator<'c, 'a> {
     /// An extent in a parameter's or result's type: `i64`, over dimensions, integer parameters and constants.
@@ -42,7 +68,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     "a shape can only be computed from dimensions, integer parameters and constants",
                     "this extent",
                 )
-                .label(culprit, "this is not known when the kernel is called")
+                .label(culprit.span, "this is not known when the kernel is called")
                 .help("bind a dimension in a parameter's type, or pass the extent as an integer parameter"),
             ),
         }
@@ -68,7 +94,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     "a fact can only speak of dimensions, scalar parameters and constants",
                     "this fact is checked before the launch",
                 )
-                .label(culprit, "this is not known when the kernel is called")
+                .label(culprit.span, "this is not known when the kernel is called")
                 .help("state facts about sizes and scalar parameters only, such as `where n % 4 == 0`"),
             ),
         }
@@ -90,18 +116,21 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
     /// Remembers an immutable kernel-level value, if the host can compute it.
     pub fn remember_host_value(&mut self, local: LocalId, value: &Expr) {
-        if value.ty.as_scalar().is_some_and(Scalar::is_integer)
-            && let Ok(value) = self.host_expr(value, &[])
-            && node_count(&value) <= MAX_HOST_NODES
-        {
-            self.host_values.insert(local, value);
+        if !value.ty.as_scalar().is_some_and(Scalar::is_integer) {
+            return;
         }
+        let value = match self.host_expr(value, &[]) {
+            Ok(value) if node_count(&value) <= MAX_HOST_NODES => Some(value),
+            Ok(_) | Err(NotOnHost { too_long: true, .. }) => None,
+            Err(NotOnHost { too_long: false, .. }) => return,
+        };
+        self.host_values.insert(local, value);
     }
 
     /// The expression as the host can evaluate it before a launch: over dimensions, scalar parameters, literals
-    /// and the given index names, with kernel-level `let` names replaced by their values. Else the span of what
-    /// it cannot know.
-    pub fn host_expr(&self, expr: &Expr, allowed: &[IndexId]) -> Result<Expr, Span> {
+    /// and the given index names, with kernel-level `let` names replaced by their values. Else what it cannot
+    /// know.
+    pub fn host_expr(&self, expr: &Expr, allowed: &[IndexId]) -> Result<Expr, NotOnHost> {
         let sub = |inner: &Expr| self.host_expr(inner, allowed).map(Box::new);
         let kind = match &expr.kind {
             ExprKind::Bool(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Dim(_) => expr.kind.clone(),
@@ -109,7 +138,13 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             ExprKind::Index(id) if allowed.contains(id) || self.host_indices.contains(id) => {
                 expr.kind.clone()
             }
-            ExprKind::Local(id) => return self.host_values.get(id).cloned().ok_or(expr.span),
+            ExprKind::Local(id) => {
+                return match self.host_values.get(id) {
+                    Some(Some(value)) => Ok(value.clone()),
+                    Some(None) => Err(NotOnHost { span: expr.span, too_long: true }),
+                    None => Err(NotOnHost::unknown(expr.span)),
+                };
+            }
             ExprKind::Negate(operand) => ExprKind::Negate(sub(operand)?),
             ExprKind::Not(operand) => ExprKind::Not(sub(operand)?),
             ExprKind::Cast { operand, to } => ExprKind::Cast { operand: sub(operand)?, to: *to },
@@ -128,11 +163,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     Builtin::Min | Builtin::Max | Builtin::Clamp | Builtin::Abs | Builtin::Select
                 ) =>
             {
-                let arguments: Result<Vec<Expr>, Span> =
+                let arguments: Result<Vec<Expr>, NotOnHost> =
                     arguments.iter().map(|argument| self.host_expr(argument, allowed)).collect();
                 ExprKind::Call { builtin: *builtin, arguments: arguments? }
             }
-            _ => return Err(expr.span),
+            _ => return Err(NotOnHost::unknown(expr.span)),
         };
         Ok(fold(Expr { kind, ty: expr.ty.clone(), span: expr.span }))
     }

@@ -391,7 +391,7 @@ pub enum CombineOp {
 #[derive(Clone, Debug)]
 pub struct Expr {
     pub kind: ExprKind,
-    /// Wide scalar, struct, or (as a struct literal's field only) fixed array.
+    /// Wide scalar, struct, or (where it is stored, and as a struct literal's field) fixed array.
     pub ty: Type,
     pub span: Span,
 }

@@ -102,6 +102,7 @@ codes! {
     E0308 "a launch whose size depends on device data";
     E0309 "a step that is not a positive constant";
     E0310 "a local array that does not start at 0";
+    E0311 "a bound that is too long for the host";
     E0312 "a local array whose size changes from iteration to iteration";
     E0313 "a variable that unordered iterations would change";
     E0314 "a position in ranges that are no box";

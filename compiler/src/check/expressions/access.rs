@@ -221,12 +221,17 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     format!("a fixed array `{found}` cannot be used whole"),
                     "arrays are not values",
                 )
-                .help("subscript it"),
+                .help("subscript it; whole ones can be assigned, and given to fields of struct literals"),
             );
         }
+        Some(self.read_whole(place, span))
+    }
+
+    /// As [`Elaborator::read_place`], where a fixed array is welcome.
+    pub fn read_whole(&mut self, place: Place, span: Span) -> Expr {
         let ty = types::widened(&place.ty);
         let path = place.path;
-        Some(match place.root {
+        match place.root {
             Root::Element(access) => self.make(ExprKind::Load { access, path, otherwise: None }, ty, span),
             Root::Local(id) if path.is_empty() => local_value(id, &ty, span),
             Root::Local(id) => {
@@ -235,7 +240,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             Root::Value(value) if path.is_empty() => value,
             Root::Value(value) => self.make(ExprKind::Project { base: Box::new(value), path }, ty, span),
-        })
+        }
     }
 
     /// `u[z - 1, y] else 0.0`

@@ -336,7 +336,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 self.report(super::super::items::duplicate(codes::E0106, "field", field, first));
                 continue;
             }
-            values[at] = self.field_value(value, &definition[at].ty);
+            values[at] = self.stored_expr(value, &definition[at].ty, "this field");
             sound &= values[at].is_some();
         }
         let missing: Vec<String> = definition
@@ -363,25 +363,35 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         Some(self.make(ExprKind::StructLiteral { fields }, Type::Struct(id), span))
     }
 
-    /// A field's value; a fixed array's is an array literal of as many elements.
-    fn field_value(&mut self, value: &'a ast::Expr, ty: &Type) -> Option<Expr> {
-        let Type::Array(inner, extent) = ty else {
-            return self.stored_expr(value, ty, "this field");
+    /// A fixed array: a literal of as many elements, or a whole array of the same type.
+    pub fn array_value(
+        &mut self,
+        value: &'a ast::Expr,
+        ty: &Type,
+        inner: &Type,
+        extent: u64,
+        what: &str,
+    ) -> Option<Expr> {
+        let items = match &value.kind {
+            ast::ExprKind::ArrayLiteral(items) => items,
+            ast::ExprKind::Index { .. } | ast::ExprKind::Field { .. } => {
+                return self.whole_fixed_array(value, ty, what);
+            }
+            _ => {
+                self.expr(value, None)?;
+                let wanted = self.type_name(ty);
+                return self.refuse(
+                    Diagnostic::error(
+                        codes::E0220,
+                        value.span,
+                        format!("{what} must be a fixed array `{wanted}`"),
+                        "this is no array",
+                    )
+                    .help("write its elements in brackets, `[a, b, …]`, or name another such array"),
+                );
+            }
         };
-        let ast::ExprKind::ArrayLiteral(items) = &value.kind else {
-            self.expr(value, None);
-            let wanted = self.type_name(ty);
-            return self.refuse(
-                Diagnostic::error(
-                    codes::E0220,
-                    value.span,
-                    format!("a fixed array `{wanted}` is needed here"),
-                    "this is not an array literal",
-                )
-                .help("write the elements in brackets: `[a, b, …]`"),
-            );
-        };
-        if items.len() as u64 != *extent {
+        if items.len() as u64 != extent {
             return self.refuse(
                 Diagnostic::error(
                     codes::E0220,
@@ -392,9 +402,28 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 .help(format!("write {extent} elements")),
             );
         }
-        let values: Vec<Option<Expr>> = items.iter().map(|item| self.field_value(item, inner)).collect();
+        let values: Vec<Option<Expr>> =
+            items.iter().map(|item| self.stored_expr(item, inner, "this element")).collect();
         let values = values.into_iter().collect::<Option<Vec<Expr>>>()?;
         Some(self.make(ExprKind::ArrayLiteral(values), ty.clone(), value.span))
+    }
+
+    /// Another fixed array, copied.
+    fn whole_fixed_array(&mut self, value: &'a ast::Expr, ty: &Type, what: &str) -> Option<Expr> {
+        let place = self.place(value)?;
+        if place.ty != *ty {
+            let (wanted, found) = (self.type_name(ty), self.type_name(&place.ty));
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0201,
+                    value.span,
+                    format!("{what} must be `{wanted}`, but this is `{found}`"),
+                    format!("this is `{found}`"),
+                )
+                .help("fixed arrays are copied between places of one type; write others out: `[a, b, …]`"),
+            );
+        }
+        Some(self.read_whole(place, value.span))
     }
 
     pub fn unknown_field(&mut self, field: &Ident, id: super::super::typed::StructId) {

@@ -102,8 +102,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     /// As [`Elaborator::expr_of`], for a value that will be stored as this (perhaps narrow) type: a literal must
-    /// fit it. What is computed is rounded or wrapped instead.
+    /// fit it. What is computed is rounded or wrapped instead. A fixed array is a literal or another one.
     pub fn stored_expr(&mut self, expr: &'a ast::Expr, storage: &Type, what: &str) -> Option<Expr> {
+        if let Type::Array(inner, extent) = storage {
+            return self.array_value(expr, storage, inner, *extent, what);
+        }
         let value = self.expr_of(expr, &types::widened(storage), what)?;
         let Some(scalar) = super::elaborator::narrow_scalar(storage) else { return Some(value) };
         let (shown, range) = match value.kind {
