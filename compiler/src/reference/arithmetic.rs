@@ -32,6 +32,10 @@ macro_rules! integer {
     }};
 }
 
+/// The bound of an infinity that is the overflow of a finite product. Fused with a sum the product would not
+/// have overflowed: harmless beside finite numbers, but it meets another infinity as a finite number would.
+const OVERFLOWED: f64 = f64::MIN_POSITIVE;
+
 /// Operands of one type; a shift's right operand may be any wide integer.
 pub fn binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -> Option<Number> {
     let value = match (left.value, right.value) {
@@ -72,6 +76,11 @@ fn float_binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -
     } else {
         // What the operands' errors can do to the exact result; then the two roundings.
         let moved = match op {
+            // Only which infinities meet matters.
+            BinaryOp::Add | BinaryOp::Sub if a.is_infinite() || b.is_infinite() => {
+                let overflowed = a.is_infinite() && ea > 0.0 || b.is_infinite() && eb > 0.0;
+                if exact.is_nan() && !a.is_nan() && !b.is_nan() && overflowed { f64::INFINITY } else { 0.0 }
+            }
             BinaryOp::Add | BinaryOp::Sub => ea + eb,
             BinaryOp::Mul if a.is_infinite() || b.is_infinite() => straddles(a, ea) + straddles(b, eb),
             BinaryOp::Mul => a.abs() * eb + b.abs() * ea + ea * eb,
@@ -88,7 +97,13 @@ fn float_binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -
                 rounding += (ulp + 0.5) * format.spacing(exact.abs() + moved);
             }
         }
-        format.settle(value, exact, if value.is_nan() && moved.is_nan() { 0.0 } else { moved + rounding })
+        let error = format.settle(
+            value,
+            exact,
+            if value.is_nan() && moved.is_nan() { 0.0 } else { moved + rounding },
+        );
+        let overflow = op == BinaryOp::Mul && value.is_infinite() && a.is_finite() && b.is_finite();
+        if overflow && model.contraction { error.max(OVERFLOWED) } else { error }
     };
     Some(Number { value: Plain::float(value, left.value.scalar())?, error })
 }
@@ -286,6 +301,25 @@ mod tests {
             bound(BinaryOp::Rem, Number { value: Plain::F32(1.999_999_9), error: 1e-5 }, number(1.0)),
             f64::INFINITY
         );
+    }
+
+    #[test]
+    fn an_overflowed_product_may_be_saved_by_contraction() {
+        let model = ErrorModel::default();
+        let number = |value: f32| Number::exact(Plain::F32(value));
+        let product = binary(BinaryOp::Mul, number(-f32::MAX), number(3.0), &model).unwrap();
+        assert_eq!(product.value, Plain::F32(f32::NEG_INFINITY));
+        let add = |other: f32| binary(BinaryOp::Add, product, number(other), &model).unwrap();
+        assert_eq!((add(1e38).value, add(1e38).error), (Plain::F32(f32::NEG_INFINITY), 0.0));
+        // Plainly NaN, fused +infinity.
+        assert!(add(f32::INFINITY).is_uncertain());
+        assert!(!add(f32::NAN).is_uncertain());
+        let true_infinity = binary(BinaryOp::Mul, number(f32::INFINITY), number(-3.0), &model).unwrap();
+        let sum = binary(BinaryOp::Add, true_infinity, number(f32::INFINITY), &model).unwrap();
+        assert!(sum.value.as_float().unwrap().is_nan() && sum.error == 0.0);
+        // An inexact number beside an infinity changes nothing.
+        let wobbly = Number { value: Plain::F32(1.0), error: 0.5 };
+        assert_eq!(binary(BinaryOp::Add, number(f32::INFINITY), wobbly, &model).unwrap().error, 0.0);
     }
 
     #[test]

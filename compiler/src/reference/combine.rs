@@ -88,20 +88,20 @@ fn add_float(
     let precise = if precise.is_nan() { sum } else { precise };
     let rounded = format.round(precise);
     let residual = (sum - rounded) + (lost + before.residual);
-    let mut history = History {
+    let history = History {
         terms: before.terms + 1,
         whole: before.whole && added.fract() == 0.0,
-        magnitude: before.magnitude + added.abs(),
-        propagated: before.propagated + term.error,
         residual: if residual.is_finite() { residual } else { 0.0 },
+        ..before.with(added, term.error)
     };
     let value = Plain::float(rounded, format.scalar.widened())?;
     let error = if history.propagated == f64::INFINITY {
         f64::INFINITY
-    } else if !history.magnitude.is_finite() {
-        // Infinities and NaN among the terms: their sum's class does not hang on the order.
-        history.magnitude = f64::INFINITY;
+    } else if history.nan {
         0.0
+    } else if history.infinite && history.magnitude < format.max {
+        // The sum's class does not hang on the order of the terms; on contraction it may.
+        if history.overflowed && rounded.is_nan() { f64::INFINITY } else { 0.0 }
     } else if history.magnitude + history.propagated >= format.max {
         f64::INFINITY
     } else if history.propagated == 0.0

@@ -34,12 +34,28 @@ pub struct History {
     pub terms: u64,
     /// All of them, and the start value, are whole numbers: exact in any order while they are small.
     pub whole: bool,
-    /// The sum of the magnitudes of the start value and all terms.
+    /// The sum of the magnitudes of the start value and all terms that are finite.
     pub magnitude: f64,
+    /// Some of them was infinite; overflowed in a product, or NaN.
+    pub infinite: bool,
+    pub overflowed: bool,
+    pub nan: bool,
     /// The sum of their bounds.
     pub propagated: f64,
     /// What the stored value lacks to the sum in higher precision.
     pub residual: f64,
+}
+
+impl History {
+    /// With one more value.
+    pub fn with(mut self, value: f64, error: f64) -> History {
+        self.magnitude += if value.is_finite() { value.abs() } else { 0.0 };
+        self.infinite |= value.is_infinite();
+        self.overflowed |= value.is_infinite() && error > 0.0;
+        self.nan |= value.is_nan();
+        self.propagated += error;
+        self
+    }
 }
 
 /// Where a scalar or a part of an element lies.
@@ -236,13 +252,10 @@ impl<'a> Storage<'a> {
         let slot = at * self.layout.slots + place.slot;
         match self.histories.get(slot) {
             Some(history) if history.terms > 0 => *history,
-            _ => History {
-                terms: 0,
-                whole: current.value.as_float().is_some_and(|value| value.fract() == 0.0),
-                magnitude: current.value.as_float().unwrap_or(0.0).abs(),
-                propagated: current.error,
-                residual: 0.0,
-            },
+            _ => {
+                let start = current.value.as_float().unwrap_or(0.0);
+                History { whole: start.fract() == 0.0, ..History::default() }.with(start, current.error)
+            }
         }
     }
 

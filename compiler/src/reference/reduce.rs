@@ -159,12 +159,15 @@ struct Accumulator {
     /// Of integers.
     whole: Number,
     terms: u64,
-    /// Some term is infinite or NaN: then the result's class does not hang on the order.
+    /// Some term is infinite or NaN: then the result's class hangs on the order only where the finite terms alone
+    /// may leave the format, or an infinity is but an overflowed product.
     nonfinite: bool,
+    nan: bool,
+    overflowed: bool,
     /// Of floats: the running value, and what it lacks.
     value: f64,
     lost: f64,
-    /// Sum: of the terms' magnitudes. Product: of `max(1, magnitude)`.
+    /// Of the finite terms. Sum: of their magnitudes. Product: of `max(1, magnitude)`.
     magnitude: f64,
     /// Product: of `min(1, magnitude)` over the factors but zero.
     smallest: f64,
@@ -184,6 +187,8 @@ impl Accumulator {
             whole: Number::exact(if sum { Plain::zero(wide) } else { one }),
             terms: 0,
             nonfinite: false,
+            nan: false,
+            overflowed: false,
             value: if sum { 0.0 } else { 1.0 },
             lost: 0.0,
             magnitude: if sum { 0.0 } else { 1.0 },
@@ -204,6 +209,9 @@ impl Accumulator {
             return Some(());
         };
         self.nonfinite |= !value.is_finite();
+        self.nan |= value.is_nan();
+        self.overflowed |= value.is_infinite() && term.error > 0.0;
+        let finite = if value.is_finite() { value.abs() } else { 0.0 };
         self.quantum = self.quantum.min(lowest_bit(value));
         if self.sum {
             let next = self.value + value;
@@ -211,7 +219,7 @@ impl Accumulator {
             let lost = (self.value - (next - part)) + (value - part);
             self.lost += if lost.is_nan() { 0.0 } else { lost };
             self.value = next;
-            self.magnitude += value.abs();
+            self.magnitude += finite;
             self.propagated += term.error;
         } else {
             // The error of the f64 product is kept to first order.
@@ -219,8 +227,8 @@ impl Accumulator {
             let lost = libm::fma(self.value, value, -next);
             self.lost = self.lost * value + if lost.is_nan() { 0.0 } else { lost };
             self.value = next;
-            self.magnitude *= value.abs().max(1.0);
-            if value != 0.0 {
+            self.magnitude *= finite.max(1.0);
+            if value != 0.0 && value.is_finite() {
                 self.smallest *= value.abs().min(1.0);
             }
             self.propagated += if term.error == 0.0 { 0.0 } else { term.error / value.abs() };
@@ -233,8 +241,12 @@ impl Accumulator {
         let Some(format) = Format::of(wide) else {
             return super::convert::convert(self.whole, self.scalar);
         };
-        let exact =
-            if self.value.is_finite() && self.lost.is_finite() { self.value + self.lost } else { self.value };
+        // Nothing lost is not added: it would turn -0 into 0.
+        let exact = if self.value.is_finite() && self.lost.is_finite() && self.lost != 0.0 {
+            self.value + self.lost
+        } else {
+            self.value
+        };
         let value = format.round(exact);
         let error = if !self.propagated.is_finite() {
             f64::INFINITY
@@ -251,10 +263,11 @@ impl Accumulator {
     }
 
     fn sum_error(&self, format: Format, value: f64) -> f64 {
-        if self.nonfinite {
-            return 0.0;
-        }
         let magnitude = self.magnitude + self.propagated;
+        if self.nonfinite {
+            let certain = self.nan || magnitude < format.max && !(self.overflowed && value.is_nan());
+            return if certain { 0.0 } else { f64::INFINITY };
+        }
         if magnitude >= format.max {
             return f64::INFINITY;
         }
@@ -268,7 +281,7 @@ impl Accumulator {
     }
 
     fn product_error(&self, format: Format, value: f64) -> f64 {
-        if self.nonfinite || self.propagated == 0.0 && self.terms <= 1 {
+        if self.nan || self.propagated == 0.0 && self.terms <= 1 {
             return 0.0;
         }
         // Some order may pass through the ends of the format.
@@ -276,7 +289,7 @@ impl Accumulator {
         if self.magnitude >= format.max || self.smallest <= smallest_normal {
             return f64::INFINITY;
         }
-        if value == 0.0 {
+        if value == 0.0 && self.propagated < 1.0 || self.nonfinite {
             return 0.0;
         }
         let relative = self.propagated * 1.01 + 1.01 * self.terms as f64 * 0.5 * format.epsilon();

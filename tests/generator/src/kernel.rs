@@ -19,10 +19,17 @@ struct Draft {
     structure: bool,
 }
 
-pub fn generate(choices: &mut Choices<'_>) -> Program {
+/// The first list decides data, items and signature, each further one a statement (at least one).
+pub fn generate(lists: &[Vec<u32>]) -> Program {
+    let (head, statements) =
+        lists.split_first().map_or((&[][..], &[][..]), |(head, rest)| (head.as_slice(), rest));
     let mut names = Names::default();
-    let mut make = Expressions { choices, names: &mut names };
+    let mut choices = Choices::new(head);
+    let mut make = Expressions { choices: &mut choices, names: &mut names };
+    // First what the data is made of, so that it stays the same while the program below shrinks.
+    let seed = make.choices.seed();
     let dims = 1 + make.choices.below(3);
+    let sizes = (0..dims).map(|dim| (DIMS[dim].to_string(), make.choices.one_of(&SIZES))).collect();
     let mut draft = Draft {
         items: Lines { text: String::new(), indent: 0 },
         body: Lines { text: String::new(), indent: 1 },
@@ -32,9 +39,10 @@ pub fn generate(choices: &mut Choices<'_>) -> Program {
     };
     items(&mut make, &mut draft);
     let (parameters, inouts) = signature(&mut make, &mut draft);
-    let count = 1 + make.choices.below(3);
-    for _ in 0..count {
-        kernel_statement(&mut make, &mut draft, &inouts);
+    let simplest = [Vec::new()];
+    for list in if statements.is_empty() { &simplest[..] } else { statements } {
+        let mut choices = Choices::new(list);
+        kernel_statement(&mut Expressions { choices: &mut choices, names: &mut names }, &mut draft, &inouts);
     }
     let results =
         if draft.results.is_empty() { String::new() } else { format!(" -> {}", draft.results.join(", ")) };
@@ -44,8 +52,7 @@ pub fn generate(choices: &mut Choices<'_>) -> Program {
         parameters.join(", "),
         draft.body.text
     );
-    let dims = (0..dims).map(|dim| (DIMS[dim].to_string(), make.choices.one_of(&SIZES))).collect();
-    Program { source, dims, seed: make.choices.seed() }
+    Program { source, dims: sizes, seed }
 }
 
 /// The struct, and some constants and functions.

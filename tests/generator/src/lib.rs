@@ -1,9 +1,9 @@
 //! Random well-typed kernels as source text, with sizes and a seed for their data.
 //!
-//! A program is a function of a list of numbers: wherever the generator has a choice it takes the next number,
-//! and 0 (also past the end of the list) always takes the simplest. So a shorter list, or one of smaller
-//! numbers, is a simpler program that is still well typed, and proptest's ordinary shrinking of a list shrinks
-//! programs. The same list works as a fuzzer's input.
+//! A program is a function of lists of numbers, one for the signature and one for each statement at kernel level:
+//! wherever the generator has a choice it takes the next number, and 0 (also past the end of a list) always takes
+//! the simplest. So fewer or shorter lists, or smaller numbers, are a simpler program that is still well typed, and
+//! proptest's ordinary shrinking of lists shrinks programs.
 //!
 //! What comes out is meant to pass the checker without an error, by construction: names are fresh, every
 //! literal has its type, subscripts are bare names of the right range, guarded, or reduced into range, and no
@@ -17,7 +17,6 @@ mod scope;
 mod statements;
 mod types;
 
-use choices::Choices;
 use proptest::prelude::{Strategy, any};
 use std::fmt;
 
@@ -38,14 +37,18 @@ impl fmt::Debug for Program {
     }
 }
 
-/// The program that a list of choices stands for.
-pub fn program(choices: &[u32]) -> Program {
-    kernel::generate(&mut Choices::new(choices))
+/// The program that lists of choices stand for: the first for data and signature, the others for a statement each.
+pub fn program(choices: &[Vec<u32>]) -> Program {
+    kernel::generate(choices)
 }
+
+/// Statements at kernel level.
+const MOST_STATEMENTS: usize = 3;
 
 /// Programs of all sizes; shrinks.
 pub fn programs() -> impl Strategy<Value = Program> {
-    proptest::collection::vec(any::<u32>(), 0..800).prop_map(|choices| program(&choices))
+    let list = proptest::collection::vec(any::<u32>(), 0..300);
+    proptest::collection::vec(list, 1..=MOST_STATEMENTS + 1).prop_map(|choices| program(&choices))
 }
 
 #[cfg(test)]
@@ -64,7 +67,8 @@ mod tests {
         let lists = (0..20u32)
             .map(|list| (0..300u32).map(move |at| (at * 31 + list * 7).wrapping_mul(2_654_435_761) >> 9));
         let lists: Vec<Vec<u32>> = lists.map(Iterator::collect).collect();
-        for choices in &lists {
+        let lists: Vec<&[Vec<u32>]> = lists.chunks(2).collect();
+        for choices in lists.iter().copied() {
             assert_eq!(program(choices), program(choices));
         }
         assert!(lists.iter().any(|choices| program(choices).source.len() > 500));

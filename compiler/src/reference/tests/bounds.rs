@@ -52,6 +52,38 @@ fn a_dot_product_in_any_order_and_with_fused_products_is_inside() {
 }
 
 #[test]
+fn infinite_sums_are_certain_unless_the_order_or_contraction_matters() {
+    let b = dot();
+    let max = f32::MAX;
+    let bound = |x: &[f32], z: &[f32]| {
+        let outputs = b.run(&[], &[("a", &f32s(x)), ("b", &f32s(z))]).unwrap();
+        outputs.arrays["y"].bounds[0]
+    };
+    let inf = f32::INFINITY;
+    assert_eq!(bound(&[inf, 3.0], &[1.0, -7.0]), 0.0);
+    assert_eq!(bound(&[inf, -inf, 3.0], &[1.0, 1.0, 7.0]), 0.0);
+    // Finite terms first overflow, then meet an infinity: NaN in one order, infinite in another.
+    assert_eq!(bound(&[max, max, -inf], &[1.0, 1.0, 1.0]), f64::INFINITY);
+    // -max * 3 overflows, but not where it is fused with the sum.
+    assert_eq!(bound(&[inf, -max], &[1.0, 3.0]), f64::INFINITY);
+    assert_eq!(bound(&[f32::NAN, max, max], &[1.0, 3.0, 1.0]), 0.0);
+}
+
+#[test]
+fn a_product_keeps_the_sign_of_zero() {
+    let mut b = Build::new();
+    let (x, n) = b.vector("x", ArrayRole::Input, Type::F32, "n");
+    let y = b.array("y", ArrayRole::Result(ResultStart::Written), Type::F32, vec![]);
+    let i = b.index("i");
+    let factor = b.load(x, vec![index(i)]);
+    let value = reduce(ReduceOp::Prod, vec![axis(i, int(0), dim(n))], factor, Type::F32);
+    let access = b.access(y, vec![]);
+    b.store(vec![], access, None, value);
+    let outputs = b.run(&[], &[("x", &f32s(&[-2.0, 0.0, 3.0]))]).unwrap();
+    assert!(numbers(&outputs, "y")[0].is_sign_negative());
+}
+
+#[test]
 fn whole_numbers_must_agree_exactly() {
     let b = dot();
     let x: Vec<f32> = (0..100).map(|i| (i % 10) as f32).collect();
@@ -88,6 +120,23 @@ fn combining_floats_admits_every_order() {
         let exact: f64 = values.iter().sum();
         assert!((numbers(&outputs, "y")[0] - exact).abs() <= round(1.0 + f64::EPSILON * 4.0) * 5e-4);
     }
+}
+
+#[test]
+fn combining_infinities_is_certain_unless_the_order_matters() {
+    let mut b = Build::new();
+    let (x, n) = b.vector("x", ArrayRole::Input, Type::F32, "n");
+    let identity = ResultStart::Identity(CombineOp::Add);
+    let y = b.array("y", ArrayRole::Result(identity), Type::F32, vec![]);
+    let i = b.index("i");
+    let value = b.load(x, vec![index(i)]);
+    let access = b.access(y, vec![]);
+    b.store(vec![axis(i, int(0), dim(n))], access, Some(CombineOp::Add), value);
+    let (max, inf) = (f32::MAX, f32::INFINITY);
+    assert_eq!(bounds(&b, &[1.0, inf, -2.0]), [0.0]);
+    assert_eq!(bounds(&b, &[inf, -inf, 2.0]), [0.0]);
+    assert_eq!(bounds(&b, &[-inf, max, max]), [f64::INFINITY]);
+    assert_eq!(bounds(&b, &[max, f32::NAN, max, -inf]), [0.0]);
 }
 
 /// `y[i] = f(exp(x[i]))`, with an inexact intermediate.

@@ -1,0 +1,215 @@
+//! Random well-typed kernels, from source to numbers: compiled (for a target and with passes that the program's
+//! seed picks), run on the emulator, and every output scalar held against the reference evaluator's bound.
+//!
+//! The 2500 programs of the ordinary run are the same every time. `KRN_CASES=20000 cargo test --release -p
+//! krn-runtime --test random_kernels` tries that many new ones; `PROPTEST_RNG_SEED=7` picks which.
+
+use krn_compiler::check::typed::Kernel;
+use krn_compiler::manifest::{ArgumentKind, KernelManifest};
+use krn_compiler::passes::{Pipeline, TargetFacts};
+use krn_compiler::reference::{EvalError, bind, estimate_cost};
+use krn_compiler::source::SourceFile;
+use krn_compiler::{Compilation, CompileOptions, TARGETS, compile};
+use krn_generator::{Program, programs};
+use krn_runtime::verify::{
+    Case, CheckOptions, CheckReport, Fill, VerifyError, check, choose_sizes, fill, read_statics,
+    reference_inputs,
+};
+use krn_runtime::{Device, Error, Module};
+use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseError, TestError, TestRunner};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// Reference steps that a case may be estimated at; beyond, its sizes shrink.
+const STEPS: u128 = 20_000;
+
+/// Reference steps after which a case says nothing: a `while` may be anybody's guess.
+const STEP_LIMIT: u64 = 4_000_000;
+
+/// A launch that takes longer does not end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a run compared.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    compared: u64,
+    uncertain: u64,
+    refused: u64,
+    skipped: u64,
+}
+
+/// A target, and the passes left out: half of the programs run with the whole pipeline.
+fn options(program: &Program) -> CompileOptions {
+    let mut options = CompileOptions::for_target(TARGETS[program.seed as usize % TARGETS.len()]);
+    let mut bits = program.seed / TARGETS.len() as u64;
+    if bits % 2 == 1 {
+        let pipeline = Pipeline::for_target(&TargetFacts::new(90));
+        for name in pipeline.names() {
+            bits /= 2;
+            // What selection needs cannot be left out.
+            if bits % 2 == 1 && pipeline.clone().without(name).is_ok() {
+                options.without.push(name.to_string());
+            }
+        }
+    }
+    options
+}
+
+fn fail(message: impl ToString) -> TestCaseError {
+    TestCaseError::fail(message.to_string())
+}
+
+/// Inputs of the given sizes: mostly small random numbers, some arrays of awkward ones.
+fn inputs(
+    program: &Program,
+    manifest: &KernelManifest,
+    dims: &[(String, i64)],
+) -> Result<Case, TestCaseError> {
+    let dims: BTreeMap<String, i64> = dims.iter().cloned().collect();
+    let sizes = choose_sizes(manifest, &dims, &BTreeMap::new(), program.seed, |_| 1).map_err(fail)?;
+    let mut case = Case { params: sizes.params, arrays: BTreeMap::new() };
+    for (number, argument) in manifest.arguments.iter().enumerate() {
+        let ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
+        let Some(shape) = sizes.shapes.get(&argument.name) else { continue };
+        let plan = if (program.seed >> number) % 4 == 3 { Fill::Special } else { Fill::Random };
+        let array = fill(&argument.name, &buffer.element, shape, &plan.into(), program.seed).map_err(fail)?;
+        case.arrays.insert(argument.name.clone(), array);
+    }
+    Ok(case)
+}
+
+/// The program's sizes, or smaller ones where the reference would take too long.
+fn affordable(
+    program: &Program,
+    compilation: &Compilation,
+    kernel: &Kernel,
+    module: &Module,
+) -> Result<Option<Case>, TestCaseError> {
+    let manifest = &compilation.compiled.manifest.kernels[0];
+    let statics = read_statics(module).map_err(fail)?;
+    let mut dims = program.dims.clone();
+    loop {
+        let case = inputs(program, manifest, &dims)?;
+        let reference = reference_inputs(&compilation.program, kernel, &case, &statics);
+        let launch = bind(&reference).map_err(fail)?;
+        if estimate_cost(&reference, &launch).total <= STEPS {
+            return Ok(Some(case));
+        }
+        let Some(most) = dims.iter().map(|(_, size)| *size).max().filter(|most| *most > 2) else {
+            return Ok(None);
+        };
+        for (_, size) in dims.iter_mut().filter(|(_, size)| *size == most) {
+            *size = most / 2;
+        }
+    }
+}
+
+fn differences(report: &CheckReport) -> Option<String> {
+    let mut text = String::new();
+    for output in report.outputs.iter().filter(|output| !output.report.agrees()) {
+        let found = &output.report;
+        text.push_str(&format!("`{}`: {} of {} differ", output.name, found.mismatches, found.compared));
+        if let Some(worst) = &found.worst {
+            text.push_str(&format!(
+                "; at {:?}{} got {}, expected {} within {:e}",
+                worst.index, worst.field, worst.got, worst.expected, worst.bound
+            ));
+        }
+        text.push('\n');
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// Runs the check; a launch that does not end is stopped.
+fn patiently<T>(interrupted: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
+    let (done, waiting) = mpsc::channel::<()>();
+    let flag = Arc::clone(interrupted);
+    std::thread::spawn(move || {
+        if waiting.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+            flag.store(true, Ordering::Relaxed);
+        }
+    });
+    let result = work();
+    drop(done);
+    result
+}
+
+fn agrees(program: &Program) -> Result<Tally, TestCaseError> {
+    let source = SourceFile::new("random.krn", program.source.as_str());
+    let options = options(program);
+    let how = format!("for {} without {:?}", options.target, options.without);
+    let compilation = compile(&source, &options).map_err(|error| fail(format!("{how}: {error}")))?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let device = Device::interruptible_emulator(Arc::clone(&interrupted));
+    let module = device.load(&compilation.compiled).map_err(fail)?;
+    let kernel = &compilation.program.kernels[0];
+    let Some(case) = affordable(program, &compilation, kernel, &module)? else {
+        return Ok(Tally { skipped: 1, ..Tally::default() });
+    };
+    let limits = CheckOptions { full_steps: u128::MAX, step_limit: STEP_LIMIT, seed: program.seed };
+    let checked = patiently(&interrupted, || check(&module, &compilation.program, kernel, &case, &limits));
+    match checked {
+        Ok((_, report)) => {
+            if let Some(text) = differences(&report) {
+                return Err(fail(format!("{how}\n{text}")));
+            }
+            let mut tally = Tally { refused: u64::from(report.both_refused.is_some()), ..Tally::default() };
+            for output in &report.outputs {
+                tally.compared += output.report.compared;
+                tally.uncertain += output.report.uncertain;
+            }
+            Ok(tally)
+        }
+        // Too much work for a test is no fault.
+        Err(VerifyError::Reference(EvalError::StepLimit { .. })) => {
+            Ok(Tally { skipped: 1, ..Tally::default() })
+        }
+        Err(VerifyError::Run(Error::Interrupted)) => Err(fail(format!("{how}: the launch does not end"))),
+        Err(error) => Err(fail(format!("{how}: {error}"))),
+    }
+}
+
+#[test]
+fn the_emulator_agrees_with_the_reference() {
+    let cases = std::env::var("KRN_CASES").ok().and_then(|count| count.parse().ok());
+    let mut config = Config {
+        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
+        max_shrink_iters: 20_000,
+        ..Config::default()
+    };
+    match cases {
+        Some(cases) => config.cases = cases,
+        None => (config.cases, config.rng_seed) = (2500, RngSeed::Fixed(1)),
+    }
+    let total = Cell::new(Tally::default());
+    let result = TestRunner::new(config.clone()).run(&programs(), |program| {
+        let one = agrees(&program)?;
+        let sum = total.get();
+        total.set(Tally {
+            compared: sum.compared + one.compared,
+            uncertain: sum.uncertain + one.uncertain,
+            refused: sum.refused + one.refused,
+            skipped: sum.skipped + one.skipped,
+        });
+        Ok(())
+    });
+    match result {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, program)) => panic!("{reason}\n{program:?}"),
+        Err(TestError::Abort(reason)) => panic!("{reason}"),
+    }
+    let Tally { compared, uncertain, refused, skipped } = total.get();
+    println!(
+        "{compared} scalars agree, {uncertain} uncertain, {refused} runs refused by both, {skipped} skipped"
+    );
+    // A test that judges nothing must not pass.
+    let cases = u64::from(config.cases);
+    assert!(
+        skipped * 5 <= cases && refused * 5 <= cases,
+        "{skipped} skipped and {refused} refused of {cases}"
+    );
+    assert!(uncertain <= compared, "{uncertain} of {} scalars are uncertain", compared + uncertain);
+}
