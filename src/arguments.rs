@@ -27,6 +27,8 @@ pub enum Command {
     Run(RunOptions),
     /// Run and check every kernel of the files over many shapes
     Test(TestOptions),
+    /// Time a kernel on the device, inputs and caches as a caller would find them
+    Bench(BenchOptions),
     /// Print the page of a diagnostic code
     Explain(ExplainOptions),
 }
@@ -112,8 +114,9 @@ pub struct OptOptions {
     pub output: Option<PathBuf>,
 }
 
+/// One kernel of a file, its sizes and its data.
 #[derive(Args, Debug)]
-pub struct RunOptions {
+pub struct KernelArguments {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Which kernel, where the file has several
@@ -128,12 +131,18 @@ pub struct RunOptions {
     /// An input: a .npy file, random, random(LOW,HIGH), zeros, ones, iota, ramp(LOW,HIGH), permutation or special
     #[arg(long = "in", value_name = "NAME=WHAT", num_args = 1..)]
     pub inputs: Vec<String>,
-    /// Write a result or inout array to a .npy file
-    #[arg(long = "out", value_name = "NAME=FILE", num_args = 1..)]
-    pub outputs: Vec<String>,
     /// Picks the random inputs
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+}
+
+#[derive(Args, Debug)]
+pub struct RunOptions {
+    #[command(flatten)]
+    pub kernel: KernelArguments,
+    /// Write a result or inout array to a .npy file
+    #[arg(long = "out", value_name = "NAME=FILE", num_args = 1..)]
+    pub outputs: Vec<String>,
     /// auto, emulator, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     pub device: Selection,
@@ -170,6 +179,36 @@ pub struct TestOptions {
     #[arg(short, long)]
     pub verbose: bool,
     /// Print one JSON object a kernel
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchOptions {
+    #[command(flatten)]
+    pub kernel: KernelArguments,
+    /// auto, emulator, cuda or cuda:N; the emulator counts instructions, it has no time
+    #[arg(long, default_value = "auto")]
+    pub device: Selection,
+    #[command(flatten)]
+    pub compile: CompileArguments,
+    /// Measurements; left out, about two seconds' worth
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub runs: Option<u32>,
+    /// Launches before the first measurement; left out, a tenth of a second's worth
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    pub warmup: Option<u32>,
+    /// Launches in one measurement; left out, as many as take 0.2 ms
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub batch: Option<u32>,
+    /// Floating-point operations of one launch, over dimensions: --flops '2*m*n*k'; left out, counted from the kernel
+    #[arg(long, value_name = "EXPR")]
+    pub flops: Option<String>,
+    /// Useful bytes of one launch, over dimensions; left out, each field of an input read once and of a result
+    /// written once
+    #[arg(long, value_name = "EXPR")]
+    pub bytes: Option<String>,
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }

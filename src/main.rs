@@ -5,9 +5,11 @@ mod arguments;
 mod commands;
 mod exit;
 mod files;
+mod formula;
 mod messages;
 mod numbers;
 mod progress;
+mod request;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
         Command::Opt(options) => commands::opt::run(options),
         Command::Run(options) => commands::run::run(options),
         Command::Test(options) => commands::test::run(options),
+        Command::Bench(options) => commands::bench::run(options),
         Command::Explain(options) => commands::explain::run(options),
     };
     match result {

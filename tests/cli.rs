@@ -189,11 +189,46 @@ fn test_reports_wrong_files_and_goes_on() {
     assert!(out.contains("ok") && out.contains("vector_add"), "{out}");
 }
 
-/// Reference against emulator: every example and every small kernel, at the shapes of `krn test`.
+#[test]
+fn bench_counts_on_the_emulator_and_says_that_it_has_no_time() {
+    let arguments = ["bench", "bench/workloads.krn", "--device", "emulator", "--kernel"];
+    let bench = |more: &[&str], code| run(&[&arguments[..], more].concat(), code);
+    let (out, _) = bench(&["add", "-D", "n=1000"], 0);
+    assert!(out.contains("add with n = 1000 on emulator") && out.contains("NO TIME"), "{out}");
+    assert!(out.contains("lane instructions in one launch") && out.contains("12,000 useful bytes"), "{out}");
+    let json = |more: &[&str]| -> serde_json::Value {
+        let (out, _) = bench(&[more, &["--json"]].concat(), 0);
+        serde_json::from_str(&out).expect("one JSON object")
+    };
+    let value = json(&["axpy", "-D", "n=64", "--set", "alpha=2.5"]);
+    assert_eq!(value["emulator"], true);
+    assert_eq!(value["median_s"], serde_json::Value::Null);
+    assert!(value["lane_instructions"].as_u64().is_some_and(|count| count > 64 * 4), "{value}");
+    assert_eq!((value["bytes"].as_f64(), value["flops"].as_f64()), (Some(768.0), Some(128.0)));
+    assert_eq!(value["params"]["alpha"], "2.5");
+    // Only the field that is read counts.
+    assert_eq!(json(&["struct_x", "-D", "n=100"])["bytes"].as_f64(), Some(800.0));
+    assert_eq!(json(&["struct_both", "-D", "n=100"])["bytes"].as_f64(), Some(1600.0));
+    let value = json(&["matmul_f32", "-D", "m=8", "k=9", "n=10"]);
+    assert_eq!(value["flops"].as_f64(), Some(2.0 * 8.0 * 9.0 * 10.0));
+    let value = json(&["matmul_f32", "-D", "m=8", "k=9", "n=10", "--flops", "m*(2*k-1)*n", "--bytes", "4*m"]);
+    assert_eq!((value["flops"].as_f64(), value["bytes"].as_f64()), (Some(1360.0), Some(32.0)));
+    // Three differences, six for the distance, one root, six products and three sums.
+    assert_eq!(json(&["n_body", "-D", "n=10"])["flops"].as_f64(), Some(19.0 * 100.0));
+    // An input longer than the part of it that is random.
+    let (_, _) = bench(&["histogram", "-D", "n=5000001", "--in", "x=random(0,256)"], 0);
+    let (_, err) = bench(&["add", "--flops", "2*q"], 2);
+    assert!(err.contains("--flops") && err.contains("`q`"), "{err}");
+    let (_, err) = bench(&["subtract"], 2);
+    assert!(err.contains("there is no kernel `subtract`"), "{err}");
+    bench(&["add", "--runs", "0"], 2);
+}
+
+/// Reference against emulator: every example, benchmark and small kernel, at the shapes of `krn test`.
 #[test]
 fn every_example_and_test_kernel_agrees_with_the_reference() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders = vec![root.join("examples"), root.join("tests/kernels")];
+    let mut folders = vec![root.join("bench"), root.join("examples"), root.join("tests/kernels")];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder of kernels") {

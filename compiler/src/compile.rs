@@ -24,6 +24,9 @@ pub struct CompileOptions {
     /// A pipeline of the user's own, instead of the target's.
     pub pipeline: Option<Pipeline>,
     pub passes: PipelineOptions,
+    /// Generates code for the kernel of this name only; every kernel is checked all the same. None is generated where
+    /// there is no such kernel.
+    pub only: Option<String>,
 }
 
 impl CompileOptions {
@@ -34,6 +37,7 @@ impl CompileOptions {
             without: Vec::new(),
             pipeline: None,
             passes: PipelineOptions::default(),
+            only: None,
         }
     }
 }
@@ -131,7 +135,13 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     if diagnostics.has_errors() {
         return Err(CompileError::Diagnostics(diagnostics));
     }
-    let mut ir = lower::lower(&program, source, &options.target).map_err(CompileError::Diagnostics)?;
+    let chosen = options.only.as_ref().map(|name| {
+        let mut chosen = program.clone();
+        chosen.kernels.retain(|kernel| kernel.name == *name);
+        chosen
+    });
+    let mut ir = lower::lower(chosen.as_ref().unwrap_or(&program), source, &options.target)
+        .map_err(CompileError::Diagnostics)?;
     let mut pipeline = match &options.pipeline {
         Some(pipeline) => pipeline.clone(),
         None => Pipeline::for_target(&TargetFacts::new(capability)),

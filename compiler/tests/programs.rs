@@ -1,4 +1,4 @@
-//! The programs of `examples/` and `tests/kernels/`: each parses, survives printing, checks without a word, compiles
+//! The programs of `bench/`, `examples/` and `tests/kernels/`: each parses, survives printing, checks without a word, compiles
 //! to the same bytes each time, and is taken by NVIDIA's assembler for every target.
 
 use krn_compiler::diagnostic::Diagnostics;
@@ -18,6 +18,7 @@ const DELIBERATE: &[(&str, &str)] = &[("tests/kernels/schedules/blocks.krn", "W0
 fn programs() -> Vec<SourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut paths = Vec::new();
+    collect(&root.join("bench"), &mut paths);
     collect(&root.join("examples"), &mut paths);
     collect(&root.join("tests/kernels"), &mut paths);
     paths.sort();

@@ -1,4 +1,4 @@
-//! The reference evaluator on the programs of `examples/` and `tests/kernels/`: every kernel evaluates, no
+//! The reference evaluator on the programs of `bench/`, `examples/` and `tests/kernels/`: every kernel evaluates, no
 //! proof is broken, and where a kernel can be sampled the sample agrees with the whole.
 
 mod support;
@@ -36,6 +36,7 @@ fn is_inputs_fault(error: &EvalError) -> bool {
 fn every_kernel_evaluates() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut paths = Vec::new();
+    collect(&root.join("bench"), &mut paths);
     collect(&root.join("examples"), &mut paths);
     collect(&root.join("tests/kernels"), &mut paths);
     paths.sort();

@@ -53,6 +53,38 @@ impl DeviceArray {
         Ok(array)
     }
 
+    /// Filled with the tile's elements, over and over.
+    pub(crate) fn repeat(device: &Device, tile: &HostArray, shape: Vec<u64>, layout: Layout) -> Result<Self> {
+        let array = Self::allocate(device, "array", tile.element.clone(), shape, layout)?;
+        let count: u64 = array.shape.iter().product();
+        if let Layout::Aosoa(width) = layout
+            && tile.len() < count
+            && !tile.len().is_multiple_of(u64::from(width))
+        {
+            return Err(Error::Argument {
+                kernel: "copy".to_string(),
+                message: format!("{} elements are no whole groups of {width}", tile.len()),
+            });
+        }
+        let images = layout::to_device(tile, layout);
+        for ((pointer, size), image) in array.allocations.iter().zip(&images) {
+            if image.is_empty() && *size > 0 {
+                return Err(Error::Argument {
+                    kernel: "copy".to_string(),
+                    message: "an array cannot be filled with copies of an empty one".to_string(),
+                });
+            }
+            let mut done = (image.len() as u64).min(*size);
+            device.backend.copy_in(*pointer, &image[..done as usize])?;
+            while done < *size {
+                let more = done.min(size - done);
+                device.backend.copy(pointer + done, *pointer, more)?;
+                done += more;
+            }
+        }
+        Ok(array)
+    }
+
     pub fn element(&self) -> &ElementType {
         &self.element
     }

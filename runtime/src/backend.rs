@@ -42,6 +42,8 @@ pub trait Backend: Send + Sync {
     fn copy_in(&self, pointer: DevicePtr, bytes: &[u8]) -> Result<()>;
     fn copy_out(&self, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()>;
     fn fill(&self, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()>;
+    /// Copies within device memory; the two places do not overlap.
+    fn copy(&self, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()>;
     fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>>;
     /// Returns when the launch is queued (CUDA) or done (emulator).
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()>;
@@ -49,6 +51,15 @@ pub trait Backend: Send + Sync {
     fn synchronize(&self) -> Result<()>;
     /// Runs `work` and returns how long the device took for what it queued.
     fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration>;
+    /// Calls `work` with 0, 1, … `runs` - 1 and returns how long the device took for what each call queued, without
+    /// waiting in between. `None` (and nothing done) where the device has no clock of its own.
+    fn time_each(
+        &self,
+        runs: usize,
+        work: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Option<Vec<Duration>>>;
+    /// Bytes of the last-level cache, where there is one.
+    fn cache_bytes(&self) -> Option<u64>;
     /// Instructions executed so far by all lanes, where the backend counts them.
     fn lane_instructions(&self) -> Option<u64>;
 }

@@ -116,6 +116,22 @@ impl Device {
         DeviceArray::upload(self, array, layout)
     }
 
+    /// A new array filled with the elements of `tile`, in order, over and over: a large array of data in little time,
+    /// for the copies are made on the device. Where the layout has groups of `w` elements, the tile has a multiple of
+    /// `w` elements, or at least as many as the array.
+    ///
+    /// # Errors
+    /// Out of memory, or a failed copy; [`Error::Argument`](crate::Error::Argument) where the tile is empty and the
+    /// array is not, or holds no whole groups.
+    pub fn repeat(&self, tile: &HostArray, shape: Vec<u64>, layout: Layout) -> Result<DeviceArray> {
+        DeviceArray::repeat(self, tile, shape, layout)
+    }
+
+    /// Bytes of the cache that all of the device shares (L2); `None` for the emulator.
+    pub fn cache_bytes(&self) -> Option<u64> {
+        self.backend.cache_bytes()
+    }
+
     /// A new array, every byte zero.
     ///
     /// # Errors

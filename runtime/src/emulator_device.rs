@@ -98,6 +98,12 @@ impl Backend for EmulatorDevice {
         self.read(|emulator| emulator.fill(pointer, byte, bytes)).map_err(memory_error)
     }
 
+    fn copy(&self, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()> {
+        let mut between = vec![0; bytes as usize];
+        self.copy_out(from, &mut between)?;
+        self.copy_in(to, &between)
+    }
+
     fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>> {
         let loaded = self.write(|emulator| emulator.load_module(&module.module));
         let loaded = loaded.map_err(|error| Error::Fault(error.to_string()))?;
@@ -133,6 +139,15 @@ impl Backend for EmulatorDevice {
         let start = Instant::now();
         work()?;
         Ok(start.elapsed())
+    }
+
+    /// Host time says nothing about a kernel.
+    fn time_each(&self, _: usize, _: &mut dyn FnMut(usize) -> Result<()>) -> Result<Option<Vec<Duration>>> {
+        Ok(None)
+    }
+
+    fn cache_bytes(&self) -> Option<u64> {
+        None
     }
 
     fn lane_instructions(&self) -> Option<u64> {

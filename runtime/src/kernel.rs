@@ -128,7 +128,7 @@ impl<'m> Kernel<'m> {
         Ok((prepared.results, elapsed))
     }
 
-    fn prepare<'a>(&self, arguments: &[(&str, Argument<'a>)]) -> Result<Prepared<'m, 'a>> {
+    pub(crate) fn prepare<'a>(&self, arguments: &[(&str, Argument<'a>)]) -> Result<Prepared<'m, 'a>> {
         let manifest = self.manifest();
         for (position, (name, _)) in arguments.iter().enumerate() {
             if !manifest.arguments.iter().any(|argument| argument.name == *name) {
@@ -247,9 +247,19 @@ fn uses_error_record(plan: &[Step]) -> bool {
     })
 }
 
+/// One launch of a plan, its parameters worked out.
+pub(crate) struct ReadyLaunch<'m> {
+    entry: &'m str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    /// Little-endian bytes of each.
+    params: Vec<Vec<u8>>,
+}
+
 /// A checked launch with all its memory.
-struct Prepared<'m, 'a> {
-    module: &'m Module,
+pub(crate) struct Prepared<'m, 'a> {
+    pub module: &'m Module,
     manifest: &'m KernelManifest,
     given: Vec<Option<Argument<'a>>>,
     binding: Binding,
@@ -258,20 +268,57 @@ struct Prepared<'m, 'a> {
     record: Option<DeviceArray>,
 }
 
-impl Prepared<'_, '_> {
+impl<'m> Prepared<'m, '_> {
     fn enqueue(&self) -> Result<()> {
+        self.each_launch(&mut |launch| self.submit(&launch))
+    }
+
+    /// Calls back for every launch of the plan, in order, its parameters worked out.
+    pub fn each_launch(&self, each: &mut dyn FnMut(ReadyLaunch<'m>) -> Result<()>) -> Result<()> {
         let mut symbols = self.binding.symbols.clone();
-        self.steps(&self.manifest.plan, &mut symbols)
+        self.steps(&self.manifest.plan, &mut symbols, each)
+    }
+
+    /// Queues one of this plan's launches.
+    pub fn submit(&self, launch: &ReadyLaunch<'_>) -> Result<()> {
+        let request = LaunchRequest {
+            kernel: &self.manifest.name,
+            entry: launch.entry,
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared_bytes,
+            params: &launch.params,
+        };
+        self.module.device.backend.launch(self.module.loaded.as_ref(), &request)
+    }
+
+    /// Bytes of all arrays of the launch, with those that were allocated for it.
+    pub fn bytes(&self) -> u64 {
+        let given = self.given.iter().flatten().map(|argument| match argument {
+            Argument::Array(array) => array.bytes(),
+            Argument::Value(_) => 0,
+        });
+        let made = self.results.iter().map(|(_, array)| array.bytes());
+        given.chain(made).chain(self.scratch.iter().map(DeviceArray::bytes)).sum()
     }
 
     fn error(&self, message: &str) -> Error {
         Error::Argument { kernel: self.manifest.name.clone(), message: message.to_string() }
     }
 
-    fn steps(&self, steps: &[Step], symbols: &mut Vec<Value>) -> Result<()> {
+    fn steps(
+        &self,
+        steps: &'m [Step],
+        symbols: &mut Vec<Value>,
+        each: &mut dyn FnMut(ReadyLaunch<'m>) -> Result<()>,
+    ) -> Result<()> {
         for step in steps {
             match step {
-                Step::Launch(launch) => self.launch(launch, symbols)?,
+                Step::Launch(launch) => {
+                    if let Some(ready) = self.ready(launch, symbols)? {
+                        each(ready)?;
+                    }
+                }
                 Step::Repeat { symbol, low, high, step, body } => {
                     let evaluate = |expr: &Expr, symbols: &[Value]| {
                         expr.evaluate_int(symbols).ok_or_else(|| self.error("a loop's bound overflows"))
@@ -281,13 +328,13 @@ impl Prepared<'_, '_> {
                     let mut counter = low;
                     while counter < high {
                         symbols[*symbol] = Value::Int(counter);
-                        self.steps(body, symbols)?;
+                        self.steps(body, symbols, each)?;
                         counter += step;
                     }
                 }
                 Step::Branch { condition, then, otherwise } => match condition.evaluate(symbols) {
-                    Some(Value::Bool(true)) => self.steps(then, symbols)?,
-                    Some(_) => self.steps(otherwise, symbols)?,
+                    Some(Value::Bool(true)) => self.steps(then, symbols, each)?,
+                    Some(_) => self.steps(otherwise, symbols, each)?,
                     None => return Err(self.error("a condition overflows")),
                 },
             }
@@ -295,7 +342,8 @@ impl Prepared<'_, '_> {
         Ok(())
     }
 
-    fn launch(&self, launch: &Launch, symbols: &[Value]) -> Result<()> {
+    /// `None` where there is nothing to do.
+    fn ready(&self, launch: &'m Launch, symbols: &[Value]) -> Result<Option<ReadyLaunch<'m>>> {
         let evaluate = |expr: &Expr| {
             expr.evaluate_int(symbols)
                 .and_then(|value| u32::try_from(value).ok())
@@ -303,20 +351,13 @@ impl Prepared<'_, '_> {
         };
         let grid = [evaluate(&launch.grid[0])?, evaluate(&launch.grid[1])?, evaluate(&launch.grid[2])?];
         if grid.contains(&0) {
-            return Ok(());
+            return Ok(None);
         }
         let params = launch.arguments.iter().map(|argument| self.param(argument, symbols));
         let params =
             params.collect::<Option<Vec<Vec<u8>>>>().ok_or_else(|| self.error("an argument is missing"))?;
-        let request = LaunchRequest {
-            kernel: &self.manifest.name,
-            entry: &launch.entry,
-            grid,
-            block: launch.block,
-            shared_bytes: evaluate(&launch.shared_bytes)?,
-            params: &params,
-        };
-        self.module.device.backend.launch(self.module.loaded.as_ref(), &request)
+        let shared_bytes = evaluate(&launch.shared_bytes)?;
+        Ok(Some(ReadyLaunch { entry: &launch.entry, grid, block: launch.block, shared_bytes, params }))
     }
 
     fn param(&self, argument: &LaunchArgument, symbols: &[Value]) -> Option<Vec<u8>> {
@@ -346,7 +387,7 @@ impl Prepared<'_, '_> {
     }
 
     /// Waits, and turns a bounds failure that the device reported into an error.
-    fn finish(&self) -> Result<()> {
+    pub fn finish(&self) -> Result<()> {
         self.module.device.backend.synchronize()?;
         let Some(record) = &self.record else { return Ok(()) };
         let bytes = record.download()?.bytes;

@@ -16,6 +16,7 @@ mod kernel;
 mod layout;
 mod module;
 pub mod npy;
+mod timing;
 pub mod verify;
 
 pub use array::DeviceArray;
@@ -25,3 +26,4 @@ pub use device::{Device, Selection};
 pub use error::{BoundsFailure, Error, Result};
 pub use kernel::{Argument, Kernel, Outputs, scalar};
 pub use module::Module;
+pub use timing::{Bound, Measured, TimingOptions, measure};

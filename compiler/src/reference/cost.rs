@@ -1,10 +1,11 @@
 //! How many steps an evaluation would take, without taking them: so that a caller can choose between checking
-//! everything and checking a sample.
+//! everything and checking a sample; and how many floating-point operations a kernel asks for.
 
 use super::evaluator::Evaluator;
 use super::launch::Launch;
 use super::{Inputs, Options};
 use crate::check::typed::*;
+use crate::syntax::ast::ReduceOp;
 
 /// Steps of a `while`, and of a range whose bounds hang on data.
 const UNKNOWN_TRIPS: u128 = 64;
@@ -21,7 +22,8 @@ pub struct Cost {
 /// Estimates the evaluation of a bound launch.
 pub fn estimate_cost(inputs: &Inputs<'_>, launch: &Launch) -> Cost {
     let options = Options::default();
-    let mut estimate = Estimate { evaluator: Evaluator::new(inputs, launch, &options) };
+    let evaluator = Evaluator::new(inputs, launch, &options);
+    let mut estimate = Estimate { evaluator, count: Count::Steps, exact: true };
     let mut cost = Cost { total: 0, iterations: 0 };
     for statement in &inputs.kernel.body {
         let axes: &[Axis] = match &statement.kind {
@@ -35,11 +37,58 @@ pub fn estimate_cost(inputs: &Inputs<'_>, launch: &Launch) -> Cost {
     cost
 }
 
+/// Floating-point operations of a bound launch; `None` where their number hangs on data.
+pub(super) fn count_operations(inputs: &Inputs<'_>, launch: &Launch, options: &Options) -> Option<u128> {
+    let evaluator = Evaluator::new(inputs, launch, options);
+    let mut estimate = Estimate { evaluator, count: Count::Operations, exact: true };
+    let count = estimate.statements(&inputs.kernel.body);
+    estimate.exact.then_some(count)
+}
+
+/// Of one expression, without what is below it; of a reduction, for each of its terms.
+fn operations(expr: &Expr) -> u128 {
+    let float = |ty: &Type| u128::from(ty.as_scalar().is_some_and(|scalar| scalar.is_float()));
+    match &expr.kind {
+        ExprKind::Binary { .. } => float(&expr.ty),
+        ExprKind::Call { builtin, .. } => match builtin {
+            Builtin::Fma => 2 * float(&expr.ty),
+            // Choices and single bits, not arithmetic.
+            Builtin::Min
+            | Builtin::Max
+            | Builtin::Clamp
+            | Builtin::Select
+            | Builtin::Abs
+            | Builtin::Sign
+            | Builtin::Copysign
+            | Builtin::FromBits => 0,
+            _ => float(&expr.ty),
+        },
+        _ => 0,
+    }
+}
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Count {
+    /// Steps of the evaluator: nodes and iterations.
+    Steps,
+    /// Floating-point operations.
+    Operations,
+}
+
 struct Estimate<'a> {
     evaluator: Evaluator<'a>,
+    count: Count,
+    /// Whether no trip count had to be guessed.
+    exact: bool,
 }
 
 impl<'a> Estimate<'a> {
+    /// What a statement or an iteration counts by itself.
+    fn step(&self) -> u128 {
+        u128::from(self.count == Count::Steps)
+    }
+
     fn block(&mut self, block: &'a Block) -> u128 {
         let statements = self.statements(&block.statements);
         statements.saturating_add(block.value.as_ref().map_or(0, |value| self.expr(value)))
@@ -54,31 +103,38 @@ impl<'a> Estimate<'a> {
             StmtKind::Let { value, .. } => self.expr(value),
             StmtKind::Assign { value, path, .. } => self.expr(value).saturating_add(self.path(path)),
             StmtKind::DefineArray { axes, value, .. } => self.repeated(axes, |this| this.expr(value)),
-            StmtKind::Store { axes, access, path, value, .. } => self.repeated(axes, |this| {
+            StmtKind::Store { axes, access, path, value, combine } => self.repeated(axes, |this| {
                 let subscripts = this.exprs(&access.subscripts);
-                subscripts.saturating_add(this.path(path)).saturating_add(this.expr(value))
+                let adds = matches!(combine, Some(Combine { op: CombineOp::Add | CombineOp::Mul, .. }));
+                let own = if adds && this.count == Count::Operations { this.floats(&value.ty) } else { 0 };
+                subscripts
+                    .saturating_add(this.path(path))
+                    .saturating_add(this.expr(value))
+                    .saturating_add(own)
             }),
             StmtKind::Forall { axes, body } => self.repeated(axes, |this| this.block(body)),
             StmtKind::For { index, low, high, step, body } => {
                 let trips = self.range(*index, low, high);
                 let step = self.evaluator.integer(step).map_or(1, |(step, _)| step.max(1)) as u128;
-                trips.div_ceil(step).saturating_mul(self.block(body).saturating_add(1))
+                let each = self.step();
+                trips.div_ceil(step).saturating_mul(self.block(body).saturating_add(each))
             }
             StmtKind::While { condition, body } => {
-                let each = self.expr(condition).saturating_add(self.block(body));
-                each.saturating_mul(UNKNOWN_TRIPS)
+                let round = self.expr(condition).saturating_add(self.block(body));
+                self.exact &= round == 0;
+                round.saturating_mul(UNKNOWN_TRIPS)
             }
             StmtKind::If { condition, then, otherwise } => {
                 let branches = self.block(then).max(self.block(otherwise));
                 self.expr(condition).saturating_add(branches)
             }
         };
-        cost.saturating_add(1)
+        cost.saturating_add(self.step())
     }
 
     fn repeated(&mut self, axes: &'a [Axis], each: impl FnOnce(&mut Self) -> u128) -> u128 {
         let (overhead, trips) = self.axes(axes);
-        overhead.saturating_add(trips.saturating_mul(each(self).saturating_add(1)))
+        overhead.saturating_add(trips.saturating_mul(each(self).saturating_add(self.step())))
     }
 
     /// The cost of the bounds and the number of tuples; sets each name to the middle of its range.
@@ -94,7 +150,10 @@ impl<'a> Estimate<'a> {
 
     fn range(&mut self, index: IndexId, low: &'a Expr, high: &'a Expr) -> u128 {
         let bounds = (self.bound(low), self.bound(high));
-        let (Some(low), Some(high)) = bounds else { return UNKNOWN_TRIPS };
+        let (Some(low), Some(high)) = bounds else {
+            self.exact = false;
+            return UNKNOWN_TRIPS;
+        };
         self.evaluator.indices[index.as_u32() as usize] = ((i128::from(low) + i128::from(high)) / 2) as i64;
         (i128::from(high) - i128::from(low)).max(0) as u128
     }
@@ -111,6 +170,23 @@ impl<'a> Estimate<'a> {
             }
         });
         if known { self.evaluator.integer(expr).ok().map(|(value, _)| value) } else { None }
+    }
+
+    /// Operations that take one more term into a reduction.
+    fn combine(&self, op: ReduceOp, ty: &Type) -> u128 {
+        if matches!(op, ReduceOp::Sum | ReduceOp::Prod) { self.floats(ty) } else { 0 }
+    }
+
+    /// Float scalars of a value.
+    fn floats(&self, ty: &Type) -> u128 {
+        match ty {
+            Type::Scalar(scalar) => u128::from(scalar.is_float()),
+            Type::Struct(id) => {
+                let program = self.evaluator.program;
+                program.structs[*id].fields.iter().map(|field| self.floats(&field.ty)).sum()
+            }
+            Type::Array(element, count) => u128::from(*count) * self.floats(element),
+        }
     }
 
     fn exprs(&mut self, exprs: &'a [Expr]) -> u128 {
@@ -151,8 +227,14 @@ impl<'a> Estimate<'a> {
                 self.exprs(&access.subscripts).saturating_add(self.path(path))
             }
             ExprKind::Project { base, path } => self.expr(base).saturating_add(self.path(path)),
-            ExprKind::Reduce { axes, body, .. } => self.repeated(axes, |this| this.expr(body)),
+            ExprKind::Reduce { op, axes, body } => {
+                let combine = if self.count == Count::Operations { self.combine(*op, &body.ty) } else { 0 };
+                self.repeated(axes, |this| this.expr(body).saturating_add(combine))
+            }
         };
-        below.saturating_add(1)
+        below.saturating_add(match self.count {
+            Count::Steps => 1,
+            Count::Operations => operations(expr),
+        })
     }
 }

@@ -86,7 +86,8 @@ fn shapes_boxed(inputs: &Inputs<'_>, dims: &[i64]) -> Run<PrimaryMap<ArrayId, Ve
     Ok(shapes)
 }
 
-fn bind_params(inputs: &Inputs<'_>) -> Run<Vec<Value>> {
+/// The parameters' values, widened, by [`ParamId`].
+pub(super) fn bind_params(inputs: &Inputs<'_>) -> Run<Vec<Value>> {
     let mut values = Vec::new();
     for param in inputs.kernel.params.values() {
         let Some(given) = inputs.params.get(&param.name) else {

@@ -45,6 +45,7 @@ mod tests;
 mod uncertain;
 mod value;
 mod visit;
+mod work;
 
 pub use bound::{Accuracy, ErrorModel};
 pub use compare::{CompareError, CompareReport, Worst, compare};
@@ -54,6 +55,7 @@ pub use launch::{Launch, bind, initial_statics, shapes};
 pub use memory::{read_bytes, write_bytes};
 pub use sample::{SampleSpec, can_sample};
 pub use value::{Number, Plain, Value};
+pub use work::{Work, estimate_work};
 
 use crate::check::typed::{ArrayRole, Kernel, Program};
 use crate::data::{ElementType, HostArray};

@@ -3,12 +3,14 @@
 //! This folder is the only user of cudarc. All calls go to one primary context a device, which is made current on
 //! the calling thread before each call, and to the default stream.
 
+mod event;
 mod module;
 
 use crate::backend::{Backend, DevicePtr, LaunchRequest, LoadedModule};
 use crate::error::{Error, Result};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
+use event::Event;
 use krn_compiler::CompiledModule;
 use module::CudaModule;
 use std::ffi::c_void;
@@ -20,6 +22,8 @@ pub struct CudaDevice {
     context: sys::CUcontext,
     name: String,
     capability: u32,
+    /// Of the L2 cache.
+    cache_bytes: u64,
 }
 
 // SAFETY: a driver context may be used from any thread; every call makes it current first.
@@ -68,10 +72,12 @@ impl CudaDevice {
         use sys::CUdevice_attribute as Attribute;
         let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        let cache_bytes =
+            u64::try_from(attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?).unwrap_or(0);
         // SAFETY: `device` came from the driver; released in `drop`.
         let context = unsafe { result::primary_ctx::retain(device) }
             .map_err(driver_error("cuDevicePrimaryCtxRetain"))?;
-        Ok(Self { device, context, name, capability: (major * 10 + minor) as u32 })
+        Ok(Self { device, context, name, capability: (major * 10 + minor) as u32, cache_bytes })
     }
 
     fn current(&self) -> Result<()> {
@@ -150,6 +156,16 @@ impl Backend for CudaDevice {
         unsafe { result::memset_d8_sync(pointer, byte, bytes as usize) }.map_err(driver_error("cuMemsetD8"))
     }
 
+    fn copy(&self, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.current()?;
+        // SAFETY: both places lie in allocations and have so many bytes; the default stream orders the copy.
+        unsafe { result::memcpy_dtod_async(to, from, bytes as usize, result::stream::null()) }
+            .map_err(driver_error("cuMemcpyDtoDAsync"))
+    }
+
     fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>> {
         self.current()?;
         Ok(Box::new(CudaModule::load(module)?))
@@ -191,30 +207,31 @@ impl Backend for CudaDevice {
 
     fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
         self.current()?;
-        use sys::CUevent_flags::CU_EVENT_DEFAULT;
-        let create = || result::event::create(CU_EVENT_DEFAULT).map_err(driver_error("cuEventCreate"));
-        let (start, end) = (create()?, create()?);
-        let stream = result::stream::null();
-        let mut run = || -> Result<Duration> {
-            // SAFETY: both events were just made in the current context.
-            unsafe {
-                result::event::record(start, stream).map_err(driver_error("cuEventRecord"))?;
-                work()?;
-                result::event::record(end, stream).map_err(driver_error("cuEventRecord"))?;
-                result::event::synchronize(end)
-                    .map_err(driver_error("cuEventSynchronize (a kernel failed)"))?;
-                let milliseconds =
-                    result::event::elapsed(start, end).map_err(driver_error("cuEventElapsedTime"))?;
-                Ok(Duration::from_secs_f64(f64::from(milliseconds) / 1e3))
-            }
-        };
-        let elapsed = run();
-        // SAFETY: made above, not used after.
-        unsafe {
-            let _ = result::event::destroy(start);
-            let _ = result::event::destroy(end);
+        let (start, end) = (Event::new()?, Event::new()?);
+        start.record()?;
+        work()?;
+        end.record()?;
+        end.since(&start)
+    }
+
+    fn time_each(
+        &self,
+        runs: usize,
+        work: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Option<Vec<Duration>>> {
+        self.current()?;
+        // All events are made first: nothing but launches and records lies between two of them.
+        let pairs = (0..runs).map(|_| Ok((Event::new()?, Event::new()?))).collect::<Result<Vec<_>>>()?;
+        for (run, (start, end)) in pairs.iter().enumerate() {
+            start.record()?;
+            work(run)?;
+            end.record()?;
         }
-        elapsed
+        pairs.iter().map(|(start, end)| end.since(start)).collect::<Result<Vec<_>>>().map(Some)
+    }
+
+    fn cache_bytes(&self) -> Option<u64> {
+        Some(self.cache_bytes)
     }
 
     fn lane_instructions(&self) -> Option<u64> {

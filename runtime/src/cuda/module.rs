@@ -6,8 +6,10 @@ use crate::error::{Error, Result};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUjit_option};
 use krn_compiler::CompiledModule;
+use rustc_hash::FxHashMap;
 use std::any::Any;
 use std::ffi::{CString, c_void};
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes of each of the driver's two logs.
 const LOG_BYTES: usize = 16 * 1024;
@@ -15,11 +17,13 @@ const LOG_BYTES: usize = 16 * 1024;
 pub(super) struct CudaModule {
     module: sys::CUmodule,
     log: String,
+    /// Entries that were asked for already.
+    functions: Mutex<FxHashMap<String, sys::CUfunction>>,
 }
 
 // SAFETY: a module handle may be used from any thread whose current context is the module's.
 unsafe impl Send for CudaModule {}
-// SAFETY: the handle is never changed after loading.
+// SAFETY: the handle is never changed after loading, and the table of functions has a lock.
 unsafe impl Sync for CudaModule {}
 
 impl CudaModule {
@@ -59,7 +63,7 @@ impl CudaModule {
         };
         let (info, errors) = (read(&info), read(&errors));
         match status.result() {
-            Ok(()) => Ok(Self { module, log: info }),
+            Ok(()) => Ok(Self { module, log: info, functions: Mutex::default() }),
             Err(error) => {
                 let Error::Driver { message, .. } = driver_error("cuModuleLoadDataEx")(error) else {
                     return Err(driver_error("cuModuleLoadDataEx")(error));
@@ -70,10 +74,17 @@ impl CudaModule {
     }
 
     pub fn function(&self, entry: &str) -> Result<sys::CUfunction> {
+        // A panic elsewhere leaves the table whole: entries are added in one step.
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(function) = functions.get(entry) {
+            return Ok(*function);
+        }
         let name = CString::new(entry).unwrap_or_default();
         // SAFETY: the module is loaded and lives as long as `self`.
-        unsafe { result::module::get_function(self.module, name) }
-            .map_err(driver_error("cuModuleGetFunction"))
+        let function = unsafe { result::module::get_function(self.module, name) }
+            .map_err(driver_error("cuModuleGetFunction"))?;
+        functions.insert(entry.to_string(), function);
+        Ok(function)
     }
 }
 

@@ -1,0 +1,240 @@
+//! What the command line says about one kernel: which, at what sizes, on what data.
+
+use crate::arguments::KernelArguments;
+use crate::exit::{Failure, INPUT, Result, USAGE};
+use crate::{files, numbers};
+use krn_compiler::check::typed::{Kernel, Program};
+use krn_compiler::data::HostArray;
+use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, SymbolKind};
+use krn_runtime::npy;
+use krn_runtime::verify::{self, Case, Fill, Sizes};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The size of a dimension that nobody gives, by how many dimensions the kernel has: the work stays small.
+const DEFAULT_SIZES: [i64; 5] = [1 << 20, 1 << 20, 1024, 256, 64];
+
+/// The kernel that is asked for, or the only one.
+pub fn pick<'a>(program: &'a Program, options: &KernelArguments) -> Result<&'a Kernel> {
+    let names: Vec<String> = program.kernels.iter().map(|kernel| format!("`{}`", kernel.name)).collect();
+    let names = names.join(", ");
+    match (&options.kernel, program.kernels.as_slice()) {
+        (_, []) => Err(Failure::new(INPUT, format!("`{}` has no kernel", options.file.display()))),
+        (None, [only]) => Ok(only),
+        (None, _) => {
+            Err(Failure::new(USAGE, format!("the file has several kernels: pick one of {names} by --kernel")))
+        }
+        (Some(name), kernels) => kernels
+            .iter()
+            .find(|kernel| kernel.name == *name)
+            .ok_or_else(|| Failure::new(USAGE, format!("there is no kernel `{name}`; the file has {names}"))),
+    }
+}
+
+/// An input as the command line gives it.
+pub enum Input {
+    Fill(Fill),
+    File(PathBuf),
+}
+
+/// What the command line asks for, checked against the kernel's signature.
+pub struct Request {
+    dims: BTreeMap<String, i64>,
+    params: BTreeMap<String, HostArray>,
+    inputs: BTreeMap<String, Input>,
+    /// Where results go.
+    pub outputs: Vec<(String, PathBuf)>,
+}
+
+impl Request {
+    /// `outputs` are of the form name=file.
+    pub fn parse(options: &KernelArguments, outputs: &[String], manifest: &KernelManifest) -> Result<Self> {
+        let usage = |message: String| Failure::new(USAGE, message);
+        let mut request = Request {
+            dims: BTreeMap::new(),
+            params: BTreeMap::new(),
+            inputs: BTreeMap::new(),
+            outputs: Vec::new(),
+        };
+        for text in &options.dims {
+            let (name, value) = numbers::assignment(text).map_err(usage)?;
+            let value = value.replace('_', "");
+            let size = value.parse().ok().filter(|size| (0..=1i64 << 36).contains(size));
+            let size =
+                size.ok_or_else(|| usage(format!("`{text}`: a dimension is a whole number from 0 to 2^36")))?;
+            request.dims.insert(name.to_string(), size);
+        }
+        for text in &options.set {
+            let (name, value) = numbers::assignment(text).map_err(usage)?;
+            let (name, path) = name.split_once('.').unwrap_or((name, ""));
+            let element = manifest.arguments.iter().find_map(|argument| match &argument.kind {
+                ArgumentKind::Value { element } if argument.name == name => Some(element),
+                _ => None,
+            });
+            let element = element.ok_or_else(|| {
+                usage(format!(
+                    "kernel `{}` has no scalar parameter `{name}`; it has {}",
+                    manifest.name,
+                    scalars(manifest)
+                ))
+            })?;
+            let slot = request.params.entry(name.to_string()).or_insert_with(|| numbers::blank(element));
+            numbers::set_scalar(slot, path, value)
+                .map_err(|message| usage(format!("--set {text}: {message}")))?;
+        }
+        for text in &options.inputs {
+            let (name, value) = numbers::assignment(text).map_err(usage)?;
+            if !arrays(manifest, |direction| direction != Direction::Out).contains(&name) {
+                let known = arrays(manifest, |direction| direction != Direction::Out).join(", ");
+                return Err(usage(format!(
+                    "kernel `{}` has no input `{name}`; it has {known}",
+                    manifest.name
+                )));
+            }
+            request.inputs.insert(name.to_string(), input(value).map_err(usage)?);
+        }
+        for text in outputs {
+            let (name, path) = numbers::assignment(text).map_err(usage)?;
+            if !arrays(manifest, |direction| direction != Direction::In).contains(&name) {
+                let known = arrays(manifest, |direction| direction != Direction::In).join(", ");
+                return Err(usage(format!(
+                    "kernel `{}` has no output `{name}`; it has {known}",
+                    manifest.name
+                )));
+            }
+            request.outputs.push((name.to_string(), PathBuf::from(path)));
+        }
+        Ok(request)
+    }
+
+    /// Files are read first, because their shapes bind dimensions; then sizes are chosen: `default(k, i)` for dimension
+    /// `i` of a kernel of `k` where nobody gives it and nothing speaks against it.
+    pub fn sizes(
+        &self,
+        manifest: &KernelManifest,
+        seed: u64,
+        default: impl Fn(usize, usize) -> i64,
+    ) -> Result<(Sizes, BTreeMap<String, HostArray>)> {
+        let mut files = BTreeMap::new();
+        let mut dims = self.dims.clone();
+        for (number, argument) in manifest.arguments.iter().enumerate() {
+            let ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
+            let Some(Input::File(path)) = self.inputs.get(&argument.name) else { continue };
+            let bytes = files::read(path)?;
+            let array = npy::read(&bytes, &buffer.element).map_err(|error| {
+                Failure::new(INPUT, format!("`{}` for `{}`: {error}", path.display(), argument.name))
+            })?;
+            for symbol in &manifest.symbols {
+                if let SymbolKind::Dim { argument: owner, axis } = symbol.kind
+                    && owner == number
+                    && let Some(extent) = array.shape.get(axis)
+                {
+                    let extent = *extent as i64;
+                    if let Some(given) = dims.insert(symbol.name.clone(), extent)
+                        && given != extent
+                    {
+                        let message =
+                            format!("-D {}={given}, but `{}` has {extent}", symbol.name, path.display());
+                        return Err(Failure::new(USAGE, message));
+                    }
+                }
+            }
+            files.insert(argument.name.clone(), array);
+        }
+        let is_dim = |kind: &_| matches!(kind, SymbolKind::Dim { .. });
+        let count = manifest.symbols.iter().filter(|symbol| is_dim(&symbol.kind)).count();
+        let wanted = |number| default(count, number);
+        let sizes = verify::choose_sizes(manifest, &dims, &self.params, seed, wanted)
+            .map_err(|error| Failure::new(USAGE, error))?;
+        Ok((sizes, files))
+    }
+
+    /// Sizes, and all arrays whole on the host.
+    pub fn case(&self, manifest: &KernelManifest, seed: u64) -> Result<(Sizes, Case)> {
+        let default = |count: usize, number: usize| {
+            let size = DEFAULT_SIZES[count.min(DEFAULT_SIZES.len() - 1)];
+            // Not all the same, so that swapped axes show.
+            size - size / 16 * number as i64
+        };
+        let (sizes, arrays) = self.sizes(manifest, seed, default)?;
+        let mut case = Case { params: sizes.params.clone(), arrays };
+        for argument in &manifest.arguments {
+            let ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
+            let Some(shape) = sizes.shapes.get(&argument.name) else { continue };
+            if case.arrays.contains_key(&argument.name) {
+                continue;
+            }
+            let what = self.fill_of(&argument.name);
+            let array = verify::fill(&argument.name, &buffer.element, shape, &what.into(), seed)
+                .map_err(|error| Failure::new(USAGE, format!("`{}`: {error}", argument.name)))?;
+            case.arrays.insert(argument.name.clone(), array);
+        }
+        Ok((sizes, case))
+    }
+
+    /// What an input that is no file holds.
+    pub fn fill_of(&self, name: &str) -> Fill {
+        match self.inputs.get(name) {
+            Some(Input::Fill(fill)) => *fill,
+            Some(Input::File(_)) | None => Fill::Random,
+        }
+    }
+}
+
+fn arrays(manifest: &KernelManifest, wanted: impl Fn(Direction) -> bool) -> Vec<&str> {
+    let names = manifest.arguments.iter().filter_map(|argument| match &argument.kind {
+        ArgumentKind::Array { direction, .. } if wanted(*direction) => Some(argument.name.as_str()),
+        _ => None,
+    });
+    names.collect()
+}
+
+fn scalars(manifest: &KernelManifest) -> String {
+    let is_value = |kind: &ArgumentKind| matches!(kind, ArgumentKind::Value { .. });
+    let names: Vec<&str> =
+        manifest.arguments.iter().filter(|a| is_value(&a.kind)).map(|a| a.name.as_str()).collect();
+    if names.is_empty() { "none".to_string() } else { names.join(", ") }
+}
+
+fn input(text: &str) -> std::result::Result<Input, String> {
+    if let Some(fill) = fill(text)? {
+        return Ok(Input::Fill(fill));
+    }
+    if text.ends_with(".npy") {
+        return Ok(Input::File(PathBuf::from(text)));
+    }
+    Err(format!(
+        "`{text}` is no input: use a .npy file, random, zeros, iota, random(LOW,HIGH) or ramp(LOW,HIGH)"
+    ))
+}
+
+/// `random`, `zeros`, `ones`, `iota`, `permutation`, `special`, `random(low,high)`, `ramp(low,high)`; `None` for anything
+/// else.
+fn fill(text: &str) -> std::result::Result<Option<Fill>, String> {
+    let numbers = |inner: &str| -> Option<(f64, f64)> {
+        let (low, high) = inner.strip_suffix(')')?.split_once(',')?;
+        let (low, high) = (low.trim().parse().ok()?, high.trim().parse().ok()?);
+        (low < high).then_some((low, high))
+    };
+    Ok(Some(match text {
+        "random" => Fill::Random,
+        "zeros" => Fill::Zeros,
+        "iota" => Fill::Iota,
+        "ones" => Fill::Ones,
+        "permutation" => Fill::Permutation,
+        "special" => Fill::Special,
+        _ => {
+            if let Some(inner) = text.strip_prefix("random(") {
+                let (low, high) = numbers(inner)
+                    .ok_or_else(|| format!("`{text}`: write random(LOW,HIGH) with LOW < HIGH"))?;
+                Fill::Range { low, high }
+            } else if let Some(inner) = text.strip_prefix("ramp(") {
+                let (low, high) = numbers(inner)
+                    .ok_or_else(|| format!("`{text}`: write ramp(LOW,HIGH) with LOW < HIGH"))?;
+                Fill::Ramp { low: low as i64, high: high as i64 }
+            } else {
+                return Ok(None);
+            }
+        }
+    }))
+}
