@@ -127,7 +127,7 @@ extern "C" __global__ void matmul_tiled(const float *a, const float *b, float *c
 
 // 8 independent chains of fused multiply-adds a thread: rounds * 32 * 8 of them. cycles[block]: clock ticks that the
 // block took.
-extern "C" __global__ void ffma(float *out, long long *cycles, float a, float b, int rounds) {
+extern "C" __global__ void multiply_add(float *out, long long *cycles, float a, float b, int rounds) {
     float v[8];
     for (int k = 0; k < 8; k++) v[k] = threadIdx.x + k;
     long long start = clock64();

@@ -7,7 +7,7 @@ const USAGE: &str = "usage: cargo xtask <chore>
 
 chores:
   setup    install NVIDIA's ptxas, cuobjdump and nvdisasm into target/cuda-tools, for the tests
-  test     setup, then formatting, lints (warnings denied) and every test of the workspace";
+  test     setup, then formatting, lints (warnings denied), every test of the workspace and of the benchmark scripts";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,7 +32,20 @@ fn test() -> Result<()> {
     cuda_tools::install()?;
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    cargo(&["test", "--workspace"])
+    cargo(&["test", "--workspace"])?;
+    python(&["-m", "unittest", "discover", "bench"])
+}
+
+/// Runs Python 3, by either of its names.
+fn python(arguments: &[&str]) -> Result<()> {
+    println!("python3 {}", arguments.join(" "));
+    let run = |program| std::process::Command::new(program).args(arguments).status();
+    let status = run("python3").or_else(|_| run("python"));
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => bail!("`python3 {}` failed", arguments.join(" ")),
+        Err(error) => bail!("cannot run python3, which the tests of the benchmark scripts need: {error}"),
+    }
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

@@ -1,0 +1,134 @@
+"""Tests of the benchmark scripts that need no GPU: python3 -m unittest discover bench"""
+
+import unittest
+
+import table
+import timing
+import workloads
+
+
+class FakeEvents:
+    """A device on which each call takes as long as it says."""
+
+    def __init__(self, seconds):
+        self.seconds, self.calls = seconds, 0
+
+    def time_each(self, runs, work):
+        times = []
+        for _ in range(runs):
+            before = self.calls
+            work()
+            times.append((self.calls - before) * self.seconds)
+        return times
+
+
+class Timing(unittest.TestCase):
+    def measure(self, seconds, calls=1):
+        events = FakeEvents(seconds)
+        turns = []
+
+        def call(which):
+            events.calls += 1
+            turns.append(which)
+
+        runs = timing.measure(events, [lambda which=which: call(which) for which in range(calls)])
+        return runs, turns
+
+    def test_short_calls_are_measured_in_batches(self):
+        runs, turns = self.measure(2e-6)
+        self.assertEqual(len(runs), 50)
+        self.assertAlmostEqual(runs[0], 2e-6)
+        self.assertGreaterEqual(len(turns), 20_000 + 50 * 100)
+
+    def test_long_calls_are_few_and_sets_take_turns(self):
+        runs, turns = self.measure(0.5, calls=3)
+        self.assertEqual(len(runs), 5)
+        self.assertEqual(turns[:4], [1, 2, 0, 1])
+
+    def test_sets_are_more_than_twice_the_cache(self):
+        for size in (1 << 20, 48 << 20, 100 << 20, 3 << 30):
+            count = timing.sets_wanted(size, 50 << 20)
+            self.assertGreater(count * size, 100 << 20)
+        self.assertEqual(timing.sets_wanted(3 << 30, 50 << 20), 1)
+
+    def test_quantiles(self):
+        found = timing.quantiles([float(n) for n in range(10, 0, -1)])
+        self.assertEqual((found["median_s"], found["min_s"], found["p90_s"]), (5.5, 1.0, 9.0))
+
+
+def timed(name, rate, **more):
+    """Krn's entry at that rate."""
+    workload = workloads.BY_NAME[name]
+    seconds = workload.flops / rate / 1e12 if workload.flops else workload.bytes / rate / 1e9
+    return {"median_s": seconds, "cold": True, "lane_instructions": None, **more}
+
+
+def peer(name, rate, unit="GB/s"):
+    return {"peer": name, "rate": rate, "unit": unit, "median_s": 1e-3, "min_s": 1e-3, "runs": 50}
+
+
+class Table(unittest.TestCase):
+    FLOORS = [
+        {"copy_gb_per_s": 4200.0, "ffma_tflop_per_s": 60.0, "ffma_reached_tflop_per_s": 59.0, "clock_hz": 1.8e9,
+         "multiprocessors": 132},
+        {"error": "the peers' process died"},
+    ]
+
+    def render(self, *rows, correct=True, device="cuda:0"):
+        return table.render({
+            "machine": "a GPU", "device": device, "quick": False, "correct": {"ok": correct, "says": "1 failed"}, "floors": self.FLOORS,
+            "rows": [{"peers_failed": None, "peers": [], **row} for row in rows],
+        })
+
+    def line(self, text, title):
+        return next(line for line in text.splitlines() if line.startswith(f"| {title}"))
+
+    def test_rows_have_ratio_share_and_verdict(self):
+        text = self.render(
+            {"workload": "add", "krn": timed("add", 4100), "peers": [peer("ATen", 4000.0), peer("nvcc", 4200.0)]},
+            {"workload": "transpose", "krn": timed("transpose", 2100), "peers": [peer("Triton", 4200.0)]},
+            {"workload": "n_body", "krn": timed("n_body", 45), "peers": [peer("nvcc", 30.0, "TFLOP/s")]},
+        )
+        self.assertEqual(
+            self.line(text, "add"), "| add, f32, 2^28 | 4100 GB/s | nvcc 4200 | 0.976 | 98% | ≥ 1.00 × ATen | yes |"
+        )
+        self.assertIn("| 2100 GB/s | Triton 4200 | 0.500 | 50% | ≥ 4150 GB/s | no |", text)
+        self.assertIn("| 45.0 TFLOP/s | nvcc 30.0 | 1.500 | 75% | ≥ 44.0 TFLOP/s | yes |", text)
+        self.assertIn("2 of 3 aims met", text)
+        self.assertIn("Floor after: not measured: the peers' process died.", text)
+
+    def test_what_failed_or_is_missing_is_said(self):
+        text = self.render(
+            {"workload": "copy", "krn": {"error": "exit code 4:\nboom | bang"}, "peers": [{"peer": "ATen", "missing": "torch"}]},
+            {"workload": "matmul_2048", "krn": timed("matmul_2048", 50, passes_s=[1.0, 1.1]), "peers_failed": "no torch"},
+            {"workload": "gelu", "krn": timed("gelu", 4000, cold=False), "peers": [{"peer": "ATen", "error": "oops"}]},
+            correct=False,
+        )
+        self.assertIn("| **failed** | none |", self.line(text, "copy"))
+        self.assertIn("| no peer |", self.line(text, "matmul"))
+        self.assertIn("4000 GB/s (warm)", self.line(text, "gelu"))
+        for note in (
+            "copy: Krn failed: exit code 4: boom | bang", "copy: ATen is missing: torch", "gelu: ATen failed: oops",
+            "matmul_2048: no peers: no torch", "two passes differ by 10%", "**`krn test` on this device failed**: 1 failed",
+        ):
+            self.assertIn(note, text)
+
+    def test_instruction_counts_are_no_time(self):
+        entry = {"median_s": None, "lane_instructions": 12345, "cold": True}
+        text = self.render({"workload": "sum_f32", "krn": entry}, device="emulator")
+        self.assertIn("no time; 12,345 lane instructions", self.line(text, "sum"))
+        self.assertIn("Nothing was timed", text)
+        self.assertNotIn("aims met", text)
+
+
+class Workloads(unittest.TestCase):
+    def test_names_select_alone_or_as_prefixes(self):
+        names = lambda only: [workload.name for workload in workloads.select(only)]
+        self.assertEqual(names("copy"), ["copy"])
+        self.assertEqual(names("matmul,copy,copy"), ["matmul_2048", "matmul_4096", "matmul_8192", "matmul_odd", "copy"])
+        self.assertEqual(len(names(None)), len(workloads.BY_NAME))
+        self.assertRaises(SystemExit, names, "nothing")
+
+
+if __name__ == "__main__":
+    unittest.main()
