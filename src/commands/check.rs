@@ -6,14 +6,15 @@ use crate::messages;
 use krn_compiler::{CompileError, CompileOptions};
 
 pub fn run(options: &CheckOptions) -> Result<()> {
-    let mut failed = false;
+    // The first failure decides the exit code.
+    let mut failed = None;
     for path in &options.files {
         let source = match messages::load(path, options.message_format) {
             Ok(source) => source,
             // The other files are checked all the same.
             Err(failure) => {
                 failure.print();
-                failed = true;
+                failed.get_or_insert(failure.code);
                 continue;
             }
         };
@@ -21,17 +22,17 @@ pub fn run(options: &CheckOptions) -> Result<()> {
         match krn_compiler::compile(&source, &CompileOptions::default()) {
             Ok(compilation) => messages::show(&source, &compilation.warnings, options.message_format)?,
             Err(CompileError::Diagnostics(diagnostics)) => {
-                failed = true;
+                failed.get_or_insert(INPUT);
                 messages::show(&source, &diagnostics, options.message_format)?;
             }
             Err(error) => {
-                failed = true;
+                failed.get_or_insert(INPUT);
                 Failure::new(INPUT, format!("{}: {error}", path.display())).print();
             }
         }
     }
-    if failed {
-        return Err(Failure::silent(INPUT));
+    if let Some(code) = failed {
+        return Err(Failure::silent(code));
     }
     if options.message_format == MessageFormat::Human {
         let files = options.files.len();

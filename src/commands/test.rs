@@ -27,7 +27,8 @@ pub fn run(options: &TestOptions) -> Result<()> {
     let device = open(options.device)?;
     let mut kernels = 0;
     let mut failed = 0;
-    let mut broken = false;
+    // The exit code of the first file that could not be tested.
+    let mut broken = None;
     for path in &options.files {
         match test_file(path, options, &device) {
             Ok((count, wrong)) => {
@@ -38,7 +39,7 @@ pub fn run(options: &TestOptions) -> Result<()> {
             // The other files are tested all the same.
             Err(failure) => {
                 failure.print();
-                broken = true;
+                broken.get_or_insert(failure.code);
             }
         }
     }
@@ -47,9 +48,9 @@ pub fn run(options: &TestOptions) -> Result<()> {
         files::print(&format!("{passed} kernels passed, {failed} failed on {}\n", device.description()))?;
     }
     match (failed, broken) {
-        (0, false) if kernels == 0 => Err(Failure::new(USAGE, "no kernel was tested")),
-        (0, false) => Ok(()),
-        (0, true) => Err(Failure::silent(crate::exit::INPUT)),
+        (0, None) if kernels == 0 => Err(Failure::new(USAGE, "no kernel was tested")),
+        (0, None) => Ok(()),
+        (0, Some(code)) => Err(Failure::silent(code)),
         _ => Err(Failure::silent(MISMATCH)),
     }
 }

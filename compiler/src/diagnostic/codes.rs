@@ -43,6 +43,7 @@ codes! {
     E0022 "a function without a result type";
     E0023 "an item inside of an item";
     E0024 "a `let` without a value";
+    E0025 "a name that is too long";
 
     // E01xx names
     E0101 "an unknown name";

@@ -57,7 +57,7 @@ struct Verifier<'m> {
     place: Option<(String, Option<usize>)>,
 }
 
-impl Verifier<'_> {
+impl<'m> Verifier<'m> {
     fn problem(&mut self, message: String) {
         self.problems.push(Problem { entry: self.place.clone(), message });
     }
@@ -101,15 +101,21 @@ impl Verifier<'_> {
         for entry in &module.entries {
             self.place = Some((entry.name.clone(), None));
             self.name(&mut names, &entry.name);
-            self.entry(entry, target, names.clone());
+            self.entry(entry, target, &names);
             self.place = None;
         }
     }
 
-    fn name(&mut self, taken: &mut FxHashSet<String>, name: &str) {
+    fn name(&mut self, taken: &mut FxHashSet<&'m str>, name: &'m str) {
         self.expect(is_identifier(name), || format!("`{name}` is not a PTX identifier"));
-        let fresh = taken.insert(name.to_owned());
+        let fresh = taken.insert(name);
         self.expect(fresh, || format!("`{name}` is declared twice"));
+    }
+
+    /// A name within an entry, which must differ from those outside as well.
+    fn inner_name(&mut self, outside: &FxHashSet<&'m str>, taken: &mut FxHashSet<&'m str>, name: &'m str) {
+        self.name(taken, name);
+        self.expect(!outside.contains(name), || format!("`{name}` is declared twice"));
     }
 
     fn variable(&mut self, variable: &Variable) {
@@ -143,25 +149,26 @@ impl Verifier<'_> {
         }
     }
 
-    fn entry(&mut self, entry: &Entry, target: Option<&Target>, mut names: FxHashSet<String>) {
+    fn entry(&mut self, entry: &'m Entry, target: Option<&Target>, outside: &FxHashSet<&'m str>) {
+        let mut names = FxHashSet::default();
         for param in entry.params.values() {
-            self.name(&mut names, &param.name);
+            self.inner_name(outside, &mut names, &param.name);
             self.expect(param.alignment().is_power_of_two(), || {
                 format!("the alignment of `{}` is not a power of two", param.name)
             });
         }
         for register in entry.registers.values() {
-            self.name(&mut names, &register.name);
+            self.inner_name(outside, &mut names, &register.name);
         }
         for variable in entry.variables.values() {
-            self.name(&mut names, &variable.name);
+            self.inner_name(outside, &mut names, &variable.name);
             self.variable(variable);
             self.expect(matches!(variable.space, Space::Shared | Space::Local) && !variable.external, || {
                 format!("`{}` cannot live in .{} space within an entry", variable.name, variable.space)
             });
         }
         for label in entry.labels.values() {
-            self.name(&mut names, label);
+            self.inner_name(outside, &mut names, label);
         }
         let shared: u64 = entry
             .variables

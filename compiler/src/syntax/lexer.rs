@@ -11,6 +11,9 @@ use crate::source::{SourceFile, Span};
 /// After this many reports the lexer reads on in silence: the file is not Krn text.
 const MAX_REPORTS: usize = 200;
 
+/// Letters in a name: messages, the PTX and the manifest repeat names.
+const MAX_NAME: usize = 255;
+
 /// Splits a file into tokens and reports what is no token.
 pub fn lex(file: &SourceFile, out: &mut Diagnostics) -> Vec<Token> {
     let text = file.text();
@@ -187,8 +190,24 @@ impl Lexer<'_> {
             let kind = if word == "min" { TokenKind::MinAssign } else { TokenKind::MaxAssign };
             self.push(kind, ascii + 1);
         } else {
+            let start = self.at;
             self.push(TokenKind::keyword(word).unwrap_or(TokenKind::Name), ascii);
+            if ascii > MAX_NAME {
+                self.long_name(start, ascii);
+            }
         }
+    }
+
+    fn long_name(&mut self, start: usize, length: usize) {
+        self.report(
+            Diagnostic::error(
+                codes::E0025,
+                self.span_from(start),
+                format!("a name has at most {MAX_NAME} letters, and this one has {length}"),
+                "too long",
+            )
+            .help("choose a shorter name"),
+        );
     }
 
     /// A word with letters outside ASCII: reported, and a name all the same, so that nothing follows from it.
