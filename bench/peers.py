@@ -127,10 +127,12 @@ def launch(kernel, grid, block, *arguments):
     return lambda keep=arguments: kernel(grid, block, converted)
 
 
-def close(torch, got, expected, tolerance):
-    if not torch.allclose(got.float(), expected.float(), rtol=tolerance, atol=tolerance):
-        worst = (got.float() - expected.float()).abs().max().item()
-        raise RuntimeError(f"the result is wrong by up to {worst}")
+def close(got, expected, tolerance):
+    """A peer that computes something else is no peer. The tolerance is relative to the largest value."""
+    worst = (got.float() - expected.float()).abs().max().item()
+    largest = expected.float().abs().max().item()
+    if not worst <= tolerance * largest:
+        raise RuntimeError(f"the result is wrong by up to {worst}, where the largest value is {largest}")
 
 
 # A peer is a function of the machine and the workload's dimensions that gives a function: called, it makes a set of
@@ -255,7 +257,7 @@ for variant, label in (("naive", "naive"), ("shared", "shared"), ("shared_pad", 
             a, b = m.random(rows, cols), m.empty(cols, rows)
             call = launch(function, grid, (32, 8), a, b, rows, cols)
             call()
-            close(m.torch, b, a.t(), 0.0)
+            close(b, a.t(), 0.0)
             return call
 
         return make
@@ -310,11 +312,11 @@ def cub(m, d, kernel):
 
         call()
         if kernel == "sum_i32":
-            close(torch, out[0], torch.sum(x, dtype=torch.int32), 0.0)
+            close(out[0], torch.sum(x, dtype=torch.int32), 0.0)
         elif kernel == "max_f32":
-            close(torch, out[0], torch.amax(x), 0.0)
+            close(out[0], torch.amax(x), 0.0)
         elif kernel == "argmax_f32":
-            close(torch, x[index[0]], torch.amax(x), 0.0)
+            close(x[index[0]], torch.amax(x), 0.0)
         elif kernel == "histogram" and int(out.sum()) != n:
             raise RuntimeError(f"the bins hold {int(out.sum())} of {n}")
         return call
@@ -388,7 +390,7 @@ def triton_peers(m, d, kernel):
         bound = lambda a, b, config: lambda: kernels.transpose(a, b, **config)
         config = tune(m, kernels.CONFIGS[kernel], lambda config: bound(a, b, config))
         bound(a, b, config)()
-        close(m.torch, b, a.t(), 0.0)
+        close(b, a.t(), 0.0)
         return lambda: bound(m.random(d["m"], d["n"]), m.empty(d["n"], d["m"]), config)
 
     family = kernel.rsplit("_", 1)[0]
@@ -404,7 +406,7 @@ def triton_peers(m, d, kernel):
     reference, inputs, y = rowwise(m, d, kernel)
     config = tune(m, kernels.CONFIGS[family], lambda config: bound(inputs, y, config))
     bound(inputs, y, config)()
-    close(m.torch, y, reference(), 2e-2 if kernel.endswith("bf16") else 1e-4)
+    close(y, reference(), 2e-2 if kernel.endswith("bf16") else 1e-4)
     return lambda: bound(*rowwise(m, d, kernel)[1:], config)
 
 
