@@ -18,7 +18,8 @@ pub struct DeviceArray {
 }
 
 impl DeviceArray {
-    /// Uninitialised. `what` names it in messages.
+    /// Its elements are uninitialised; bytes that belong to no scalar are zero, so that what comes back to the host
+    /// is the same in every run. `what` names it in messages.
     pub(crate) fn allocate(
         device: &Device,
         what: &str,
@@ -28,7 +29,8 @@ impl DeviceArray {
     ) -> Result<Self> {
         let count = shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent));
         let sizes = count.and_then(|count| layout::allocation_sizes(&element, layout, count));
-        let Some(sizes) = sizes else {
+        let uncovered = count.and_then(|count| layout::uncovered(&element, layout, count));
+        let (Some(sizes), Some(uncovered)) = (sizes, uncovered) else {
             return Err(Error::OutOfMemory { what: what.to_string(), asked: u64::MAX, free: None });
         };
         let mut array = Self {
@@ -38,10 +40,10 @@ impl DeviceArray {
             layout,
             allocations: Vec::with_capacity(sizes.len()),
         };
-        for size in sizes {
-            // Whole words: combining into 8- and 16-bit elements works on the word around them.
-            let pointer = device.backend.allocate(size.next_multiple_of(4), what)?;
+        for (size, uncovered) in sizes.into_iter().zip(uncovered) {
+            let pointer = device.backend.allocate(size.next_multiple_of(layout::WORD), what)?;
             array.allocations.push((pointer, size));
+            device.backend.fill(pointer + uncovered.start, 0, uncovered.end - uncovered.start)?;
         }
         Ok(array)
     }
@@ -174,5 +176,42 @@ impl Drop for DeviceArray {
         for (pointer, _) in &self.allocations {
             self.device.backend.free(*pointer);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Selection;
+    use crate::emulator_device::UNWRITTEN;
+    use krn_compiler::data::{Leaf, Scalar};
+
+    /// What was seen on a GPU under `compute-sanitizer --tool initcheck`: padding came back to the host, and atomics on
+    /// narrow elements read the rest of the last word, with whatever the memory had held before.
+    #[test]
+    fn bytes_that_belong_to_no_scalar_are_zero() {
+        let device = Device::open_as(Selection::Emulator).expect("always there");
+        let leaf = |path: &str, scalar, offset| {
+            let path = path.to_string();
+            Leaf { path, scalar, offset, extents: Vec::new(), strides: Vec::new() }
+        };
+        let padded = ElementType {
+            name: "Padded".to_string(),
+            leaves: vec![leaf("flag", Scalar::Bool, 0), leaf("value", Scalar::F32, 4)],
+            size: 8,
+            align: 4,
+        };
+        let array = DeviceArray::allocate(&device, "padded", padded, vec![3], Layout::Aos).expect("small");
+        let host = array.download().expect("its own memory");
+        assert!(host.bytes.chunks(8).all(|element| element[1..4] == [0; 3]), "{:?}", host.bytes);
+
+        let narrow = ElementType::scalar(Scalar::U8);
+        let array = DeviceArray::allocate(&device, "narrow", narrow, vec![5], Layout::Aos).expect("small");
+        let mut words = [1; 8];
+        let pointer = array.pointers().next().expect("one allocation");
+        device.backend.copy_out(pointer, &mut words).expect("its own memory");
+        assert_eq!(words[5..], [0; 3]);
+        // The elements themselves are not: the emulator shows what was never written.
+        assert_eq!(words[..5], [UNWRITTEN; 5]);
     }
 }

@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
+/// What fresh memory holds in every byte: on a GPU it holds anything, so nothing may depend on zeros there.
+pub(crate) const UNWRITTEN: u8 = 0xA5;
+
 /// One emulated device. Launches run when they are asked for: there is nothing to wait for.
 pub(crate) struct EmulatorDevice {
     /// Allocation needs it alone; copies and launches share it.
@@ -67,7 +70,12 @@ impl Backend for EmulatorDevice {
         if bytes == 0 {
             return Ok(0);
         }
-        self.write(|emulator| emulator.alloc(bytes, what)).map_err(memory_error)
+        let allocated = self.write(|emulator| {
+            let pointer = emulator.alloc(bytes, what)?;
+            emulator.fill(pointer, UNWRITTEN, bytes)?;
+            Ok(pointer)
+        });
+        allocated.map_err(memory_error)
     }
 
     fn free(&self, pointer: DevicePtr) {

@@ -2,6 +2,10 @@
 
 use krn_compiler::data::{ElementType, HostArray, Leaf};
 use krn_compiler::manifest::Layout;
+use std::ops::Range;
+
+/// Allocations are whole words: combining into 8- and 16-bit elements works on the word around them.
+pub const WORD: u64 = 4;
 
 /// Bytes of each allocation that an array of so many elements takes; `None` where a size overflows.
 pub fn allocation_sizes(element: &ElementType, layout: Layout, count: u64) -> Option<Vec<u64>> {
@@ -15,6 +19,18 @@ pub fn allocation_sizes(element: &ElementType, layout: Layout, count: u64) -> Op
             Some(vec![groups.checked_mul(group_bytes(element, width))?])
         }
     }
+}
+
+/// For each allocation, the bytes from the first to the last that no scalar covers: padding of structs, the unused
+/// places of the last group, and what is missing to whole words. `None` where a size overflows.
+pub fn uncovered(element: &ElementType, layout: Layout, count: u64) -> Option<Vec<Range<u64>>> {
+    let sizes = allocation_sizes(element, layout, count)?;
+    let starts = sizes.iter().map(|size| match layout {
+        Layout::Aos if group_bytes(element, 1) < element.size => 0,
+        Layout::Aosoa(width) if !count.is_multiple_of(u64::from(width)) => size - group_bytes(element, width),
+        _ => *size,
+    });
+    starts.zip(&sizes).map(|(start, size)| Some(start..size.checked_next_multiple_of(WORD)?)).collect()
 }
 
 /// The device images of a host array.
@@ -139,6 +155,30 @@ mod tests {
                 assert_eq!(back, array, "{layout:?} {count}");
             }
         }
+    }
+
+    #[test]
+    fn every_byte_is_covered_by_a_scalar_or_known_not_to_be() {
+        let narrow = ElementType::scalar(Scalar::U8);
+        for element in [element(), narrow] {
+            for layout in [Layout::Aos, Layout::Soa, Layout::Aosoa(8), Layout::Aosoa(32)] {
+                for count in [0, 1, 7, 8, 9, 65] {
+                    let sizes = allocation_sizes(&element, layout, count).expect("small");
+                    let mut known: Vec<Vec<bool>> =
+                        sizes.iter().map(|size| vec![false; size.next_multiple_of(WORD) as usize]).collect();
+                    visit(&element, layout, count, |_, (image, device), size| {
+                        known[image][device..device + size].fill(true);
+                    });
+                    let uncovered = uncovered(&element, layout, count).expect("small");
+                    for (known, range) in known.iter_mut().zip(uncovered) {
+                        known[range.start as usize..range.end as usize].fill(true);
+                    }
+                    assert!(known.iter().flatten().all(|known| *known), "{layout:?} {count}");
+                }
+            }
+        }
+        let dense = ElementType::scalar(Scalar::F32);
+        assert_eq!(uncovered(&dense, Layout::Aos, 1000), Some(vec![4000..4000]));
     }
 
     #[test]

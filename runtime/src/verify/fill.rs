@@ -1,6 +1,7 @@
 //! Input data from a seed: the same bytes on every machine.
 
 use krn_compiler::data::{ElementType, HostArray, Scalar};
+use rayon::prelude::*;
 
 /// What an input array (or one field of its structs) holds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -57,6 +58,9 @@ pub struct FillError {
     pub shape: Vec<u64>,
 }
 
+/// Elements that one thread fills at a time.
+const PART: usize = 1 << 16;
+
 /// SplitMix64: one well-mixed word a position (Steele, Lea, Flood, "Fast splittable pseudorandom number
 /// generators", OOPSLA 2014).
 fn word(seed: u64, position: u64) -> u64 {
@@ -105,10 +109,8 @@ pub fn fill(
             Vec::new()
         };
         let specials = if what == Fill::Special { special_values(*scalar) } else { Vec::new() };
-        for index in 0..count {
+        let one = |index: u64, bytes: &mut [u8]| {
             let random = word(stream, index * slots.len() as u64 + number as u64);
-            let at = (index * element.size + offset) as usize;
-            let bytes = &mut array.bytes[at..];
             let value = match what {
                 Fill::Zeros => 0.0,
                 Fill::Ones => 1.0,
@@ -128,11 +130,17 @@ pub fn fill(
                 Fill::Special => {
                     let special = &specials[(index + number as u64) as usize % specials.len()];
                     bytes[..special.len()].copy_from_slice(special);
-                    continue;
+                    return;
                 }
             };
             encode(*scalar, value, bytes);
-        }
+        };
+        // Each element's value depends on its position alone, so the parts can be filled side by side.
+        array.bytes.par_chunks_mut(element.size as usize * PART).enumerate().for_each(|(part, bytes)| {
+            for (at, bytes) in bytes.chunks_mut(element.size as usize).enumerate() {
+                one((part * PART + at) as u64, &mut bytes[*offset as usize..]);
+            }
+        });
     }
     Ok(array)
 }
@@ -257,6 +265,18 @@ mod tests {
     fn ints(what: Fill, count: u64) -> Vec<i32> {
         let array = fill("x", &ElementType::scalar(Scalar::I32), &[count], &what.into(), 7).expect("small");
         array.bytes.chunks(4).map(|b| i32::from_le_bytes(b.try_into().expect("4 bytes"))).collect()
+    }
+
+    /// The first elements of a long array, filled in several parts, are those of a short one: only positions count.
+    #[test]
+    fn values_do_not_depend_on_the_parts() {
+        let long = PART as u64 * 2 + 5;
+        let iota = ints(Fill::Iota, long);
+        assert!(iota.iter().enumerate().all(|(position, value)| *value == position as i32));
+        let element = ElementType::scalar(Scalar::U16);
+        let make = |count| fill("x", &element, &[count], &Fill::Random.into(), 3).expect("small").bytes;
+        let (long, longer) = (make(long), make(long + PART as u64));
+        assert_eq!(long, longer[..long.len()]);
     }
 
     #[test]
