@@ -111,9 +111,9 @@ row "test kernels, awkward sizes"
 for file in "${kernels[@]}"; do check "$file" "$krn" test "$file" --device cuda:0; done
 
 # The oldest target that the compiler knows, and code that no pass has improved: both run on a newer GPU as well.
-row "all of these for sm_75"
+row "examples and test kernels, compiled for sm_75"
 for file in "${examples[@]}" "${kernels[@]}"; do check "$file" "$krn" test "$file" --device cuda:0 --target sm_75; done
-row "all of these without passes"
+row "examples and test kernels, passes left out"
 without=$(printf ' --without %s' fold collapse soa licm cse contract dce)
 for file in "${examples[@]}" "${kernels[@]}"; do check "$file" "$krn" test "$file" --device cuda:0 "$without"; done
 

@@ -149,7 +149,12 @@ fn agrees(program: &Program) -> Result<Tally, TestCaseError> {
     let Some(case) = affordable(program, &compilation, kernel, &module)? else {
         return Ok(Tally { skipped: 1, ..Tally::default() });
     };
-    let limits = CheckOptions { full_steps: u128::MAX, step_limit: STEP_LIMIT, seed: program.seed };
+    let limits = CheckOptions {
+        full_steps: u128::MAX,
+        step_limit: STEP_LIMIT,
+        seed: program.seed,
+        ..CheckOptions::default()
+    };
     let checked = patiently(&interrupted, || check(&module, &compilation.program, kernel, &case, &limits));
     match checked {
         Ok((_, report)) => {

@@ -212,3 +212,40 @@ fn compare(
     }
     Ok(report)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{Device, Selection};
+    use krn_compiler::source::SourceFile;
+    use krn_compiler::{CompileOptions, compile};
+
+    /// How many elements a check of `y[i] = x[i] + 1.0` evaluates; `None` for all.
+    fn sampled(n: u64, options: &CheckOptions) -> Option<u64> {
+        let source = SourceFile::new("t.krn", "kernel add(x: f32[n]) -> y: f32[n] { y[i] = x[i] + 1.0 }\n");
+        let target = CompileOptions::for_target(krn_compiler::TARGETS[0]);
+        let compilation = compile(&source, &target).expect("well typed");
+        let device = Device::open_as(Selection::Emulator).expect("always there");
+        let module = device.load(&compilation.compiled).expect("loads");
+        let kernel = &compilation.program.kernels[0];
+        let element = krn_compiler::data::ElementType::scalar(krn_compiler::data::Scalar::F32);
+        let x = fill("x", &element, &[n], &Fill::Random.into(), 1).expect("small");
+        let case = Case { params: BTreeMap::new(), arrays: BTreeMap::from([("x".to_string(), x)]) };
+        let (_, report) = check(&module, &compilation.program, kernel, &case, options).expect("runs");
+        assert!(report.agrees() && report.outputs.len() == 1);
+        assert!(report.outputs[0].report.compared > 0);
+        report.outputs[0].sampled
+    }
+
+    #[test]
+    fn a_sample_has_no_more_than_its_iterations_and_is_one_only_where_elements_are_left_out() {
+        let few = CheckOptions { full_steps: 1000, sample_iterations: 20, ..CheckOptions::default() };
+        let count = sampled(5000, &few).expect("too many for the steps");
+        assert!((2..=20).contains(&count), "{count}");
+        assert_eq!(sampled(100, &few), None);
+        assert_eq!(sampled(5000, &CheckOptions::default()), None);
+        // One element, of which the sample has all.
+        let none = CheckOptions { full_steps: 0, ..few };
+        assert_eq!(sampled(1, &none), None);
+    }
+}
