@@ -178,7 +178,8 @@ mod tests {
             }
         }
         let dense = ElementType::scalar(Scalar::F32);
-        assert_eq!(uncovered(&dense, Layout::Aos, 1000), Some(vec![4000..4000]));
+        let uncovered = uncovered(&dense, Layout::Aos, 1000).expect("small");
+        assert!(uncovered.len() == 1 && uncovered[0].is_empty(), "{uncovered:?}");
     }
 
     #[test]
