@@ -1,9 +1,12 @@
 //! Reading and writing files: whole or not at all.
 
 use crate::exit::{FILE, Failure, INPUT, Result};
+use crate::interrupt;
+use std::fmt::Display;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
+use tempfile::NamedTempFile;
 
 /// Sources are far smaller; spans count bytes in 32 bits.
 const SOURCE_LIMIT: u64 = 1 << 30;
@@ -31,26 +34,68 @@ pub fn read_source(path: &Path) -> Result<Vec<u8>> {
     read(path)
 }
 
-/// Writes beside the target first and moves it into place: whoever reads the path sees the old file or the new
-/// one, never half of one.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let failed =
-        |error: std::io::Error| Failure::new(FILE, format!("cannot write `{}`: {error}", path.display()));
-    // Devices and pipes are written to, not replaced.
-    if fs::metadata(path).is_ok_and(|data| !data.is_file()) {
-        return fs::write(path, bytes).map_err(failed);
+/// A file to be written: known to be writable before the work is done whose result it takes. Writing goes on beside it
+/// and is moved into place: whoever reads the path sees the old file or the new one, never half of one.
+pub struct Target<'p> {
+    path: &'p Path,
+    /// None for devices and pipes: they are written to, not replaced.
+    beside: Option<NamedTempFile>,
+}
+
+impl<'p> Target<'p> {
+    pub fn new(path: &'p Path) -> Result<Self> {
+        match fs::metadata(path) {
+            Ok(data) if data.is_dir() => return Err(cannot_write(path, "it is a directory")),
+            Ok(data) if !data.is_file() => return Ok(Self { path, beside: None }),
+            Ok(data) if data.permissions().readonly() => return Err(cannot_write(path, "it is read-only")),
+            _ => {}
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            return Err(cannot_write(path, format!("there is no directory `{}`", folder.display())));
+        }
+        let beside = interrupt::create(|| NamedTempFile::new_in(folder), NamedTempFile::path)
+            .map_err(|error| cannot_write(path, plain(&error)))?;
+        Ok(Self { path, beside: Some(beside) })
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
+
+    pub fn write(self, bytes: &[u8]) -> Result<()> {
+        let path = self.path;
+        let Some(file) = self.beside else {
+            return fs::write(path, bytes).map_err(|error| cannot_write(path, error));
+        };
+        let temporary = file.path().to_path_buf();
+        replace(file, path, &temporary, bytes).map_err(|error| cannot_write(path, plain(&error)))
+    }
+}
+
+fn replace(mut file: NamedTempFile, path: &Path, temporary: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    file.write_all(bytes)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = fs::metadata(path).map(|data| data.permissions().mode()).unwrap_or(0o644);
-        file.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed)?;
+        file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
     }
-    file.persist(path).map_err(|error| failed(error.error))?;
+    interrupt::finish(temporary, || file.persist(path)).map_err(|error| error.error)?;
     Ok(())
+}
+
+fn cannot_write(path: &Path, why: impl Display) -> Failure {
+    Failure::new(FILE, format!("cannot write `{}`: {why}", path.display()))
+}
+
+/// Without the name of the temporary file.
+fn plain(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(code) => std::io::Error::from_raw_os_error(code).to_string(),
+        None => std::io::Error::from(error.kind()).to_string(),
+    }
+}
+
+/// Writes a whole file, or nothing.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    Target::new(path)?.write(bytes)
 }
 
 /// To the file, or to standard output where there is none.

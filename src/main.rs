@@ -6,6 +6,8 @@ mod commands;
 mod exit;
 mod files;
 mod formula;
+mod interrupt;
+mod memory;
 mod messages;
 mod numbers;
 mod progress;
@@ -17,6 +19,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    interrupt::watch();
     let result = match &arguments.command {
         Command::Check(options) => commands::check::run(options),
         Command::Build(options) => commands::build::run(options),
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => commands::bench::run(options),
         Command::Explain(options) => commands::explain::run(options),
     };
+    interrupt::check();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -14,7 +14,7 @@ use std::path::Path;
 /// Reads a source; bytes that are not UTF-8 are a diagnostic.
 pub fn load(path: &Path, format: MessageFormat) -> Result<SourceFile> {
     let bytes = files::read_source(path)?;
-    let name = path.display().to_string();
+    let name = if path == Path::new("-") { "<stdin>".to_string() } else { path.display().to_string() };
     match String::from_utf8(bytes) {
         Ok(text) => Ok(SourceFile::new(name, text)),
         Err(error) => {

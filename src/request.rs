@@ -8,11 +8,14 @@ use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, SymbolKind};
 use krn_runtime::npy;
 use krn_runtime::verify::{self, Case, Fill, Sizes};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// The size of a dimension that nobody gives, by how many dimensions the kernel has: the work stays small.
 const DEFAULT_SIZES: [i64; 5] = [1 << 20, 1 << 20, 1024, 256, 64];
+
+/// How far a ramp may rise: floats count that far one by one.
+const RAMP_LIMIT: i64 = 1 << 53;
 
 /// The kernel that is asked for, or the only one.
 pub fn pick<'a>(program: &'a Program, options: &KernelArguments) -> Result<&'a Kernel> {
@@ -62,10 +65,16 @@ impl Request {
             let size = value.parse().ok().filter(|size| (0..=1i64 << 36).contains(size));
             let size =
                 size.ok_or_else(|| usage(format!("`{text}`: a dimension is a whole number from 0 to 2^36")))?;
-            request.dims.insert(name.to_string(), size);
+            if request.dims.insert(name.to_string(), size).is_some() {
+                return Err(usage(format!("-D {name} is given twice")));
+            }
         }
+        let mut set = BTreeSet::new();
         for text in &options.set {
             let (name, value) = numbers::assignment(text).map_err(usage)?;
+            if !set.insert(name) {
+                return Err(usage(format!("--set {name} is given twice")));
+            }
             let (name, path) = name.split_once('.').unwrap_or((name, ""));
             let element = manifest.arguments.iter().find_map(|argument| match &argument.kind {
                 ArgumentKind::Value { element } if argument.name == name => Some(element),
@@ -91,7 +100,9 @@ impl Request {
                     manifest.name
                 )));
             }
-            request.inputs.insert(name.to_string(), input(value).map_err(usage)?);
+            if request.inputs.insert(name.to_string(), input(value).map_err(usage)?).is_some() {
+                return Err(usage(format!("--in {name} is given twice")));
+            }
         }
         for text in outputs {
             let (name, path) = numbers::assignment(text).map_err(usage)?;
@@ -101,6 +112,9 @@ impl Request {
                     "kernel `{}` has no output `{name}`; it has {known}",
                     manifest.name
                 )));
+            }
+            if request.outputs.iter().any(|(_, known)| known == Path::new(path)) {
+                return Err(usage(format!("--out writes `{path}` twice")));
             }
             request.outputs.push((name.to_string(), PathBuf::from(path)));
         }
@@ -149,14 +163,20 @@ impl Request {
         Ok((sizes, files))
     }
 
-    /// Sizes, and all arrays whole on the host.
-    pub fn case(&self, manifest: &KernelManifest, seed: u64) -> Result<(Sizes, Case)> {
+    /// Sizes, and all arrays whole on the host, if `fits` agrees.
+    pub fn case(
+        &self,
+        manifest: &KernelManifest,
+        seed: u64,
+        fits: impl FnOnce(&Sizes) -> Result<()>,
+    ) -> Result<(Sizes, Case)> {
         let default = |count: usize, number: usize| {
             let size = DEFAULT_SIZES[count.min(DEFAULT_SIZES.len() - 1)];
             // Not all the same, so that swapped axes show.
             size - size / 16 * number as i64
         };
         let (sizes, arrays) = self.sizes(manifest, seed, default)?;
+        fits(&sizes)?;
         let mut case = Case { params: sizes.params.clone(), arrays };
         for argument in &manifest.arguments {
             let ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
@@ -204,7 +224,8 @@ fn input(text: &str) -> std::result::Result<Input, String> {
         return Ok(Input::File(PathBuf::from(text)));
     }
     Err(format!(
-        "`{text}` is no input: use a .npy file, random, zeros, iota, random(LOW,HIGH) or ramp(LOW,HIGH)"
+        "`{text}` is no input: use a .npy file, random, zeros, ones, iota, permutation, special, random(LOW,HIGH) or \
+         ramp(LOW,HIGH)"
     ))
 }
 
@@ -229,9 +250,18 @@ fn fill(text: &str) -> std::result::Result<Option<Fill>, String> {
                     .ok_or_else(|| format!("`{text}`: write random(LOW,HIGH) with LOW < HIGH"))?;
                 Fill::Range { low, high }
             } else if let Some(inner) = text.strip_prefix("ramp(") {
-                let (low, high) = numbers(inner)
-                    .ok_or_else(|| format!("`{text}`: write ramp(LOW,HIGH) with LOW < HIGH"))?;
-                Fill::Ramp { low: low as i64, high: high as i64 }
+                let ends = inner.strip_suffix(')').and_then(|inner| inner.split_once(','));
+                let ends = ends
+                    .and_then(|(low, high)| Some((low.trim().parse().ok()?, high.trim().parse().ok()?)))
+                    .filter(|(low, high): &(i64, i64)| {
+                        high.checked_sub(*low).is_some_and(|rise| (1..=RAMP_LIMIT).contains(&rise))
+                    });
+                let (low, high) = ends.ok_or_else(|| {
+                    format!(
+                        "`{text}`: write ramp(LOW,HIGH) with whole numbers LOW < HIGH, at most 2^53 apart"
+                    )
+                })?;
+                Fill::Ramp { low, high }
             } else {
                 return Ok(None);
             }

@@ -26,6 +26,7 @@ struct FileLeaf {
 /// # Errors
 /// Anything but a whole `.npy` file of that element type.
 pub fn read(bytes: &[u8], wanted: &ElementType) -> Result<HostArray, NpyError> {
+    check_header(bytes)?;
     let mut cursor = Cursor::new(bytes);
     let header =
         NpyHeader::from_reader(&mut cursor).map_err(|error| NpyError(format!("not a .npy file: {error}")))?;
@@ -50,6 +51,47 @@ pub fn read(bytes: &[u8], wanted: &ElementType) -> Result<HostArray, NpyError> {
         copy_leaf(&mut array, leaf, data, from, size, fortran);
     }
     Ok(array)
+}
+
+/// Bytes of a header at most, and brackets within brackets: thousands of fields take less.
+const HEADER_LIMIT: usize = 1 << 20;
+const HEADER_DEPTH: usize = 64;
+
+/// Refuses a header that would overwhelm its parser: one that is too long or too deep, or whose shape has more elements
+/// than a 64-bit number counts.
+fn check_header(bytes: &[u8]) -> Result<(), NpyError> {
+    let (start, length) = match (bytes.get(6), bytes.get(8..12)) {
+        (Some(1), Some(&[a, b, ..])) => (10, usize::from(u16::from_le_bytes([a, b]))),
+        (Some(_), Some(&[a, b, c, d])) => (12, u32::from_le_bytes([a, b, c, d]) as usize),
+        // Too short: the parser says so.
+        _ => return Ok(()),
+    };
+    if length > HEADER_LIMIT {
+        return Err(NpyError(format!("not a .npy file: its header would have {length} bytes")));
+    }
+    let text = &bytes[start.min(bytes.len())..(start + length).min(bytes.len())];
+    let mut depth = 0usize;
+    for byte in text {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > HEADER_DEPTH {
+            return Err(NpyError("not a .npy file: its header nests too deeply".to_string()));
+        }
+    }
+    // Any parenthesised list is taken for a shape: those of fields are small numbers as well.
+    for list in text.split(|byte| *byte == b'(').skip(1) {
+        let list = list.split(|byte| *byte == b')').next().unwrap_or_default();
+        let extents = list.split(|byte| *byte == b',').filter_map(|extent| {
+            std::str::from_utf8(extent).ok()?.trim().trim_end_matches('L').parse::<u64>().ok()
+        });
+        if extents.into_iter().try_fold(1u64, u64::checked_mul).is_none() {
+            return Err(NpyError("the file's header tells of more elements than any file has".to_string()));
+        }
+    }
+    Ok(())
 }
 
 fn find<'a>(leaf: &Leaf, leaves: &'a [FileLeaf], wanted: &ElementType) -> Result<&'a FileLeaf, NpyError> {
@@ -133,7 +175,7 @@ fn flatten(dtype: &DType, path: String, offset: u64, leaves: &mut Vec<FileLeaf>)
                 leaf.extents.insert(0, *extent);
                 leaf.strides.insert(0, size);
             }
-            size.checked_mul(*extent).ok_or_else(|| NpyError("the element type is too large".to_string()))
+            size.checked_mul(*extent).ok_or_else(too_large)
         }
         DType::Record(fields) => {
             let mut size = 0;
@@ -141,7 +183,8 @@ fn flatten(dtype: &DType, path: String, offset: u64, leaves: &mut Vec<FileLeaf>)
                 let inner =
                     if path.is_empty() { field.name.clone() } else { format!("{path}.{}", field.name) };
                 let before = leaves.len();
-                size += flatten(&field.dtype, inner, offset + size, leaves)?;
+                let at = offset.checked_add(size).ok_or_else(too_large)?;
+                size = flatten(&field.dtype, inner, at, leaves)?.checked_add(size).ok_or_else(too_large)?;
                 if field.name.is_empty() {
                     // Padding.
                     leaves.truncate(before);
@@ -150,6 +193,10 @@ fn flatten(dtype: &DType, path: String, offset: u64, leaves: &mut Vec<FileLeaf>)
             Ok(size)
         }
     }
+}
+
+fn too_large() -> NpyError {
+    NpyError("the file's element type is too large".to_string())
 }
 
 fn scalar_of(text: &TypeStr) -> Option<Scalar> {
@@ -333,5 +380,62 @@ mod tests {
         assert!(message(&floats[..floats.len() - 1], &ElementType::scalar(Scalar::F32)).contains("15 bytes"));
         assert!(message(b"hello", &f64s).starts_with("not a .npy file"));
         assert!(message(&[], &f64s).starts_with("not a .npy file"));
+    }
+
+    fn with_header(header: &str) -> Vec<u8> {
+        let mut bytes = b"\x93NUMPY\x02\x00".to_vec();
+        bytes.extend((header.len() as u32).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes
+    }
+
+    #[test]
+    fn monstrous_headers_are_refused() {
+        let element = ElementType::scalar(Scalar::F32);
+        let rest = "'fortran_order': False, 'shape'";
+        for header in [
+            format!("{{'descr': '<f4', {rest}: (1099511627776, 1099511627776), }}\n"),
+            format!("{{'descr': '<f4', {rest}: ({}1), }}\n", "9, ".repeat(1000)),
+            format!("{{'descr': [('a', '<f4', (1099511627776, 1099511627776))], {rest}: (1,), }}\n"),
+            format!(
+                "{{'descr': [{}], {rest}: (1,), }}\n",
+                "('a', '<f8', (1152921504606846976,)), ".repeat(3)
+            ),
+            format!("{{'descr': {}'<f4'{}, {rest}: (1,), }}\n", "[".repeat(50_000), "]".repeat(50_000)),
+            format!("{{'descr': '<f4', {rest}: (1,), {}}}\n", "-".repeat(50_000)),
+        ] {
+            assert!(read(&with_header(&header), &element).is_err(), "{header:.80}");
+        }
+    }
+
+    /// Whatever the bytes, there is an answer.
+    #[test]
+    fn damaged_files_never_panic() {
+        const MARKS: &[u8] = b"0123456789()[]{},:'<>|fiuVbO-\n\xff";
+        let good = [
+            write(&counted(ElementType::scalar(Scalar::F32), vec![2, 3])),
+            write(&counted(padded(), vec![3])),
+        ];
+        let mut state = 1u64;
+        let mut next = |limit: usize| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as usize % limit
+        };
+        for round in 0..20_000 {
+            let mut bytes = good[round % good.len()].clone();
+            for _ in 0..1 + next(4) {
+                let at = next(bytes.len());
+                match next(3) {
+                    0 => bytes[at] = MARKS[next(MARKS.len())],
+                    1 => drop(bytes.remove(at)),
+                    _ => bytes.insert(at, MARKS[next(MARKS.len())]),
+                }
+            }
+            for wanted in [ElementType::scalar(Scalar::F32), padded()] {
+                if let Ok(array) = read(&bytes, &wanted) {
+                    assert_eq!(array.bytes.len() as u64, array.len() * wanted.size);
+                }
+            }
+        }
     }
 }

@@ -3,40 +3,25 @@
 use crate::arguments::{MessageFormat, RunOptions};
 use crate::exit::{DEVICE, Failure, INPUT, MISMATCH, Result};
 use crate::request::{Request, pick};
-use crate::{files, messages, numbers};
+use crate::{files, interrupt, memory, messages, numbers};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::KernelManifest;
 use krn_compiler::source::SourceFile;
 use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Sizes, VerifyError};
 use krn_runtime::{Device, Outputs, Selection, npy};
 use serde_json::json;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Sets the flag at Ctrl-C; a second Ctrl-C ends the process.
-pub fn on_interrupt() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let shared = Arc::clone(&flag);
-    // Where a handler cannot be set, Ctrl-C ends the process as it always does.
-    let _ = ctrlc::set_handler(move || {
-        if shared.swap(true, Ordering::SeqCst) {
-            std::process::exit(i32::from(crate::exit::INTERRUPTED));
-        }
-    });
-    flag
-}
 
 /// Opens a device; the emulator stops at Ctrl-C.
 pub fn open(selection: Selection) -> Result<Device> {
-    let flag = on_interrupt();
     let device = match selection {
-        Selection::Emulator => Device::interruptible_emulator(flag),
+        Selection::Emulator => Device::interruptible_emulator(interrupt::flag()),
         selection => {
-            let device = Device::open_as(selection).map_err(|error| Failure::new(DEVICE, error))?;
+            let device = Device::open_as(selection)
+                .map_err(|error| Failure::new(DEVICE, format!("{error}; --device emulator needs none")))?;
             if let Some(notice) = device.notice() {
                 eprintln!("{notice}");
             }
-            if device.is_emulator() { Device::interruptible_emulator(flag) } else { device }
+            if device.is_emulator() { Device::interruptible_emulator(interrupt::flag()) } else { device }
         }
     };
     Ok(device)
@@ -54,13 +39,20 @@ pub fn run(options: &RunOptions) -> Result<()> {
         return Err(Failure::new(INPUT, format!("kernel `{}` was not compiled", kernel.name)));
     };
     let request = Request::parse(&options.kernel, &options.outputs, manifest)?;
-    let (sizes, case) = request.case(manifest, options.kernel.seed)?;
+    let outputs: Vec<_> = request
+        .outputs
+        .iter()
+        .map(|(name, path)| Ok((name, files::Target::new(path)?)))
+        .collect::<Result<_>>()?;
+    let (sizes, case) = request.case(manifest, options.kernel.seed, |sizes| {
+        memory::check(manifest, sizes, device.is_emulator(), options.full_check)
+    })?;
     let module = device.load(&compilation.compiled)?;
     if !module.log().is_empty() {
         eprintln!("driver: {}", module.log());
     }
     let before = device.lane_instructions();
-    let (outputs, report) = if options.no_check {
+    let (results, report) = if options.no_check {
         (Some(verify::run(&module, kernel, &case)?), None)
     } else {
         let mut check = CheckOptions { seed: options.kernel.seed, ..CheckOptions::default() };
@@ -78,15 +70,15 @@ pub fn run(options: &RunOptions) -> Result<()> {
         manifest,
         sizes: &sizes,
         case: &case,
-        outputs: outputs.as_ref(),
+        outputs: results.as_ref(),
         report: report.as_ref(),
         instructions,
     };
     // A refused run has no outputs; a wrong one is written all the same, for looking into it.
-    if let Some(outputs) = &outputs {
-        for (name, path) in &request.outputs {
-            if let Some((_, array)) = outputs.arrays.iter().find(|(known, _)| known == name) {
-                files::write(path, &npy::write(array))?;
+    if let Some(results) = &results {
+        for (name, target) in outputs {
+            if let Some((_, array)) = results.arrays.iter().find(|(known, _)| known == name) {
+                target.write(&npy::write(array))?;
             }
         }
     }

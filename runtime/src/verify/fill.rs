@@ -223,7 +223,7 @@ fn sorted(low: i64, high: i64, index: u64, count: u64, random: u64) -> f64 {
     if index + 1 == count {
         return high as f64;
     }
-    let step = (high - low) as f64 / (count - 1) as f64;
+    let step = (high as f64 - low as f64) / (count - 1) as f64;
     let value = low as f64 + step * (index as f64 + unit(random) - 0.5);
     value.floor().clamp(low as f64, high as f64)
 }

@@ -133,6 +133,10 @@ pub fn check(
 ) -> Result<(Option<Outputs>, CheckReport), VerifyError> {
     let before = read_statics(module)?;
     let device = run(module, kernel, case);
+    // What never ran has nothing to be compared with.
+    if let Err(error @ (Error::OutOfMemory { .. } | Error::Argument { .. } | Error::Interrupted)) = device {
+        return Err(VerifyError::Run(error));
+    }
     let inputs = reference_inputs(program, kernel, case, &before);
     let expected = evaluate(&inputs, options);
     match (device, expected) {

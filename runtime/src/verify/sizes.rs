@@ -1,7 +1,9 @@
 //! Dimensions and scalar parameters that a kernel's facts and shapes accept.
 
 use krn_compiler::data::{ElementType, HostArray, Scalar};
-use krn_compiler::manifest::{ArgumentKind, Expr, KernelManifest, SymbolKind, Value};
+use krn_compiler::manifest::{
+    ArgumentKind, BufferManifest, Direction, Expr, KernelManifest, SymbolKind, Value,
+};
 use std::collections::BTreeMap;
 
 use super::fill::{encode, number_for};
@@ -15,6 +17,10 @@ pub struct Sizes {
     pub params: BTreeMap<String, HostArray>,
     /// The shape of each array argument that is not a result, by name.
     pub shapes: BTreeMap<String, Vec<u64>>,
+    /// The shape of each result, by name.
+    pub results: BTreeMap<String, Vec<u64>>,
+    /// Bytes of scratch memory on the device.
+    pub scratch: u128,
 }
 
 /// Why there is no choice.
@@ -22,7 +28,10 @@ pub struct Sizes {
 pub enum SizeError {
     #[error("kernel `{kernel}` has no dimension or integer parameter `{name}`; it has {known}")]
     Unknown { kernel: String, name: String, known: String },
-    /// What was fixed contradicts a fact or a shape.
+    /// Everything was fixed, and contradicts a fact or a shape.
+    #[error("kernel `{kernel}` cannot run with {given}: {why}")]
+    Refused { kernel: String, given: String, why: String },
+    /// No choice was found for what was left open.
     #[error("no sizes found for kernel `{kernel}` that satisfy {what}; give them by hand")]
     Unsatisfied { kernel: String, what: String },
 }
@@ -109,21 +118,49 @@ pub fn choose_sizes(
             values[*symbol] = Value::Int(value.max(0));
         }
     }
+    if free.is_empty()
+        && let Some(why) = objection(kernel, &values)
+    {
+        let shown = kernel.symbols.iter().zip(&values).filter_map(|(symbol, value)| match value {
+            Value::Int(value) => Some(format!("{} = {value}", symbol.name)),
+            _ => None,
+        });
+        let given = shown.collect::<Vec<_>>().join(", ");
+        return Err(SizeError::Refused { kernel: kernel.name.clone(), given, why });
+    }
     let facts: Vec<String> = kernel.facts.iter().map(|fact| format!("`{}`", fact.text)).collect();
     let what = if facts.is_empty() { "its shapes".to_string() } else { facts.join(", ") };
     Err(SizeError::Unsatisfied { kernel: kernel.name.clone(), what })
 }
 
-/// Facts hold and no extent is negative.
+/// Facts hold and no extent is negative or beyond 2^40.
 fn satisfied(kernel: &KernelManifest, values: &[Value]) -> bool {
-    let fine =
-        |extent: &Expr| extent.evaluate_int(values).is_some_and(|extent| (0..1 << 40).contains(&extent));
-    kernel.facts.iter().all(|fact| fact.condition.evaluate(values) == Some(Value::Bool(true)))
-        && kernel.arguments.iter().all(|argument| match &argument.kind {
-            ArgumentKind::Array { buffer, .. } => buffer.extents.iter().all(fine),
-            ArgumentKind::Value { .. } => true,
-        })
-        && kernel.scratch.iter().all(|buffer| buffer.extents.iter().all(fine))
+    objection(kernel, values).is_none()
+}
+
+/// The first fact or extent that does not hold, in words.
+fn objection(kernel: &KernelManifest, values: &[Value]) -> Option<String> {
+    let broken = kernel.facts.iter().find(|fact| fact.condition.evaluate(values) != Some(Value::Bool(true)));
+    if let Some(fact) = broken {
+        return Some(format!("it is said that `{}`", fact.text));
+    }
+    let arrays = kernel.arguments.iter().filter_map(|argument| match &argument.kind {
+        ArgumentKind::Array { buffer, .. } => Some(buffer),
+        ArgumentKind::Value { .. } => None,
+    });
+    for buffer in arrays.chain(&kernel.scratch) {
+        for (axis, extent) in buffer.extents.iter().enumerate() {
+            let extent = extent.evaluate_int(values);
+            if extent.is_none_or(|extent| !(0..1 << 40).contains(&extent)) {
+                let shown = extent.map_or("not a number".to_string(), |extent| extent.to_string());
+                let name = &buffer.name;
+                return Some(format!(
+                    "the extent of axis {axis} of `{name}` would be {shown}, which is not from 0 to 2^40"
+                ));
+            }
+        }
+    }
+    None
 }
 
 /// The sizes for given values of the symbols; negative extents count as none.
@@ -157,16 +194,26 @@ pub(super) fn finish(
         }
     }
     for argument in &kernel.arguments {
-        if let ArgumentKind::Array { buffer, direction } = &argument.kind
-            && *direction != krn_compiler::manifest::Direction::Out
-        {
-            let extents =
-                buffer.extents.iter().map(|extent| extent.evaluate_int(values).unwrap_or(0).max(0) as u64);
-            sizes.shapes.insert(argument.name.clone(), extents.collect());
+        if let ArgumentKind::Array { buffer, direction } = &argument.kind {
+            let known = match direction {
+                Direction::Out => &mut sizes.results,
+                Direction::In | Direction::InOut => &mut sizes.shapes,
+            };
+            known.insert(argument.name.clone(), shape_of(buffer, values));
         }
+    }
+    for buffer in &kernel.scratch {
+        let count = shape_of(buffer, values).into_iter().map(u128::from).fold(1, u128::saturating_mul);
+        let bytes = count.saturating_mul(u128::from(buffer.element.size));
+        sizes.scratch = sizes.scratch.saturating_add(bytes);
     }
     sizes.params = params;
     sizes
+}
+
+fn shape_of(buffer: &BufferManifest, values: &[Value]) -> Vec<u64> {
+    let extent = |extent: &Expr| extent.evaluate_int(values).unwrap_or(0).max(0) as u64;
+    buffer.extents.iter().map(extent).collect()
 }
 
 /// The value of a parameter's symbol.

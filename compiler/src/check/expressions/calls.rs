@@ -305,7 +305,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let ty = self.checker.named_type(name);
         let Some(id) = ty.as_ref().and_then(|ty| self.checker.struct_of(ty)) else {
             for (_, value) in fields {
-                self.expr(value, None);
+                self.field_of_unknown(value);
             }
             if ty.is_none() {
                 return self.poisoned();
@@ -327,7 +327,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         for (field, value) in fields {
             let Some(at) = definition.iter().position(|known| known.name == field.name) else {
                 sound = false;
-                self.expr(value, None);
+                self.field_of_unknown(value);
                 self.unknown_field(field, id);
                 continue;
             };
@@ -361,6 +361,19 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
         let fields = values.into_iter().collect::<Option<Vec<Expr>>>()?;
         Some(self.make(ExprKind::StructLiteral { fields }, Type::Struct(id), span))
+    }
+
+    /// Looks for mistakes in the value of a field whose type is unknown: it may be a fixed array.
+    fn field_of_unknown(&mut self, value: &'a ast::Expr) {
+        match &value.kind {
+            ast::ExprKind::ArrayLiteral(items) => items.iter().for_each(|item| self.field_of_unknown(item)),
+            ast::ExprKind::Index { .. } | ast::ExprKind::Field { .. } => {
+                self.place(value);
+            }
+            _ => {
+                self.expr(value, None);
+            }
+        }
     }
 
     /// A fixed array: a literal of as many elements, or a whole array of the same type.

@@ -1,0 +1,256 @@
+//! The tool in unfriendly hands: whatever it is given, it ends soon, without a panic, with a message that names the
+//! place and the mend, and leaves no half-written file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_krn"));
+    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command
+}
+
+fn krn(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("the tool can be started")
+}
+
+/// Runs, and checks the exit code and that `needle` is in what it says.
+fn says(arguments: &[&str], code: i32, needle: &str) -> String {
+    let output = krn(arguments);
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{text:.2000}");
+    assert!(text.contains(needle) && !text.contains("panicked"), "{arguments:?}\n{text:.2000}");
+    text
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+fn write(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> String {
+    let path: PathBuf = folder.join(name);
+    fs::write(&path, contents).expect("a temporary file can be written");
+    path.display().to_string()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let name = |entry: std::io::Result<fs::DirEntry>| {
+        entry.expect("an entry").file_name().to_string_lossy().into_owned()
+    };
+    fs::read_dir(folder).expect("the folder").map(name).collect()
+}
+
+#[test]
+fn files_that_cannot_be_read_exit_with_5() {
+    let folder = folder();
+    let path = folder.path().display().to_string();
+    for verb in ["check", "build", "run", "test"] {
+        says(&[verb, &path], 5, &format!("cannot read `{path}`"));
+        says(&[verb, "no/such/file.krn"], 5, "cannot read `no/such/file.krn`");
+    }
+}
+
+#[test]
+fn monstrous_sources_are_answered() {
+    let folder = folder();
+    let kernel = |body: &str| format!("kernel k(x: f32[n]) -> y: f32[n] {{ {body} }}\n");
+    let n = 100_000;
+    let name = "x".repeat(n);
+    let cases = [
+        ("long.krn", "// a line\n".repeat(1_000_000) + &kernel("y[i] = x[i]"), 0, "no mistakes"),
+        ("parens.krn", kernel(&format!("y[i] = {}x[i]{}", "(".repeat(n), ")".repeat(n))), 1, "E0013"),
+        ("blocks.krn", kernel(&format!("{}{}", "if true { ".repeat(n), "}".repeat(n))), 1, "E0013"),
+        ("name.krn", kernel(&format!("let {name} = 1.0; y[i] = x[i]")), 1, "E0025"),
+        ("unknown.krn", kernel(&format!("y[i] = {name}[i]")), 1, "E0025"),
+        ("integer.krn", kernel(&format!("y[i] = x[i] + {}", "9".repeat(n))), 1, "E0006"),
+        ("stray.krn", "x y (\n".repeat(n), 1, "E0012"),
+        ("zeros.krn", "\0".repeat(n), 1, "E0001"),
+        (
+            "many.krn",
+            (0..500).map(|k| kernel("y[i] = x[i]").replace(" k(", &format!(" k{k}("))).collect(),
+            0,
+            "",
+        ),
+    ];
+    for (name, text, code, needle) in cases {
+        let path = write(folder.path(), name, text);
+        let answer = says(&["check", &path], code, needle);
+        assert!(answer.len() < 20_000, "{name}: {} bytes of answer", answer.len());
+    }
+}
+
+#[test]
+fn sizes_beyond_memory_are_refused_before_anything_is_allocated() {
+    let run = |arguments: &[&str], code: i32, needle: &str| {
+        says(&[&["run", "--device", "emulator"], arguments].concat(), code, needle);
+    };
+    run(&["examples/saxpy.krn", "-D", "n=68719476736"], 4, "give smaller sizes by -D");
+    run(&["examples/matmul.krn", "-D", "m=1000000", "n=1000000", "k=2"], 4, "needs 7.3 TiB of memory");
+    run(&["examples/matmul.krn", "-D", "m=68719476736", "n=68719476736", "k=68719476736"], 4, "of memory");
+    run(&["examples/saxpy.krn", "-D", "n=68719476737"], 2, "a whole number from 0 to 2^36");
+    run(&["examples/saxpy.krn", "-D", "n=99999999999999999999999"], 2, "a whole number from 0 to 2^36");
+}
+
+#[test]
+fn what_is_given_twice_or_makes_no_sense_is_refused() {
+    let run = |arguments: &[&str], needle: &str| {
+        let all = [&["run", "examples/saxpy.krn", "--device", "emulator"], arguments].concat();
+        says(&all, 2, needle);
+    };
+    run(&["-D", "n=5", "n=6"], "-D n is given twice");
+    run(&["--in", "x=ones", "--in", "x=zeros"], "--in x is given twice");
+    run(&["--set", "alpha=1", "--set", "alpha=1"], "--set alpha is given twice");
+    run(&["--out", "y=a.npy", "--out", "y=a.npy"], "writes `a.npy` twice");
+    run(&["--in", "x=ramp(-1e300,1e300)"], "whole numbers");
+    run(&["--in", "x=ramp(-9223372036854775808,9223372036854775807)"], "at most 2^53 apart");
+    says(
+        &["run", "examples/layer_norm.krn", "-D", "rows=2", "cols=0", "--device", "emulator"],
+        2,
+        "`cols >= 1`",
+    );
+    says(&["run", "examples/saxpy.krn", "--device", "cuda:99"], 4, "--device emulator");
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_refused_before_the_run() {
+    let folder = folder();
+    let started = Instant::now();
+    // Hours of work, if it were begun.
+    let large = ["run", "examples/matmul.krn", "--device", "emulator", "-D", "m=3000", "n=3000", "k=3000"];
+    for (path, why) in [
+        ("/no/such/folder/c.npy".to_string(), "there is no directory `/no/such/folder`"),
+        (folder.path().display().to_string(), "it is a directory"),
+    ] {
+        let out = format!("c={path}");
+        says(&[&large[..], &["--out", &out]].concat(), 5, &format!("cannot write `{path}`: {why}"));
+    }
+    assert!(started.elapsed() < Duration::from_secs(60));
+    says(&["build", "examples/saxpy.krn", "-o", "/no/such/folder/a.ptx"], 5, "there is no directory");
+}
+
+#[test]
+fn input_files_of_the_wrong_kind_are_named() {
+    let folder = folder();
+    let npy = |name: &str, descr: &str, shape: &str, data: &[u8]| {
+        let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes.extend(data);
+        write(folder.path(), name, bytes)
+    };
+    for (path, code, needle) in [
+        (npy("type.npy", "'<f8'", "(2,)", &[0; 16]), 1, "holds `<f8` where `f32` is wanted"),
+        (npy("rank.npy", "'<f4'", "(2, 1)", &[0; 8]), 2, "`x` has 1 axes"),
+        (npy("short.npy", "'<f4'", "(2,)", &[0; 7]), 1, "7 bytes of data"),
+        (
+            npy("vast.npy", "'<f4'", "(1099511627776, 1099511627776)", &[]),
+            1,
+            "more elements than any file has",
+        ),
+        (npy("order.npy", "'>f4'", "(2,)", &[0; 8]), 1, "big-endian"),
+        (write(folder.path(), "text.npy", "hello"), 1, "not a .npy file"),
+        (folder.path().join("absent.npy").display().to_string(), 5, "cannot read"),
+    ] {
+        let input = format!("x={path}");
+        says(&["run", "examples/saxpy.krn", "--device", "emulator", "--in", &input], code, needle);
+    }
+}
+
+/// The sizes that divide nothing, and those of nothing: an answer for every kernel of every example.
+#[test]
+fn every_example_takes_any_size_or_says_why_not() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(examples).expect("the examples").map(|entry| entry.expect("an entry").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "krn"));
+    files.sort();
+    let mut runs = 0;
+    for file in files {
+        let file = file.display().to_string();
+        let manifest = krn(&["build", &file, "--emit", "manifest"]);
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest.stdout).expect("a manifest");
+        for kernel in manifest["kernels"].as_array().expect("kernels") {
+            let symbols = kernel["symbols"].as_array().expect("symbols").iter();
+            let dims: Vec<&str> = symbols
+                .filter(|symbol| symbol["kind"].get("dim").is_some())
+                .map(|symbol| symbol["name"].as_str().expect("a name"))
+                .collect();
+            for size in [0, 1, 7] {
+                let sizes: Vec<String> = dims.iter().map(|name| format!("-D{name}={size}")).collect();
+                let name = kernel["name"].as_str().expect("a name");
+                let mut arguments = vec!["run", &file, "--kernel", name, "--device", "emulator"];
+                arguments.extend(sizes.iter().map(String::as_str));
+                let output = krn(&arguments);
+                let err = String::from_utf8_lossy(&output.stderr);
+                let answered = match output.status.code() {
+                    Some(0) => true,
+                    Some(2) => err.contains("cannot run with") || err.contains("no sizes found"),
+                    // Random indices reach outside of arrays this small.
+                    Some(4) => err.contains(" is outside axis "),
+                    _ => false,
+                };
+                assert!(answered, "{arguments:?}\n{err}");
+                runs += usize::from(!dims.is_empty());
+            }
+        }
+    }
+    assert!(runs > 100, "only {runs} runs at given sizes");
+}
+
+#[test]
+fn many_processes_write_one_file_whole() {
+    let folder = folder();
+    let path = folder.path().join("all.ptx").display().to_string();
+    let expected = krn(&["build", "examples/matmul.krn"]).stdout;
+    let start = |_| command(&["build", "examples/matmul.krn", "-o", &path]).spawn().expect("the tool starts");
+    let children: Vec<Child> = (0..6).map(start).collect();
+    for mut child in children {
+        assert!(child.wait().expect("it ends").success());
+        assert!(fs::read(&path).expect("the file") == expected);
+    }
+    assert_eq!(names(folder.path()), ["all.ptx"]);
+}
+
+/// What Ctrl-C does in the middle of work.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_soon_with_130_and_leaves_no_file() {
+    let folder = folder();
+    let out = folder.path().join("c.npy").display().to_string();
+    let named = format!("c={out}");
+    let slow = "y[i] = sum(j in n: x[j] * x[i])";
+    let long = write(
+        folder.path(),
+        "long.krn",
+        (0..100_000)
+            .map(|k| format!("kernel k{k}(x: f32[n]) -> y: f32[n] {{ {slow} }}\n"))
+            .collect::<String>(),
+    );
+    let large = ["-D", "m=3000", "n=3000", "k=3000", "--device", "emulator", "--out", &named];
+    let full = ["-D", "m=700", "n=700", "k=700", "--device", "emulator", "--full-check"];
+    for arguments in [
+        [&["run", "examples/matmul.krn"], &large[..]].concat(),
+        [&["run", "examples/matmul.krn"], &full[..]].concat(),
+        vec!["test", &long, "--device", "emulator"],
+        vec!["build", &long, "-o", &out],
+        vec!["check", &long],
+    ] {
+        let mut child = command(&arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the tool starts");
+        std::thread::sleep(Duration::from_millis(700));
+        let pressed = Instant::now();
+        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(kill.expect("kill runs").success(), "{arguments:?} ended too soon");
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(130), "{arguments:?}");
+        assert!(pressed.elapsed() < Duration::from_secs(5), "{arguments:?}: {:?}", pressed.elapsed());
+        assert_eq!(names(folder.path()), ["long.krn"], "{arguments:?}");
+    }
+}
