@@ -18,7 +18,10 @@ const KERNEL: &str = include_str!("n_body.krn");
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let mut number = |otherwise: u64| arguments.next().map_or(Ok(otherwise), |text| text.parse());
+    let mut number = |otherwise: u64| match arguments.next() {
+        Some(text) => text.parse().with_context(|| format!("`{text}` is no number")),
+        None => Ok(otherwise),
+    };
     let (n, steps) = (number(256)?, number(10)?);
 
     let device = Device::open()?;

@@ -1,0 +1,74 @@
+//! The host programs of `examples/`, as the first line of each says how to run it.
+
+use krn_compiler::data::{ElementType, HostArray, Scalar};
+use krn_runtime::npy;
+use std::fs;
+use std::process::Command;
+
+/// What the program prints, and whether it ends well.
+fn example(name: &str, arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--example", name, "--"])
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .expect("cargo can be started");
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!text.contains("panicked"), "{text}");
+    (output.status.success(), text)
+}
+
+fn good(name: &str, arguments: &[&str], needle: &str) {
+    let (ends_well, text) = example(name, arguments);
+    assert!(ends_well && text.contains(needle), "{name} {arguments:?}: {text}");
+}
+
+fn refused(name: &str, arguments: &[&str], needle: &str) {
+    let (ends_well, text) = example(name, arguments);
+    assert!(!ends_well && text.contains(needle), "{name} {arguments:?}: {text}");
+}
+
+#[test]
+fn every_host_program_is_listed_and_tested() {
+    let here = fs::read_to_string(file!()).expect("this file");
+    let page = fs::read_to_string("examples/README.md").expect("the page");
+    for entry in fs::read_dir("examples").expect("the examples") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        if let Some(stem) = name.strip_suffix(".rs") {
+            assert!(here.contains(&format!("good(\"{stem}\"")), "{name} is not tested");
+            assert!(page.contains(&name), "{name} is not on the page");
+        }
+    }
+}
+
+#[test]
+fn add() {
+    good("add", &[], "c[1000] = 1500");
+}
+
+#[test]
+fn softmax() {
+    good("softmax", &[], "64 rows of 1000");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (scores, flat, out) = (path("scores.npy"), path("flat.npy"), path("probabilities.npy"));
+    let array = |shape: &[u64], values: &[f32]| HostArray::from_values(shape, values).expect("it fits");
+    fs::write(&scores, npy::write(&array(&[2, 2], &[0.0, 0.0, 1.0, 1.0]))).expect("a temporary file");
+    fs::write(&flat, npy::write(&array(&[2], &[0.0, 0.0]))).expect("a temporary file");
+    good("softmax", &[&scores, &out], "2 rows of 2");
+    let bytes = fs::read(&out).expect("the result");
+    let result = npy::read(&bytes, &ElementType::scalar(Scalar::F32)).expect("a .npy file");
+    assert_eq!(result, array(&[2, 2], &[0.5; 4]));
+    refused("softmax", &[&flat], "`x` has 2 axes");
+    refused("softmax", &["no/such/file.npy"], "cannot read `no/such/file.npy`");
+}
+
+#[test]
+fn n_body() {
+    good("n_body", &["64", "5"], "step   5: kinetic energy");
+    good("n_body", &["1", "1"], "step   1");
+    good("n_body", &["0", "1"], "step   1");
+    refused("n_body", &["many"], "`many` is no number");
+}
