@@ -6,19 +6,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Room of the compiler, and the rooms that it may import. `data`, `manifest` and `source` are leaves.
+/// Room of the compiler, and the rooms that it may import. `data`, `targets`, `manifest` and `source` are leaves.
 const ROOMS: &[(&str, &[&str])] = &[
     ("data", &[]),
+    ("targets", &[]),
     ("source", &[]),
     ("manifest", &["data"]),
     ("diagnostic", &["source"]),
     ("syntax", &["source", "diagnostic"]),
-    ("check", &["source", "diagnostic", "syntax", "data"]),
+    ("check", &["source", "diagnostic", "syntax", "data", "targets"]),
     ("ir", &["source", "data", "manifest"]),
     ("lower", &["source", "diagnostic", "syntax", "check", "data", "manifest", "ir"]),
     ("analysis", &["source", "data", "manifest", "ir"]),
     ("passes", &["source", "data", "manifest", "ir", "analysis"]),
-    ("ptx", &["source", "data", "manifest", "ir", "analysis"]),
+    ("ptx", &["source", "data", "manifest", "ir", "analysis", "targets"]),
     ("reference", &["source", "diagnostic", "syntax", "check", "data", "manifest"]),
 ];
 

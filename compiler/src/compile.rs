@@ -10,6 +10,7 @@ use crate::ptx;
 use crate::ptx::select::{SelectError, SelectOptions, select};
 use crate::source::SourceFile;
 use crate::syntax;
+use crate::targets::{TARGETS, capability};
 use std::fmt;
 
 /// What to compile for, and how.
@@ -101,17 +102,6 @@ impl fmt::Display for CompileError {
 }
 
 impl std::error::Error for CompileError {}
-
-/// The targets that PTX is written for.
-pub const TARGETS: &[&str] = &["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"];
-
-/// The compute capability of a target as 10 × major + minor.
-pub fn capability(target: &str) -> Option<u32> {
-    if !TARGETS.contains(&target) {
-        return None;
-    }
-    target.strip_prefix("sm_")?.trim_end_matches('a').parse().ok()
-}
 
 /// Parses and checks a file. The program holds the kernels that have no mistakes; what could not be parsed
 /// keeps nothing else from being checked.

@@ -17,9 +17,10 @@ pub mod ptx;
 pub mod reference;
 pub mod source;
 pub mod syntax;
+mod targets;
 
 pub use accuracy::error_model;
 pub use compile::{
-    Compilation, CompileError, CompileOptions, CompiledModule, TARGETS, capability, check as check_source,
-    compile,
+    Compilation, CompileError, CompileOptions, CompiledModule, check as check_source, compile,
 };
+pub use targets::{TARGETS, capability};

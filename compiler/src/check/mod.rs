@@ -15,6 +15,7 @@
 pub mod dump;
 pub mod prove;
 pub mod typed;
+pub mod walk;
 
 mod assign;
 mod builtins;

@@ -5,11 +5,13 @@ use super::elaborator::Elaborator;
 use super::items::{Checker, Global, nearest_or};
 use super::scope::Binding;
 use super::typed::{
-    ArrayId, ArrayRole, CacheMode, Directive, DirectiveKind, IndexId, Layout, Schedule, Stmt, StmtKind, Type,
+    ArrayId, ArrayRole, CacheMode, Directive, DirectiveKind, IndexId, Layout, Schedule, StmtKind, Type,
 };
+use super::walk::{Node, walk_statements};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, DirectiveArgument, DirectiveValue, Ident, Item, KernelItem, ScheduleItem};
+use crate::targets::TARGETS;
 use rustc_hash::FxHashMap;
 
 /// Directives, and whether this compiler carries them out.
@@ -34,8 +36,6 @@ const DIRECTIVES: [(&str, bool); 19] = [
     ("cluster", false),
     ("specialize", false),
 ];
-
-const TARGETS: [&str; 8] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"];
 
 impl<'a> Checker<'a> {
     /// The schedules of each kernel, in source order. Those of no kernel, for no target, and second ones are
@@ -66,7 +66,7 @@ impl<'a> Checker<'a> {
                 && !TARGETS.contains(&target.name.as_str())
             {
                 let help =
-                    nearest_or(&target.name, &TARGETS, format!("the targets are {}", TARGETS.join(", ")));
+                    nearest_or(&target.name, TARGETS, format!("the targets are {}", TARGETS.join(", ")));
                 self.report(
                     Diagnostic::error(
                         codes::E0502,
@@ -407,29 +407,16 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
 /// The first parallel index of that name.
 fn parallel_index(kernel: &super::typed::Kernel, name: &str) -> Option<IndexId> {
-    let mut found = Vec::new();
-    collect_parallel(&kernel.body, &mut found);
-    found.into_iter().find(|index| kernel.indices[*index].name == name)
-}
-
-fn collect_parallel(statements: &[Stmt], found: &mut Vec<IndexId>) {
-    for stmt in statements {
-        match &stmt.kind {
-            StmtKind::Store { axes, .. } | StmtKind::DefineArray { axes, .. } => {
-                found.extend(axes.iter().map(|axis| axis.index));
-            }
-            StmtKind::Forall { axes, body } => {
-                found.extend(axes.iter().map(|axis| axis.index));
-                collect_parallel(&body.statements, found);
-            }
-            StmtKind::For { body, .. } | StmtKind::While { body, .. } => {
-                collect_parallel(&body.statements, found)
-            }
-            StmtKind::If { then, otherwise, .. } => {
-                collect_parallel(&then.statements, found);
-                collect_parallel(&otherwise.statements, found);
-            }
-            StmtKind::Let { .. } | StmtKind::Assign { .. } => {}
+    let mut found = None;
+    walk_statements(&kernel.body, &mut |node| {
+        let Node::Stmt(stmt) = node else { return };
+        if let StmtKind::Store { axes, .. }
+        | StmtKind::DefineArray { axes, .. }
+        | StmtKind::Forall { axes, .. } = &stmt.kind
+        {
+            let mut indices = axes.iter().map(|axis| axis.index);
+            found = found.or_else(|| indices.find(|index| kernel.indices[*index].name == name));
         }
-    }
+    });
+    found
 }

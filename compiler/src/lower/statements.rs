@@ -1,7 +1,7 @@
 //! Statements within a launch.
 
 use super::Lowerer;
-use super::assigned::{Assigned, independent_groups, visit, visit_block};
+use super::assigned::{assigned, independent_groups};
 use crate::check::typed::{Axis, Block, Expr, LocalId, Projection, Stmt, StmtKind};
 use crate::ir::entities::Value;
 use crate::manifest;
@@ -151,15 +151,9 @@ impl<'a> Lowerer<'a> {
 
     /// The names from outside that are assigned in these regions.
     pub fn assigned_in(&self, blocks: &[&Block], expressions: &[&Expr]) -> Vec<LocalId> {
-        let mut assigned = Assigned::default();
-        for block in blocks {
-            visit_block(block, &mut assigned);
-        }
-        for expr in expressions {
-            visit(expr, &mut assigned);
-        }
-        assigned.0.retain(|local| self.locals[*local].is_some());
-        assigned.0
+        let mut names = assigned(blocks, expressions);
+        names.retain(|local| self.locals[*local].is_some());
+        names
     }
 
     fn current_lists(&self, names: &[LocalId]) -> Vec<Option<Vec<Value>>> {

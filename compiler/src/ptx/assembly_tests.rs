@@ -10,7 +10,8 @@ use super::operand::{Label, Symbol};
 use super::target::Target;
 use super::types::{RegClass, Space, Type};
 use super::{EntryBuilder, print, verify};
-use xtask::ptxas::{Assembler, Job, TARGETS};
+use crate::targets::TARGETS;
+use xtask::ptxas::{Assembler, Job};
 
 /// Every version from 6.3 to 9.0 that ptxas 13.0 knows, in order.
 const VERSIONS: &[Version] = &[

@@ -156,6 +156,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_target_that_is_offered_is_known() {
+        for name in crate::targets::TARGETS {
+            assert_eq!(Target::find(name).map(|target| target.sm), crate::targets::capability(name), "{name}");
+        }
+    }
+
+    #[test]
     fn devices_get_the_newest_target_that_runs_there() {
         let name = |major, minor| Target::for_device(major, minor).map(|target| target.name);
         assert_eq!(name(9, 0), Some("sm_90"));

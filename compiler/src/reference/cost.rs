@@ -161,8 +161,8 @@ impl<'a> Estimate<'a> {
     /// A bound's value, unless it hangs on data (there are no arrays here, and no locals).
     fn bound(&mut self, expr: &'a Expr) -> Option<i64> {
         let mut known = true;
-        super::visit::walk_expr(expr, &mut |node| {
-            if let super::visit::Node::Expr(expr) = node {
+        crate::check::walk::walk_expr(expr, &mut |node| {
+            if let crate::check::walk::Node::Expr(expr) = node {
                 known &= !matches!(
                     expr.kind,
                     ExprKind::Local(_) | ExprKind::Load { .. } | ExprKind::Reduce { .. } | ExprKind::Block(_)

@@ -3,9 +3,9 @@
 use super::arithmetic::{binary, compare, negate, not};
 use super::evaluator::{Evaluator, Run};
 use super::value::{Number, Plain, Value};
-use super::visit::{Node, walk_block};
 use super::{builtins, convert::convert};
 use crate::check::typed::*;
+use crate::check::walk::{Node, walk_block};
 use crate::data::Scalar;
 use crate::source::Span;
 

@@ -44,7 +44,6 @@ mod statements;
 mod tests;
 mod uncertain;
 mod value;
-mod visit;
 mod work;
 
 pub use bound::{Accuracy, ErrorModel};

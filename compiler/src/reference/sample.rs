@@ -7,8 +7,8 @@
 
 use super::evaluator::{Evaluator, Run};
 use super::random::philox4x32;
-use super::visit::{Node, walk_statement};
 use crate::check::typed::*;
+use crate::check::walk::{Node, walk_statement};
 use std::collections::BTreeSet;
 
 /// How much to evaluate.

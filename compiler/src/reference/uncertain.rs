@@ -1,8 +1,8 @@
 //! What an uncertain condition leaves behind: whatever a branch that may or may not run could have assigned.
 
 use super::evaluator::Evaluator;
-use super::visit::{Node, walk_expr, walk_statements};
 use crate::check::typed::*;
+use crate::check::walk::{Node, walk_expr, walk_statements};
 use std::collections::BTreeSet;
 
 impl<'a> Evaluator<'a> {

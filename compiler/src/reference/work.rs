@@ -4,9 +4,9 @@
 use super::cost::{count_operations, estimate_cost};
 use super::error::EvalError;
 use super::launch::{Launch, shapes};
-use super::visit::{Node, walk_statements};
 use super::{Inputs, Options};
 use crate::check::typed::*;
+use crate::check::walk::{Node, walk_statements};
 use crate::data::Leaf;
 use std::collections::BTreeMap;
 

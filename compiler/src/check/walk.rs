@@ -1,6 +1,6 @@
-//! A walk over a typed block, parents first: every statement and every expression once.
+//! The one walk over typed code, parents first: every statement and every expression once.
 
-use crate::check::typed::*;
+use super::typed::*;
 
 /// What the walk meets.
 pub enum Node<'a> {
