@@ -158,7 +158,11 @@ mod tests {
     #[test]
     fn every_target_that_is_offered_is_known() {
         for name in crate::targets::TARGETS {
-            assert_eq!(Target::find(name).map(|target| target.sm), crate::targets::capability(name), "{name}");
+            assert_eq!(
+                Target::find(name).map(|target| target.sm),
+                crate::targets::capability(name),
+                "{name}"
+            );
         }
     }
 
