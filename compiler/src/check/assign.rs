@@ -1,6 +1,6 @@
 //! Assignments: to variables, and to array elements, whose left side may bind index names.
 
-use super::elaborator::{Elaborator, axis, root_name};
+use super::elaborator::{Elaborator, axis, narrow_scalar, root_name};
 use super::expressions::access::{Place, Root};
 use super::items::Global;
 use super::occurrences::{Node, for_each_child};
@@ -330,8 +330,27 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if !fits {
             return self.refuse_combination(op, op_span, &ty);
         }
-        let value = if op == AssignOp::Sub { self.negated(value) } else { value };
+        let value = match combine_op {
+            _ if op == AssignOp::Sub => self.negated(value),
+            CombineOp::Min | CombineOp::Max => self.as_held(value, &place.ty),
+            _ => value,
+        };
         Some((place, Some(Combine { op: combine_op, may_meet: true }), value))
+    }
+
+    /// The value as an element of a narrow integer type holds it. What does not fit wraps before it is compared:
+    /// wrapped afterwards, the least and the largest would hang on the order of the iterations.
+    fn as_held(&mut self, value: Expr, storage: &Type) -> Expr {
+        let narrow = narrow_scalar(storage).filter(|scalar| scalar.is_integer());
+        let Some(to) = narrow else { return value };
+        let fits = match &value.kind {
+            ExprKind::Load { access, path, .. } => {
+                path.is_empty() && self.kernel.arrays[access.array].ty == Type::Scalar(to)
+            }
+            ExprKind::Cast { to: held, .. } => *held == to,
+            _ => false,
+        };
+        if fits { value } else { self.cast(value, to) }
     }
 
     /// The names that the left side binds: its bare subscripts that mean nothing yet, in order.

@@ -381,6 +381,7 @@ pub enum CombineOp {
     /// Also `-=`, with the value negated by the checker. Structs combine field by field.
     Add,
     Mul,
+    /// The value is wrapped to a narrow integer element's type by the checker.
     Min,
     Max,
     And,

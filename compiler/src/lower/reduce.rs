@@ -3,7 +3,7 @@
 
 use super::Lowerer;
 use super::assigned::independent_groups;
-use crate::check::typed::{Axis, Expr};
+use crate::check::typed::{Axis, Expr, ExprKind};
 use crate::data::Scalar;
 use crate::ir::entities::Value;
 use crate::ir::op::{Combiner, Opcode};
@@ -41,17 +41,31 @@ impl<'a> Lowerer<'a> {
         if op == ReduceOp::Count {
             values = vec![self.builder.cast(values[0], Scalar::I64)];
         }
+        let negative = pairs && may_be_negative(axes);
         if pairs {
             let position = self.position_of(axes);
-            values.push(position);
+            values.push(if negative { self.flipped(position) } else { position });
         }
         for _ in &groups {
             values = self.builder.end_reduce(&values);
+        }
+        if negative {
+            let none = self.builder.constant_index(-1);
+            let empty = self.builder.compare(Opcode::Eq, values[1], none);
+            let position = self.flipped(values[1]);
+            return vec![self.builder.select(empty, none, position)];
         }
         if pairs {
             return vec![values[1]];
         }
         if op == ReduceOp::Count { values } else { self.rounded(&body.ty, values) }
+    }
+
+    /// Turns the sign bit over. The combiners compare positions as unsigned numbers, where -1, "none", is above all:
+    /// so turned, negative positions stand below the others, and -1 is nobody's.
+    fn flipped(&mut self, position: Value) -> Value {
+        let sign = self.builder.constant_index(i64::MIN);
+        self.builder.binary(Opcode::Xor, position, sign)
     }
 
     /// What argmin and argmax report: the one name's value, or the row-major position in the box of all.
@@ -64,5 +78,13 @@ impl<'a> Lowerer<'a> {
             position = self.builder.binary(Opcode::Add, scaled, index);
         }
         position
+    }
+}
+
+/// Whether a position may lie below 0. Of several names each starts at 0.
+fn may_be_negative(axes: &[Axis]) -> bool {
+    match axes {
+        [axis] => !matches!(axis.low.kind, ExprKind::Int(0..) | ExprKind::Dim(_)),
+        _ => false,
     }
 }

@@ -107,8 +107,8 @@ fn add_float(
     } else if history.propagated == 0.0
         && (history.terms == 1 || history.whole && history.magnitude <= format.exact_integers())
     {
-        // The device rounds the same sum, or nobody rounds.
-        0.0
+        // The device rounds the same sum (a narrow one by way of `f32`), or nobody rounds.
+        if format.scalar.is_narrow() { (format.round(f64::from(sum as f32)) - rounded).abs() } else { 0.0 }
     } else {
         let roundings = history.terms as f64 * 0.5 * format.spacing(history.magnitude + history.propagated);
         history.propagated + roundings * 1.01 + 0.5 * format.spacing(rounded)

@@ -32,6 +32,11 @@ impl<'a> Choices<'a> {
         options[self.below(options.len())]
     }
 
+    /// The next numbers, to be chosen from later.
+    pub fn take(&mut self, count: usize) -> Vec<u32> {
+        (0..count).map(|_| self.next()).collect()
+    }
+
     pub fn seed(&mut self) -> u64 {
         u64::from(self.next())
     }

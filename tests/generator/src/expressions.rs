@@ -1,7 +1,8 @@
 //! Expressions of a wanted type. Every composite stands in parentheses, every literal carries its type.
 
+use crate::accesses::parts_of;
 use crate::choices::Choices;
-use crate::scope::{ArrayName, Element, FIELDS, IndexName, MOST_LOOPS, Names, Scope};
+use crate::scope::{ArrayName, IndexName, MOST_LOOPS, Names, Scope};
 use crate::types::{DIMS, Extent, INTEGERS, NUMBERS, STORED, Wide};
 
 pub struct Expressions<'c, 'n> {
@@ -95,7 +96,7 @@ impl Expressions<'_, '_> {
         self.literal(ty)
     }
 
-    fn literal(&mut self, ty: Wide) -> String {
+    pub fn literal(&mut self, ty: Wide) -> String {
         let number = self.choices.below(8);
         match ty {
             Wide::Bool => ["false", "true"][number % 2].to_string(),
@@ -112,50 +113,6 @@ impl Expressions<'_, '_> {
                 format!("{text}{}", ty.name())
             }
         }
-    }
-
-    /// Reads an element, or its part: with bare names where there are some, else guarded or brought into range.
-    fn element(&mut self, array: &ArrayName, part: &str, ty: Wide, scope: &Scope) -> String {
-        if array.extents.is_empty() {
-            return format!("{}{part}", array.name);
-        }
-        let bare: Option<Vec<&str>> = array.extents.iter().map(|extent| scope.index_over(*extent)).collect();
-        let (subscripts, guarded) = match bare {
-            Some(bare) if !self.choices.once_in(5) => (bare.join(", "), false),
-            _ => self.other_subscripts(array, scope),
-        };
-        let access = format!("{}[{subscripts}]{part}", array.name);
-        if guarded { format!("({access} else {})", self.literal(ty)) } else { access }
-    }
-
-    /// Shifted names, wrapped names, numbers; and whether the access needs a guard.
-    fn other_subscripts(&mut self, array: &ArrayName, scope: &Scope) -> (String, bool) {
-        let mut guarded = false;
-        let mut subscripts = Vec::new();
-        for extent in &array.extents {
-            let any = scope.indices.last().map(|index| index.name.clone());
-            let same = scope.index_over(*extent).map(str::to_string);
-            let text = match (self.choices.below(4), same, any) {
-                (0, Some(same), _) => same,
-                (1, Some(same), _) => {
-                    guarded = true;
-                    let shift = self.choices.one_of(&["- 1", "+ 1", "+ 2", "- 3"]);
-                    format!("{same} {shift}")
-                }
-                // In range: the range is not empty, since a name runs over it here.
-                (2, Some(same), _) => format!("({same} * 3 + 1) % {}", extent.text()),
-                (_, _, Some(any)) => {
-                    guarded = true;
-                    format!("{any} * 2 - 1")
-                }
-                _ => {
-                    guarded = true;
-                    self.choices.one_of(&["0", "1", "3"]).to_string()
-                }
-            };
-            subscripts.push(text);
-        }
-        (subscripts.join(", "), guarded && !array.extents.is_empty())
     }
 
     fn operator(&mut self, ty: Wide, scope: &Scope, depth: usize) -> String {
@@ -185,7 +142,7 @@ impl Expressions<'_, '_> {
         format!("({left} {operator} {right})")
     }
 
-    fn divisor(&mut self, ty: Wide, scope: &Scope) -> String {
+    pub fn divisor(&mut self, ty: Wide, scope: &Scope) -> String {
         let names: Vec<&(String, Wide)> = scope.variables.iter().filter(|(_, of)| *of == ty).collect();
         if names.is_empty() || self.choices.once_in(3) {
             let number = self.choices.one_of(&["3", "2", "7", "16"]);
@@ -195,7 +152,7 @@ impl Expressions<'_, '_> {
         names[at].0.clone()
     }
 
-    fn literal_shift(&mut self, ty: Wide, scope: &Scope, depth: usize) -> String {
+    pub fn literal_shift(&mut self, ty: Wide, scope: &Scope, depth: usize) -> String {
         if self.choices.once_in(4) {
             let of = self.choices.one_of(&INTEGERS);
             let count = self.expression(of, scope, depth - 1);
@@ -223,85 +180,6 @@ impl Expressions<'_, '_> {
         }
     }
 
-    fn builtin(&mut self, ty: Wide, scope: &Scope, depth: usize) -> String {
-        if ty == Wide::Bool {
-            let of = self.choices.one_of(&[Wide::F32, Wide::F64]);
-            let test = self.choices.one_of(&["isnan", "isinf", "isfinite"]);
-            return format!("{test}({})", self.expression(of, scope, depth - 1));
-        }
-        let two = ["min", "max"];
-        let table: &[(&str, usize)] = if ty.is_float() {
-            &[
-                ("abs", 1),
-                ("sqrt", 1),
-                ("exp", 1),
-                ("floor", 1),
-                ("sin", 1),
-                ("tanh", 1),
-                ("log", 1),
-                ("cos", 1),
-                ("exp2", 1),
-                ("log2", 1),
-                ("log10", 1),
-                ("log1p", 1),
-                ("expm1", 1),
-                ("tan", 1),
-                ("erf", 1),
-                ("rsqrt", 1),
-                ("ceil", 1),
-                ("round", 1),
-                ("trunc", 1),
-                ("sign", 1),
-                ("copysign", 2),
-                ("pow", 2),
-                ("fma", 3),
-                ("clamp", 3),
-            ]
-        } else if ty.is_signed() {
-            &[
-                ("abs", 1),
-                ("sign", 1),
-                ("popcount", 1),
-                ("leading_zeros", 1),
-                ("trailing_zeros", 1),
-                ("clamp", 3),
-            ]
-        } else {
-            &[("popcount", 1), ("leading_zeros", 1), ("trailing_zeros", 1), ("clamp", 3)]
-        };
-        let (name, count) = match self.choices.below(table.len() + 4) {
-            0 | 1 => (self.choices.one_of(&two), 2),
-            2 => {
-                let condition = self.expression(Wide::Bool, scope, depth - 1);
-                let first = self.expression(ty, scope, depth - 1);
-                return format!("select({condition}, {first}, {})", self.expression(ty, scope, depth - 1));
-            }
-            3 => return self.random_or_bits(ty, scope, depth),
-            other => table[other - 4],
-        };
-        let arguments: Vec<String> = (0..count).map(|_| self.expression(ty, scope, depth - 1)).collect();
-        format!("{name}({})", arguments.join(", "))
-    }
-
-    fn random_or_bits(&mut self, ty: Wide, scope: &Scope, depth: usize) -> String {
-        let bits = self.choices.below(2) == 1;
-        match (ty, bits) {
-            (Wide::U32, true) => format!("to_bits({})", self.expression(Wide::F32, scope, depth - 1)),
-            (Wide::U64, true) => format!("to_bits({})", self.expression(Wide::F64, scope, depth - 1)),
-            (Wide::F64, true) => format!("from_bits({})", self.expression(Wide::U64, scope, depth - 1)),
-            (Wide::U32 | Wide::F32, _) => {
-                let name = match ty {
-                    Wide::U32 => "rand_u32",
-                    _ if bits => "rand_normal",
-                    _ => "rand",
-                };
-                let counter = self.expression(Wide::I64, scope, depth - 1);
-                format!("{name}(7u64, {counter})")
-            }
-            _ => self.leaf(ty, scope),
-        }
-    }
-
     fn conversion(&mut self, ty: Wide, scope: &Scope, depth: usize) -> String {
         if ty == Wide::Bool {
             return self.condition(scope, depth);
@@ -324,24 +202,24 @@ impl Expressions<'_, '_> {
     }
 
     fn reduction(&mut self, ty: Wide, scope: &Scope, depth: usize) -> String {
-        let extent = self.range(scope);
-        let name = self.names.fresh("p");
-        let range = match (self.choices.below(5), scope.index_over(extent)) {
-            // The lower triangle.
-            (3, Some(outer)) => format!("0..={outer}"),
-            (4, Some(outer)) => format!("{outer}..{}", extent.text()),
-            (2, _) => format!("0..{}", extent.text()),
-            _ => extent.text(),
-        };
         let mut inner = scope.clone();
-        inner.indices.push(IndexName { name: name.clone(), extent });
-        inner.loops += 1;
+        let mut axes = Vec::new();
+        // `argmax` over several names gives a position of names that start at 0 and do not hang on each other.
+        let mut several = false;
+        loop {
+            axes.push(self.axis(scope, &mut inner));
+            if axes.len() == 2 || inner.loops >= MOST_LOOPS || !self.choices.once_in(5) {
+                break;
+            }
+            several = true;
+        }
+        let axes = axes.join(", ");
         let (operation, of) = match ty {
             Wide::Bool => (self.choices.one_of(&["any", "all"]), Wide::Bool),
             Wide::I64 => match self.choices.below(6) {
                 0 => ("count", Wide::Bool),
-                1 => ("argmax", self.choices.one_of(&NUMBERS)),
-                2 => ("argmin", self.choices.one_of(&NUMBERS)),
+                1 if !several => ("argmax", self.choices.one_of(&NUMBERS)),
+                2 if !several => ("argmin", self.choices.one_of(&NUMBERS)),
                 3 => ("sum", ty),
                 4 => ("max", ty),
                 _ => ("min", ty),
@@ -349,7 +227,31 @@ impl Expressions<'_, '_> {
             _ => (self.choices.one_of(&["sum", "max", "min", "sum", "prod"]), ty),
         };
         let body = self.expression(of, &inner, depth - 1);
-        format!("{operation}({name} in {range}: {body})")
+        format!("{operation}({axes}: {body})")
+    }
+
+    /// A name and its range, written out.
+    fn axis(&mut self, scope: &Scope, inner: &mut Scope) -> String {
+        let extent = self.range(scope);
+        let name = self.names.fresh("p");
+        let end = extent.text();
+        let (range, extent) = match (self.choices.below(9), scope.index_over(extent), scope.indices.last()) {
+            // The triangles.
+            (3, Some(outer), _) => (format!("0..={outer}"), extent),
+            (4, Some(outer), _) => (format!("{outer}..{end}"), extent),
+            (2, ..) => (format!("0..{end}"), extent),
+            (5, ..) => (format!("1..{end}"), extent),
+            // A window, and a length that hangs on data.
+            (6, _, Some(outer)) => (format!("{} - 1..{} + 2", outer.name, outer.name), Extent::Other),
+            (7, ..) => {
+                let length = self.leaf(Wide::I64, scope);
+                (format!("0..({length} & 7)"), Extent::Other)
+            }
+            _ => (end, extent),
+        };
+        inner.indices.push(IndexName { name: name.clone(), extent });
+        inner.loops += 1;
+        format!("{name} in {range}")
     }
 
     /// A range for a loop: a dimension, or a small number.
@@ -373,15 +275,6 @@ impl Expressions<'_, '_> {
             .collect();
         format!("{}({})", function.name, arguments.join(", "))
     }
-}
-
-/// The parts of an array's elements that have the type: the element itself, or fields.
-fn parts_of(array: &ArrayName, ty: Wide) -> impl Iterator<Item = &'static str> {
-    let parts: Vec<(&'static str, Wide)> = match array.element {
-        Element::Scalar(stored) => vec![("", stored.wide)],
-        Element::Struct => vec![(".a", FIELDS[0].1.wide), (".b", FIELDS[1].1.wide), (".c", FIELDS[2].1.wide)],
-    };
-    parts.into_iter().filter(move |(_, wide)| *wide == ty).map(|(part, _)| part)
 }
 
 /// A choice or a block where the context may guess its type wrongly (`isnan` guesses `f32`): says it outright.

@@ -10,12 +10,18 @@
 //! iteration reads what another one writes. The crate knows nothing of the compiler: it writes the language as
 //! its documentation says it is.
 
+mod accesses;
+mod builtins;
 mod choices;
 mod expressions;
 mod kernel;
+mod kernel_level;
+mod schedules;
 mod scope;
 mod statements;
+mod structs;
 mod types;
+mod writes;
 
 use proptest::prelude::{Strategy, any};
 use std::fmt;

@@ -1,8 +1,9 @@
 //! What an expression may name at the place where it stands.
 
+use crate::structs::Structure;
 use crate::types::{Extent, Stored, Wide};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ArrayName {
     pub name: String,
     pub element: Element,
@@ -12,16 +13,8 @@ pub struct ArrayName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Element {
     Scalar(Stored),
-    /// The program's struct `S`.
-    Struct,
+    Struct(Structure),
 }
-
-/// The fields of the struct `S`.
-pub const FIELDS: [(&str, Stored); 3] = [
-    ("a", Stored { name: "f32", wide: Wide::F32 }),
-    ("b", Stored { name: "i16", wide: Wide::I32 }),
-    ("c", Stored { name: "f16", wide: Wide::F32 }),
-];
 
 /// An index name and its range `0..extent` (or a part of that).
 #[derive(Clone, Debug)]
@@ -50,6 +43,9 @@ pub struct Scope {
     /// Local arrays of the iteration that may be changed.
     pub mutable_arrays: Vec<ArrayName>,
     pub functions: Vec<FunctionName>,
+    /// Names of struct values (their parts are among the values), and whether the file has structs at all.
+    pub structures: Vec<(String, Structure)>,
+    pub has_structs: bool,
     /// How many dimensions there are.
     pub dims: usize,
     /// Loops around this place, reductions included: the work is their product.
@@ -60,6 +56,20 @@ pub struct Scope {
 pub const MOST_LOOPS: usize = 3;
 
 impl Scope {
+    /// A struct value of this name: its parts can be read, and changed where it is a variable.
+    pub fn add_structure(&mut self, name: &str, structure: Structure, variable: bool) {
+        let into = if variable { &mut self.variables } else { &mut self.values };
+        into.extend(structure.parts().iter().map(|(part, stored)| (format!("{name}{part}"), stored.wide)));
+        self.structures.push((name.to_string(), structure));
+    }
+
+    /// Takes an array away: the statement at hand writes it.
+    pub fn without_array(&self, name: &str) -> Scope {
+        let mut scope = self.clone();
+        scope.arrays.retain(|array| array.name != name);
+        scope
+    }
+
     /// An index name of this range, if there is one (the innermost).
     pub fn index_over(&self, extent: Extent) -> Option<&str> {
         self.indices.iter().rev().find(|index| index.extent == extent).map(|index| index.name.as_str())

@@ -2,7 +2,8 @@
 
 use crate::expressions::Expressions;
 use crate::scope::{ArrayName, Element, IndexName, MOST_LOOPS, Scope};
-use crate::types::{Extent, NUMBERS, STORED, Wide};
+use crate::structs::Structure;
+use crate::types::{Extent, NUMBERS, STORED, Stored, Wide};
 
 /// Lines of source, indented.
 pub struct Lines {
@@ -36,31 +37,47 @@ impl Expressions<'_, '_> {
         }
     }
 
-    fn value_type(&mut self) -> Wide {
-        self.choices.one_of(&[Wide::F32, Wide::I32, Wide::Bool, Wide::I64, Wide::U32, Wide::F64, Wide::U64])
-    }
-
     fn statement(&mut self, lines: &mut Lines, scope: &mut Scope, depth: usize) {
-        match self.choices.below(9) {
-            0 => {
-                let (name, ty) = (self.names.fresh("t"), self.value_type());
-                let value = self.expression(ty, scope, 3);
-                lines.line(&format!("let {name} = {value}"));
-                scope.values.push((name, ty));
-            }
-            1 | 2 => {
-                let (name, ty) = (self.names.fresh("v"), self.value_type());
-                let value = self.expression(ty, scope, 2);
-                lines.line(&format!("var {name}: {} = {value}", ty.name()));
-                scope.variables.push((name, ty));
-            }
+        match self.choices.below(10) {
+            0 => self.binding(lines, scope),
+            1 | 2 => self.variable(lines, scope),
             3 if depth > 0 => self.conditional(lines, scope, depth),
             4 if depth > 0 && scope.loops < MOST_LOOPS => self.sequential(lines, scope, depth),
             5 if depth > 0 && scope.loops < MOST_LOOPS => self.repeated(lines, scope, depth),
             6 => self.local_array(lines, scope),
             7 => self.change_element(lines, scope),
+            8 if scope.has_structs => {
+                let structure = self.choices.one_of(&[Structure::S, Structure::T]);
+                let (name, value) = (self.names.fresh("q"), self.structure(structure, scope, 2));
+                let variable = self.choices.once_in(2);
+                lines.line(&format!("{} {name} = {value}", if variable { "var" } else { "let" }));
+                scope.add_structure(&name, structure, variable);
+            }
             _ => self.assignment(lines, scope),
         }
+    }
+
+    /// The type of a `let` or `var`: a wide one, at times written out, or a narrow one.
+    fn annotated(&mut self) -> (String, Stored) {
+        let stored = self.choices.one_of(&STORED);
+        (format!(": {}", stored.name), stored)
+    }
+
+    fn binding(&mut self, lines: &mut Lines, scope: &mut Scope) {
+        let (name, (annotation, stored)) = (self.names.fresh("t"), self.annotated());
+        let value = self.expression(stored.wide, scope, 3);
+        let wide = stored.name == stored.wide.name();
+        // The generator's expressions carry their types: a wide one need not be said.
+        let annotation = if wide && self.choices.once_in(2) { String::new() } else { annotation };
+        lines.line(&format!("let {name}{annotation} = {value}"));
+        scope.values.push((name, stored.wide));
+    }
+
+    fn variable(&mut self, lines: &mut Lines, scope: &mut Scope) {
+        let (name, (annotation, stored)) = (self.names.fresh("v"), self.annotated());
+        let value = self.expression(stored.wide, scope, 2);
+        lines.line(&format!("var {name}{annotation} = {value}"));
+        scope.variables.push((name, stored.wide));
     }
 
     fn assignment(&mut self, lines: &mut Lines, scope: &Scope) {
@@ -72,10 +89,16 @@ impl Expressions<'_, '_> {
         let value = self.expression(ty, scope, 3);
         let operators: &[&str] = match ty {
             Wide::Bool => &["=", "&=", "|=", "^="],
-            _ if ty.is_float() => &["=", "+=", "-=", "*=", "min=", "max="],
-            _ => &["=", "+=", "-=", "*=", "min=", "max=", "&=", "|=", "^="],
+            _ if ty.is_float() => &["=", "+=", "-=", "*=", "min=", "max=", "/="],
+            _ => &["=", "+=", "-=", "*=", "min=", "max=", "&=", "|=", "^=", "/=", "%=", "<<=", ">>="],
         };
         let operator = self.choices.one_of(operators);
+        // A divisor that is zero at compile time is refused, and so is a shift past the width.
+        let value = match operator {
+            "/=" | "%=" if ty.is_integer() => self.divisor(ty, scope),
+            "<<=" | ">>=" => self.literal_shift(ty, scope, 2),
+            _ => value,
+        };
         lines.line(&format!("{name} {operator} {value}"));
     }
 
@@ -103,7 +126,14 @@ impl Expressions<'_, '_> {
         let extent = self.range(scope);
         let name = self.names.fresh("j");
         let step = self.choices.one_of(&["", "", " step 2", " step 3"]);
-        lines.open(&format!("for {name} in 0..{}{step} {{", extent.text()));
+        let end = extent.text();
+        let (range, extent) = match (self.choices.below(6), scope.index_over(extent), scope.indices.last()) {
+            (3, Some(outer), _) => (format!("{outer}..{end}"), extent),
+            (4, _, Some(outer)) => (format!("{} - 1..{} + 2", outer.name, outer.name), Extent::Other),
+            (5, ..) => (format!("0..({} & 7)", self.leaf(Wide::I64, scope)), Extent::Other),
+            _ => (format!("0..{end}"), extent),
+        };
+        lines.open(&format!("for {name} in {range}{step} {{"));
         let mut inner = scope.clone();
         inner.indices.push(IndexName { name, extent });
         inner.loops += 1;
@@ -126,20 +156,28 @@ impl Expressions<'_, '_> {
     }
 
     fn local_array(&mut self, lines: &mut Lines, scope: &mut Scope) {
-        if scope.loops + 1 > MOST_LOOPS || scope.loops > 2 {
+        if scope.loops + 1 > MOST_LOOPS {
             return;
         }
-        let extent = self.range(scope);
-        let stored = self.choices.one_of(&STORED);
-        let (name, index) = (self.names.fresh("e"), self.names.fresh("c"));
         let mut inner = scope.clone();
-        inner.indices.push(IndexName { name: index.clone(), extent });
-        inner.loops += 1;
+        let (mut extents, mut axes) = (Vec::new(), Vec::new());
+        loop {
+            let (extent, index) = (self.range(scope), self.names.fresh("c"));
+            axes.push(format!("{index} in 0..{}", extent.text()));
+            extents.push(extent);
+            inner.indices.push(IndexName { name: index, extent });
+            inner.loops += 1;
+            if extents.len() == 2 || inner.loops >= MOST_LOOPS || !self.choices.once_in(3) {
+                break;
+            }
+        }
+        let stored = self.choices.one_of(&STORED);
+        let name = self.names.fresh("e");
         let value = self.expression(stored.wide, &inner, 2);
         let mutable = self.choices.once_in(2);
         let word = if mutable { "var" } else { "let" };
-        lines.line(&format!("{word} {name}[{index} in 0..{}]: {} = {value}", extent.text(), stored.name));
-        let array = ArrayName { name, element: Element::Scalar(stored), extents: vec![extent] };
+        lines.line(&format!("{word} {name}[{}]: {} = {value}", axes.join(", "), stored.name));
+        let array = ArrayName { name, element: Element::Scalar(stored), extents };
         if mutable {
             scope.mutable_arrays.push(array.clone());
         }
@@ -153,15 +191,24 @@ impl Expressions<'_, '_> {
         }
         let at = self.choices.below(scope.mutable_arrays.len());
         let array = scope.mutable_arrays[at].clone();
-        let (Element::Scalar(stored), [extent]) = (array.element, array.extents.as_slice()) else { return };
-        let subscript = match (scope.index_over(*extent), extent) {
-            (Some(index), _) => index.to_string(),
-            (None, Extent::Fixed(extent)) => self.choices.below(*extent as usize).to_string(),
-            (None, Extent::Dim(_)) => return,
-        };
+        let Element::Scalar(stored) = array.element else { return };
+        let mut subscripts = Vec::new();
+        for extent in &array.extents {
+            subscripts.push(match (scope.index_over(*extent), extent) {
+                (Some(index), _) => index.to_string(),
+                (None, Extent::Fixed(4)) if self.choices.once_in(2) => {
+                    format!("({} & 3)", self.leaf(Wide::I64, scope))
+                }
+                (None, Extent::Fixed(extent)) => self.choices.below(*extent as usize).to_string(),
+                (None, _) => return,
+            });
+        }
         let value = self.expression(stored.wide, scope, 2);
-        let operator =
-            if NUMBERS.contains(&stored.wide) { self.choices.one_of(&["=", "+=", "*="]) } else { "=" };
-        lines.line(&format!("{}[{subscript}] {operator} {value}", array.name));
+        let operator = if NUMBERS.contains(&stored.wide) {
+            self.choices.one_of(&["=", "+=", "*=", "max="])
+        } else {
+            self.choices.one_of(&["=", "|="])
+        };
+        lines.line(&format!("{}[{}] {operator} {value}", array.name, subscripts.join(", ")));
     }
 }

@@ -70,6 +70,12 @@ pub enum Extent {
     /// The dimension of this number.
     Dim(usize),
     Fixed(u32),
+    /// Of results: `2 * n`, `n + m`, `n * m`.
+    Twice(usize),
+    Sum(usize, usize),
+    Product(usize, usize),
+    /// The range of a name that runs over no axis.
+    Other,
 }
 
 /// The names of dimensions.
@@ -80,6 +86,10 @@ impl Extent {
         match self {
             Extent::Dim(dim) => DIMS[dim].to_string(),
             Extent::Fixed(extent) => extent.to_string(),
+            Extent::Twice(dim) => format!("2 * {}", DIMS[dim]),
+            Extent::Sum(left, right) => format!("{} + {}", DIMS[left], DIMS[right]),
+            Extent::Product(left, right) => format!("{} * {}", DIMS[left], DIMS[right]),
+            Extent::Other => "0".to_string(),
         }
     }
 }

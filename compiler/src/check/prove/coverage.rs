@@ -191,7 +191,7 @@ impl Walker<'_> {
     /// since it is guarded or checked on the device.
     fn covered_inside(&mut self, array: ArrayId, place: &[Poly]) -> bool {
         let extents = self.extents[array].clone();
-        self.scoped(|walker| {
+        let here = self.scoped(|walker| {
             for (subscript, extent) in place.iter().zip(&extents) {
                 walker.facts.assume(subscript.clone());
                 if let Some(room) = extent.subtract(subscript).and_then(|room| room.add_constant(-1)) {
@@ -199,7 +199,9 @@ impl Walker<'_> {
                 }
             }
             walker.covered(array, place)
-        })
+        });
+        // Subscripts of many terms may be too much for the proof about this one element.
+        here || self.covered_wholly(array)
     }
 
     /// Whether the element (or part of it) at `place` is covered by what was written up to here.

@@ -6,7 +6,7 @@ use super::races::Record;
 use rustc_hash::FxHashMap;
 
 /// Steps for each attempt to show that two subscripts differ.
-const DIFFER_BUDGET: u32 = 100;
+const DIFFER_BUDGET: u32 = 300;
 /// Steps for each attempt to refute one fact.
 const REFUTE_BUDGET: u32 = 40;
 

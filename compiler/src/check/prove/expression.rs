@@ -291,7 +291,16 @@ impl Walker<'_> {
         match op {
             ReduceOp::Count => Value::Int(self.unknown(Range::new(0, i64::MAX as i128))),
             ReduceOp::ArgMin | ReduceOp::ArgMax => {
-                let position = self.unknown(Range::new(-1, i64::MAX as i128));
+                // -1 over nothing; a single name may start below that.
+                let start = match ranges.as_slice() {
+                    [(constraints, Some(name))] => {
+                        constraints.first().and_then(|after_low| name.subtract(after_low))
+                    }
+                    [_] => None,
+                    _ => Some(Poly::constant(0)),
+                };
+                let least = start.map_or(i64::MIN as i128, |start| self.facts.range(&start).low.min(-1));
+                let position = self.unknown(Range::new(least, i64::MAX as i128));
                 if let [(constraints, Some(name))] = ranges.as_slice()
                     && let [after_low, before_high] = constraints.as_slice()
                 {

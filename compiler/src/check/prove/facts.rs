@@ -241,11 +241,14 @@ impl Facts {
             }
         }
         let Some(size) = factor.scale(sign) else { return false };
-        for at in (0..self.list.len()).rev() {
+        // First by what speaks of the goal's own atoms: others lead away from it, and often round in a circle.
+        let known = goal.atoms();
+        let (near, far): (Vec<usize>, Vec<usize>) = (0..self.list.len())
+            .rev()
+            .filter(|at| self.list[*at].contains(pivot))
+            .partition(|at| self.list[*at].atoms().iter().all(|atom| known.contains(atom)));
+        for at in near.into_iter().chain(far) {
             let fact = &self.list[at];
-            if !fact.contains(pivot) {
-                continue;
-            }
             let Some((by, _)) = fact.split(pivot) else { continue };
             let reduced = if let Some(by) = by.as_constant() {
                 if by.signum() != sign {

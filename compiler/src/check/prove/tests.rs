@@ -88,6 +88,15 @@ fn unproved_accesses_are_checked() {
             "kernel k(x: f32[n], at: i64[n]) -> y: f32[n] { forall i in n { y[i] = if at[i] > 0 && at[i] < n { x[at[i] - 1] } else { 0.0 } } }",
             0,
         ),
+        // A position may lie below -1, if the range does.
+        (
+            "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[i] = x[argmax(d in 0 - i..1: x[i + d]) + 1] } }",
+            1,
+        ),
+        (
+            "kernel k(x: f32[n]) -> y: f32[n] { forall i in 0..n - 1 { y[i] = x[argmax(j in i..n - 1: x[j]) + 1] } }",
+            0,
+        ),
         // An intermediate that wraps proves nothing.
         (
             "kernel k(x: f32[n], p: i64) -> y: f32[n] { forall i in n { y[i] = if p + 1 > 0 && p < n { x[p] } else { 0.0 } } }",
@@ -152,6 +161,8 @@ fn races_in_two_axes() {
         ("forall i in n, j in m { flat[i * m + j] = x[i, j] }", ""),
         ("forall j in m, i in n { flat[i * m + j] = x[i, j] }", ""),
         ("forall i in n, j in m { flat[i * n + j] = x[i, j] }", "E0403"),
+        // What is known of the position is no help, and must not use the proof's steps up.
+        ("forall i in n, j in m { flat[i * m + j] = argmax(p in j - 1..j + 2: x[i, j]) as f32 }", ""),
         ("forall i in n, j in 0..i { y[j, i] = 0.0 }", ""),
         ("forall i in n, j in 0..i { y[j, i] = 0.0; y[i, j] = 1.0 }", ""),
         ("forall i in n { forall j in m { y[j, i] = 1.0 }; forall j in m { y[j, i] = y[j, i] + 1.0 } }", ""),
@@ -246,6 +257,10 @@ fn unions_of_stores_cover() {
         ),
         ("kernel k(x: f32[n]) -> y: f32[n, n] { forall i in n { y[i, i] = x[i] } }", "W0401"),
         ("kernel k(x: f32[n]) -> y: f32[n, n] { forall i in n, j in n { y[j, i] = x[i] } }", ""),
+        (
+            "kernel k(x: f32[n], at: i64) -> y: f32[n, n, n], z: f32[n] {\n y[i, j, k] = x[k]\n forall i in n { z[i] = y[(i * 3 + 1) % n, clamp(at, 0, n - 1), i] } }",
+            "",
+        ),
         ("kernel k(x: f32[n]) -> y: f32 { forall i in n { if i == 0 { y = x[i] } } }", "W0401"),
         ("kernel k(x: f32[n]) -> y: f32, z: f32 { y = sum(i: x[i]); z = y + 1.0 }", ""),
         ("kernel k(x: f32[n]) -> y: f32, z: f32 { z = y + 1.0; y = sum(i: x[i]) }", "E0411"),

@@ -123,6 +123,23 @@ fn combining_floats_admits_every_order() {
 }
 
 #[test]
+fn one_narrow_sum_may_be_rounded_twice() {
+    let mut b = Build::new();
+    let (x, n) = b.vector("x", ArrayRole::Input, Type::F32, "n");
+    let y = b.array("y", ArrayRole::InOut, Type::Scalar(Scalar::F16), vec![dim(n)]);
+    let i = b.index("i");
+    let value = b.load(x, vec![index(i)]);
+    let access = b.access(y, vec![index(i)]);
+    b.store(vec![axis(i, int(0), dim(n))], access, Some(CombineOp::Add), value);
+    // 1 + (a half and a little) of a step: in f32 the little is lost, and what is left is a tie.
+    let x = f32s(&[(-11f32).exp2() + (-30f32).exp2(), 0.25]);
+    let start = host(Scalar::F16, &[2], &[1.0, 1.0]);
+    let outputs = b.run(&[], &[("x", &x), ("y", &start)]).unwrap();
+    assert_eq!(numbers(&outputs, "y"), [1.0 + (-10f64).exp2(), 1.25]);
+    assert_eq!(outputs.arrays["y"].bounds, [(-10f64).exp2(), 0.0]);
+}
+
+#[test]
 fn combining_infinities_is_certain_unless_the_order_matters() {
     let mut b = Build::new();
     let (x, n) = b.vector("x", ArrayRole::Input, Type::F32, "n");
