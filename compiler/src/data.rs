@@ -159,6 +159,28 @@ impl Leaf {
     pub fn count(&self) -> u64 {
         self.extents.iter().product()
     }
+
+    /// Byte offsets within the element of its scalars, in row-major order of its fixed arrays.
+    pub fn offsets(&self) -> Vec<u64> {
+        strided_offsets(self.offset, &self.extents, &self.strides)
+    }
+
+    /// Byte offset within the element of the scalar at a row-major position of its fixed arrays.
+    pub fn offset_of(&self, mut position: u64) -> u64 {
+        let mut offset = self.offset;
+        for (extent, stride) in self.extents.iter().zip(&self.strides).rev() {
+            offset += position % extent * stride;
+            position /= extent;
+        }
+        offset
+    }
+}
+
+/// `first` plus every combination of indices into `extents`, times `strides` (bytes), in row-major order.
+pub fn strided_offsets(first: u64, extents: &[u64], strides: &[u64]) -> Vec<u64> {
+    extents.iter().zip(strides).fold(vec![first], |offsets, (extent, stride)| {
+        offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect()
+    })
 }
 
 /// What an array holds: its leaves in declaration order, and the size of its C layout (natural alignment).
@@ -230,6 +252,21 @@ impl HostArray {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn offsets_are_row_major() {
+        let leaf = Leaf {
+            path: "m".into(),
+            scalar: Scalar::I16,
+            offset: 4,
+            extents: vec![2, 3],
+            strides: vec![100, 10],
+        };
+        assert_eq!(leaf.offsets(), [4, 14, 24, 104, 114, 124]);
+        let each: Vec<u64> = (0..leaf.count()).map(|position| leaf.offset_of(position)).collect();
+        assert_eq!(each, leaf.offsets());
+        assert_eq!(Leaf { extents: vec![], strides: vec![], ..leaf }.offsets(), [4]);
+    }
 
     #[test]
     fn halves_are_rounded_once() {

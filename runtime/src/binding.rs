@@ -133,14 +133,8 @@ impl Binder<'_> {
                 SymbolKind::Parameter { argument, leaf, element } => {
                     let Given::Value(value) = given[argument] else { continue };
                     let leaf = &value.element.leaves[leaf];
-                    let mut offset = leaf.offset;
-                    let mut rest = element;
-                    for (extent, stride) in leaf.extents.iter().zip(&leaf.strides).rev() {
-                        offset += rest % extent * stride;
-                        rest /= extent;
-                    }
-                    let size = leaf.scalar.size() as usize;
-                    let bytes = &value.bytes[offset as usize..offset as usize + size];
+                    let (at, size) = (leaf.offset_of(element) as usize, leaf.scalar.size() as usize);
+                    let bytes = &value.bytes[at..at + size];
                     self.symbols[index] = decode(leaf.scalar, bytes);
                     self.symbol_bytes[index] = bytes.to_vec();
                 }

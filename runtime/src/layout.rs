@@ -69,11 +69,11 @@ fn visit(
 ) {
     for (number, leaf) in element.leaves.iter().enumerate() {
         let size = leaf.scalar.size();
-        let offsets = scalar_offsets(leaf);
+        let offsets = leaf.offsets();
         let scalars = offsets.len() as u64;
         for index in 0..count {
             for (sub, offset) in offsets.iter().enumerate() {
-                let host = index * element.size + leaf.offset + offset;
+                let host = index * element.size + offset;
                 let device = match layout {
                     Layout::Aos => (0, host),
                     Layout::Soa => (number, (index * scalars + sub as u64) * size),
@@ -96,15 +96,6 @@ fn leaf_bytes(leaf: &Leaf, width: u64) -> u64 {
 
 fn group_bytes(element: &ElementType, width: u32) -> u64 {
     element.leaves.iter().map(|leaf| leaf_bytes(leaf, u64::from(width))).sum()
-}
-
-/// Byte offsets, from the leaf's first, of its scalars in row-major order of its fixed arrays.
-fn scalar_offsets(leaf: &Leaf) -> Vec<u64> {
-    let mut offsets = vec![0u64];
-    for (extent, stride) in leaf.extents.iter().zip(&leaf.strides) {
-        offsets = offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect();
-    }
-    offsets
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! packed and aligned files both fit. NumPy itself has no bf16: two-byte raw data (`|V2`, as ml_dtypes writes it)
 //! stands for it. Big-endian files are refused.
 
-use krn_compiler::data::{ElementType, HostArray, Leaf, Scalar};
+use krn_compiler::data::{ElementType, HostArray, Leaf, Scalar, strided_offsets};
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr};
 use std::io::Cursor;
 
@@ -119,8 +119,8 @@ fn find<'a>(leaf: &Leaf, leaves: &'a [FileLeaf], wanted: &ElementType) -> Result
 
 fn copy_leaf(array: &mut HostArray, leaf: &Leaf, data: &[u8], from: &FileLeaf, size: u64, fortran: bool) {
     let bytes = leaf.scalar.size() as usize;
-    let to = offsets(leaf.offset, &leaf.extents, &leaf.strides);
-    let from = offsets(from.offset, &from.extents, &from.strides);
+    let to = leaf.offsets();
+    let from = strided_offsets(from.offset, &from.extents, &from.strides);
     let element = array.element.size;
     for index in 0..array.len() {
         let source = if fortran { column_major(index, &array.shape) } else { index };
@@ -140,12 +140,6 @@ fn column_major(mut index: u64, shape: &[u64]) -> u64 {
         index /= extent;
     }
     coordinates.iter().zip(shape).rev().fold(0, |position, (at, extent)| position * extent + at)
-}
-
-fn offsets(first: u64, extents: &[u64], strides: &[u64]) -> Vec<u64> {
-    extents.iter().zip(strides).fold(vec![first], |offsets, (extent, stride)| {
-        offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect()
-    })
 }
 
 /// Lists the leaves of a file's type; its size in bytes.
@@ -275,8 +269,7 @@ fn descr(element: &ElementType) -> String {
             scalars.push((leaf.offset, leaf.path.clone(), leaf.scalar, leaf.extents.first().copied()));
             continue;
         }
-        let places = offsets(leaf.offset, &leaf.extents, &leaf.strides);
-        for (number, offset) in places.into_iter().enumerate() {
+        for (number, offset) in leaf.offsets().into_iter().enumerate() {
             scalars.push((offset, format!("{}.{number}", leaf.path), leaf.scalar, None));
         }
     }

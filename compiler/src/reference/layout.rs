@@ -86,18 +86,17 @@ pub fn slots(element: &ElementType) -> Vec<Slot> {
     let mut slots = Vec::new();
     for leaf in &element.leaves {
         for position in 0..leaf.count() {
-            let (mut rest, mut offset) = (position, leaf.offset);
+            let mut rest = position;
             let mut subscripts = Vec::new();
-            for (extent, stride) in leaf.extents.iter().zip(&leaf.strides).rev() {
+            for extent in leaf.extents.iter().rev() {
                 subscripts.push(rest % extent);
-                offset += (rest % extent) * stride;
                 rest /= extent;
             }
             let mut path = leaf.path.clone();
             for subscript in subscripts.iter().rev() {
                 path.push_str(&format!("[{subscript}]"));
             }
-            slots.push(Slot { offset: offset as usize, scalar: leaf.scalar, path });
+            slots.push(Slot { offset: leaf.offset_of(position) as usize, scalar: leaf.scalar, path });
         }
     }
     slots.sort_by_key(|slot| slot.offset);

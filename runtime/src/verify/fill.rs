@@ -232,12 +232,7 @@ fn sorted(low: i64, high: i64, index: u64, count: u64, random: u64) -> f64 {
 fn slots(element: &ElementType) -> Vec<(u64, Scalar, String)> {
     let mut slots = Vec::new();
     for leaf in &element.leaves {
-        let mut offsets = vec![leaf.offset];
-        for (extent, stride) in leaf.extents.iter().zip(&leaf.strides) {
-            offsets =
-                offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect();
-        }
-        slots.extend(offsets.into_iter().map(|offset| (offset, leaf.scalar, leaf.path.clone())));
+        slots.extend(leaf.offsets().into_iter().map(|offset| (offset, leaf.scalar, leaf.path.clone())));
     }
     slots
 }

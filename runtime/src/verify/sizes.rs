@@ -178,15 +178,8 @@ pub(super) fn finish(
             (SymbolKind::Parameter { argument, leaf, element }, Value::Int(value)) => {
                 let name = &kernel.arguments[*argument].name;
                 if let Some(array) = params.get_mut(name) {
-                    let leaf = &array.element.leaves[*leaf];
-                    let mut offset = leaf.offset;
-                    let mut rest = *element;
-                    for (extent, stride) in leaf.extents.iter().zip(&leaf.strides).rev() {
-                        offset += rest % extent * stride;
-                        rest /= extent;
-                    }
+                    let at = array.element.leaves[*leaf].offset_of(*element) as usize;
                     let size = symbol.scalar.size() as usize;
-                    let at = offset as usize;
                     array.bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
                 }
             }
@@ -220,14 +213,7 @@ fn shape_of(buffer: &BufferManifest, values: &[Value]) -> Vec<u64> {
 pub(super) fn symbol_value(kernel: &KernelManifest, symbol: usize, value: &HostArray) -> Option<Value> {
     let data = &kernel.symbols[symbol];
     let SymbolKind::Parameter { leaf, element, .. } = data.kind else { return None };
-    let leaf = value.element.leaves.get(leaf)?;
-    let mut offset = leaf.offset;
-    let mut rest = element;
-    for (extent, stride) in leaf.extents.iter().zip(&leaf.strides).rev() {
-        offset += rest % extent * stride;
-        rest /= extent;
-    }
-    let at = offset as usize;
+    let at = value.element.leaves.get(leaf)?.offset_of(element) as usize;
     Some(crate::binding::decode(data.scalar, value.bytes.get(at..at + data.scalar.size() as usize)?))
 }
 
@@ -252,12 +238,7 @@ fn default_params(
 fn default_value(name: &str, element: &ElementType, seed: u64) -> Option<HostArray> {
     let mut value = HostArray::zeros(element.clone(), Vec::new())?;
     for leaf in &element.leaves {
-        let mut offsets = vec![leaf.offset];
-        for (extent, stride) in leaf.extents.iter().zip(&leaf.strides) {
-            offsets =
-                offsets.iter().flat_map(|base| (0..*extent).map(move |at| base + at * stride)).collect();
-        }
-        for offset in offsets {
+        for offset in leaf.offsets() {
             let key = format!("{name}.{}.{offset}", leaf.path);
             let default = match leaf.scalar {
                 Scalar::Bool => number_for(&key, seed, 0.0, 2.0).floor(),
