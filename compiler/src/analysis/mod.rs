@@ -2,16 +2,19 @@
 //!
 //! - `polynomial.rs`, `affine.rs`: index values as polynomials of loop indices and symbols; strides of accesses.
 //! - `accesses.rs`: the memory accesses of a region and how often they run.
+//! - `grid.rs`: how many blocks an axis needs.
 //! - `ranges.rs`: which integers a value can be.
 //! - `sectors.rs`: what a request of a warp costs.
 
 mod accesses;
 mod affine;
+mod grid;
 mod polynomial;
 mod ranges;
 mod sectors;
 
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
+pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use affine::{Affine, Stride};
 pub use polynomial::{Atom, Polynomial};
 pub use ranges::{Interval, Ranges};

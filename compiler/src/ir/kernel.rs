@@ -112,6 +112,8 @@ pub enum BufferKind {
     Static(StaticArray),
     /// One a thread, in local memory; extents are constants.
     Private,
+    /// One a block, in shared memory; from phase `staged` on. Extents may be expressions of the launch.
+    Shared,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -136,6 +138,9 @@ pub struct LaunchData {
     pub body: Block,
     /// Threads a block, once mapped.
     pub threads: Option<u32>,
+    /// Blocks in x, y and z of a launch whose threads are explicit (`block_index`, `thread_index`); `None` where
+    /// the factors of its outer loop say it.
+    pub grid: Option<[manifest::Expr; 3]>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -239,4 +244,8 @@ pub enum Payload {
         axes: Vec<Axis>,
         combiners: Vec<Combiner>,
     },
+    /// A grid axis: 0 is x, 1 is y, 2 is z.
+    Grid(u8),
+    /// Which bits of the lane's number a shuffle flips: 1 to 31.
+    Lanes(u8),
 }

@@ -20,7 +20,9 @@
 //! Indices are i64.
 
 pub mod builder;
+pub mod clone;
 mod edit;
+pub mod emit;
 pub mod entities;
 mod evaluate;
 pub mod kernel;

@@ -140,6 +140,8 @@ pub enum PayloadKind {
     Site,
     Loop,
     Reduce,
+    Grid,
+    Lanes,
 }
 
 /// One row of the table.
@@ -242,6 +244,23 @@ ops! {
     Atomic "atomic" Shape::Special, Atomic, Write;
     /// (index, extent), both i64: ends the thread with a report unless 0 <= index < extent.
     Check "check" Shape::Special, Site, Write;
+
+    /// As many consecutive scalars of one type as there are results: 2, 4 or 8, at most 16 bytes, from an address
+    /// that is a multiple of their size. After the last leaf of an AoS element come those of the next element.
+    LoadVector "load_vector" Shape::Special, Access, Read;
+    /// Stores the operands after the subscripts, likewise.
+    StoreVector "store_vector" Shape::Special, Access, Write;
+
+    /// The block's number along a grid axis, from 0.
+    BlockIndex "block_index" Shape::Special, Grid, Pure;
+    /// How many blocks the grid has along an axis.
+    GridSize "grid_size" Shape::Special, Grid, Pure;
+    /// The thread's number in its block, from 0; 32 neighbours are a warp.
+    ThreadIndex "thread_index" Shape::Special, None, Pure;
+    /// All threads of the block wait for each other; what each wrote before, the others see after.
+    Barrier "barrier" Shape::Special, None, Write;
+    /// The operand of the lane whose number differs in the mask's bits. All lanes of the warp must come.
+    ShuffleXor "shuffle_xor" Shape::Special, Lanes, Write;
 
     Forall "forall" Shape::Special, Loop, Regions;
     Reduce "reduce" Shape::Special, Reduce, Regions;

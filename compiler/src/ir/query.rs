@@ -75,6 +75,20 @@ impl Kernel {
         }
     }
 
+    /// How many of the last operands of an instruction are values that it writes to memory.
+    pub fn written_values(&self, data: &InstData) -> usize {
+        match (data.opcode, &data.payload) {
+            (Opcode::Store | Opcode::Atomic, _) => 1,
+            (Opcode::StoreVector, Payload::Access { buffer, leaf }) => {
+                let buffer = self.buffers.get(*buffer);
+                let leaf = buffer.and_then(|data| data.element.leaves.get(*leaf as usize));
+                let rank = buffer.map_or(0, |data| data.extents.len());
+                data.arguments.len().saturating_sub(rank + leaf.map_or(0, |leaf| leaf.extents.len()))
+            }
+            _ => 0,
+        }
+    }
+
     /// The `yield` that ends a region; none for a launch's root.
     pub fn terminator(&self, block: Block) -> Option<Inst> {
         let last = *self.blocks[block].insts.last()?;

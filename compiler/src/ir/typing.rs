@@ -76,6 +76,8 @@ pub fn result_type(
         Shape::Bits => bits_type(opcode, *operands.first()?),
         Shape::Random => Some(if opcode == Opcode::RandU32 { Scalar::U32 } else { Scalar::F32 }),
         Shape::Special => match (opcode, payload) {
+            (Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex, _) => Some(Scalar::I64),
+            (Opcode::ShuffleXor, _) => operands.first().copied(),
             (Opcode::Load, Payload::Access { buffer, leaf }) => {
                 Some(kernel.buffers.get(*buffer)?.element.leaves.get(*leaf as usize)?.scalar.widened())
             }

@@ -17,6 +17,7 @@ mod pipeline_error;
 mod soa;
 mod standard;
 mod text;
+mod threads;
 
 pub use collapse::Collapse;
 pub use contract::Contract;
@@ -30,6 +31,7 @@ pub use pass::{Changed, Pass, PassContext, TargetFacts};
 pub use pipeline::{PassReport, PassSelection, Pipeline, PipelineOptions, PipelineReport};
 pub use pipeline_error::PipelineError;
 pub use soa::Soa;
+pub use threads::ThreadsPass;
 pub use text::{TextError, run_text};
 
 #[cfg(test)]

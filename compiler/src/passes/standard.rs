@@ -9,6 +9,7 @@ use super::licm::Licm;
 use super::map::Map;
 use super::pass::Pass;
 use super::soa::Soa;
+use super::threads::ThreadsPass;
 use std::sync::Arc;
 
 /// The rows: the pass, and whether selection needs what it leaves. The reasons are in the passes.
@@ -20,6 +21,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Before `map`, which counts sectors under the layouts that are decided here.
         (Arc::new(Soa), false),
         (Arc::new(Map), true),
+        // From here on the IR is what one thread does.
+        (Arc::new(ThreadsPass), true),
         (Arc::new(Licm), false),
         // After `licm`, which brings equal instructions of different loops into one region.
         (Arc::new(Cse), false),

@@ -116,7 +116,7 @@ fn pipelines_can_be_changed() -> Result<(), PipelineError> {
     let changed =
         standard().without("licm")?.after("soa", Nothing("mine"))?.before("dce", Nothing("last"))?;
     let names: Vec<&str> = changed.names().collect();
-    assert_eq!(names, ["fold", "collapse", "soa", "mine", "map", "cse", "contract", "last", "dce"]);
+    assert_eq!(names, ["fold", "collapse", "soa", "mine", "map", "threads", "cse", "contract", "last", "dce"]);
     let replaced = standard().replace("cse", Nothing("cse"))?.then(Nothing("end"))?;
     assert_eq!(replaced.names().last(), Some("end"));
     insta::assert_snapshot!(standard().to_string());

@@ -133,8 +133,18 @@ impl Parser<'_> {
             PayloadKind::Symbol => (Payload::Symbol(Symbol::from_u32(self.numbered("sym")?)), Vec::new()),
             PayloadKind::Cast => (Payload::Cast(self.scalar()?), self.operands()?),
             PayloadKind::Access => {
-                let (buffer, leaf, arguments) = self.access(opcode == Opcode::Store)?;
+                let writes = matches!(opcode, Opcode::Store | Opcode::StoreVector);
+                let (buffer, leaf, mut arguments) = self.access(writes)?;
+                while opcode == Opcode::StoreVector && self.take(",") {
+                    arguments.push(self.operand()?);
+                }
                 (Payload::Access { buffer, leaf }, arguments)
+            }
+            PayloadKind::Grid => (Payload::Grid(self.int()?), Vec::new()),
+            PayloadKind::Lanes => {
+                let mask = self.int()?;
+                self.expect(":")?;
+                (Payload::Lanes(mask), self.operands()?)
             }
             PayloadKind::Atomic => {
                 let op = self.combiner()?;

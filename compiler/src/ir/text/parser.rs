@@ -121,8 +121,14 @@ impl Parser<'_> {
                     self.next_in("launch", self.kernel.launches.len())?;
                     let name = self.string()?;
                     let threads = if self.take_word("threads") { Some(self.int()?) } else { None };
+                    let mut grid = None;
+                    if self.take_word("grid") {
+                        let counts = self.list("[", "]", |parser| parser.expression())?;
+                        let counts = <[_; 3]>::try_from(counts);
+                        grid = Some(counts.map_err(|_| self.unexpected_before("three block counts"))?);
+                    }
                     let body = self.root()?;
-                    self.kernel.launches.push(LaunchData { name, body, threads });
+                    self.kernel.launches.push(LaunchData { name, body, threads, grid });
                 }
                 "plan" => self.kernel.plan = self.steps()?,
                 _ => return Err(self.unexpected_before(wanted)),
@@ -164,7 +170,7 @@ impl Parser<'_> {
         let name = self.string()?;
         let element = self.element()?;
         let extents = self.list("[", "]", |parser| parser.expression())?;
-        let wanted = "`argument`, `scratch`, `constant`, `static` or `private`";
+        let wanted = "`argument`, `scratch`, `constant`, `static`, `private` or `shared`";
         let kind = match self.word(wanted)? {
             "argument" => {
                 let position = self.int()?;
@@ -180,6 +186,7 @@ impl Parser<'_> {
             "constant" => BufferKind::Constant(ConstantArray::from_u32(self.numbered("const")?)),
             "static" => BufferKind::Static(StaticArray::from_u32(self.numbered("static")?)),
             "private" => BufferKind::Private,
+            "shared" => BufferKind::Shared,
             _ => return Err(self.unexpected_before(wanted)),
         };
         self.expect(",")?;

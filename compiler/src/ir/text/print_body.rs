@@ -109,11 +109,19 @@ impl BodyPrinter<'_, '_> {
             }
             Payload::Access { buffer, leaf } => {
                 self.text.push(' ');
-                self.access(*buffer, *leaf, &data.arguments, data.opcode == Opcode::Store);
+                let written = self.kernel.written_values(data);
+                self.access(*buffer, *leaf, &data.arguments, written);
             }
             Payload::Atomic { buffer, leaf, op } => {
                 let _ = write!(self.text, " {} ", op.name());
-                self.access(*buffer, *leaf, &data.arguments, true);
+                self.access(*buffer, *leaf, &data.arguments, 1);
+            }
+            Payload::Grid(axis) => {
+                let _ = write!(self.text, " {axis}");
+            }
+            Payload::Lanes(mask) => {
+                let _ = write!(self.text, " {mask}");
+                self.operands(": ", &data.arguments);
             }
             Payload::Site(site) => {
                 let _ = write!(self.text, " {site}");
@@ -162,8 +170,8 @@ impl BodyPrinter<'_, '_> {
         arguments.get(2 * axes.len()..).unwrap_or(&[])
     }
 
-    /// `buf0.x[v1, v2]`, and `, v3` for the value that is written.
-    fn access(&mut self, buffer: Buffer, leaf: u32, arguments: &[Value], writes: bool) {
+    /// `buf0.x[v1, v2]`, and `, v3` for each value that is written.
+    fn access(&mut self, buffer: Buffer, leaf: u32, arguments: &[Value], written: usize) {
         let _ = write!(self.text, "{buffer}");
         match self.kernel.buffers.get(buffer).and_then(|buffer| buffer.element.leaves.get(leaf as usize)) {
             Some(leaf) if leaf.path.is_empty() => {}
@@ -174,17 +182,13 @@ impl BodyPrinter<'_, '_> {
                 let _ = write!(self.text, ".<leaf {leaf}>");
             }
         }
-        let (value, indices) = if writes {
-            arguments.split_last().map_or((None, arguments), |(value, indices)| (Some(value), indices))
-        } else {
-            (None, arguments)
-        };
+        let (indices, values) = arguments.split_at(arguments.len().saturating_sub(written));
         self.text.push('[');
         self.operands("", indices);
         self.text.push(']');
-        if writes {
+        for at in 0..written {
             self.text.push_str(", ");
-            self.operand(value);
+            self.operand(values.get(at));
         }
     }
 

@@ -97,6 +97,10 @@ pub fn print_kernel(kernel: &Kernel, options: PrintOptions) -> String {
         if let Some(threads) = launch.threads {
             let _ = write!(text, " threads {threads}");
         }
+        if let Some(grid) = &launch.grid {
+            let counts: Vec<String> = grid.iter().map(print_expression).collect();
+            let _ = write!(text, " grid [{}]", counts.join(", "));
+        }
         text.push_str(" {\n");
         BodyPrinter { kernel, options, text: &mut text }.block(launch.body, 2);
         text.push_str("    }\n");
@@ -166,6 +170,7 @@ fn print_buffer(buffer: &BufferData) -> String {
         BufferKind::Constant(array) => format!("constant {array}"),
         BufferKind::Static(array) => format!("static {array}"),
         BufferKind::Private => "private".to_string(),
+        BufferKind::Shared => "shared".to_string(),
     };
     let layout = match buffer.layout {
         Layout::Aos => "aos".to_string(),

@@ -34,6 +34,8 @@
 //!   stands in no other loop. Its lanes and warps are exactly the launch's threads: lanes multiply to
 //!   min(threads, 32), warps to the rest. Earlier axes of one loop are the outer ones.
 //! - `mapped` and later: an axis whose grid factor is `*` has bounds that the host can compute (`symbolic`).
+//! - Shared buffers, `block_index`, `grid_size`, `thread_index`, `barrier`, `shuffle_xor`, `load_vector` and
+//!   `store_vector` stand in phase `staged` and later; a launch with an explicit grid has no parallel factors.
 
 mod declarations;
 mod phases;

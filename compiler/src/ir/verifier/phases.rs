@@ -2,7 +2,7 @@
 
 use super::Verifier;
 use crate::ir::entities::{Axis, Block, Inst};
-use crate::ir::kernel::{Level, Payload, Phase};
+use crate::ir::kernel::{BufferKind, Level, Payload, Phase};
 use crate::ir::op::Opcode;
 
 impl Level {
@@ -16,8 +16,17 @@ impl Verifier<'_> {
     pub(super) fn phase(&mut self) {
         let kernel = self.kernel;
         let mapped = kernel.phase >= Phase::Mapped;
+        if kernel.phase < Phase::Staged
+            && let Some((buffer, data)) =
+                kernel.buffers.iter().find(|(_, data)| data.kind == BufferKind::Shared)
+        {
+            self.report(|| format!("buffer `{buffer}` {:?}", data.name), "shared memory is for the phase `staged`");
+        }
         for (launch, data) in &kernel.launches {
             let place = || format!("`{launch}`");
+            if data.grid.is_some() && kernel.phase < Phase::Staged {
+                self.report(place, "an explicit grid is for the phase `staged`");
+            }
             match data.threads {
                 None if mapped => self.report(place, "a mapped launch says how many threads a block has"),
                 Some(_) if !mapped => self.report(place, "threads are for the phase `mapped`"),
@@ -44,6 +53,19 @@ impl Verifier<'_> {
                     self.axis(*inst, *axis, at);
                 }
                 self.levels(*inst, axes, threads, in_loop);
+            }
+            let explicit = matches!(
+                data.opcode,
+                Opcode::BlockIndex
+                    | Opcode::GridSize
+                    | Opcode::ThreadIndex
+                    | Opcode::Barrier
+                    | Opcode::ShuffleXor
+                    | Opcode::LoadVector
+                    | Opcode::StoreVector
+            );
+            if explicit && kernel.phase < Phase::Staged {
+                self.fail(*inst, "explicit threads are for the phase `staged`");
             }
             inner |= data.opcode == Opcode::While;
             for region in &data.regions {

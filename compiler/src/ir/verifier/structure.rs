@@ -130,6 +130,8 @@ impl Verifier<'_> {
             Payload::Site(_) => PayloadKind::Site,
             Payload::Loop { .. } => PayloadKind::Loop,
             Payload::Reduce { .. } => PayloadKind::Reduce,
+            Payload::Grid(_) => PayloadKind::Grid,
+            Payload::Lanes(_) => PayloadKind::Lanes,
         };
         let wanted = data.opcode.info().payload;
         if kind != wanted {

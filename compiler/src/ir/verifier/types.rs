@@ -6,7 +6,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Payload};
 use crate::ir::op::{Class, Combiner, Constant, Opcode, Shape};
 use crate::ir::typing::{bits_type, result_type};
-use crate::manifest::Direction;
+use crate::manifest::{Direction, Layout};
 
 /// Whether the integer is a value of the type.
 fn fits(scalar: Scalar, value: i128) -> bool {
@@ -46,6 +46,20 @@ impl Verifier<'_> {
         if shape == Shape::Special {
             match data.opcode {
                 Opcode::Load | Opcode::Store | Opcode::Atomic => self.access(inst, &operands, &results),
+                Opcode::LoadVector | Opcode::StoreVector => self.vector_access(inst, &operands, &results),
+                Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex => {
+                    self.signature(inst, &operands, &[], &results, &[Scalar::I64]);
+                    if matches!(data.payload, Payload::Grid(3..)) {
+                        self.fail(inst, "a grid has three axes: 0, 1 and 2");
+                    }
+                }
+                Opcode::Barrier => self.signature(inst, &operands, &[], &results, &[]),
+                Opcode::ShuffleXor => {
+                    self.expect_types(inst, "results", &results, &operands);
+                    if operands.len() != 1 || !matches!(data.payload, Payload::Lanes(1..=31)) {
+                        self.fail(inst, "a shuffle has one operand and a mask of 1 to 31");
+                    }
+                }
                 Opcode::Check => self.signature(inst, &operands, &[Scalar::I64, Scalar::I64], &results, &[]),
                 Opcode::Yield => self.expect_types(inst, "results", &results, &[]),
                 _ => self.region_types(inst, &operands, &results),
@@ -163,6 +177,34 @@ impl Verifier<'_> {
             && (op.width() != 1 || !combines(op, value))
         {
             self.fail(inst, format!("no atomic `{}` on {value}", op.name()));
+        }
+    }
+
+    /// `load_vector` and `store_vector`: 2, 4 or 8 scalars that lie next to each other, 16 bytes at most.
+    fn vector_access(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let Payload::Access { buffer, leaf } = data.payload else { return };
+        let buffer_data = &kernel.buffers[buffer];
+        let leaf_data = &buffer_data.element.leaves[leaf as usize];
+        let value = leaf_data.scalar.widened();
+        let indices = vec![Scalar::I64; buffer_data.extents.len() + leaf_data.extents.len()];
+        let width = if data.opcode == Opcode::LoadVector {
+            self.signature(inst, operands, &indices, results, &vec![value; results.len()]);
+            results.len()
+        } else {
+            let written = kernel.written_values(data);
+            let wanted: Vec<Scalar> = indices.into_iter().chain(vec![value; written]).collect();
+            self.signature(inst, operands, &wanted, results, &[]);
+            self.writable(inst, buffer);
+            written
+        };
+        let bytes = leaf_data.scalar.size() * width as u64;
+        if !matches!(width, 2 | 4 | 8) || bytes > 16 {
+            self.fail(inst, format!("{width} scalars of {bytes} bytes: not 2, 4 or 8 of at most 16 bytes"));
+        }
+        if matches!(buffer_data.layout, Layout::Aosoa(_)) || leaf_data.scalar == Scalar::Bool {
+            self.fail(inst, "no vector access to this buffer");
         }
     }
 

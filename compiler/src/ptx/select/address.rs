@@ -15,6 +15,7 @@ use super::SelectError;
 use super::selector::Selector;
 use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::BufferKind;
+use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr, Layout, UnaryOp};
 
 /// Byte offsets that were computed before and still hold: those of the current and the enclosing regions.
@@ -29,6 +30,8 @@ struct OffsetKey {
     extents: Vec<Operand>,
     /// Bytes an element; 0 for the plain row-major position.
     scale: u64,
+    /// What it was added to.
+    base: Option<Reg>,
 }
 
 impl OffsetMemo {
@@ -112,23 +115,24 @@ impl Selector<'_> {
         match self.kernel.buffers[buffer].kind {
             BufferKind::Constant(id) => self.globals.constants[id].map_or(Space::Global, |(_, space)| space),
             BufferKind::Private => Space::Local,
+            BufferKind::Shared => Space::Shared,
             _ => Space::Global,
         }
     }
 
-    /// `base + position * scale`, as a register and a constant byte offset.
+    /// `base + position * scale`, as a register and a constant byte offset: constants that are added to subscripts
+    /// go into the offset, so that neighbours share a register.
     fn offset_from(&mut self, base: Reg, buffer: Buffer, indices: &[Value], scale: u64) -> (Reg, i64) {
-        if indices.is_empty() {
-            return (base, 0);
-        }
-        if let [only] = indices
-            && let Some(constant) = self.constant_int(*only)
-            && let Ok(bytes) = i64::try_from(constant * i128::from(scale))
-            && i32::try_from(bytes).is_ok()
-        {
+        let (indices, bytes) = self.constant_part(buffer, indices, scale);
+        if indices.iter().all(|index| self.constant_int(*index) == Some(0)) {
             return (base, bytes);
         }
-        let offset = self.byte_offset(buffer, indices, scale);
+        let extents = self.extents[buffer].clone();
+        let key = OffsetKey { indices: indices.clone(), extents, scale, base: Some(base) };
+        if let Some(reg) = self.offsets.find(&key) {
+            return (reg, bytes);
+        }
+        let offset = self.byte_offset(buffer, &indices, scale);
         let dst = self.builder.reg_for(Type::U64, &format!("{}_at", self.kernel.buffers[buffer].name));
         self.builder.emit(IntBinary {
             op: IntBinaryOp::Add,
@@ -138,11 +142,59 @@ impl Selector<'_> {
             b: offset.into(),
             ..Default::default()
         });
-        (dst, 0)
+        self.offsets.entries.push((key, dst));
+        (dst, bytes)
+    }
+
+    /// The subscripts without the constants added to them, and those constants in bytes. A constant is taken only
+    /// where what it is multiplied by is constant too, and while the sum fits an instruction's offset.
+    fn constant_part(&self, buffer: Buffer, indices: &[Value], scale: u64) -> (Vec<Value>, i64) {
+        let extents = &self.extents[buffer];
+        let mut rest = indices.to_vec();
+        let mut total = 0i64;
+        let mut stride = i64::try_from(scale).ok();
+        for at in (0..indices.len()).rev() {
+            while let Some(stride) = stride
+                && let Some((index, constant)) = self.split_sum(rest[at])
+                && let Some(sum) = constant.checked_mul(stride).and_then(|bytes| bytes.checked_add(total))
+                && i32::try_from(sum).is_ok()
+            {
+                rest[at] = index;
+                total = sum;
+            }
+            // Axis `at` has the extent number `at - 1`: the first one's is not needed.
+            stride = match (stride, at.checked_sub(1).map(|before| extents[before])) {
+                (Some(stride), Some(Operand::Int(extent))) => stride.checked_mul(extent),
+                _ => None,
+            };
+        }
+        // One subscript that is all constant.
+        if let [only] = rest.as_slice()
+            && let Some(constant) = self.constant_int(*only)
+            && let Ok(sum) = i64::try_from(constant * i128::from(scale) + i128::from(total))
+            && i32::try_from(sum).is_ok()
+        {
+            return (Vec::new(), sum);
+        }
+        (rest, total)
+    }
+
+    /// `index + constant`, where the value is such a sum.
+    fn split_sum(&self, value: Value) -> Option<(Value, i64)> {
+        let data = self.kernel.definition_data(value)?;
+        let (Opcode::Add | Opcode::Sub) = data.opcode else { return None };
+        let (left, right) = (data.arguments[0], data.arguments[1]);
+        let constant = |value: Value| self.constant_int(value).and_then(|int| i64::try_from(int).ok());
+        match (data.opcode, constant(left), constant(right)) {
+            (Opcode::Add, _, Some(right)) => Some((left, right)),
+            (Opcode::Add, Some(left), _) => Some((right, left)),
+            (Opcode::Sub, _, Some(right)) => Some((left, right.checked_neg()?)),
+            _ => None,
+        }
     }
 
     fn byte_offset(&mut self, buffer: Buffer, indices: &[Value], scale: u64) -> Reg {
-        let key = OffsetKey { indices: indices.to_vec(), extents: self.extents[buffer].clone(), scale };
+        let key = OffsetKey { indices: indices.to_vec(), extents: self.extents[buffer].clone(), scale, base: None };
         if let Some(reg) = self.offsets.find(&key) {
             return reg;
         }
@@ -156,7 +208,7 @@ impl Selector<'_> {
     /// The row-major position of an element, by Horner's rule.
     fn position(&mut self, buffer: Buffer, indices: &[Value]) -> Operand {
         let extents = self.extents[buffer].clone();
-        let key = OffsetKey { indices: indices.to_vec(), extents: extents.clone(), scale: 0 };
+        let key = OffsetKey { indices: indices.to_vec(), extents: extents.clone(), scale: 0, base: None };
         if let Some(reg) = self.offsets.find(&key) {
             return reg.into();
         }

@@ -120,7 +120,8 @@ impl Selector<'_> {
             | Sin | Cos | Tan | Tanh | Erf | Pow | Copysign => {
                 self.float_function(data.opcode, result, &arguments)
             }
-            Const | Symbol | Load | Store | Atomic | Check | Forall | Reduce | For | While | If | Yield => {
+            Const | Symbol | Load | Store | Atomic | Check | Forall | Reduce | For | While | If | Yield
+            | LoadVector | StoreVector | BlockIndex | GridSize | ThreadIndex | Barrier | ShuffleXor => {
                 return Err(self.error(format!("{inst} is not a plain op")));
             }
         }

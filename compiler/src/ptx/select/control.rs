@@ -40,6 +40,11 @@ impl Selector<'_> {
                 Opcode::Store => self.store(inst)?,
                 Opcode::Atomic => self.atomic(inst)?,
                 Opcode::Check => self.check(inst)?,
+                Opcode::LoadVector => self.load_vector(inst)?,
+                Opcode::StoreVector => self.store_vector(inst)?,
+                Opcode::Barrier => self.barrier(),
+                Opcode::ShuffleXor => self.shuffle(inst),
+                Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex => self.position_in_grid(inst),
                 _ => self.simple(inst)?,
             }
         }

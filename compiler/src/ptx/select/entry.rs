@@ -8,6 +8,7 @@ use super::super::types::{Space, Type};
 use super::address::OffsetMemo;
 use super::plan::{GridPlan, SelectedLaunch};
 use super::selector::{Selector, signed_type};
+use super::shared::{self, SharedPlan};
 use super::{Globals, SelectError, SelectOptions};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Launch, Symbol};
@@ -73,15 +74,24 @@ pub(super) fn select_entry(
     };
     let mut used = Used::default();
     scan(&mut selector, data.body, &mut used);
+    let shared = shared::plan(kernel, data.body);
+    for (_, offset) in &shared.offsets {
+        symbols_of(offset, &mut used);
+    }
     selector.prologue(&used);
+    selector.shared_bases(&shared);
     selector.block(data.body)?;
     selector.builder.emit(Leave { op: LeaveOp::Ret });
     let threads = selector.threads;
     let arguments = selector.params.iter().map(|(argument, _)| *argument).collect();
-    let grid = selector.grid.take().unwrap_or(GridPlan::single());
+    let grid = match &data.grid {
+        Some(counts) => GridPlan { counts: counts.clone() },
+        None => selector.grid.take().unwrap_or(GridPlan::single()),
+    };
+    let shared_bytes = if shared.dynamic { shared.total } else { Expr::Int(0) };
     let mut entry = selector.builder.finish();
     entry.bounds.required = Some([threads, 1, 1]);
-    let launch = SelectedLaunch { entry: entry.name.clone(), grid, threads, arguments };
+    let launch = SelectedLaunch { entry: entry.name.clone(), grid, threads, shared_bytes, arguments };
     Ok(SelectedEntry { entry, launch })
 }
 
@@ -230,11 +240,42 @@ impl Selector<'_> {
         self.symbols[symbol] = Some(operand);
     }
 
+    /// Shared buffers lie one after the other in one array of the block.
+    fn shared_bases(&mut self, plan: &SharedPlan) {
+        if plan.offsets.is_empty() {
+            return;
+        }
+        let symbol = match (plan.dynamic, self.globals.dynamic_shared, &plan.total) {
+            (true, Some(variable), _) => PtxSymbol::Module(variable),
+            (_, _, total) => {
+                let bytes = total.evaluate_int(&[]).unwrap_or(0).max(1) as u64;
+                let variable = Variable::array("shared", Space::Shared, Type::B8, bytes);
+                PtxSymbol::Entry(self.builder.variable(Variable { align: 16, ..variable }))
+            }
+        };
+        for (buffer, offset) in &plan.offsets {
+            let dst = self.builder.reg_for(Type::U64, &format!("{}_base", self.kernel.buffers[*buffer].name));
+            match offset {
+                Expr::Int(offset) => {
+                    self.builder.emit(Mov { ty: Type::U64, dst, a: Operand::Symbol(symbol, *offset) });
+                }
+                other => {
+                    let start = self.temp(Type::U64);
+                    self.builder.emit(Mov { ty: Type::U64, dst: start, a: Operand::Symbol(symbol, 0) });
+                    let b = self.host_expression(other);
+                    let (op, ty, a) = (IntBinaryOp::Add, Type::S64, start.into());
+                    self.builder.emit(IntBinary { op, ty, dst, a, b, ..Default::default() });
+                }
+            }
+            self.bases[*buffer] = vec![Some(dst)];
+        }
+    }
+
     /// Constants, statics and private arrays have addresses that no parameter brings.
     fn module_or_local_base(&mut self, buffer: Buffer) {
         let data = &self.kernel.buffers[buffer];
         let symbol = match data.kind {
-            BufferKind::Argument { .. } | BufferKind::Scratch => return,
+            BufferKind::Argument { .. } | BufferKind::Scratch | BufferKind::Shared => return,
             BufferKind::Constant(id) => match self.globals.constants[id] {
                 Some((variable, _)) => PtxSymbol::Module(variable),
                 None => return,

@@ -195,7 +195,7 @@ impl Selector<'_> {
 }
 
 /// Loads: the read-only path is a modifier of its own.
-fn load_cache(mode: CacheMode) -> Option<CacheOp> {
+pub(super) fn load_cache(mode: CacheMode) -> Option<CacheOp> {
     match mode {
         CacheMode::Ca => Some(CacheOp::Ca),
         CacheMode::Cg => Some(CacheOp::Cg),
@@ -205,7 +205,7 @@ fn load_cache(mode: CacheMode) -> Option<CacheOp> {
 }
 
 /// Stores have no `ca`: their default writes back at all levels.
-fn store_cache(mode: CacheMode) -> Option<CacheOp> {
+pub(super) fn store_cache(mode: CacheMode) -> Option<CacheOp> {
     match mode {
         CacheMode::Cg => Some(CacheOp::Cg),
         CacheMode::Cs => Some(CacheOp::Cs),

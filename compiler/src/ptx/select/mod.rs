@@ -21,12 +21,14 @@ mod control;
 mod convert;
 mod coordinates;
 mod entry;
+mod explicit;
 mod floats;
 mod fmod;
 mod memory;
 mod plan;
 mod random;
 mod selector;
+mod shared;
 
 use super::module::{Length, Module, SourceName, Variable};
 use super::operand::ModuleVariable;
@@ -71,6 +73,8 @@ const CONSTANT_BANK_BYTES: u64 = 64 * 1024;
 pub(super) struct Globals {
     pub constants: SecondaryMap<ConstantArray, Option<(ModuleVariable, Space)>>,
     pub statics: SecondaryMap<StaticArray, Option<ModuleVariable>>,
+    /// The shared memory that a launch sizes; declared where some kernel has more than fits the static kind.
+    pub dynamic_shared: Option<ModuleVariable>,
     /// Names that entries must not take.
     pub names: Vec<String>,
 }
@@ -112,7 +116,22 @@ pub fn select(
 /// Declares constant arrays (in the constant bank while they fit, largest index last) and statics.
 fn declare_globals(module: &ir::kernel::Module, ptx: &mut Module) -> (Globals, Vec<StaticManifest>) {
     let mut globals =
-        Globals { constants: SecondaryMap::new(), statics: SecondaryMap::new(), names: Vec::new() };
+        Globals {
+        constants: SecondaryMap::new(),
+        statics: SecondaryMap::new(),
+        dynamic_shared: None,
+        names: Vec::new(),
+    };
+    if module.kernels.iter().any(shared::is_dynamic) {
+        let variable = ptx.variables.push(Variable {
+            align: 16,
+            length: Length::Unsized,
+            external: true,
+            ..Variable::array("shared_memory", Space::Shared, Type::B8, 0)
+        });
+        globals.names.push(ptx.variables[variable].name.clone());
+        globals.dynamic_shared = Some(variable);
+    }
     let mut constant_bytes = 0u64;
     for (id, data) in &module.constants {
         let size = data.bytes.len().max(1) as u64;

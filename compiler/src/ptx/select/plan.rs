@@ -2,7 +2,8 @@
 
 use super::SelectError;
 use super::entry::EntryArgument;
-use crate::ir::entities::{Buffer, Launch, Symbol};
+use crate::analysis::{GRID_LIMITS, upper_bound};
+use crate::ir::entities::{Buffer, Launch};
 use crate::ir::kernel::{ArgumentData, BufferKind, Kernel, Step as IrStep};
 use crate::manifest::{
     ArgumentKind, ArgumentManifest, BinaryOp, BufferManifest, Direction, Expr, KernelManifest,
@@ -10,13 +11,6 @@ use crate::manifest::{
 };
 use crate::source::SourceFile;
 use cranelift_entity::{EntityRef, SecondaryMap};
-
-/// Hardware limits of the grid, the same on every target.
-pub(super) const GRID_LIMITS: [i64; 3] = [0x7fff_ffff, 65535, 65535];
-
-/// The largest value that a launch lets a dimension have: every larger one is refused by name. With it, a grid
-/// whose blocks hold at least 32 elements of one dimension cannot overflow its x axis.
-pub const DIMENSION_LIMIT: i64 = 1 << 36;
 
 /// Blocks in x, y, z before clamping to the hardware's limits; where a count is beyond its limit, the entry loops.
 #[derive(Clone, PartialEq, Debug)]
@@ -42,61 +36,14 @@ impl GridPlan {
     }
 }
 
-/// Whether a grid axis may need more blocks than the hardware has.
-pub(super) fn may_exceed(kernel: &Kernel, axis: usize, count: &Expr) -> bool {
-    bound(count, &|symbol| kernel_bound(kernel, symbol))
-        .is_none_or(|most| most > i128::from(GRID_LIMITS[axis]))
-}
-
-fn kernel_bound(kernel: &Kernel, symbol: usize) -> Option<(i128, i128)> {
-    match kernel.symbols.get(Symbol::new(symbol))?.kind {
-        crate::manifest::SymbolKind::Dim { .. } => Some((0, i128::from(DIMENSION_LIMIT))),
-        _ => None,
-    }
-}
-
-fn upper_bound(expr: &Expr) -> Option<i128> {
-    bound(expr, &|_| None)
-}
-
-/// The largest value that an expression can take, where that is known.
-fn bound(expr: &Expr, symbol: &impl Fn(usize) -> Option<(i128, i128)>) -> Option<i128> {
-    interval(expr, symbol).map(|(_, most)| most)
-}
-
-fn interval(expr: &Expr, symbol: &impl Fn(usize) -> Option<(i128, i128)>) -> Option<(i128, i128)> {
-    Some(match expr {
-        Expr::Int(value) => (i128::from(*value), i128::from(*value)),
-        Expr::Symbol(index) => symbol(*index)?,
-        Expr::Binary(op, left, right) => {
-            let (a, b) = (interval(left, symbol), interval(right, symbol));
-            match op {
-                BinaryOp::Min => match (a, b) {
-                    (Some((a, b)), Some((c, d))) => (a.min(c), b.min(d)),
-                    (Some((_, most)), None) | (None, Some((_, most))) => (i128::from(i64::MIN), most),
-                    (None, None) => return None,
-                },
-                BinaryOp::Add => (a?.0.checked_add(b?.0)?, a?.1.checked_add(b?.1)?),
-                BinaryOp::Sub => (a?.0.checked_sub(b?.1)?, a?.1.checked_sub(b?.0)?),
-                BinaryOp::Max => (a?.0.max(b?.0), a?.1.max(b?.1)),
-                BinaryOp::Mul if a?.0 >= 0 && b?.0 >= 0 => (a?.0.checked_mul(b?.0)?, a?.1.checked_mul(b?.1)?),
-                BinaryOp::CeilDiv | BinaryOp::Div if a?.0 >= 0 && b?.0 >= 1 => {
-                    let most = a?.1 / b?.0;
-                    (0, most + 1)
-                }
-                _ => return None,
-            }
-        }
-        _ => return None,
-    })
-}
-
 /// What selecting one launch found out.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct SelectedLaunch {
     pub entry: String,
     pub grid: GridPlan,
     pub threads: u32,
+    /// Asked for at launch; 0 where the entry declares what it needs.
+    pub shared_bytes: Expr,
     pub arguments: Vec<EntryArgument>,
 }
 
@@ -171,7 +118,7 @@ pub(super) fn kernel_manifest(
             entry: selected.entry.clone(),
             grid: selected.grid.clamped(),
             block: [selected.threads, 1, 1],
-            shared_bytes: Expr::Int(0),
+            shared_bytes: selected.shared_bytes.clone(),
             arguments: arguments.ok_or_else(|| error("an entry argument has no source".to_string()))?,
         }))
     };

@@ -1,0 +1,74 @@
+//! Copies of instructions and regions within a kernel.
+
+use super::entities::{Block, Inst, Value};
+use super::kernel::{BlockData, InstData, Kernel, Payload};
+use rustc_hash::FxHashMap;
+
+/// What stands for a value in the copy; values that are not in it stand for themselves.
+pub type ValueMap = FxHashMap<Value, Value>;
+
+/// The value's stand-in.
+pub fn mapped(map: &ValueMap, value: Value) -> Value {
+    map.get(&value).copied().unwrap_or(value)
+}
+
+impl Kernel {
+    /// Appends a copy of an instruction, with its regions, to a block. Its results are added to the map.
+    pub fn clone_inst(&mut self, inst: Inst, to: Block, map: &mut ValueMap) -> Inst {
+        let InstData { opcode, payload, arguments, results, regions, span } = self.insts[inst].clone();
+        let payload = self.clone_payload(payload);
+        let arguments = arguments.into_iter().map(|value| mapped(map, value)).collect();
+        let data = InstData { opcode, payload, arguments, results: Vec::new(), regions: Vec::new(), span };
+        let copy = self.insts.push(data);
+        self.blocks[to].insts.push(copy);
+        for region in regions {
+            let region = self.clone_block(region, map);
+            self.insts[copy].regions.push(region);
+        }
+        for result in results {
+            let value = self.clone_result(result, copy);
+            map.insert(result, value);
+        }
+        copy
+    }
+
+    /// A copy of a block with its parameters; those and the results inside are added to the map.
+    pub fn clone_block(&mut self, block: Block, map: &mut ValueMap) -> Block {
+        let copy = self.blocks.push(BlockData::default());
+        for param in self.blocks[block].params.clone() {
+            let value = self.add_param(copy, self.values[param].ty);
+            self.values[value].name = self.values[param].name.clone();
+            map.insert(param, value);
+        }
+        for inst in self.blocks[block].insts.clone() {
+            self.clone_inst(inst, copy, map);
+        }
+        copy
+    }
+
+    /// The payload for a copy: a loop's axes are its own.
+    pub fn clone_payload(&mut self, payload: Payload) -> Payload {
+        match payload {
+            Payload::Loop { mut axes } => {
+                for axis in &mut axes {
+                    *axis = self.axes.push(self.axes[*axis].clone());
+                }
+                Payload::Loop { axes }
+            }
+            Payload::Reduce { mut axes, combiners } => {
+                for axis in &mut axes {
+                    *axis = self.axes.push(self.axes[*axis].clone());
+                }
+                Payload::Reduce { axes, combiners }
+            }
+            other => other,
+        }
+    }
+
+    /// A result of `inst` like another instruction's, with its name.
+    pub fn clone_result(&mut self, like: Value, inst: Inst) -> Value {
+        let value = self.add_result(inst, self.values[like].ty);
+        self.values[value].name = self.values[like].name.clone();
+        value
+    }
+}

@@ -1,0 +1,377 @@
+//! Appends instructions to a block of a finished kernel: the builder for passes. Integer arithmetic with literals
+//! is folded on the way, so that factors of 1 and offsets of 0 leave no trace.
+
+use super::entities::{Block, Buffer, Inst, Value};
+use super::kernel::{AxisData, BlockData, Factor, InstData, Kernel, Level, Payload};
+use super::op::{Combiner, Constant, Opcode};
+use crate::data::Scalar;
+use crate::manifest::{BinaryOp, Expr, UnaryOp};
+use crate::source::Span;
+use cranelift_entity::EntityRef;
+
+/// A place in a kernel where instructions are appended.
+pub struct Emit<'k> {
+    pub kernel: &'k mut Kernel,
+    pub block: Block,
+    pub span: Span,
+}
+
+impl<'k> Emit<'k> {
+    pub fn new(kernel: &'k mut Kernel, block: Block, span: Span) -> Self {
+        Self { kernel, block, span }
+    }
+
+    /// Any op without regions; its first result, if it has one.
+    pub fn inst(&mut self, opcode: Opcode, payload: Payload, arguments: &[Value]) -> Option<Value> {
+        let inst = self.kernel.make_inst(opcode, payload, arguments, self.span);
+        self.kernel.blocks[self.block].insts.push(inst);
+        self.kernel.insts[inst].results.first().copied()
+    }
+
+    /// An op that has a result.
+    pub fn value(&mut self, opcode: Opcode, payload: Payload, arguments: &[Value]) -> Value {
+        self.inst(opcode, payload, arguments)
+            .unwrap_or_else(|| panic!("`{}` gives no result for these operands", opcode.info().mnemonic))
+    }
+
+    pub fn constant(&mut self, constant: Constant) -> Value {
+        self.value(Opcode::Const, Payload::Constant(constant), &[])
+    }
+
+    /// An i64.
+    pub fn int(&mut self, value: i64) -> Value {
+        self.constant(Constant::Int(Scalar::I64, i128::from(value)))
+    }
+
+    pub fn name(&mut self, value: Value, name: &str) -> Value {
+        let slot = &mut self.kernel.values[value].name;
+        if slot.is_none() && !name.is_empty() {
+            *slot = Some(name.to_string());
+        }
+        value
+    }
+
+    pub fn binary(&mut self, opcode: Opcode, left: Value, right: Value) -> Value {
+        self.value(opcode, Payload::None, &[left, right])
+    }
+
+    pub fn select(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
+        self.value(Opcode::Select, Payload::None, &[condition, then, otherwise])
+    }
+
+    fn literal(&self, value: Value) -> Option<i64> {
+        self.kernel.int_of(value).and_then(|value| i64::try_from(value).ok())
+    }
+
+    /// The literal that two literals make.
+    fn folded(
+        &mut self,
+        left: Value,
+        right: Value,
+        op: impl Fn(i64, i64) -> Option<i64>,
+    ) -> Option<Value> {
+        let result = op(self.literal(left)?, self.literal(right)?)?;
+        Some(self.int(result))
+    }
+
+    pub fn add(&mut self, left: Value, right: Value) -> Value {
+        if self.literal(left) == Some(0) {
+            return right;
+        }
+        if self.literal(right) == Some(0) {
+            return left;
+        }
+        match self.folded(left, right, i64::checked_add) {
+            Some(value) => value,
+            None => self.binary(Opcode::Add, left, right),
+        }
+    }
+
+    pub fn sub(&mut self, left: Value, right: Value) -> Value {
+        if self.literal(right) == Some(0) {
+            return left;
+        }
+        match self.folded(left, right, i64::checked_sub) {
+            Some(value) => value,
+            None => self.binary(Opcode::Sub, left, right),
+        }
+    }
+
+    pub fn mul(&mut self, left: Value, right: Value) -> Value {
+        if self.literal(left) == Some(1) {
+            return right;
+        }
+        if self.literal(right) == Some(1) {
+            return left;
+        }
+        match self.folded(left, right, i64::checked_mul) {
+            Some(value) => value,
+            None => self.binary(Opcode::Mul, left, right),
+        }
+    }
+
+    pub fn min(&mut self, left: Value, right: Value) -> Value {
+        match self.folded(left, right, |a, b| Some(a.min(b))) {
+            Some(value) => value,
+            None => self.binary(Opcode::Min, left, right),
+        }
+    }
+
+    /// The quotient of a value that is not negative.
+    pub fn div_by(&mut self, left: Value, right: i64) -> Value {
+        if right == 1 {
+            return left;
+        }
+        if let Some(value) = self.literal(left) {
+            return self.int(value / right.max(1));
+        }
+        if right > 0 && right.count_ones() == 1 {
+            let amount = self.int(i64::from(right.trailing_zeros()));
+            return self.binary(Opcode::Shr, left, amount);
+        }
+        let right = self.int(right);
+        self.binary(Opcode::Div, left, right)
+    }
+
+    /// The remainder of a value that is not negative.
+    pub fn rem_by(&mut self, left: Value, right: i64) -> Value {
+        if right == 1 {
+            return self.int(0);
+        }
+        if let Some(value) = self.literal(left) {
+            return self.int(value % right.max(1));
+        }
+        if right > 0 && right.count_ones() == 1 {
+            let mask = self.int(right - 1);
+            return self.binary(Opcode::And, left, mask);
+        }
+        let right = self.int(right);
+        self.binary(Opcode::Rem, left, right)
+    }
+
+    pub fn add_int(&mut self, left: Value, right: i64) -> Value {
+        if right == 0 {
+            return left;
+        }
+        let right = self.int(right);
+        self.add(left, right)
+    }
+
+    pub fn mul_int(&mut self, left: Value, right: i64) -> Value {
+        if right == 1 {
+            return left;
+        }
+        let right = self.int(right);
+        self.mul(left, right)
+    }
+
+    /// Emits a host expression over integer symbols; what the host computes is what the device computes.
+    pub fn expression(&mut self, expr: &Expr) -> Value {
+        match expr {
+            Expr::Int(value) => self.int(*value),
+            Expr::Symbol(index) => {
+                let symbol = crate::ir::entities::Symbol::new(*index);
+                let value = self.value(Opcode::Symbol, Payload::Symbol(symbol), &[]);
+                if self.kernel.value_type(value) == Scalar::I64 {
+                    value
+                } else {
+                    self.value(Opcode::Cast, Payload::Cast(Scalar::I64), &[value])
+                }
+            }
+            Expr::Unary(UnaryOp::Negate, operand) => {
+                let operand = self.expression(operand);
+                let zero = self.int(0);
+                self.sub(zero, operand)
+            }
+            Expr::Binary(op, left, right) => {
+                let (left, right) = (self.expression(left), self.expression(right));
+                match op {
+                    BinaryOp::Add => self.add(left, right),
+                    BinaryOp::Sub => self.sub(left, right),
+                    BinaryOp::Mul => self.mul(left, right),
+                    BinaryOp::Min => self.min(left, right),
+                    BinaryOp::Max => self.binary(Opcode::Max, left, right),
+                    BinaryOp::Div => self.binary(Opcode::Div, left, right),
+                    BinaryOp::Rem => self.binary(Opcode::Rem, left, right),
+                    BinaryOp::CeilDiv => {
+                        let less = self.add_int(right, -1);
+                        let sum = self.add(left, less);
+                        self.binary(Opcode::Div, sum, right)
+                    }
+                    _ => panic!("`{op:?}` gives no integer"),
+                }
+            }
+            Expr::Float(_) | Expr::Bool(_) | Expr::Unary(UnaryOp::Not, _) => panic!("{expr:?} is no integer"),
+        }
+    }
+
+    pub fn load(&mut self, buffer: Buffer, leaf: u32, indices: &[Value]) -> Value {
+        self.value(Opcode::Load, Payload::Access { buffer, leaf }, indices)
+    }
+
+    pub fn store(&mut self, buffer: Buffer, leaf: u32, indices: &[Value], value: Value) {
+        let arguments: Vec<Value> = indices.iter().copied().chain([value]).collect();
+        self.inst(Opcode::Store, Payload::Access { buffer, leaf }, &arguments);
+    }
+
+    pub fn barrier(&mut self) {
+        self.inst(Opcode::Barrier, Payload::None, &[]);
+    }
+
+    /// Appends an instruction that has regions, without them.
+    fn region_inst(&mut self, opcode: Opcode, payload: Payload, arguments: Vec<Value>) -> Inst {
+        let inst = self.kernel.insts.push(InstData {
+            opcode,
+            payload,
+            arguments,
+            results: Vec::new(),
+            regions: Vec::new(),
+            span: self.span,
+        });
+        self.kernel.blocks[self.block].insts.push(inst);
+        inst
+    }
+
+    /// Fills a new region: `body` appends to it and says what it yields.
+    fn region(
+        &mut self,
+        inst: Inst,
+        params: &[(Scalar, Option<String>)],
+        body: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>,
+    ) -> Vec<Value> {
+        let region = self.kernel.blocks.push(BlockData::default());
+        self.kernel.insts[inst].regions.push(region);
+        let mut values = Vec::with_capacity(params.len());
+        for (ty, name) in params {
+            let value = self.kernel.add_param(region, *ty);
+            self.kernel.values[value].name = name.clone();
+            values.push(value);
+        }
+        let outer = std::mem::replace(&mut self.block, region);
+        let yields = body(self, &values);
+        self.inst(Opcode::Yield, Payload::None, &yields);
+        self.block = outer;
+        yields
+    }
+
+    fn results_like(&mut self, inst: Inst, like: &[Value]) -> Vec<Value> {
+        like.iter().map(|value| self.kernel.add_result(inst, self.kernel.values[*value].ty)).collect()
+    }
+
+    fn serial_axis(&mut self, name: &str) -> crate::ir::entities::Axis {
+        let factors = vec![Factor { level: Level::Serial, size: None }];
+        self.kernel.axes.push(AxisData { name: name.to_string(), factors })
+    }
+
+    /// A sequential loop; `body` gets the index and the carried values and says the next ones.
+    pub fn for_loop(
+        &mut self,
+        name: &str,
+        (low, high, step): (Value, Value, Value),
+        initial: &[Value],
+        body: impl FnOnce(&mut Self, Value, &[Value]) -> Vec<Value>,
+    ) -> Vec<Value> {
+        let axis = self.serial_axis(name);
+        let arguments = [low, high, step].into_iter().chain(initial.iter().copied()).collect();
+        let inst = self.region_inst(Opcode::For, Payload::Loop { axes: vec![axis] }, arguments);
+        let mut params = vec![(Scalar::I64, Some(name.to_string()))];
+        for value in initial {
+            params.push((self.kernel.values[*value].ty, self.kernel.values[*value].name.clone()));
+        }
+        self.region(inst, &params, |emit, values| body(emit, values[0], &values[1..]));
+        self.results_like(inst, initial)
+    }
+
+    /// `if` with results.
+    pub fn if_else(
+        &mut self,
+        condition: Value,
+        then: impl FnOnce(&mut Self) -> Vec<Value>,
+        otherwise: impl FnOnce(&mut Self) -> Vec<Value>,
+    ) -> Vec<Value> {
+        let inst = self.region_inst(Opcode::If, Payload::None, vec![condition]);
+        let yields = self.region(inst, &[], |emit, _| then(emit));
+        self.region(inst, &[], |emit, _| otherwise(emit));
+        self.results_like(inst, &yields)
+    }
+
+    /// `if` without results and with nothing to do otherwise.
+    pub fn if_then(&mut self, condition: Value, then: impl FnOnce(&mut Self)) {
+        self.if_else(
+            condition,
+            |emit| {
+                then(emit);
+                Vec::new()
+            },
+            |_| Vec::new(),
+        );
+    }
+
+    /// What a reduction over nothing gives: one value a part of the combiner.
+    pub fn identity(&mut self, combiner: Combiner, scalar: Scalar) -> Vec<Value> {
+        let (low, high) = super::int_range(scalar).unwrap_or((0, 0));
+        let mut number = |int: i128, real: f64| {
+            let constant = match scalar {
+                Scalar::Bool => Constant::Bool(int != 0),
+                Scalar::F32 => Constant::F32((real as f32).to_bits()),
+                Scalar::F64 => Constant::F64(real.to_bits()),
+                _ => Constant::Int(scalar, int),
+            };
+            self.constant(constant)
+        };
+        match combiner {
+            Combiner::Add | Combiner::Or | Combiner::Xor => vec![number(0, 0.0)],
+            Combiner::Mul => vec![number(1, 1.0)],
+            Combiner::And if scalar == Scalar::Bool => vec![number(1, 0.0)],
+            Combiner::And => vec![number(if low < 0 { -1 } else { high }, 0.0)],
+            Combiner::Min => vec![number(high, f64::INFINITY)],
+            Combiner::Max => vec![number(low, f64::NEG_INFINITY)],
+            Combiner::ArgMin => {
+                let value = number(high, f64::INFINITY);
+                vec![value, self.int(-1)]
+            }
+            Combiner::ArgMax => {
+                let value = number(low, f64::NEG_INFINITY);
+                vec![value, self.int(-1)]
+            }
+        }
+    }
+
+    /// Two contributions combined; pairs for argmin and argmax.
+    pub fn combine(&mut self, combiner: Combiner, a: &[Value], b: &[Value]) -> Vec<Value> {
+        let opcode = match combiner {
+            Combiner::Add => Opcode::Add,
+            Combiner::Mul => Opcode::Mul,
+            Combiner::Min => Opcode::Min,
+            Combiner::Max => Opcode::Max,
+            Combiner::And => Opcode::And,
+            Combiner::Or => Opcode::Or,
+            Combiner::Xor => Opcode::Xor,
+            Combiner::ArgMin | Combiner::ArgMax => return self.combine_arg(combiner, a, b),
+        };
+        vec![self.binary(opcode, a[0], b[0])]
+    }
+
+    /// A better value wins, a NaN beats every number, among equals (and among NaNs) the lower index wins; index -1
+    /// is "none yet" and loses to everything.
+    fn combine_arg(&mut self, combiner: Combiner, best: &[Value], next: &[Value]) -> Vec<Value> {
+        let better = if combiner == Combiner::ArgMin { Opcode::Lt } else { Opcode::Gt };
+        let mut wins = self.binary(better, next[0], best[0]);
+        let mut ties = self.binary(Opcode::Eq, next[0], best[0]);
+        if self.kernel.value_type(best[0]).is_float() {
+            let next_nan = self.value(Opcode::IsNan, Payload::None, &[next[0]]);
+            let best_nan = self.value(Opcode::IsNan, Payload::None, &[best[0]]);
+            let both = self.binary(Opcode::And, next_nan, best_nan);
+            let only = self.binary(Opcode::Xor, next_nan, both);
+            wins = self.binary(Opcode::Or, wins, only);
+            ties = self.binary(Opcode::Or, ties, both);
+        }
+        // As unsigned numbers, -1 is above every index.
+        let unsigned =
+            [next[1], best[1]].map(|index| self.value(Opcode::Cast, Payload::Cast(Scalar::U64), &[index]));
+        let lower = self.binary(Opcode::Lt, unsigned[0], unsigned[1]);
+        let tie_wins = self.binary(Opcode::And, ties, lower);
+        let wins = self.binary(Opcode::Or, wins, tie_wins);
+        vec![self.select(wins, next[0], best[0]), self.select(wins, next[1], best[1])]
+    }
+}

@@ -1,0 +1,259 @@
+//! `threads`: what the factors say becomes code for one thread.
+//!
+//! ```text
+//! forall axis0 "i" = v0..v1 [grid:*, warp:8, lane:32] (v2 "i") {     before
+//!     …
+//! }
+//!
+//! v3 "block": i64 = block_index 0                                    after
+//! v4 "tid": i64 = thread_index
+//! v5 = mul v3, 256
+//! v6 "i" = add v5, v4
+//! v7 = lt v6, v1
+//! if v7 { … }
+//! ```
+//!
+//! Sized serial and vector factors of an axis are iterations that one thread runs side by side (`jam.rs`). Where
+//! they all lie inside the extents the body is jammed; at the edge the iterations run one by one, each guarded.
+//!
+//! # Limits
+//!
+//! A launch whose loop is not spread over threads stays as it is, on one thread.
+
+mod coordinates;
+mod jam;
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::ir::clone::ValueMap;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::kernel::{BlockData, Kernel, Level, Payload, Phase};
+use crate::ir::op::Opcode;
+use coordinates::{Spread, Threads, block_stride, grid_counts, open_serial, with_blocks};
+
+pub struct ThreadsPass;
+
+impl Pass for ThreadsPass {
+    fn name(&self) -> &str {
+        "threads"
+    }
+
+    fn reason(&self) -> &str {
+        "makes of the factors what each thread does: its indices, its guards, its iterations side by side"
+    }
+
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Mapped, Phase::Mapped)
+    }
+
+    fn leaves(&self) -> Option<Phase> {
+        Some(Phase::Staged)
+    }
+
+    fn runs_after(&self) -> &[&str] {
+        &["map"]
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            spread_launch(kernel, launch);
+        }
+        kernel.phase = Phase::Staged;
+        Changed::Yes
+    }
+}
+
+/// Replaces the launch's distributed loop by code for one thread.
+fn spread_launch(kernel: &mut Kernel, launch: Launch) {
+    let root = kernel.launches[launch].body;
+    let Some(position) = kernel.blocks[root].insts.iter().position(|inst| is_spread(kernel, *inst)) else {
+        return;
+    };
+    let mut before = std::mem::take(&mut kernel.blocks[root].insts);
+    let after = before.split_off(position + 1);
+    let Some(forall) = before.pop() else { return };
+    kernel.blocks[root].insts = before;
+
+    let axes = Spread::of(kernel, forall);
+    let body = kernel.insts[forall].regions[0];
+    let span = kernel.insts[forall].span;
+    // The verifier has checked that the host can compute every open grid factor.
+    let Some(grid) = grid_counts(kernel, &axes) else { return };
+    let mut emit = Emit::new(kernel, root, span);
+    with_blocks(&mut emit, &axes, &grid, &mut |emit, blocks| {
+        let threads = Threads::new(emit, &axes);
+        let mut bases = Vec::with_capacity(axes.len());
+        for (at, axis) in axes.iter().enumerate() {
+            let block = emit.mul_int(blocks[at], block_stride(axis));
+            let part = threads.part(emit, axis, at);
+            let start = emit.add(axis.low, block);
+            bases.push(emit.add(start, part));
+        }
+        serial_loops(emit, &axes, 0, &mut bases, &mut |emit, bases| iterations(emit, &axes, body, bases));
+    });
+    kernel.launches[launch].grid = Some(grid);
+    kernel.blocks[root].insts.extend(after);
+}
+
+fn is_spread(kernel: &Kernel, inst: Inst) -> bool {
+    let Payload::Loop { axes } = &kernel.insts[inst].payload else { return false };
+    kernel.insts[inst].opcode == Opcode::Forall
+        && axes.iter().flat_map(|axis| &kernel.axes[*axis].factors).any(|factor| factor.level.is_parallel())
+}
+
+/// Loops over the open serial factors, from axis `at` on; `body` gets the thread's first index of each axis.
+fn serial_loops(
+    emit: &mut Emit<'_>,
+    axes: &[Spread],
+    at: usize,
+    bases: &mut Vec<Value>,
+    body: &mut dyn FnMut(&mut Emit<'_>, &[Value]),
+) {
+    let Some(axis) = axes.get(at) else {
+        for (axis, base) in axes.iter().zip(bases.iter()) {
+            emit.name(*base, &axis.name);
+        }
+        body(emit, bases);
+        return;
+    };
+    let Some(stride) = open_serial(axis) else {
+        serial_loops(emit, axes, at + 1, bases, body);
+        return;
+    };
+    let step = emit.int(stride);
+    // All threads of a block run the loop as often: up to the end for the axis' first index, not their own.
+    let start = axis.low;
+    let own = emit.sub(bases[at], start);
+    emit.for_loop(&axis.name, (start, axis.high, step), &[], |emit, index, _| {
+        let outer = bases[at];
+        bases[at] = emit.add(index, own);
+        serial_loops(emit, axes, at + 1, bases, body);
+        bases[at] = outer;
+        Vec::new()
+    });
+}
+
+/// Every iteration of one thread: side by side where all are inside, else one by one.
+fn iterations(emit: &mut Emit<'_>, axes: &[Spread], body: Block, bases: &[Value]) {
+    let offsets: Vec<Vec<i64>> = axes.iter().map(Spread::offsets).collect();
+    let whole = all_inside(emit, axes, bases, &offsets);
+    if offsets.iter().all(|offsets| offsets.len() == 1) {
+        match whole {
+            Some(inside) => emit.if_then(inside, |emit| copy(emit, body, bases)),
+            None => copy(emit, body, bases),
+        }
+        return;
+    }
+    let jammed = jammed(emit.kernel, body, &offsets, emit.span);
+    match whole {
+        None => copy(emit, jammed, bases),
+        Some(inside) => {
+            emit.if_else(
+                inside,
+                |emit| {
+                    copy(emit, jammed, bases);
+                    Vec::new()
+                },
+                |emit| {
+                    one_by_one(emit, axes, body, 0, &mut bases.to_vec());
+                    Vec::new()
+                },
+            );
+        }
+    }
+}
+
+/// Whether the last iteration of each guarded axis is inside; `None` where it always is.
+fn all_inside(emit: &mut Emit<'_>, axes: &[Spread], bases: &[Value], offsets: &[Vec<i64>]) -> Option<Value> {
+    let mut all: Option<Value> = None;
+    for (at, axis) in axes.iter().enumerate().filter(|(_, axis)| axis.needs_guard()) {
+        let last = emit.add_int(bases[at], offsets[at].iter().copied().max().unwrap_or(0));
+        let inside = emit.binary(Opcode::Lt, last, axis.high);
+        all = Some(match all {
+            Some(all) => emit.binary(Opcode::And, all, inside),
+            None => inside,
+        });
+    }
+    all
+}
+
+/// Loops over the iterations of each axis from `at` on, with a guard where one may be outside.
+fn one_by_one(emit: &mut Emit<'_>, axes: &[Spread], body: Block, at: usize, indices: &mut Vec<Value>) {
+    let Some(axis) = axes.get(at) else {
+        copy(emit, body, indices);
+        return;
+    };
+    let sized: Vec<(i64, i64)> = (0..axis.factors.len())
+        .filter(|place| matches!(axis.factors[*place].level, Level::Serial | Level::Vector))
+        .filter_map(|place| {
+            let stride: i64 =
+                axis.factors[place + 1..].iter().map(|factor| factor.size.unwrap_or(1) as i64).product();
+            axis.factors[place].size.map(|size| (size as i64, stride))
+        })
+        .collect();
+    factor_loops(emit, axes, body, at, &sized, indices);
+}
+
+fn factor_loops(
+    emit: &mut Emit<'_>,
+    axes: &[Spread],
+    body: Block,
+    at: usize,
+    left: &[(i64, i64)],
+    indices: &mut Vec<Value>,
+) {
+    let axis = &axes[at];
+    let Some(((size, stride), rest)) = left.split_first() else {
+        if !axis.needs_guard() {
+            one_by_one(emit, axes, body, at + 1, indices);
+            return;
+        }
+        let inside = emit.binary(Opcode::Lt, indices[at], axis.high);
+        emit.if_then(inside, |emit| one_by_one(emit, axes, body, at + 1, indices));
+        return;
+    };
+    let (low, high, step) = (emit.int(0), emit.int(size * stride), emit.int(*stride));
+    emit.for_loop(&axis.name, (low, high, step), &[], |emit, offset, _| {
+        let outer = indices[at];
+        indices[at] = emit.add(outer, offset);
+        factor_loops(emit, axes, body, at, rest, indices);
+        indices[at] = outer;
+        Vec::new()
+    });
+}
+
+/// Appends a copy of a loop's body without its yield.
+fn copy(emit: &mut Emit<'_>, body: Block, indices: &[Value]) {
+    let params = emit.kernel.blocks[body].params.clone();
+    let mut map: ValueMap = params.into_iter().zip(indices.iter().copied()).collect();
+    for inst in emit.kernel.blocks[body].insts.clone() {
+        if emit.kernel.insts[inst].opcode != Opcode::Yield {
+            emit.kernel.clone_inst(inst, emit.block, &mut map);
+        }
+    }
+}
+
+/// A block with the body's parameters that runs all combinations of the offsets, axis by axis, the last innermost.
+fn jammed(kernel: &mut Kernel, body: Block, offsets: &[Vec<i64>], span: crate::source::Span) -> Block {
+    let mut current = body;
+    for (at, offsets) in offsets.iter().enumerate().rev() {
+        if offsets.len() == 1 {
+            continue;
+        }
+        let next = kernel.blocks.push(BlockData::default());
+        let params = kernel.blocks[current].params.clone();
+        let mut map = ValueMap::default();
+        for param in &params {
+            let value = kernel.add_param(next, kernel.values[*param].ty);
+            kernel.values[value].name = kernel.values[*param].name.clone();
+            map.insert(*param, value);
+        }
+        let base = map[&params[at]];
+        let mut emit = Emit::new(kernel, next, span);
+        let values: Vec<Value> = offsets.iter().map(|offset| emit.add_int(base, *offset)).collect();
+        jam::jam(&mut emit, current, params[at], &values, &map);
+        emit.inst(Opcode::Yield, Payload::None, &[]);
+        current = next;
+    }
+    current
+}
