@@ -48,6 +48,9 @@ proptest! {
             let pipeline = Pipeline::of_names(&[name], &target()).map_err(|error| TestCaseError::fail(error.to_string()))?;
             assert_keeps_meaning(&kernel, &pipeline)?;
         }
+        let pipeline = Pipeline::of_names(&["map", "threads"], &target());
+        let pipeline = pipeline.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        assert_keeps_meaning(&kernel, &pipeline)?;
     }
 
     #[test]
@@ -66,7 +69,7 @@ proptest! {
             let mut kernel = generate(&tape);
             let run = pipeline.prefix(count).run(&mut kernel, &options, &mut |_| {});
             prop_assert!(run.is_ok(), "{run:?}");
-            prop_assert_eq!(kernel.phase, Phase::Mapped);
+            prop_assert_eq!(kernel.phase, Phase::Staged);
         }
     }
 }

@@ -37,14 +37,24 @@ struct Interpreter<'k> {
     values: SecondaryMap<Value, Option<Constant>>,
     memory: Memory,
     fuel: u64,
+    /// Block in x, y, z, and the thread, of an explicit grid.
+    place_in_grid: [i128; 4],
+    grid_size: [i128; 3],
 }
 
 /// Runs the plan with the symbols' values (repeat counters are set by the plan). Buffers start as `fill` says,
 /// by buffer, leaf and position; the value is narrowed to the leaf's type.
 pub fn interpret(kernel: &Kernel, symbols: &[Constant], fill: &dyn Fn(Buffer, u32, usize) -> i64) -> Outcome {
     let values = SecondaryMap::new();
-    let mut interpreter =
-        Interpreter { kernel, symbols: symbols.to_vec(), values, memory: Memory::new(), fuel: 200_000 };
+    let mut interpreter = Interpreter {
+        kernel,
+        symbols: symbols.to_vec(),
+        values,
+        memory: Memory::new(),
+        fuel: 2_000_000,
+        place_in_grid: [0; 4],
+        grid_size: [1; 3],
+    };
     for (buffer, data) in &kernel.buffers {
         let count: usize = interpreter.extents(buffer).iter().product();
         for (leaf, data) in data.element.leaves.iter().enumerate() {
@@ -160,7 +170,13 @@ impl Interpreter<'_> {
         for step in steps {
             match step {
                 Step::Launch(launch) => {
-                    self.block(self.kernel.launches[*launch].body)?;
+                    let data = &self.kernel.launches[*launch];
+                    match &data.grid {
+                        Some(grid) => self.grid(data.body, grid, data.threads.unwrap_or(1))?,
+                        None => {
+                            self.block(data.body)?;
+                        }
+                    }
                 }
                 Step::Repeat { symbol, low, high, step, body } => {
                     let (mut counter, high, step) = (self.host(low), self.host(high), self.host(step));
@@ -172,6 +188,23 @@ impl Interpreter<'_> {
                 }
                 Step::Branch { condition, then, otherwise } => {
                     self.steps(if self.host(condition) != 0 { then } else { otherwise })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs explicit threads one after the other: right for those that neither wait nor talk to each other.
+    fn grid(&mut self, body: Block, grid: &[manifest::Expr; 3], threads: u32) -> Result<(), Stop> {
+        let counts = [0, 1, 2].map(|axis| self.host(&grid[axis]));
+        for z in 0..counts[2] {
+            for y in 0..counts[1] {
+                for x in 0..counts[0] {
+                    for thread in 0..i128::from(threads) {
+                        self.place_in_grid = [x, y, z, thread];
+                        self.grid_size = counts;
+                        self.block(body)?;
+                    }
                 }
             }
         }
@@ -212,6 +245,13 @@ impl Interpreter<'_> {
                 let value = self.symbols[symbol.as_u32() as usize];
                 Ok(vec![round(value, self.kernel.symbols[*symbol].scalar)])
             }
+            (Opcode::BlockIndex, Payload::Grid(axis)) => {
+                Ok(vec![Constant::Int(Scalar::I64, self.place_in_grid[usize::from(*axis)])])
+            }
+            (Opcode::GridSize, Payload::Grid(axis)) => {
+                Ok(vec![Constant::Int(Scalar::I64, self.grid_size[usize::from(*axis)])])
+            }
+            (Opcode::ThreadIndex, _) => Ok(vec![Constant::Int(Scalar::I64, self.place_in_grid[3])]),
             (Opcode::Load, Payload::Access { buffer, leaf }) => {
                 let at = self.place(*buffer, *leaf, &operands)?;
                 Ok(vec![self.memory[&(*buffer, *leaf)][at]])
