@@ -3,12 +3,14 @@
 //! - `polynomial.rs`, `affine.rs`: index values as polynomials of loop indices and symbols; strides of accesses.
 //! - `accesses.rs`: the memory accesses of a region and how often they run.
 //! - `grid.rs`: how many blocks an axis needs.
+//! - `multiples.rs`: which powers of two divide a value.
 //! - `ranges.rs`: which integers a value can be.
 //! - `sectors.rs`: what a request of a warp costs.
 
 mod accesses;
 mod affine;
 mod grid;
+mod multiples;
 mod polynomial;
 mod ranges;
 mod sectors;
@@ -16,6 +18,7 @@ mod sectors;
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use affine::{Affine, Stride};
+pub use multiples::Multiples;
 pub use polynomial::{Atom, Polynomial};
 pub use ranges::{Interval, Ranges};
 pub use sectors::{SECTOR_BYTES, sectors_per_request};

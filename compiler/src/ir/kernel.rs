@@ -141,6 +141,8 @@ pub struct LaunchData {
     /// Blocks in x, y and z of a launch whose threads are explicit (`block_index`, `thread_index`); `None` where
     /// the factors of its outer loop say it.
     pub grid: Option<[manifest::Expr; 3]>,
+    /// Conditions under which the plan reaches the launch; passes may rely on them, as on the kernel's facts.
+    pub assume: Vec<manifest::Expr>,
 }
 
 #[derive(Clone, PartialEq, Debug)]

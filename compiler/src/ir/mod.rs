@@ -26,6 +26,7 @@ pub mod emit;
 pub mod entities;
 mod evaluate;
 pub mod kernel;
+mod launches;
 pub mod op;
 mod query;
 #[cfg(test)]

@@ -245,7 +245,7 @@ ops! {
     /// (index, extent), both i64: ends the thread with a report unless 0 <= index < extent.
     Check "check" Shape::Special, Site, Write;
 
-    /// As many consecutive scalars of one type as there are results: 2, 4 or 8, at most 16 bytes, from an address
+    /// As many consecutive scalars of one type as there are results: 2, 4, 8 or 16, at most 16 bytes, from an address
     /// that is a multiple of their size. After the last leaf of an AoS element come those of the next element.
     LoadVector "load_vector" Shape::Special, Access, Read;
     /// Stores the operands after the subscripts, likewise.

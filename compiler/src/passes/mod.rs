@@ -12,12 +12,14 @@ mod fold;
 mod licm;
 mod map;
 mod pass;
+mod per_thread;
 mod pipeline;
 mod pipeline_error;
 mod soa;
 mod standard;
 mod text;
 mod threads;
+mod vectorize;
 
 pub use collapse::Collapse;
 pub use contract::Contract;
@@ -28,10 +30,12 @@ pub use fold::Fold;
 pub use licm::Licm;
 pub use map::Map;
 pub use pass::{Changed, Pass, PassContext, TargetFacts};
+pub use per_thread::PerThread;
 pub use pipeline::{PassReport, PassSelection, Pipeline, PipelineOptions, PipelineReport};
 pub use pipeline_error::PipelineError;
 pub use soa::Soa;
 pub use threads::ThreadsPass;
+pub use vectorize::Vectorize;
 pub use text::{TextError, run_text};
 
 #[cfg(test)]

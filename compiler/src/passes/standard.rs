@@ -8,8 +8,10 @@ use super::fold::Fold;
 use super::licm::Licm;
 use super::map::Map;
 use super::pass::Pass;
+use super::per_thread::PerThread;
 use super::soa::Soa;
 use super::threads::ThreadsPass;
+use super::vectorize::Vectorize;
 use std::sync::Arc;
 
 /// The rows: the pass, and whether selection needs what it leaves. The reasons are in the passes.
@@ -21,11 +23,14 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Before `map`, which counts sectors under the layouts that are decided here.
         (Arc::new(Soa), false),
         (Arc::new(Map), true),
+        (Arc::new(PerThread), false),
         // From here on the IR is what one thread does.
         (Arc::new(ThreadsPass), true),
         (Arc::new(Licm), false),
         // After `licm`, which brings equal instructions of different loops into one region.
         (Arc::new(Cse), false),
+        // After `cse`, so that equal subscripts are one value.
+        (Arc::new(Vectorize), false),
         // After what looks at products and sums.
         (Arc::new(Contract), false),
         // Last: it clears up after all.

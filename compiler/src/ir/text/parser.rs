@@ -127,8 +127,12 @@ impl Parser<'_> {
                         let counts = <[_; 3]>::try_from(counts);
                         grid = Some(counts.map_err(|_| self.unexpected_before("three block counts"))?);
                     }
+                    let mut assume = Vec::new();
+                    if self.take_word("assume") {
+                        assume = self.list("[", "]", |parser| parser.expression())?;
+                    }
                     let body = self.root()?;
-                    self.kernel.launches.push(LaunchData { name, body, threads, grid });
+                    self.kernel.launches.push(LaunchData { name, body, threads, grid, assume });
                 }
                 "plan" => self.kernel.plan = self.steps()?,
                 _ => return Err(self.unexpected_before(wanted)),

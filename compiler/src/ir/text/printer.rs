@@ -101,6 +101,10 @@ pub fn print_kernel(kernel: &Kernel, options: PrintOptions) -> String {
             let counts: Vec<String> = grid.iter().map(print_expression).collect();
             let _ = write!(text, " grid [{}]", counts.join(", "));
         }
+        if !launch.assume.is_empty() {
+            let conditions: Vec<String> = launch.assume.iter().map(print_expression).collect();
+            let _ = write!(text, " assume [{}]", conditions.join(", "));
+        }
         text.push_str(" {\n");
         BodyPrinter { kernel, options, text: &mut text }.block(launch.body, 2);
         text.push_str("    }\n");

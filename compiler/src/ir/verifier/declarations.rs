@@ -30,6 +30,11 @@ impl Verifier<'_> {
         for fact in &kernel.facts {
             self.expression(&|| format!("fact {:?}", fact.text), &fact.condition);
         }
+        for (launch, data) in &kernel.launches {
+            for expr in data.grid.iter().flatten().chain(&data.assume) {
+                self.expression(&|| format!("`{launch}`"), expr);
+            }
+        }
         self.plan();
     }
 

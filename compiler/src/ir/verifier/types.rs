@@ -180,7 +180,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// `load_vector` and `store_vector`: 2, 4 or 8 scalars that lie next to each other, 16 bytes at most.
+    /// `load_vector` and `store_vector`: 2, 4, 8 or 16 scalars that lie next to each other, 16 bytes at most.
     fn vector_access(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
@@ -200,8 +200,8 @@ impl Verifier<'_> {
             written
         };
         let bytes = leaf_data.scalar.size() * width as u64;
-        if !matches!(width, 2 | 4 | 8) || bytes > 16 {
-            self.fail(inst, format!("{width} scalars of {bytes} bytes: not 2, 4 or 8 of at most 16 bytes"));
+        if !matches!(width, 2 | 4 | 8 | 16) || bytes > 16 {
+            self.fail(inst, format!("{width} scalars of {bytes} bytes: not 2, 4, 8 or 16 of at most 16 bytes"));
         }
         if matches!(buffer_data.layout, Layout::Aosoa(_)) || leaf_data.scalar == Scalar::Bool {
             self.fail(inst, "no vector access to this buffer");

@@ -1,0 +1,137 @@
+//! Which powers of two divide a value: what alignment is proved by.
+
+use crate::ir::entities::{Launch, Value};
+use crate::ir::kernel::{Definition, Kernel, Payload};
+use crate::ir::op::Opcode;
+use crate::ir::Parents;
+use crate::manifest::{BinaryOp, Expr};
+use cranelift_entity::EntityRef;
+use rustc_hash::FxHashMap;
+
+/// Larger powers are of no use to anybody.
+const MOST: u64 = 1 << 20;
+
+/// Divisors of the i64 values of one launch, computed when asked for.
+pub struct Multiples {
+    known: FxHashMap<Value, u64>,
+    symbols: FxHashMap<usize, u64>,
+    parents: Parents,
+}
+
+/// The divisors of symbols that conditions of the form `n % 4 == 0` state.
+fn divisors_of(condition: &Expr, found: &mut FxHashMap<usize, u64>) {
+    let Expr::Binary(op, left, right) = condition else { return };
+    match (op, &**left, &**right) {
+        (BinaryOp::And, left, right) => {
+            divisors_of(left, found);
+            divisors_of(right, found);
+        }
+        (BinaryOp::Equal, Expr::Binary(BinaryOp::Rem, symbol, divisor), Expr::Int(0)) => {
+            if let (Expr::Symbol(symbol), Expr::Int(divisor @ 1..)) = (&**symbol, &**divisor) {
+                let known = found.entry(*symbol).or_insert(1);
+                *known = (*known).max(power_of_two(*divisor as u64));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The largest power of two that divides a number.
+fn power_of_two(number: u64) -> u64 {
+    if number == 0 { MOST } else { (1 << number.trailing_zeros()).min(MOST) }
+}
+
+impl Multiples {
+    /// With the kernel's facts and those of the launch.
+    pub fn new(kernel: &Kernel, launch: Launch) -> Self {
+        let mut symbols = FxHashMap::default();
+        for fact in &kernel.facts {
+            divisors_of(&fact.condition, &mut symbols);
+        }
+        for condition in &kernel.launches[launch].assume {
+            divisors_of(condition, &mut symbols);
+        }
+        Self { known: FxHashMap::default(), symbols, parents: kernel.parents() }
+    }
+
+    /// Takes it that a power of two divides a value.
+    pub fn suppose(&mut self, value: Value, divisor: u64) {
+        self.known.insert(value, divisor.min(MOST));
+    }
+
+    /// Takes it that a power of two divides a symbol. Before the first question.
+    pub fn suppose_symbol(&mut self, symbol: usize, divisor: u64) {
+        let known = self.symbols.entry(symbol).or_insert(1);
+        *known = (*known).max(divisor.min(MOST));
+    }
+
+    /// A power of two that divides the i64 value, whatever the input; at least 1.
+    pub fn of(&mut self, kernel: &Kernel, value: Value) -> u64 {
+        self.within(kernel, value, 48)
+    }
+
+    /// A power of two that divides a host expression.
+    pub fn of_expression(&self, expr: &Expr) -> u64 {
+        match expr {
+            Expr::Int(value) => power_of_two(value.unsigned_abs()),
+            Expr::Symbol(symbol) => self.symbols.get(symbol).copied().unwrap_or(1),
+            Expr::Unary(_, operand) => self.of_expression(operand),
+            Expr::Binary(op, left, right) => {
+                let (left, right) = (self.of_expression(left), self.of_expression(right));
+                match op {
+                    BinaryOp::Mul => left.saturating_mul(right).min(MOST),
+                    BinaryOp::Add | BinaryOp::Sub | BinaryOp::Min | BinaryOp::Max => left.min(right),
+                    _ => 1,
+                }
+            }
+            Expr::Float(_) | Expr::Bool(_) => 1,
+        }
+    }
+
+    fn within(&mut self, kernel: &Kernel, value: Value, depth: u32) -> u64 {
+        if let Some(known) = self.known.get(&value) {
+            return *known;
+        }
+        if depth == 0 {
+            return 1;
+        }
+        let divisor = match kernel.values[value].definition {
+            Definition::Result(inst, _) => {
+                let data = &kernel.insts[inst];
+                let operand = |this: &mut Self, at: usize| this.within(kernel, data.arguments[at], depth - 1);
+                match (data.opcode, &data.payload) {
+                    (Opcode::Const, _) => {
+                        kernel.int_of(value).map_or(1, |int| power_of_two(int.unsigned_abs() as u64))
+                    }
+                    (_, Payload::Symbol(symbol)) => self.symbols.get(&symbol.index()).copied().unwrap_or(1),
+                    (Opcode::Add | Opcode::Sub | Opcode::Min | Opcode::Max, _) => {
+                        operand(self, 0).min(operand(self, 1))
+                    }
+                    (Opcode::Mul, _) => operand(self, 0).saturating_mul(operand(self, 1)).min(MOST),
+                    (Opcode::Neg, _) => operand(self, 0),
+                    (Opcode::Select, _) => operand(self, 1).min(operand(self, 2)),
+                    (Opcode::And, _) => operand(self, 0).max(operand(self, 1)),
+                    (Opcode::Shl, _) => match kernel.int_of(data.arguments[1]) {
+                        Some(amount @ 0..=19) => (operand(self, 0) << amount).min(MOST),
+                        _ => 1,
+                    },
+                    _ => 1,
+                }
+            }
+            // A loop's index: its first value and its step.
+            Definition::Param(block, position) => {
+                let owner = self.parents.owner_of[block].expand();
+                match owner.map(|inst| (inst, kernel.insts[inst].opcode)) {
+                    Some((inst, Opcode::For)) if position == 0 => {
+                        let data = &kernel.insts[inst];
+                        let (low, step) = (data.arguments[0], data.arguments[2]);
+                        self.within(kernel, low, depth - 1).min(self.within(kernel, step, depth - 1))
+                    }
+                    _ => 1,
+                }
+            }
+        };
+        self.known.insert(value, divisor);
+        divisor
+    }
+}

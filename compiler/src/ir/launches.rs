@@ -1,0 +1,57 @@
+//! Launches as a whole: copies for special cases, and their places in the plan.
+
+use super::clone::ValueMap;
+use super::entities::Launch;
+use super::kernel::{Kernel, LaunchData, Step};
+use crate::manifest::Expr;
+
+impl Kernel {
+    /// A copy of a launch under the name with a suffix; the plan does not know it yet.
+    pub fn clone_launch(&mut self, launch: Launch, suffix: &str) -> Launch {
+        let LaunchData { name, body, threads, grid, assume } = self.launches[launch].clone();
+        let body = self.clone_block(body, &mut ValueMap::default());
+        let mut fresh = format!("{name}_{suffix}");
+        let mut number = 2;
+        while self.launches.values().any(|known| known.name == fresh) {
+            fresh = format!("{name}_{suffix}_{number}");
+            number += 1;
+        }
+        self.launches.push(LaunchData { name: fresh, body, threads, grid, assume })
+    }
+
+    /// Puts other steps in the place of a launch's step.
+    pub fn replace_step(&mut self, launch: Launch, steps: &[Step]) {
+        let mut plan = std::mem::take(&mut self.plan);
+        replace(&mut plan, launch, steps);
+        self.plan = plan;
+    }
+
+    /// Makes the plan run `special` where the condition holds, and `launch` where it does not. The special launch
+    /// may rely on the condition.
+    pub fn prefer(&mut self, condition: Expr, special: Launch, launch: Launch) {
+        self.launches[special].assume.push(condition.clone());
+        let branch =
+            Step::Branch { condition, then: vec![Step::Launch(special)], otherwise: vec![Step::Launch(launch)] };
+        self.replace_step(launch, &[branch]);
+    }
+}
+
+fn replace(plan: &mut Vec<Step>, launch: Launch, steps: &[Step]) {
+    let mut at = 0;
+    while at < plan.len() {
+        match &mut plan[at] {
+            Step::Launch(known) if *known == launch => {
+                plan.splice(at..=at, steps.iter().cloned());
+                at += steps.len();
+                continue;
+            }
+            Step::Launch(_) => {}
+            Step::Repeat { body, .. } => replace(body, launch, steps),
+            Step::Branch { then, otherwise, .. } => {
+                replace(then, launch, steps);
+                replace(otherwise, launch, steps);
+            }
+        }
+        at += 1;
+    }
+}

@@ -1,0 +1,244 @@
+//! `per_thread`: gives a thread several elements of a plain loop.
+//!
+//! ```text
+//! forall axis0 "i" = v0..v1 [grid:*, warp:8, lane:32]                          before
+//! forall axis0 "i" = v0..v1 [grid:*, serial:2, warp:8, lane:32, vector:4]      after
+//! ```
+//!
+//! `vector` are neighbours, which one access can bring: as many as make 16 bytes of the narrowest array that is
+//! walked contiguously. `serial` are a block apart, so that more loads are under way at once where one thread's
+//! vector is too little to keep memory busy. Where neighbours would not lie at multiples of the vector's size,
+//! they are serial too: a vector of scalars would spread a warp's request over more sectors.
+//!
+//! # Variants
+//!
+//! Rows of a two-dimensional array start at multiples of the vector's size only if the row's length is one. The
+//! launch is then made twice: one that relies on it (`_aligned`) and one that does not; the plan chooses.
+//!
+//! # Preconditions
+//!
+//! The loop's body has no loops; its last axis has the lanes and starts at 0 or at a multiple of the vector.
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::{Affine, Multiples, Stride, accesses};
+use crate::ir::entities::{Inst, Launch, Value};
+use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase};
+use crate::ir::op::Opcode;
+use crate::manifest::{BinaryOp, Expr, Layout};
+use cranelift_entity::EntityRef;
+
+pub struct PerThread;
+
+/// The widest access of a thread.
+const VECTOR_BYTES: u64 = 16;
+/// Bytes that a thread should have under way.
+const BYTES_IN_FLIGHT: u64 = 32;
+/// A body of more instructions has enough to do.
+const MAX_BODY: usize = 300;
+/// Loops of fewer iterations are not worth it.
+const MIN_EXTENT: i128 = 4096;
+
+impl Pass for PerThread {
+    fn name(&self) -> &str {
+        "per_thread"
+    }
+
+    fn reason(&self) -> &str {
+        "gives a thread neighbouring elements, which one wide access brings, and enough of them"
+    }
+
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Mapped, Phase::Mapped)
+    }
+
+    fn runs_after(&self) -> &[&str] {
+        &["map"]
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            changed |= spread(kernel, launch);
+        }
+        changed.into()
+    }
+}
+
+/// What a launch's loop gets.
+struct Plan {
+    vector: u64,
+    serial: u64,
+    /// What must hold for the vector to be aligned.
+    condition: Option<Expr>,
+}
+
+fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
+    let Some(forall) = plain_loop(kernel, launch) else { return false };
+    let Some(plan) = plan(kernel, launch, forall) else { return false };
+    match plan.condition {
+        None => give(kernel, forall, plan.vector, plan.serial),
+        Some(condition) => {
+            let special = kernel.clone_launch(launch, "aligned");
+            if let Some(copy) = plain_loop(kernel, special) {
+                give(kernel, copy, plan.vector, plan.serial);
+            }
+            give(kernel, forall, 1, (plan.serial * plan.vector).min(4));
+            kernel.prefer(condition, special, launch);
+        }
+    }
+    true
+}
+
+/// The launch's distributed loop, if its body has no loops and its last axis the lanes.
+fn plain_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
+    let body = kernel.launches[launch].body;
+    let forall = *kernel.blocks[body].insts.iter().find(|inst| {
+        let Payload::Loop { axes } = &kernel.insts[**inst].payload else { return false };
+        let last = axes.last().map(|axis| &kernel.axes[*axis].factors);
+        kernel.insts[**inst].opcode == Opcode::Forall
+            && last.is_some_and(|factors| {
+                factors.iter().any(|f| *f == Factor { level: Level::Lane, size: Some(32) })
+                    && factors.iter().any(|f| f.level == Level::Grid)
+                    && factors.iter().all(|f| f.level.is_parallel() || f.size.is_none())
+            })
+    })?;
+    let region = kernel.insts[forall].regions[0];
+    let mut count = 0;
+    let mut plain = true;
+    kernel.walk(region, &mut |_, inst| {
+        count += 1;
+        plain &= !matches!(
+            kernel.insts[inst].opcode,
+            Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While
+        );
+    });
+    (plain && count <= MAX_BODY).then_some(forall)
+}
+
+/// Appends and inserts the factors of the last axis.
+fn give(kernel: &mut Kernel, forall: Inst, vector: u64, serial: u64) {
+    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return };
+    let Some(axis) = axes.last().copied() else { return };
+    let factors = &mut kernel.axes[axis].factors;
+    let after_grid = factors.iter().position(|f| f.level == Level::Grid).map_or(0, |at| at + 1);
+    if serial > 1 {
+        factors.insert(after_grid, Factor { level: Level::Serial, size: Some(serial) });
+    }
+    if vector > 1 {
+        factors.push(Factor { level: Level::Vector, size: Some(vector) });
+    }
+}
+
+/// One access that walks along the last axis without gaps.
+struct Contiguous {
+    inst: Inst,
+    /// Bytes an iteration.
+    step: u64,
+    loads: bool,
+}
+
+fn plan(kernel: &Kernel, launch: Launch, forall: Inst) -> Option<Plan> {
+    let (low, high) = *kernel.loop_bounds(forall).last()?;
+    if let (Some(low), Some(high)) = (kernel.int_of(low), kernel.int_of(high))
+        && high - low < MIN_EXTENT
+    {
+        return None;
+    }
+    let body = kernel.insts[forall].regions[0];
+    let param = *kernel.blocks[body].params.last()?;
+    let found = contiguous(kernel, body, param);
+    let narrowest = found.iter().map(|access| access.step).min()?;
+    let vector = (VECTOR_BYTES / narrowest).clamp(1, 16);
+    // Several scalars to an iteration that no access can bring at once: enough of them one by one.
+    let flight = |vector: u64| {
+        let bytes: u64 = found.iter().filter(|access| access.loads).map(|access| access.step * vector).sum();
+        if bytes == 0 { 1 } else { (BYTES_IN_FLIGHT / bytes.max(1)).clamp(1, 4) }
+    };
+    if vector == 1 {
+        let serial = flight(1);
+        return (serial > 1).then_some(Plan { vector, serial, condition: None });
+    }
+    let mut plain = Multiples::new(kernel, launch);
+    plain.suppose(param, if kernel.int_of(low) == Some(0) { u64::MAX } else { plain_low(kernel, launch, low) });
+    let aligned = |multiples: &mut Multiples| {
+        found.iter().filter(|access| is_aligned(kernel, multiples, access, vector)).count()
+    };
+    if 2 * aligned(&mut plain) >= found.len() {
+        return Some(Plan { vector, serial: flight(vector), condition: None });
+    }
+    // Would it help if the rows' lengths were multiples?
+    let mut symbols = row_symbols(kernel, &found);
+    symbols.retain(|symbol| plain.of_expression(&Expr::Symbol(*symbol)) < vector);
+    let mut supposed = Multiples::new(kernel, launch);
+    supposed.suppose(param, if kernel.int_of(low) == Some(0) { u64::MAX } else { plain_low(kernel, launch, low) });
+    for symbol in &symbols {
+        supposed.suppose_symbol(*symbol, vector);
+    }
+    if !symbols.is_empty() && 2 * aligned(&mut supposed) >= found.len() {
+        let conditions = symbols.iter().map(|symbol| {
+            let rest = Expr::binary(BinaryOp::Rem, Expr::Symbol(*symbol), Expr::Int(vector as i64));
+            Expr::binary(BinaryOp::Equal, rest, Expr::Int(0))
+        });
+        let condition = conditions.reduce(|a, b| Expr::binary(BinaryOp::And, a, b));
+        return Some(Plan { vector, serial: flight(vector), condition });
+    }
+    Some(Plan { vector: 1, serial: (flight(1)).max(2), condition: None })
+}
+
+fn plain_low(kernel: &Kernel, launch: Launch, low: Value) -> u64 {
+    Multiples::new(kernel, launch).of(kernel, low)
+}
+
+fn contiguous(kernel: &Kernel, body: crate::ir::entities::Block, param: Value) -> Vec<Contiguous> {
+    let mut affine = Affine::new(kernel);
+    let mut found = Vec::new();
+    for access in accesses(kernel, body) {
+        let data = &kernel.buffers[access.buffer];
+        let width = data.element.leaves[access.leaf as usize].scalar.size();
+        let Stride::Bytes(stride) = affine.stride(access.inst, param) else { continue };
+        let Ok(step) = u64::try_from(stride) else { continue };
+        let whole = step == width || (data.layout == Layout::Aos && step == data.element.size);
+        let memory = !matches!(data.kind, BufferKind::Private | BufferKind::Constant(_));
+        let atomic = matches!(kernel.insts[access.inst].opcode, Opcode::Atomic);
+        if memory && whole && !atomic && matches!(step, 1 | 2 | 4 | 8 | 16) {
+            found.push(Contiguous { inst: access.inst, step, loads: !access.writes });
+        }
+    }
+    found
+}
+
+/// Whether the access' address is a multiple of the vector's bytes where the last index is one of the vector.
+fn is_aligned(kernel: &Kernel, multiples: &mut Multiples, access: &Contiguous, vector: u64) -> bool {
+    let data = &kernel.insts[access.inst];
+    let Payload::Access { buffer, .. } = data.payload else { return false };
+    let buffer = &kernel.buffers[buffer];
+    let wanted = vector.min(VECTOR_BYTES / access.step.min(VECTOR_BYTES));
+    let mut stride = 1u64;
+    for (at, extent) in buffer.extents.iter().enumerate().rev() {
+        let divisor = multiples.of(kernel, data.arguments[at]);
+        if divisor.saturating_mul(stride) < wanted {
+            return false;
+        }
+        stride = stride.saturating_mul(multiples.of_expression(extent));
+    }
+    true
+}
+
+/// The symbols that are extents of inner axes of the accessed buffers.
+fn row_symbols(kernel: &Kernel, found: &[Contiguous]) -> Vec<usize> {
+    let mut symbols = Vec::new();
+    for access in found {
+        let Payload::Access { buffer, .. } = kernel.insts[access.inst].payload else { continue };
+        // The innermost extent is enough: it is a factor of every outer stride.
+        let extents = &kernel.buffers[buffer].extents;
+        if extents.len() > 1
+            && let Some(Expr::Symbol(symbol)) = extents.last()
+            && !symbols.contains(symbol)
+            && kernel.symbols.get(crate::ir::entities::Symbol::new(*symbol)).is_some()
+        {
+            symbols.push(*symbol);
+        }
+    }
+    symbols.sort_unstable();
+    symbols
+}

@@ -1,0 +1,338 @@
+//! `vectorize`: accesses to neighbouring scalars become one access of up to 16 bytes.
+//!
+//! ```text
+//! v5: f32 = load buf0[v1]                 v5: f32, v6: f32 = load_vector buf0[v1]
+//! v2 = add v1, 1                     →
+//! v6: f32 = load buf0[v2]
+//! ```
+//!
+//! A warp's request then moves four times the bytes for one instruction. Loads move up to the first of them,
+//! stores down to the last.
+//!
+//! # Preconditions
+//!
+//! The accesses stand in one block; the address of the first is proved to be a multiple of the whole's size (arrays
+//! start at multiples of 256 bytes); nothing between them may touch what they touch: for loads no write to the
+//! buffer, for stores neither reads of the buffer nor other writes to it.
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::Multiples;
+use crate::data::Scalar;
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase};
+use crate::ir::op::{Constant, Opcode};
+use crate::manifest::Layout;
+
+pub struct Vectorize;
+
+impl Pass for Vectorize {
+    fn name(&self) -> &str {
+        "vectorize"
+    }
+
+    fn reason(&self) -> &str {
+        "makes one access of up to 16 bytes of accesses to neighbours"
+    }
+
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Staged, Phase::Flat)
+    }
+
+    fn runs_after(&self) -> &[&str] {
+        &["threads"]
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            let mut multiples = Multiples::new(kernel, launch);
+            for block in kernel.blocks_in(kernel.launches[launch].body) {
+                changed |= merge(kernel, block, &mut multiples);
+            }
+        }
+        changed.into()
+    }
+}
+
+/// Where an access goes: everything but the bytes that are constant.
+#[derive(Clone, PartialEq, Debug)]
+struct Place {
+    buffer: Buffer,
+    /// The allocation: a leaf of a SoA buffer, else 0.
+    leaf: u32,
+    /// Subscripts without the constants added to the last one.
+    indices: Vec<Value>,
+    scalar: Scalar,
+    stores: bool,
+}
+
+/// An access that may be merged.
+#[derive(Clone, Debug)]
+struct Candidate {
+    /// Its position in the block.
+    at: usize,
+    inst: Inst,
+    place: Place,
+    /// Constant bytes from the place.
+    offset: i64,
+}
+
+fn merge(kernel: &mut Kernel, block: Block, multiples: &mut Multiples) -> bool {
+    let insts = kernel.blocks[block].insts.clone();
+    let found = insts.iter().enumerate().filter_map(|(at, inst)| candidate(kernel, *inst, at)).collect();
+    let runs = runs(found, kernel, &insts);
+    let mut changed = false;
+    let mut replaced: Vec<(usize, Inst, Vec<usize>)> = Vec::new();
+    for run in runs {
+        for part in split(kernel, &run, multiples) {
+            let anchor = if part[0].place.stores {
+                part.iter().map(|candidate| candidate.at).max()
+            } else {
+                part.iter().map(|candidate| candidate.at).min()
+            };
+            let Some(anchor) = anchor else { continue };
+            let inst = merged(kernel, &part);
+            replaced.push((anchor, inst, part.iter().map(|candidate| candidate.at).collect()));
+            changed = true;
+        }
+    }
+    if changed {
+        rebuild(kernel, block, &insts, &replaced);
+    }
+    changed
+}
+
+/// Which buffers an instruction, with everything inside it, reads and writes.
+struct Touched {
+    reads: Vec<Buffer>,
+    writes: Vec<Buffer>,
+    /// Barriers and the like: everything ends.
+    all: bool,
+    /// The plain access that the instruction itself is.
+    own: Option<Place>,
+}
+
+impl Touched {
+    /// Whether a candidate that stands before may not be merged with one that comes after.
+    fn ends(&self, place: &Place) -> bool {
+        if self.all {
+            return true;
+        }
+        // Accesses at the same place with other constants are the very ones that are merged.
+        if self.own.as_ref() == Some(place) {
+            return false;
+        }
+        if place.stores {
+            self.reads.contains(&place.buffer) || self.writes.contains(&place.buffer)
+        } else {
+            self.writes.contains(&place.buffer)
+        }
+    }
+}
+
+fn conflicts(kernel: &Kernel, inst: Inst) -> Touched {
+    let mut touched = Touched { reads: Vec::new(), writes: Vec::new(), all: false, own: None };
+    let mut look = |kernel: &Kernel, inst: Inst| match (&kernel.insts[inst].payload, kernel.insts[inst].opcode) {
+        (Payload::Access { buffer, .. }, Opcode::Load | Opcode::LoadVector) => touched.reads.push(*buffer),
+        (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }, _) => touched.writes.push(*buffer),
+        (_, Opcode::Barrier) => touched.all = true,
+        _ => {}
+    };
+    look(kernel, inst);
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inst| look(kernel, inst));
+    }
+    // A thread that ends in the middle must have stored what stood before.
+    let mut checks = kernel.insts[inst].opcode == Opcode::Check;
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inst| checks |= kernel.insts[inst].opcode == Opcode::Check);
+    }
+    touched.all |= checks;
+    touched.own = candidate(kernel, inst, 0).map(|candidate| candidate.place);
+    touched
+}
+
+fn candidate(kernel: &Kernel, inst: Inst, at: usize) -> Option<Candidate> {
+    let data = &kernel.insts[inst];
+    let stores = match data.opcode {
+        Opcode::Load => false,
+        Opcode::Store => true,
+        _ => return None,
+    };
+    let Payload::Access { buffer, leaf } = data.payload else { return None };
+    let buffer_data = &kernel.buffers[buffer];
+    let leaf_data = &buffer_data.element.leaves[leaf as usize];
+    let rank = buffer_data.extents.len();
+    let usable = rank > 0
+        && leaf_data.extents.is_empty()
+        && leaf_data.scalar != Scalar::Bool
+        && !matches!(buffer_data.kind, BufferKind::Private | BufferKind::Constant(_));
+    let (unit, leaf_offset, allocation) = match buffer_data.layout {
+        Layout::Aos => (buffer_data.element.size, leaf_data.offset, 0),
+        Layout::Soa => (leaf_data.scalar.size(), 0, leaf),
+        Layout::Aosoa(_) => return None,
+    };
+    if !usable {
+        return None;
+    }
+    let mut indices = data.arguments[..rank].to_vec();
+    let mut offset = leaf_offset as i64;
+    let last = rank - 1;
+    while let Some((index, constant)) = split_sum(kernel, indices[last]) {
+        offset = offset.checked_add(constant.checked_mul(unit as i64)?)?;
+        indices[last] = index;
+    }
+    let place = Place { buffer, leaf: allocation, indices, scalar: leaf_data.scalar, stores };
+    Some(Candidate { at, inst, place, offset })
+}
+
+/// `index + constant`, where the value is such a sum.
+fn split_sum(kernel: &Kernel, value: Value) -> Option<(Value, i64)> {
+    let data = kernel.definition_data(value)?;
+    if data.opcode != Opcode::Add {
+        return None;
+    }
+    let int = |value: Value| kernel.int_of(value).and_then(|int| i64::try_from(int).ok());
+    match (int(data.arguments[0]), int(data.arguments[1])) {
+        (_, Some(right)) => Some((data.arguments[0], right)),
+        (Some(left), _) => Some((data.arguments[1], left)),
+        _ => None,
+    }
+}
+
+/// Candidates of one place that nothing disturbs between, in the order of their addresses.
+fn runs(mut candidates: Vec<Candidate>, kernel: &Kernel, insts: &[Inst]) -> Vec<Vec<Candidate>> {
+    candidates.sort_by_key(|candidate| candidate.at);
+    let mut runs: Vec<Vec<Candidate>> = Vec::new();
+    for candidate in candidates {
+        let known = runs.iter_mut().rev().find(|run| run[0].place == candidate.place);
+        match known {
+            Some(run) if undisturbed(kernel, insts, run, &candidate) => run.push(candidate),
+            _ => runs.push(vec![candidate]),
+        }
+    }
+    for run in &mut runs {
+        run.sort_by_key(|candidate| (candidate.offset, candidate.at));
+    }
+    runs
+}
+
+fn undisturbed(kernel: &Kernel, insts: &[Inst], run: &[Candidate], next: &Candidate) -> bool {
+    let from = run.iter().map(|candidate| candidate.at).min().unwrap_or(next.at);
+    // Two stores to one place stay in order.
+    if next.place.stores && run.iter().any(|candidate| candidate.offset == next.offset) {
+        return false;
+    }
+    insts[from + 1..next.at].iter().all(|inst| !conflicts(kernel, *inst).ends(&next.place))
+}
+
+/// The parts of a run that become one access each: 16, 8, 4 or 2 neighbours at a proved address.
+fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<Vec<Candidate>> {
+    let size = run[0].place.scalar.size();
+    let base = base_alignment(kernel, &run[0].place, multiples);
+    let mut parts = Vec::new();
+    let mut at = 0;
+    'next: while at < run.len() {
+        for width in [16usize, 8, 4, 2] {
+            let bytes = width as u64 * size;
+            let Some(part) = run.get(at..at + width).filter(|_| bytes <= 16) else { continue };
+            let neighbours =
+                part.windows(2).all(|pair| pair[1].offset == pair[0].offset + size as i64);
+            if neighbours && base.is_multiple_of(bytes) && part[0].offset.rem_euclid(bytes as i64) == 0 {
+                parts.push(part.to_vec());
+                at += width;
+                continue 'next;
+            }
+        }
+        at += 1;
+    }
+    parts
+}
+
+/// A power of two that divides the byte address of the place.
+fn base_alignment(kernel: &Kernel, place: &Place, multiples: &mut Multiples) -> u64 {
+    let buffer = &kernel.buffers[place.buffer];
+    let unit = if buffer.layout == Layout::Soa { place.scalar.size() } else { buffer.element.size };
+    let unit = 1u64 << unit.trailing_zeros().min(8);
+    let mut divisor = 256u64;
+    let mut stride = 1u64;
+    for (at, extent) in buffer.extents.iter().enumerate().rev() {
+        let index = multiples.of(kernel, place.indices[at]);
+        divisor = divisor.min(index.saturating_mul(stride).saturating_mul(unit));
+        stride = stride.saturating_mul(multiples.of_expression(extent));
+    }
+    let shared = if buffer.kind == BufferKind::Shared { 16 } else { 256 };
+    divisor.min(shared)
+}
+
+/// The vector access of a part; no block lists it yet.
+fn merged(kernel: &mut Kernel, part: &[Candidate]) -> Inst {
+    let first = kernel.insts[part[0].inst].clone();
+    let Payload::Access { buffer, .. } = first.payload else { unreachable!("a candidate is an access") };
+    let rank = kernel.buffers[buffer].extents.len();
+    let mut arguments = first.arguments[..rank].to_vec();
+    if part[0].place.stores {
+        arguments.extend(part.iter().map(|candidate| kernel.insts[candidate.inst].arguments[rank]));
+        return kernel.insts.push(InstData {
+            opcode: Opcode::StoreVector,
+            arguments,
+            results: Vec::new(),
+            ..first
+        });
+    }
+    let inst = kernel.insts.push(InstData {
+        opcode: Opcode::LoadVector,
+        arguments,
+        results: Vec::new(),
+        ..first
+    });
+    for candidate in part {
+        let old = kernel.insts[candidate.inst].results[0];
+        let value = kernel.clone_result(old, inst);
+        kernel.replace_uses(old, value);
+    }
+    inst
+}
+
+/// Lists the merged accesses at their anchors, without the ones that they replace. A subscript that is computed
+/// after the anchor of a load is computed again before it.
+fn rebuild(kernel: &mut Kernel, block: Block, insts: &[Inst], replaced: &[(usize, Inst, Vec<usize>)]) {
+    let mut list = Vec::with_capacity(insts.len());
+    for (at, inst) in insts.iter().enumerate() {
+        for (anchor, merged, _) in replaced {
+            if *anchor == at {
+                subscripts(kernel, *merged, &mut list, insts, at);
+                list.push(*merged);
+            }
+        }
+        if !replaced.iter().any(|(_, _, gone)| gone.contains(&at)) {
+            list.push(*inst);
+        }
+    }
+    kernel.blocks[block].insts = list;
+}
+
+/// The last subscript of a merged load may be a sum that stands after the first of the loads: made anew.
+fn subscripts(kernel: &mut Kernel, merged: Inst, list: &mut Vec<Inst>, insts: &[Inst], at: usize) {
+    if kernel.insts[merged].opcode != Opcode::LoadVector {
+        return;
+    }
+    let Some(last) = kernel.insts[merged].arguments.len().checked_sub(1) else { return };
+    let value = kernel.insts[merged].arguments[last];
+    let later = kernel.defining_inst(value).is_some_and(|inst| insts[at..].contains(&inst));
+    if !later {
+        return;
+    }
+    let span = kernel.insts[merged].span;
+    let Some((mut root, mut constant)) = split_sum(kernel, value) else { return };
+    while let Some((inner, more)) = split_sum(kernel, root) {
+        root = inner;
+        constant += more;
+    }
+    let literal = Payload::Constant(Constant::Int(Scalar::I64, constant.into()));
+    let literal = kernel.make_inst(Opcode::Const, literal, &[], span);
+    let literal_value = kernel.insts[literal].results[0];
+    let sum = kernel.make_inst(Opcode::Add, Payload::None, &[root, literal_value], span);
+    list.extend([literal, sum]);
+    kernel.insts[merged].arguments[last] = kernel.insts[sum].results[0];
+}
