@@ -115,6 +115,7 @@ impl Eliminator<'_> {
         let equal = list.iter().copied().find(|other| {
             let other_data = &kernel.insts[*other];
             (other_data.opcode, &other_data.payload) == (data.opcode, &data.payload)
+                && other_data.results.len() == data.results.len()
                 && operands(kernel, *other) == operands(kernel, inst)
         });
         let Some(other) = equal else {
@@ -122,11 +123,14 @@ impl Eliminator<'_> {
             added.push(hash);
             return false;
         };
-        let (result, value) = (data.results[0], kernel.insts[other].results[0]);
-        if self.kernel.values[value].name.is_none() {
-            self.kernel.values[value].name = self.kernel.values[result].name.clone();
+        let pairs: Vec<(Value, Value)> =
+            data.results.iter().copied().zip(kernel.insts[other].results.iter().copied()).collect();
+        for (result, value) in pairs {
+            if self.kernel.values[value].name.is_none() {
+                self.kernel.values[value].name = self.kernel.values[result].name.clone();
+            }
+            self.replaced[result] = value.into();
         }
-        self.replaced[result] = value.into();
         self.changed = true;
         true
     }

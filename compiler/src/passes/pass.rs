@@ -15,12 +15,30 @@ pub struct TargetFacts {
     pub default_threads: u32,
     /// Blocks that fill the machine a few times over: the grid of a loop whose length only the device knows.
     pub resident_blocks: u32,
+    /// Multiprocessors of the largest part of that capability.
+    pub multiprocessors: u32,
 }
 
 impl TargetFacts {
     /// The facts of a compute capability, as 10 × major + minor.
     pub fn new(capability: u32) -> Self {
-        Self { capability, warp_size: 32, max_threads: 1024, default_threads: 256, resident_blocks: 1024 }
+        let multiprocessors = match capability {
+            ..80 => 72,
+            80..86 => 108,
+            86..89 => 84,
+            89 => 142,
+            90..100 => 132,
+            100..120 => 148,
+            _ => 170,
+        };
+        Self {
+            capability,
+            warp_size: 32,
+            max_threads: 1024,
+            default_threads: 256,
+            resident_blocks: 1024,
+            multiprocessors,
+        }
     }
 }
 

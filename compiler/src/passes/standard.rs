@@ -4,12 +4,14 @@ use super::collapse::Collapse;
 use super::contract::Contract;
 use super::cse::Cse;
 use super::dce::Dce;
-use super::fold::Fold;
+use super::fold::{Fold, Simplify};
 use super::licm::Licm;
 use super::map::Map;
 use super::pass::Pass;
 use super::per_thread::PerThread;
+use super::scalarize::Scalarize;
 use super::soa::Soa;
+use super::split_reductions::SplitReductions;
 use super::threads::ThreadsPass;
 use super::vectorize::Vectorize;
 use std::sync::Arc;
@@ -23,9 +25,12 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Before `map`, which counts sectors under the layouts that are decided here.
         (Arc::new(Soa), false),
         (Arc::new(Map), true),
+        (Arc::new(SplitReductions), false),
         (Arc::new(PerThread), false),
         // From here on the IR is what one thread does.
         (Arc::new(ThreadsPass), true),
+        (Arc::new(Simplify), false),
+        (Arc::new(Scalarize), false),
         (Arc::new(Licm), false),
         // After `licm`, which brings equal instructions of different loops into one region.
         (Arc::new(Cse), false),

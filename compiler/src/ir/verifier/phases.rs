@@ -2,7 +2,7 @@
 
 use super::Verifier;
 use crate::ir::entities::{Axis, Block, Inst};
-use crate::ir::kernel::{BufferKind, Level, Payload, Phase};
+use crate::ir::kernel::{BufferKind, Kernel, Level, Payload, Phase};
 use crate::ir::op::Opcode;
 
 impl Level {
@@ -38,21 +38,22 @@ impl Verifier<'_> {
                 }
                 _ => {}
             }
-            self.phase_block(data.body, data.threads, false);
+            self.phase_block(data.body, data.threads, None);
         }
     }
 
-    fn phase_block(&mut self, block: Block, threads: Option<u32>, in_loop: bool) {
+    fn phase_block(&mut self, block: Block, threads: Option<u32>, outer: Option<(u64, u64)>) {
         let kernel = self.kernel;
         for inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[*inst];
-            let mut inner = in_loop;
+            let mut inner = outer;
             if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &data.payload {
-                inner = true;
+                let (lanes, warps) = (product(kernel, axes, Level::Lane), product(kernel, axes, Level::Warp));
+                inner = Some(outer.unwrap_or((lanes, warps)));
                 for (at, axis) in axes.iter().enumerate() {
                     self.axis(*inst, *axis, at);
                 }
-                self.levels(*inst, axes, threads, in_loop);
+                self.levels(*inst, axes, threads, outer);
             }
             let explicit = matches!(
                 data.opcode,
@@ -67,7 +68,9 @@ impl Verifier<'_> {
             if explicit && kernel.phase < Phase::Staged {
                 self.fail(*inst, "explicit threads are for the phase `staged`");
             }
-            inner |= data.opcode == Opcode::While;
+            if data.opcode == Opcode::While {
+                inner = Some(outer.unwrap_or((1, 1)));
+            }
             for region in &data.regions {
                 self.phase_block(*region, threads, inner);
             }
@@ -111,40 +114,69 @@ impl Verifier<'_> {
         }
     }
 
-    /// Where parallel levels may stand, and that they are the launch's threads.
-    fn levels(&mut self, inst: Inst, axes: &[Axis], threads: Option<u32>, in_loop: bool) {
+    /// Where parallel levels may stand, and that they are the launch's threads: those of the outer `forall`, times
+    /// those of each loop within that is shared by a team.
+    fn levels(&mut self, inst: Inst, axes: &[Axis], threads: Option<u32>, outer: Option<(u64, u64)>) {
         let kernel = self.kernel;
-        let product = |level: Level| -> u64 {
-            let factors = axes.iter().flat_map(|axis| &kernel.axes[*axis].factors);
-            factors
-                .filter(|factor| factor.level == level)
-                .map(|factor| factor.size.unwrap_or(1))
-                .fold(1, u64::saturating_mul)
-        };
-        let parallel =
-            axes.iter().flat_map(|axis| &kernel.axes[*axis].factors).any(|factor| factor.level.is_parallel());
-        if !parallel {
+        let factors = || axes.iter().flat_map(|axis| &kernel.axes[*axis].factors);
+        if !factors().any(|factor| factor.level.is_parallel()) {
             return;
         }
-        if kernel.insts[inst].opcode != Opcode::Forall {
-            self.fail(inst, "only a `forall` is spread over threads");
-        }
-        if in_loop {
-            self.fail(inst, "a loop inside another is spread over threads");
-        }
-        let starred = |level: Level| {
-            axes.iter()
-                .flat_map(|axis| &kernel.axes[*axis].factors)
-                .any(|f| f.level == level && f.size.is_none())
-        };
-        if starred(Level::Lane) || starred(Level::Warp) {
+        if factors().any(|f| matches!(f.level, Level::Lane | Level::Warp) && f.size.is_none()) {
             self.fail(inst, "lanes and warps have sizes");
         }
+        let (lanes, warps) = (product(kernel, axes, Level::Lane), product(kernel, axes, Level::Warp));
+        let (mut all_lanes, mut all_warps) = (lanes, warps);
+        match outer {
+            None if kernel.insts[inst].opcode != Opcode::Forall => {
+                self.fail(inst, "only a `forall` is spread over the grid");
+            }
+            None => {}
+            Some((outer_lanes, outer_warps)) => {
+                if factors().any(|factor| matches!(factor.level, Level::Grid | Level::Cluster)) {
+                    self.fail(inst, "a loop inside another is spread over the grid");
+                }
+                if !matches!(kernel.insts[inst].opcode, Opcode::Forall | Opcode::Reduce) || axes.len() > 1 {
+                    self.fail(inst, "a team shares a `forall` or a `reduce` of one axis");
+                }
+                all_lanes = lanes.saturating_mul(outer_lanes);
+                all_warps = warps.saturating_mul(outer_warps);
+            }
+        }
         let threads = u64::from(threads.unwrap_or(1));
-        let lanes = threads.min(32);
-        if product(Level::Lane) != lanes || product(Level::Warp).saturating_mul(lanes) != threads {
-            let (warps, found) = (product(Level::Warp), product(Level::Lane));
-            self.fail(inst, format!("{warps} warps of {found} lanes are not the launch's {threads} threads"));
+        let wanted = threads.min(32);
+        let inner_may_follow = outer.is_none() && self.has_team(inst);
+        if !inner_may_follow && (all_lanes != wanted || all_warps.saturating_mul(wanted) != threads) {
+            self.fail(
+                inst,
+                format!("{all_warps} warps of {all_lanes} lanes are not the launch's {threads} threads"),
+            );
         }
     }
+
+    /// Whether some loop inside is spread over threads too.
+    fn has_team(&self, inst: Inst) -> bool {
+        let kernel = self.kernel;
+        let mut found = false;
+        for region in &kernel.insts[inst].regions {
+            kernel.walk(*region, &mut |_, inst| {
+                if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &kernel.insts[inst].payload {
+                    found |= axes
+                        .iter()
+                        .flat_map(|axis| &kernel.axes[*axis].factors)
+                        .any(|factor| factor.level.is_parallel());
+                }
+            });
+        }
+        found
+    }
+}
+
+/// The product of the sizes of the factors at a level.
+fn product(kernel: &Kernel, axes: &[Axis], level: Level) -> u64 {
+    let factors = axes.iter().flat_map(|axis| &kernel.axes[*axis].factors);
+    factors
+        .filter(|factor| factor.level == level)
+        .map(|factor| factor.size.unwrap_or(1))
+        .fold(1, u64::saturating_mul)
 }

@@ -52,6 +52,23 @@ impl Pass for Fold {
     }
 }
 
+/// `fold` once more, for what the passes between have made.
+pub struct Simplify;
+
+impl Pass for Simplify {
+    fn name(&self) -> &str {
+        "simplify"
+    }
+
+    fn reason(&self) -> &str {
+        "folds once more: subscripts and guards of explicit threads have known parts"
+    }
+
+    fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
+        Fold.run(kernel, context)
+    }
+}
+
 /// An operand of a simpler operation.
 #[derive(Clone, Copy)]
 enum Operand {

@@ -14,20 +14,20 @@ use crate::ir::op::{Combiner, Opcode};
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
-/// Appends the body's instructions to `emit`, once for each of the values that stand for `param`. `map` holds
-/// what stands for the body's other parameters. The body's yield is left out; what it yields comes back, one list
-/// an iteration.
+/// Appends the body's instructions to `emit`, once for each iteration: a list of what stands for each of `params`.
+/// `map` holds what stands for the body's other parameters. The body's yield is left out; what it yields comes
+/// back, one list an iteration.
 pub fn jam(
     emit: &mut Emit<'_>,
     body: Block,
-    param: Value,
-    iterations: &[Value],
+    params: &[Value],
+    iterations: &[Vec<Value>],
     map: &ValueMap,
 ) -> Vec<Vec<Value>> {
-    let varying = Varying::new(emit.kernel, body, param);
+    let varying = Varying::new(emit.kernel, body, params);
     let mut maps = vec![map.clone(); iterations.len()];
-    for (map, value) in maps.iter_mut().zip(iterations) {
-        map.insert(param, *value);
+    for (map, values) in maps.iter_mut().zip(iterations) {
+        map.extend(params.iter().copied().zip(values.iter().copied()));
     }
     let mut jam = Jam { varying, maps, privates: FxHashMap::default() };
     jam.block(emit.kernel, body, emit.block);
@@ -43,9 +43,9 @@ struct Varying {
 }
 
 impl Varying {
-    fn new(kernel: &Kernel, body: Block, param: Value) -> Self {
+    fn new(kernel: &Kernel, body: Block, params: &[Value]) -> Self {
         let mut varying = Self { values: EntitySet::new(), buffers: EntitySet::new() };
-        varying.values.insert(param);
+        varying.mark(params);
         kernel.walk(body, &mut |_, inst| {
             let data = &kernel.insts[inst];
             if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload

@@ -16,12 +16,15 @@
 //! Sized serial and vector factors of an axis are iterations that one thread runs side by side (`jam.rs`). Where
 //! they all lie inside the extents the body is jammed; at the edge the iterations run one by one, each guarded.
 //!
+//! A loop inside, of which an axis has warps or lanes, is shared by the threads of a team (`team.rs`).
+//!
 //! # Limits
 //!
 //! A launch whose loop is not spread over threads stays as it is, on one thread.
 
-mod coordinates;
-mod jam;
+pub(super) mod coordinates;
+pub(super) mod jam;
+mod team;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::clone::ValueMap;
@@ -29,7 +32,9 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, Kernel, Level, Payload, Phase};
 use crate::ir::op::Opcode;
+use crate::analysis::may_exceed;
 use coordinates::{Spread, Threads, block_stride, grid_counts, open_serial, with_blocks};
+use team::Team;
 
 pub struct ThreadsPass;
 
@@ -79,9 +84,14 @@ fn spread_launch(kernel: &mut Kernel, launch: Launch) {
     let span = kernel.insts[forall].span;
     // The verifier has checked that the host can compute every open grid factor.
     let Some(grid) = grid_counts(kernel, &axes) else { return };
+    let shared = team::shared_loop(kernel, body);
+    let looped = (0..3).any(|axis| may_exceed(kernel, axis, &grid[axis]))
+        || axes.iter().any(|axis| open_serial(axis).is_some());
+    let mut all = Spread::of(kernel, forall);
+    all.extend(shared.and_then(|inst| team::team_axis(kernel, inst)));
     let mut emit = Emit::new(kernel, root, span);
     with_blocks(&mut emit, &axes, &grid, &mut |emit, blocks| {
-        let threads = Threads::new(emit, &axes);
+        let threads = Threads::new(emit, &all);
         let mut bases = Vec::with_capacity(axes.len());
         for (at, axis) in axes.iter().enumerate() {
             let block = emit.mul_int(blocks[at], block_stride(axis));
@@ -89,7 +99,12 @@ fn spread_launch(kernel: &mut Kernel, launch: Launch) {
             let start = emit.add(axis.low, block);
             bases.push(emit.add(start, part));
         }
-        serial_loops(emit, &axes, 0, &mut bases, &mut |emit, bases| iterations(emit, &axes, body, bases));
+        let mut team =
+            all.get(axes.len()).map(|axis| Team::new(emit, &threads, axis, axes.len(), looped));
+        serial_loops(emit, &axes, 0, &mut bases, &mut |emit, bases| match &mut team {
+            Some(team) => team_iteration(emit, &axes, team, body, bases),
+            None => iterations(emit, &axes, body, bases),
+        });
     });
     kernel.launches[launch].grid = Some(grid);
     kernel.blocks[root].insts.extend(after);
@@ -133,6 +148,40 @@ fn serial_loops(
     });
 }
 
+/// One iteration of a team: the same for all its threads, so that they go through barriers and shuffles together.
+fn team_iteration(emit: &mut Emit<'_>, axes: &[Spread], team: &mut Team, body: Block, bases: &[Value]) {
+    let offsets: Vec<Vec<i64>> = axes.iter().map(Spread::offsets).collect();
+    let whole = all_inside(emit, axes, bases, &offsets);
+    if offsets.iter().all(|offsets| offsets.len() == 1) {
+        match whole {
+            Some(inside) => emit.if_then(inside, |emit| team.iteration(emit, body, bases)),
+            None => team.iteration(emit, body, bases),
+        }
+        return;
+    }
+    let jammed = jammed(emit.kernel, body, &offsets, emit.span);
+    match whole {
+        None => team.iteration(emit, jammed, bases),
+        Some(inside) => {
+            let edge = std::cell::RefCell::new(team);
+            emit.if_else(
+                inside,
+                |emit| {
+                    edge.borrow_mut().iteration(emit, jammed, bases);
+                    Vec::new()
+                },
+                |emit| {
+                    let mut run = |emit: &mut Emit<'_>, indices: &[Value]| {
+                        edge.borrow_mut().iteration(emit, body, indices);
+                    };
+                    one_by_one(emit, axes, 0, &mut bases.to_vec(), &mut run);
+                    Vec::new()
+                },
+            );
+        }
+    }
+}
+
 /// Every iteration of one thread: side by side where all are inside, else one by one.
 fn iterations(emit: &mut Emit<'_>, axes: &[Spread], body: Block, bases: &[Value]) {
     let offsets: Vec<Vec<i64>> = axes.iter().map(Spread::offsets).collect();
@@ -155,7 +204,8 @@ fn iterations(emit: &mut Emit<'_>, axes: &[Spread], body: Block, bases: &[Value]
                     Vec::new()
                 },
                 |emit| {
-                    one_by_one(emit, axes, body, 0, &mut bases.to_vec());
+                    let mut run = |emit: &mut Emit<'_>, indices: &[Value]| copy(emit, body, indices);
+                    one_by_one(emit, axes, 0, &mut bases.to_vec(), &mut run);
                     Vec::new()
                 },
             );
@@ -178,9 +228,15 @@ fn all_inside(emit: &mut Emit<'_>, axes: &[Spread], bases: &[Value], offsets: &[
 }
 
 /// Loops over the iterations of each axis from `at` on, with a guard where one may be outside.
-fn one_by_one(emit: &mut Emit<'_>, axes: &[Spread], body: Block, at: usize, indices: &mut Vec<Value>) {
+fn one_by_one(
+    emit: &mut Emit<'_>,
+    axes: &[Spread],
+    at: usize,
+    indices: &mut Vec<Value>,
+    run: &mut dyn FnMut(&mut Emit<'_>, &[Value]),
+) {
     let Some(axis) = axes.get(at) else {
-        copy(emit, body, indices);
+        run(emit, indices);
         return;
     };
     let sized: Vec<(i64, i64)> = (0..axis.factors.len())
@@ -191,32 +247,32 @@ fn one_by_one(emit: &mut Emit<'_>, axes: &[Spread], body: Block, at: usize, indi
             axis.factors[place].size.map(|size| (size as i64, stride))
         })
         .collect();
-    factor_loops(emit, axes, body, at, &sized, indices);
+    factor_loops(emit, axes, at, &sized, indices, run);
 }
 
 fn factor_loops(
     emit: &mut Emit<'_>,
     axes: &[Spread],
-    body: Block,
     at: usize,
     left: &[(i64, i64)],
     indices: &mut Vec<Value>,
+    run: &mut dyn FnMut(&mut Emit<'_>, &[Value]),
 ) {
     let axis = &axes[at];
     let Some(((size, stride), rest)) = left.split_first() else {
         if !axis.needs_guard() {
-            one_by_one(emit, axes, body, at + 1, indices);
+            one_by_one(emit, axes, at + 1, indices, run);
             return;
         }
         let inside = emit.binary(Opcode::Lt, indices[at], axis.high);
-        emit.if_then(inside, |emit| one_by_one(emit, axes, body, at + 1, indices));
+        emit.if_then(inside, |emit| one_by_one(emit, axes, at + 1, indices, run));
         return;
     };
     let (low, high, step) = (emit.int(0), emit.int(size * stride), emit.int(*stride));
     emit.for_loop(&axis.name, (low, high, step), &[], |emit, offset, _| {
         let outer = indices[at];
         indices[at] = emit.add(outer, offset);
-        factor_loops(emit, axes, body, at, rest, indices);
+        factor_loops(emit, axes, at, rest, indices, run);
         indices[at] = outer;
         Vec::new()
     });
@@ -250,8 +306,8 @@ fn jammed(kernel: &mut Kernel, body: Block, offsets: &[Vec<i64>], span: crate::s
         }
         let base = map[&params[at]];
         let mut emit = Emit::new(kernel, next, span);
-        let values: Vec<Value> = offsets.iter().map(|offset| emit.add_int(base, *offset)).collect();
-        jam::jam(&mut emit, current, params[at], &values, &map);
+        let values: Vec<Vec<Value>> = offsets.iter().map(|offset| vec![emit.add_int(base, *offset)]).collect();
+        jam::jam(&mut emit, current, &[params[at]], &values, &map);
         emit.inst(Opcode::Yield, Payload::None, &[]);
         current = next;
     }

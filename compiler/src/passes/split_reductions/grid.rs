@@ -1,0 +1,480 @@
+//! Grid: a reduction with few outer iterations is cut into pieces, which a second launch combines.
+
+use crate::analysis::{Affine, Stride, accesses};
+use crate::data::{ElementType, Scalar};
+use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
+use crate::ir::kernel::{
+    AxisData, BlockData, BufferData, BufferKind, Factor, InstData, Kernel, LaunchData, Level, Payload, Step,
+};
+use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::passes::pass::TargetFacts;
+
+/// Elements of a single reduction from which on several blocks are worth a second launch.
+const MIN_SINGLE: i64 = 1 << 16;
+/// Pieces of a reduction for each of several outer iterations, and how long the reduction must be.
+const PIECES: i64 = 64;
+const MIN_LONG: i64 = 4096;
+/// Threads of the block that combines the pieces of a single reduction.
+const LAST_THREADS: u64 = 1024;
+
+/// A reduction that can be cut.
+struct Cut {
+    reduce: Inst,
+    low: Value,
+    high: Value,
+    extent: Expr,
+    combiners: Vec<Combiner>,
+    types: Vec<Scalar>,
+}
+
+/// Cuts the reductions of a launch, if that pays; the launch then combines the pieces.
+pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
+    let root = kernel.launches[launch].body;
+    let has_loop = kernel.blocks[root].insts.iter().any(|inst| kernel.insts[*inst].opcode == Opcode::Forall);
+    if has_loop { columns(kernel, launch, target) } else { single(kernel, launch, target) }
+}
+
+/// The reduction's data, if it has one axis of which the host knows the bounds, and if what its body needs from
+/// around it can be computed again: literals, symbols, `outer` values and sums of these.
+fn cut(kernel: &Kernel, reduce: Inst, outer: &[Value]) -> Option<Cut> {
+    let data = &kernel.insts[reduce];
+    let Payload::Reduce { axes, combiners } = &data.payload else { return None };
+    if axes.len() != 1 {
+        return None;
+    }
+    let (low, high) = *kernel.loop_bounds(reduce).first()?;
+    let (from, to) = (kernel.symbolic(low)?, kernel.symbolic(high)?);
+    let extent = if from == Expr::Int(0) { to } else { Expr::binary(BinaryOp::Sub, to, from) };
+    let mut inside = cranelift_entity::EntitySet::<Value>::new();
+    inside.extend(kernel.blocks[data.regions[0]].params.iter().copied());
+    let mut plain = true;
+    let mut loops = false;
+    kernel.walk(data.regions[0], &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        inside.extend(data.results.iter().copied());
+        for region in &data.regions {
+            inside.extend(kernel.blocks[*region].params.iter().copied());
+        }
+        loops |= matches!(data.opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While);
+        plain &= data.opcode.info().effect != Effect::Write;
+    });
+    let mut open: Vec<Value> = Vec::new();
+    kernel.walk(data.regions[0], &mut |_, inst| {
+        open.extend(kernel.insts[inst].arguments.iter().filter(|value| !inside.contains(**value)));
+    });
+    open.extend([low, high]);
+    let again = open.iter().all(|value| outer.contains(value) || repeatable(kernel, *value, outer, 16));
+    let scratch_types = data.results.iter().map(|value| kernel.value_type(*value)).collect();
+    (plain && !loops && again).then(|| Cut {
+        reduce,
+        low,
+        high,
+        extent,
+        combiners: combiners.clone(),
+        types: scratch_types,
+    })
+}
+
+/// Whether a value is made of literals, symbols and `outer` values by pure instructions.
+fn repeatable(kernel: &Kernel, value: Value, outer: &[Value], depth: u32) -> bool {
+    if outer.contains(&value) {
+        return true;
+    }
+    let Some(data) = kernel.definition_data(value) else { return false };
+    depth > 0
+        && data.opcode.info().effect == Effect::Pure
+        && data.arguments.iter().all(|value| repeatable(kernel, *value, outer, depth - 1))
+}
+
+/// Appends what a repeatable value is made of.
+fn repeat(emit: &mut Emit<'_>, value: Value, map: &mut ValueMap) -> Value {
+    if let Some(known) = map.get(&value) {
+        return *known;
+    }
+    let Some(inst) = emit.kernel.defining_inst(value) else { return value };
+    for argument in emit.kernel.insts[inst].arguments.clone() {
+        repeat(emit, argument, map);
+    }
+    emit.kernel.clone_inst(inst, emit.block, map);
+    mapped(map, value)
+}
+
+/// A launch without a loop: each reduction over many elements gets a launch of its own, of a block a piece; what
+/// is left runs in one block.
+fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
+    let root = kernel.launches[launch].body;
+    let reduces: Vec<Inst> = kernel.blocks[root]
+        .insts
+        .iter()
+        .copied()
+        .filter(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)
+        .collect();
+    if reduces.is_empty() || !straight(kernel, root) {
+        return false;
+    }
+    // One iteration of a loop over nothing else, so that a team can share it.
+    let small = kernel.clone_launch(launch, "one_block");
+    wrap(kernel, small, LAST_THREADS);
+    let mut condition: Option<Expr> = None;
+    let mut pieces = Vec::new();
+    let large = kernel.clone_launch(launch, "combine");
+    let body = kernel.launches[large].body;
+    let blocks = i64::from(target.multiprocessors) * 8;
+    for inst in kernel.blocks[body].insts.clone() {
+        if kernel.insts[inst].opcode != Opcode::Reduce {
+            continue;
+        }
+        let Some(cut) = cut(kernel, inst, &[]) else { continue };
+        let enough = Expr::binary(BinaryOp::GreaterEqual, cut.extent.clone(), Expr::Int(MIN_SINGLE));
+        condition = Some(match condition {
+            None => enough,
+            Some(other) => Expr::binary(BinaryOp::And, other, enough),
+        });
+        pieces.push(piece_launch(kernel, large, &cut, blocks, &[], launch));
+    }
+    wrap(kernel, large, LAST_THREADS);
+    let Some(condition) = condition else {
+        kernel.replace_step(launch, &[Step::Launch(small)]);
+        return true;
+    };
+    let mut steps: Vec<Step> = pieces.into_iter().map(Step::Launch).collect();
+    steps.push(Step::Launch(large));
+    let branch = Step::Branch { condition, then: steps, otherwise: vec![Step::Launch(small)] };
+    kernel.replace_step(launch, &[branch]);
+    true
+}
+
+/// Whether a block has nothing but straight code, stores, and reductions of one axis that a team can share.
+fn straight(kernel: &Kernel, block: Block) -> bool {
+    kernel.blocks[block].insts.iter().all(|inst| {
+        let data = &kernel.insts[*inst];
+        match data.opcode {
+            Opcode::Reduce => {
+                let mut plain = true;
+                kernel.walk(data.regions[0], &mut |_, inst| {
+                    let opcode = kernel.insts[inst].opcode;
+                    plain &= opcode.info().effect != Effect::Write && opcode != Opcode::While;
+                });
+                plain && matches!(&data.payload, Payload::Reduce { axes, .. } if axes.len() == 1)
+            }
+            Opcode::Check => false,
+            // What one thread writes and all read would need an order.
+            Opcode::Load => match data.payload {
+                Payload::Access { buffer, .. } => !kernel.blocks[block].insts.iter().any(|other| {
+                    let writes = kernel.insts[*other].opcode.info().effect == Effect::Write;
+                    writes
+                        && matches!(kernel.insts[*other].payload,
+                            Payload::Access { buffer: found, .. } | Payload::Atomic { buffer: found, .. } if found == buffer)
+                }),
+                _ => true,
+            },
+            _ => data.regions.is_empty(),
+        }
+    })
+}
+
+/// Puts the launch's code into a loop of one iteration that a block shares.
+fn wrap(kernel: &mut Kernel, launch: Launch, threads: u64) {
+    let body = kernel.launches[launch].body;
+    let insts = std::mem::take(&mut kernel.blocks[body].insts);
+    let region = kernel.blocks.push(BlockData::default());
+    kernel.add_param(region, Scalar::I64);
+    for inst in &insts {
+        if kernel.insts[*inst].opcode == Opcode::Reduce {
+            let vector = vector_of(kernel, *inst);
+            give(kernel, *inst, Some(threads / 32), vector);
+        }
+    }
+    kernel.blocks[region].insts = insts;
+    let span = kernel.span;
+    let yielded = kernel.make_inst(Opcode::Yield, Payload::None, &[], span);
+    kernel.blocks[region].insts.push(yielded);
+    let mut emit = Emit::new(kernel, body, span);
+    let (low, high) = (emit.int(0), emit.int(1));
+    let factors = vec![Factor { level: Level::Grid, size: None }];
+    let axis = kernel.axes.push(AxisData { name: "once".to_string(), factors });
+    push_forall(kernel, body, vec![axis], vec![low, high], region, span);
+    kernel.launches[launch].threads = Some(threads as u32);
+}
+
+fn push_forall(
+    kernel: &mut Kernel,
+    block: Block,
+    axes: Vec<Axis>,
+    arguments: Vec<Value>,
+    region: Block,
+    span: crate::source::Span,
+) -> Inst {
+    let inst = kernel.insts.push(InstData {
+        opcode: Opcode::Forall,
+        payload: Payload::Loop { axes },
+        arguments,
+        results: Vec::new(),
+        regions: vec![region],
+        span,
+    });
+    kernel.blocks[block].insts.push(inst);
+    inst
+}
+
+/// `[serial:*, serial:4, warp:…, lane:32, vector:…]`.
+fn give(kernel: &mut Kernel, reduce: Inst, warps: Option<u64>, vector: u64) {
+    let Payload::Reduce { axes, .. } = &kernel.insts[reduce].payload else { return };
+    let axis = axes[0];
+    let mut factors = vec![
+        Factor { level: Level::Serial, size: None },
+        Factor { level: Level::Serial, size: Some(4) },
+    ];
+    if let Some(warps) = warps {
+        if warps > 1 {
+            factors.push(Factor { level: Level::Warp, size: Some(warps) });
+        }
+        factors.push(Factor { level: Level::Lane, size: Some(32) });
+    }
+    if vector > 1 {
+        factors.push(Factor { level: Level::Vector, size: Some(vector) });
+    }
+    kernel.axes[axis].factors = factors;
+}
+
+/// 16 bytes of the narrowest array that a reduction walks contiguously from a multiple of that; else 1.
+fn vector_of(kernel: &Kernel, reduce: Inst) -> u64 {
+    let region = kernel.insts[reduce].regions[0];
+    let param = kernel.blocks[region].params[0];
+    let mut affine = Affine::new(kernel);
+    let mut narrowest: Option<u64> = None;
+    for access in accesses(kernel, region) {
+        let buffer = &kernel.buffers[access.buffer];
+        let width = buffer.element.leaves[access.leaf as usize].scalar.size();
+        let own = matches!(buffer.kind, BufferKind::Private | BufferKind::Constant(_));
+        if !own && affine.stride(access.inst, param) == Stride::Bytes(width as i64) {
+            narrowest = Some(narrowest.map_or(width, |known| known.min(width)));
+        }
+    }
+    narrowest.map_or(1, |width| (16 / width.max(1)).clamp(1, 8))
+}
+
+/// The scratch arrays of a cut reduction, one a value.
+fn scratch(kernel: &mut Kernel, cut: &Cut, extents: &[Expr]) -> Vec<Buffer> {
+    cut.types
+        .iter()
+        .map(|scalar| {
+            kernel.buffers.push(BufferData {
+                name: "pieces".to_string(),
+                kind: BufferKind::Scratch,
+                element: ElementType::scalar(*scalar),
+                extents: extents.to_vec(),
+                layout: Layout::Aos,
+                layout_fixed: true,
+                cache: None,
+            })
+        })
+        .collect()
+}
+
+/// Elements of a piece: whole turns of a block, so that pieces start aligned.
+fn piece_length(extent: &Expr, pieces: i64, unit: i64) -> Expr {
+    let length = Expr::binary(BinaryOp::CeilDiv, extent.clone(), Expr::Int(pieces));
+    let turns = Expr::binary(BinaryOp::CeilDiv, length, Expr::Int(unit));
+    Expr::binary(BinaryOp::Mul, turns, Expr::Int(unit))
+}
+
+/// A launch that computes the pieces of a reduction, `axes` outer (their bounds, and the values inside that stand
+/// for them); the reduction in its own launch becomes one over the pieces.
+fn piece_launch(
+    kernel: &mut Kernel,
+    combine: Launch,
+    cut: &Cut,
+    pieces: i64,
+    outer: &[(String, Value, Value, Value)],
+    named_after: Launch,
+) -> Launch {
+    let span = kernel.insts[cut.reduce].span;
+    let single = outer.is_empty();
+    let unit = if single { 256 * vector_of(kernel, cut.reduce) as i64 } else { 1 };
+    let length = piece_length(&Expr::binary(BinaryOp::Max, cut.extent.clone(), Expr::Int(0)), pieces, unit);
+    let mut extents = vec![Expr::Int(pieces)];
+    for (_, low, high, _) in outer {
+        let (low, high) = (kernel.symbolic(*low), kernel.symbolic(*high));
+        let (low, high) = (low.unwrap_or(Expr::Int(0)), high.unwrap_or(Expr::Int(0)));
+        extents.push(if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) });
+    }
+    let buffers = scratch(kernel, cut, &extents);
+
+    // The launch of the pieces.
+    let root = kernel.blocks.push(BlockData::default());
+    let region = kernel.blocks.push(BlockData::default());
+    let piece = kernel.add_param(region, Scalar::I64);
+    kernel.values[piece].name = Some("piece".to_string());
+    let mut emit = Emit::new(kernel, root, span);
+    let mut arguments = vec![emit.int(0), emit.int(pieces)];
+    let mut bounds_map = ValueMap::default();
+    for (_, low, high, _) in outer {
+        arguments.push(repeat(&mut emit, *low, &mut bounds_map));
+        arguments.push(repeat(&mut emit, *high, &mut bounds_map));
+    }
+    let mut map = ValueMap::default();
+    let mut indices = Vec::new();
+    let mut axes = Vec::new();
+    let factors = vec![Factor { level: Level::Grid, size: None }];
+    axes.push(kernel.axes.push(AxisData { name: "piece".to_string(), factors }));
+    for (at, (name, _, _, value)) in outer.iter().enumerate() {
+        let param = kernel.add_param(region, Scalar::I64);
+        kernel.values[param].name = Some(name.clone());
+        map.insert(*value, param);
+        indices.push(param);
+        let mut factors = vec![Factor { level: Level::Grid, size: None }];
+        if at + 1 == outer.len() {
+            factors.push(Factor { level: Level::Warp, size: Some(8) });
+            factors.push(Factor { level: Level::Lane, size: Some(32) });
+        }
+        axes.push(kernel.axes.push(AxisData { name: name.clone(), factors }));
+    }
+    let mut emit = Emit::new(kernel, region, span);
+    let (low, high) = (repeat(&mut emit, cut.low, &mut map), repeat(&mut emit, cut.high, &mut map));
+    let length = emit.expression(&length);
+    let start = emit.mul(piece, length);
+    let start = emit.add(low, start);
+    let end = emit.add(start, length);
+    let end = emit.min(end, high);
+    // What the body needs from around it.
+    let mut needed = Vec::new();
+    emit.kernel.walk(emit.kernel.insts[cut.reduce].regions[0], &mut |_, inst| needed.push(inst));
+    for inst in needed {
+        for argument in emit.kernel.insts[inst].arguments.clone() {
+            if repeatable(emit.kernel, argument, &outer.iter().map(|axis| axis.3).collect::<Vec<_>>(), 16) {
+                repeat(&mut emit, argument, &mut map);
+            }
+        }
+    }
+    map.insert(cut.low, start);
+    map.insert(cut.high, end);
+    let copy = emit.kernel.clone_inst(cut.reduce, region, &mut map);
+    emit.kernel.insts[copy].arguments = vec![start, end];
+    let results = emit.kernel.insts[copy].results.clone();
+    let mut place = vec![piece];
+    for (index, (_, low, _, _)) in indices.iter().zip(outer) {
+        let low = repeat(&mut emit, *low, &mut map);
+        place.push(emit.sub(*index, low));
+    }
+    for (buffer, value) in buffers.iter().zip(&results) {
+        emit.store(*buffer, 0, &place, *value);
+    }
+    emit.inst(Opcode::Yield, Payload::None, &[]);
+    let vector = if single { vector_of(kernel, copy) } else { 1 };
+    give(kernel, copy, single.then_some(8), vector);
+    push_forall(kernel, root, axes, arguments, region, span);
+    let stem = kernel.launches[named_after].name.clone();
+    let mut name = format!("{stem}_pieces");
+    let mut number = 2;
+    while kernel.launches.values().any(|launch| launch.name == name) {
+        name = format!("{stem}_pieces_{number}");
+        number += 1;
+    }
+    let assume = kernel.launches[combine].assume.clone();
+    let launch =
+        kernel.launches.push(LaunchData { name, body: root, threads: Some(256), grid: None, assume });
+
+    // The reduction becomes one over the pieces.
+    let body = kernel.blocks.push(BlockData::default());
+    let index = kernel.add_param(body, Scalar::I64);
+    kernel.values[index].name = Some("piece".to_string());
+    let parents = kernel.parents();
+    let Some(around) = parents.block_of[cut.reduce].expand() else { return launch };
+    let mut before = Vec::new();
+    std::mem::swap(&mut before, &mut kernel.blocks[around].insts);
+    let position = before.iter().position(|inst| *inst == cut.reduce).unwrap_or(before.len());
+    let after = before.split_off(position);
+    kernel.blocks[around].insts = before;
+    let mut emit = Emit::new(kernel, around, span);
+    let (zero, count) = (emit.int(0), emit.int(pieces));
+    let mut place = vec![index];
+    for (_, low, _, value) in outer {
+        place.push(emit.sub(*value, *low));
+    }
+    kernel.blocks[around].insts.extend(after);
+    let mut emit = Emit::new(kernel, body, span);
+    let values: Vec<Value> = buffers.iter().map(|buffer| emit.load(*buffer, 0, &place)).collect();
+    emit.inst(Opcode::Yield, Payload::None, &values);
+    let factors = vec![Factor { level: Level::Serial, size: None }];
+    let axis = kernel.axes.push(AxisData { name: "piece".to_string(), factors });
+    let data = &mut kernel.insts[cut.reduce];
+    data.regions = vec![body];
+    data.arguments = vec![zero, count];
+    data.payload = Payload::Reduce { axes: vec![axis], combiners: cut.combiners.clone() };
+    launch
+}
+
+/// A loop whose body is one reduction along which its lanes' neighbours are not neighbours: sums of columns.
+fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
+    let Some(forall) = super::outer_loop(kernel, launch) else { return false };
+    let body = kernel.insts[forall].regions[0];
+    let params = kernel.blocks[body].params.clone();
+    let reduces: Vec<Inst> = kernel.blocks[body]
+        .insts
+        .iter()
+        .copied()
+        .filter(|inst| !kernel.insts[*inst].regions.is_empty())
+        .collect();
+    let [reduce] = reduces.as_slice() else { return false };
+    if kernel.insts[*reduce].opcode != Opcode::Reduce {
+        return false;
+    }
+    let Some(found) = cut(kernel, *reduce, &params) else { return false };
+    // Where the reduced axis is the contiguous one, rows are the better way.
+    let region = kernel.insts[*reduce].regions[0];
+    let along = super::cost::loop_cost(kernel, region, kernel.blocks[region].params[0]);
+    let Some(last) = params.last() else { return false };
+    let across = super::cost::loop_cost(kernel, region, *last);
+    if across.sectors > along.sectors {
+        return false;
+    }
+    let reads_all = accesses(kernel, region).iter().all(|access| {
+        let mut affine = Affine::new(kernel);
+        affine.stride(access.inst, *last) != Stride::Bytes(0)
+    });
+    if !reads_all {
+        // What one iteration reads, others read too: that is for tiles.
+        return false;
+    }
+    let bounds = kernel.loop_bounds(forall);
+    let mut outer = Expr::Int(1);
+    for (low, high) in &bounds {
+        let (Some(low), Some(high)) = (kernel.symbolic(*low), kernel.symbolic(*high)) else { return false };
+        let extent = if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) };
+        outer = if outer == Expr::Int(1) { extent } else { Expr::binary(BinaryOp::Mul, outer, extent) };
+    }
+    let threads = Expr::Int(i64::from(target.multiprocessors) * 2048);
+    let few = Expr::binary(BinaryOp::Less, outer, threads);
+    let long = Expr::binary(BinaryOp::GreaterEqual, found.extent.clone(), Expr::Int(MIN_LONG));
+    let condition = Expr::binary(BinaryOp::And, few, long);
+    if matches!(condition.evaluate(&[]), Some(crate::manifest::Value::Bool(false))) {
+        return false;
+    }
+    let combine = kernel.clone_launch(launch, "combine");
+    let Some(copy) = super::outer_loop(kernel, combine) else { return false };
+    let body = kernel.insts[copy].regions[0];
+    let params = kernel.blocks[body].params.clone();
+    let Some(reduce) =
+        kernel.blocks[body].insts.iter().copied().find(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)
+    else {
+        return false;
+    };
+    let Some(found) = cut(kernel, reduce, &params) else { return false };
+    let Payload::Loop { axes } = kernel.insts[copy].payload.clone() else { return false };
+    let bounds = kernel.loop_bounds(copy);
+    let outer: Vec<(String, Value, Value, Value)> = axes
+        .iter()
+        .zip(bounds)
+        .zip(&params)
+        .map(|((axis, (low, high)), param)| (kernel.axes[*axis].name.clone(), low, high, *param))
+        .collect();
+    let pieces = piece_launch(kernel, combine, &found, PIECES, &outer, launch);
+    let steps = vec![Step::Launch(pieces), Step::Launch(combine)];
+    let branch = Step::Branch { condition, then: steps, otherwise: vec![Step::Launch(launch)] };
+    kernel.replace_step(launch, &[branch]);
+    true
+}

@@ -1,0 +1,125 @@
+//! `split_reductions`: gives a reduction more than one thread.
+//!
+//! ```text
+//! forall axis0 "i" = v0..v1 [grid:*, warp:8, lane:32] { reduce [add] axis1 "j" = v0..v2 [serial:*] … }      before
+//! forall axis0 "i" = v0..v1 [grid:*] { reduce [add] axis1 "j" = v0..v2 [serial:*, serial:4, warp:8, lane:32, vector:4] … }
+//! ```
+//!
+//! - **Rows** (`rows.rs`): where neighbouring elements of the reduced axis are neighbours in memory and those of the
+//!   outer axis are not, a block (or a warp, for short rows) takes one iteration. Loops over the same range in the
+//!   same iteration are shared likewise, so that softmax reads a row once and holds it in registers.
+//! - **Grid** (`grid.rs`): a reduction with too few outer iterations to fill the machine is cut into pieces along
+//!   the reduced axis; a second launch combines the pieces.
+//!
+//! Threads combine by shuffles and shared memory in an order that depends on the launch's shape alone: results are
+//! the same from run to run.
+//!
+//! # Variants
+//!
+//! How long rows are, and whether they are multiples of a vector, only the launch knows: the launch is copied for
+//! each shape, and the plan chooses.
+
+mod cost;
+mod grid;
+pub(super) mod rows;
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::ir::entities::{Inst, Launch};
+use crate::ir::kernel::{Kernel, Payload, Phase, Step};
+use crate::ir::op::Opcode;
+use cranelift_entity::EntitySet;
+
+pub struct SplitReductions;
+
+impl Pass for SplitReductions {
+    fn name(&self) -> &str {
+        "split_reductions"
+    }
+
+    fn reason(&self) -> &str {
+        "shares reductions, and loops over rows, among the threads of a warp, a block or the grid"
+    }
+
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Mapped, Phase::Mapped)
+    }
+
+    fn runs_after(&self) -> &[&str] {
+        &["map"]
+    }
+
+    fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
+        let mut changed = false;
+        if kernel.hints.block_threads.is_some() || !kernel.hints.order.is_empty() {
+            // The user has said how the threads are shared out.
+            return Changed::No;
+        }
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            changed |= grid::split(kernel, launch, &context.target);
+        }
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            let Some(forall) = outer_loop(kernel, launch) else { continue };
+            let Some(rows) = rows::find(kernel, forall) else { continue };
+            rows::share(kernel, launch, &rows, &context.target);
+            changed = true;
+        }
+        drop_unplanned(kernel);
+        changed.into()
+    }
+}
+
+/// The loop of a launch that is spread over the grid.
+fn outer_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
+    let body = kernel.launches[launch].body;
+    kernel.blocks[body].insts.iter().copied().find(|inst| {
+        let Payload::Loop { axes } = &kernel.insts[*inst].payload else { return false };
+        kernel.insts[*inst].opcode == Opcode::Forall
+            && axes.iter().all(|axis| {
+                // The host knows its extent.
+                kernel.axes[*axis].factors.first().is_some_and(|factor| factor.level.is_parallel())
+            })
+    })
+}
+
+/// Removes launches that the plan no longer names. Launch numbers are dense, so they are counted anew.
+fn drop_unplanned(kernel: &mut Kernel) {
+    let mut used = EntitySet::<Launch>::new();
+    fn look(steps: &[Step], used: &mut EntitySet<Launch>) {
+        for step in steps {
+            match step {
+                Step::Launch(launch) => {
+                    used.insert(*launch);
+                }
+                Step::Repeat { body, .. } => look(body, used),
+                Step::Branch { then, otherwise, .. } => {
+                    look(then, used);
+                    look(otherwise, used);
+                }
+            }
+        }
+    }
+    look(&kernel.plan, &mut used);
+    if kernel.launches.keys().all(|launch| used.contains(launch)) {
+        return;
+    }
+    let old = std::mem::take(&mut kernel.launches);
+    let mut numbers = cranelift_entity::SecondaryMap::<Launch, Option<Launch>>::new();
+    for (launch, data) in old {
+        if used.contains(launch) {
+            numbers[launch] = Some(kernel.launches.push(data));
+        }
+    }
+    fn renumber(steps: &mut [Step], numbers: &cranelift_entity::SecondaryMap<Launch, Option<Launch>>) {
+        for step in steps {
+            match step {
+                Step::Launch(launch) => *launch = numbers[*launch].unwrap_or(*launch),
+                Step::Repeat { body, .. } => renumber(body, numbers),
+                Step::Branch { then, otherwise, .. } => {
+                    renumber(then, numbers);
+                    renumber(otherwise, numbers);
+                }
+            }
+        }
+    }
+    renumber(&mut kernel.plan, &numbers);
+}

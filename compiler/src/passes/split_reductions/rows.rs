@@ -1,0 +1,259 @@
+//! Rows: an iteration whose loops all walk one contiguous range is given to a team of threads.
+
+use super::cost::{Cost, loop_cost};
+use crate::analysis::{Affine, Stride, accesses};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
+use crate::ir::op::{Effect, Opcode};
+use crate::manifest::{BinaryOp, Expr};
+use crate::passes::pass::TargetFacts;
+use rustc_hash::FxHashMap;
+
+/// An iteration whose loops a team can share.
+pub struct Rows {
+    /// Elements of a row, as the host knows it.
+    pub extent: Expr,
+    /// Neighbours that one access of a thread brings where rows are aligned.
+    pub vector: i64,
+    /// More than one loop walks the row: it is worth keeping it in registers.
+    pub reused: bool,
+}
+
+/// How a row is shared.
+struct Shape {
+    suffix: &'static str,
+    /// Threads a row; below 32 × 2 a block has several rows.
+    threads: i64,
+    /// Groups that a thread holds at once; `None` walks the row by an open loop.
+    held: Option<i64>,
+    vector: i64,
+}
+
+/// Rows shorter than this stay with one thread.
+const MIN_ROW: i64 = 32;
+/// Rows of fewer elements are one warp's.
+const WARP_ROW: i64 = 1024;
+/// Groups of aligned neighbours that a thread holds of a row.
+const HELD: i64 = 4;
+/// Groups under way in one turn of an open loop.
+const GROUPS: i64 = 4;
+
+/// What of a launch's outer loop is rows, if it pays to share them.
+pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
+    let body = kernel.insts[forall].regions[0];
+    let mut loops = Vec::new();
+    if !collect(kernel, body, &mut loops) || loops.is_empty() {
+        return None;
+    }
+    let bounds = kernel.loop_bounds(loops[0])[0];
+    let same = |inst: &Inst| {
+        let found = kernel.loop_bounds(*inst)[0];
+        let equal = |a: Value, b: Value| a == b || kernel.symbolic(a).is_some_and(|a| Some(a) == kernel.symbolic(b));
+        equal(found.0, bounds.0) && equal(found.1, bounds.1)
+    };
+    if !loops.iter().all(same) || !buffers_allow(kernel, body, &loops) {
+        return None;
+    }
+    let (low, high) = (kernel.symbolic(bounds.0)?, kernel.symbolic(bounds.1)?);
+    let extent = if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) };
+    let outer = *kernel.blocks[body].params.last()?;
+    let mut own = Cost::default();
+    let mut shared = Cost::default();
+    for inst in &loops {
+        let region = kernel.insts[*inst].regions[0];
+        shared.add(loop_cost(kernel, region, kernel.blocks[region].params[0]));
+        own.add(loop_cost(kernel, region, outer));
+    }
+    if shared.sectors >= own.sectors {
+        return None;
+    }
+    let vector = vector(kernel, &loops);
+    Some(Rows { reused: loops.len() > 1, extent, vector })
+}
+
+/// The outermost loops of one axis that stand under straight control; `false` where something forbids sharing.
+fn collect(kernel: &Kernel, block: Block, loops: &mut Vec<Inst>) -> bool {
+    kernel.blocks[block].insts.iter().all(|inst| {
+        let data = &kernel.insts[*inst];
+        match (&data.payload, data.opcode) {
+            (_, Opcode::While) => false,
+            (Payload::Loop { axes }, Opcode::Forall) | (Payload::Reduce { axes, .. }, _) => {
+                loops.push(*inst);
+                let mut checks = false;
+                kernel.walk(data.regions[0], &mut |_, inst| {
+                    checks |= matches!(kernel.insts[inst].opcode, Opcode::Check | Opcode::While);
+                });
+                axes.len() == 1 && !checks
+            }
+            // A thread that ends would leave its team waiting.
+            (_, Opcode::Check) => false,
+            _ => data.regions.iter().all(|region| collect(kernel, *region, loops)),
+        }
+    })
+}
+
+/// Whether memory that the iteration writes is only ever touched by the thread that a loop gives the element to.
+fn buffers_allow(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
+    let parents = kernel.parents();
+    let mut written: Vec<Buffer> = Vec::new();
+    let mut touched: FxHashMap<Buffer, Vec<(Block, Inst)>> = FxHashMap::default();
+    kernel.walk(body, &mut |block, inst| {
+        let data = &kernel.insts[inst];
+        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = data.payload else { return };
+        touched.entry(buffer).or_default().push((block, inst));
+        if data.opcode.info().effect == Effect::Write && !written.contains(&buffer) {
+            written.push(buffer);
+        }
+    });
+    written.iter().all(|buffer| {
+        let accesses = &touched[buffer];
+        let rank = kernel.buffers[*buffer].extents.len();
+        let mut leading: Option<RowPlace> = None;
+        let reads = accesses.iter().any(|(_, inst)| kernel.insts[*inst].opcode == Opcode::Load);
+        let owner = |inst: Inst| parents.enclosing(inst).find(|outer| loops.contains(outer));
+        if !reads && kernel.buffers[*buffer].kind != BufferKind::Private {
+            // Written only: any thread may, as long as each element is written once.
+            return true;
+        }
+        let inside = accesses.iter().filter(|(_, inst)| owner(*inst).is_some()).count();
+        if inside == 0 {
+            // Straight code: private arrays are every thread's own; memory is written by one and read by all.
+            return kernel.buffers[*buffer].kind == BufferKind::Private;
+        }
+        inside == accesses.len()
+            && rank > 0
+            && accesses.iter().all(|(_, inst)| {
+                let Some(owner) = owner(*inst) else { return false };
+                let index = kernel.blocks[kernel.insts[owner].regions[0]].params[0];
+                let Some(place) = row_place(&kernel.insts[*inst].arguments[..rank], index) else { return false };
+                *leading.get_or_insert_with(|| place.clone()) == place
+            })
+    })
+}
+
+/// Which subscript is the row's index, and the others.
+pub type RowPlace = (usize, Vec<Value>);
+
+/// The one subscript that is the index; `None` where none is or several are.
+pub fn row_place(subscripts: &[Value], index: Value) -> Option<RowPlace> {
+    let at = subscripts.iter().position(|value| *value == index)?;
+    let mut others = subscripts.to_vec();
+    others.remove(at);
+    (!others.contains(&index)).then_some((at, others))
+}
+
+/// 16 bytes of the narrowest array that the loops walk contiguously.
+fn vector(kernel: &Kernel, loops: &[Inst]) -> i64 {
+    let mut narrowest = None;
+    for inst in loops {
+        let region = kernel.insts[*inst].regions[0];
+        let param = kernel.blocks[region].params[0];
+        let mut affine = Affine::new(kernel);
+        for access in accesses(kernel, region) {
+            let buffer = &kernel.buffers[access.buffer];
+            let width = buffer.element.leaves[access.leaf as usize].scalar.size();
+            let memory = !matches!(buffer.kind, BufferKind::Private | BufferKind::Constant(_) | BufferKind::Scratch);
+            if memory && affine.stride(access.inst, param) == Stride::Bytes(width as i64) {
+                narrowest = Some(narrowest.map_or(width, |known: u64| known.min(width)));
+            }
+        }
+    }
+    narrowest.map_or(1, |width| (16 / width.max(1)).clamp(1, 8) as i64)
+}
+
+/// Makes copies of a launch that share its rows among teams, and lets the plan choose by the length of a row.
+pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFacts) {
+    let vector = rows.vector;
+    let mut shapes = Vec::new();
+    let vectors = if vector > 1 { vec![vector, 1] } else { vec![1] };
+    if rows.reused {
+        // Held whole: as few threads as can hold the row, 16 scalars of 4 bytes each.
+        for vector in &vectors {
+            for (threads, suffix) in [(32, "row_warp"), (128, "row_128"), (512, "row_512"), (1024, "row_1024")] {
+                let held = HELD * rows.vector / vector;
+                shapes.push(Shape { suffix, threads, held: Some(held), vector: *vector });
+            }
+        }
+    }
+    let long = if rows.reused { 512 } else { 256 };
+    for vector in vectors {
+        shapes.push(Shape { suffix: "row_warp_walk", threads: 32, held: None, vector });
+        shapes.push(Shape { suffix: "row_walk", threads: long, held: None, vector });
+    }
+    for shape in shapes {
+        let Some(condition) = condition(rows, &shape) else { continue };
+        if shape.threads > i64::from(target.max_threads) {
+            continue;
+        }
+        let special = kernel.clone_launch(launch, shape.suffix);
+        if !apply(kernel, special, &shape) {
+            continue;
+        }
+        if condition == Expr::Bool(true) {
+            kernel.replace_step(launch, &[crate::ir::kernel::Step::Launch(special)]);
+            break;
+        }
+        kernel.prefer(condition, special, launch);
+    }
+}
+
+/// When a shape fits: a literal where the row's length is one; `None` where it never does.
+fn condition(rows: &Rows, shape: &Shape) -> Option<Expr> {
+    let extent = &rows.extent;
+    let mut conditions = vec![Expr::binary(BinaryOp::GreaterEqual, extent.clone(), Expr::Int(MIN_ROW))];
+    if shape.vector > 1 {
+        let rest = Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(shape.vector));
+        conditions.push(Expr::binary(BinaryOp::Equal, rest, Expr::Int(0)));
+    }
+    if let Some(held) = shape.held {
+        let most = Expr::Int(held * shape.vector * shape.threads);
+        conditions.push(Expr::binary(BinaryOp::LessEqual, extent.clone(), most));
+    } else if shape.threads == 32 {
+        conditions.push(Expr::binary(BinaryOp::Less, extent.clone(), Expr::Int(WARP_ROW)));
+    }
+    let all = conditions.into_iter().reduce(|a, b| Expr::binary(BinaryOp::And, a, b))?;
+    match all.evaluate(&[]) {
+        Some(crate::manifest::Value::Bool(true)) => Some(Expr::Bool(true)),
+        Some(_) => None,
+        None => Some(all),
+    }
+}
+
+/// Sets the factors of a launch's loops.
+fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape) -> bool {
+    let Some(forall) = super::outer_loop(kernel, launch) else { return false };
+    let body = kernel.insts[forall].regions[0];
+    let mut loops = Vec::new();
+    collect(kernel, body, &mut loops);
+    let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };
+    let rows_a_block = if shape.threads == 32 { 8 } else { 1 };
+    for (at, axis) in axes.iter().enumerate() {
+        let mut factors = vec![Factor { level: Level::Grid, size: None }];
+        if at + 1 == axes.len() && rows_a_block > 1 {
+            factors.push(Factor { level: Level::Warp, size: Some(rows_a_block) });
+        }
+        kernel.axes[*axis].factors = factors;
+    }
+    for inst in loops {
+        let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else { continue };
+        let axis = axes[0];
+        let mut factors = match shape.held {
+            Some(held) => vec![Factor { level: Level::Serial, size: Some(held as u64) }],
+            None => vec![
+                Factor { level: Level::Serial, size: None },
+                Factor { level: Level::Serial, size: Some(GROUPS as u64) },
+            ],
+        };
+        if shape.threads > 32 {
+            factors.push(Factor { level: Level::Warp, size: Some(shape.threads as u64 / 32) });
+        }
+        factors.push(Factor { level: Level::Lane, size: Some(32) });
+        if shape.vector > 1 {
+            factors.push(Factor { level: Level::Vector, size: Some(shape.vector as u64) });
+        }
+        kernel.axes[axis].factors = factors;
+    }
+    let threads = shape.threads as u64 * rows_a_block;
+    kernel.launches[launch].threads = u32::try_from(threads).ok();
+    true
+}

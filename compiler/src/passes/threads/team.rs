@@ -1,0 +1,607 @@
+//! Teams: loops inside an iteration whose axis has lanes and warps are walked by the threads of a block, or of a
+//! warp, together.
+//!
+//! Every thread of the team runs the iteration's straight code; what it stores outside the shared loops, one of
+//! them does. In a shared loop each thread takes its own indices. A reduction's partial results meet by shuffles
+//! within a warp, then through shared memory; each thread gets the result.
+//!
+//! An axis `[serial:4, warp:8, lane:32, vector:4]` gives each thread four groups of four neighbours, all at once,
+//! the last of them masked where they lie outside; `[serial:*, warp:8, lane:32, vector:4]` a loop over as many
+//! groups as there are, and the few elements left over after the last whole group one by one. A sized serial factor
+//! after the open one is how many groups one turn of that loop takes: the more, the more loads are under way.
+
+use super::coordinates::{Spread, Threads};
+use super::jam::jam;
+use crate::data::{ElementType, Scalar};
+use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::kernel::{
+    BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload,
+};
+use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::manifest::{Expr, Layout};
+use crate::passes::split_reductions::rows::{RowPlace, row_place};
+use rustc_hash::FxHashMap;
+
+/// Whether a loop is shared by the threads of a team, or by one thread's iterations side by side.
+pub fn is_shared(kernel: &Kernel, inst: Inst) -> bool {
+    let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else {
+        return false;
+    };
+    matches!(kernel.insts[inst].opcode, Opcode::Forall | Opcode::Reduce)
+        && axes
+            .iter()
+            .flat_map(|axis| &kernel.axes[*axis].factors)
+            .any(|factor| factor.level.is_parallel() || factor.size.is_some())
+}
+
+/// The first shared loop in a block or below.
+pub fn shared_loop(kernel: &Kernel, block: Block) -> Option<Inst> {
+    let mut found = None;
+    kernel.walk(block, &mut |_, inst| {
+        if found.is_none() && is_shared(kernel, inst) {
+            found = Some(inst);
+        }
+    });
+    found
+}
+
+/// The warp and lane factors of a shared loop, as an axis that takes part in numbering the block's threads.
+pub fn team_axis(kernel: &Kernel, inst: Inst) -> Option<Spread> {
+    let mut axis = Spread::of(kernel, inst).into_iter().next()?;
+    axis.factors.retain(|factor| matches!(factor.level, Level::Warp | Level::Lane));
+    Some(axis)
+}
+
+/// The threads that share an iteration.
+pub struct Team {
+    /// This thread's number in the team.
+    own: Value,
+    /// How many they are: a power of two up to 32, or a multiple of 32 that is the whole block.
+    size: i64,
+    /// Shared buffers may be used again: a barrier must stand between.
+    looped: bool,
+    /// Row buffers that became one private slot for each element a thread owns.
+    slots: FxHashMap<Buffer, Buffer>,
+}
+
+impl Team {
+    pub fn new(emit: &mut Emit<'_>, threads: &Threads, axis: &Spread, at: usize, looped: bool) -> Self {
+        let own = threads.part(emit, axis, at);
+        emit.name(own, "member");
+        let size = axis.level_size(Level::Warp) * axis.level_size(Level::Lane);
+        Self { own, size, looped, slots: FxHashMap::default() }
+    }
+
+    /// Appends the body of an iteration, without its yield.
+    pub fn iteration(&mut self, emit: &mut Emit<'_>, body: Block, indices: &[Value]) {
+        let params = emit.kernel.blocks[body].params.clone();
+        let mut map: ValueMap = params.into_iter().zip(indices.iter().copied()).collect();
+        self.slots = slots(emit.kernel, body);
+        self.block(emit, body, &mut map);
+    }
+
+    fn block(&mut self, emit: &mut Emit<'_>, body: Block, map: &mut ValueMap) {
+        for inst in emit.kernel.blocks[body].insts.clone() {
+            if emit.kernel.insts[inst].opcode != Opcode::Yield {
+                self.inst(emit, inst, map);
+            }
+        }
+    }
+
+    fn inst(&mut self, emit: &mut Emit<'_>, inst: Inst, map: &mut ValueMap) {
+        let data = emit.kernel.insts[inst].clone();
+        if is_shared(emit.kernel, inst) {
+            self.shared(emit, inst, map);
+        } else if data.regions.iter().any(|region| shared_loop(emit.kernel, *region).is_some()) {
+            self.control(emit, &data, map);
+        } else if self.size > 1 && writes_for_all(emit.kernel, inst) {
+            let zero = emit.int(0);
+            let first = emit.binary(Opcode::Eq, self.own, zero);
+            emit.if_then(first, |emit| {
+                emit.kernel.clone_inst(inst, emit.block, map);
+            });
+        } else {
+            emit.kernel.clone_inst(inst, emit.block, map);
+        }
+    }
+
+    /// Control flow around shared loops: the same for all threads of the team.
+    fn control(&mut self, emit: &mut Emit<'_>, data: &InstData, map: &mut ValueMap) {
+        let results = match data.opcode {
+            Opcode::For => {
+                let given: Vec<Value> = data.arguments.iter().map(|value| mapped(map, *value)).collect();
+                let name = match &data.payload {
+                    Payload::Loop { axes } => emit.kernel.axes[axes[0]].name.clone(),
+                    _ => String::new(),
+                };
+                let region = data.regions[0];
+                let params = emit.kernel.blocks[region].params.clone();
+                let outer = std::mem::replace(&mut self.looped, true);
+                let bounds = (given[0], given[1], given[2]);
+                let results = emit.for_loop(&name, bounds, &given[3..], |emit, index, carried| {
+                    map.insert(params[0], index);
+                    map.extend(params[1..].iter().copied().zip(carried.iter().copied()));
+                    self.block(emit, region, map);
+                    emit.kernel.yields(region).iter().map(|value| mapped(map, *value)).collect()
+                });
+                self.looped = outer;
+                results
+            }
+            _ => {
+                let condition = mapped(map, data.arguments[0]);
+                let (then, otherwise) = (data.regions[0], data.regions[1]);
+                let mut other = map.clone();
+                let team = std::cell::RefCell::new(&mut *self);
+                emit.if_else(
+                    condition,
+                    |emit| {
+                        team.borrow_mut().block(emit, then, map);
+                        emit.kernel.yields(then).iter().map(|value| mapped(map, *value)).collect()
+                    },
+                    |emit| {
+                        team.borrow_mut().block(emit, otherwise, &mut other);
+                        emit.kernel.yields(otherwise).iter().map(|value| mapped(&other, *value)).collect()
+                    },
+                )
+            }
+        };
+        map.extend(data.results.iter().copied().zip(results));
+    }
+
+    fn shared(&mut self, emit: &mut Emit<'_>, inst: Inst, map: &mut ValueMap) {
+        let Some(mut axis) = Spread::of(emit.kernel, inst).into_iter().next() else { return };
+        axis.low = mapped(map, axis.low);
+        axis.high = mapped(map, axis.high);
+        let data = emit.kernel.insts[inst].clone();
+        let combiners = match &data.payload {
+            Payload::Reduce { combiners, .. } => combiners.clone(),
+            _ => Vec::new(),
+        };
+        let types: Vec<Scalar> = data.results.iter().map(|value| emit.kernel.value_type(*value)).collect();
+        let partial = Partial { combiners: &combiners, types: &types };
+        let serial = axis.factors.first().filter(|factor| factor.level == Level::Serial).and_then(|f| f.size);
+        let own = match axis.factors.first() {
+            Some(Factor { level: Level::Serial, size: None }) => {
+                self.open(emit, &axis, data.regions[0], map, &partial)
+            }
+            _ => self.at_once(emit, &axis, serial.unwrap_or(1) as i64, data.regions[0], map, &partial),
+        };
+        let mut at = 0;
+        for combiner in &combiners {
+            let width = combiner.width();
+            let all = self.meet(emit, *combiner, &own[at..at + width]);
+            map.extend(data.results[at..at + width].iter().copied().zip(all));
+            at += width;
+        }
+    }
+
+    /// A fixed number of groups, all at once; those outside are masked.
+    fn at_once(
+        &mut self,
+        emit: &mut Emit<'_>,
+        axis: &Spread,
+        groups: i64,
+        body: Block,
+        map: &ValueMap,
+        partial: &Partial<'_>,
+    ) -> Vec<Value> {
+        let vector = axis.level_size(Level::Vector);
+        let exact = matches!(&axis.extent, Some(Expr::Int(extent)) if *extent == groups * self.size * vector);
+        let group = self.group(emit.kernel, body, vector, map, !exact, emit.span);
+        let first = emit.mul_int(self.own, vector);
+        let start = emit.add(axis.low, first);
+        let last = emit.add_int(axis.high, -vector);
+        let mut iterations = Vec::new();
+        let mut actives = Vec::new();
+        for at in 0..groups {
+            let index = emit.add_int(start, at * self.size * vector);
+            let slot = emit.int(at * vector);
+            if exact {
+                iterations.push(vec![index, slot]);
+                continue;
+            }
+            let active = emit.binary(Opcode::Lt, index, axis.high);
+            let inside = emit.min(index, last);
+            iterations.push(vec![inside, slot, active]);
+            actives.push(active);
+        }
+        let params = emit.kernel.blocks[group].params.clone();
+        let yields = jam(emit, group, &params, &iterations, map);
+        // One accumulator for each place in a vector, then all of them together.
+        let mut columns: Vec<Vec<Value>> = Vec::new();
+        for (at, values) in yields.iter().enumerate() {
+            for (place, part) in values.chunks(partial.types.len().max(1)).enumerate() {
+                let mut part = part.to_vec();
+                if let Some(active) = actives.get(at) {
+                    part = partial.masked(emit, *active, &part);
+                }
+                match columns.get_mut(place) {
+                    Some(known) => *known = partial.combine(emit, known, &part),
+                    None => columns.push(part),
+                }
+            }
+        }
+        partial.all(emit, columns)
+    }
+
+    /// A loop over the groups of an open axis, several at a time, then one at a time, then single elements.
+    fn open(
+        &mut self,
+        emit: &mut Emit<'_>,
+        axis: &Spread,
+        body: Block,
+        map: &ValueMap,
+        partial: &Partial<'_>,
+    ) -> Vec<Value> {
+        let vector = axis.level_size(Level::Vector);
+        let group = self.group(emit.kernel, body, vector, map, false, emit.span);
+        let turn = self.size * vector;
+        let first = emit.mul_int(self.own, vector);
+        let start = emit.add(axis.low, first);
+        let mut accumulators: Vec<Value> = Vec::new();
+        for _ in 0..vector {
+            accumulators.extend(partial.identity(emit));
+        }
+        // Loops of `count` groups a turn, while the last of them is whole.
+        let mut at = start;
+        let mut counts = vec![axis.level_size(Level::Serial), 1];
+        counts.dedup();
+        for count in counts {
+            let reach = (count - 1) * turn + vector - 1;
+            let high = emit.add_int(axis.high, -reach);
+            let step = emit.int(count * turn);
+            let mut carried = vec![at];
+            carried.extend(accumulators.iter().copied());
+            let after = emit.for_loop(&axis.name, (at, high, step), &carried, |emit, index, carried| {
+                let mut iterations = Vec::new();
+                for turns in 0..count {
+                    let index = emit.add_int(index, turns * turn);
+                    let slot = emit.int(0);
+                    iterations.push(vec![index, slot]);
+                }
+                let params = emit.kernel.blocks[group].params.clone();
+                let yields = jam(emit, group, &params, &iterations, map);
+                let mut sums = carried[1..].to_vec();
+                let width = partial.types.len();
+                for values in yields {
+                    for (place, part) in values.chunks(width.max(1)).enumerate() {
+                        let known = sums[place * width..(place + 1) * width].to_vec();
+                        let sum = partial.combine(emit, &known, part);
+                        sums.splice(place * width..(place + 1) * width, sum);
+                    }
+                }
+                let next = emit.add_int(index, count * turn);
+                [next].into_iter().chain(sums).collect()
+            });
+            at = after[0];
+            accumulators = after[1..].to_vec();
+        }
+        // Fewer elements than a group are left for the thread whose group would have been next.
+        if vector > 1 {
+            let one = emit.int(1);
+            let width = partial.types.len();
+            let last = accumulators[..width].to_vec();
+            let single = self.group(emit.kernel, body, 1, map, false, emit.span);
+            let after = emit.for_loop(&axis.name, (at, axis.high, one), &last, |emit, index, carried| {
+                let slot = emit.int(0);
+                let params = emit.kernel.blocks[single].params.clone();
+                let yields = jam(emit, single, &params, &[vec![index, slot]], map);
+                match yields.first() {
+                    Some(part) if width > 0 => partial.combine(emit, carried, part),
+                    _ => Vec::new(),
+                }
+            });
+            accumulators.splice(..width, after);
+        }
+        let columns = accumulators.chunks(partial.types.len().max(1)).map(<[Value]>::to_vec).collect();
+        partial.all(emit, columns)
+    }
+
+    /// A block that runs a group of neighbours: its parameters are the first index, the number of the first slot,
+    /// and (if `masked`) whether the group is inside; it yields what the body yields, neighbour by neighbour.
+    fn group(
+        &self,
+        kernel: &mut Kernel,
+        body: Block,
+        vector: i64,
+        map: &ValueMap,
+        masked: bool,
+        span: crate::source::Span,
+    ) -> Block {
+        let source = self.slotted(kernel, body);
+        let group = kernel.blocks.push(BlockData::default());
+        let index = kernel.add_param(group, Scalar::I64);
+        let slot = kernel.add_param(group, Scalar::I64);
+        let active = masked.then(|| kernel.add_param(group, Scalar::Bool));
+        let mut emit = Emit::new(kernel, group, span);
+        let iterations: Vec<Vec<Value>> =
+            (0..vector).map(|at| vec![emit.add_int(index, at), emit.add_int(slot, at)]).collect();
+        let params = emit.kernel.blocks[source].params.clone();
+        let yields = jam(&mut emit, source, &params, &iterations, map);
+        let all: Vec<Value> = yields.into_iter().flatten().collect();
+        emit.inst(Opcode::Yield, Payload::None, &all);
+        if let Some(active) = active {
+            mask(kernel, group, active, span);
+        }
+        group
+    }
+
+    /// A copy of a loop's body with a second parameter, the slot, by which row buffers are accessed.
+    fn slotted(&self, kernel: &mut Kernel, body: Block) -> Block {
+        let copy = kernel.clone_block(body, &mut ValueMap::default());
+        let slot = kernel.add_param(copy, Scalar::I64);
+        let mut insts = Vec::new();
+        kernel.walk(copy, &mut |_, inst| insts.push(inst));
+        for inst in insts {
+            let Payload::Access { buffer, leaf } = kernel.insts[inst].payload else { continue };
+            let Some(own) = self.slots.get(&buffer).copied() else { continue };
+            let rank = kernel.buffers[buffer].extents.len();
+            let data = &mut kernel.insts[inst];
+            data.payload = Payload::Access { buffer: own, leaf };
+            data.arguments.splice(..rank, [slot]);
+        }
+        copy
+    }
+
+    /// Every thread's partial result becomes the result of all.
+    fn meet(&mut self, emit: &mut Emit<'_>, combiner: Combiner, own: &[Value]) -> Vec<Value> {
+        if self.size == 1 {
+            return own.to_vec();
+        }
+        let lanes = self.size.min(32);
+        let mut values = shuffled(emit, combiner, own.to_vec(), lanes);
+        let warps = self.size / 32;
+        if warps <= 1 {
+            return values;
+        }
+        let lane = emit.rem_by(self.own, 32);
+        let warp = emit.div_by(self.own, 32);
+        let mut buffers = Vec::with_capacity(values.len());
+        for value in &values {
+            buffers.push(shared_row(emit.kernel, emit.kernel.value_type(*value), warps));
+        }
+        let zero = emit.int(0);
+        let first = emit.binary(Opcode::Eq, lane, zero);
+        emit.if_then(first, |emit| {
+            for (buffer, value) in buffers.iter().zip(&values) {
+                emit.store(*buffer, 0, &[warp], *value);
+            }
+        });
+        emit.barrier();
+        let place = emit.rem_by(lane, warps);
+        values = buffers.iter().map(|buffer| emit.load(*buffer, 0, &[place])).collect();
+        if self.looped {
+            emit.barrier();
+        }
+        shuffled(emit, combiner, values, warps)
+    }
+}
+
+/// Butterfly over `lanes` neighbours.
+fn shuffled(emit: &mut Emit<'_>, combiner: Combiner, mut values: Vec<Value>, lanes: i64) -> Vec<Value> {
+    let mut mask = lanes / 2;
+    while mask > 0 {
+        let payload = Payload::Lanes(mask as u8);
+        let others: Vec<Value> =
+            values.iter().map(|value| emit.value(Opcode::ShuffleXor, payload.clone(), &[*value])).collect();
+        values = emit.combine(combiner, &values, &others);
+        mask /= 2;
+    }
+    values
+}
+
+fn shared_row(kernel: &mut Kernel, scalar: Scalar, extent: i64) -> Buffer {
+    kernel.buffers.push(BufferData {
+        name: "partial".to_string(),
+        kind: BufferKind::Shared,
+        element: ElementType::scalar(scalar),
+        extents: vec![Expr::Int(extent)],
+        layout: Layout::Aos,
+        layout_fixed: true,
+        cache: None,
+    })
+}
+
+/// The reduction of which each thread has a part.
+struct Partial<'a> {
+    combiners: &'a [Combiner],
+    types: &'a [Scalar],
+}
+
+impl Partial<'_> {
+    fn identity(&self, emit: &mut Emit<'_>) -> Vec<Value> {
+        let mut values = Vec::with_capacity(self.types.len());
+        for combiner in self.combiners {
+            let scalar = self.types[values.len()];
+            values.extend(emit.identity(*combiner, scalar));
+        }
+        values
+    }
+
+    fn combine(&self, emit: &mut Emit<'_>, a: &[Value], b: &[Value]) -> Vec<Value> {
+        let mut values = Vec::with_capacity(a.len());
+        for combiner in self.combiners {
+            let range = values.len()..values.len() + combiner.width();
+            values.extend(emit.combine(*combiner, &a[range.clone()], &b[range]));
+        }
+        values
+    }
+
+    /// The contribution where it counts, else the identity.
+    fn masked(&self, emit: &mut Emit<'_>, active: Value, values: &[Value]) -> Vec<Value> {
+        let identity = self.identity(emit);
+        values.iter().zip(identity).map(|(value, identity)| emit.select(active, *value, identity)).collect()
+    }
+
+    /// All of them combined, pair by pair.
+    fn all(&self, emit: &mut Emit<'_>, mut columns: Vec<Vec<Value>>) -> Vec<Value> {
+        if self.types.is_empty() {
+            return Vec::new();
+        }
+        while columns.len() > 1 {
+            columns = columns
+                .chunks(2)
+                .map(|pair| match pair {
+                    [a, b] => self.combine(emit, a, b),
+                    other => other.concat(),
+                })
+                .collect();
+        }
+        columns.pop().unwrap_or_default()
+    }
+}
+
+/// Whether an instruction writes memory that the team's threads have in common.
+fn writes_for_all(kernel: &Kernel, inst: Inst) -> bool {
+    let one = |inst: Inst| {
+        let data = &kernel.insts[inst];
+        let own = match data.payload {
+            Payload::Access { buffer, .. } => kernel.buffers[buffer].kind == BufferKind::Private,
+            _ => false,
+        };
+        data.opcode.info().effect == Effect::Write && data.opcode != Opcode::Check && !own
+    };
+    let mut found = one(inst);
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inst| found |= one(inst));
+    }
+    found
+}
+
+/// Puts what writes memory for all under a condition; neighbours share one.
+fn mask(kernel: &mut Kernel, block: Block, active: Value, span: crate::source::Span) {
+    let insts = std::mem::take(&mut kernel.blocks[block].insts);
+    let mut run: Vec<Inst> = Vec::new();
+    for inst in insts {
+        let opcode = kernel.insts[inst].opcode;
+        let plain = matches!(opcode, Opcode::Store | Opcode::StoreVector | Opcode::Atomic);
+        if plain && writes_for_all(kernel, inst) {
+            run.push(inst);
+            continue;
+        }
+        flush(kernel, block, active, &mut run, span);
+        for region in kernel.insts[inst].regions.clone() {
+            mask(kernel, region, active, span);
+        }
+        kernel.blocks[block].insts.push(inst);
+    }
+    flush(kernel, block, active, &mut run, span);
+}
+
+fn flush(kernel: &mut Kernel, block: Block, active: Value, run: &mut Vec<Inst>, span: crate::source::Span) {
+    if run.is_empty() {
+        return;
+    }
+    let insts = std::mem::take(run);
+    let mut emit = Emit::new(kernel, block, span);
+    emit.if_then(active, |emit| {
+        let inner = emit.block;
+        emit.kernel.blocks[inner].insts.extend(insts);
+    });
+}
+
+/// Row buffers of the iteration whose elements are only ever touched by the thread that owns them, all at once:
+/// one private slot for each of a thread's elements.
+fn slots(kernel: &mut Kernel, body: Block) -> FxHashMap<Buffer, Buffer> {
+    let mut slots = FxHashMap::default();
+    for (buffer, count) in slot_buffers(kernel, body) {
+        let data = kernel.buffers[buffer].clone();
+        let extents = vec![Expr::Int(count)];
+        let own = kernel.buffers.push(BufferData { kind: BufferKind::Private, extents, ..data });
+        slots.insert(buffer, own);
+    }
+    slots
+}
+
+/// Scratch and private buffers that live within the iteration: every access stands in a shared loop that is walked
+/// all at once, over the same range, with the loop's index as the last subscript, and the first one, in this and in
+/// every other launch, writes. With how many elements a thread owns.
+fn slot_buffers(kernel: &Kernel, body: Block) -> Vec<(Buffer, i64)> {
+    let parents = kernel.parents();
+    let mut order: Vec<Buffer> = Vec::new();
+    let mut known: FxHashMap<Buffer, Option<RowAccess>> = FxHashMap::default();
+    kernel.walk(body, &mut |block, inst| {
+        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = kernel.insts[inst].payload else {
+            return;
+        };
+        let data = &kernel.buffers[buffer];
+        if !matches!(data.kind, BufferKind::Scratch | BufferKind::Private) || data.extents.is_empty() {
+            return;
+        }
+        let access = row_access(kernel, &parents, block, inst, data.extents.len());
+        match known.get_mut(&buffer) {
+            None => {
+                order.push(buffer);
+                let first_writes = kernel.insts[inst].opcode == Opcode::Store;
+                known.insert(buffer, access.filter(|access| first_writes && access.direct));
+            }
+            Some(first) => {
+                let same = first.as_ref().zip(access.as_ref()).is_some_and(|(a, b)| a.same_elements(b));
+                if !same {
+                    *first = None;
+                }
+            }
+        }
+    });
+    order.retain(|buffer| kernel.launches.values().all(|launch| first_access_writes(kernel, launch.body, *buffer)));
+    order.into_iter().filter_map(|buffer| Some((buffer, known.get(&buffer)?.as_ref()?.count))).collect()
+}
+
+/// Which elements of a row buffer an access touches.
+struct RowAccess {
+    low: Value,
+    high: Value,
+    place: RowPlace,
+    count: i64,
+    vector: i64,
+    /// It stands in the loop's own block: it happens for every element.
+    direct: bool,
+}
+
+impl RowAccess {
+    fn same_elements(&self, other: &Self) -> bool {
+        (self.low, self.high, self.count, self.vector) == (other.low, other.high, other.count, other.vector)
+            && self.place == other.place
+    }
+}
+
+fn row_access(
+    kernel: &Kernel,
+    parents: &crate::ir::Parents,
+    block: Block,
+    inst: Inst,
+    rank: usize,
+) -> Option<RowAccess> {
+    let owner = parents.enclosing(inst).find(|owner| is_shared(kernel, *owner))?;
+    let axis = Spread::of(kernel, owner).into_iter().next()?;
+    let region = kernel.insts[owner].regions[0];
+    let index = kernel.blocks[region].params[0];
+    let place = row_place(&kernel.insts[inst].arguments[..rank], index)?;
+    let plain = matches!(kernel.insts[inst].payload, Payload::Access { .. });
+    let sized = axis.factors.iter().all(|factor| factor.size.is_some());
+    (plain && sized).then(|| RowAccess {
+        low: axis.low,
+        high: axis.high,
+        place,
+        count: axis.level_size(Level::Serial) * axis.level_size(Level::Vector),
+        vector: axis.level_size(Level::Vector),
+        direct: block == region,
+    })
+}
+
+/// Whether a launch does not touch the buffer, or begins by writing it.
+fn first_access_writes(kernel: &Kernel, body: Block, buffer: Buffer) -> bool {
+    let mut first = None;
+    kernel.walk(body, &mut |_, inst| {
+        if let Payload::Access { buffer: found, .. } | Payload::Atomic { buffer: found, .. } =
+            kernel.insts[inst].payload
+            && found == buffer
+            && first.is_none()
+        {
+            first = Some(kernel.insts[inst].opcode);
+        }
+    });
+    first.is_none_or(|opcode| matches!(opcode, Opcode::Store | Opcode::StoreVector))
+}
