@@ -94,7 +94,9 @@ impl Team {
         let data = emit.kernel.insts[inst].clone();
         if is_shared(emit.kernel, inst) {
             self.shared(emit, inst, map);
-        } else if data.regions.iter().any(|region| shared_loop(emit.kernel, *region).is_some()) {
+        } else if data.regions.iter().any(|region| shared_loop(emit.kernel, *region).is_some())
+            || (matches!(data.opcode, Opcode::If | Opcode::For) && writes_for_all(emit.kernel, inst))
+        {
             self.control(emit, &data, map);
         } else if self.size > 1 && writes_for_all(emit.kernel, inst) {
             let zero = emit.int(0);
@@ -551,8 +553,8 @@ fn slot_buffers(kernel: &Kernel, body: Block) -> Vec<(Buffer, i64)> {
 
 /// Which elements of a row buffer an access touches.
 struct RowAccess {
-    low: Value,
-    high: Value,
+    /// As the host knows them; the values where it does not.
+    bounds: [(Option<Expr>, Value); 2],
     place: RowPlace,
     count: i64,
     vector: i64,
@@ -562,7 +564,13 @@ struct RowAccess {
 
 impl RowAccess {
     fn same_elements(&self, other: &Self) -> bool {
-        (self.low, self.high, self.count, self.vector) == (other.low, other.high, other.count, other.vector)
+        let same = |at: usize| {
+            let (a, b) = (&self.bounds[at], &other.bounds[at]);
+            a.1 == b.1 || (a.0.is_some() && a.0 == b.0)
+        };
+        (self.count, self.vector) == (other.count, other.vector)
+            && same(0)
+            && same(1)
             && self.place == other.place
     }
 }
@@ -582,8 +590,7 @@ fn row_access(
     let plain = matches!(kernel.insts[inst].payload, Payload::Access { .. });
     let sized = axis.factors.iter().all(|factor| factor.size.is_some());
     (plain && sized).then(|| RowAccess {
-        low: axis.low,
-        high: axis.high,
+        bounds: [axis.low, axis.high].map(|value| (kernel.symbolic(value), value)),
         place,
         count: axis.level_size(Level::Serial) * axis.level_size(Level::Vector),
         vector: axis.level_size(Level::Vector),
