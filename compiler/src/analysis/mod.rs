@@ -16,8 +16,8 @@ mod ranges;
 mod sectors;
 
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
-pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use affine::{Affine, Stride};
+pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use multiples::Multiples;
 pub use polynomial::{Atom, Polynomial};
 pub use ranges::{Interval, Ranges};

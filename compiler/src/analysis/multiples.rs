@@ -1,9 +1,9 @@
 //! Which powers of two divide a value: what alignment is proved by.
 
+use crate::ir::Parents;
 use crate::ir::entities::{Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::Opcode;
-use crate::ir::Parents;
 use crate::manifest::{BinaryOp, Expr};
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashMap;

@@ -108,7 +108,9 @@ impl Ranges {
                 return Some(operand.within(*to));
             }
             // A block has 1024 threads at most, a grid 2^31 - 1 blocks along an axis.
-            Payload::Grid(_) if data.opcode == Opcode::GridSize => return Some(Interval::new(1, 0x7fff_ffff)),
+            Payload::Grid(_) if data.opcode == Opcode::GridSize => {
+                return Some(Interval::new(1, 0x7fff_ffff));
+            }
             Payload::Grid(_) => return Some(Interval::new(0, 0x7fff_fffe)),
             Payload::None if data.opcode == Opcode::ThreadIndex => return Some(Interval::new(0, 1023)),
             _ => {}

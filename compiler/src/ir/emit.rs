@@ -64,12 +64,7 @@ impl<'k> Emit<'k> {
     }
 
     /// The literal that two literals make.
-    fn folded(
-        &mut self,
-        left: Value,
-        right: Value,
-        op: impl Fn(i64, i64) -> Option<i64>,
-    ) -> Option<Value> {
+    fn folded(&mut self, left: Value, right: Value, op: impl Fn(i64, i64) -> Option<i64>) -> Option<Value> {
         let result = op(self.literal(left)?, self.literal(right)?)?;
         Some(self.int(result))
     }

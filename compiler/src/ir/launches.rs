@@ -30,8 +30,11 @@ impl Kernel {
     /// may rely on the condition.
     pub fn prefer(&mut self, condition: Expr, special: Launch, launch: Launch) {
         self.launches[special].assume.push(condition.clone());
-        let branch =
-            Step::Branch { condition, then: vec![Step::Launch(special)], otherwise: vec![Step::Launch(launch)] };
+        let branch = Step::Branch {
+            condition,
+            then: vec![Step::Launch(special)],
+            otherwise: vec![Step::Launch(launch)],
+        };
         self.replace_step(launch, &[branch]);
     }
 }

@@ -38,9 +38,9 @@ pub use pipeline_error::PipelineError;
 pub use scalarize::Scalarize;
 pub use soa::Soa;
 pub use split_reductions::SplitReductions;
+pub use text::{TextError, run_text};
 pub use threads::ThreadsPass;
 pub use vectorize::Vectorize;
-pub use text::{TextError, run_text};
 
 #[cfg(test)]
 mod tests;

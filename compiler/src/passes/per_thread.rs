@@ -159,7 +159,10 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst) -> Option<Plan> {
         return (serial > 1).then_some(Plan { vector, serial, condition: None });
     }
     let mut plain = Multiples::new(kernel, launch);
-    plain.suppose(param, if kernel.int_of(low) == Some(0) { u64::MAX } else { plain_low(kernel, launch, low) });
+    plain.suppose(
+        param,
+        if kernel.int_of(low) == Some(0) { u64::MAX } else { plain_low(kernel, launch, low) },
+    );
     let aligned = |multiples: &mut Multiples| {
         found.iter().filter(|access| is_aligned(kernel, multiples, access, vector)).count()
     };
@@ -170,7 +173,10 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst) -> Option<Plan> {
     let mut symbols = row_symbols(kernel, &found);
     symbols.retain(|symbol| plain.of_expression(&Expr::Symbol(*symbol)) < vector);
     let mut supposed = Multiples::new(kernel, launch);
-    supposed.suppose(param, if kernel.int_of(low) == Some(0) { u64::MAX } else { plain_low(kernel, launch, low) });
+    supposed.suppose(
+        param,
+        if kernel.int_of(low) == Some(0) { u64::MAX } else { plain_low(kernel, launch, low) },
+    );
     for symbol in &symbols {
         supposed.suppose_symbol(*symbol, vector);
     }

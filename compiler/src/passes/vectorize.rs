@@ -132,12 +132,17 @@ impl Touched {
 
 fn conflicts(kernel: &Kernel, inst: Inst) -> Touched {
     let mut touched = Touched { reads: Vec::new(), writes: Vec::new(), all: false, own: None };
-    let mut look = |kernel: &Kernel, inst: Inst| match (&kernel.insts[inst].payload, kernel.insts[inst].opcode) {
-        (Payload::Access { buffer, .. }, Opcode::Load | Opcode::LoadVector) => touched.reads.push(*buffer),
-        (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }, _) => touched.writes.push(*buffer),
-        (_, Opcode::Barrier) => touched.all = true,
-        _ => {}
-    };
+    let mut look =
+        |kernel: &Kernel, inst: Inst| match (&kernel.insts[inst].payload, kernel.insts[inst].opcode) {
+            (Payload::Access { buffer, .. }, Opcode::Load | Opcode::LoadVector) => {
+                touched.reads.push(*buffer)
+            }
+            (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }, _) => {
+                touched.writes.push(*buffer)
+            }
+            (_, Opcode::Barrier) => touched.all = true,
+            _ => {}
+        };
     look(kernel, inst);
     for region in &kernel.insts[inst].regions {
         kernel.walk(*region, &mut |_, inst| look(kernel, inst));
@@ -236,8 +241,7 @@ fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<V
         for width in [16usize, 8, 4, 2] {
             let bytes = width as u64 * size;
             let Some(part) = run.get(at..at + width).filter(|_| bytes <= 16) else { continue };
-            let neighbours =
-                part.windows(2).all(|pair| pair[1].offset == pair[0].offset + size as i64);
+            let neighbours = part.windows(2).all(|pair| pair[1].offset == pair[0].offset + size as i64);
             if neighbours && base.is_multiple_of(bytes) && part[0].offset.rem_euclid(bytes as i64) == 0 {
                 parts.push(part.to_vec());
                 at += width;
@@ -280,12 +284,8 @@ fn merged(kernel: &mut Kernel, part: &[Candidate]) -> Inst {
             ..first
         });
     }
-    let inst = kernel.insts.push(InstData {
-        opcode: Opcode::LoadVector,
-        arguments,
-        results: Vec::new(),
-        ..first
-    });
+    let inst =
+        kernel.insts.push(InstData { opcode: Opcode::LoadVector, arguments, results: Vec::new(), ..first });
     for candidate in part {
         let old = kernel.insts[candidate.inst].results[0];
         let value = kernel.clone_result(old, inst);

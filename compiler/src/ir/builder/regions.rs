@@ -69,7 +69,13 @@ impl KernelBuilder {
     pub fn begin_launch(&mut self, name: impl Into<String>) {
         assert!(self.open.is_empty(), "launches do not nest");
         let body = self.open(RegionKind::Launch, None);
-        self.kernel.launches.push(LaunchData { name: name.into(), body, threads: None, grid: None, assume: Vec::new() });
+        self.kernel.launches.push(LaunchData {
+            name: name.into(),
+            body,
+            threads: None,
+            grid: None,
+            assume: Vec::new(),
+        });
     }
 
     /// Ends the launch; refer to it in the plan.

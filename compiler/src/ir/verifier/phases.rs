@@ -20,7 +20,10 @@ impl Verifier<'_> {
             && let Some((buffer, data)) =
                 kernel.buffers.iter().find(|(_, data)| data.kind == BufferKind::Shared)
         {
-            self.report(|| format!("buffer `{buffer}` {:?}", data.name), "shared memory is for the phase `staged`");
+            self.report(
+                || format!("buffer `{buffer}` {:?}", data.name),
+                "shared memory is for the phase `staged`",
+            );
         }
         for (launch, data) in &kernel.launches {
             let place = || format!("`{launch}`");

@@ -201,7 +201,10 @@ impl Verifier<'_> {
         };
         let bytes = leaf_data.scalar.size() * width as u64;
         if !matches!(width, 2 | 4 | 8 | 16) || bytes > 16 {
-            self.fail(inst, format!("{width} scalars of {bytes} bytes: not 2, 4, 8 or 16 of at most 16 bytes"));
+            self.fail(
+                inst,
+                format!("{width} scalars of {bytes} bytes: not 2, 4, 8 or 16 of at most 16 bytes"),
+            );
         }
         if matches!(buffer_data.layout, Layout::Aosoa(_)) || leaf_data.scalar == Scalar::Bool {
             self.fail(inst, "no vector access to this buffer");

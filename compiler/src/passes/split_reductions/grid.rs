@@ -224,10 +224,8 @@ fn push_forall(
 fn give(kernel: &mut Kernel, reduce: Inst, warps: Option<u64>, vector: u64) {
     let Payload::Reduce { axes, .. } = &kernel.insts[reduce].payload else { return };
     let axis = axes[0];
-    let mut factors = vec![
-        Factor { level: Level::Serial, size: None },
-        Factor { level: Level::Serial, size: Some(4) },
-    ];
+    let mut factors =
+        vec![Factor { level: Level::Serial, size: None }, Factor { level: Level::Serial, size: Some(4) }];
     if let Some(warps) = warps {
         if warps > 1 {
             factors.push(Factor { level: Level::Warp, size: Some(warps) });

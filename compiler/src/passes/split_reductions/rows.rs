@@ -48,7 +48,8 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let bounds = kernel.loop_bounds(loops[0])[0];
     let same = |inst: &Inst| {
         let found = kernel.loop_bounds(*inst)[0];
-        let equal = |a: Value, b: Value| a == b || kernel.symbolic(a).is_some_and(|a| Some(a) == kernel.symbolic(b));
+        let equal =
+            |a: Value, b: Value| a == b || kernel.symbolic(a).is_some_and(|a| Some(a) == kernel.symbolic(b));
         equal(found.0, bounds.0) && equal(found.1, bounds.1)
     };
     if !loops.iter().all(same) || !buffers_allow(kernel, body, &loops) {
@@ -125,7 +126,9 @@ fn buffers_allow(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
             && accesses.iter().all(|(_, inst)| {
                 let Some(owner) = owner(*inst) else { return false };
                 let index = kernel.blocks[kernel.insts[owner].regions[0]].params[0];
-                let Some(place) = row_place(&kernel.insts[*inst].arguments[..rank], index) else { return false };
+                let Some(place) = row_place(&kernel.insts[*inst].arguments[..rank], index) else {
+                    return false;
+                };
                 *leading.get_or_insert_with(|| place.clone()) == place
             })
     })
@@ -152,7 +155,8 @@ fn vector(kernel: &Kernel, loops: &[Inst]) -> i64 {
         for access in accesses(kernel, region) {
             let buffer = &kernel.buffers[access.buffer];
             let width = buffer.element.leaves[access.leaf as usize].scalar.size();
-            let memory = !matches!(buffer.kind, BufferKind::Private | BufferKind::Constant(_) | BufferKind::Scratch);
+            let memory =
+                !matches!(buffer.kind, BufferKind::Private | BufferKind::Constant(_) | BufferKind::Scratch);
             if memory && affine.stride(access.inst, param) == Stride::Bytes(width as i64) {
                 narrowest = Some(narrowest.map_or(width, |known: u64| known.min(width)));
             }
@@ -169,7 +173,9 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
     if rows.reused {
         // Held whole: as few threads as can hold the row, 16 scalars of 4 bytes each.
         for vector in &vectors {
-            for (threads, suffix) in [(32, "row_warp"), (128, "row_128"), (512, "row_512"), (1024, "row_1024")] {
+            for (threads, suffix) in
+                [(32, "row_warp"), (128, "row_128"), (512, "row_512"), (1024, "row_1024")]
+            {
                 let held = HELD * rows.vector / vector;
                 shapes.push(Shape { suffix, threads, held: Some(held), vector: *vector });
             }
@@ -235,7 +241,9 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape) -> bool {
         kernel.axes[*axis].factors = factors;
     }
     for inst in loops {
-        let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else { continue };
+        let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else {
+            continue;
+        };
         let axis = axes[0];
         let mut factors = match shape.held {
             Some(held) => vec![Factor { level: Level::Serial, size: Some(held as u64) }],

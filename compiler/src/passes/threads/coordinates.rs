@@ -158,12 +158,7 @@ fn hardware_axis(
 }
 
 /// Takes z apart, last axis fastest.
-fn block_coordinates(
-    emit: &mut Emit<'_>,
-    axes: &[Spread],
-    spread: &[usize],
-    found: &[Value],
-) -> Vec<Value> {
+fn block_coordinates(emit: &mut Emit<'_>, axes: &[Spread], spread: &[usize], found: &[Value]) -> Vec<Value> {
     let zero = emit.int(0);
     let mut blocks = vec![zero; axes.len()];
     // z, y, x.
@@ -225,10 +220,12 @@ impl Threads {
     pub fn part(&self, emit: &mut Emit<'_>, axis: &Spread, at: usize) -> Value {
         let mut sum = emit.int(0);
         // One axis that has all warps and lanes, next to each other, takes the thread number as it is.
-        let alone = (0..self.warps.len()).all(|other| other == at || self.warps[other] * self.lanes[other] == 1);
-        let pair = axis.factors.windows(2).position(|pair| {
-            (pair[0].level, pair[1].level) == (Level::Warp, Level::Lane)
-        });
+        let alone =
+            (0..self.warps.len()).all(|other| other == at || self.warps[other] * self.lanes[other] == 1);
+        let pair = axis
+            .factors
+            .windows(2)
+            .position(|pair| (pair[0].level, pair[1].level) == (Level::Warp, Level::Lane));
         if let (true, Some(pair)) = (alone, pair) {
             return emit.mul_int(self.tid, axis.inner(pair + 1));
         }

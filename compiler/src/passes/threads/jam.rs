@@ -235,7 +235,8 @@ impl Jam {
             for region in &kernel.insts[inst].regions {
                 open.extend(&kernel.blocks[*region].insts);
             }
-            let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = kernel.insts[inst].payload
+            let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) =
+                kernel.insts[inst].payload
             else {
                 continue;
             };

@@ -27,12 +27,12 @@ pub(super) mod jam;
 mod team;
 
 use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::may_exceed;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, Kernel, Level, Payload, Phase};
 use crate::ir::op::Opcode;
-use crate::analysis::may_exceed;
 use coordinates::{Spread, Threads, block_stride, grid_counts, open_serial, with_blocks};
 use team::Team;
 
@@ -99,8 +99,7 @@ fn spread_launch(kernel: &mut Kernel, launch: Launch) {
             let start = emit.add(axis.low, block);
             bases.push(emit.add(start, part));
         }
-        let mut team =
-            all.get(axes.len()).map(|axis| Team::new(emit, &threads, axis, axes.len(), looped));
+        let mut team = all.get(axes.len()).map(|axis| Team::new(emit, &threads, axis, axes.len(), looped));
         serial_loops(emit, &axes, 0, &mut bases, &mut |emit, bases| match &mut team {
             Some(team) => team_iteration(emit, &axes, team, body, bases),
             None => iterations(emit, &axes, body, bases),
@@ -306,7 +305,8 @@ fn jammed(kernel: &mut Kernel, body: Block, offsets: &[Vec<i64>], span: crate::s
         }
         let base = map[&params[at]];
         let mut emit = Emit::new(kernel, next, span);
-        let values: Vec<Vec<Value>> = offsets.iter().map(|offset| vec![emit.add_int(base, *offset)]).collect();
+        let values: Vec<Vec<Value>> =
+            offsets.iter().map(|offset| vec![emit.add_int(base, *offset)]).collect();
         jam::jam(&mut emit, current, &[params[at]], &values, &map);
         emit.inst(Opcode::Yield, Payload::None, &[]);
         current = next;

@@ -16,9 +16,7 @@ use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{
-    BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload,
-};
+use crate::ir::kernel::{BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::manifest::{Expr, Layout};
 use crate::passes::split_reductions::rows::{RowPlace, row_place};
@@ -525,7 +523,8 @@ fn slot_buffers(kernel: &Kernel, body: Block) -> Vec<(Buffer, i64)> {
     let mut order: Vec<Buffer> = Vec::new();
     let mut known: FxHashMap<Buffer, Option<RowAccess>> = FxHashMap::default();
     kernel.walk(body, &mut |block, inst| {
-        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = kernel.insts[inst].payload else {
+        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = kernel.insts[inst].payload
+        else {
             return;
         };
         let data = &kernel.buffers[buffer];
@@ -547,7 +546,9 @@ fn slot_buffers(kernel: &Kernel, body: Block) -> Vec<(Buffer, i64)> {
             }
         }
     });
-    order.retain(|buffer| kernel.launches.values().all(|launch| first_access_writes(kernel, launch.body, *buffer)));
+    order.retain(|buffer| {
+        kernel.launches.values().all(|launch| first_access_writes(kernel, launch.body, *buffer))
+    });
     order.into_iter().filter_map(|buffer| Some((buffer, known.get(&buffer)?.as_ref()?.count))).collect()
 }
 

@@ -194,7 +194,8 @@ impl Selector<'_> {
     }
 
     fn byte_offset(&mut self, buffer: Buffer, indices: &[Value], scale: u64) -> Reg {
-        let key = OffsetKey { indices: indices.to_vec(), extents: self.extents[buffer].clone(), scale, base: None };
+        let key =
+            OffsetKey { indices: indices.to_vec(), extents: self.extents[buffer].clone(), scale, base: None };
         if let Some(reg) = self.offsets.find(&key) {
             return reg;
         }

@@ -115,8 +115,7 @@ pub fn select(
 
 /// Declares constant arrays (in the constant bank while they fit, largest index last) and statics.
 fn declare_globals(module: &ir::kernel::Module, ptx: &mut Module) -> (Globals, Vec<StaticManifest>) {
-    let mut globals =
-        Globals {
+    let mut globals = Globals {
         constants: SecondaryMap::new(),
         statics: SecondaryMap::new(),
         dynamic_shared: None,
