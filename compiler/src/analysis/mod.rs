@@ -2,6 +2,7 @@
 //!
 //! - `polynomial.rs`, `affine.rs`: index values as polynomials of loop indices and symbols; strides of accesses.
 //! - `accesses.rs`: the memory accesses of a region and how often they run.
+//! - `banks.rs`: what a warp's access to shared memory costs.
 //! - `grid.rs`: how many blocks an axis needs.
 //! - `multiples.rs`: which powers of two divide a value.
 //! - `ranges.rs`: which integers a value can be.
@@ -9,6 +10,7 @@
 
 mod accesses;
 mod affine;
+mod banks;
 mod grid;
 mod multiples;
 mod polynomial;
@@ -17,6 +19,7 @@ mod sectors;
 
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use affine::{Affine, Stride};
+pub use banks::{BANKS, wavefronts};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use multiples::Multiples;
 pub use polynomial::{Atom, Polynomial};

@@ -71,6 +71,11 @@ impl Polynomial {
         self.terms.first().filter(|term| term.atoms.is_empty()).map_or(0, |term| term.coefficient)
     }
 
+    /// Every term: its atoms, with repetitions, and its coefficient.
+    pub fn terms(&self) -> impl Iterator<Item = (&[Atom], i64)> + '_ {
+        self.terms.iter().map(|term| (term.atoms.as_slice(), term.coefficient))
+    }
+
     /// Every atom, with repetitions.
     pub fn atoms(&self) -> impl Iterator<Item = Atom> + '_ {
         self.terms.iter().flat_map(|term| term.atoms.iter().copied())

@@ -12,6 +12,7 @@ use super::per_thread::PerThread;
 use super::scalarize::Scalarize;
 use super::soa::Soa;
 use super::split_reductions::SplitReductions;
+use super::stage::Stage;
 use super::threads::ThreadsPass;
 use super::vectorize::Vectorize;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Before `map`, which counts sectors under the layouts that are decided here.
         (Arc::new(Soa), false),
         (Arc::new(Map), true),
+        // Looks at axes and their factors, and writes the launches that it makes with explicit threads.
+        (Arc::new(Stage), false),
         (Arc::new(SplitReductions), false),
         (Arc::new(PerThread), false),
         // From here on the IR is what one thread does.

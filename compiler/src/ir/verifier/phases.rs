@@ -16,19 +16,19 @@ impl Verifier<'_> {
     pub(super) fn phase(&mut self) {
         let kernel = self.kernel;
         let mapped = kernel.phase >= Phase::Mapped;
-        if kernel.phase < Phase::Staged
+        if kernel.phase < Phase::Mapped
             && let Some((buffer, data)) =
                 kernel.buffers.iter().find(|(_, data)| data.kind == BufferKind::Shared)
         {
             self.report(
                 || format!("buffer `{buffer}` {:?}", data.name),
-                "shared memory is for the phase `staged`",
+                "shared memory is for the phase `mapped`",
             );
         }
         for (launch, data) in &kernel.launches {
             let place = || format!("`{launch}`");
-            if data.grid.is_some() && kernel.phase < Phase::Staged {
-                self.report(place, "an explicit grid is for the phase `staged`");
+            if data.grid.is_some() && !mapped {
+                self.report(place, "an explicit grid is for the phase `mapped`");
             }
             match data.threads {
                 None if mapped => self.report(place, "a mapped launch says how many threads a block has"),
@@ -41,11 +41,12 @@ impl Verifier<'_> {
                 }
                 _ => {}
             }
-            self.phase_block(data.body, data.threads, None);
+            let explicit = kernel.phase >= Phase::Staged || data.grid.is_some();
+            self.phase_block(data.body, data.threads, explicit, None);
         }
     }
 
-    fn phase_block(&mut self, block: Block, threads: Option<u32>, outer: Option<(u64, u64)>) {
+    fn phase_block(&mut self, block: Block, threads: Option<u32>, explicit: bool, outer: Option<(u64, u64)>) {
         let kernel = self.kernel;
         for inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[*inst];
@@ -58,7 +59,7 @@ impl Verifier<'_> {
                 }
                 self.levels(*inst, axes, threads, outer);
             }
-            let explicit = matches!(
+            let of_threads = matches!(
                 data.opcode,
                 Opcode::BlockIndex
                     | Opcode::GridSize
@@ -68,14 +69,17 @@ impl Verifier<'_> {
                     | Opcode::LoadVector
                     | Opcode::StoreVector
             );
-            if explicit && kernel.phase < Phase::Staged {
-                self.fail(*inst, "explicit threads are for the phase `staged`");
+            if of_threads && !explicit {
+                self.fail(
+                    *inst,
+                    "explicit threads are for the phase `staged`, or a launch with a grid of its own",
+                );
             }
             if data.opcode == Opcode::While {
                 inner = Some(outer.unwrap_or((1, 1)));
             }
             for region in &data.regions {
-                self.phase_block(*region, threads, inner);
+                self.phase_block(*region, threads, explicit, inner);
             }
         }
     }

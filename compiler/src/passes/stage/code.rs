@@ -1,0 +1,95 @@
+//! Copies of the source loop's code into a staged launch: single values with what they are computed from, and whole
+//! bodies for several neighbours at once.
+
+use crate::data::Scalar;
+use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::kernel::Payload;
+use crate::ir::op::Opcode;
+use cranelift_entity::EntitySet;
+
+/// Emits a value anew, with all that it is computed from up to what `map` has an answer for. All of that is pure.
+pub fn slice(emit: &mut Emit<'_>, value: Value, map: &mut ValueMap) -> Value {
+    if let Some(known) = map.get(&value) {
+        return *known;
+    }
+    let Some(inst) = emit.kernel.defining_inst(value) else { return value };
+    for argument in emit.kernel.insts[inst].arguments.clone() {
+        slice(emit, argument, map);
+    }
+    copy_inst(emit, inst, map);
+    mapped(map, value)
+}
+
+/// Appends a copy of an instruction; index arithmetic with literals is folded.
+pub fn copy_inst(emit: &mut Emit<'_>, inst: Inst, map: &mut ValueMap) {
+    let data = &emit.kernel.insts[inst];
+    if let (Opcode::Add | Opcode::Sub | Opcode::Mul, [left, right], [result]) =
+        (data.opcode, data.arguments.as_slice(), data.results.as_slice())
+        && emit.kernel.value_type(*result) == Scalar::I64
+    {
+        let (opcode, result) = (data.opcode, *result);
+        let (left, right) = (mapped(map, *left), mapped(map, *right));
+        let value = match opcode {
+            Opcode::Add => emit.add(left, right),
+            Opcode::Sub => emit.sub(left, right),
+            _ => emit.mul(left, right),
+        };
+        map.insert(result, value);
+        return;
+    }
+    emit.kernel.clone_inst(inst, emit.block, map);
+}
+
+/// Appends the instructions of a body for neighbouring iterations, one map each, side by side. What a map answers
+/// already is left out, as are instructions in `skip`; a store in `vectors` becomes one store of all neighbours.
+pub fn copy_group(
+    emit: &mut Emit<'_>,
+    insts: &[Inst],
+    maps: &mut [ValueMap],
+    skip: &EntitySet<Inst>,
+    vectors: &EntitySet<Inst>,
+) {
+    for inst in insts.iter().copied() {
+        let data = &emit.kernel.insts[inst];
+        if skip.contains(inst) || data.opcode == Opcode::Yield {
+            continue;
+        }
+        if maps.len() > 1 && vectors.contains(inst) {
+            let payload = data.payload.clone();
+            let arguments = data.arguments.clone();
+            let Some((value, indices)) = arguments.split_last() else { continue };
+            let mut operands: Vec<Value> = indices.iter().map(|index| mapped(&maps[0], *index)).collect();
+            operands.extend(maps.iter().map(|map| mapped(map, *value)));
+            emit.inst(Opcode::StoreVector, payload, &operands);
+            continue;
+        }
+        for map in maps.iter_mut() {
+            copy_inst(emit, inst, map);
+        }
+    }
+}
+
+/// The combined value of `emit`'s scalars read from neighbouring places: a vector load.
+pub fn load_vector(
+    emit: &mut Emit<'_>,
+    payload: Payload,
+    indices: &[Value],
+    scalar: Scalar,
+    lanes: u64,
+) -> Vec<Value> {
+    if lanes == 1 {
+        return vec![emit.value(Opcode::Load, payload, indices)];
+    }
+    let inst = emit.kernel.make_inst(Opcode::LoadVector, payload, indices, emit.span);
+    emit.kernel.blocks[emit.block].insts.push(inst);
+    (0..lanes).map(|_| emit.kernel.add_result(inst, scalar.widened())).collect()
+}
+
+/// Stores neighbouring values.
+pub fn store_vector(emit: &mut Emit<'_>, payload: Payload, indices: &[Value], values: &[Value]) {
+    let opcode = if values.len() == 1 { Opcode::Store } else { Opcode::StoreVector };
+    let operands: Vec<Value> = indices.iter().chain(values).copied().collect();
+    emit.inst(opcode, payload, &operands);
+}

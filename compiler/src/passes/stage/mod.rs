@@ -1,0 +1,208 @@
+//! `stage`: tiles in shared memory, for loops in which the threads of a block read the same elements, or read along
+//! the wrong axis.
+//!
+//! ```text
+//! plan { launch0 }                                              before
+//! plan { branch … and … { launch1 } { launch0 } }               after
+//! ```
+//!
+//! Two forms of loop are recognised, by how their accesses move with their indices:
+//!
+//! - **transposed** (`transpose.rs`): a load has its neighbours along another axis than the stores. A tile is read
+//!   along the load's axis, and written along the stores'.
+//! - **product** (`product.rs`): a reduction some of whose loads do not move with one axis, and others not with
+//!   another. Tiles of both are brought to shared memory, and each thread computes a block of results in registers.
+//!
+//! Every staged launch is a copy beside the original, under a condition on the sizes; where none holds the original
+//! runs. A variant for sizes that are multiples of a vector's length reads and writes 16 bytes at a time.
+//!
+//! # Preconditions and limits
+//!
+//! Staged are pure loads from buffers that the launch does not write, whose subscripts are computed from loop
+//! indices. A body with atomics, bounds checks, private arrays or other loops stays as it is, and so does every
+//! launch of a kernel whose schedule says `block` or `order`.
+
+mod code;
+mod conditions;
+mod pattern;
+mod product;
+mod shape;
+mod tile;
+mod transpose;
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::block_count;
+use crate::ir::clone::ValueMap;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Launch, Value};
+use crate::ir::kernel::{BlockData, Kernel, LaunchData, Payload, Phase, Step};
+use crate::ir::op::Opcode;
+use crate::manifest::{BinaryOp, Expr};
+use pattern::{LoopAxis, Pattern};
+use product::Product;
+use transpose::Transpose;
+
+pub struct Stage;
+
+/// Threads of a staged block.
+const THREADS: i64 = 256;
+
+impl Pass for Stage {
+    fn name(&self) -> &str {
+        "stage"
+    }
+
+    fn reason(&self) -> &str {
+        "brings tiles through shared memory where threads read the same elements, or along the wrong axis"
+    }
+
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Mapped, Phase::Mapped)
+    }
+
+    fn runs_after(&self) -> &[&str] {
+        &["map"]
+    }
+
+    fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
+        let bound = kernel.hints.block_threads.is_some() || !kernel.hints.order.is_empty();
+        if bound || context.target.warp_size != 32 || i64::from(context.target.max_threads) < THREADS {
+            return Changed::No;
+        }
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            if kernel.launches[launch].grid.is_some() {
+                continue;
+            }
+            let variants = variants(kernel, launch);
+            if !variants.is_empty() {
+                put_in_plan(&mut kernel.plan, launch, &variants);
+                changed = true;
+            }
+        }
+        changed.into()
+    }
+}
+
+/// Makes staged copies of a launch, the best first, each with its condition.
+fn variants(kernel: &mut Kernel, launch: Launch) -> Vec<(Expr, Launch)> {
+    if let Some(plans) = Pattern::find(kernel, launch).and_then(Transpose::plans) {
+        return plans
+            .into_iter()
+            .map(|plan| (plan.condition.clone(), plan.generate(kernel, launch)))
+            .collect();
+    }
+    let plans = Pattern::find(kernel, launch).and_then(Product::plans).unwrap_or_default();
+    plans.into_iter().map(|plan| (plan.condition.clone(), plan.generate(kernel, launch))).collect()
+}
+
+/// Puts branches around a launch.
+fn put_in_plan(plan: &mut [Step], launch: Launch, variants: &[(Expr, Launch)]) {
+    for step in plan {
+        match step {
+            Step::Launch(found) if *found == launch => {
+                let mut choice = vec![Step::Launch(launch)];
+                for (condition, variant) in variants.iter().rev() {
+                    let then = vec![Step::Launch(*variant)];
+                    choice = vec![Step::Branch { condition: condition.clone(), then, otherwise: choice }];
+                }
+                if let Some(first) = choice.pop() {
+                    *step = first;
+                }
+                return;
+            }
+            Step::Launch(_) => {}
+            Step::Repeat { body, .. } => put_in_plan(body, launch, variants),
+            Step::Branch { then, otherwise, .. } => {
+                put_in_plan(then, launch, variants);
+                put_in_plan(otherwise, launch, variants);
+            }
+        }
+    }
+}
+
+/// How the axes of a loop are spread over the blocks of a grid: two are tiled (grid x and y), each block has one
+/// iteration of the others (grid z, the last one fastest).
+#[derive(Clone, Debug)]
+struct Blocks {
+    x: (LoopAxis, i64),
+    y: (LoopAxis, i64),
+    others: Vec<LoopAxis>,
+}
+
+impl Blocks {
+    fn new(pattern: &Pattern<'_>, x: (usize, i64), y: (usize, i64)) -> Self {
+        let others = (0..pattern.axes.len()).filter(|at| *at != x.0 && *at != y.0);
+        let others = others.map(|at| pattern.axes[at].clone()).collect();
+        Self { x: (pattern.axes[x.0].clone(), x.1), y: (pattern.axes[y.0].clone(), y.1), others }
+    }
+
+    fn grid(&self, kernel: &Kernel) -> [Expr; 3] {
+        let count = |(axis, size): &(LoopAxis, i64)| block_count(kernel, &axis.extent, *size);
+        let rest = self.others.iter().map(|axis| block_count(kernel, &axis.extent, 1));
+        let rest = rest.reduce(|product, count| Expr::binary(BinaryOp::Mul, product, count));
+        [count(&self.x), count(&self.y), rest.unwrap_or(Expr::Int(1))]
+    }
+
+    /// Emits the first iteration of the block's tile along x and y; the other indices go into the map.
+    fn start(&self, emit: &mut Emit<'_>, map: &mut ValueMap) -> (Value, Value) {
+        let tile = |emit: &mut Emit<'_>, grid: u8, (axis, size): &(LoopAxis, i64)| {
+            let block = emit.value(Opcode::BlockIndex, Payload::Grid(grid), &[]);
+            emit.name(block, ["block", "block_y"][usize::from(grid)]);
+            let offset = emit.mul_int(block, *size);
+            let low = emit.expression(&axis.low);
+            emit.add(low, offset)
+        };
+        let (x, y) = (tile(emit, 0, &self.x), tile(emit, 1, &self.y));
+        if !self.others.is_empty() {
+            let mut rest = emit.value(Opcode::BlockIndex, Payload::Grid(2), &[]);
+            for (at, axis) in self.others.iter().enumerate().rev() {
+                let mut place = rest;
+                if at > 0 {
+                    let count = emit.expression(&axis.extent);
+                    place = emit.binary(Opcode::Rem, rest, count);
+                    rest = emit.binary(Opcode::Div, rest, count);
+                }
+                let low = emit.expression(&axis.low);
+                let index = emit.add(low, place);
+                map.insert(axis.index, index);
+            }
+        }
+        (x, y)
+    }
+}
+
+/// A copy of a launch in which `generate` appends what stands in the place of the spread loop.
+fn variant(
+    kernel: &mut Kernel,
+    launch: Launch,
+    position: usize,
+    suffix: &str,
+    grid: [Expr; 3],
+    generate: impl FnOnce(&mut Emit<'_>, ValueMap),
+) -> Launch {
+    let source = kernel.launches[launch].clone();
+    let body = kernel.blocks.push(BlockData::default());
+    let insts = kernel.blocks[source.body].insts.clone();
+    let mut map = ValueMap::default();
+    for inst in &insts[..position] {
+        kernel.clone_inst(*inst, body, &mut map);
+    }
+    let span = kernel.insts[insts[position]].span;
+    generate(&mut Emit::new(kernel, body, span), map.clone());
+    for inst in &insts[position + 1..] {
+        kernel.clone_inst(*inst, body, &mut map);
+    }
+    let taken = |kernel: &Kernel, name: &str| kernel.launches.values().any(|launch| launch.name == name);
+    let mut name = format!("{}_{suffix}", source.name);
+    while taken(kernel, &name) {
+        name.push('_');
+    }
+    kernel.launches.push(LaunchData { name, body, threads: Some(THREADS as u32), grid: Some(grid) })
+}
+
+/// The high end of an axis, and what stands for it in a launch.
+fn high(emit: &mut Emit<'_>, axis: &LoopAxis) -> Value {
+    let (low, extent) = (emit.expression(&axis.low), emit.expression(&axis.extent));
+    emit.add(low, extent)
+}

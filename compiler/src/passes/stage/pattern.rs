@@ -1,0 +1,255 @@
+//! What the loop of a launch looks like to the forms that can stage it: its axes, what its accesses depend on, and
+//! which of them lie side by side in memory.
+
+use crate::analysis::{Affine, Atom, Polynomial, Stride, sectors_per_request};
+use crate::data::Scalar;
+use crate::ir::entities::{Block, Inst, Launch, Symbol, Value};
+use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload};
+use crate::ir::op::{Effect, Opcode};
+use crate::manifest::{BinaryOp, Expr, Layout};
+use cranelift_entity::{EntityRef, EntitySet};
+
+/// An axis whose bounds the host can compute.
+#[derive(Clone, Debug)]
+pub struct LoopAxis {
+    /// The index in the loop's body.
+    pub index: Value,
+    pub low: Expr,
+    pub extent: Expr,
+}
+
+impl LoopAxis {
+    /// The axes of a loop; `None` where the host cannot compute a bound.
+    fn of(kernel: &Kernel, inst: Inst) -> Option<Vec<Self>> {
+        let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else {
+            return None;
+        };
+        let body = kernel.insts[inst].regions[0];
+        let bounds = kernel.loop_bounds(inst);
+        (0..axes.len())
+            .map(|at| {
+                let (low, high) = (kernel.symbolic(bounds[at].0)?, kernel.symbolic(bounds[at].1)?);
+                let extent = match (&low, &high) {
+                    (Expr::Int(low), Expr::Int(high)) => Expr::Int(high.checked_sub(*low)?),
+                    (Expr::Int(0), _) => high,
+                    _ => Expr::binary(BinaryOp::Sub, high, low.clone()),
+                };
+                Some(Self { index: kernel.blocks[body].params[at], low, extent })
+            })
+            .collect()
+    }
+}
+
+/// The one loop of a launch that is spread over the machine, if nothing in it stands against barriers.
+pub struct Pattern<'k> {
+    pub kernel: &'k Kernel,
+    /// Where the loop stands in the launch's root block.
+    pub position: usize,
+    pub body: Block,
+    pub axes: Vec<LoopAxis>,
+    /// At the top of the body.
+    pub reduce: Option<ReducePattern>,
+    affine: Affine<'k>,
+}
+
+pub struct ReducePattern {
+    pub inst: Inst,
+    pub body: Block,
+    pub axis: LoopAxis,
+}
+
+/// What a request costs, in sectors, where neighbouring lanes have nothing to do with each other.
+pub const SCATTERED: u32 = 32;
+
+/// Longer reductions than this, in instructions, are not copied once an element of a register tile.
+const MAX_REDUCE_INSTS: usize = 16;
+
+impl<'k> Pattern<'k> {
+    pub fn find(kernel: &'k Kernel, launch: Launch) -> Option<Self> {
+        let root = kernel.launches[launch].body;
+        let spread = |inst: &Inst| match &kernel.insts[*inst].payload {
+            Payload::Loop { axes } => axes
+                .iter()
+                .any(|axis| kernel.axes[*axis].factors.iter().any(|factor| factor.level.is_parallel())),
+            _ => false,
+        };
+        let position = kernel.blocks[root].insts.iter().position(spread)?;
+        let forall = kernel.blocks[root].insts[position];
+        let body = kernel.insts[forall].regions[0];
+        let axes = LoopAxis::of(kernel, forall)?;
+        let mut reduces = Vec::new();
+        let mut fits = true;
+        kernel.walk(body, &mut |block, inst| {
+            let data = &kernel.insts[inst];
+            match data.opcode {
+                Opcode::Reduce if block == body => reduces.push(inst),
+                Opcode::If => {}
+                Opcode::Load | Opcode::Store => {
+                    if let Payload::Access { buffer, .. } = data.payload {
+                        fits &= kernel.buffers[buffer].kind != BufferKind::Private;
+                    }
+                }
+                Opcode::Yield => {}
+                opcode => fits &= opcode.info().effect == Effect::Pure,
+            }
+        });
+        if !fits || reduces.len() > 1 {
+            return None;
+        }
+        let reduce = match reduces.first() {
+            Some(inst) => Some(ReducePattern::of(kernel, *inst)?),
+            None => None,
+        };
+        Some(Self { kernel, position, body, axes, reduce, affine: Affine::new(kernel) })
+    }
+
+    /// The index of the axis at a position.
+    pub fn index(&self, axis: usize) -> Value {
+        self.axes[axis].index
+    }
+
+    /// Whether some instruction of the loop writes the buffer of a load.
+    pub fn is_written(&self, load: Inst) -> bool {
+        let Payload::Access { buffer: read, .. } = self.kernel.insts[load].payload else { return true };
+        let mut written = false;
+        self.kernel.walk(self.body, &mut |_, inst| {
+            let data = &self.kernel.insts[inst];
+            if let Payload::Access { buffer, .. } = data.payload {
+                written |= buffer == read && data.opcode == Opcode::Store;
+            }
+        });
+        written
+    }
+
+    /// Every store of the body, wherever it stands.
+    pub fn stores(&self) -> Vec<Inst> {
+        let mut stores = Vec::new();
+        self.kernel.walk(self.body, &mut |_, inst| {
+            if self.kernel.insts[inst].opcode == Opcode::Store {
+                stores.push(inst);
+            }
+        });
+        stores
+    }
+
+    /// The loop indices that the values are computed from; `None` where memory or control comes in.
+    pub fn depends(&self, values: &[Value]) -> Option<EntitySet<Value>> {
+        let (mut found, mut seen) = (EntitySet::new(), EntitySet::new());
+        let mut open = values.to_vec();
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            match self.kernel.values[value].definition {
+                Definition::Param(..) => {
+                    found.insert(value);
+                }
+                Definition::Result(inst, _) => {
+                    let data = &self.kernel.insts[inst];
+                    if data.opcode.info().effect != Effect::Pure {
+                        return None;
+                    }
+                    open.extend(&data.arguments);
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// How the address of an access moves with an index.
+    pub fn stride(&mut self, access: Inst, index: Value) -> Stride {
+        self.affine.stride(access, index)
+    }
+
+    /// Sectors of a request with the lanes along an index.
+    pub fn cost(&mut self, access: Inst, index: Value) -> u32 {
+        match self.stride(access, index) {
+            Stride::Bytes(0) => SCATTERED,
+            Stride::Bytes(stride) => sectors_per_request(stride, self.width(access), 32, 0),
+            _ => SCATTERED,
+        }
+    }
+
+    /// The scalar in memory that a load or store touches.
+    pub fn scalar(&self, access: Inst) -> Scalar {
+        match self.kernel.insts[access].payload {
+            Payload::Access { buffer, leaf } => {
+                self.kernel.buffers[buffer].element.leaves[leaf as usize].scalar
+            }
+            _ => Scalar::Bool,
+        }
+    }
+
+    /// Its bytes.
+    pub fn width(&self, access: Inst) -> u64 {
+        self.scalar(access).size()
+    }
+
+    /// What must hold for neighbours along `axis`, from a multiple of `lanes` past its low end on, to be a vector of
+    /// that many scalars at an aligned address. `None` where they are none, whatever the sizes.
+    pub fn vector_condition(&mut self, access: Inst, axis: &LoopAxis, lanes: u64) -> Option<Vec<Expr>> {
+        let kernel = self.kernel;
+        let Payload::Access { buffer, leaf } = kernel.insts[access].payload else { return None };
+        let data = &kernel.buffers[buffer];
+        let leaf = &data.element.leaves[leaf as usize];
+        let size = leaf.scalar.size();
+        let dense = match data.layout {
+            Layout::Aos => data.element.size == size,
+            Layout::Soa => leaf.count() == 1,
+            Layout::Aosoa(_) => false,
+        };
+        let argument = matches!(data.kind, BufferKind::Argument { .. } | BufferKind::Scratch);
+        if !dense
+            || !argument
+            || !leaf.extents.is_empty()
+            || self.stride(access, axis.index) != Stride::Bytes(size as i64)
+        {
+            return None;
+        }
+        let mut position = Polynomial::zero();
+        for (index, extent) in kernel.insts[access].arguments.iter().zip(&data.extents) {
+            position = position.mul(&Polynomial::from_expression(extent)?)?.add(&self.affine.form(*index));
+        }
+        // The axis runs from its low end in steps that are whole vectors.
+        let rest = position.sub(&Polynomial::atom(Atom::Value(axis.index)));
+        let mut symbols = Vec::new();
+        for part in
+            [rest, Polynomial::from_expression(&axis.low)?, Polynomial::from_expression(&axis.extent)?]
+        {
+            multiple_of(&part, lanes, &mut symbols)?;
+        }
+        let multiple = |symbol: Symbol| {
+            let rest = Expr::binary(BinaryOp::Rem, Expr::Symbol(symbol.index()), Expr::Int(lanes as i64));
+            Expr::binary(BinaryOp::Equal, rest, Expr::Int(0))
+        };
+        Some(symbols.into_iter().map(multiple).collect())
+    }
+}
+
+/// Adds the symbols that have to be multiples for every term to be one.
+fn multiple_of(polynomial: &Polynomial, lanes: u64, symbols: &mut Vec<Symbol>) -> Option<()> {
+    for (atoms, coefficient) in polynomial.terms() {
+        if coefficient % lanes as i64 == 0 {
+            continue;
+        }
+        let named = |atom: &Atom| if let Atom::Symbol(symbol) = atom { Some(*symbol) } else { None };
+        let mut candidates = atoms.iter().filter_map(named);
+        if candidates.clone().any(|symbol| symbols.contains(&symbol)) {
+            continue;
+        }
+        symbols.push(candidates.next_back()?);
+    }
+    Some(())
+}
+
+impl ReducePattern {
+    fn of(kernel: &Kernel, inst: Inst) -> Option<Self> {
+        let body = kernel.insts[inst].regions[0];
+        let Payload::Reduce { combiners, .. } = &kernel.insts[inst].payload else { return None };
+        let [axis] = <[LoopAxis; 1]>::try_from(LoopAxis::of(kernel, inst)?).ok()?;
+        let insts = &kernel.blocks[body].insts;
+        let plain = insts.iter().all(|inst| kernel.insts[*inst].regions.is_empty());
+        let single = combiners.len() == 1 && combiners[0].width() == 1;
+        (plain && single && insts.len() <= MAX_REDUCE_INSTS).then_some(Self { inst, body, axis })
+    }
+}

@@ -1,0 +1,212 @@
+//! A tile of what one load of the source reads, in shared memory: which thread brings which part of it, and where that
+//! part lies.
+
+use super::code::{load_vector, slice, store_vector};
+use crate::analysis::wavefronts;
+use crate::data::{ElementType, Scalar};
+use crate::ir::clone::ValueMap;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Buffer, Inst, Value};
+use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload};
+use crate::manifest::{Expr, Layout};
+
+/// One of the two axes of a tile.
+#[derive(Clone, Copy, Debug)]
+pub struct Side {
+    /// The index in the source's loop.
+    pub index: Value,
+    /// Iterations in the tile: a power of two.
+    pub size: i64,
+}
+
+/// The shape of a tile, all of it powers of two except the pitch.
+#[derive(Clone, Debug)]
+pub struct Tile {
+    pub load: Inst,
+    pub scalar: Scalar,
+    /// Along which neighbours lie side by side in global memory.
+    pub fast: Side,
+    pub slow: Side,
+    /// Scalars that a thread loads at once along the fast side.
+    pub lanes: i64,
+    /// Threads side by side along the fast side.
+    pub across: i64,
+    pub threads: i64,
+    /// Whether the fast side is the contiguous one in shared memory too.
+    pub straight: bool,
+    /// Scalars from one row to the next in shared memory.
+    pub pitch: i64,
+}
+
+impl Tile {
+    /// A tile that `threads` threads copy, `lanes` scalars at a time where that does not leave threads idle. `None`
+    /// where the tile has too few elements for them.
+    pub fn new(
+        kernel: &Kernel,
+        load: Inst,
+        (fast, slow): (Side, Side),
+        lanes: i64,
+        threads: i64,
+        straight: bool,
+    ) -> Option<Self> {
+        let Payload::Access { buffer, leaf } = kernel.insts[load].payload else { return None };
+        let scalar = kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
+        let mut lanes = lanes.min(fast.size);
+        while lanes > 1 && fast.size * slow.size < threads * lanes {
+            lanes /= 2;
+        }
+        // A whole line of 128 bytes is enough for neighbours; a warp that spans rows brings more rows at a time.
+        let line = (128 / (scalar.size() as i64 * lanes)).max(1);
+        let mut across = (fast.size / lanes).min(line).min(threads);
+        while threads / across > slow.size {
+            across *= 2;
+        }
+        let whole = across * lanes <= fast.size && fast.size % (across * lanes) == 0;
+        let minor = if straight { fast.size } else { slow.size };
+        whole.then_some(Self { load, scalar, fast, slow, lanes, across, threads, straight, pitch: minor })
+    }
+
+    fn bytes(&self) -> i64 {
+        self.scalar.size() as i64
+    }
+
+    /// Scalars of one copy of the tile.
+    pub fn elements(&self) -> i64 {
+        self.pitch * if self.straight { self.slow.size } else { self.fast.size }
+    }
+
+    /// Offsets of the parts that one thread brings, as (fast, slow), the thread's own place left out.
+    fn parts(&self) -> Vec<(i64, i64)> {
+        let (columns, rows) = (self.across * self.lanes, self.threads / self.across);
+        let mut parts = Vec::new();
+        for slow in (0..self.slow.size).step_by(rows as usize) {
+            for fast in (0..self.fast.size).step_by(columns as usize) {
+                parts.push((fast, slow));
+            }
+        }
+        parts
+    }
+
+    /// Where an element lies in shared memory.
+    pub fn place(&self, fast: i64, slow: i64) -> i64 {
+        if self.straight { slow * self.pitch + fast } else { fast * self.pitch + slow }
+    }
+
+    /// Whether a thread can store its part with one instruction.
+    fn stores_vectors(&self) -> bool {
+        self.straight && self.pitch % self.lanes == 0
+    }
+
+    /// Wavefronts in which one warp stores one part.
+    fn store_cost(&self) -> u32 {
+        let at = |lane: i64, step: i64| {
+            let (fast, slow) = (lane % self.across * self.lanes + step, lane / self.across);
+            (self.place(fast, slow) * self.bytes()) as u64
+        };
+        if self.stores_vectors() {
+            let addresses: Vec<u64> = (0..32).map(|lane| at(lane, 0)).collect();
+            return wavefronts(&addresses, (self.lanes * self.bytes()) as u64);
+        }
+        let cost =
+            |step| wavefronts(&(0..32).map(|lane| at(lane, step)).collect::<Vec<u64>>(), self.bytes() as u64);
+        (0..self.lanes).map(cost).sum()
+    }
+
+    /// Widens the pitch, by at most 16 bytes and a multiple of `align` scalars, to what makes the copy and the reads
+    /// cheapest. `reads` says what a tile's reads cost, in wavefronts.
+    pub fn pad(&mut self, align: i64, reads: impl Fn(&Self) -> u32) {
+        let minor = self.pitch;
+        let most = (32 / self.bytes()).max(align);
+        let candidates =
+            (0..=most).step_by(align as usize).map(|pad| Self { pitch: minor + pad, ..self.clone() });
+        if let Some(best) = candidates.min_by_key(|tile| (tile.store_cost() + reads(tile), tile.pitch)) {
+            self.pitch = best.pitch;
+        }
+    }
+
+    /// The shared buffer for `copies` tiles: its axes are the copy and the place.
+    pub fn allocate(&self, kernel: &mut Kernel, copies: i64) -> Buffer {
+        let Payload::Access { buffer, .. } = kernel.insts[self.load].payload else {
+            unreachable!("a tile is of a load")
+        };
+        let name = format!("{}_tile", kernel.buffers[buffer].name);
+        kernel.buffers.push(BufferData {
+            name,
+            kind: BufferKind::Shared,
+            element: ElementType::scalar(self.scalar),
+            extents: vec![Expr::Int(copies), Expr::Int(self.elements())],
+            layout: Layout::Aos,
+            layout_fixed: true,
+            cache: None,
+        })
+    }
+}
+
+/// A tile in a launch: this thread's place in it.
+pub struct Copier {
+    pub tile: Tile,
+    pub buffer: Buffer,
+    fast: Value,
+    slow: Value,
+    place: Value,
+}
+
+impl Copier {
+    pub fn new(emit: &mut Emit<'_>, tile: Tile, copies: i64, thread: Value) -> Self {
+        let buffer = tile.allocate(emit.kernel, copies);
+        let column = emit.rem_by(thread, tile.across);
+        let fast = emit.mul_int(column, tile.lanes);
+        let slow = emit.div_by(thread, tile.across);
+        let (major, minor) = if tile.straight { (slow, fast) } else { (fast, slow) };
+        let row = emit.mul_int(major, tile.pitch);
+        let place = emit.add(row, minor);
+        Self { tile, buffer, fast, slow, place }
+    }
+
+    /// Loads this thread's parts of the tile that begins at the given iterations. Iterations past `last` (of the fast
+    /// side: the last one at which a vector begins) stand for the last one. `map` has the source's other values.
+    pub fn load(
+        &self,
+        emit: &mut Emit<'_>,
+        map: &ValueMap,
+        start: (Value, Value),
+        last: (Option<Value>, Option<Value>),
+    ) -> Vec<Vec<Value>> {
+        let tile = &self.tile;
+        let (fast, slow) = (emit.add(start.0, self.fast), emit.add(start.1, self.slow));
+        let payload = emit.kernel.insts[tile.load].payload.clone();
+        let subscripts = emit.kernel.insts[tile.load].arguments.clone();
+        let clamped = |emit: &mut Emit<'_>, base: Value, offset: i64, last: Option<Value>| {
+            let index = emit.add_int(base, offset);
+            last.map_or(index, |last| emit.min(index, last))
+        };
+        let mut values = Vec::new();
+        for part in tile.parts() {
+            let mut map = map.clone();
+            let at = clamped(emit, fast, part.0, last.0);
+            map.insert(tile.fast.index, at);
+            let at = clamped(emit, slow, part.1, last.1);
+            map.insert(tile.slow.index, at);
+            let indices: Vec<Value> = subscripts.iter().map(|value| slice(emit, *value, &mut map)).collect();
+            values.push(load_vector(emit, payload.clone(), &indices, tile.scalar, tile.lanes as u64));
+        }
+        values
+    }
+
+    /// Stores what [`Self::load`] gave into one of the tile's copies.
+    pub fn store(&self, emit: &mut Emit<'_>, copy: Value, values: &[Vec<Value>]) {
+        let tile = &self.tile;
+        let payload = Payload::Access { buffer: self.buffer, leaf: 0 };
+        for (part, values) in tile.parts().into_iter().zip(values) {
+            if tile.stores_vectors() {
+                let place = emit.add_int(self.place, tile.place(part.0, part.1));
+                store_vector(emit, payload.clone(), &[copy, place], values);
+                continue;
+            }
+            for (step, value) in values.iter().enumerate() {
+                let place = emit.add_int(self.place, tile.place(part.0 + step as i64, part.1));
+                store_vector(emit, payload.clone(), &[copy, place], &[*value]);
+            }
+        }
+    }
+}
