@@ -16,6 +16,9 @@ use module::CudaModule;
 use std::ffi::c_void;
 use std::time::Duration;
 
+/// Bytes of shared memory that a launch can have without asking the driver first.
+const SHARED_BYTES_UNASKED: u32 = 48 * 1024;
+
 /// One CUDA device.
 pub struct CudaDevice {
     device: sys::CUdevice,
@@ -182,6 +185,9 @@ impl Backend for CudaDevice {
             request.params.iter().map(|bytes| bytes.as_ptr().cast::<c_void>().cast_mut()).collect();
         let [gx, gy, gz] = request.grid;
         let [bx, by, bz] = request.block;
+        if request.shared_bytes > SHARED_BYTES_UNASKED {
+            allow_shared(function, request)?;
+        }
         // SAFETY: the parameters are those of the entry, in order and in size: both come from one manifest. The
         // driver copies them before it returns.
         unsafe {
@@ -237,4 +243,15 @@ impl Backend for CudaDevice {
     fn lane_instructions(&self) -> Option<u64> {
         None
     }
+}
+
+/// Asks the driver for as much shared memory as a launch needs.
+fn allow_shared(function: sys::CUfunction, request: &LaunchRequest<'_>) -> Result<()> {
+    let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    let bytes = i32::try_from(request.shared_bytes).unwrap_or(i32::MAX);
+    // SAFETY: the function is of a module that is loaded in this context; the attribute is an integer.
+    unsafe { result::function::set_function_attribute(function, attribute, bytes) }.map_err(|error| {
+        let call = format!("{bytes} bytes of shared memory for `{}`", request.entry);
+        driver_error(&call)(error)
+    })
 }

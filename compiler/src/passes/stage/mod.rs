@@ -35,7 +35,7 @@ use crate::analysis::block_count;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Launch, Value};
-use crate::ir::kernel::{BlockData, Kernel, LaunchData, Payload, Phase, Step};
+use crate::ir::kernel::{BlockData, Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use pattern::{LoopAxis, Pattern};
@@ -75,8 +75,8 @@ impl Pass for Stage {
                 continue;
             }
             let variants = variants(kernel, launch);
-            if !variants.is_empty() {
-                put_in_plan(&mut kernel.plan, launch, &variants);
+            for (condition, variant) in variants {
+                kernel.prefer(condition, variant, launch);
                 changed = true;
             }
         }
@@ -96,79 +96,70 @@ fn variants(kernel: &mut Kernel, launch: Launch) -> Vec<(Expr, Launch)> {
     plans.into_iter().map(|plan| (plan.condition.clone(), plan.generate(kernel, launch))).collect()
 }
 
-/// Puts branches around a launch.
-fn put_in_plan(plan: &mut [Step], launch: Launch, variants: &[(Expr, Launch)]) {
-    for step in plan {
-        match step {
-            Step::Launch(found) if *found == launch => {
-                let mut choice = vec![Step::Launch(launch)];
-                for (condition, variant) in variants.iter().rev() {
-                    let then = vec![Step::Launch(*variant)];
-                    choice = vec![Step::Branch { condition: condition.clone(), then, otherwise: choice }];
-                }
-                if let Some(first) = choice.pop() {
-                    *step = first;
-                }
-                return;
-            }
-            Step::Launch(_) => {}
-            Step::Repeat { body, .. } => put_in_plan(body, launch, variants),
-            Step::Branch { then, otherwise, .. } => {
-                put_in_plan(then, launch, variants);
-                put_in_plan(otherwise, launch, variants);
-            }
-        }
-    }
-}
-
-/// How the axes of a loop are spread over the blocks of a grid: two are tiled (grid x and y), each block has one
-/// iteration of the others (grid z, the last one fastest).
+/// How the axes of a loop are spread over the blocks of a grid: two are tiled, each block has one iteration of the
+/// others (grid z, the last one fastest). Where blocks that run at the same time shall read the same lines, the grid's
+/// x axis walks over a group of tiles of the y axis only, its y axis over the tiles of the x axis, and its z axis over
+/// the groups too.
 #[derive(Clone, Debug)]
 struct Blocks {
     x: (LoopAxis, i64),
     y: (LoopAxis, i64),
     others: Vec<LoopAxis>,
+    /// Tiles of the y axis in a group; 1 for no groups.
+    group: i64,
 }
 
 impl Blocks {
-    fn new(pattern: &Pattern<'_>, x: (usize, i64), y: (usize, i64)) -> Self {
+    fn new(pattern: &Pattern<'_>, x: (usize, i64), y: (usize, i64), group: i64) -> Self {
         let others = (0..pattern.axes.len()).filter(|at| *at != x.0 && *at != y.0);
         let others = others.map(|at| pattern.axes[at].clone()).collect();
-        Self { x: (pattern.axes[x.0].clone(), x.1), y: (pattern.axes[y.0].clone(), y.1), others }
+        Self { x: (pattern.axes[x.0].clone(), x.1), y: (pattern.axes[y.0].clone(), y.1), others, group }
     }
 
     fn grid(&self, kernel: &Kernel) -> [Expr; 3] {
         let count = |(axis, size): &(LoopAxis, i64)| block_count(kernel, &axis.extent, *size);
-        let rest = self.others.iter().map(|axis| block_count(kernel, &axis.extent, 1));
-        let rest = rest.reduce(|product, count| Expr::binary(BinaryOp::Mul, product, count));
-        [count(&self.x), count(&self.y), rest.unwrap_or(Expr::Int(1))]
+        let (x, y) = (count(&self.x), count(&self.y));
+        let others = self.others.iter().map(|axis| block_count(kernel, &axis.extent, 1));
+        let multiply = |product, count| Expr::binary(BinaryOp::Mul, product, count);
+        if self.group == 1 {
+            return [x, y, others.reduce(multiply).unwrap_or(Expr::Int(1))];
+        }
+        // At least 1, so that nothing is divided by 0 for empty arrays.
+        let some = Expr::binary(BinaryOp::Max, y.clone(), Expr::Int(1));
+        let group = Expr::binary(BinaryOp::Min, some, Expr::Int(self.group));
+        let groups = Expr::binary(BinaryOp::CeilDiv, y, group.clone());
+        [group, x, others.fold(groups, multiply)]
     }
 
-    /// Emits the first iteration of the block's tile along x and y; the other indices go into the map.
+    /// Emits the first iteration of the block's tile along x and y; the other indices go into the map. The last group
+    /// may have blocks whose tile begins beyond the y axis.
     fn start(&self, emit: &mut Emit<'_>, map: &mut ValueMap) -> (Value, Value) {
-        let tile = |emit: &mut Emit<'_>, grid: u8, (axis, size): &(LoopAxis, i64)| {
-            let block = emit.value(Opcode::BlockIndex, Payload::Grid(grid), &[]);
-            emit.name(block, ["block", "block_y"][usize::from(grid)]);
-            let offset = emit.mul_int(block, *size);
+        let payloads = [0, 1, 2].map(Payload::Grid);
+        let [first, second, mut rest] = payloads.map(|payload| emit.value(Opcode::BlockIndex, payload, &[]));
+        for (value, name) in [(first, "block"), (second, "block_y"), (rest, "block_z")] {
+            emit.name(value, name);
+        }
+        for axis in self.others.iter().rev() {
+            let count = emit.expression(&axis.extent);
+            let place = emit.binary(Opcode::Rem, rest, count);
+            rest = emit.binary(Opcode::Div, rest, count);
+            let low = emit.expression(&axis.low);
+            let index = emit.add(low, place);
+            map.insert(axis.index, index);
+        }
+        let (column, row) = if self.group == 1 {
+            (first, second)
+        } else {
+            let group = emit.value(Opcode::GridSize, Payload::Grid(0), &[]);
+            let before = emit.mul(rest, group);
+            (second, emit.add(before, first))
+        };
+        let start = |emit: &mut Emit<'_>, tile: Value, (axis, size): &(LoopAxis, i64)| {
+            let offset = emit.mul_int(tile, *size);
             let low = emit.expression(&axis.low);
             emit.add(low, offset)
         };
-        let (x, y) = (tile(emit, 0, &self.x), tile(emit, 1, &self.y));
-        if !self.others.is_empty() {
-            let mut rest = emit.value(Opcode::BlockIndex, Payload::Grid(2), &[]);
-            for (at, axis) in self.others.iter().enumerate().rev() {
-                let mut place = rest;
-                if at > 0 {
-                    let count = emit.expression(&axis.extent);
-                    place = emit.binary(Opcode::Rem, rest, count);
-                    rest = emit.binary(Opcode::Div, rest, count);
-                }
-                let low = emit.expression(&axis.low);
-                let index = emit.add(low, place);
-                map.insert(axis.index, index);
-            }
-        }
-        (x, y)
+        (start(emit, column, &self.x), start(emit, row, &self.y))
     }
 }
 
@@ -193,12 +184,10 @@ fn variant(
     for inst in &insts[position + 1..] {
         kernel.clone_inst(*inst, body, &mut map);
     }
-    let taken = |kernel: &Kernel, name: &str| kernel.launches.values().any(|launch| launch.name == name);
-    let mut name = format!("{}_{suffix}", source.name);
-    while taken(kernel, &name) {
-        name.push('_');
-    }
-    kernel.launches.push(LaunchData { name, body, threads: Some(THREADS as u32), grid: Some(grid) })
+    let copy = kernel.clone_launch(launch, suffix);
+    let data = &mut kernel.launches[copy];
+    (data.body, data.threads, data.grid) = (body, Some(THREADS as u32), Some(grid));
+    copy
 }
 
 /// The high end of an axis, and what stands for it in a launch.

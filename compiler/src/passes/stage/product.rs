@@ -10,8 +10,9 @@
 //! half of the shared memory afterwards: one barrier a chunk.
 //!
 //! The last chunk that is brought is always a whole one: it ends where the axis ends, and only the part of it that no
-//! chunk before had is combined. Rows and columns past the end of the arrays are copies of the last one, and their
-//! results are not stored.
+//! chunk before had is combined. At the edges of the result large tiles are moved back to lie inside, and store only
+//! what no other block does; in small ones rows and columns past the end are copies of the last one, and their results
+//! are not stored.
 
 use super::code::{copy_group, copy_inst, load_vector};
 use super::conditions::Conditions;
@@ -27,6 +28,9 @@ use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use cranelift_entity::EntitySet;
+
+/// Tiles along the rows that blocks take before they go on to the next columns: what they read stays in the cache.
+const GROUP: i64 = 8;
 
 /// One way to stage a launch.
 pub struct Product {
@@ -81,7 +85,7 @@ impl Product {
         let contribution = *kernel.yields(reduce.body).first()?;
         let Payload::Reduce { combiners, .. } = &kernel.insts[inst].payload else { return None };
         let [rows, columns] = found.axes;
-        let blocks = Blocks::new(pattern, (columns, shape.columns()), (rows, shape.rows()));
+        let blocks = Blocks::new(pattern, (columns, shape.columns()), (rows, shape.rows()), GROUP);
         let outer = [blocks.y.0.clone(), blocks.x.0.clone()];
 
         let mut conditions = Conditions::default();
@@ -130,8 +134,8 @@ impl Product {
         }
         let grid = blocks.grid(kernel);
         conditions.at_least(&inner.extent, shape.depth);
-        for axis in &outer {
-            conditions.at_least(&axis.extent, shape.least);
+        for (axis, least) in outer.iter().zip(shape.least) {
+            conditions.at_least(&axis.extent, least);
         }
         if shape.least_blocks > 1 {
             let blocks = grid.iter().cloned().reduce(|all, count| Expr::binary(BinaryOp::Mul, all, count))?;
@@ -164,61 +168,32 @@ impl Product {
     }
 
     fn code(&self, emit: &mut Emit<'_>, mut map: ValueMap) {
-        let shape = &self.shape;
         let (x, y) = self.blocks.start(emit, &mut map);
-        let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
-        emit.name(thread, "tid");
         let ends = [&self.blocks.y.0, &self.blocks.x.0].map(|axis| high(emit, axis));
-        let low = emit.expression(&self.inner.low);
-        let extent = emit.expression(&self.inner.extent);
-        let (row, column) = shape.places(emit, thread);
-        let copiers = [0, 1].map(|at| {
-            let copiers = self.tiles[at].iter().map(|tile| Copier::new(emit, tile.clone(), 2, thread));
-            copiers.collect::<Vec<_>>()
+        let some = emit.binary(Opcode::Lt, y, ends[0]);
+        emit.if_then(some, |emit| {
+            let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
+            emit.name(thread, "tid");
+            let low = emit.expression(&self.inner.low);
+            let (row, column) = self.shape.places(emit, thread);
+            let copiers = [0, 1].map(|at| {
+                let copiers = self.tiles[at].iter().map(|tile| Copier::new(emit, tile.clone(), 2, thread));
+                copiers.collect::<Vec<_>>()
+            });
+            let own = [y, x];
+            let sizes = [self.shape.rows(), self.shape.columns()];
+            let starts = if self.shape.fits() {
+                [0, 1].map(|at| {
+                    let last = emit.add_int(ends[at], -sizes[at]);
+                    emit.min(own[at], last)
+                })
+            } else {
+                own
+            };
+            let block = BlockCode { plan: self, copiers, own, starts, ends, places: [row, column], low, map };
+            let sums = block.reduce(emit);
+            block.finish(emit, &sums);
         });
-        let block = BlockCode { plan: self, copiers, starts: [y, x], ends, places: [row, column], low, map };
-
-        let depth = emit.int(shape.depth);
-        let (zero, one) = (emit.int(0), emit.int(1));
-        let first = block.load(emit, zero);
-        block.store(emit, zero, &first);
-        emit.barrier();
-        let scalar = emit.kernel.values[emit.kernel.insts[self.reduce].results[0]].ty;
-        let identity = emit.identity(self.combiner, scalar)[0];
-        let mut carried = vec![zero];
-        carried
-            .extend(std::iter::repeat_n(identity, (shape.thread_rows() * shape.thread_columns()) as usize));
-
-        let chunks = emit.div_by(extent, shape.depth);
-        let whole = emit.mul_int(chunks, shape.depth);
-        let last = emit.sub(extent, depth);
-        let done = emit.for_loop("chunk", (zero, whole, depth), &carried, |emit, chunk, carried| {
-            let (copy, sums) = (carried[0], carried[1..].to_vec());
-            let next = emit.add(chunk, depth);
-            let next = emit.min(next, last);
-            let values = block.load(emit, next);
-            let mut sums = sums;
-            let start = emit.add(low, chunk);
-            for step in 0..shape.depth {
-                let step = emit.int(step);
-                sums = block.combine(emit, copy, start, step, &sums);
-            }
-            let other = emit.sub(one, copy);
-            block.store(emit, other, &values);
-            emit.barrier();
-            let mut next = vec![other];
-            next.extend(sums);
-            next
-        });
-        // The last chunk that was brought ends at the end: what is new in it.
-        let rest = emit.sub(extent, whole);
-        let begin = emit.sub(depth, rest);
-        let start = emit.add(low, last);
-        let copy = done[0];
-        let sums = emit.for_loop("rest", (begin, depth, one), &done[1..], |emit, step, sums| {
-            block.combine(emit, copy, start, step, sums)
-        });
-        block.finish(emit, &sums);
     }
 }
 
@@ -227,7 +202,9 @@ struct BlockCode<'p> {
     plan: &'p Product,
     /// As the plan's tiles.
     copiers: [Vec<Copier>; 2],
-    /// The first row and column of the block.
+    /// The first row and column whose results the block stores.
+    own: [Value; 2],
+    /// The first row and column of its tile: where tiles fit, the last one is moved back to lie inside.
     starts: [Value; 2],
     ends: [Value; 2],
     /// This thread's first row and column within the block.
@@ -236,20 +213,99 @@ struct BlockCode<'p> {
     map: ValueMap,
 }
 
+/// Values of one tile after the other, in the order of the copiers.
+type Parts = Vec<Vec<Vec<Value>>>;
+
+/// What a thread needs of the tiles for one step: of each tile, one scalar a row or column.
+type Fragments = [Vec<Vec<Value>>; 2];
+
 impl BlockCode<'_> {
+    /// The loop over the chunks. It is pipelined three times over: elements are loaded to registers two chunks ahead,
+    /// stored to shared memory one chunk ahead, and read from there one step ahead. The loads stand in the middle of
+    /// one round and the stores of what they gave in the middle of the next, so that they cannot come together.
+    fn reduce(&self, emit: &mut Emit<'_>) -> Vec<Value> {
+        let (plan, shape) = (self.plan, &self.plan.shape);
+        let extent = emit.expression(&plan.inner.extent);
+        let depth = emit.int(shape.depth);
+        let (zero, one) = (emit.int(0), emit.int(1));
+        let chunks = emit.div_by(extent, shape.depth);
+        let whole = emit.mul_int(chunks, shape.depth);
+        let last = emit.sub(extent, depth);
+        let first = self.load(emit, zero);
+        self.store(emit, zero, &first);
+        let second = emit.min(depth, last);
+        let second = self.load(emit, second);
+        emit.barrier();
+        let fragments = self.fragments(emit, zero, zero);
+        let scalar = emit.kernel.value_type(emit.kernel.insts[plan.reduce].results[0]);
+        let identity = emit.identity(plan.combiner, scalar)[0];
+        let sums = vec![identity; (shape.thread_rows() * shape.thread_columns()) as usize];
+
+        let parts_like = second.clone();
+        let fragments_like = fragments.clone();
+        let initial = [vec![zero], flat(&second), flat_pair(&fragments), sums.clone()].concat();
+        let done = emit.for_loop("chunk", (zero, whole, depth), &initial, |emit, chunk, carried| {
+            let copy = carried[0];
+            let mut rest = carried[1..].iter().copied();
+            let mut parts = refilled(&parts_like, &mut rest);
+            let mut fragments = [0, 1].map(|side| refilled_once(&fragments_like[side], &mut rest));
+            let mut sums: Vec<Value> = rest.collect();
+            let other = emit.sub(one, copy);
+            let start = emit.add(self.low, chunk);
+            for step in 0..shape.depth {
+                if step == shape.depth / 2 {
+                    self.store(emit, other, &parts);
+                    let next = emit.add_int(chunk, 2 * shape.depth);
+                    let next = emit.min(next, last);
+                    parts = self.load(emit, next);
+                }
+                // Once the last step's fragments are read, nothing is wanted of this chunk's memory any more.
+                let next = if step + 1 == shape.depth {
+                    emit.barrier();
+                    self.fragments(emit, other, zero)
+                } else {
+                    let next = emit.int(step + 1);
+                    self.fragments(emit, copy, next)
+                };
+                let place = emit.int(step);
+                sums = self.combine(emit, &fragments, start, place, &sums);
+                fragments = next;
+            }
+            [vec![other], flat(&parts), flat_pair(&fragments), sums].concat()
+        });
+        // The last chunk that was brought ends at the end: what is new in it.
+        let rest = emit.sub(extent, whole);
+        let begin = emit.sub(depth, rest);
+        let start = emit.add(self.low, last);
+        let copy = done[0];
+        let sums = &done[done.len() - sums.len()..];
+        emit.for_loop("rest", (begin, depth, one), sums, |emit, step, sums| {
+            let fragments = self.fragments(emit, copy, step);
+            self.combine(emit, &fragments, start, step, sums)
+        })
+    }
+
+    /// Reads what the thread needs of every tile in one step.
+    fn fragments(&self, emit: &mut Emit<'_>, copy: Value, step: Value) -> Fragments {
+        [0, 1].map(|side| {
+            let of = |copier| self.fragment(emit, copier, side, copy, step);
+            self.copiers[side].iter().map(of).collect()
+        })
+    }
+
     /// Brings the chunk that begins so far from the low end to registers.
-    fn load(&self, emit: &mut Emit<'_>, offset: Value) -> Vec<Vec<Vec<Value>>> {
+    fn load(&self, emit: &mut Emit<'_>, offset: Value) -> Parts {
         let start = emit.add(self.low, offset);
         let mut values = Vec::new();
         for (at, copiers) in self.copiers.iter().enumerate() {
             for copier in copiers {
                 let lanes = copier.tile.lanes;
+                let lanes = if copier.tile.straight { lanes } else { 1 };
+                let last = (!self.plan.shape.fits()).then(|| emit.add_int(self.ends[at], -lanes));
                 let parts = if copier.tile.straight {
-                    let last = emit.add_int(self.ends[at], -lanes);
-                    copier.load(emit, &self.map, (self.starts[at], start), (Some(last), None))
+                    copier.load(emit, &self.map, (self.starts[at], start), (last, None))
                 } else {
-                    let last = emit.add_int(self.ends[at], -1);
-                    copier.load(emit, &self.map, (start, self.starts[at]), (None, Some(last)))
+                    copier.load(emit, &self.map, (start, self.starts[at]), (None, last))
                 };
                 values.push(parts);
             }
@@ -258,7 +314,7 @@ impl BlockCode<'_> {
     }
 
     /// Puts it into one of the two copies.
-    fn store(&self, emit: &mut Emit<'_>, copy: Value, values: &[Vec<Vec<Value>>]) {
+    fn store(&self, emit: &mut Emit<'_>, copy: Value, values: &Parts) {
         for (copier, values) in self.copiers.iter().flatten().zip(values) {
             copier.store(emit, copy, values);
         }
@@ -268,18 +324,12 @@ impl BlockCode<'_> {
     fn combine(
         &self,
         emit: &mut Emit<'_>,
-        copy: Value,
+        fragments: &Fragments,
         start: Value,
         step: Value,
         sums: &[Value],
     ) -> Vec<Value> {
         let plan = self.plan;
-        let mut fragments = [Vec::new(), Vec::new()];
-        for (at, copiers) in self.copiers.iter().enumerate() {
-            for copier in copiers {
-                fragments[at].push(self.fragment(emit, copier, at, copy, step));
-            }
-        }
         let mut map = self.map.clone();
         if plan.indices.contains(plan.inner.index) {
             let index = emit.add(start, step);
@@ -352,6 +402,15 @@ impl BlockCode<'_> {
         values
     }
 
+    /// Whether the block has so many results from an index on to store.
+    fn inside(&self, emit: &mut Emit<'_>, side: usize, index: Value, count: i64) -> Value {
+        if self.plan.shape.fits() {
+            return emit.binary(Opcode::Ge, index, self.own[side]);
+        }
+        let last = emit.add_int(index, count - 1);
+        emit.binary(Opcode::Lt, last, self.ends[side])
+    }
+
     /// What the body does with the results, for those inside.
     fn finish(&self, emit: &mut Emit<'_>, sums: &[Value]) {
         let plan = self.plan;
@@ -362,12 +421,11 @@ impl BlockCode<'_> {
         let insts = emit.kernel.blocks[plan.body].insts.clone();
         for row in 0..rows {
             let y = self.index(emit, 0, row);
-            let inside = emit.binary(Opcode::Lt, y, self.ends[0]);
+            let inside = self.inside(emit, 0, y, 1);
             emit.if_then(inside, |emit| {
                 for column in (0..columns).step_by(plan.group as usize) {
                     let x = self.index(emit, 1, column);
-                    let last = emit.add_int(x, plan.group - 1);
-                    let inside = emit.binary(Opcode::Lt, last, self.ends[1]);
+                    let inside = self.inside(emit, 1, x, plan.group);
                     emit.if_then(inside, |emit| {
                         let mut maps = Vec::new();
                         for lane in 0..plan.group {
@@ -384,6 +442,23 @@ impl BlockCode<'_> {
             });
         }
     }
+}
+
+fn flat(parts: &[Vec<Vec<Value>>]) -> Vec<Value> {
+    parts.iter().flatten().flatten().copied().collect()
+}
+
+fn flat_pair(fragments: &Fragments) -> Vec<Value> {
+    fragments.iter().flatten().flatten().copied().collect()
+}
+
+/// The same structure with other values.
+fn refilled(like: &Parts, values: &mut impl Iterator<Item = Value>) -> Parts {
+    like.iter().map(|parts| refilled_once(parts, values)).collect()
+}
+
+fn refilled_once(like: &[Vec<Value>], values: &mut impl Iterator<Item = Value>) -> Vec<Vec<Value>> {
+    like.iter().map(|part| values.by_ref().take(part.len()).collect()).collect()
 }
 
 impl Found {

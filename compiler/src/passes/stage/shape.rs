@@ -24,22 +24,34 @@ pub struct Shape {
     /// Steps of the reduced axis that are in shared memory at a time.
     pub depth: i64,
     /// Rows and columns that a matrix must have for it.
-    pub least: i64,
+    pub least: [i64; 2],
     /// Blocks that a launch must have for it.
     pub least_blocks: i64,
 }
 
 /// 128 x 256 results with 16 x 8 a thread: as many as 255 registers hold. For launches that fill the machine.
-const LARGE: Shape =
-    Shape { name: "tiled_large", warps: [2, 4], pieces: [4, 2], depth: 8, least: 128, least_blocks: 96 };
+const LARGE: Shape = Shape {
+    name: "tiled_large",
+    warps: [2, 4],
+    pieces: [4, 2],
+    depth: 16,
+    least: [128, 256],
+    least_blocks: 96,
+};
 
 /// The same number of registers for results of 8 bytes: 128 x 128.
-const LARGE_WIDE: Shape =
-    Shape { name: "tiled_large", warps: [4, 2], pieces: [2, 2], depth: 8, least: 128, least_blocks: 192 };
+const LARGE_WIDE: Shape = Shape {
+    name: "tiled_large",
+    warps: [4, 2],
+    pieces: [2, 2],
+    depth: 8,
+    least: [128, 128],
+    least_blocks: 192,
+};
 
 /// 64 x 64 results: small matrices still make enough blocks.
 const SMALL: Shape =
-    Shape { name: "tiled", warps: [4, 2], pieces: [1, 1], depth: 16, least: 32, least_blocks: 1 };
+    Shape { name: "tiled", warps: [4, 2], pieces: [1, 1], depth: 16, least: [32, 32], least_blocks: 1 };
 
 /// The shapes for a launch, the best first.
 pub fn shapes(pattern: &Pattern<'_>, loads: &[Vec<Inst>; 2]) -> Vec<Shape> {
@@ -65,6 +77,11 @@ impl Shape {
 
     pub fn columns(&self) -> i64 {
         self.warps[1] * LANES[1] * self.thread_columns()
+    }
+
+    /// Whether every tile of a matrix that is large enough can be moved inside it.
+    pub fn fits(&self) -> bool {
+        self.least[0] >= self.rows() && self.least[1] >= self.columns()
     }
 
     /// Emits a thread's first row and column within the tile.

@@ -10,6 +10,9 @@ use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload};
 use crate::manifest::{Expr, Layout};
 
+/// Bytes of neighbours that neighbouring threads bring or store, before they go to the next row: two lines.
+pub const LINES: i64 = 256;
+
 /// One of the two axes of a tile.
 #[derive(Clone, Copy, Debug)]
 pub struct Side {
@@ -55,8 +58,8 @@ impl Tile {
         while lanes > 1 && fast.size * slow.size < threads * lanes {
             lanes /= 2;
         }
-        // A whole line of 128 bytes is enough for neighbours; a warp that spans rows brings more rows at a time.
-        let line = (128 / (scalar.size() as i64 * lanes)).max(1);
+        // Rows in memory are read in pieces of two lines.
+        let line = (LINES / (scalar.size() as i64 * lanes)).max(1);
         let mut across = (fast.size / lanes).min(line).min(threads);
         while threads / across > slow.size {
             across *= 2;

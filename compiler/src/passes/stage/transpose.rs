@@ -7,7 +7,7 @@
 use super::code::copy_group;
 use super::conditions::Conditions;
 use super::pattern::{Pattern, SCATTERED};
-use super::tile::{Copier, Side, Tile};
+use super::tile::{Copier, LINES, Side, Tile};
 use super::{Blocks, THREADS, high, variant};
 use crate::analysis::wavefronts;
 use crate::data::Scalar;
@@ -26,7 +26,8 @@ pub struct Transpose {
     position: usize,
     body: Block,
     blocks: Blocks,
-    edge: i64,
+    /// Iterations of a tile along the stores' axis and along the loads'.
+    edges: [i64; 2],
     /// Scalars that a thread stores at once; 1 or more.
     lanes: i64,
     /// Threads side by side along the stores' axis.
@@ -38,95 +39,106 @@ pub struct Transpose {
 /// Bodies longer than this are not copied once an element.
 const MAX_BODY: usize = 64;
 
-/// Iterations of a tile along both axes, by the bytes of the widest scalar that is staged: a row is at least a line.
-fn edge(bytes: u64) -> i64 {
-    if bytes == 1 { 128 } else { 64 }
+/// Iterations of a tile along the stores' axis and along the loads', by the bytes of the widest scalar that is staged.
+/// A row is at least a line, so that no sector is brought twice; where rows begin anywhere in a line, longer rows of
+/// the result make fewer lines that two blocks write.
+fn edges(bytes: u64, vectors: bool) -> [i64; 2] {
+    match (bytes, vectors) {
+        (1, _) => [128, 128],
+        (_, true) => [64, 64],
+        (_, false) => [128, 32],
+    }
+}
+
+/// What is found in a launch of this form, before sizes are chosen.
+struct Found {
+    /// Positions of the axes that the stores and the loads lie along.
+    axes: [usize; 2],
+    loads: Vec<Inst>,
+    /// At the top of the body.
+    stores: Vec<Inst>,
 }
 
 impl Transpose {
     /// The variants of a launch of this form, the best first.
     pub fn plans(mut pattern: Pattern<'_>) -> Option<Vec<Self>> {
         let kernel = pattern.kernel;
-        if pattern.axes.len() < 2
-            || pattern.reduce.is_some()
-            || kernel.blocks[pattern.body].insts.len() > MAX_BODY
-        {
+        let body = &kernel.blocks[pattern.body].insts;
+        if pattern.axes.len() < 2 || pattern.reduce.is_some() || body.len() > MAX_BODY {
             return None;
         }
         let stores = pattern.stores();
-        let axes = pattern.axes.len();
-        let along = (0..axes).find(|axis| {
+        let along = (0..pattern.axes.len()).find(|axis| {
             let index = pattern.index(*axis);
             !stores.is_empty() && stores.iter().all(|store| pattern.cost(*store, index) < SCATTERED / 2)
         })?;
         let (loads, across) = staged(&mut pattern, along)?;
-        let width = loads.iter().map(|load| pattern.width(*load)).max()?;
-        let edge = edge(width);
-        let blocks = Blocks::new(&pattern, (along, edge), (across, edge));
-        let sides = [across, along].map(|axis| Side { index: pattern.index(axis), size: edge });
+        let stores = stores.into_iter().filter(|store| body.contains(store)).collect();
+        let found = Found { axes: [along, across], loads, stores };
+        Some(
+            [true, false]
+                .into_iter()
+                .filter_map(|vectors| Self::plan(&mut pattern, &found, vectors))
+                .collect(),
+        )
+    }
+
+    fn plan(pattern: &mut Pattern<'_>, found: &Found, vectors: bool) -> Option<Self> {
+        let kernel = pattern.kernel;
+        let width = found.loads.iter().map(|load| pattern.width(*load)).max()?;
+        let edges = edges(width, vectors);
+        let [along, across] = found.axes;
+        let blocks = Blocks::new(pattern, (along, edges[0]), (across, edges[1]), 1);
+        let mut conditions = Conditions::default();
+        for (axis, edge) in [&blocks.x.0, &blocks.y.0].into_iter().zip(edges) {
+            conditions.at_least(&axis.extent, edge.min(64) / 2);
+        }
+        conditions.fits_grid(&blocks.grid(kernel));
 
         // As many scalars as every store that can take vectors can take at once.
-        let (mut conditions, mut vector_stores) = (Conditions::default(), EntitySet::new());
-        let top: Vec<Inst> = stores
-            .iter()
-            .copied()
-            .filter(|store| kernel.blocks[pattern.body].insts.contains(store))
-            .collect();
-        let mut lanes = top.iter().map(|store| vector_lanes(&pattern, *store)).min().unwrap_or(1);
-        for store in &top {
-            match pattern.vector_condition(*store, &blocks.x.0, lanes as u64) {
-                Some(needed) if lanes > 1 => {
-                    conditions.extend(needed);
-                    vector_stores.insert(*store);
-                }
-                _ => {}
+        let mut lanes = found.stores.iter().map(|store| vector_lanes(pattern, *store)).min().unwrap_or(1);
+        let mut vector_stores = EntitySet::new();
+        for store in found.stores.iter().filter(|_| vectors && lanes > 1) {
+            if let Some(needed) = pattern.vector_condition(*store, &blocks.x.0, lanes as u64) {
+                conditions.extend(needed);
+                vector_stores.insert(*store);
             }
         }
         if vector_stores.is_empty() {
             lanes = 1;
         }
+        let store_across = store_across(pattern, &found.stores, edges, lanes);
         let mut tiles = Vec::new();
-        for load in &loads {
-            let wanted = vector_lanes(&pattern, *load);
-            let needed = pattern.vector_condition(*load, &blocks.y.0, wanted as u64).filter(|_| wanted > 1);
-            let load_lanes = if needed.is_some() { wanted } else { 1 };
-            conditions.extend(needed.unwrap_or_default());
-            tiles.push(Tile::new(kernel, *load, (sides[0], sides[1]), load_lanes, THREADS, true)?);
+        for load in &found.loads {
+            let sides = [across, along].map(|axis| pattern.index(axis));
+            let sides = (Side { index: sides[0], size: edges[1] }, Side { index: sides[1], size: edges[0] });
+            let wanted = vector_lanes(pattern, *load);
+            let mut load_lanes = 1;
+            if vectors
+                && wanted > 1
+                && let Some(needed) = pattern.vector_condition(*load, &blocks.y.0, wanted as u64)
+            {
+                conditions.extend(needed);
+                load_lanes = wanted;
+            }
+            let tile = Tile::new(kernel, *load, sides, load_lanes, THREADS, true)?;
+            tiles.push(padded(tile, lanes, store_across));
         }
-        let mut sizes = Conditions::default();
-        for axis in [&blocks.x.0, &blocks.y.0] {
-            sizes.at_least(&axis.extent, edge / 2);
+        if vectors && lanes == 1 && tiles.iter().all(|tile| tile.lanes == 1) {
+            return None;
         }
-        sizes.fits_grid(&blocks.grid(kernel));
-
-        let vectors = lanes > 1 || tiles.iter().any(|tile| tile.lanes > 1);
-        let plain =
-            tiles.iter().map(|tile| Tile::new(kernel, tile.load, (sides[0], sides[1]), 1, THREADS, true));
-        let plain: Vec<Tile> = plain.collect::<Option<_>>()?;
-        let make = |suffix, conditions: Conditions, lanes, tiles: Vec<Tile>, vector_stores| {
-            let across = store_across(&pattern, &top, edge, lanes);
-            let tiles = tiles.into_iter().map(|tile| padded(tile, lanes, across)).collect();
-            Some(Self {
-                condition: conditions.expression()?,
-                suffix,
-                position: pattern.position,
-                body: pattern.body,
-                blocks: blocks.clone(),
-                edge,
-                lanes,
-                across,
-                tiles,
-                vector_stores,
-            })
-        };
-        let mut plans = Vec::new();
-        if vectors {
-            let mut both = sizes.clone();
-            both.extend(conditions.expression().filter(|all| *all != Expr::Bool(true)));
-            plans.extend(make("tiled_vector", both, lanes, tiles, vector_stores));
-        }
-        plans.extend(make("tiled", sizes, 1, plain, EntitySet::new()));
-        Some(plans)
+        Some(Self {
+            condition: conditions.expression()?,
+            suffix: if vectors { "tiled_vector" } else { "tiled" },
+            position: pattern.position,
+            body: pattern.body,
+            blocks,
+            edges,
+            lanes,
+            across: store_across,
+            tiles,
+            vector_stores,
+        })
     }
 
     /// The staged launch.
@@ -137,15 +149,21 @@ impl Transpose {
 
     fn code(&self, emit: &mut Emit<'_>, mut map: ValueMap) {
         let (x, y) = self.blocks.start(emit, &mut map);
+        let ends = [&self.blocks.x.0, &self.blocks.y.0].map(|axis| high(emit, axis));
+        let some = emit.binary(Opcode::Lt, y, ends[1]);
+        emit.if_then(some, |emit| self.block(emit, &map, [x, y], ends));
+    }
+
+    /// The code of a block whose tile begins at a place within.
+    fn block(&self, emit: &mut Emit<'_>, map: &ValueMap, [x, y]: [Value; 2], ends: [Value; 2]) {
         let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
         emit.name(thread, "tid");
-        let ends = [&self.blocks.x.0, &self.blocks.y.0].map(|axis| high(emit, axis));
         let zero = emit.int(0);
         let mut copiers = Vec::new();
         for tile in &self.tiles {
             let copier = Copier::new(emit, tile.clone(), 1, thread);
             let last = (emit.add_int(ends[1], -tile.lanes), emit.add_int(ends[0], -1));
-            let values = copier.load(emit, &map, (y, x), (Some(last.0), Some(last.1)));
+            let values = copier.load(emit, map, (y, x), (Some(last.0), Some(last.1)));
             copiers.push((copier, values));
         }
         for (copier, values) in &copiers {
@@ -156,16 +174,9 @@ impl Transpose {
         let column = emit.rem_by(thread, self.across);
         let column = emit.mul_int(column, self.lanes);
         let row = emit.div_by(thread, self.across);
-        let reader = Reader {
-            plan: self,
-            map: &map,
-            column,
-            row,
-            x: emit.add(x, column),
-            y: emit.add(y, row),
-            copiers,
-        };
-        let whole = [x, y].map(|start| emit.add_int(start, self.edge));
+        let reader =
+            Reader { plan: self, map, column, row, x: emit.add(x, column), y: emit.add(y, row), copiers };
+        let whole = [emit.add_int(x, self.edges[0]), emit.add_int(y, self.edges[1])];
         let inside = [0, 1].map(|at| emit.binary(Opcode::Le, whole[at], ends[at]));
         let inside = emit.binary(Opcode::And, inside[0], inside[1]);
         emit.if_else(
@@ -190,8 +201,8 @@ impl Transpose {
     /// What one thread writes, as offsets along x and y.
     fn parts(&self) -> Vec<(i64, i64)> {
         let (columns, rows) = (self.across * self.lanes, THREADS / self.across);
-        let x = |y| (0..self.edge).step_by(columns as usize).map(move |x| (x, y));
-        (0..self.edge).step_by(rows as usize).flat_map(x).collect()
+        let x = |y| (0..self.edges[0]).step_by(columns as usize).map(move |x| (x, y));
+        (0..self.edges[1]).step_by(rows as usize).flat_map(x).collect()
     }
 }
 
@@ -270,10 +281,10 @@ fn vector_lanes(pattern: &Pattern<'_>, access: Inst) -> i64 {
     if pattern.scalar(access) == Scalar::Bool { 1 } else { (16 / pattern.width(access) as i64).min(8) }
 }
 
-/// Threads side by side for one store: they cover a line of the widest one.
-fn store_across(pattern: &Pattern<'_>, stores: &[Inst], edge: i64, lanes: i64) -> i64 {
+/// Threads side by side for one store.
+fn store_across(pattern: &Pattern<'_>, stores: &[Inst], [x, y]: [i64; 2], lanes: i64) -> i64 {
     let width = stores.iter().map(|store| pattern.width(*store)).max().unwrap_or(4) as i64;
-    (128 / (width * lanes)).clamp(1, edge / lanes).max(THREADS / edge).min(32)
+    (LINES / (width * lanes)).clamp(1, x / lanes).max(THREADS / y).min(32)
 }
 
 /// The tile with the pitch at which copying it and reading it along the other side are cheapest.
