@@ -27,7 +27,7 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Soa), false),
         (Arc::new(Map), true),
         // Looks at axes and their factors, and writes the launches that it makes with explicit threads.
-        (Arc::new(Stage), false),
+        (Arc::new(Stage::default()), false),
         (Arc::new(SplitReductions), false),
         (Arc::new(PerThread), false),
         // From here on the IR is what one thread does.

@@ -48,7 +48,7 @@ proptest! {
             let pipeline = Pipeline::of_names(&[name], &target()).map_err(|error| TestCaseError::fail(error.to_string()))?;
             assert_keeps_meaning(&kernel, &pipeline)?;
         }
-        let pipeline = Pipeline::of_names(&["map", "threads"], &target());
+        let pipeline = Pipeline::of_names(&["map", "stage", "threads"], &target());
         let pipeline = pipeline.map_err(|error| TestCaseError::fail(error.to_string()))?;
         assert_keeps_meaning(&kernel, &pipeline)?;
     }

@@ -73,7 +73,9 @@ pub fn interpret(kernel: &Kernel, symbols: &[Constant], fill: &dyn Fn(Buffer, u3
     match interpreter.steps(&kernel.plan) {
         Ok(()) => {
             let mut memory = interpreter.memory;
-            memory.retain(|(buffer, _), _| kernel.buffers[*buffer].kind != BufferKind::Private);
+            // What a launch has for itself only is not a result.
+            let own = [BufferKind::Private, BufferKind::Shared, BufferKind::Scratch];
+            memory.retain(|(buffer, _), _| !own.contains(&kernel.buffers[*buffer].kind));
             Outcome::Finished(memory)
         }
         Err(Stop::CheckFailed) => Outcome::CheckFailed,

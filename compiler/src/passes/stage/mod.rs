@@ -42,7 +42,13 @@ use pattern::{LoopAxis, Pattern};
 use product::Product;
 use transpose::Transpose;
 
-pub struct Stage;
+/// The pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stage {
+    /// Blocks that a launch must have for the largest tiles, in the place of the number that fills the machine: so
+    /// that tests see them at sizes that the emulator can afford.
+    pub least_blocks: Option<i64>,
+}
 
 /// Threads of a staged block.
 const THREADS: i64 = 256;
@@ -74,7 +80,7 @@ impl Pass for Stage {
             if kernel.launches[launch].grid.is_some() {
                 continue;
             }
-            let variants = variants(kernel, launch);
+            let variants = variants(kernel, launch, self.least_blocks);
             for (condition, variant) in variants {
                 kernel.prefer(condition, variant, launch);
                 changed = true;
@@ -85,14 +91,15 @@ impl Pass for Stage {
 }
 
 /// Makes staged copies of a launch, the best first, each with its condition.
-fn variants(kernel: &mut Kernel, launch: Launch) -> Vec<(Expr, Launch)> {
+fn variants(kernel: &mut Kernel, launch: Launch, least_blocks: Option<i64>) -> Vec<(Expr, Launch)> {
     if let Some(plans) = Pattern::find(kernel, launch).and_then(Transpose::plans) {
         return plans
             .into_iter()
             .map(|plan| (plan.condition.clone(), plan.generate(kernel, launch)))
             .collect();
     }
-    let plans = Pattern::find(kernel, launch).and_then(Product::plans).unwrap_or_default();
+    let plans = Pattern::find(kernel, launch).and_then(|pattern| Product::plans(pattern, least_blocks));
+    let plans = plans.unwrap_or_default();
     plans.into_iter().map(|plan| (plan.condition.clone(), plan.generate(kernel, launch))).collect()
 }
 

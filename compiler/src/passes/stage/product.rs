@@ -67,10 +67,10 @@ struct Found {
 
 impl Product {
     /// The variants of a launch of this form, the best first.
-    pub fn plans(mut pattern: Pattern<'_>) -> Option<Vec<Self>> {
+    pub fn plans(mut pattern: Pattern<'_>, least_blocks: Option<i64>) -> Option<Vec<Self>> {
         let found = Found::new(&mut pattern)?;
         let mut plans = Vec::new();
-        for shape in shapes(&pattern, &found.loads) {
+        for shape in shapes(&pattern, &found.loads, least_blocks) {
             for vectors in [true, false] {
                 plans.extend(Self::plan(&mut pattern, &found, &shape, vectors));
             }

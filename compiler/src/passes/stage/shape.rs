@@ -54,11 +54,12 @@ const SMALL: Shape =
     Shape { name: "tiled", warps: [4, 2], pieces: [1, 1], depth: 16, least: [32, 32], least_blocks: 1 };
 
 /// The shapes for a launch, the best first.
-pub fn shapes(pattern: &Pattern<'_>, loads: &[Vec<Inst>; 2]) -> Vec<Shape> {
+pub fn shapes(pattern: &Pattern<'_>, loads: &[Vec<Inst>; 2], least_blocks: Option<i64>) -> Vec<Shape> {
     let wide = loads.iter().flatten().any(|load| pattern.width(*load) > 4);
     // Each load has fragments in registers too.
     let many = loads.iter().any(|loads| loads.len() > 1);
-    let large = if wide { LARGE_WIDE } else { LARGE };
+    let mut large = if wide { LARGE_WIDE } else { LARGE };
+    large.least_blocks = least_blocks.unwrap_or(large.least_blocks);
     if many { vec![SMALL] } else { vec![large, SMALL] }
 }
 
