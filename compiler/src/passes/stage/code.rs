@@ -71,7 +71,7 @@ pub fn copy_group(
     }
 }
 
-/// The combined value of `emit`'s scalars read from neighbouring places: a vector load.
+/// Loads neighbouring scalars, from an aligned place.
 pub fn load_vector(
     emit: &mut Emit<'_>,
     payload: Payload,
