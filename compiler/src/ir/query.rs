@@ -152,6 +152,18 @@ impl Kernel {
         parents
     }
 
+    /// Where everything in a block stands, whether or not some launch runs it.
+    pub fn parents_in(&self, block: Block) -> Parents {
+        let mut parents = Parents::default();
+        self.walk(block, &mut |block, inst| {
+            parents.block_of[inst] = block.into();
+            for region in &self.insts[inst].regions {
+                parents.owner_of[*region] = inst.into();
+            }
+        });
+        parents
+    }
+
     /// How often each value is an operand of an instruction that some launch runs.
     pub fn use_counts(&self) -> SecondaryMap<Value, u32> {
         let mut counts = SecondaryMap::new();

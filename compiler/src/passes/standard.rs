@@ -9,6 +9,7 @@ use super::licm::Licm;
 use super::map::Map;
 use super::pass::Pass;
 use super::per_thread::PerThread;
+use super::privatize::Privatize;
 use super::scalarize::Scalarize;
 use super::soa::Soa;
 use super::split_reductions::SplitReductions;
@@ -29,6 +30,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Looks at axes and their factors, and writes the launches that it makes with explicit threads.
         (Arc::new(Stage::default()), false),
         (Arc::new(SplitReductions), false),
+        // Before `per_thread`, which gives the launches that it makes their vectors.
+        (Arc::new(Privatize), false),
         (Arc::new(PerThread), false),
         // From here on the IR is what one thread does.
         (Arc::new(ThreadsPass), true),

@@ -35,9 +35,8 @@
 //!   and warps, times those of the loop around it, are exactly the launch's threads: lanes multiply to
 //!   min(threads, 32), warps to the rest. Earlier axes of one loop are the outer ones.
 //! - `mapped` and later: an axis whose grid factor is `*` has bounds that the host can compute (`symbolic`).
-//! - `block_index`, `grid_size`, `thread_index`, `barrier`, `shuffle_xor`, `load_vector` and `store_vector` stand in
-//!   launches with an explicit grid, and in all from phase `staged` on. Such a grid and shared buffers are for
-//!   `mapped` and later; a launch with an explicit grid has no parallel factors.
+//! - `block_index`, `grid_size`, `thread_index`, `barrier`, `shuffle_xor`, `load_vector`, `store_vector`, shared buffers
+//!   and explicit grids stand in phase `mapped` and later; a launch with an explicit grid has no parallel factors.
 
 mod declarations;
 mod phases;

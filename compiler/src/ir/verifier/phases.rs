@@ -69,11 +69,8 @@ impl Verifier<'_> {
                     | Opcode::LoadVector
                     | Opcode::StoreVector
             );
-            if of_threads && !explicit {
-                self.fail(
-                    *inst,
-                    "explicit threads are for the phase `staged`, or a launch with a grid of its own",
-                );
+            if of_threads && !mapped {
+                self.fail(*inst, "explicit threads are for the phase `mapped`");
             }
             if data.opcode == Opcode::While {
                 inner = Some(outer.unwrap_or((1, 1)));

@@ -16,15 +16,17 @@ use rustc_hash::FxHashMap;
 
 /// Appends the body's instructions to `emit`, once for each iteration: a list of what stands for each of `params`.
 /// `map` holds what stands for the body's other parameters. The body's yield is left out; what it yields comes
-/// back, one list an iteration.
+/// back, one list an iteration. Private buffers that the body writes are each iteration's own, but for `common` ones,
+/// of which the iterations have different elements.
 pub fn jam(
     emit: &mut Emit<'_>,
     body: Block,
     params: &[Value],
     iterations: &[Vec<Value>],
     map: &ValueMap,
+    common: &[Buffer],
 ) -> Vec<Vec<Value>> {
-    let varying = Varying::new(emit.kernel, body, params);
+    let varying = Varying::new(emit.kernel, body, params, common);
     let mut maps = vec![map.clone(); iterations.len()];
     for (map, values) in maps.iter_mut().zip(iterations) {
         map.extend(params.iter().copied().zip(values.iter().copied()));
@@ -43,7 +45,7 @@ struct Varying {
 }
 
 impl Varying {
-    fn new(kernel: &Kernel, body: Block, params: &[Value]) -> Self {
+    fn new(kernel: &Kernel, body: Block, params: &[Value], common: &[Buffer]) -> Self {
         let mut varying = Self { values: EntitySet::new(), buffers: EntitySet::new() };
         varying.mark(params);
         kernel.walk(body, &mut |_, inst| {
@@ -51,6 +53,7 @@ impl Varying {
             if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload
                 && data.opcode != Opcode::Load
                 && kernel.buffers[buffer].kind == BufferKind::Private
+                && !common.contains(&buffer)
             {
                 varying.buffers.insert(buffer);
             }

@@ -307,7 +307,7 @@ fn jammed(kernel: &mut Kernel, body: Block, offsets: &[Vec<i64>], span: crate::s
         let mut emit = Emit::new(kernel, next, span);
         let values: Vec<Vec<Value>> =
             offsets.iter().map(|offset| vec![emit.add_int(base, *offset)]).collect();
-        jam::jam(&mut emit, current, &[params[at]], &values, &map);
+        jam::jam(&mut emit, current, &[params[at]], &values, &map, &[]);
         emit.inst(Opcode::Yield, Payload::None, &[]);
         current = next;
     }

@@ -208,7 +208,7 @@ impl Team {
             actives.push(active);
         }
         let params = emit.kernel.blocks[group].params.clone();
-        let yields = jam(emit, group, &params, &iterations, map);
+        let yields = jam(emit, group, &params, &iterations, map, &self.own_slots());
         // One accumulator for each place in a vector, then all of them together.
         let mut columns: Vec<Vec<Value>> = Vec::new();
         for (at, values) in yields.iter().enumerate() {
@@ -262,7 +262,7 @@ impl Team {
                     iterations.push(vec![index, slot]);
                 }
                 let params = emit.kernel.blocks[group].params.clone();
-                let yields = jam(emit, group, &params, &iterations, map);
+                let yields = jam(emit, group, &params, &iterations, map, &self.own_slots());
                 let mut sums = carried[1..].to_vec();
                 let width = partial.types.len();
                 for values in yields {
@@ -287,7 +287,7 @@ impl Team {
             let after = emit.for_loop(&axis.name, (at, axis.high, one), &last, |emit, index, carried| {
                 let slot = emit.int(0);
                 let params = emit.kernel.blocks[single].params.clone();
-                let yields = jam(emit, single, &params, &[vec![index, slot]], map);
+                let yields = jam(emit, single, &params, &[vec![index, slot]], map, &self.own_slots());
                 match yields.first() {
                     Some(part) if width > 0 => partial.combine(emit, carried, part),
                     _ => Vec::new(),
@@ -319,13 +319,17 @@ impl Team {
         let iterations: Vec<Vec<Value>> =
             (0..vector).map(|at| vec![emit.add_int(index, at), emit.add_int(slot, at)]).collect();
         let params = emit.kernel.blocks[source].params.clone();
-        let yields = jam(&mut emit, source, &params, &iterations, map);
+        let yields = jam(&mut emit, source, &params, &iterations, map, &self.own_slots());
         let all: Vec<Value> = yields.into_iter().flatten().collect();
         emit.inst(Opcode::Yield, Payload::None, &all);
         if let Some(active) = active {
             mask(kernel, group, active, span);
         }
         group
+    }
+
+    fn own_slots(&self) -> Vec<Buffer> {
+        self.slots.values().copied().collect()
     }
 
     /// A copy of a loop's body with a second parameter, the slot, by which row buffers are accessed.
@@ -519,7 +523,8 @@ fn slots(kernel: &mut Kernel, body: Block) -> FxHashMap<Buffer, Buffer> {
 /// all at once, over the same range, with the loop's index as the last subscript, and the first one, in this and in
 /// every other launch, writes. With how many elements a thread owns.
 fn slot_buffers(kernel: &Kernel, body: Block) -> Vec<(Buffer, i64)> {
-    let parents = kernel.parents();
+    // The loop has been taken out of its launch.
+    let parents = kernel.parents_in(body);
     let mut order: Vec<Buffer> = Vec::new();
     let mut known: FxHashMap<Buffer, Option<RowAccess>> = FxHashMap::default();
     kernel.walk(body, &mut |block, inst| {
