@@ -17,6 +17,8 @@ const MIN_SINGLE: i64 = 1 << 16;
 /// Pieces of a reduction for each of several outer iterations, and how long the reduction must be.
 const PIECES: i64 = 64;
 const MIN_LONG: i64 = 4096;
+/// Iterations of the outer loop that one thread runs side by side where they read the same.
+const REUSE: u64 = 4;
 /// Threads of the block that combines the pieces of a single reduction.
 const LAST_THREADS: u64 = 1024;
 
@@ -292,7 +294,12 @@ fn piece_launch(
 ) -> Launch {
     let span = kernel.insts[cut.reduce].span;
     let single = outer.is_empty();
-    let unit = if single { 256 * vector_of(kernel, cut.reduce) as i64 } else { 1 };
+    let reused = outer.last().is_some_and(|axis| {
+        let region = kernel.insts[cut.reduce].regions[0];
+        let mut affine = Affine::new(kernel);
+        accesses(kernel, region).iter().any(|access| affine.stride(access.inst, axis.3) == Stride::Bytes(0))
+    });
+    let unit = if single { 256 * vector_of(kernel, cut.reduce) as i64 } else { 16 };
     let length = piece_length(&Expr::binary(BinaryOp::Max, cut.extent.clone(), Expr::Int(0)), pieces, unit);
     let mut extents = vec![Expr::Int(pieces)];
     for (_, low, high, _) in outer {
@@ -326,6 +333,10 @@ fn piece_launch(
         indices.push(param);
         let mut factors = vec![Factor { level: Level::Grid, size: None }];
         if at + 1 == outer.len() {
+            // What all iterations read, one thread may as well use for several.
+            if reused {
+                factors.push(Factor { level: Level::Serial, size: Some(REUSE) });
+            }
             factors.push(Factor { level: Level::Warp, size: Some(8) });
             factors.push(Factor { level: Level::Lane, size: Some(32) });
         }
@@ -362,7 +373,7 @@ fn piece_launch(
         emit.store(*buffer, 0, &place, *value);
     }
     emit.inst(Opcode::Yield, Payload::None, &[]);
-    let vector = if single { vector_of(kernel, copy) } else { 1 };
+    let vector = if single || reused { vector_of(kernel, copy) } else { 1 };
     give(kernel, copy, single.then_some(8), vector);
     push_forall(kernel, root, axes, arguments, region, span);
     let stem = kernel.launches[named_after].name.clone();
@@ -434,8 +445,8 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         let mut affine = Affine::new(kernel);
         affine.stride(access.inst, *last) != Stride::Bytes(0)
     });
-    if !reads_all {
-        // What one iteration reads, others read too: that is for tiles.
+    if !reads_all && params.len() > 1 {
+        // What one iteration reads, those along another axis read too: that is for tiles.
         return false;
     }
     let bounds = kernel.loop_bounds(forall);

@@ -2,9 +2,10 @@
 
 use super::cost::{Cost, loop_cost};
 use crate::analysis::{Affine, Stride, accesses};
+use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::{Constant, Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::pass::TargetFacts;
 use rustc_hash::FxHashMap;
@@ -27,14 +28,14 @@ struct Shape {
     /// Groups that a thread holds at once; `None` walks the row by an open loop.
     held: Option<i64>,
     vector: i64,
+    /// The row fills the threads' groups exactly: nothing is masked.
+    exact: bool,
 }
 
 /// Rows shorter than this stay with one thread.
 const MIN_ROW: i64 = 32;
 /// Rows of fewer elements are one warp's.
 const WARP_ROW: i64 = 1024;
-/// Groups of aligned neighbours that a thread holds of a row.
-const HELD: i64 = 4;
 /// Groups under way in one turn of an open loop.
 const GROUPS: i64 = 4;
 
@@ -169,22 +170,32 @@ fn vector(kernel: &Kernel, loops: &[Inst]) -> i64 {
 pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFacts) {
     let vector = rows.vector;
     let mut shapes = Vec::new();
-    let vectors = if vector > 1 { vec![vector, 1] } else { vec![1] };
+    let shape = |suffix, threads, held, vector, exact| Shape { suffix, threads, held, vector, exact };
     if rows.reused {
-        // Held whole: as few threads as can hold the row, 16 scalars of 4 bytes each.
-        for vector in &vectors {
-            for (threads, suffix) in
-                [(32, "row_warp"), (128, "row_128"), (512, "row_512"), (1024, "row_1024")]
-            {
-                let held = HELD * rows.vector / vector;
-                shapes.push(Shape { suffix, threads, held: Some(held), vector: *vector });
+        // Held whole, by as few threads as can: usual lengths exactly, others masked; then rows that are not
+        // multiples of a vector, scalar by scalar.
+        for (threads, held, suffix) in
+            [(128, 4, "row_128"), (256, 4, "row_256"), (512, 4, "row_512"), (512, 8, "row_512_wide")]
+        {
+            shapes.push(shape(suffix, threads, Some(held), vector, true));
+        }
+        for (threads, held, suffix) in
+            [(32, 4, "row_warp_masked"), (128, 4, "row_128_masked"), (512, 8, "row_512_masked")]
+        {
+            shapes.push(shape(suffix, threads, Some(held), vector, false));
+            if vector > 1 {
+                shapes.push(shape(suffix, threads, Some(held * vector), 1, false));
             }
         }
     }
     let long = if rows.reused { 512 } else { 256 };
+    let mut vectors = vec![vector, 1];
+    vectors.dedup();
     for vector in vectors {
-        shapes.push(Shape { suffix: "row_warp_walk", threads: 32, held: None, vector });
-        shapes.push(Shape { suffix: "row_walk", threads: long, held: None, vector });
+        if !rows.reused {
+            shapes.push(shape("row_warp_walk", 32, None, vector, false));
+        }
+        shapes.push(shape("row_walk", long, None, vector, false));
     }
     for shape in shapes {
         let Some(condition) = condition(rows, &shape) else { continue };
@@ -213,7 +224,8 @@ fn condition(rows: &Rows, shape: &Shape) -> Option<Expr> {
     }
     if let Some(held) = shape.held {
         let most = Expr::Int(held * shape.vector * shape.threads);
-        conditions.push(Expr::binary(BinaryOp::LessEqual, extent.clone(), most));
+        let op = if shape.exact { BinaryOp::Equal } else { BinaryOp::LessEqual };
+        conditions.push(Expr::binary(op, extent.clone(), most));
     } else if shape.threads == 32 {
         conditions.push(Expr::binary(BinaryOp::Less, extent.clone(), Expr::Int(WARP_ROW)));
     }
@@ -245,6 +257,9 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape) -> bool {
             continue;
         };
         let axis = axes[0];
+        if let Some(held) = shape.held.filter(|_| shape.exact) {
+            literal_end(kernel, inst, held * shape.vector * shape.threads);
+        }
         let mut factors = match shape.held {
             Some(held) => vec![Factor { level: Level::Serial, size: Some(held as u64) }],
             None => vec![
@@ -264,4 +279,17 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape) -> bool {
     let threads = shape.threads as u64 * rows_a_block;
     kernel.launches[launch].threads = u32::try_from(threads).ok();
     true
+}
+
+/// Says by a literal where a loop ends that begins at 0: the launch is run for that length alone.
+fn literal_end(kernel: &mut Kernel, inst: Inst, length: i64) {
+    if kernel.int_of(kernel.insts[inst].arguments[0]) != Some(0) {
+        return;
+    }
+    let Some(block) = kernel.parents().block_of[inst].expand() else { return };
+    let literal = Payload::Constant(Constant::Int(Scalar::I64, length.into()));
+    let literal = kernel.make_inst(Opcode::Const, literal, &[], kernel.insts[inst].span);
+    let Some(position) = kernel.blocks[block].insts.iter().position(|other| *other == inst) else { return };
+    kernel.blocks[block].insts.insert(position, literal);
+    kernel.insts[inst].arguments[1] = kernel.insts[literal].results[0];
 }
