@@ -41,12 +41,11 @@ impl Verifier<'_> {
                 }
                 _ => {}
             }
-            let explicit = kernel.phase >= Phase::Staged || data.grid.is_some();
-            self.phase_block(data.body, data.threads, explicit, None);
+            self.phase_block(data.body, data.threads, None);
         }
     }
 
-    fn phase_block(&mut self, block: Block, threads: Option<u32>, explicit: bool, outer: Option<(u64, u64)>) {
+    fn phase_block(&mut self, block: Block, threads: Option<u32>, outer: Option<(u64, u64)>) {
         let kernel = self.kernel;
         for inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[*inst];
@@ -69,14 +68,14 @@ impl Verifier<'_> {
                     | Opcode::LoadVector
                     | Opcode::StoreVector
             );
-            if of_threads && !mapped {
+            if of_threads && kernel.phase < Phase::Mapped {
                 self.fail(*inst, "explicit threads are for the phase `mapped`");
             }
             if data.opcode == Opcode::While {
                 inner = Some(outer.unwrap_or((1, 1)));
             }
             for region in &data.regions {
-                self.phase_block(*region, threads, explicit, inner);
+                self.phase_block(*region, threads, inner);
             }
         }
     }
