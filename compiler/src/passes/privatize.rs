@@ -77,7 +77,8 @@ struct Found {
 
 fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     let root = kernel.launches[launch].body;
-    let mut loops = kernel.blocks[root].insts.iter().copied().filter(|inst| !kernel.insts[*inst].regions.is_empty());
+    let mut loops =
+        kernel.blocks[root].insts.iter().copied().filter(|inst| !kernel.insts[*inst].regions.is_empty());
     let forall = loops.next().filter(|inst| kernel.insts[*inst].opcode == Opcode::Forall)?;
     if loops.next().is_some() {
         return None;
