@@ -51,13 +51,25 @@ pub(super) fn depends_on(expr: &Expr, indices: &[IndexId]) -> bool {
     depends
 }
 
-/// Axes in groups: within a group, no range depends on another axis of it.
+/// Whether an expression reads an array.
+fn reads_memory(expr: &Expr) -> bool {
+    let mut reads = false;
+    walk_expr(expr, &mut |node| {
+        reads |= matches!(node, Node::Expr(Expr { kind: ExprKind::Load { .. }, .. }));
+    });
+    reads
+}
+
+/// Axes in groups, whose ranges are computed before the first of them begins: within a group, no range depends on
+/// another axis of it, and none but the first's reads an array. Where an earlier axis is empty that read does not
+/// happen, and may be outside.
 pub(super) fn independent_groups(axes: &[Axis]) -> Vec<&[Axis]> {
     let mut groups = Vec::new();
     let mut start = 0;
     for at in 1..axes.len() {
         let group: Vec<IndexId> = axes[start..at].iter().map(|axis| axis.index).collect();
-        if depends_on(&axes[at].low, &group) || depends_on(&axes[at].high, &group) {
+        let bounds = [&axes[at].low, &axes[at].high];
+        if bounds.into_iter().any(|bound| depends_on(bound, &group) || reads_memory(bound)) {
             groups.push(&axes[start..at]);
             start = at;
         }

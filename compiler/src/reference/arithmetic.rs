@@ -89,7 +89,8 @@ fn float_binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -
         };
         let mut rounding = if moved > 0.0 { format.spacing(exact.abs() + moved) } else { 0.0 };
         if op == BinaryOp::Mul && model.contraction && !product_is_exact(a, b, value, format) {
-            rounding += 0.5 * format.spacing(exact);
+            // Not half of the smallest number, which is none.
+            rounding += (0.5 * format.spacing(exact)).max(format.spacing(0.0));
         }
         if op == BinaryOp::Div {
             let ulp = model.division_ulp[usize::from(format == Format::F64)];
@@ -139,7 +140,13 @@ fn product_is_exact(a: f64, b: f64, product: f64, format: Format) -> bool {
         // Infinite operands give what they give; an overflowed product may be saved by contraction.
         return a.is_infinite() || b.is_infinite() || product.is_nan();
     }
-    if format == Format::F32 { a * b == product } else { libm::fma(a, b, -product) == 0.0 }
+    if format == Format::F32 {
+        return a * b == product;
+    }
+    // What the product lacks must not underflow itself.
+    a == 0.0
+        || b == 0.0
+        || product.abs() > f64::MIN_POSITIVE / f64::EPSILON && libm::fma(a, b, -product) == 0.0
 }
 
 /// Arithmetic negation (integers wrap).
@@ -300,6 +307,20 @@ mod tests {
         assert_eq!(
             bound(BinaryOp::Rem, Number { value: Plain::F32(1.999_999_9), error: 1e-5 }, number(1.0)),
             f64::INFINITY
+        );
+    }
+
+    #[test]
+    fn a_product_that_underflows_is_inexact() {
+        let number = |value: f64| Number::exact(Plain::F64(value));
+        let product = |a, b| binary(BinaryOp::Mul, number(a), number(b), &ErrorModel::default()).unwrap();
+        let tiny = 5e-324;
+        // 0.9 of the smallest number rounds to it; fused with what takes it away a tenth is left, of some sign.
+        assert_eq!(product(tiny, 0.9).value, Plain::F64(tiny));
+        assert!(product(tiny, 0.9).error >= tiny && product(tiny, 0.25).error >= tiny);
+        assert_eq!(
+            (product(0.0, 0.9).error, product(1e-280, 4.0).error, product(0.5, 3.0).error),
+            (0.0, 0.0, 0.0)
         );
     }
 

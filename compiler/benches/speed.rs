@@ -1,0 +1,109 @@
+//! How fast the compiler is: `cargo bench -p krn-compiler`. What it prints is explained in `docs/compile-speed.md`.
+//!
+//! Each figure is the least of several runs, since whatever else the machine does only adds to a time. The
+//! measurement fails where the compiler misses its aims: that is what they are kept by.
+
+use krn_compiler::passes::PipelineOptions;
+use krn_compiler::source::SourceFile;
+use krn_compiler::{CompileOptions, check_source, compile, syntax};
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// From the text of a matrix product to its PTX.
+const ONE_KERNEL: Duration = Duration::from_millis(1);
+
+/// The time for one of 10,000 kernels, as a multiple of that for one of 1,000.
+const GROWTH: f64 = 1.5;
+
+const MATMUL: &str = "\
+kernel matmul(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] {
+    c[i, j] = sum(p: a[i, p] * b[p, j])
+}
+";
+
+/// A file of so many kernels, all a little different.
+fn many(kernels: usize) -> SourceFile {
+    let kernel = |at: usize| match at % 4 {
+        0 => format!("kernel k{at}(x: f32[n], y: inout f32[n]) {{ y[i] = {at}.0 * x[i] + y[i] }}\n"),
+        1 => format!("kernel k{at}(a: f32[m, n]) -> b: f32[n, m] {{ b[j, i] = a[i, j] + {at}.0 }}\n"),
+        2 => format!(
+            "kernel k{at}(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] {{ c[i, j] = sum(p: a[i, p] * b[p, j]) + {at}.0 }}\n"
+        ),
+        _ => format!(
+            "kernel k{at}(u: f32[h, w]) -> v: f32[h, w] {{ v[y, x] = (u[y - 1, x] else {at}.0) + (u[y, x + 1] else 0.0) }}\n"
+        ),
+    };
+    SourceFile::new("many.krn", (0..kernels).map(kernel).collect::<String>())
+}
+
+fn least(runs: usize, mut work: impl FnMut()) -> Duration {
+    let mut one = || {
+        let start = Instant::now();
+        work();
+        start.elapsed()
+    };
+    (0..runs).map(|_| one()).min().unwrap_or_default()
+}
+
+fn compile_all(source: &SourceFile, options: &CompileOptions) {
+    match compile(source, options) {
+        Ok(done) => drop(black_box(done)),
+        Err(error) => panic!("{}: {error}", source.name()),
+    }
+}
+
+/// Where the time of one kernel goes.
+fn print_stages(source: &SourceFile, options: &CompileOptions) {
+    let parse = least(200, || drop(black_box(syntax::parse(source))));
+    let check = least(200, || drop(black_box(check_source(source))));
+    println!("  lexing and parsing      {parse:>10.1?}");
+    println!("  checking and proving    {:>10.1?}", check.saturating_sub(parse));
+    let timed = CompileOptions {
+        passes: PipelineOptions { time: true, ..PipelineOptions::default() },
+        ..options.clone()
+    };
+    let mut passes: Vec<(String, Duration)> = Vec::new();
+    for _ in 0..200 {
+        let Ok(done) = compile(source, &timed) else { return };
+        let rows = done.reports.iter().flat_map(|(_, report)| &report.passes);
+        for (at, row) in rows.enumerate() {
+            match passes.get_mut(at) {
+                Some((_, best)) => *best = (*best).min(row.duration),
+                None => passes.push((row.name.clone(), row.duration)),
+            }
+        }
+    }
+    for (name, duration) in passes {
+        println!("  pass {name:<18} {duration:>10.1?}");
+    }
+}
+
+fn main() -> ExitCode {
+    let options = CompileOptions::default();
+    let mut missed = Vec::new();
+    let source = SourceFile::new("matmul.krn", MATMUL);
+    let one = least(500, || compile_all(&source, &options));
+    println!("a matrix product, from text to PTX: {one:.1?} (aim: under {ONE_KERNEL:?})");
+    print_stages(&source, &options);
+    if one >= ONE_KERNEL {
+        missed.push(format!("a matrix product takes {one:.1?}"));
+    }
+    let mut per_kernel = Vec::new();
+    for (kernels, runs) in [(100, 20), (1_000, 5), (10_000, 3)] {
+        let source = many(kernels);
+        let time = least(runs, || compile_all(&source, &options));
+        let each = time / kernels as u32;
+        println!("{kernels:>6} kernels in one file: {time:>8.1?}, {each:.1?} a kernel");
+        per_kernel.push(each.as_secs_f64());
+    }
+    let growth = per_kernel[2] / per_kernel[1];
+    println!("one of 10,000 takes {growth:.2} times as long as one of 1,000 (aim: at most {GROWTH})");
+    if growth > GROWTH {
+        missed.push(format!("10,000 kernels take {growth:.2} times as long a kernel as 1,000"));
+    }
+    for miss in &missed {
+        println!("MISSED: {miss}");
+    }
+    if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
