@@ -29,6 +29,8 @@ pub enum Command {
     Test(TestOptions),
     /// Time a kernel on the device, inputs and caches as a caller would find them
     Bench(BenchOptions),
+    /// Add the compiler's passes one by one: check each step, and say what it costs
+    Ladder(LadderOptions),
     /// Print the page of a diagnostic code
     Explain(ExplainOptions),
 }
@@ -154,6 +156,9 @@ pub struct RunOptions {
     /// Check every element, however long it takes
     #[arg(long, conflicts_with = "no_check")]
     pub full_check: bool,
+    /// Add the passes one by one, and name the first with which the outputs differ from the reference
+    #[arg(long, conflicts_with_all = ["no_check", "outputs"])]
+    pub bisect: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -183,15 +188,9 @@ pub struct TestOptions {
     pub json: bool,
 }
 
+/// How to measure, and what a launch is good for.
 #[derive(Args, Debug)]
-pub struct BenchOptions {
-    #[command(flatten)]
-    pub kernel: KernelArguments,
-    /// auto, emulator, cuda or cuda:N; the emulator counts instructions, it has no time
-    #[arg(long, default_value = "auto")]
-    pub device: Selection,
-    #[command(flatten)]
-    pub compile: CompileArguments,
+pub struct MeasureArguments {
     /// Measurements; left out, about two seconds' worth
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub runs: Option<u32>,
@@ -208,6 +207,35 @@ pub struct BenchOptions {
     /// written once
     #[arg(long, value_name = "EXPR")]
     pub bytes: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchOptions {
+    #[command(flatten)]
+    pub kernel: KernelArguments,
+    /// auto, emulator, cuda or cuda:N; the emulator counts instructions, it has no time
+    #[arg(long, default_value = "auto")]
+    pub device: Selection,
+    #[command(flatten)]
+    pub compile: CompileArguments,
+    #[command(flatten)]
+    pub measure: MeasureArguments,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct LadderOptions {
+    #[command(flatten)]
+    pub kernel: KernelArguments,
+    /// auto, emulator, cuda or cuda:N; the emulator counts instructions, it has no time
+    #[arg(long, default_value = "auto")]
+    pub device: Selection,
+    #[command(flatten)]
+    pub compile: CompileArguments,
+    #[command(flatten)]
+    pub measure: MeasureArguments,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -7,10 +7,12 @@ mod exit;
 mod files;
 mod formula;
 mod interrupt;
+mod measuring;
 mod memory;
 mod messages;
 mod numbers;
 mod progress;
+mod ptxas;
 mod request;
 
 use arguments::{Arguments, Command};
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run::run(options),
         Command::Test(options) => commands::test::run(options),
         Command::Bench(options) => commands::bench::run(options),
+        Command::Ladder(options) => commands::ladder::run(options),
         Command::Explain(options) => commands::explain::run(options),
     };
     interrupt::check();

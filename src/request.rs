@@ -192,6 +192,12 @@ impl Request {
         Ok((sizes, case))
     }
 
+    /// Takes these sizes for all dimensions from now on.
+    pub fn fix(&mut self, sizes: &Sizes) {
+        self.dims.clone_from(&sizes.dims);
+        self.params.clone_from(&sizes.params);
+    }
+
     /// What an input that is no file holds.
     pub fn fill_of(&self, name: &str) -> Fill {
         match self.inputs.get(name) {

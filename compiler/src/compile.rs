@@ -41,6 +41,22 @@ impl CompileOptions {
             only: None,
         }
     }
+
+    /// The passes that these options come to: the target's or the user's own, less those to leave out.
+    ///
+    /// # Errors
+    /// An unknown target; a pass that the pipeline has not, or that cannot be left out.
+    pub fn resolved_pipeline(&self) -> Result<Pipeline, CompileError> {
+        let Some(capability) = capability(&self.target) else {
+            return Err(CompileError::UnknownTarget(self.target.clone()));
+        };
+        let pipeline = match &self.pipeline {
+            Some(pipeline) => pipeline.clone(),
+            None => Pipeline::for_target(&TargetFacts::new(capability)),
+        };
+        let without = |pipeline: Pipeline, name: &String| pipeline.without(name);
+        self.without.iter().try_fold(pipeline, without).map_err(CompileError::Pipeline)
+    }
 }
 
 impl Default for CompileOptions {
@@ -132,13 +148,7 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     });
     let mut ir = lower::lower(chosen.as_ref().unwrap_or(&program), source, &options.target)
         .map_err(CompileError::Diagnostics)?;
-    let mut pipeline = match &options.pipeline {
-        Some(pipeline) => pipeline.clone(),
-        None => Pipeline::for_target(&TargetFacts::new(capability)),
-    };
-    for name in &options.without {
-        pipeline = pipeline.without(name).map_err(CompileError::Pipeline)?;
-    }
+    let pipeline = options.resolved_pipeline()?;
     let mut printed = String::new();
     let mut reports = Vec::with_capacity(ir.kernels.len());
     for kernel in &mut ir.kernels {

@@ -257,6 +257,16 @@ pub(crate) struct ReadyLaunch<'m> {
     params: Vec<Vec<u8>>,
 }
 
+impl ReadyLaunch<'_> {
+    pub(crate) fn entry(&self) -> &str {
+        self.entry
+    }
+
+    pub(crate) fn shared_bytes(&self) -> u32 {
+        self.shared_bytes
+    }
+}
+
 /// A checked launch with all its memory.
 pub(crate) struct Prepared<'m, 'a> {
     pub module: &'m Module,

@@ -62,6 +62,16 @@ impl Bound<'_, '_> {
         self.launches.len()
     }
 
+    /// The names of these entries in the module's PTX, in the order of their launches.
+    pub fn entry_names(&self) -> impl Iterator<Item = &str> + '_ {
+        self.launches.iter().map(ReadyLaunch::entry)
+    }
+
+    /// The most dynamic shared memory that one of these launches asks for, in bytes.
+    pub fn dynamic_shared_bytes(&self) -> u32 {
+        self.launches.iter().map(ReadyLaunch::shared_bytes).max().unwrap_or(0)
+    }
+
     /// Bytes of all arrays: arguments, results and scratch memory.
     pub fn bytes(&self) -> u64 {
         self.prepared.bytes()

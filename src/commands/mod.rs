@@ -1,9 +1,11 @@
 //! One file a command.
 
 pub mod bench;
+pub mod bisect;
 pub mod build;
 pub mod check;
 pub mod explain;
+pub mod ladder;
 pub mod opt;
 pub mod run;
 pub mod test;

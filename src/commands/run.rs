@@ -28,6 +28,9 @@ pub fn open(selection: Selection) -> Result<Device> {
 }
 
 pub fn run(options: &RunOptions) -> Result<()> {
+    if options.bisect {
+        return super::bisect::run(options);
+    }
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open(options.device)?;
     let compile = messages::options(&options.compile, device.capability());

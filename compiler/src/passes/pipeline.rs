@@ -192,7 +192,12 @@ impl Pipeline {
 
     /// How many passes can be left out: `prefix` of this is the whole pipeline.
     pub fn optional_len(&self) -> usize {
-        self.rows.iter().filter(|row| !row.required).count()
+        self.optional_names().count()
+    }
+
+    /// The names of the passes that can be left out, in order: `prefix(n)` has the first `n` of them.
+    pub fn optional_names(&self) -> impl Iterator<Item = &str> + '_ {
+        self.rows.iter().filter(|row| !row.required).map(|row| row.pass.name())
     }
 
     /// The pipeline, if its order and phases fit together for a kernel in phase `abstract`.

@@ -2,13 +2,19 @@
 //!
 //! - `fill.rs`: inputs from a seed.
 //! - `sizes.rs`: dimensions and scalars that satisfy the kernel's facts.
+//! - `rungs.rs`: the passes of a pipeline, added one by one.
+//! - `bisect.rs`: the first of them that does harm.
 //! - here: one case, run on both sides and compared.
 
+mod bisect;
 pub mod cases;
 mod fill;
+mod rungs;
 mod sizes;
 
+pub use bisect::{BisectError, BisectStep, Bisection, Verdict, bisect};
 pub use fill::{Fill, FillError, FillPlan, fill};
+pub use rungs::{Rung, RungError, Rungs, rungs};
 pub use sizes::{SizeError, Sizes, choose_sizes};
 
 use crate::error::Error;
@@ -132,25 +138,72 @@ pub fn check(
     options: &CheckOptions,
 ) -> Result<(Option<Outputs>, CheckReport), VerifyError> {
     let before = read_statics(module)?;
-    let device = run(module, kernel, case);
-    // What never ran has nothing to be compared with.
-    if let Err(error @ (Error::OutOfMemory { .. } | Error::Argument { .. } | Error::Interrupted)) = device {
-        return Err(VerifyError::Run(error));
+    let device = run_or_refuse(module, kernel, case)?;
+    let expected = Expectation::of(program, kernel, case, &before, options);
+    expected.judge(module, device)
+}
+
+/// Runs the case; what never ran has nothing to be compared with, and is an error.
+fn run_or_refuse(
+    module: &Module,
+    kernel: &Kernel,
+    case: &Case,
+) -> Result<Result<Outputs, Error>, VerifyError> {
+    match run(module, kernel, case) {
+        Err(error @ (Error::OutOfMemory { .. } | Error::Argument { .. } | Error::Interrupted)) => {
+            Err(VerifyError::Run(error))
+        }
+        device => Ok(device),
     }
-    let inputs = reference_inputs(program, kernel, case, &before);
-    let expected = evaluate(&inputs, options);
-    match (device, expected) {
-        (Ok(outputs), Ok(expected)) => {
-            let report = compare(module, &outputs, &expected)?;
-            Ok((Some(outputs), report))
+}
+
+/// What the reference says of a case: evaluated once, held against as many compilations of the kernel as there are.
+pub struct Expectation(Result<reference::Outputs, EvalError>);
+
+impl Expectation {
+    /// `statics` hold what the module's statics hold before the run ([`read_statics`]).
+    pub fn of(
+        program: &Program,
+        kernel: &Kernel,
+        case: &Case,
+        statics: &BTreeMap<String, HostArray>,
+        options: &CheckOptions,
+    ) -> Self {
+        Self(evaluate(&reference_inputs(program, kernel, case, statics), options))
+    }
+
+    /// Runs the case on the module, whose statics hold what they did for the reference, and compares every output
+    /// and static.
+    ///
+    /// # Errors
+    /// As for [`check`].
+    pub fn check(
+        &self,
+        module: &Module,
+        kernel: &Kernel,
+        case: &Case,
+    ) -> Result<(Option<Outputs>, CheckReport), VerifyError> {
+        self.judge(module, run_or_refuse(module, kernel, case)?)
+    }
+
+    fn judge(
+        &self,
+        module: &Module,
+        device: Result<Outputs, Error>,
+    ) -> Result<(Option<Outputs>, CheckReport), VerifyError> {
+        match (device, &self.0) {
+            (Ok(outputs), Ok(expected)) => {
+                let report = compare(module, &outputs, expected)?;
+                Ok((Some(outputs), report))
+            }
+            (Err(Error::Bounds(failure)), Err(EvalError::OutOfBounds { proved: false, .. })) => {
+                let both_refused = Some(failure.to_string());
+                Ok((None, CheckReport { outputs: Vec::new(), both_refused }))
+            }
+            (Err(error @ Error::Bounds(_)), Ok(_)) => Err(VerifyError::OnlyDevice(error)),
+            (Err(error), _) => Err(VerifyError::Run(error)),
+            (Ok(_), Err(error)) => Err(VerifyError::Reference(error.clone())),
         }
-        (Err(Error::Bounds(failure)), Err(EvalError::OutOfBounds { proved: false, .. })) => {
-            let both_refused = Some(failure.to_string());
-            Ok((None, CheckReport { outputs: Vec::new(), both_refused }))
-        }
-        (Err(error @ Error::Bounds(_)), Ok(_)) => Err(VerifyError::OnlyDevice(error)),
-        (Err(error), _) => Err(VerifyError::Run(error)),
-        (Ok(_), Err(error)) => Err(VerifyError::Reference(error)),
     }
 }
 

@@ -1,0 +1,248 @@
+//! `krn ladder`: a kernel with the passes added one by one, each step checked and measured.
+
+mod summary;
+
+use super::run::{failure, open};
+use crate::arguments::{LadderOptions, MessageFormat};
+use crate::exit::{DEVICE, Failure, INPUT, MISMATCH, Result, USAGE};
+use crate::measuring::{Work, choose, measure_cold, sources};
+use crate::progress::Progress;
+use crate::ptxas::{Ptxas, Usage};
+use crate::request::{Request, pick};
+use crate::{files, memory, messages};
+use krn_compiler::data::HostArray;
+use krn_compiler::passes::Pipeline;
+use krn_compiler::{Compilation, CompileError, CompileOptions};
+use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Expectation, RungError, Sizes};
+use krn_runtime::{Device, Measured};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub fn run(options: &LadderOptions) -> Result<()> {
+    let (text, agrees) = climb(options, None)?;
+    files::print(&text)?;
+    if agrees { Ok(()) } else { Err(Failure::silent(MISMATCH)) }
+}
+
+/// What there is to say, and whether all rungs of the pipeline (the target's, unless one is given) agree with the
+/// reference.
+fn climb(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(String, bool)> {
+    let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
+    let ptxas = Ptxas::find()?;
+    let device = open(options.device)?;
+    let mut compile = messages::options(&options.compile, device.capability());
+    compile.pipeline = pipeline;
+    let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
+    let program = &compilation.program;
+    let typed = pick(program, &options.kernel)?;
+    compile.only = Some(typed.name.clone());
+    let manifest = compilation.compiled.manifest.kernels.iter().find(|known| known.name == typed.name);
+    let Some(manifest) = manifest else {
+        return Err(Failure::new(INPUT, format!("kernel `{}` was not compiled", typed.name)));
+    };
+    let mut request = Request::parse(&options.kernel, &[], manifest)?;
+    let seed = options.kernel.seed;
+    let (sizes, arrays, work) = choose(&options.measure, seed, &request, &device, program, typed, manifest)?;
+    // A GPU is measured at sizes that fill it, and checked at smaller ones where the user does not say.
+    if device.is_emulator() {
+        request.fix(&sizes);
+    }
+    let (checked, case) =
+        request.case(manifest, seed, |sizes| memory::check(manifest, sizes, device.is_emulator(), false))?;
+    let mut ladder = Ladder {
+        options,
+        compile: &compile,
+        file: source.name(),
+        kernel: &typed.name,
+        device: &device,
+        ptxas: ptxas.as_ref(),
+        request: &request,
+        sizes: &sizes,
+        arrays: &arrays,
+        checked: &checked,
+        case: &case,
+        work,
+        rungs: Vec::new(),
+    };
+    let rungs = verify::rungs(&source, &compile).map_err(|error| Failure::new(USAGE, error))?;
+    let mut progress = Progress::new(rungs.count_of_all() as u64, "climbing");
+    let mut expectation = None;
+    for rung in rungs {
+        let rung = rung.map_err(uncompiled)?;
+        let name = rung.added.as_deref().unwrap_or("(none)");
+        progress.advance(name);
+        let found = if rung.changed {
+            let found = ladder.measure(&rung.compilation, &mut expectation);
+            Some(found.map_err(|error| {
+                let message = error.message();
+                if message.is_empty() {
+                    error
+                } else {
+                    Failure::new(error.code, format!("{name}: {message}"))
+                }
+            })?)
+        } else {
+            None
+        };
+        ladder.rungs.push((rung.added, found));
+    }
+    drop(progress);
+    let text = if options.json { format!("{}\n", ladder.json()) } else { ladder.text() };
+    Ok((text, ladder.agrees()))
+}
+
+/// A rung that does not compile: the whole pipeline did, so the file has no mistakes.
+pub fn uncompiled(error: RungError) -> Failure {
+    let code = if matches!(error.error, CompileError::Select(_)) { INPUT } else { USAGE };
+    Failure::new(code, error)
+}
+
+/// What a rung was found to be.
+struct Found {
+    measured: Measured,
+    check: CheckReport,
+    /// Entries that one launch of the kernel launches.
+    entries: usize,
+    /// The most that one of these takes, shared memory that is asked for at launch included; spills of all together.
+    usage: Option<Usage>,
+}
+
+struct Ladder<'a> {
+    options: &'a LadderOptions,
+    compile: &'a CompileOptions,
+    file: &'a str,
+    kernel: &'a str,
+    device: &'a Device,
+    ptxas: Option<&'a Ptxas>,
+    request: &'a Request,
+    sizes: &'a Sizes,
+    /// The inputs that are files.
+    arrays: &'a BTreeMap<String, HostArray>,
+    /// The sizes at which results are checked.
+    checked: &'a Sizes,
+    case: &'a Case,
+    work: Work,
+    /// The pass that each adds, and what was found; nothing where the code is that of the rung below.
+    rungs: Vec<(Option<String>, Option<Found>)>,
+}
+
+impl Ladder<'_> {
+    /// Checks one rung against the reference, which is evaluated for the first one, and measures it.
+    fn measure(&self, compilation: &Compilation, expectation: &mut Option<Expectation>) -> Result<Found> {
+        let program = &compilation.program;
+        let typed = pick(program, &self.options.kernel)?;
+        let module = self.device.load(&compilation.compiled)?;
+        let expected = match expectation {
+            Some(expected) => expected,
+            None => {
+                let statics = verify::read_statics(&module)?;
+                let check = CheckOptions { seed: self.options.kernel.seed, ..CheckOptions::default() };
+                expectation.insert(Expectation::of(program, typed, self.case, &statics, &check))
+            }
+        };
+        let (_, check) = expected.check(&module, typed, self.case).map_err(failure)?;
+        if let Some(message) = check.both_refused {
+            return Err(Failure::new(DEVICE, message));
+        }
+        // What the check has left in the statics is not what is measured.
+        let module = self.device.load(&compilation.compiled)?;
+        let kernel = module.kernel(self.kernel)?;
+        let sources =
+            sources(self.request, &kernel, self.sizes, self.arrays.clone(), self.options.kernel.seed)?;
+        let cold = measure_cold(&self.options.measure, self.device, &kernel, self.sizes, &sources)?;
+        let usage = match self.ptxas {
+            Some(ptxas) => {
+                let all = ptxas.assemble(&compilation.compiled.ptx, &self.compile.target)?;
+                usage(&all, &cold.entries, cold.dynamic_shared_bytes)
+            }
+            None => None,
+        };
+        Ok(Found { measured: cold.measured, check, entries: cold.entries.len(), usage })
+    }
+
+    fn agrees(&self) -> bool {
+        self.rungs.iter().all(|(_, found)| found.as_ref().is_none_or(|found| found.check.agrees()))
+    }
+}
+
+/// What the launched entries take; `None` where ptxas said nothing of one of them.
+fn usage(all: &BTreeMap<String, Usage>, launched: &[String], dynamic_shared_bytes: u32) -> Option<Usage> {
+    let mut total = Usage::default();
+    let mut seen = BTreeSet::new();
+    for entry in launched {
+        let one = all.get(entry)?;
+        total.registers = total.registers.max(one.registers);
+        total.shared_bytes = total.shared_bytes.max(one.shared_bytes);
+        // An entry that is launched several times has its spills once.
+        if seen.insert(entry) {
+            total.spill_bytes = total.spill_bytes.saturating_add(one.spill_bytes);
+        }
+    }
+    total.shared_bytes = total.shared_bytes.saturating_add(dynamic_shared_bytes);
+    Some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::{Arguments, Command};
+    use clap::Parser;
+    use krn_compiler::ir::kernel::Kernel;
+    use krn_compiler::ir::op::Opcode;
+    use krn_compiler::passes::{Changed, Pass, PassContext, TargetFacts};
+
+    struct MulToAdd;
+
+    impl Pass for MulToAdd {
+        fn name(&self) -> &str {
+            "mul_to_add"
+        }
+
+        fn reason(&self) -> &str {
+            "does harm"
+        }
+
+        fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+            let mut changed = false;
+            for inst in kernel.insts.keys().collect::<Vec<_>>() {
+                let data = &mut kernel.insts[inst];
+                if data.opcode == Opcode::Mul {
+                    data.opcode = Opcode::Add;
+                    changed = true;
+                }
+            }
+            changed.into()
+        }
+    }
+
+    #[test]
+    fn a_rung_that_disagrees_is_marked_and_told_apart_from_those_before() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("square.krn");
+        std::fs::write(&path, "kernel square(x: f32[n]) -> y: f32[n] { y[i] = x[i] * x[i] }\n")
+            .expect("a file");
+        let path = path.display().to_string();
+        let arguments = ["krn", "ladder", &path, "--device", "emulator", "-D", "n=100", "--in", "x=iota"];
+        let Command::Ladder(options) = Arguments::parse_from(arguments).command else { panic!("a ladder") };
+        let target = Pipeline::for_target(&TargetFacts::new(90));
+        let pipeline = target.before("fold", MulToAdd).expect("it fits");
+        let (text, agrees) = climb(&options, Some(pipeline)).expect("it runs");
+        assert!(!agrees && !text.contains("every step agrees"), "{text}");
+        let line =
+            |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
+        assert!(line("(none)").ends_with("agrees") && line("+ mul_to_add").ends_with("WRONG"), "{text}");
+        assert!(
+            text.contains("with all passes up to `mul_to_add`:\n    y: WRONG, 98 of 100 values differ"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn only_launched_entries_count_and_each_once() {
+        let one = |registers, shared_bytes, spill_bytes| Usage { registers, shared_bytes, spill_bytes };
+        let all = [("a", one(32, 100, 8)), ("b", one(40, 16, 4)), ("c", one(255, 9999, 9999))];
+        let all: BTreeMap<String, Usage> = all.map(|(name, usage)| (name.to_string(), usage)).into();
+        let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+        assert_eq!(usage(&all, &names(&["a", "b", "a"]), 1), Some(one(40, 101, 12)));
+        assert_eq!(usage(&all, &names(&["a", "d"]), 0), None);
+    }
+}
