@@ -203,3 +203,22 @@ fn every_storage_type_and_every_atomic_assembles() {
 fn every_reduction_assembles() {
     assemble("reductions", &reductions());
 }
+
+#[test]
+fn an_axis_that_is_still_spread_over_threads_is_refused() {
+    let (sample, _) = Sample::new("spread");
+    let mut kernel = sample.finish();
+    let pipeline =
+        Pipeline::of_names(&["map"], &TargetFacts::new(90)).unwrap_or_else(|error| panic!("{error}"));
+    let result = pipeline.run(&mut kernel, &PipelineOptions::default(), &mut |_| {});
+    result.unwrap_or_else(|error| panic!("{error}"));
+    let module = Module { kernels: vec![kernel], ..Module::default() };
+    let options = SelectOptions { target: "sm_90".into(), capability: 90, unchecked: false };
+    let error =
+        select(&module, &SourceFile::new("none.krn", ""), &options).expect_err("threads are not explicit");
+    assert_eq!(error.kernel, "spread");
+    assert_eq!(
+        error.message,
+        "`i` is spread over threads: the pass `threads` makes them explicit, and has not run"
+    );
+}

@@ -27,4 +27,6 @@ pub use ranges::{Interval, Ranges};
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
 
 #[cfg(test)]
+mod multiples_tests;
+#[cfg(test)]
 mod tests;

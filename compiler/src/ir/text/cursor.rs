@@ -61,6 +61,11 @@ impl<'t> Parser<'t> {
         &self.tokens[self.at].0
     }
 
+    /// The token after the next one.
+    pub fn peek_second(&self) -> &Token<'t> {
+        &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].0
+    }
+
     pub fn advance(&mut self) {
         self.at = (self.at + 1).min(self.tokens.len() - 1);
     }

@@ -175,13 +175,15 @@ impl Parser<'_> {
         })
     }
 
+    /// Whether a value comes that is not the first result of the next instruction, which has a name or a type.
     fn is_operand(&self) -> bool {
         matches!(self.peek(), Token::Word(word)
             if word.strip_prefix('v').is_some_and(|digits| digits.parse::<u32>().is_ok()))
+            && !matches!(self.peek_second(), Token::Mark(":") | Token::Text(_))
     }
 
     /// Operands up to the end of the instruction. What follows an operand without a comma is the next
-    /// instruction; one without operands (`yield`) ends where a result list begins, which has a `:`.
+    /// instruction.
     fn operands(&mut self) -> Result<Vec<Value>, ParseError> {
         let mut operands = Vec::new();
         if !self.is_operand() {

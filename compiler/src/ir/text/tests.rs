@@ -69,6 +69,35 @@ kernel "all" mapped @1..99 {
 }
 "#;
 
+/// What a kernel of explicit threads has.
+const THREADS: &str = r#"kernel "threads" staged {
+    symbol sym0 "n" i64 dim 0 0
+    buffer buf0 "x" f32 [sym0] argument 0 inout, aos
+    buffer buf1 "pieces" f32 [2] shared, aos
+    argument buf0
+    launch launch0 "threads" threads 64 grid [ceildiv(sym0, 128), 1, 1] assume [(sym0 % 2) == 0] {
+        v0 "block": i64 = block_index 0
+        v1: i64 = grid_size 2
+        v2: i64 = thread_index
+        v3 "named": i64 = thread_index
+        v4: f32, v5: f32 = load_vector buf0[v2]
+        barrier
+        v6: f32 = shuffle_xor 16: v4
+        barrier
+        v7 "named": f32 = load buf1[v0]
+        store_vector buf0[v2], v6, v7
+    }
+    plan { launch0 }
+}
+"#;
+
+#[test]
+fn explicit_threads_survive_the_round_trip() {
+    let module = parse_module(THREADS).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(print_module(&module, PrintOptions::default()), THREADS);
+    assert_eq!(verify(&module.kernels[0]), Ok(()));
+}
+
 #[test]
 fn everything_survives_the_round_trip() {
     let module = parse_module(ALL).unwrap_or_else(|error| panic!("{error}"));

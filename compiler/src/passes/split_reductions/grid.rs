@@ -11,6 +11,7 @@ use crate::ir::kernel::{
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::passes::pass::TargetFacts;
+use cranelift_entity::EntitySet;
 
 /// Elements of a single reduction from which on several blocks are worth a second launch.
 const MIN_SINGLE: i64 = 1 << 16;
@@ -50,7 +51,7 @@ fn cut(kernel: &Kernel, reduce: Inst, outer: &[Value]) -> Option<Cut> {
     let (low, high) = *kernel.loop_bounds(reduce).first()?;
     let (from, to) = (kernel.symbolic(low)?, kernel.symbolic(high)?);
     let extent = if from == Expr::Int(0) { to } else { Expr::binary(BinaryOp::Sub, to, from) };
-    let mut inside = cranelift_entity::EntitySet::<Value>::new();
+    let mut inside = EntitySet::<Value>::new();
     inside.extend(kernel.blocks[data.regions[0]].params.iter().copied());
     let mut plain = true;
     let mut loops = false;
@@ -155,7 +156,7 @@ fn straight(kernel: &Kernel, block: Block) -> bool {
         let data = &kernel.insts[*inst];
         match data.opcode {
             Opcode::Reduce => {
-                let mut plain = true;
+                let mut plain = !reads_what_was_written(kernel, block, *inst);
                 kernel.walk(data.regions[0], &mut |_, inst| {
                     let opcode = kernel.insts[inst].opcode;
                     plain &= opcode.info().effect != Effect::Write && opcode != Opcode::While;
@@ -176,6 +177,33 @@ fn straight(kernel: &Kernel, block: Block) -> bool {
             _ => data.regions.is_empty(),
         }
     })
+}
+
+/// Whether a reduction reads what the code before it in its block writes: its pieces, which are computed before all
+/// of that, would miss it.
+fn reads_what_was_written(kernel: &Kernel, block: Block, reduce: Inst) -> bool {
+    let mut written = EntitySet::<Buffer>::new();
+    for inst in kernel.blocks[block].insts.iter().take_while(|inst| **inst != reduce) {
+        let mut look = |inst: Inst| {
+            let data = &kernel.insts[inst];
+            if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload
+                && data.opcode.info().effect == Effect::Write
+            {
+                written.insert(buffer);
+            }
+        };
+        look(*inst);
+        for region in &kernel.insts[*inst].regions {
+            kernel.walk(*region, &mut |_, inst| look(inst));
+        }
+    }
+    let mut found = false;
+    kernel.walk(kernel.insts[reduce].regions[0], &mut |_, inst| {
+        if let Payload::Access { buffer, .. } = kernel.insts[inst].payload {
+            found |= written.contains(buffer);
+        }
+    });
+    found
 }
 
 /// Puts the launch's code into a loop of one iteration that a block shares.
@@ -359,8 +387,7 @@ fn piece_launch(
             }
         }
     }
-    map.insert(cut.low, start);
-    map.insert(cut.high, end);
+    // Only the loop's own bounds change: the body, and the outer loops, may use the same values.
     let copy = emit.kernel.clone_inst(cut.reduce, region, &mut map);
     emit.kernel.insts[copy].arguments = vec![start, end];
     let results = emit.kernel.insts[copy].results.clone();
@@ -429,7 +456,7 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         .filter(|inst| !kernel.insts[*inst].regions.is_empty())
         .collect();
     let [reduce] = reduces.as_slice() else { return false };
-    if kernel.insts[*reduce].opcode != Opcode::Reduce {
+    if kernel.insts[*reduce].opcode != Opcode::Reduce || reads_what_was_written(kernel, body, *reduce) {
         return false;
     }
     let Some(found) = cut(kernel, *reduce, &params) else { return false };

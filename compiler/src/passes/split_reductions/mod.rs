@@ -22,6 +22,8 @@
 mod cost;
 mod grid;
 pub(super) mod rows;
+#[cfg(test)]
+mod tests;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Inst, Launch};

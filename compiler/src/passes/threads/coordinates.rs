@@ -33,6 +33,7 @@ impl Spread {
             .map(|(axis, (low, high))| {
                 let extent = match (kernel.symbolic(low), kernel.symbolic(high)) {
                     (Some(Expr::Int(0)), Some(to)) => Some(to),
+                    (Some(Expr::Int(from)), Some(Expr::Int(to))) => Some(Expr::Int(to.saturating_sub(from))),
                     (Some(from), Some(to)) => Some(Expr::binary(BinaryOp::Sub, to, from)),
                     _ => None,
                 };

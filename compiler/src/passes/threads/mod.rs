@@ -25,6 +25,8 @@
 pub(super) mod coordinates;
 pub(super) mod jam;
 mod team;
+#[cfg(test)]
+mod tests;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::may_exceed;

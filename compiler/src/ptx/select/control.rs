@@ -7,7 +7,7 @@ use super::SelectError;
 use super::selector::{Selector, bits_type};
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Inst, Value};
-use crate::ir::kernel::{Definition, Level, Payload};
+use crate::ir::kernel::{Definition, Payload};
 use crate::ir::op::{Combiner, Opcode};
 
 /// What is done with the operands that a loop's body yields, inside the innermost loop.
@@ -71,17 +71,6 @@ impl Selector<'_> {
         };
         let bounds = self.bounds(inst);
         let body = data.regions[0];
-        if self.is_distributed(axes) {
-            let mark = self.offsets.mark();
-            let open = self.open_forall(axes, &bounds)?;
-            for (param, index) in kernel.blocks[body].params.iter().zip(&open.indices) {
-                self.values[*param] = Some(*index);
-            }
-            self.block(body)?;
-            self.close_forall(open);
-            self.offsets.release(mark);
-            return Ok(());
-        }
         self.serial_axes(axes, &bounds, body, &mut |_, _| Ok(()))
     }
 
@@ -94,13 +83,12 @@ impl Selector<'_> {
         finish: Finish<'_, Self>,
     ) -> Result<(), SelectError> {
         for axis in axes {
-            if self.kernel.axes[*axis]
-                .factors
-                .iter()
-                .any(|f| f.level != Level::Serial && f.level != Level::Vector)
-            {
-                let name = &self.kernel.axes[*axis].name;
-                return Err(self.error(format!("`{name}` is spread over threads inside a serial loop")));
+            let axis = &self.kernel.axes[*axis];
+            if axis.factors.iter().any(|factor| factor.level.is_parallel()) {
+                let name = &axis.name;
+                return Err(self.error(format!(
+                    "`{name}` is spread over threads: the pass `threads` makes them explicit, and has not run"
+                )));
             }
         }
         let mark = self.offsets.mark();

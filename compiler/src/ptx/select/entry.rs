@@ -67,8 +67,6 @@ pub(super) fn select_entry(
         fused: SecondaryMap::new(),
         uses: SecondaryMap::new(),
         offsets: OffsetMemo::default(),
-        grid: None,
-        threads: data.threads.unwrap_or(1),
         last_line: 0,
         params: Vec::new(),
     };
@@ -82,12 +80,9 @@ pub(super) fn select_entry(
     selector.shared_bases(&shared);
     selector.block(data.body)?;
     selector.builder.emit(Leave { op: LeaveOp::Ret });
-    let threads = selector.threads;
+    let threads = data.threads.unwrap_or(1);
     let arguments = selector.params.iter().map(|(argument, _)| *argument).collect();
-    let grid = match &data.grid {
-        Some(counts) => GridPlan { counts: counts.clone() },
-        None => selector.grid.take().unwrap_or(GridPlan::single()),
-    };
+    let grid = data.grid.as_ref().map_or(GridPlan::single(), |counts| GridPlan { counts: counts.clone() });
     let shared_bytes = if shared.dynamic { shared.total } else { Expr::Int(0) };
     let mut entry = selector.builder.finish();
     entry.bounds.required = Some([threads, 1, 1]);

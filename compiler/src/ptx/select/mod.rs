@@ -1,8 +1,8 @@
-//! Selection: IR in phase `mapped` or later to PTX and launch manifests.
+//! Selection: IR in phase `staged` or later to PTX and launch manifests.
 //!
-//! Selection reads what the passes decided and decides nothing about layout itself: factors become block,
-//! warp and lane coordinates (`coordinates.rs`), buffers and their layouts become addresses (`address.rs`),
-//! regions become labels (`control.rs`), and each op becomes the shortest PTX that has the meaning stated in
+//! Selection reads what the passes decided and decides nothing about layout itself: the threads are explicit
+//! (`explicit.rs`), buffers and their layouts become addresses (`address.rs`), regions become labels
+//! (`control.rs`, `loops.rs`), and each op becomes the shortest PTX that has the meaning stated in
 //! `check/typed.rs` (`arithmetic.rs`, `convert.rs`, `bits.rs`, `floats.rs`, `memory.rs`, `atomics.rs`).
 //!
 //! | file | what |
@@ -19,11 +19,11 @@ mod combine;
 mod compare;
 mod control;
 mod convert;
-mod coordinates;
 mod entry;
 mod explicit;
 mod floats;
 mod fmod;
+mod loops;
 mod memory;
 mod plan;
 mod random;

@@ -31,10 +31,6 @@ pub(super) struct Selector<'a> {
     pub fused: SecondaryMap<Inst, bool>,
     pub uses: SecondaryMap<Value, u32>,
     pub offsets: OffsetMemo,
-    /// Grid plan of the launch's root loop, once it was met.
-    pub grid: Option<super::plan::GridPlan>,
-    /// Threads a block.
-    pub threads: u32,
     pub last_line: u32,
     pub params: Vec<(super::entry::EntryArgument, ParamId)>,
 }
