@@ -138,8 +138,8 @@ pub struct LaunchData {
     pub body: Block,
     /// Threads a block, once mapped.
     pub threads: Option<u32>,
-    /// Blocks in x, y and z of a launch whose threads are explicit (`block_index`, `thread_index`); `None` before
-    /// phase `staged`, and from it on where one block is all.
+    /// Blocks in x, y and z of a launch whose threads are explicit (`block_index`, `thread_index`); `None` where
+    /// the factors of its outer loop say it, or where one block is all.
     pub grid: Option<[manifest::Expr; 3]>,
     /// Conditions under which the plan reaches the launch; passes may rely on them, as on the kernel's facts.
     pub assume: Vec<manifest::Expr>,
