@@ -19,7 +19,7 @@ use super::conditions::Conditions;
 use super::pattern::Pattern;
 use super::shape::{LANES, PIECE, Shape, shapes};
 use super::tile::{Copier, Side, Tile};
-use super::{Blocks, THREADS, high, variant};
+use super::{Blocks, high, variant};
 use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -28,6 +28,9 @@ use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use cranelift_entity::EntitySet;
+
+/// Bytes of a row that neighbouring threads bring: a line, so that a thread's places differ in few rows.
+const PIECE_BYTES: i64 = 128;
 
 /// Tiles along the rows that blocks take before they go on to the next columns: what they read stays in the cache.
 const GROUP: i64 = 8;
@@ -100,14 +103,14 @@ impl Product {
                     if straight { ((side, deep), &outer[at]) } else { ((deep, side), &inner) };
                 let wanted = (16 / pattern.width(*load) as i64).min(4);
                 let mut tile =
-                    Tile::new(kernel, *load, sides, if vectors { wanted } else { 1 }, THREADS, straight)?;
+                    Tile::new(kernel, *load, sides, if vectors { wanted } else { 1 }, straight, PIECE_BYTES)?;
                 if tile.lanes > 1 {
                     match pattern.vector_condition(*load, fast, tile.lanes as u64) {
                         Some(needed) => {
                             any = true;
                             conditions.extend(needed);
                         }
-                        None => tile = Tile::new(kernel, *load, sides, 1, THREADS, straight)?,
+                        None => tile = Tile::new(kernel, *load, sides, 1, straight, PIECE_BYTES)?,
                     }
                 }
                 tile.pad(PIECE, |_| 0);

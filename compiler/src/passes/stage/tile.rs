@@ -1,6 +1,7 @@
 //! A tile of what one load of the source reads, in shared memory: which thread brings which part of it, and where that
 //! part lies.
 
+use super::THREADS;
 use super::code::{load_vector, slice, store_vector};
 use crate::analysis::wavefronts;
 use crate::data::{ElementType, Scalar};
@@ -9,9 +10,6 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload};
 use crate::manifest::{Expr, Layout};
-
-/// Bytes of neighbours that neighbouring threads bring or store, before they go to the next row: two lines.
-pub const LINES: i64 = 256;
 
 /// One of the two axes of a tile.
 #[derive(Clone, Copy, Debug)]
@@ -42,24 +40,24 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// A tile that `threads` threads copy, `lanes` scalars at a time where that does not leave threads idle. `None`
-    /// where the tile has too few elements for them.
+    /// A tile that the threads of a block copy, `lanes` scalars at a time where that does not leave threads idle. They
+    /// bring `piece` bytes of a row before they go to the next one. `None` where the tile has too few elements for them.
     pub fn new(
         kernel: &Kernel,
         load: Inst,
         (fast, slow): (Side, Side),
         lanes: i64,
-        threads: i64,
         straight: bool,
+        piece: i64,
     ) -> Option<Self> {
+        let threads = THREADS;
         let Payload::Access { buffer, leaf } = kernel.insts[load].payload else { return None };
         let scalar = kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
         let mut lanes = lanes.min(fast.size);
         while lanes > 1 && fast.size * slow.size < threads * lanes {
             lanes /= 2;
         }
-        // Rows in memory are read in pieces of two lines.
-        let line = (LINES / (scalar.size() as i64 * lanes)).max(1);
+        let line = (piece / (scalar.size() as i64 * lanes)).max(1);
         let mut across = (fast.size / lanes).min(line).min(threads);
         while threads / across > slow.size {
             across *= 2;

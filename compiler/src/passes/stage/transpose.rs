@@ -7,7 +7,7 @@
 use super::code::copy_group;
 use super::conditions::Conditions;
 use super::pattern::{Pattern, SCATTERED};
-use super::tile::{Copier, LINES, Side, Tile};
+use super::tile::{Copier, Side, Tile};
 use super::{Blocks, THREADS, high, variant};
 use crate::analysis::wavefronts;
 use crate::data::Scalar;
@@ -35,6 +35,9 @@ pub struct Transpose {
     tiles: Vec<Tile>,
     vector_stores: EntitySet<Inst>,
 }
+
+/// Bytes of a row that neighbouring threads bring or store, before they go to the next one: two lines.
+const LINES: i64 = 256;
 
 /// Bodies longer than this are not copied once an element.
 const MAX_BODY: usize = 64;
@@ -121,7 +124,7 @@ impl Transpose {
                 conditions.extend(needed);
                 load_lanes = wanted;
             }
-            let tile = Tile::new(kernel, *load, sides, load_lanes, THREADS, true)?;
+            let tile = Tile::new(kernel, *load, sides, load_lanes, true, LINES)?;
             tiles.push(padded(tile, lanes, store_across));
         }
         if vectors && lanes == 1 && tiles.iter().all(|tile| tile.lanes == 1) {
