@@ -72,10 +72,7 @@ impl Pass for ThreadsPass {
 
 /// Replaces the launch's distributed loop by code for one thread.
 fn spread_launch(kernel: &mut Kernel, launch: Launch) {
-    let root = kernel.launches[launch].body;
-    let Some(position) = kernel.blocks[root].insts.iter().position(|inst| is_spread(kernel, *inst)) else {
-        return;
-    };
+    let Some((root, position)) = place(kernel, kernel.launches[launch].body) else { return };
     let mut before = std::mem::take(&mut kernel.blocks[root].insts);
     let after = before.split_off(position + 1);
     let Some(forall) = before.pop() else { return };
@@ -109,6 +106,20 @@ fn spread_launch(kernel: &mut Kernel, launch: Launch) {
     });
     kernel.launches[launch].grid = Some(grid);
     kernel.blocks[root].insts.extend(after);
+}
+
+/// Where the distributed loop stands: in the launch's root, or in a branch there that all threads take alike.
+fn place(kernel: &Kernel, block: Block) -> Option<(Block, usize)> {
+    kernel.blocks[block].insts.iter().enumerate().find_map(|(position, inst)| {
+        if is_spread(kernel, *inst) {
+            return Some((block, position));
+        }
+        let data = &kernel.insts[*inst];
+        if data.opcode != Opcode::If {
+            return None;
+        }
+        data.regions.iter().find_map(|region| place(kernel, *region))
+    })
 }
 
 fn is_spread(kernel: &Kernel, inst: Inst) -> bool {
