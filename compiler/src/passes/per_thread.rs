@@ -102,7 +102,7 @@ fn plain_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
         let last = axes.last().map(|axis| &kernel.axes[*axis].factors);
         kernel.insts[**inst].opcode == Opcode::Forall
             && last.is_some_and(|factors| {
-                factors.iter().any(|f| *f == Factor { level: Level::Lane, size: Some(32) })
+                factors.contains(&Factor { level: Level::Lane, size: Some(32) })
                     && factors.iter().any(|f| f.level == Level::Grid)
                     && factors.iter().all(|f| f.level.is_parallel() || f.size.is_none())
             })

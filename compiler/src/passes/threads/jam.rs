@@ -151,7 +151,11 @@ impl Varying {
     }
 
     fn mark(&mut self, values: &[Value]) -> bool {
-        values.iter().fold(false, |changed, value| self.values.insert(*value) || changed)
+        let mut changed = false;
+        for value in values {
+            changed |= self.values.insert(*value);
+        }
+        changed
     }
 }
 

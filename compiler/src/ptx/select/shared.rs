@@ -35,7 +35,7 @@ pub fn plan(kernel: &Kernel, body: Block) -> SharedPlan {
     for (buffer, data) in kernel.buffers.iter().filter(|(buffer, _)| used.contains(*buffer)) {
         offsets.push((buffer, total.clone()));
         let size = Expr::Int(data.element.size as i64);
-        let bytes = data.extents.iter().cloned().fold(size, |product, extent| multiply(product, extent));
+        let bytes = data.extents.iter().cloned().fold(size, multiply);
         total = add(total, round_up(bytes));
     }
     let dynamic = !matches!(total, Expr::Int(0..=STATIC_SHARED_BYTES));
