@@ -143,8 +143,9 @@ impl Assembler {
     fn run(&self, text: &str, target: &str) -> Result<String> {
         let (input, output) = (self.scratch("ptx"), self.scratch("cubin"));
         fs::write(&input, text).context("cannot write the input of ptxas")?;
+        // Whether ptxas takes it does not depend on how hard it optimises, and thousands of modules wait.
         let run = Command::new(&self.program)
-            .args(["-v", "--gpu-name", target, "--output-file"])
+            .args(["-v", "--opt-level", "0", "--gpu-name", target, "--output-file"])
             .arg(&output)
             .arg(&input)
             .output();
