@@ -1,7 +1,7 @@
 //! Random well-typed kernels, from source to numbers: compiled (for a target and with passes that the program's
 //! seed picks), run on the emulator, and every output scalar held against the reference evaluator's bound.
 //!
-//! The 2500 programs of the ordinary run are the same every time. `KRN_CASES=20000 cargo test --release -p
+//! The 1500 programs of the ordinary run are the same every time. `KRN_CASES=20000 cargo test --release -p
 //! krn-runtime --test random_kernels` tries that many new ones; `PROPTEST_RNG_SEED=7` picks which.
 
 use krn_compiler::check::typed::Kernel;
@@ -187,7 +187,7 @@ fn the_emulator_agrees_with_the_reference() {
     };
     match cases {
         Some(cases) => config.cases = cases,
-        None => (config.cases, config.rng_seed) = (2500, RngSeed::Fixed(1)),
+        None => (config.cases, config.rng_seed) = (1500, RngSeed::Fixed(1)),
     }
     let total = Cell::new(Tally::default());
     let result = TestRunner::new(config.clone()).run(&programs(), |program| {
