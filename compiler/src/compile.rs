@@ -149,11 +149,14 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     let mut ir = lower::lower(chosen.as_ref().unwrap_or(&program), source, &options.target)
         .map_err(CompileError::Diagnostics)?;
     let pipeline = options.resolved_pipeline()?;
+    // Passes that are not the compiler's own are held to the rules one by one.
+    let mut pass_options = options.passes.clone();
+    pass_options.verify |= options.pipeline.is_some();
     let mut printed = String::new();
     let mut reports = Vec::with_capacity(ir.kernels.len());
     for kernel in &mut ir.kernels {
         let report = pipeline
-            .run(kernel, &options.passes, &mut |text| printed.push_str(text))
+            .run(kernel, &pass_options, &mut |text| printed.push_str(text))
             .map_err(CompileError::Pipeline)?;
         reports.push((kernel.name.clone(), report));
     }

@@ -60,7 +60,9 @@ impl PassSelection {
 /// What the runner does beside running.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PipelineOptions {
-    /// Verify the kernel before the first pass and after each: a few microseconds for a kernel of ordinary size.
+    /// Verify the kernel before the first pass and after each: as long again as the passes take. The default in
+    /// builds with debug assertions. Else it is verified once, after the last pass; where that finds something, all
+    /// passes run again, with this, so that the guilty one is named.
     pub verify: bool,
     /// Measure each pass.
     pub time: bool,
@@ -76,7 +78,7 @@ impl Default for PipelineOptions {
     fn default() -> Self {
         let none = PassSelection::None;
         Self {
-            verify: true,
+            verify: cfg!(debug_assertions),
             time: false,
             print_before: none.clone(),
             print_after: none.clone(),
@@ -250,6 +252,7 @@ impl Pipeline {
                 PipelineError::Verifier { pass, kernel, errors }
             })
         };
+        let untouched = (!options.verify).then(|| kernel.clone());
         if options.verify {
             verified(kernel, None)?;
         }
@@ -279,6 +282,14 @@ impl Pipeline {
             if options.verify {
                 verified(kernel, Some(name))?;
             }
+        }
+        if let Some(mut untouched) = untouched
+            && let Err(broken) = verified(kernel, self.names().last())
+        {
+            let one_by_one = PipelineOptions { verify: true, ..PipelineOptions::default() };
+            self.run(&mut untouched, &one_by_one, &mut |_| {})?;
+            // A pass that breaks a kernel at times only.
+            return Err(broken);
         }
         Ok(report)
     }

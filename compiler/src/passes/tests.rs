@@ -158,6 +158,18 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
+fn the_guilty_pass_is_named_however_often_the_kernel_is_verified() {
+    let breaking = Pipeline::for_target(&target()).then(Breaks).expect("a new name");
+    let message = |verify: bool| {
+        let options = PipelineOptions { verify, ..Default::default() };
+        let result = breaking.run(&mut generate(&[7; 90]), &options, &mut |_| {});
+        result.expect_err("broken").to_string()
+    };
+    assert!(message(true).starts_with("the pass `breaks` broke"), "{}", message(true));
+    assert_eq!(message(false), message(true));
+}
+
+#[test]
 fn the_runner_reports_times_and_prints() -> Result<(), PipelineError> {
     let mut kernel = generate(&[3; 60]);
     let options = PipelineOptions {
