@@ -14,6 +14,7 @@ use super::scalarize::Scalarize;
 use super::soa::Soa;
 use super::split_reductions::SplitReductions;
 use super::stage::Stage;
+use super::strength_reduce::StrengthReduce;
 use super::threads::ThreadsPass;
 use super::vectorize::Vectorize;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(ThreadsPass), true),
         (Arc::new(Simplify), false),
         (Arc::new(Scalarize), false),
+        // Before `licm`, which takes out the sums that it makes invariant, and `cse`, which finds the others equal.
+        (Arc::new(StrengthReduce), false),
         (Arc::new(Licm), false),
         // After `licm`, which brings equal instructions of different loops into one region.
         (Arc::new(Cse), false),

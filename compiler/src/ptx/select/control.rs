@@ -98,8 +98,7 @@ impl Selector<'_> {
             let low = self.operand(bounds[at].0);
             let high = self.operand(bounds[at].1);
             let counter = self.builder.reg(RegClass::B64, &name);
-            self.copy(counter, Type::B64, low);
-            open.push(self.open_loop(counter, high, Operand::Int(1), Type::S64, &name));
+            open.push(self.open_loop(counter, low, high, Operand::Int(1), Type::S64, &name));
             self.values[self.kernel.blocks[body].params[at]] = Some(counter.into());
         }
         let yields = self.block(body)?;
@@ -212,8 +211,7 @@ impl Selector<'_> {
         let carried = self.carry(&data.arguments[3..], &data.results, &kernel.blocks[body].params[1..]);
         let mark = self.offsets.mark();
         let counter = self.builder.reg(RegClass::B64, &hint);
-        self.copy(counter, Type::B64, low);
-        let open = self.open_loop(counter, high, step, Type::S64, &hint);
+        let open = self.open_loop(counter, low, high, step, Type::S64, &hint);
         self.values[kernel.blocks[body].params[0]] = Some(counter.into());
         let yields = self.block(body)?;
         self.assign(&carried, &yields);

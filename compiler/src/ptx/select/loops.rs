@@ -1,4 +1,4 @@
-//! The frame of a counted loop: a test in front, a step and a test at the end.
+//! The frame of a counted loop: a test in front, where the loop may have nothing to do; a step and a test at the end.
 
 use super::super::instruction::*;
 use super::super::operand::{Label, Operand, Reg};
@@ -16,10 +16,11 @@ pub(super) struct OpenLoop {
 }
 
 impl Selector<'_> {
-    /// `while counter < limit`; the counter has its first value already.
+    /// `while counter < limit`, from `first` on.
     pub fn open_loop(
         &mut self,
         counter: Reg,
+        first: Operand,
         limit: Operand,
         step: Operand,
         ty: Type,
@@ -27,8 +28,12 @@ impl Selector<'_> {
     ) -> OpenLoop {
         let head = self.builder.label(&format!("loop_{hint}"));
         let done = self.builder.label(&format!("end_{hint}"));
-        let p = self.setp(Compare::Ge, ty, counter.into(), limit);
-        self.builder.emit_if(p, Bra { uni: false, target: done });
+        self.copy(counter, Type::B64, first);
+        let runs = matches!((first, limit), (Operand::Int(first), Operand::Int(limit)) if first < limit);
+        if !runs {
+            let p = self.setp(Compare::Ge, ty, counter.into(), limit);
+            self.builder.emit_if(p, Bra { uni: false, target: done });
+        }
         self.builder.place(head);
         OpenLoop { counter, step, limit, head, done, ty }
     }
