@@ -26,7 +26,7 @@ impl Selector<'_> {
                 Opcode::Const | Opcode::Symbol => continue,
                 _ => {}
             }
-            if self.fused[inst] {
+            if self.fused[inst] || self.is_deferred(inst) {
                 continue;
             }
             self.locate(data.span);

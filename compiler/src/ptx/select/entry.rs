@@ -11,7 +11,7 @@ use super::selector::{Selector, signed_type};
 use super::shared::{self, SharedPlan};
 use super::{Globals, SelectError, SelectOptions};
 use crate::data::Scalar;
-use crate::ir::entities::{Block, Buffer, Launch, Symbol};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{Expr, Layout};
@@ -66,6 +66,7 @@ pub(super) fn select_entry(
         error_record: None,
         fused: SecondaryMap::new(),
         uses: SecondaryMap::new(),
+        subscripts: SecondaryMap::new(),
         offsets: OffsetMemo::default(),
         last_line: 0,
         params: Vec::new(),
@@ -90,6 +91,20 @@ pub(super) fn select_entry(
     Ok(SelectedEntry { entry, launch })
 }
 
+/// Counts the uses of values as subscripts that selection takes apart.
+fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, leaf: u32) {
+    let (data, buffer) = (&selector.kernel.insts[inst], &selector.kernel.buffers[buffer]);
+    let plain =
+        matches!(data.opcode, Opcode::Load | Opcode::Store | Opcode::LoadVector | Opcode::StoreVector);
+    if !plain || matches!(buffer.layout, Layout::Aosoa(_)) {
+        return;
+    }
+    let axes = buffer.extents.len() + buffer.element.leaves[leaf as usize].extents.len();
+    for index in data.arguments.iter().take(axes) {
+        selector.subscripts[*index] += 1;
+    }
+}
+
 fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) {
     let kernel = selector.kernel;
     for &inst in &kernel.blocks[block].insts {
@@ -108,6 +123,7 @@ fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) {
                     leaves.resize(allocation + 1, false);
                 }
                 leaves[allocation] = true;
+                count_subscripts(selector, inst, *buffer, *leaf);
                 for extent in kernel.buffers[*buffer].extents.iter().skip(1) {
                     symbols_of(extent, used);
                 }

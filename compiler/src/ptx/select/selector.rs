@@ -30,6 +30,8 @@ pub(super) struct Selector<'a> {
     /// Multiplications that are emitted as part of the `fma` that accumulates them.
     pub fused: SecondaryMap<Inst, bool>,
     pub uses: SecondaryMap<Value, u32>,
+    /// How many of those uses are subscripts of plain accesses.
+    pub subscripts: SecondaryMap<Value, u32>,
     pub offsets: OffsetMemo,
     pub last_line: u32,
     pub params: Vec<(super::entry::EntryArgument, ParamId)>,
@@ -117,10 +119,30 @@ impl<'a> Selector<'a> {
                         return operand;
                     }
                 }
+                _ if self.is_deferred(inst) => return self.deferred(inst),
                 _ => {}
             }
         }
         unreachable!("{value} is used before it is selected; the verifier checks dominance")
+    }
+
+    /// Whether an instruction is a sum with a literal that only addresses use: they take the literal as their offset,
+    /// so that the sum is rarely needed.
+    pub fn is_deferred(&self, inst: Inst) -> bool {
+        let data = &self.kernel.insts[inst];
+        let ([result], [_, literal]) = (&data.results[..], &data.arguments[..]) else { return false };
+        matches!(data.opcode, Opcode::Add | Opcode::Sub)
+            && self.scalar(*result) == Scalar::I64
+            && self.subscripts[*result] == self.uses[*result]
+            && self.constant_int(*literal).is_some()
+    }
+
+    /// The sum after all, where it is used: not to be used again elsewhere, since that place may not come after this.
+    fn deferred(&mut self, inst: Inst) -> Operand {
+        let data = &self.kernel.insts[inst];
+        let op = if data.opcode == Opcode::Sub { IntBinaryOp::Sub } else { IntBinaryOp::Add };
+        let (a, b) = (self.operand(data.arguments[0]), self.operand(data.arguments[1]));
+        self.int(op, Type::S64, a, b).into()
     }
 
     fn constant_predicate(&mut self, flag: bool) -> Operand {
