@@ -31,7 +31,7 @@ pub enum Command {
     Bench(BenchOptions),
     /// Add the compiler's passes one by one: check each step, and say what it costs
     Ladder(LadderOptions),
-    /// Print the page of a diagnostic code
+    /// Print the schedules that the compiler chose for a file, or the page of a diagnostic code
     Explain(ExplainOptions),
 }
 
@@ -243,7 +243,14 @@ pub struct LadderOptions {
 
 #[derive(Args, Debug)]
 pub struct ExplainOptions {
-    /// A code such as E0101; without one, lists them all
-    #[arg(value_name = "CODE")]
-    pub code: Option<String>,
+    /// A .krn file, or a code such as E0101; without either, lists the codes
+    #[arg(value_name = "FILE|CODE")]
+    pub subject: Option<String>,
+    /// Only the schedule of this kernel
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    #[command(flatten)]
+    pub compile: CompileArguments,
+    #[arg(long, value_enum, default_value_t)]
+    pub message_format: MessageFormat,
 }

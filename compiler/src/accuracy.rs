@@ -1,6 +1,6 @@
 //! What generated code promises, as the error model that the reference evaluator checks results against.
 
-use crate::check::typed::Builtin;
+use crate::check::typed::{Builtin, DirectiveKind, Kernel};
 use crate::data::Scalar;
 use crate::ptx::math::{MathFunction, Width, ulp_bound};
 use crate::reference::{Accuracy, ErrorModel};
@@ -32,6 +32,18 @@ pub fn error_model() -> ErrorModel {
             let accuracy = Accuracy { ulp: ulp_bound(function, width), absolute: 0.0 };
             model.set_accuracy(builtin, scalar, accuracy);
         }
+    }
+    model
+}
+
+/// The error model of a kernel: wider where one of its schedules says `fast_math`.
+pub fn error_model_of(kernel: &Kernel) -> ErrorModel {
+    let mut model = error_model();
+    let mut directives = kernel.schedules.iter().flat_map(|schedule| &schedule.directives);
+    if directives.any(|directive| matches!(directive.kind, DirectiveKind::FastMath)) {
+        model.fast = true;
+        // `div.full.f32`: 2 ulp over the whole range.
+        model.division_ulp[0] = 2.0;
     }
     model
 }

@@ -1,5 +1,10 @@
 //! The whole way from source to PTX and manifest: the one place, with `lib.rs`, that joins the rooms.
 
+mod explain;
+mod refused;
+
+pub use explain::{ExplainedSchedule, explain_schedules};
+
 use crate::check::{self, typed::Program};
 use crate::diagnostic::Diagnostics;
 use crate::ir;
@@ -159,6 +164,10 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
             .run(kernel, &pass_options, &mut |text| printed.push_str(text))
             .map_err(CompileError::Pipeline)?;
         reports.push((kernel.name.clone(), report));
+    }
+    let refused = refused::directives(&ir.kernels, &pipeline);
+    if refused.has_errors() {
+        return Err(CompileError::Diagnostics(refused));
     }
     let select_options =
         SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };

@@ -19,8 +19,9 @@ pub mod source;
 pub mod syntax;
 mod targets;
 
-pub use accuracy::error_model;
+pub use accuracy::{error_model, error_model_of};
 pub use compile::{
-    Compilation, CompileError, CompileOptions, CompiledModule, check as check_source, compile,
+    Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, check as check_source,
+    compile, explain_schedules,
 };
 pub use targets::{TARGETS, capability};

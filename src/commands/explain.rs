@@ -1,23 +1,45 @@
-//! `krn explain`
+//! `krn explain`: schedules of a file, or pages of diagnostics.
 
 use crate::arguments::ExplainOptions;
-use crate::exit::{Failure, INPUT, Result};
-use crate::files;
+use crate::exit::{Failure, INPUT, Result, USAGE};
+use crate::{files, messages};
 use krn_compiler::diagnostic::codes::ALL;
 use krn_compiler::diagnostic::explain;
 use krn_compiler::diagnostic::suggest::nearest;
+use krn_compiler::explain_schedules;
+use std::path::Path;
 
 pub fn run(options: &ExplainOptions) -> Result<()> {
-    let Some(code) = &options.code else {
+    let Some(subject) = &options.subject else {
         let list: String = ALL.iter().map(|(code, title, _)| format!("{}  {title}\n", code.0)).collect();
         return files::print(&list);
     };
-    match explain(code) {
-        Some((_, page)) => files::print(page),
-        None => {
-            let near = nearest(&code.to_uppercase(), ALL.iter().map(|(code, ..)| code.0));
-            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            Err(Failure::new(INPUT, format!("there is no code `{code}`{hint} (`krn explain` lists them)")))
+    if let Some((_, page)) = explain(subject) {
+        return files::print(page);
+    }
+    let path = Path::new(subject);
+    if path.extension().is_some_and(|extension| extension == "krn") || path.exists() {
+        return schedules(path, options);
+    }
+    let near = nearest(&subject.to_uppercase(), ALL.iter().map(|(code, ..)| code.0));
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Err(Failure::new(INPUT, format!("there is no code `{subject}`{hint} (`krn explain` lists them)")))
+}
+
+/// Prints the schedule of each kernel of a file.
+fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
+    let source = messages::load(path, options.message_format)?;
+    let compile = messages::options(&options.compile, None);
+    let compilation = messages::compile(&source, &compile, options.message_format)?;
+    let mut explained = explain_schedules(&compilation);
+    if let Some(wanted) = &options.kernel {
+        let names: Vec<String> = explained.iter().map(|known| format!("`{}`", known.kernel)).collect();
+        explained.retain(|known| known.kernel == *wanted);
+        if explained.is_empty() {
+            let names = names.join(", ");
+            return Err(Failure::new(USAGE, format!("there is no kernel `{wanted}`; the file has {names}")));
         }
     }
+    let texts: Vec<String> = explained.into_iter().map(|known| known.text).collect();
+    files::print(&texts.join("\n"))
 }

@@ -175,6 +175,24 @@ impl<'a> Writer<'a> {
                 };
                 format!("cache {}: {mode}", self.kernel.arrays[*array].name)
             }
+            DirectiveKind::Tile { axis, size } => format!("tile {axis}: {size}"),
+            DirectiveKind::PerThread { axis, count } => format!("per_thread {axis}: {count}"),
+            DirectiveKind::Stage { array, place, depth } => {
+                let place = match place {
+                    Some(Placement::Pad(pad)) => format!(" pad {pad}"),
+                    Some(Placement::Swizzle) => " swizzle".to_string(),
+                    None => String::new(),
+                };
+                let depth = depth.map_or(String::new(), |depth| format!(" depth {depth}"));
+                format!("stage {}{place}{depth}", self.kernel.arrays[*array].name)
+            }
+            DirectiveKind::Unroll { axis, factor: Some(factor) } => format!("unroll {axis}: {factor}"),
+            DirectiveKind::Unroll { axis, factor: None } => format!("unroll {axis}"),
+            DirectiveKind::Vectorize { axis, width } => format!("vectorize {axis}: {width}"),
+            DirectiveKind::Warps { axis, count } => format!("warps {axis}: {count}"),
+            DirectiveKind::Split { axis, pieces } => format!("split {axis}: {pieces}"),
+            DirectiveKind::Atomic { array } => format!("atomic {}", self.kernel.arrays[*array].name),
+            DirectiveKind::FastMath => "fast_math".to_string(),
         }
     }
 

@@ -1,5 +1,8 @@
-//! `schedule` blocks: names exist, sizes make sense, and every directive is either carried out or refused by
-//! name. Which directives there are stands in one table.
+//! `schedule` blocks: names exist, sizes make sense, and every directive is either passed on or refused by name.
+//! Which directives there are stands in one table; those that shape loops and tiles are in `shape.rs`. Whether the
+//! kernel has a place for a directive, the passes that carry it out say.
+
+mod shape;
 
 use super::elaborator::Elaborator;
 use super::items::{Checker, Global, nearest_or};
@@ -14,27 +17,28 @@ use crate::syntax::ast::{self, DirectiveArgument, DirectiveValue, Ident, Item, K
 use crate::targets::TARGETS;
 use rustc_hash::FxHashMap;
 
-/// Directives, and whether this compiler carries them out.
-const DIRECTIVES: [(&str, bool); 19] = [
-    ("block", true),
-    ("order", true),
-    ("layout", true),
-    ("cache", true),
-    ("tile", false),
-    ("per_thread", false),
-    ("stage", false),
-    ("pad", false),
-    ("swizzle", false),
-    ("depth", false),
-    ("unroll", false),
-    ("vectorize", false),
-    ("warps", false),
-    ("split", false),
-    ("atomic", false),
-    ("fast_math", false),
-    ("tensor", false),
-    ("cluster", false),
-    ("specialize", false),
+/// Directives, and how each is written; nothing for those that are for later.
+const DIRECTIVES: [(&str, Option<&str>); 19] = [
+    ("block", Some("block 256")),
+    ("order", Some("order i, j")),
+    ("layout", Some("layout body: soa` (or `aos`, `aosoa(32)")),
+    ("cache", Some("cache x: cs` (or `ca`, `cg`, `nc")),
+    ("tile", Some("tile i: 32, j: 32")),
+    ("per_thread", Some("per_thread i: 4")),
+    ("stage", Some("stage a`, `stage a pad 1`, `stage a swizzle` or `stage a depth 2")),
+    // Written behind `stage`.
+    ("pad", Some("stage a pad 1")),
+    ("swizzle", Some("stage a swizzle")),
+    ("depth", Some("stage a depth 2")),
+    ("unroll", Some("unroll p: 4` (or `unroll p")),
+    ("vectorize", Some("vectorize i: 4")),
+    ("warps", Some("warps i: 4")),
+    ("split", Some("split p: 64")),
+    ("atomic", Some("atomic total")),
+    ("fast_math", Some("fast_math")),
+    ("tensor", None),
+    ("cluster", None),
+    ("specialize", None),
 ];
 
 impl<'a> Checker<'a> {
@@ -122,7 +126,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         out: &mut Vec<Directive>,
     ) {
         let word = directive.name.name.as_str();
-        let Some((_, supported)) = DIRECTIVES.iter().find(|(name, _)| *name == word) else {
+        let Some((_, form)) = DIRECTIVES.iter().find(|(name, _)| *name == word) else {
             let names = DIRECTIVES.map(|(name, _)| name);
             let help = nearest_or(word, &names, format!("the directives are {}", names.join(", ")));
             self.report(
@@ -136,11 +140,27 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             );
             return;
         };
-        if !supported {
+        if form.is_none() {
             self.unsupported(kernel, directive);
             return;
         }
         match word {
+            "tile" | "per_thread" | "unroll" | "vectorize" | "warps" | "split" => {
+                self.axis_directive(directive, seen, out);
+            }
+            "stage" => self.stage_directive(directive, seen, out),
+            "atomic" => self.atomic_directive(directive, seen, out),
+            "fast_math" => {
+                self.once("fast_math", directive.name.span, seen);
+                if directive.arguments.is_empty() {
+                    out.push(Directive { kind: DirectiveKind::FastMath, span: directive.span });
+                } else {
+                    let _: Option<()> = self.malformed(directive.span, word);
+                }
+            }
+            "pad" | "swizzle" | "depth" => {
+                let _: Option<()> = self.malformed(directive.span, word);
+            }
             "block" => {
                 self.once("block", directive.name.span, seen);
                 if let Some(threads) = self.block_size(directive) {
@@ -154,7 +174,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             _ => {
                 for argument in &directive.arguments {
-                    let Some((array, name)) = self.array_argument(argument) else { continue };
+                    let Some((array, name)) = self.array_argument(argument, word) else { continue };
                     self.once(&format!("{word} {}", name.name), name.span, seen);
                     let kind = if word == "layout" {
                         self.layout(argument, array, name)
@@ -203,7 +223,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 "this compiler does not carry it out yet",
             )
             .label(kernel.name.span, "the kernel runs without it")
-            .help("remove the line; `block`, `order`, `layout` and `cache` take effect"),
+            .help("remove the line: the compiler chooses what a schedule leaves out"),
         );
     }
 
@@ -225,12 +245,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     fn malformed<T>(&mut self, span: Span, word: &str) -> Option<T> {
-        let form = match word {
-            "block" => "block 256",
-            "order" => "order i, j",
-            "layout" => "layout body: soa` (or `aos`, `aosoa(32)",
-            _ => "cache x: cs` (or `ca`, `cg`, `nc",
-        };
+        let form = DIRECTIVES.iter().find(|(name, _)| *name == word).and_then(|(_, form)| *form);
+        let form = form.unwrap_or(word);
         self.refuse(
             Diagnostic::error(codes::E0508, span, format!("`{word}` is not written like this"), "malformed")
                 .help(format!("write `{form}`")),
@@ -321,9 +337,13 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         );
     }
 
-    fn array_argument(&mut self, argument: &'a DirectiveArgument) -> Option<(ArrayId, &'a Ident)> {
+    fn array_argument(
+        &mut self,
+        argument: &'a DirectiveArgument,
+        word: &str,
+    ) -> Option<(ArrayId, &'a Ident)> {
         let DirectiveValue::Name(name) = &argument.subject else {
-            return self.malformed(argument.span, "layout");
+            return self.malformed(argument.span, word);
         };
         match self.scope.get(&name.name).map(|entry| entry.binding) {
             Some(Binding::Array { id, .. }) => Some((id, name)),

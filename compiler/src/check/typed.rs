@@ -567,7 +567,8 @@ pub enum Builtin {
     FromBits,
 }
 
-/// A checked schedule block. Directives that this compiler does not yet carry out were refused by name.
+/// A checked schedule block. Names and sizes are sound; whether the kernel has a
+/// place for a directive, the passes that carry it out say.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// `for sm_90`; `None` for every target. The one for the target counts, else the one for every target.
@@ -593,6 +594,33 @@ pub enum DirectiveKind {
     Layout { array: ArrayId, layout: Layout },
     /// `cache x: cs`: the cache operator of the array's loads (and, where it has one, stores).
     Cache { array: ArrayId, mode: CacheMode },
+    /// `tile i: 32`: iterations of every loop over that name that one block computes; of a reduced name, one step.
+    Tile { axis: String, size: u32 },
+    /// `per_thread i: 4`: iterations that one thread computes side by side.
+    PerThread { axis: String, count: u32 },
+    /// `stage a pad 1 depth 2`: through shared memory.
+    Stage { array: ArrayId, place: Option<Placement>, depth: Option<u32> },
+    /// `unroll p: 4`; without a number the whole loop.
+    Unroll { axis: String, factor: Option<u32> },
+    /// `vectorize i: 4`: neighbours that one access brings.
+    Vectorize { axis: String, width: u32 },
+    /// `warps i: 4`: warps of a block along a name.
+    Warps { axis: String, count: u32 },
+    /// `split p: 64`: pieces of a reduction over the grid.
+    Split { axis: String, pieces: u32 },
+    /// `atomic c`: pieces of a reduction meet in the array, in any order.
+    Atomic { array: ArrayId },
+    /// `fast_math`: approximate forms of f32 functions.
+    FastMath,
+}
+
+/// How a staged tile lies in shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// Scalars between two rows.
+    Pad(u32),
+    /// Places exchanged by exclusive or with the row's number.
+    Swizzle,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -142,6 +142,12 @@ codes! {
     E0509 "a schedule that names nothing of the kernel";
     E0510 "a layout for an array without structs";
     E0511 "a read-only path for an array that is written";
+    E0512 "a directive for which the kernel has no place";
+    E0513 "a vector of more than 16 bytes";
+    E0514 "an atomic for an array into which no reduction goes";
+    E0515 "a schedule with too many threads a block";
+    E0516 "a schedule with too much shared memory";
+    E0517 "directives that contradict each other";
 
     // E06xx limits
     E0601 "a value that the host must know before the launch cannot be evaluated there";

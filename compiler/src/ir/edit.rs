@@ -4,8 +4,9 @@
 //! parsing a kernel renumbers it densely.
 
 use super::entities::{Block, Inst, Value};
-use super::kernel::{Definition, InstData, Kernel, Payload, Phase, ScheduleHints, ValueData};
+use super::kernel::{Definition, InstData, Kernel, Payload, Phase, ValueData};
 use super::op::{Constant, Opcode};
+use super::schedule::Schedule;
 use super::typing::result_type;
 use crate::data::Scalar;
 use crate::source::Span;
@@ -33,7 +34,7 @@ impl Kernel {
             blocks: PrimaryMap::new(),
             insts: PrimaryMap::new(),
             values: PrimaryMap::new(),
-            hints: ScheduleHints::default(),
+            schedule: Schedule::default(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::entities::{Axis, Block, Buffer, ConstantArray, Inst, Launch, Site, StaticArray, Symbol, Value};
 use super::op::{Combiner, Constant, Opcode};
+use super::schedule::Schedule;
 use crate::data::{ElementType, Scalar};
 use crate::manifest;
 use crate::source::Span;
@@ -54,7 +55,8 @@ pub struct Kernel {
     pub blocks: PrimaryMap<Block, BlockData>,
     pub insts: PrimaryMap<Inst, InstData>,
     pub values: PrimaryMap<Value, ValueData>,
-    pub hints: ScheduleHints,
+    /// What the user's schedule says that passes carry out, and what they chose.
+    pub schedule: Schedule,
 }
 
 /// One argument or result of the kernel.
@@ -64,15 +66,6 @@ pub enum ArgumentData {
     Value { name: String, element: ElementType },
     /// An array: its buffer has this position and the direction.
     Array(Buffer),
-}
-
-/// What the user's schedule says that later passes carry out.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct ScheduleHints {
-    /// `block n`
-    pub block_threads: Option<u32>,
-    /// `order`: axis names, outermost first.
-    pub order: Vec<Vec<String>>,
 }
 
 /// Uniform over a launch; expressions of the manifest name it by its index.

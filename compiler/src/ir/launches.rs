@@ -16,6 +16,7 @@ impl Kernel {
             fresh = format!("{name}_{suffix}_{number}");
             number += 1;
         }
+        self.schedule.copy_choices(&name, &fresh);
         self.launches.push(LaunchData { name: fresh, body, threads, grid, assume })
     }
 

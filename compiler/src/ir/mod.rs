@@ -3,7 +3,7 @@
 //!
 //! - `entities.rs`: typed indices; their `Display` is the text format.
 //! - `op.rs`: the op table, read by printer, parser, verifier, builder and selection.
-//! - `kernel.rs`: the data structure.
+//! - `kernel.rs`: the data structure; `schedule.rs`: what the user's schedule says.
 //! - `typing.rs`: result types from the op table.
 //! - `query.rs`, `edit.rs`: questions about a kernel, and changes to it.
 //! - `builder.rs`: construction front to back.
@@ -29,6 +29,7 @@ pub mod kernel;
 mod launches;
 pub mod op;
 mod query;
+pub mod schedule;
 #[cfg(test)]
 pub mod testing;
 pub mod text;

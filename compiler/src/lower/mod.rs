@@ -38,6 +38,7 @@ use crate::ir::entities::{Buffer, ConstantArray, StaticArray, Symbol, Value};
 use crate::ir::kernel::{
     self as ir, ArgumentData, ArrayData, BufferData, BufferKind, Module, SiteData, SymbolData,
 };
+use crate::ir::schedule::{Directive, Outcome, Placement, SAID, Scheduled};
 use crate::manifest::{self, Direction, FactManifest, SymbolKind};
 use crate::source::{SourceFile, Span};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -293,21 +294,45 @@ impl<'a> Lowerer<'a> {
 
     /// The schedule for the target counts, else the one for every target.
     fn apply_schedule(&mut self, target: &str) {
-        let schedules = &self.typed.schedules;
+        let typed = self.typed;
+        let schedules = &typed.schedules;
         let exact = schedules.iter().find(|schedule| schedule.target.as_deref() == Some(target));
         let Some(schedule) = exact.or_else(|| schedules.iter().find(|schedule| schedule.target.is_none()))
         else {
             return;
         };
+        let array_name = |array: &ArrayId| typed.arrays[*array].name.clone();
         for directive in &schedule.directives {
-            match &directive.kind {
-                DirectiveKind::Block(threads) => {
-                    self.builder.kernel_mut().hints.block_threads = Some(*threads);
-                }
+            let passed_on = match &directive.kind {
+                DirectiveKind::Block(threads) => Directive::Block(*threads),
                 DirectiveKind::Order(names) => {
-                    let names = names.iter().map(|name| self.typed.indices[*name].name.clone()).collect();
-                    self.builder.kernel_mut().hints.order.push(names);
+                    Directive::Order(names.iter().map(|name| typed.indices[*name].name.clone()).collect())
                 }
+                DirectiveKind::Tile { axis, size } => Directive::Tile { axis: axis.clone(), size: *size },
+                DirectiveKind::PerThread { axis, count } => {
+                    Directive::PerThread { axis: axis.clone(), count: *count }
+                }
+                DirectiveKind::Stage { array, place, depth } => {
+                    let place = place.map(|place| match place {
+                        typed::Placement::Pad(pad) => Placement::Pad(pad),
+                        typed::Placement::Swizzle => Placement::Swizzle,
+                    });
+                    Directive::Stage { array: array_name(array), place, depth: *depth }
+                }
+                DirectiveKind::Unroll { axis, factor } => {
+                    Directive::Unroll { axis: axis.clone(), factor: *factor }
+                }
+                DirectiveKind::Vectorize { axis, width } => {
+                    Directive::Vectorize { axis: axis.clone(), width: *width }
+                }
+                DirectiveKind::Warps { axis, count } => {
+                    Directive::Warps { axis: axis.clone(), count: *count }
+                }
+                DirectiveKind::Split { axis, pieces } => {
+                    Directive::Split { axis: axis.clone(), pieces: *pieces }
+                }
+                DirectiveKind::Atomic { array } => Directive::Atomic { array: array_name(array) },
+                DirectiveKind::FastMath => Directive::FastMath,
                 DirectiveKind::Layout { array, layout } => {
                     if let Some(Storage::Plain(buffer)) = self.arrays[*array] {
                         let data = &mut self.builder.kernel_mut().buffers[buffer];
@@ -317,19 +342,30 @@ impl<'a> Lowerer<'a> {
                             Layout::Soa => manifest::Layout::Soa,
                             Layout::Aosoa(width) => manifest::Layout::Aosoa(*width),
                         };
+                        let layout = data.layout;
+                        let chosen = Directive::Layout { array: array_name(array), layout };
+                        self.builder.kernel_mut().schedule.chose("", chosen, SAID);
                     }
+                    continue;
                 }
                 DirectiveKind::Cache { array, mode } => {
                     if let Some(Storage::Plain(buffer)) = self.arrays[*array] {
-                        self.builder.kernel_mut().buffers[buffer].cache = Some(match mode {
+                        let mode = match mode {
                             CacheMode::Ca => ir::CacheMode::Ca,
                             CacheMode::Cg => ir::CacheMode::Cg,
                             CacheMode::Cs => ir::CacheMode::Cs,
                             CacheMode::Nc => ir::CacheMode::Nc,
-                        });
+                        };
+                        self.builder.kernel_mut().buffers[buffer].cache = Some(mode);
+                        let chosen = Directive::Cache { array: array_name(array), mode };
+                        self.builder.kernel_mut().schedule.chose("", chosen, SAID);
                     }
+                    continue;
                 }
-            }
+            };
+            let scheduled =
+                Scheduled { directive: passed_on, span: directive.span, outcome: Outcome::default() };
+            self.builder.kernel_mut().schedule.directives.push(scheduled);
         }
     }
 

@@ -24,6 +24,7 @@ mod standard;
 mod strength_reduce;
 mod text;
 mod threads;
+mod unroll;
 mod vectorize;
 
 pub use collapse::Collapse;
@@ -46,6 +47,7 @@ pub use stage::Stage;
 pub use strength_reduce::StrengthReduce;
 pub use text::{TextError, run_text};
 pub use threads::ThreadsPass;
+pub use unroll::Unroll;
 pub use vectorize::Vectorize;
 
 #[cfg(test)]

@@ -17,13 +17,16 @@
 //!
 //! # Preconditions
 //!
-//! The loop's body has no loops; its last axis has the lanes and starts at 0 or at a multiple of the vector.
+//! The loop's body has no loops; its last axis has the lanes and starts at 0 or at a multiple of the vector. Where the
+//! schedule says `per_thread` of the last axis, the body may have loops, and the extent may be small; `vectorize` says
+//! how many neighbours at most. The other axes' `per_thread` is carried out by `map`.
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Affine, Multiples, Stride, accesses};
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase};
 use crate::ir::op::Opcode;
+use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use cranelift_entity::EntityRef;
 
@@ -72,19 +75,74 @@ struct Plan {
     condition: Option<Expr>,
 }
 
+/// What the schedule says of the last axis.
+#[derive(Clone, Copy, Default)]
+struct Said {
+    /// Iterations of one thread.
+    count: Option<u64>,
+    /// Neighbours of one access.
+    vector: Option<u64>,
+}
+
 fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
-    let Some(forall) = plain_loop(kernel, launch) else { return false };
-    let Some(plan) = plan(kernel, launch, forall) else { return false };
+    let Some(forall) = spread_loop(kernel, launch) else { return false };
+    let Some(name) = last_name(kernel, forall) else { return false };
+    let mut said = Said {
+        count: kernel.schedule.per_thread(&name).map(u64::from),
+        vector: kernel.schedule.vectorize(&name).map(u64::from),
+    };
+    if kernel.schedule.tile(&name).is_some() {
+        // A tile leaves nothing to choose: it is one thread's iterations times the threads.
+        said.count = said.count.or(Some(1));
+    }
+    let plain = is_plain(kernel, forall);
+    if !plain && said.count.is_none() && said.vector.is_none() {
+        record(kernel, launch, &name, &Plan { vector: 1, serial: 1, condition: None }, false);
+        return false;
+    }
+    let planned = if plain { plan(kernel, launch, forall, said) } else { None };
+    let planned = planned.or_else(|| {
+        // Nothing that would gain by it: only what the schedule says.
+        let count = said.count?;
+        let vector = said.vector.unwrap_or(1).min(count);
+        (count > 1).then_some(Plan { vector, serial: count / vector, condition: None })
+    });
+    kernel.schedule.done(|known| match known {
+        Directive::PerThread { axis, .. } => *axis == name && planned.is_some() | (said.count == Some(1)),
+        Directive::Vectorize { axis, .. } => {
+            *axis == name && planned.as_ref().map_or(1, |plan| plan.vector) == said.vector.unwrap_or(0)
+        }
+        _ => false,
+    });
+    if said.vector.is_some() {
+        let refusal = Refusal::new(
+            RefusalKind::DoesNotFit,
+            format!(
+                "no accesses of a thread along `{name}` are so many neighbours at a multiple of their size"
+            ),
+            format!("write `vectorize {name}: 1`, or leave it out"),
+        );
+        let of_axis = |known: &Directive| matches!(known, Directive::Vectorize { axis, .. } if *axis == name);
+        kernel.schedule.refuse(of_axis, &refusal);
+    }
+    let Some(plan) = planned else {
+        record(kernel, launch, &name, &Plan { vector: 1, serial: 1, condition: None }, false);
+        return false;
+    };
+    let own = said.count.is_some() || said.vector.is_some();
+    record(kernel, launch, &name, &plan, own);
     match plan.condition {
         None => {
-            if plan.serial > 1 {
-                smaller_block(kernel, launch, forall);
+            if plan.serial > 1 && said.count.is_none() && smaller_block(kernel, launch, forall) {
+                let reason = "each thread has several loads under way: smaller blocks end more evenly";
+                let name = kernel.launches[launch].name.clone();
+                kernel.schedule.chose(&name, Directive::Block(128), reason);
             }
             give(kernel, forall, plan.vector, plan.serial);
         }
         Some(condition) => {
             let special = kernel.clone_launch(launch, "aligned");
-            if let Some(copy) = plain_loop(kernel, special) {
+            if let Some(copy) = spread_loop(kernel, special) {
                 give(kernel, copy, plan.vector, plan.serial);
             }
             give(kernel, forall, 1, (plan.serial * plan.vector).min(4));
@@ -94,19 +152,50 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
     true
 }
 
-/// The launch's distributed loop, if its body has no loops and its last axis the lanes.
-fn plain_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
+/// Records a plan as directives.
+fn record(kernel: &mut Kernel, launch: Launch, name: &str, plan: &Plan, own: bool) {
+    let launch = kernel.launches[launch].name.clone();
+    let said = SAID.to_string();
+    let width = match (own, plan.vector) {
+        (true, _) => said.clone(),
+        (false, 1) => "neighbours do not lie at multiples of a vector".to_string(),
+        (false, vector) => format!("one access brings {vector} neighbours of the narrowest array"),
+    };
+    let count = if own { said } else { format!("{BYTES_IN_FLIGHT} bytes of a thread are under way") };
+    let axis = name.to_string();
+    kernel.schedule.chose(&launch, Directive::Vectorize { axis, width: plan.vector as u32 }, width);
+    let (axis, total) = (name.to_string(), (plan.vector * plan.serial) as u32);
+    kernel.schedule.chose(&launch, Directive::PerThread { axis, count: total }, count);
+}
+
+/// The name of a loop's last axis.
+fn last_name(kernel: &Kernel, forall: Inst) -> Option<String> {
+    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
+    axes.last().map(|axis| kernel.axes[*axis].name.clone())
+}
+
+/// The launch's distributed loop, if its last axis has the lanes and one element a thread.
+fn spread_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
     let body = kernel.launches[launch].body;
-    let forall = *kernel.blocks[body].insts.iter().find(|inst| {
-        let Payload::Loop { axes } = &kernel.insts[**inst].payload else { return false };
+    kernel.blocks[body].insts.iter().copied().find(|inst| {
+        let Payload::Loop { axes } = &kernel.insts[*inst].payload else { return false };
         let last = axes.last().map(|axis| &kernel.axes[*axis].factors);
-        kernel.insts[**inst].opcode == Opcode::Forall
+        kernel.insts[*inst].opcode == Opcode::Forall
             && last.is_some_and(|factors| {
-                factors.contains(&Factor { level: Level::Lane, size: Some(32) })
-                    && factors.iter().any(|f| f.level == Level::Grid)
+                factors.iter().any(|factor| factor.level == Level::Lane)
                     && factors.iter().all(|f| f.level.is_parallel() || f.size.is_none())
             })
-    })?;
+    })
+}
+
+/// Whether it has whole warps along its last axis, many blocks, and a short body without loops.
+fn is_plain(kernel: &Kernel, forall: Inst) -> bool {
+    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return false };
+    let whole = axes.last().is_some_and(|axis| {
+        let factors = &kernel.axes[*axis].factors;
+        factors.contains(&Factor { level: Level::Lane, size: Some(32) })
+            && factors.iter().any(|factor| factor.level == Level::Grid)
+    });
     let region = kernel.insts[forall].regions[0];
     let mut count = 0;
     let mut plain = true;
@@ -117,22 +206,27 @@ fn plain_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
             Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While
         );
     });
-    (plain && count <= MAX_BODY).then_some(forall)
+    whole && plain && count <= MAX_BODY
 }
 
 /// Halves a block of 256 threads: where each has several loads under way, smaller blocks end and start more evenly
 /// (a copy on an H200: 4217 GB/s with 128 threads, 4098 with 256).
-fn smaller_block(kernel: &mut Kernel, launch: Launch, forall: Inst) {
-    if kernel.hints.block_threads.is_some() || kernel.launches[launch].threads != Some(256) {
-        return;
+fn smaller_block(kernel: &mut Kernel, launch: Launch, forall: Inst) -> bool {
+    if kernel.schedule.block().is_some() || kernel.launches[launch].threads != Some(256) {
+        return false;
     }
-    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return };
-    let Some(axis) = axes.last().copied() else { return };
+    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return false };
+    if axes.iter().any(|axis| kernel.schedule.warps(&kernel.axes[*axis].name).is_some()) {
+        return false;
+    }
+    let Some(axis) = axes.last().copied() else { return false };
     let warps = Factor { level: Level::Warp, size: Some(8) };
-    if let Some(factor) = kernel.axes[axis].factors.iter_mut().find(|factor| **factor == warps) {
-        factor.size = Some(4);
-        kernel.launches[launch].threads = Some(128);
-    }
+    let Some(factor) = kernel.axes[axis].factors.iter_mut().find(|factor| **factor == warps) else {
+        return false;
+    };
+    factor.size = Some(4);
+    kernel.launches[launch].threads = Some(128);
+    true
 }
 
 /// Appends and inserts the factors of the last axis.
@@ -157,10 +251,11 @@ struct Contiguous {
     loads: bool,
 }
 
-fn plan(kernel: &Kernel, launch: Launch, forall: Inst) -> Option<Plan> {
+fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Plan> {
     let (low, high) = *kernel.loop_bounds(forall).last()?;
     if let (Some(low), Some(high)) = (kernel.int_of(low), kernel.int_of(high))
         && high - low < MIN_EXTENT
+        && said.count.is_none()
     {
         return None;
     }
@@ -169,10 +264,12 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst) -> Option<Plan> {
     let found = contiguous(kernel, body, param);
     let narrowest = found.iter().map(|access| access.step).min()?;
     let vector = (VECTOR_BYTES / narrowest).clamp(1, 16);
+    let vector = vector.min(said.vector.unwrap_or(16)).min(said.count.unwrap_or(16));
     // Several scalars to an iteration that no access can bring at once: enough of them one by one.
     let flight = |vector: u64| {
         let bytes: u64 = found.iter().filter(|access| access.loads).map(|access| access.step * vector).sum();
-        if bytes == 0 { 1 } else { (BYTES_IN_FLIGHT / bytes.max(1)).clamp(1, 4) }
+        let automatic = if bytes == 0 { 1 } else { (BYTES_IN_FLIGHT / bytes.max(1)).clamp(1, 4) };
+        said.count.map_or(automatic, |count| (count / vector).max(1))
     };
     if vector == 1 {
         let serial = flight(1);
@@ -208,7 +305,8 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst) -> Option<Plan> {
         let condition = conditions.reduce(|a, b| Expr::binary(BinaryOp::And, a, b));
         return Some(Plan { vector, serial: flight(vector), condition });
     }
-    Some(Plan { vector: 1, serial: (flight(1)).max(2), condition: None })
+    let serial = said.count.unwrap_or_else(|| flight(1).max(2));
+    Some(Plan { vector: 1, serial, condition: None })
 }
 
 fn plain_low(kernel: &Kernel, launch: Launch, low: Value) -> u64 {

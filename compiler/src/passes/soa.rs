@@ -26,6 +26,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
+use crate::ir::schedule::Directive;
 use crate::manifest::Layout;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,6 +63,16 @@ impl Pass for Soa {
             let one_vector = matches!(element.size, 4 | 8 | 16) && scalars == element.leaves.len() as u64;
             let keep = used.peek().is_none()
                 || (one_vector && used.all(|(_, leaves)| leaves.len() == element.leaves.len()));
+            let reason = if keep {
+                "all fields are used together, and one access moves the struct"
+            } else {
+                "neighbouring threads then read neighbouring fields"
+            };
+            let layout = if keep { Layout::Aos } else { Layout::Soa };
+            if matches!(kernel.buffers[buffer].kind, BufferKind::Argument { .. }) {
+                let array = kernel.buffers[buffer].name.clone();
+                kernel.schedule.chose("", Directive::Layout { array, layout }, reason);
+            }
             if !keep {
                 kernel.buffers[buffer].layout = Layout::Soa;
                 changed = true;

@@ -16,6 +16,7 @@ use super::split_reductions::SplitReductions;
 use super::stage::Stage;
 use super::strength_reduce::StrengthReduce;
 use super::threads::ThreadsPass;
+use super::unroll::Unroll;
 use super::vectorize::Vectorize;
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(PerThread), false),
         // From here on the IR is what one thread does.
         (Arc::new(ThreadsPass), true),
+        // Before `simplify` and `cse`, which clear up among the copies.
+        (Arc::new(Unroll), false),
         (Arc::new(Simplify), false),
         (Arc::new(Scalarize), false),
         // Before `licm`, which takes out the sums that it makes invariant, and `cse`, which finds the others equal.

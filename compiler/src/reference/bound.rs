@@ -16,6 +16,8 @@ pub struct ErrorModel {
     pub contraction: bool,
     /// Division, in ulp; 0 means correctly rounded.
     pub division_ulp: [f64; 2],
+    /// Functions in `f32` have the approximate forms of `fast_math`.
+    pub fast: bool,
     /// By [`Builtin`], for `f32` and `f64`.
     accuracy: Vec<[Accuracy; 2]>,
 }
@@ -37,6 +39,7 @@ impl Default for ErrorModel {
         let mut model = ErrorModel {
             contraction: true,
             division_ulp: [0.0; 2],
+            fast: false,
             accuracy: vec![[Accuracy::default(); 2]; BUILTINS],
         };
         use Builtin::*;

@@ -2,6 +2,7 @@
 
 use super::arithmetic::extreme;
 use super::bound::{ErrorModel, Format, monotone_error};
+use super::fast;
 use super::random;
 use super::value::{Number, Plain};
 use crate::check::typed::Builtin;
@@ -103,7 +104,9 @@ fn transcendental(builtin: Builtin, x: Number, model: &ErrorModel) -> Option<Num
         Builtin::Tan if crosses_pole(argument, x.error) => f64::INFINITY,
         _ => monotone_error(argument, x.error, function),
     };
-    let correctly_rounded = builtin == Builtin::Sqrt;
+    let fast = model.fast && format == Format::F32;
+    let moved = if fast { moved + fast::slack(builtin, argument, exact) } else { moved };
+    let correctly_rounded = builtin == Builtin::Sqrt && !fast;
     inexact(builtin, exact, moved, correctly_rounded, format, model)
 }
 
@@ -162,6 +165,11 @@ fn power(x: Number, y: Number, model: &ErrorModel) -> Option<Number> {
         worst
     } else {
         f64::INFINITY
+    };
+    let moved = if model.fast && format == Format::F32 {
+        moved + fast::power_slack(base, exponent, exact)
+    } else {
+        moved
     };
     inexact(Builtin::Pow, exact, moved, false, format, model)
 }

@@ -33,6 +33,7 @@ mod cost;
 mod error;
 mod evaluator;
 mod expressions;
+mod fast;
 mod launch;
 mod layout;
 mod memory;

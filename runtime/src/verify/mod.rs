@@ -232,7 +232,7 @@ pub fn reference_inputs<'a>(
 fn evaluate(inputs: &Inputs<'_>, options: &CheckOptions) -> Result<reference::Outputs, EvalError> {
     let launch = reference::bind(inputs)?;
     let cost = estimate_cost(inputs, &launch);
-    let model = krn_compiler::error_model();
+    let model = krn_compiler::error_model_of(inputs.kernel);
     let mut reference_options = Options { step_limit: options.step_limit, model, ..Options::default() };
     if cost.total > options.full_steps && can_sample(inputs.kernel) {
         let each = (cost.total / cost.iterations.max(1)).max(1);

@@ -6,8 +6,8 @@ use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 
 impl Kernel {
-    /// The same kernel without dead instructions, values, blocks and axes, the rest numbered in the order of
-    /// the text: what parsing its text gives.
+    /// The same kernel without dead instructions, values, blocks and axes, and without what passes said of its schedule,
+    /// the rest numbered in the order of the text: what parsing its text gives.
     pub fn compacted(&self) -> Kernel {
         let mut compactor = Compactor {
             old: self,
@@ -23,6 +23,10 @@ impl Kernel {
         for launch in self.launches.keys() {
             let body = compactor.block(self.launches[launch].body, &mut |_, _| {});
             compactor.new.launches[launch].body = body;
+        }
+        compactor.new.schedule.choices.clear();
+        for scheduled in &mut compactor.new.schedule.directives {
+            scheduled.outcome = Default::default();
         }
         compactor.new
     }

@@ -39,6 +39,7 @@ mod parse_body;
 mod parser;
 mod print_body;
 mod printer;
+mod schedule;
 
 pub use cursor::ParseError;
 pub use parser::{parse_kernel, parse_module};

@@ -141,18 +141,6 @@ impl Parser<'_> {
         Ok(std::mem::replace(&mut self.kernel, Kernel::new("", Span::default())))
     }
 
-    fn hint(&mut self) -> Result<(), ParseError> {
-        match self.word("`block` or `order`")? {
-            "block" => self.kernel.hints.block_threads = Some(self.int()?),
-            "order" => {
-                let names = self.list("[", "]", |parser| parser.string())?;
-                self.kernel.hints.order.push(names);
-            }
-            _ => return Err(self.unexpected_before("`block` or `order`")),
-        }
-        Ok(())
-    }
-
     fn symbol(&mut self) -> Result<(), ParseError> {
         self.next_in("sym", self.kernel.symbols.len())?;
         let name = self.string()?;

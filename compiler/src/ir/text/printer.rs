@@ -1,6 +1,7 @@
 //! Prints modules and kernels. Never panics, however broken the kernel: the verifier's messages use it.
 
 use super::print_body::BodyPrinter;
+use super::schedule::print_schedule;
 use crate::data::ElementType;
 use crate::ir::entities::Inst;
 use crate::ir::kernel::{
@@ -121,13 +122,7 @@ pub fn print_kernel(kernel: &Kernel, options: PrintOptions) -> String {
 fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions) {
     let span = print_span(kernel.span, options);
     let _ = writeln!(text, "kernel {:?} {}{span} {{", kernel.name, kernel.phase.name());
-    if let Some(threads) = kernel.hints.block_threads {
-        let _ = writeln!(text, "    hint block {threads}");
-    }
-    for order in &kernel.hints.order {
-        let names: Vec<String> = order.iter().map(|name| format!("{name:?}")).collect();
-        let _ = writeln!(text, "    hint order [{}]", names.join(", "));
-    }
+    print_schedule(text, &kernel.schedule, options);
     for (entity, symbol) in &kernel.symbols {
         let kind = match symbol.kind {
             SymbolKind::Dim { argument, axis } => format!("dim {argument} {axis}"),

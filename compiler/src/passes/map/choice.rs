@@ -2,9 +2,12 @@
 
 use crate::analysis::{Affine, MemoryAccess, Stride, accesses, sectors_per_request};
 use crate::ir::entities::Inst;
-use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::kernel::{BufferKind, Kernel};
 use crate::ir::op::Opcode;
+use crate::ir::schedule::Directive;
 use crate::passes::pass::TargetFacts;
+
+use super::requested::{Requested, names, shared};
 
 /// Lanes and warps of each axis, in the order in which the axes shall stand.
 pub struct Choice {
@@ -19,7 +22,14 @@ pub struct Choice {
 const SCATTERED: u64 = 32;
 
 impl Choice {
-    pub fn new(kernel: &Kernel, forall: Inst, threads: u32, target: &TargetFacts) -> Self {
+    /// `requested` are threads, or warps, along the axes in their present order.
+    pub fn new(
+        kernel: &Kernel,
+        forall: Inst,
+        threads: u32,
+        requested: Option<&Requested>,
+        target: &TargetFacts,
+    ) -> Self {
         let costs = Costs::new(kernel, forall);
         let count = costs.extents.len();
         let order = hinted_order(kernel, forall).unwrap_or_else(|| {
@@ -34,7 +44,19 @@ impl Choice {
         });
         let reused = reused_axis(kernel, &costs, &order);
         let extents: Vec<Option<u64>> = order.iter().map(|at| costs.extents[*at]).collect();
-        let (lanes, warps) = threads_of(&extents, reused, threads, target.warp_size);
+        let (mut lanes, mut warps) = threads_of(&extents, reused, threads, target.warp_size);
+        let ordered = |counts: &Vec<u32>| order.iter().map(|at| counts[*at]).collect::<Vec<u32>>();
+        match requested {
+            Some(Requested::Threads(counts)) => {
+                (lanes, warps) = shared(&ordered(counts), target.warp_size);
+            }
+            Some(Requested::Warps(counts)) => {
+                // Every warp is whole.
+                lanes = threads_of(&extents, reused, threads.max(target.warp_size), target.warp_size).0;
+                warps = ordered(counts);
+            }
+            None => {}
+        }
         Self { order, lanes, warps }
     }
 }
@@ -120,19 +142,24 @@ impl Costs {
     }
 }
 
-/// The order that a hint gives, if the loop has all the axes that one names: those innermost, in its order.
-fn hinted_order(kernel: &Kernel, forall: Inst) -> Option<Vec<usize>> {
-    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
-    let names: Vec<&str> = axes.iter().map(|axis| kernel.axes[*axis].name.as_str()).collect();
-    kernel.hints.order.iter().find_map(|hint| {
+/// The order that a directive gives, if the loop has all the axes that one names: those innermost, in its order.
+pub fn hinted_order(kernel: &Kernel, forall: Inst) -> Option<Vec<usize>> {
+    let names = names(kernel, forall);
+    let places = |hint: &[String]| {
         let mut order: Vec<usize> = Vec::with_capacity(names.len());
         for name in hint {
-            let place = (0..names.len()).find(|at| names[*at] == name && !order.contains(at))?;
-            order.push(place);
+            order.push((0..names.len()).find(|at| names[*at] == *name && !order.contains(at))?);
         }
-        let rest = (0..names.len()).filter(|at| !order.contains(at));
-        Some(rest.collect::<Vec<_>>().into_iter().chain(order.iter().copied()).collect())
-    })
+        Some(order)
+    };
+    let orders = kernel.schedule.directives.iter().filter_map(|known| match &known.directive {
+        Directive::Order(hint) => places(hint),
+        _ => None,
+    });
+    // The one that says most; of several, the first.
+    let order = orders.rev().max_by_key(Vec::len)?;
+    let rest = (0..names.len()).filter(|at| !order.contains(at));
+    Some(rest.collect::<Vec<_>>().into_iter().chain(order.iter().copied()).collect())
 }
 
 /// The place in the new order of an axis that should have the warps, because both it and the last axis are

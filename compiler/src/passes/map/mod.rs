@@ -8,7 +8,8 @@
 //! The one outer `forall` of a launch is spread over the grid; all loops inside become `[serial:*]`. Which axis
 //! gets the lanes is computed (`choice.rs`): the one along which the accesses of a warp touch the fewest
 //! 32-byte sectors, each access weighted by how often it runs. It becomes the loop's last axis. An `order` hint
-//! overrides the choice, a `block` hint the 256 threads (rounded up to whole warps above 32).
+//! overrides the choice, a `block` hint the 256 threads (rounded up to whole warps above 32); `tile` with
+//! `per_thread`, or `warps`, say how many threads stand along each axis (`requested.rs`).
 //!
 //! An axis shorter than a warp shares the lanes with the axis before it; one shorter than a block shares the
 //! warps. Where both axes are reused (a matrix product: one operand does not depend on `i`, the other not on
@@ -21,13 +22,16 @@
 //!   runs on one thread: nothing orders the threads of different blocks within a launch.
 
 mod choice;
+mod requested;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
 use crate::ir::kernel::{Definition, Factor, Kernel, Level, Payload, Phase};
 use crate::ir::op::{Effect, Opcode};
-use choice::Choice;
+use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
+use choice::{Choice, hinted_order};
 use cranelift_entity::EntitySet;
+use requested::{Requested, names, requested};
 
 pub struct Map;
 
@@ -58,7 +62,7 @@ impl Pass for Map {
         }
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             let threads = match outer_forall(kernel, launch) {
-                Some(forall) => spread(kernel, forall, context),
+                Some(forall) => spread(kernel, launch, forall, context),
                 None => 1,
             };
             kernel.launches[launch].threads = Some(threads);
@@ -69,13 +73,16 @@ impl Pass for Map {
 }
 
 /// Spreads a `forall` over the grid; the threads of a block.
-fn spread(kernel: &mut Kernel, forall: Inst, context: &PassContext) -> u32 {
-    let wanted = kernel.hints.block_threads.unwrap_or(context.target.default_threads);
+fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassContext) -> u32 {
+    let wanted = kernel.schedule.block().unwrap_or(context.target.default_threads);
     let warp = context.target.warp_size;
     let limit = context.target.max_threads;
     let whole =
         if wanted <= warp { wanted.max(1) } else { wanted.div_ceil(warp).saturating_mul(warp).min(limit) };
-    let choice = Choice::new(kernel, forall, whole, &context.target);
+    let requested = requested(kernel, forall, &context.target);
+    let tiled = matches!(requested, Some(Requested::Threads(_)));
+    let choice = Choice::new(kernel, forall, whole, requested.as_ref(), &context.target);
+    follow_order(kernel, forall);
     reorder(kernel, forall, &choice.order);
     let bounds = kernel.loop_bounds(forall);
     let host: Vec<bool> = bounds
@@ -85,7 +92,10 @@ fn spread(kernel: &mut Kernel, forall: Inst, context: &PassContext) -> u32 {
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return 1 };
     for (at, axis) in axes.into_iter().enumerate() {
         let mut factors = Vec::with_capacity(4);
-        let inside = u128::from(choice.warps[at]) * u128::from(choice.lanes[at]);
+        // Iterations of one thread; along the last axis they are for `per_thread`, which knows of vectors.
+        let name = kernel.axes[axis].name.clone();
+        let serial = if at + 1 == host.len() { 1 } else { kernel.schedule.per_thread(&name).unwrap_or(1) };
+        let inside = u128::from(choice.warps[at]) * u128::from(choice.lanes[at]) * u128::from(serial);
         let extent =
             kernel.int_of(bounds[at].1).zip(kernel.int_of(bounds[at].0)).map(|(high, low)| high - low);
         if inside > 1 && extent.is_some_and(|extent| extent <= inside as i128) {
@@ -99,14 +109,69 @@ fn spread(kernel: &mut Kernel, forall: Inst, context: &PassContext) -> u32 {
                 factors.push(Factor { level: Level::Grid, size: Some(blocks) });
             }
         }
-        for (level, size) in [(Level::Warp, choice.warps[at]), (Level::Lane, choice.lanes[at])] {
+        if serial > 1 {
+            kernel.schedule.done(|known| matches!(known, Directive::PerThread { axis, .. } if *axis == name));
+        }
+        let parts =
+            [(Level::Serial, serial), (Level::Warp, choice.warps[at]), (Level::Lane, choice.lanes[at])];
+        for (level, size) in parts {
             if size > 1 {
                 factors.push(Factor { level, size: Some(u64::from(size)) });
             }
         }
         kernel.axes[axis].factors = factors;
     }
-    choice.warps.iter().product::<u32>() * choice.lanes.iter().product::<u32>()
+    let threads = choice.warps.iter().product::<u32>() * choice.lanes.iter().product::<u32>();
+    record(kernel, launch, forall, threads, tiled);
+    threads
+}
+
+/// Says which `order` directives the loop follows, and why it does not follow others.
+fn follow_order(kernel: &mut Kernel, forall: Inst) {
+    let names = names(kernel, forall);
+    let has_all = |known: &Directive| matches!(known, Directive::Order(order) if order.iter().all(|name| names.contains(name)));
+    if hinted_order(kernel, forall).is_some() {
+        kernel.schedule.done(has_all);
+    } else {
+        let refusal = Refusal::new(
+            RefusalKind::DoesNotFit,
+            "no loop that is spread over the grid has all of these names",
+            "name parallel indices of one statement or `forall`",
+        );
+        kernel.schedule.refuse(|known| matches!(known, Directive::Order(_)), &refusal);
+    }
+}
+
+/// Records what was chosen, as directives.
+fn record(kernel: &mut Kernel, launch: Launch, forall: Inst, threads: u32, tiled: bool) {
+    let launch = kernel.launches[launch].name.clone();
+    let names = names(kernel, forall);
+    let schedule = &mut kernel.schedule;
+    let said = schedule.block().is_some();
+    schedule.done(|known| matches!(known, Directive::Block(_)));
+    let reason = match (said, tiled) {
+        (true, _) => SAID,
+        (false, true) => "follows from the tile",
+        (false, false) => "several blocks of this size fill a multiprocessor",
+    };
+    schedule.chose(&launch, Directive::Block(threads), reason);
+    for name in &names {
+        let reason = SAID;
+        if let Some(size) = schedule.tile(name).filter(|_| tiled) {
+            schedule.chose(&launch, Directive::Tile { axis: name.clone(), size }, reason);
+        }
+        if let Some(count) = schedule.per_thread(name) {
+            schedule.chose(&launch, Directive::PerThread { axis: name.clone(), count }, reason);
+        }
+        if let Some(count) = schedule.warps(name) {
+            schedule.chose(&launch, Directive::Warps { axis: name.clone(), count }, reason);
+        }
+    }
+    if let Some(last) = names.last().filter(|_| names.len() > 1) {
+        let reason = format!("with the lanes along `{last}` a warp's accesses touch the fewest sectors");
+        let reason = if schedule.has_order() { SAID.to_string() } else { reason };
+        schedule.chose(&launch, Directive::Order(names), reason);
+    }
 }
 
 /// Puts the axes of a `forall` into another order: its iterations have none.

@@ -1,5 +1,7 @@
 //! Grid: a reduction with few outer iterations is cut into pieces, which a second launch combines.
 
+use super::atomic::{self, Target};
+use super::said::{Said, said};
 use crate::analysis::{Affine, Stride, accesses};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
@@ -9,6 +11,7 @@ use crate::ir::kernel::{
     AxisData, BlockData, BufferData, BufferKind, Factor, InstData, Kernel, LaunchData, Level, Payload, Step,
 };
 use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::passes::pass::TargetFacts;
 use cranelift_entity::EntitySet;
@@ -118,6 +121,9 @@ fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     if reduces.is_empty() || !straight(kernel, root) {
         return false;
     }
+    if !reduces.iter().all(|reduce| said(kernel, *reduce).team_fits()) {
+        return false;
+    }
     // One iteration of a loop over nothing else, so that a team can share it.
     let small = kernel.clone_launch(launch, "one_block");
     wrap(kernel, small, LAST_THREADS);
@@ -126,28 +132,63 @@ fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let large = kernel.clone_launch(launch, "combine");
     let body = kernel.launches[large].body;
     let blocks = i64::from(target.multiprocessors) * 8;
+    let mut atomics = 0;
     for inst in kernel.blocks[body].insts.clone() {
         if kernel.insts[inst].opcode != Opcode::Reduce {
             continue;
         }
+        let said = said(kernel, inst);
+        let fitting = vector_of(kernel, inst) as i64;
+        said.done(kernel, fitting);
+        if said.pieces == Some(1) {
+            continue;
+        }
         let Some(cut) = cut(kernel, inst, &[]) else { continue };
+        said.split_done(kernel);
+        let alone = reduces.len() == 1;
+        let target = atomic::target(kernel, inst, alone, |kernel, value| repeatable(kernel, value, &[], 16));
+        atomics += usize::from(target.is_some());
         let enough = Expr::binary(BinaryOp::GreaterEqual, cut.extent.clone(), Expr::Int(MIN_SINGLE));
         condition = Some(match condition {
             None => enough,
             Some(other) => Expr::binary(BinaryOp::And, other, enough),
         });
-        pieces.push(piece_launch(kernel, large, &cut, blocks, &[], launch));
+        let count = said.pieces.unwrap_or(blocks);
+        let piece = piece_launch(kernel, large, &cut, count, &[], launch, &said, target.as_ref());
+        record(kernel, piece, &said, count, "enough blocks to fill every multiprocessor several times");
+        let name = kernel.launches[piece].name.clone();
+        let (axis, width) = (said.axis.clone(), said.vector(fitting) as u32);
+        let reason = if said.vector.is_some() { SAID } else { "one access brings so many neighbours" };
+        kernel.schedule.chose(&name, Directive::Vectorize { axis, width }, reason);
+        pieces.push(piece);
     }
-    wrap(kernel, large, LAST_THREADS);
+    // Where all pieces meet in the results, what is left is straight code.
+    if kernel.blocks[body].insts.iter().any(|inst| kernel.insts[*inst].opcode == Opcode::Reduce) {
+        wrap(kernel, large, LAST_THREADS);
+    }
     let Some(condition) = condition else {
         kernel.replace_step(launch, &[Step::Launch(small)]);
         return true;
     };
     let mut steps: Vec<Step> = pieces.into_iter().map(Step::Launch).collect();
-    steps.push(Step::Launch(large));
+    // Atomics go into what the rest has set to the identity.
+    let place = if atomics > 0 { 0 } else { steps.len() };
+    steps.insert(place, Step::Launch(large));
     let branch = Step::Branch { condition, then: steps, otherwise: vec![Step::Launch(small)] };
     kernel.replace_step(launch, &[branch]);
     true
+}
+
+/// Records how a reduction is cut.
+fn record(kernel: &mut Kernel, piece: Launch, said: &Said, pieces: i64, reason: &str) {
+    let launch = kernel.launches[piece].name.clone();
+    let reason = if said.pieces.is_some() { SAID } else { reason };
+    let (axis, pieces) = (said.axis.clone(), pieces as u32);
+    kernel.schedule.chose(&launch, Directive::Split { axis, pieces }, reason);
+    if let Some(threads) = kernel.launches[piece].threads {
+        let reason = if said.threads.is_some() { SAID } else { "of the blocks that take a piece" };
+        kernel.schedule.chose(&launch, Directive::Block(threads), reason);
+    }
 }
 
 /// Whether a block has nothing but straight code, stores, and reductions of one axis that a team can share.
@@ -214,7 +255,7 @@ fn wrap(kernel: &mut Kernel, launch: Launch, threads: u64) {
     kernel.add_param(region, Scalar::I64);
     for inst in &insts {
         if kernel.insts[*inst].opcode == Opcode::Reduce {
-            let vector = vector_of(kernel, *inst);
+            let vector = said(kernel, *inst).vector(vector_of(kernel, *inst) as i64) as u64;
             give(kernel, *inst, Some(threads / 32), vector);
         }
     }
@@ -311,7 +352,9 @@ fn piece_length(extent: &Expr, pieces: i64, unit: i64) -> Expr {
 }
 
 /// A launch that computes the pieces of a reduction, `axes` outer (their bounds, and the values inside that stand
-/// for them); the reduction in its own launch becomes one over the pieces.
+/// for them); the reduction in its own launch becomes one over the pieces, or the identity where the pieces meet in the
+/// result itself.
+#[allow(clippy::too_many_arguments)]
 fn piece_launch(
     kernel: &mut Kernel,
     combine: Launch,
@@ -319,6 +362,8 @@ fn piece_launch(
     pieces: i64,
     outer: &[(String, Value, Value, Value)],
     named_after: Launch,
+    said: &Said,
+    target: Option<&Target>,
 ) -> Launch {
     let span = kernel.insts[cut.reduce].span;
     let single = outer.is_empty();
@@ -327,7 +372,9 @@ fn piece_launch(
         let mut affine = Affine::new(kernel);
         accesses(kernel, region).iter().any(|access| affine.stride(access.inst, axis.3) == Stride::Bytes(0))
     });
-    let unit = if single { 256 * vector_of(kernel, cut.reduce) as i64 } else { 16 };
+    let block = kernel.schedule.block().filter(|threads| *threads >= 32 && threads.is_power_of_two());
+    let threads = if single { said.threads } else { block.map(i64::from) }.unwrap_or(256);
+    let unit = if single { threads * said.vector(vector_of(kernel, cut.reduce) as i64) } else { 16 };
     let length = piece_length(&Expr::binary(BinaryOp::Max, cut.extent.clone(), Expr::Int(0)), pieces, unit);
     let mut extents = vec![Expr::Int(pieces)];
     for (_, low, high, _) in outer {
@@ -335,7 +382,7 @@ fn piece_launch(
         let (low, high) = (low.unwrap_or(Expr::Int(0)), high.unwrap_or(Expr::Int(0)));
         extents.push(if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) });
     }
-    let buffers = scratch(kernel, cut, &extents);
+    let buffers = if target.is_some() { Vec::new() } else { scratch(kernel, cut, &extents) };
 
     // The launch of the pieces.
     let root = kernel.blocks.push(BlockData::default());
@@ -365,7 +412,9 @@ fn piece_launch(
             if reused {
                 factors.push(Factor { level: Level::Serial, size: Some(REUSE) });
             }
-            factors.push(Factor { level: Level::Warp, size: Some(8) });
+            if threads > 32 {
+                factors.push(Factor { level: Level::Warp, size: Some(threads as u64 / 32) });
+            }
             factors.push(Factor { level: Level::Lane, size: Some(32) });
         }
         axes.push(kernel.axes.push(AxisData { name: name.clone(), factors }));
@@ -387,6 +436,13 @@ fn piece_launch(
             }
         }
     }
+    let mut target_place = Vec::new();
+    if let Some(target) = target {
+        let arguments = emit.kernel.insts[target.store].arguments.clone();
+        for argument in &arguments[..arguments.len() - 1] {
+            target_place.push(repeat(&mut emit, *argument, &mut map));
+        }
+    }
     // Only the loop's own bounds change: the body, and the outer loops, may use the same values.
     let copy = emit.kernel.clone_inst(cut.reduce, region, &mut map);
     emit.kernel.insts[copy].arguments = vec![start, end];
@@ -399,9 +455,12 @@ fn piece_launch(
     for (buffer, value) in buffers.iter().zip(&results) {
         emit.store(*buffer, 0, &place, *value);
     }
+    if let (Some(target), [result]) = (target, results.as_slice()) {
+        atomic::combine(&mut emit, target, &target_place, *result);
+    }
     emit.inst(Opcode::Yield, Payload::None, &[]);
-    let vector = if single || reused { vector_of(kernel, copy) } else { 1 };
-    give(kernel, copy, single.then_some(8), vector);
+    let vector = if single || reused { said.vector(vector_of(kernel, copy) as i64) as u64 } else { 1 };
+    give(kernel, copy, single.then_some(threads as u64 / 32), vector);
     push_forall(kernel, root, axes, arguments, region, span);
     let stem = kernel.launches[named_after].name.clone();
     let mut name = format!("{stem}_pieces");
@@ -411,8 +470,17 @@ fn piece_launch(
         number += 1;
     }
     let assume = kernel.launches[combine].assume.clone();
-    let launch =
-        kernel.launches.push(LaunchData { name, body: root, threads: Some(256), grid: None, assume });
+    let launch = kernel.launches.push(LaunchData {
+        name,
+        body: root,
+        threads: Some(threads as u32),
+        grid: None,
+        assume,
+    });
+    if target.is_some() {
+        without_reduction(kernel, cut);
+        return launch;
+    }
 
     // The reduction becomes one over the pieces.
     let body = kernel.blocks.push(BlockData::default());
@@ -444,6 +512,20 @@ fn piece_launch(
     launch
 }
 
+/// Puts the identity in the place of a reduction.
+fn without_reduction(kernel: &mut Kernel, cut: &Cut) {
+    let Some(around) = kernel.parents().block_of[cut.reduce].expand() else { return };
+    let insts = std::mem::take(&mut kernel.blocks[around].insts);
+    let position = insts.iter().position(|inst| *inst == cut.reduce).unwrap_or(insts.len());
+    kernel.blocks[around].insts = insts[..position].to_vec();
+    let span = kernel.insts[cut.reduce].span;
+    let identity = Emit::new(kernel, around, span).identity(cut.combiners[0], cut.types[0]);
+    kernel.blocks[around].insts.extend(insts[(position + 1).min(insts.len())..].iter().copied());
+    for (result, identity) in kernel.insts[cut.reduce].results.clone().into_iter().zip(identity) {
+        kernel.replace_uses(result, identity);
+    }
+}
+
 /// A loop whose body is one reduction along which its lanes' neighbours are not neighbours: sums of columns.
 fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let Some(forall) = super::outer_loop(kernel, launch) else { return false };
@@ -459,13 +541,19 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     if kernel.insts[*reduce].opcode != Opcode::Reduce || reads_what_was_written(kernel, body, *reduce) {
         return false;
     }
+    if said(kernel, *reduce).pieces == Some(1) {
+        return false;
+    }
     let Some(found) = cut(kernel, *reduce, &params) else { return false };
+    let said = said(kernel, *reduce);
+    let wanted = said.pieces.is_some();
     // Where the reduced axis is the contiguous one, rows are the better way.
     let region = kernel.insts[*reduce].regions[0];
     let along = super::cost::loop_cost(kernel, region, kernel.blocks[region].params[0]);
     let Some(last) = params.last() else { return false };
     let across = super::cost::loop_cost(kernel, region, *last);
-    if across.sectors > along.sectors {
+    let mut forced = across.sectors > along.sectors;
+    if forced && !wanted {
         return false;
     }
     let reads_all = accesses(kernel, region).iter().all(|access| {
@@ -474,7 +562,10 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     });
     if !reads_all && params.len() > 1 {
         // What one iteration reads, those along another axis read too: that is for tiles.
-        return false;
+        if !wanted {
+            return false;
+        }
+        forced = true;
     }
     let bounds = kernel.loop_bounds(forall);
     let mut outer = Expr::Int(1);
@@ -486,10 +577,15 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let threads = Expr::Int(i64::from(target.multiprocessors) * 2048);
     let few = Expr::binary(BinaryOp::Less, outer, threads);
     let long = Expr::binary(BinaryOp::GreaterEqual, found.extent.clone(), Expr::Int(MIN_LONG));
-    let condition = Expr::binary(BinaryOp::And, few, long);
+    // What would not be cut by itself is cut whatever the sizes.
+    let mut condition = if forced { long } else { Expr::binary(BinaryOp::And, few, long) };
     if matches!(condition.evaluate(&[]), Some(crate::manifest::Value::Bool(false))) {
-        return false;
+        if !wanted {
+            return false;
+        }
+        condition = Expr::Bool(true);
     }
+    said.split_done(kernel);
     let combine = kernel.clone_launch(launch, "combine");
     let Some(copy) = super::outer_loop(kernel, combine) else { return false };
     let body = kernel.insts[copy].regions[0];
@@ -508,8 +604,18 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         .zip(&params)
         .map(|((axis, (low, high)), param)| (kernel.axes[*axis].name.clone(), low, high, *param))
         .collect();
-    let pieces = piece_launch(kernel, combine, &found, PIECES, &outer, launch);
-    let steps = vec![Step::Launch(pieces), Step::Launch(combine)];
+    let target = atomic::target(kernel, reduce, true, |kernel, value| repeatable(kernel, value, &params, 16));
+    let count = said.pieces.unwrap_or(PIECES);
+    let pieces = piece_launch(kernel, combine, &found, count, &outer, launch, &said, target.as_ref());
+    record(kernel, pieces, &said, count, "there are too few outer iterations to fill the machine");
+    let mut steps = vec![Step::Launch(pieces), Step::Launch(combine)];
+    if target.is_some() {
+        steps.reverse();
+    }
+    if condition == Expr::Bool(true) {
+        kernel.replace_step(launch, &steps);
+        return true;
+    }
     let branch = Step::Branch { condition, then: steps, otherwise: vec![Step::Launch(launch)] };
     kernel.replace_step(launch, &[branch]);
     true

@@ -19,9 +19,11 @@
 //! How long rows are, and whether they are multiples of a vector, only the launch knows: the launch is copied for
 //! each shape, and the plan chooses.
 
+mod atomic;
 mod cost;
 mod grid;
 pub(super) mod rows;
+mod said;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +31,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload, Phase, Step};
 use crate::ir::op::Opcode;
+use crate::ir::schedule::Directive;
 use cranelift_entity::EntitySet;
 
 pub struct SplitReductions;
@@ -52,21 +55,36 @@ impl Pass for SplitReductions {
 
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
-        if kernel.hints.block_threads.is_some() || !kernel.hints.order.is_empty() {
-            // The user has said how the threads are shared out.
-            return Changed::No;
-        }
+        // What is not cut in the first place is not cut.
+        kernel.schedule.done(|known| matches!(known, Directive::Split { pieces: 1, .. }));
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            changed |= grid::split(kernel, launch, &context.target);
+            if grid::split(kernel, launch, &context.target) {
+                changed = true;
+            } else {
+                uncut(kernel, launch);
+            }
         }
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             let Some(forall) = outer_loop(kernel, launch) else { continue };
             let Some(rows) = rows::find(kernel, forall) else { continue };
-            rows::share(kernel, launch, &rows, &context.target);
-            changed = true;
+            changed |= rows::share(kernel, launch, &rows, &context.target);
         }
         drop_unplanned(kernel);
         changed.into()
+    }
+}
+
+/// Records that the reductions of a launch are not cut.
+fn uncut(kernel: &mut Kernel, launch: Launch) {
+    let mut names = Vec::new();
+    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
+        if let Payload::Reduce { axes, .. } = &kernel.insts[inst].payload {
+            names.extend(axes.iter().map(|axis| kernel.axes[*axis].name.clone()));
+        }
+    });
+    let launch = kernel.launches[launch].name.clone();
+    for axis in names {
+        kernel.schedule.chose(&launch, Directive::Split { axis, pieces: 1 }, "");
     }
 }
 

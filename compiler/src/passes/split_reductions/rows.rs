@@ -1,11 +1,13 @@
 //! Rows: an iteration whose loops all walk one contiguous range is given to a team of threads.
 
 use super::cost::{Cost, loop_cost};
+use super::said::{Said, said};
 use crate::analysis::{Affine, Stride, accesses};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Constant, Effect, Opcode};
+use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::pass::TargetFacts;
 use rustc_hash::FxHashMap;
@@ -18,6 +20,8 @@ pub struct Rows {
     pub vector: i64,
     /// More than one loop walks the row: it is worth keeping it in registers.
     pub reused: bool,
+    /// What the schedule says of the loops' axis: of the first one of which it says something.
+    said: Said,
 }
 
 /// How a row is shared.
@@ -70,7 +74,14 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         return None;
     }
     let vector = vector(kernel, &loops);
-    Some(Rows { reused: loops.len() > 1, extent, vector })
+    let said = loops.iter().map(|inst| said(kernel, *inst));
+    let said = said.reduce(|first, next| Said {
+        threads: first.threads.or(next.threads),
+        vector: first.vector.or(next.vector),
+        axis: if first.vector.is_none() && next.vector.is_some() { next.axis } else { first.axis },
+        ..first
+    })?;
+    Some(Rows { reused: loops.len() > 1, extent, vector, said })
 }
 
 /// The outermost loops of one axis that stand under straight control; `false` where something forbids sharing.
@@ -167,28 +178,30 @@ fn vector(kernel: &Kernel, loops: &[Inst]) -> i64 {
 }
 
 /// Makes copies of a launch that share its rows among teams, and lets the plan choose by the length of a row.
-pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFacts) {
-    let vector = rows.vector;
+pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFacts) -> bool {
+    let said = &rows.said;
+    if !said.team_fits() {
+        return false;
+    }
+    let vector = said.vector(rows.vector);
     let mut shapes = Vec::new();
     let shape = |suffix, threads, held, vector, exact| Shape { suffix, threads, held, vector, exact };
     if rows.reused {
         // Held whole, by as few threads as can: usual lengths exactly, others masked; then rows that are not
         // multiples of a vector, scalar by scalar.
-        for (threads, held, suffix) in
-            [(128, 4, "row_128"), (256, 4, "row_256"), (512, 4, "row_512"), (512, 8, "row_512_wide")]
-        {
+        let exact = [(128, 4, "row_128"), (256, 4, "row_256"), (512, 4, "row_512"), (512, 8, "row_512_wide")];
+        for (threads, held, suffix) in only(said.threads, &exact, "row_exact", "row_exact_wide") {
             shapes.push(shape(suffix, threads, Some(held), vector, true));
         }
-        for (threads, held, suffix) in
-            [(32, 4, "row_warp_masked"), (128, 4, "row_128_masked"), (512, 8, "row_512_masked")]
-        {
+        let masked = [(32, 4, "row_warp_masked"), (128, 4, "row_128_masked"), (512, 8, "row_512_masked")];
+        for (threads, held, suffix) in only(said.threads, &masked, "row_masked", "row_masked_wide") {
             shapes.push(shape(suffix, threads, Some(held), vector, false));
             if vector > 1 {
                 shapes.push(shape(suffix, threads, Some(held * vector), 1, false));
             }
         }
     }
-    let long = if rows.reused { 512 } else { 256 };
+    let long = said.threads.unwrap_or(if rows.reused { 512 } else { 256 });
     let mut vectors = vec![vector, 1];
     vectors.dedup();
     for vector in vectors {
@@ -197,21 +210,67 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
         }
         shapes.push(shape("row_walk", long, None, vector, false));
     }
+    let mut changed = false;
     for shape in shapes {
         let Some(condition) = condition(rows, &shape) else { continue };
         if shape.threads > i64::from(target.max_threads) {
             continue;
         }
         let special = kernel.clone_launch(launch, shape.suffix);
-        if !apply(kernel, special, &shape) {
+        if !apply(kernel, special, &shape, said) {
             continue;
         }
+        changed = true;
+        record(kernel, special, &shape, said, vector);
         if condition == Expr::Bool(true) {
             kernel.replace_step(launch, &[crate::ir::kernel::Step::Launch(special)]);
             break;
         }
         kernel.prefer(condition, special, launch);
     }
+    if changed {
+        said.done(kernel, rows.vector);
+    }
+    changed
+}
+
+/// The shapes of a list, or where the schedule says how many threads a row or block has, two of so many.
+fn only(
+    threads: Option<i64>,
+    shapes: &[(i64, i64, &'static str)],
+    suffix: &'static str,
+    wide: &'static str,
+) -> Vec<(i64, i64, &'static str)> {
+    match threads {
+        Some(threads) => vec![(threads, 4, suffix), (threads, 8, wide)],
+        None => shapes.to_vec(),
+    }
+}
+
+/// Records how a row is shared, as directives.
+fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, vector: i64) {
+    let name = kernel.launches[launch].name.clone();
+    let as_said = SAID.to_string();
+    if let Some(threads) = kernel.launches[launch].threads {
+        let reason = match (said.threads.is_some(), shape.threads) {
+            (true, _) => as_said.clone(),
+            (false, 32) => format!("a warp takes a short row over `{}`", said.axis),
+            (false, _) => format!("a block takes a row over `{}`", said.axis),
+        };
+        let block = Directive::Block(threads);
+        match shape.held {
+            // Which lengths a thread holds at most is no directive.
+            Some(_) if said.threads.is_none() => kernel.schedule.noted(&name, block, reason),
+            _ => kernel.schedule.chose(&name, block, reason),
+        }
+    }
+    let reason = if said.vector.is_some() {
+        as_said
+    } else {
+        format!("one access brings {vector} neighbours of a row")
+    };
+    let (axis, width) = (said.axis.clone(), vector as u32);
+    kernel.schedule.chose(&name, Directive::Vectorize { axis, width }, reason);
 }
 
 /// When a shape fits: a literal where the row's length is one; `None` where it never does.
@@ -238,13 +297,14 @@ fn condition(rows: &Rows, shape: &Shape) -> Option<Expr> {
 }
 
 /// Sets the factors of a launch's loops.
-fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape) -> bool {
+fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> bool {
     let Some(forall) = super::outer_loop(kernel, launch) else { return false };
     let body = kernel.insts[forall].regions[0];
     let mut loops = Vec::new();
     collect(kernel, body, &mut loops);
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };
-    let rows_a_block = if shape.threads == 32 { 8 } else { 1 };
+    // A block of several warps, each with a row of its own.
+    let rows_a_block = if shape.threads == 32 { said.threads.unwrap_or(256) as u64 / 32 } else { 1 };
     for (at, axis) in axes.iter().enumerate() {
         let mut factors = vec![Factor { level: Level::Grid, size: None }];
         if at + 1 == axes.len() && rows_a_block > 1 {

@@ -37,6 +37,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Launch, Value};
 use crate::ir::kernel::{BlockData, Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
+use crate::ir::schedule::{Directive, Refusal, RefusalKind};
 use crate::manifest::{BinaryOp, Expr};
 use pattern::{LoopAxis, Pattern};
 use product::Product;
@@ -71,7 +72,9 @@ impl Pass for Stage {
     }
 
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
-        let bound = kernel.hints.block_threads.is_some() || !kernel.hints.order.is_empty();
+        let schedule = &kernel.schedule;
+        let other_block = schedule.block().is_some_and(|threads| i64::from(threads) != THREADS);
+        let bound = (other_block || schedule.has_order()) && !schedule.stages();
         if bound || context.target.warp_size != 32 || i64::from(context.target.max_threads) < THREADS {
             return Changed::No;
         }
@@ -90,17 +93,58 @@ impl Pass for Stage {
     }
 }
 
+/// Bytes of shared memory that a block has without asking for more.
+const SHARED_BYTES: i64 = 48 * 1024;
+
 /// Makes staged copies of a launch, the best first, each with its condition.
 fn variants(kernel: &mut Kernel, launch: Launch, least_blocks: Option<i64>) -> Vec<(Expr, Launch)> {
     if let Some(plans) = Pattern::find(kernel, launch).and_then(Transpose::plans) {
-        return plans
-            .into_iter()
-            .map(|plan| (plan.condition.clone(), plan.generate(kernel, launch)))
-            .collect();
+        let mut variants = Vec::new();
+        for plan in plans {
+            let choices = plan.choices(kernel);
+            if !fits(kernel, plan.bytes(), &choices) {
+                continue;
+            }
+            let variant = plan.generate(kernel, launch);
+            record(kernel, variant, choices);
+            variants.push((plan.condition, variant));
+        }
+        return variants;
     }
     let plans = Pattern::find(kernel, launch).and_then(|pattern| Product::plans(pattern, least_blocks));
     let plans = plans.unwrap_or_default();
     plans.into_iter().map(|plan| (plan.condition.clone(), plan.generate(kernel, launch))).collect()
+}
+
+/// Whether a block has so much shared memory; if not, the directives that led to it are refused.
+fn fits(kernel: &mut Kernel, bytes: i64, choices: &[(Directive, String)]) -> bool {
+    if bytes <= SHARED_BYTES {
+        return true;
+    }
+    let refusal = Refusal::new(
+        RefusalKind::TooMuchSharedMemory,
+        format!("its tiles have {bytes} bytes, and a block has {SHARED_BYTES}"),
+        "make the tile smaller",
+    );
+    let about = |known: &Directive| choices.iter().any(|(chosen, _)| chosen.same_subject(known));
+    kernel.schedule.refuse(about, &refusal);
+    false
+}
+
+/// Records what a staged launch does.
+fn record(kernel: &mut Kernel, launch: Launch, choices: Vec<(Directive, String)>) {
+    let name = kernel.launches[launch].name.clone();
+    for (directive, reason) in choices {
+        let deep = |known: &Directive| matches!(known, Directive::Stage { depth: Some(2..), .. });
+        kernel.schedule.done(|known| known.same_subject(&directive) && !deep(known));
+        let refusal = Refusal::new(
+            RefusalKind::DoesNotFit,
+            "a block has one tile of it, so nothing is brought while another is used",
+            "`depth` works for the factors of products",
+        );
+        kernel.schedule.refuse(|known| known.same_subject(&directive) && deep(known), &refusal);
+        kernel.schedule.chose(&name, directive, reason);
+    }
 }
 
 /// How the axes of a loop are spread over the blocks of a grid: two are tiled, each block has one iteration of the

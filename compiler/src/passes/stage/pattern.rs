@@ -12,6 +12,8 @@ use cranelift_entity::{EntityRef, EntitySet};
 /// An axis whose bounds the host can compute.
 #[derive(Clone, Debug)]
 pub struct LoopAxis {
+    /// As the source calls it.
+    pub name: String,
     /// The index in the loop's body.
     pub index: Value,
     pub low: Expr,
@@ -34,7 +36,8 @@ impl LoopAxis {
                     (Expr::Int(0), _) => high,
                     _ => Expr::binary(BinaryOp::Sub, high, low.clone()),
                 };
-                Some(Self { index: kernel.blocks[body].params[at], low, extent })
+                let name = kernel.axes[axes[at]].name.clone();
+                Some(Self { name, index: kernel.blocks[body].params[at], low, extent })
             })
             .collect()
     }

@@ -9,6 +9,8 @@ use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload};
+use crate::ir::op::Opcode;
+use crate::ir::schedule::Placement;
 use crate::manifest::{Expr, Layout};
 
 /// One of the two axes of a tile.
@@ -37,6 +39,9 @@ pub struct Tile {
     pub straight: bool,
     /// Scalars from one row to the next in shared memory.
     pub pitch: i64,
+    /// Places within a row are exchanged by exclusive or with this many low bits of the row's number; never beside
+    /// padding.
+    pub swizzle: Option<u32>,
 }
 
 impl Tile {
@@ -64,7 +69,18 @@ impl Tile {
         }
         let whole = across * lanes <= fast.size && fast.size % (across * lanes) == 0;
         let minor = if straight { fast.size } else { slow.size };
-        whole.then_some(Self { load, scalar, fast, slow, lanes, across, threads, straight, pitch: minor })
+        whole.then_some(Self {
+            load,
+            scalar,
+            fast,
+            slow,
+            lanes,
+            across,
+            threads,
+            straight,
+            pitch: minor,
+            swizzle: None,
+        })
     }
 
     fn bytes(&self) -> i64 {
@@ -90,12 +106,58 @@ impl Tile {
 
     /// Where an element lies in shared memory.
     pub fn place(&self, fast: i64, slow: i64) -> i64 {
-        if self.straight { slow * self.pitch + fast } else { fast * self.pitch + slow }
+        let (row, column) = if self.straight { (slow, fast) } else { (fast, slow) };
+        row * self.pitch + (column ^ (row & self.mask()))
+    }
+
+    /// The bits of a row's number that its places are exchanged by.
+    fn mask(&self) -> i64 {
+        self.swizzle.map_or(0, |bits| (1 << bits) - 1)
+    }
+
+    /// Emits where an element lies, for any way of placing.
+    pub fn emit_place(&self, emit: &mut Emit<'_>, fast: Value, slow: Value) -> Value {
+        let (row, column) = if self.straight { (slow, fast) } else { (fast, slow) };
+        let start = emit.mul_int(row, self.pitch);
+        let mask = emit.int(self.mask());
+        let bits = emit.binary(Opcode::And, row, mask);
+        let column = emit.binary(Opcode::Xor, column, bits);
+        emit.add(start, column)
+    }
+
+    /// The name of the array that the tile is of.
+    pub fn array(&self, kernel: &Kernel) -> String {
+        match kernel.insts[self.load].payload {
+            Payload::Access { buffer, .. } => kernel.buffers[buffer].name.clone(),
+            _ => String::new(),
+        }
+    }
+
+    /// How it lies, as a schedule says it.
+    pub fn placement(&self) -> Placement {
+        let minor = if self.straight { self.fast.size } else { self.slow.size };
+        match self.swizzle {
+            Some(_) => Placement::Swizzle,
+            None => Placement::Pad((self.pitch - minor) as u32),
+        }
+    }
+
+    /// The tile with so many scalars between its rows.
+    pub fn with_pad(mut self, pad: i64) -> Self {
+        self.pitch += pad;
+        self
+    }
+
+    /// The tile with its rows' places exchanged, so that neighbours along either side lie in different banks.
+    pub fn swizzled(mut self) -> Self {
+        let minor = if self.straight { self.fast.size } else { self.slow.size };
+        self.swizzle = Some(minor.min(32).ilog2());
+        self
     }
 
     /// Whether a thread can store its part with one instruction.
     fn stores_vectors(&self) -> bool {
-        self.straight && self.pitch % self.lanes == 0
+        self.straight && self.pitch % self.lanes == 0 && (self.swizzle.is_none() || self.lanes == 1)
     }
 
     /// Wavefronts in which one warp stores one part.
@@ -199,13 +261,19 @@ impl Copier {
         let tile = &self.tile;
         let payload = Payload::Access { buffer: self.buffer, leaf: 0 };
         for (part, values) in tile.parts().into_iter().zip(values) {
-            if tile.stores_vectors() {
+            if tile.stores_vectors() && tile.swizzle.is_none() {
                 let place = emit.add_int(self.place, tile.place(part.0, part.1));
                 store_vector(emit, payload.clone(), &[copy, place], values);
                 continue;
             }
             for (step, value) in values.iter().enumerate() {
-                let place = emit.add_int(self.place, tile.place(part.0 + step as i64, part.1));
+                let place = if tile.swizzle.is_some() {
+                    let fast = emit.add_int(self.fast, part.0 + step as i64);
+                    let slow = emit.add_int(self.slow, part.1);
+                    tile.emit_place(emit, fast, slow)
+                } else {
+                    emit.add_int(self.place, tile.place(part.0 + step as i64, part.1))
+                };
                 store_vector(emit, payload.clone(), &[copy, place], &[*value]);
             }
         }

@@ -16,6 +16,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Opcode;
+use crate::ir::schedule::{Directive, Placement, SAID};
 use crate::manifest::Expr;
 use cranelift_entity::EntitySet;
 
@@ -28,6 +29,8 @@ pub struct Transpose {
     blocks: Blocks,
     /// Iterations of a tile along the stores' axis and along the loads'.
     edges: [i64; 2],
+    /// The names of those axes.
+    names: [String; 2],
     /// Scalars that a thread stores at once; 1 or more.
     lanes: i64,
     /// Threads side by side along the stores' axis.
@@ -89,8 +92,12 @@ impl Transpose {
     fn plan(pattern: &mut Pattern<'_>, found: &Found, vectors: bool) -> Option<Self> {
         let kernel = pattern.kernel;
         let width = found.loads.iter().map(|load| pattern.width(*load)).max()?;
-        let edges = edges(width, vectors);
         let [along, across] = found.axes;
+        let names = [along, across].map(|axis| pattern.axes[axis].name.clone());
+        let mut edges = edges(width, vectors);
+        for (edge, name) in edges.iter_mut().zip(&names) {
+            *edge = kernel.schedule.tile(name).map_or(*edge, i64::from);
+        }
         let blocks = Blocks::new(pattern, (along, edges[0]), (across, edges[1]), 1);
         let mut conditions = Conditions::default();
         for (axis, edge) in [&blocks.x.0, &blocks.y.0].into_iter().zip(edges) {
@@ -111,6 +118,10 @@ impl Transpose {
             lanes = 1;
         }
         let store_across = store_across(pattern, &found.stores, edges, lanes);
+        if store_across * lanes > edges[0] || THREADS / store_across > edges[1] {
+            // Too few iterations for the threads.
+            return None;
+        }
         let mut tiles = Vec::new();
         for load in &found.loads {
             let sides = [across, along].map(|axis| pattern.index(axis));
@@ -125,7 +136,11 @@ impl Transpose {
                 load_lanes = wanted;
             }
             let tile = Tile::new(kernel, *load, sides, load_lanes, true, LINES)?;
-            tiles.push(padded(tile, lanes, store_across));
+            tiles.push(match kernel.schedule.stage(&tile.array(kernel)) {
+                Some((Some(Placement::Pad(pad)), _)) => tile.with_pad(i64::from(pad)),
+                Some((Some(Placement::Swizzle), _)) => tile.swizzled(),
+                _ => padded(tile, lanes, store_across),
+            });
         }
         if vectors && lanes == 1 && tiles.iter().all(|tile| tile.lanes == 1) {
             return None;
@@ -137,11 +152,36 @@ impl Transpose {
             body: pattern.body,
             blocks,
             edges,
+            names,
             lanes,
             across: store_across,
             tiles,
             vector_stores,
         })
+    }
+
+    /// Bytes of shared memory.
+    pub fn bytes(&self) -> i64 {
+        self.tiles.iter().map(|tile| tile.elements() * tile.scalar.size() as i64).sum()
+    }
+
+    /// What the plan does, as directives with reasons.
+    pub fn choices(&self, kernel: &Kernel) -> Vec<(Directive, String)> {
+        let said = |said: bool, reason: &str| if said { SAID.to_string() } else { reason.to_string() };
+        let mut choices = Vec::new();
+        for (name, edge) in self.names.iter().zip(self.edges) {
+            let reason =
+                said(kernel.schedule.tile(name).is_some(), "rows of a tile are whole lines of memory");
+            choices.push((Directive::Tile { axis: name.clone(), size: edge as u32 }, reason));
+        }
+        for tile in &self.tiles {
+            let array = tile.array(kernel);
+            let asked = kernel.schedule.stage(&array);
+            let reason = said(asked.is_some(), "read along one axis and written along another");
+            let place = Some(tile.placement());
+            choices.push((Directive::Stage { array, place, depth: None }, reason));
+        }
+        choices
     }
 
     /// The staged launch.
@@ -242,7 +282,13 @@ impl Reader<'_> {
             let base = emit.add(line, self.row);
             let zero = emit.int(0);
             for (lane, map) in maps.iter_mut().enumerate() {
-                let place = emit.add_int(base, tile.place(y, x + lane as i64));
+                let place = if tile.swizzle.is_some() {
+                    let fast = emit.add_int(self.row, y);
+                    let slow = emit.add_int(self.column, x + lane as i64);
+                    tile.emit_place(emit, fast, slow)
+                } else {
+                    emit.add_int(base, tile.place(y, x + lane as i64))
+                };
                 let value = emit.load(copier.buffer, 0, &[zero, place]);
                 map.insert(emit.kernel.insts[tile.load].results[0], value);
             }

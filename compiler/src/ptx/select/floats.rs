@@ -16,6 +16,12 @@ impl Selector<'_> {
             Opcode::Add => FloatBinaryOp::Add,
             Opcode::Sub => FloatBinaryOp::Sub,
             Opcode::Mul => FloatBinaryOp::Mul,
+            Opcode::Div if ty == Type::F32 && self.kernel.schedule.fast_math() => {
+                let dst = self.temp(ty);
+                let (op, rounding) = (FloatBinaryOp::Div, Some(Rounding::Full));
+                self.builder.emit(FloatBinary { op, rounding, ty, dst, a, b, ..Default::default() });
+                return dst;
+            }
             Opcode::Div => FloatBinaryOp::Div,
             Opcode::Rem => return self.float_remainder(ty, a, b),
             Opcode::Min => return self.float_extreme(FloatBinaryOp::Min, ty, a, b),
@@ -61,7 +67,9 @@ impl Selector<'_> {
             Opcode::Sqrt => {
                 let a = self.operand(arguments[0]);
                 let dst = self.define(result);
-                let (op, rounding) = (FloatUnaryOp::Sqrt, Some(Rounding::Rn));
+                let fast = ty == Type::F32 && self.kernel.schedule.fast_math();
+                let rounding = if fast { Rounding::Approx } else { Rounding::Rn };
+                let (op, rounding) = (FloatUnaryOp::Sqrt, Some(rounding));
                 self.builder.emit(FloatUnary { op, rounding, ty, dst, a, ..Default::default() });
                 return;
             }
@@ -81,7 +89,9 @@ impl Selector<'_> {
             _ => MathFunction::Pow,
         };
         let arguments: Vec<Reg> = arguments.iter().map(|value| self.register(*value)).collect();
-        let reg = self.math(function, ty, &arguments);
+        let fast = ty == Type::F32 && self.kernel.schedule.fast_math();
+        let reg = if fast { math::emit_fast(&mut self.builder, function, &arguments) } else { None };
+        let reg = reg.unwrap_or_else(|| self.math(function, ty, &arguments));
         self.values[result] = Some(reg.into());
     }
 

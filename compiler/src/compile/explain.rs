@@ -1,0 +1,110 @@
+//! The schedules that the compiler chose, as text that can be pasted into the file.
+
+use super::Compilation;
+use crate::ir::kernel::Kernel;
+use crate::ir::schedule::{Choice, Directive, Outcome, SAID};
+use std::fmt::Write as _;
+
+/// The schedule of one kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExplainedSchedule {
+    pub kernel: String,
+    /// A `schedule` block. Pasted in the place of the kernel's own, it compiles to the same code; its comments give the
+    /// reasons, and what no one directive says for all launches.
+    pub text: String,
+}
+
+/// The schedules of a compilation's kernels, in source order.
+pub fn explain_schedules(compilation: &Compilation) -> Vec<ExplainedSchedule> {
+    let schedule = |kernel: &Kernel| ExplainedSchedule { kernel: kernel.name.clone(), text: block(kernel) };
+    compilation.ir.kernels.iter().map(schedule).collect()
+}
+
+/// A line of a schedule: the directive, or nothing, and what is said of it.
+struct Line {
+    directive: String,
+    comment: String,
+}
+
+fn block(kernel: &Kernel) -> String {
+    let mut lines = Vec::new();
+    let own: Vec<&Directive> = kernel
+        .schedule
+        .directives
+        .iter()
+        .filter(|known| known.outcome == Outcome::Done || known.directive == Directive::FastMath)
+        .map(|known| &known.directive)
+        .collect();
+    lines.extend(
+        own.iter().map(|directive| Line { directive: directive.to_string(), comment: SAID.to_string() }),
+    );
+    let mut rest: Vec<&Choice> =
+        kernel.schedule.choices.iter().filter(|choice| counts(kernel, choice)).collect();
+    rest.retain(|choice| !own.iter().any(|own| own.same_subject(&choice.directive)));
+    while let Some(first) = rest.first().copied() {
+        let (group, others): (Vec<&Choice>, Vec<&Choice>) =
+            rest.into_iter().partition(|choice| choice.directive.same_subject(&first.directive));
+        rest = others;
+        group_lines(&group, &mut lines);
+    }
+    let mut text = format!("schedule {} {{\n", kernel.name);
+    let width = lines.iter().map(|line| line.directive.len()).max().unwrap_or(0);
+    for Line { directive, comment } in &lines {
+        let _ = match directive.as_str() {
+            "" => writeln!(text, "    // {comment}"),
+            directive => writeln!(text, "    {directive:width$}  // {comment}"),
+        };
+    }
+    if lines.is_empty() {
+        text.push_str("    // one thread does all of it: there is nothing to choose\n");
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// Whether the choice's launch is still there.
+fn counts(kernel: &Kernel, choice: &Choice) -> bool {
+    choice.launch.is_empty() || kernel.launches.values().any(|launch| launch.name == choice.launch)
+}
+
+/// The lines for the choices about one thing: a directive where all launches have the same, else a comment for each.
+fn group_lines(group: &[&Choice], lines: &mut Vec<Line>) {
+    let Some(first) = group.first() else { return };
+    let same = group.iter().all(|choice| choice.directive == first.directive);
+    if same && group.iter().all(|choice| choice.reproducible) {
+        if !nothing(&first.directive) {
+            // The reason of a launch that has one: the last one, which is of the pass that decided.
+            let comment = group.last().map(|choice| choice.reason.clone()).unwrap_or_default();
+            lines.push(Line { directive: first.directive.to_string(), comment });
+        }
+        return;
+    }
+    if let Directive::Stage { array, .. } = &first.directive {
+        let plain = Directive::Stage { array: array.clone(), place: None, depth: None };
+        lines.push(Line {
+            directive: plain.to_string(),
+            comment: "padded as each launch needs it".to_string(),
+        });
+    }
+    let mut seen: Vec<(&Directive, &str, Vec<&str>)> = Vec::new();
+    for choice in group.iter().filter(|choice| !nothing(&choice.directive)) {
+        match seen.iter_mut().find(|known| *known.0 == choice.directive && known.1 == choice.reason) {
+            Some(known) => known.2.push(&choice.launch),
+            None => seen.push((&choice.directive, &choice.reason, vec![&choice.launch])),
+        }
+    }
+    for (directive, reason, launches) in seen {
+        let comment = format!("{directive}, in {}: {reason}", launches.join(", "));
+        lines.push(Line { directive: String::new(), comment });
+    }
+}
+
+/// Whether the directive says that nothing is done.
+fn nothing(directive: &Directive) -> bool {
+    matches!(
+        directive,
+        Directive::PerThread { count: 1, .. }
+            | Directive::Vectorize { width: 1, .. }
+            | Directive::Split { pieces: 1, .. }
+    )
+}

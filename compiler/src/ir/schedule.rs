@@ -1,0 +1,361 @@
+//! What a schedule asks for, what became of it, and what the passes chose where it is silent.
+//!
+//! Directives name axes and arrays as the source does: one applies to every loop, or access, of that name. A pass
+//! reads the directives that concern it in place of its own choice and says what it did with each; a directive that no
+//! pass has carried out by the end of the pipeline is an error at its span, never ignored.
+
+use crate::source::Span;
+use std::fmt;
+
+/// The reason of a choice that the user made.
+pub const SAID: &str = "as the schedule says";
+
+/// The directives that count for a kernel, in source order, and the choices of the passes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Schedule {
+    pub directives: Vec<Scheduled>,
+    /// What passes chose, in the order in which they did. No part of the text form.
+    pub choices: Vec<Choice>,
+}
+
+/// A directive of the user's.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scheduled {
+    pub directive: Directive,
+    pub span: Span,
+    pub outcome: Outcome,
+}
+
+/// How a kernel shall be run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Directive {
+    /// `block 256`: threads of a block.
+    Block(u32),
+    /// `order i, j`: nesting of parallel axes, outermost first; the last one gets the lanes.
+    Order(Vec<String>),
+    /// `tile i: 32`: iterations of an axis that one block computes; of a reduced axis, one step.
+    Tile { axis: String, size: u32 },
+    /// `per_thread i: 4`: iterations of an axis that one thread computes side by side.
+    PerThread { axis: String, count: u32 },
+    /// `stage a pad 1 depth 2`: tiles of the array's elements go through shared memory.
+    Stage { array: String, place: Option<Placement>, depth: Option<u32> },
+    /// `unroll p: 4`: iterations of a serial loop that stand one after the other; `None` for all.
+    Unroll { axis: String, factor: Option<u32> },
+    /// `vectorize i: 4`: neighbours along an axis that one access brings; 1 for none.
+    Vectorize { axis: String, width: u32 },
+    /// `warps i: 4`: warps of a block along an axis.
+    Warps { axis: String, count: u32 },
+    /// `split p: 64`: pieces into which a reduction is cut over the grid; 1 for none.
+    Split { axis: String, pieces: u32 },
+    /// `atomic c`: the pieces of a reduction are combined in the array itself, in any order.
+    Atomic { array: String },
+    /// `fast_math`: approximate forms of f32 functions and divisions.
+    FastMath,
+    /// `layout x: soa`. Carried out by lowering: stands here among the choices only.
+    Layout { array: String, layout: crate::manifest::Layout },
+    /// `cache x: cs`, likewise.
+    Cache { array: String, mode: super::kernel::CacheMode },
+}
+
+/// How a tile lies in shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// Scalars between the end of a row and the next one.
+    Pad(u32),
+    /// Places of a row exchanged by exclusive or with the row's number.
+    Swizzle,
+}
+
+/// What became of a directive.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Outcome {
+    /// No pass has looked at it, or none that did could use it.
+    #[default]
+    Open,
+    Done,
+    Refused(Refusal),
+}
+
+/// Why a directive cannot be carried out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    pub kind: RefusalKind,
+    pub reason: String,
+    /// What to write instead, or for which kernels the directive works.
+    pub help: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RefusalKind {
+    /// The kernel has no place for it.
+    DoesNotFit,
+    TooManyThreads,
+    TooMuchSharedMemory,
+    /// Another directive says otherwise.
+    Contradiction,
+}
+
+/// A directive that would have made a pass do what it did, for one launch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// The launch's name.
+    pub launch: String,
+    pub directive: Directive,
+    /// One line for a person.
+    pub reason: String,
+    /// Whether the directive, written by hand, would make the pass do just what it did, in every launch.
+    pub reproducible: bool,
+}
+
+impl Schedule {
+    /// The first directive for which `pick` gives something; it is marked as carried out.
+    fn take<T>(&mut self, pick: impl Fn(&Directive) -> Option<T>) -> Option<T> {
+        let found = self.directives.iter_mut().find_map(|known| Some((pick(&known.directive)?, known)));
+        found.map(|(value, known)| {
+            known.outcome = Outcome::Done;
+            value
+        })
+    }
+
+    fn get<T>(&self, pick: impl Fn(&Directive) -> Option<T>) -> Option<T> {
+        self.directives.iter().find_map(|known| pick(&known.directive))
+    }
+
+    pub fn block(&self) -> Option<u32> {
+        self.get(|directive| if let Directive::Block(threads) = directive { Some(*threads) } else { None })
+    }
+
+    /// Whether there is an `order`.
+    pub fn has_order(&self) -> bool {
+        self.directives.iter().any(|known| matches!(known.directive, Directive::Order(_)))
+    }
+
+    pub fn tile(&self, name: &str) -> Option<u32> {
+        self.get(|directive| match directive {
+            Directive::Tile { axis, size } if axis == name => Some(*size),
+            _ => None,
+        })
+    }
+
+    pub fn per_thread(&self, name: &str) -> Option<u32> {
+        self.get(|directive| match directive {
+            Directive::PerThread { axis, count } if axis == name => Some(*count),
+            _ => None,
+        })
+    }
+
+    pub fn vectorize(&self, name: &str) -> Option<u32> {
+        self.get(|directive| match directive {
+            Directive::Vectorize { axis, width } if axis == name => Some(*width),
+            _ => None,
+        })
+    }
+
+    pub fn warps(&self, name: &str) -> Option<u32> {
+        self.get(|directive| match directive {
+            Directive::Warps { axis, count } if axis == name => Some(*count),
+            _ => None,
+        })
+    }
+
+    pub fn split(&self, name: &str) -> Option<u32> {
+        self.get(|directive| match directive {
+            Directive::Split { axis, pieces } if axis == name => Some(*pieces),
+            _ => None,
+        })
+    }
+
+    /// How the tiles of an array shall lie, if the array is to be staged.
+    pub fn stage(&self, name: &str) -> Option<(Option<Placement>, Option<u32>)> {
+        self.get(|directive| match directive {
+            Directive::Stage { array, place, depth } if array == name => Some((*place, *depth)),
+            _ => None,
+        })
+    }
+
+    /// Whether some array is to be staged.
+    pub fn stages(&self) -> bool {
+        self.directives.iter().any(|known| matches!(known.directive, Directive::Stage { .. }))
+    }
+
+    /// By how much a serial loop shall be unrolled: `Some(None)` for all of it. The directive counts as carried out.
+    pub fn take_unroll(&mut self, name: &str) -> Option<Option<u32>> {
+        self.take(|directive| match directive {
+            Directive::Unroll { axis, factor } if axis == name => Some(*factor),
+            _ => None,
+        })
+    }
+
+    pub fn unroll(&self, name: &str) -> Option<Option<u32>> {
+        self.get(|directive| match directive {
+            Directive::Unroll { axis, factor } if axis == name => Some(*factor),
+            _ => None,
+        })
+    }
+
+    pub fn atomic(&self, name: &str) -> bool {
+        self.directives
+            .iter()
+            .any(|known| matches!(&known.directive, Directive::Atomic { array } if array == name))
+    }
+
+    pub fn fast_math(&self) -> bool {
+        self.directives.iter().any(|known| known.directive == Directive::FastMath)
+    }
+
+    /// Says that the directives that `which` accepts are carried out.
+    pub fn done(&mut self, which: impl Fn(&Directive) -> bool) {
+        for known in self.directives.iter_mut().filter(|known| which(&known.directive)) {
+            known.outcome = Outcome::Done;
+        }
+    }
+
+    /// Says why the directives that `which` accepts cannot be carried out here. One that is carried out for another
+    /// loop stays so; the first reason stays.
+    pub fn refuse(&mut self, which: impl Fn(&Directive) -> bool, refusal: &Refusal) {
+        for known in self.directives.iter_mut().filter(|known| which(&known.directive)) {
+            if known.outcome == Outcome::Open {
+                known.outcome = Outcome::Refused(refusal.clone());
+            }
+        }
+    }
+
+    /// Records what a pass did for a launch, unless it has recorded the same. What an earlier pass chose of the kind is
+    /// replaced.
+    pub fn chose(&mut self, launch: &str, directive: Directive, reason: impl Into<String>) {
+        self.record(Choice {
+            launch: launch.to_string(),
+            directive,
+            reason: reason.into(),
+            reproducible: true,
+        });
+    }
+
+    /// Records what a pass did, where the directive that says so would do a little more or less than that.
+    pub fn noted(&mut self, launch: &str, directive: Directive, reason: impl Into<String>) {
+        self.record(Choice {
+            launch: launch.to_string(),
+            directive,
+            reason: reason.into(),
+            reproducible: false,
+        });
+    }
+
+    fn record(&mut self, choice: Choice) {
+        let same =
+            |known: &Choice| known.launch == choice.launch && known.directive.same_subject(&choice.directive);
+        self.choices.retain(|known| !same(known));
+        self.choices.push(choice);
+    }
+
+    /// Gives a copy of a launch the choices of the original.
+    pub fn copy_choices(&mut self, from: &str, to: &str) {
+        let copies: Vec<Choice> = self
+            .choices
+            .iter()
+            .filter(|choice| choice.launch == from)
+            .map(|choice| Choice { launch: to.to_string(), ..choice.clone() })
+            .collect();
+        self.choices.extend(copies);
+    }
+}
+
+impl Refusal {
+    pub fn new(kind: RefusalKind, reason: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into(), help: help.into() }
+    }
+}
+
+impl Directive {
+    /// The directive's word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Directive::Block(_) => "block",
+            Directive::Order(_) => "order",
+            Directive::Tile { .. } => "tile",
+            Directive::PerThread { .. } => "per_thread",
+            Directive::Stage { .. } => "stage",
+            Directive::Unroll { .. } => "unroll",
+            Directive::Vectorize { .. } => "vectorize",
+            Directive::Warps { .. } => "warps",
+            Directive::Split { .. } => "split",
+            Directive::Atomic { .. } => "atomic",
+            Directive::FastMath => "fast_math",
+            Directive::Layout { .. } => "layout",
+            Directive::Cache { .. } => "cache",
+        }
+    }
+
+    /// The axis or array that it is about, if it is about one.
+    pub fn subject(&self) -> Option<&str> {
+        match self {
+            Directive::Tile { axis, .. }
+            | Directive::PerThread { axis, .. }
+            | Directive::Unroll { axis, .. }
+            | Directive::Vectorize { axis, .. }
+            | Directive::Warps { axis, .. }
+            | Directive::Split { axis, .. } => Some(axis),
+            Directive::Stage { array, .. }
+            | Directive::Atomic { array }
+            | Directive::Layout { array, .. }
+            | Directive::Cache { array, .. } => Some(array),
+            Directive::Block(_) | Directive::Order(_) | Directive::FastMath => None,
+        }
+    }
+
+    /// Whether both say the same kind of thing about the same name.
+    pub fn same_subject(&self, other: &Directive) -> bool {
+        match (self, other) {
+            (Directive::Order(one), Directive::Order(other)) => {
+                one.len() == other.len() && one.iter().all(|name| other.contains(name))
+            }
+            _ => self.word() == other.word() && self.subject() == other.subject(),
+        }
+    }
+}
+
+impl fmt::Display for Directive {
+    /// As it stands in a `schedule`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Directive::Block(threads) => write!(f, "block {threads}"),
+            Directive::Order(names) => write!(f, "order {}", names.join(", ")),
+            Directive::Tile { axis, size } => write!(f, "tile {axis}: {size}"),
+            Directive::PerThread { axis, count } => write!(f, "per_thread {axis}: {count}"),
+            Directive::Stage { array, place, depth } => {
+                write!(f, "stage {array}")?;
+                match place {
+                    Some(Placement::Pad(pad)) => write!(f, " pad {pad}")?,
+                    Some(Placement::Swizzle) => f.write_str(" swizzle")?,
+                    None => {}
+                }
+                depth.map_or(Ok(()), |depth| write!(f, " depth {depth}"))
+            }
+            Directive::Unroll { axis, factor: Some(factor) } => write!(f, "unroll {axis}: {factor}"),
+            Directive::Unroll { axis, factor: None } => write!(f, "unroll {axis}"),
+            Directive::Vectorize { axis, width } => write!(f, "vectorize {axis}: {width}"),
+            Directive::Warps { axis, count } => write!(f, "warps {axis}: {count}"),
+            Directive::Split { axis, pieces } => write!(f, "split {axis}: {pieces}"),
+            Directive::Atomic { array } => write!(f, "atomic {array}"),
+            Directive::FastMath => f.write_str("fast_math"),
+            Directive::Layout { array, layout } => {
+                let layout = match layout {
+                    crate::manifest::Layout::Aos => "aos".to_string(),
+                    crate::manifest::Layout::Soa => "soa".to_string(),
+                    crate::manifest::Layout::Aosoa(width) => format!("aosoa({width})"),
+                };
+                write!(f, "layout {array}: {layout}")
+            }
+            Directive::Cache { array, mode } => {
+                use super::kernel::CacheMode;
+                let mode = match mode {
+                    CacheMode::Ca => "ca",
+                    CacheMode::Cg => "cg",
+                    CacheMode::Cs => "cs",
+                    CacheMode::Nc => "nc",
+                };
+                write!(f, "cache {array}: {mode}")
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `unroll`: several iterations of a serial loop one after the other, as the schedule says.
+//!
+//! ```text
+//! v9: f32 = reduce [add] axis1 "p" = v0..v1 { … }                  before, `unroll p: 4`
+//!
+//! v20 = for axis2 "p" = v0..v19 step 4 carry [0] { …, …, …, … }    after: whole groups of four,
+//! v30 = for axis3 "p" = v19..v1 step 1 carry [v20] { … }           and what is left
+//! ```
+//!
+//! A loop whose iterations are counted by literals, and are no more than the factor (or at most 64, for `unroll p`
+//! without a number), becomes straight code. The order in which iterations run, and in which a reduction combines them,
+//! stays as it was, so that results are the same to the bit.
+//!
+//! # Limits
+//!
+//! Only loops that the schedule names are unrolled: `ptxas` does so by itself where it thinks that it pays. Loops that
+//! one thread runs as a whole: parallel axes, whose iterations other threads run, have `per_thread`.
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::{Kernel, Payload, Phase};
+use crate::ir::op::Opcode;
+use crate::ir::schedule::{Directive, Refusal, RefusalKind};
+
+pub struct Unroll;
+
+/// Iterations of a loop that `unroll` without a number makes straight code of.
+const MOST_WHOLE: i128 = 64;
+/// Instructions of an unrolled body.
+const MOST_INSTS: usize = 8192;
+
+impl Pass for Unroll {
+    fn name(&self) -> &str {
+        "unroll"
+    }
+
+    fn reason(&self) -> &str {
+        "runs several iterations of a serial loop one after the other, where the schedule says so"
+    }
+
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Staged, Phase::Flat)
+    }
+
+    fn runs_after(&self) -> &[&str] {
+        &["threads"]
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let wanted = |known: &Directive| matches!(known, Directive::Unroll { .. });
+        if !kernel.schedule.directives.iter().any(|known| wanted(&known.directive)) {
+            return Changed::No;
+        }
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            for block in kernel.blocks_in(kernel.launches[launch].body) {
+                changed |= unroll_block(kernel, block);
+            }
+        }
+        changed.into()
+    }
+}
+
+/// Unrolls the loops of a block, the ones inside theirs left to their own blocks.
+fn unroll_block(kernel: &mut Kernel, block: Block) -> bool {
+    let insts = std::mem::take(&mut kernel.blocks[block].insts);
+    let mut changed = false;
+    for inst in insts {
+        match factor(kernel, inst) {
+            Some(count) if count != Some(1) => {
+                unroll(kernel, block, inst, count);
+                changed = true;
+            }
+            _ => kernel.blocks[block].insts.push(inst),
+        }
+    }
+    changed
+}
+
+/// By how much a loop is to be unrolled; `Some(None)` for all of it.
+fn factor(kernel: &mut Kernel, inst: Inst) -> Option<Option<u32>> {
+    let data = &kernel.insts[inst];
+    let axes = match (&data.payload, data.opcode) {
+        (Payload::Loop { axes }, Opcode::For) | (Payload::Reduce { axes, .. }, Opcode::Reduce) => axes,
+        _ => return None,
+    };
+    let [axis] = axes.as_slice() else { return None };
+    let name = kernel.axes[*axis].name.clone();
+    let factor = kernel.schedule.unroll(&name)?;
+    let mut insts = 0;
+    let mut plain = true;
+    kernel.walk(data.regions[0], &mut |_, inst| {
+        insts += 1;
+        plain &= kernel.insts[inst].opcode != Opcode::Barrier;
+    });
+    let trips = trips(kernel, inst);
+    let copies = match (factor, trips) {
+        (Some(factor), Some(trips)) if trips <= i128::from(factor) => trips as usize,
+        (Some(factor), _) => factor as usize + 1,
+        (None, Some(trips)) if trips <= MOST_WHOLE => trips as usize,
+        (None, _) => {
+            let reason =
+                format!("how often the loop over `{name}` runs is not known to be at most {MOST_WHOLE}");
+            refuse(kernel, &name, reason, format!("write a factor: `unroll {name}: 4`"));
+            return None;
+        }
+    };
+    if copies * insts > MOST_INSTS {
+        let reason = format!("{copies} copies of {insts} instructions are too many");
+        refuse(kernel, &name, reason, "write a smaller factor".to_string());
+        return None;
+    }
+    if !plain {
+        refuse(kernel, &name, "the threads of a block meet in it".to_string(), "leave it out".to_string());
+        return None;
+    }
+    kernel.schedule.take_unroll(&name)
+}
+
+fn refuse(kernel: &mut Kernel, name: &str, reason: String, help: String) {
+    let refusal = Refusal::new(RefusalKind::DoesNotFit, reason, help);
+    kernel.schedule.refuse(|known| matches!(known, Directive::Unroll { axis, .. } if axis == name), &refusal);
+}
+
+/// How often a loop runs, where literals say it.
+fn trips(kernel: &Kernel, inst: Inst) -> Option<i128> {
+    let data = &kernel.insts[inst];
+    let (low, high) = (kernel.int_of(data.arguments[0])?, kernel.int_of(data.arguments[1])?);
+    let step = if data.opcode == Opcode::For { kernel.int_of(data.arguments[2])? } else { 1 };
+    (step > 0).then(|| ((high - low).max(0) + step - 1) / step)
+}
+
+/// Appends a loop's iterations to a block, unrolled, and puts what they give in the place of its results.
+fn unroll(kernel: &mut Kernel, block: Block, inst: Inst, factor: Option<u32>) {
+    let data = kernel.insts[inst].clone();
+    let name = match &data.payload {
+        Payload::Loop { axes } | Payload::Reduce { axes, .. } => kernel.axes[axes[0]].name.clone(),
+        _ => String::new(),
+    };
+    let trips = trips(kernel, inst);
+    let mut emit = Emit::new(kernel, block, data.span);
+    let (low, high) = (data.arguments[0], data.arguments[1]);
+    let (step, initial) = match &data.payload {
+        Payload::Reduce { combiners, .. } => {
+            let mut initial = Vec::new();
+            let mut results = data.results.iter();
+            for combiner in combiners {
+                let scalar = results.next().map(|value| emit.kernel.value_type(*value));
+                initial.extend(scalar.map(|scalar| emit.identity(*combiner, scalar)).unwrap_or_default());
+                results.by_ref().take(combiner.width() - 1).for_each(drop);
+            }
+            (emit.int(1), initial)
+        }
+        _ => (data.arguments[2], data.arguments[3..].to_vec()),
+    };
+    let whole = match (factor, trips) {
+        (None, Some(trips)) => Some(trips),
+        (Some(factor), Some(trips)) if trips <= i128::from(factor) => Some(trips),
+        _ => None,
+    };
+    let results = match whole {
+        Some(trips) => {
+            let mut values = initial;
+            let mut index = low;
+            for _ in 0..trips {
+                values = iteration(&mut emit, inst, index, &values);
+                index = emit.add(index, step);
+            }
+            values
+        }
+        None => {
+            let factor = i64::from(factor.unwrap_or(1));
+            let zero = emit.int(0);
+            let extent = emit.sub(high, low);
+            let extent = emit.binary(Opcode::Max, extent, zero);
+            let less = emit.add_int(step, -1);
+            let sum = emit.add(extent, less);
+            let count = emit.binary(Opcode::Div, sum, step);
+            let groups = emit.div_by(count, factor);
+            let group = emit.mul_int(step, factor);
+            let length = emit.binary(Opcode::Mul, groups, group);
+            let middle = emit.add(low, length);
+            let values = emit.for_loop(&name, (low, middle, group), &initial, |emit, index, carried| {
+                let mut values = carried.to_vec();
+                let mut index = index;
+                for at in 0..factor {
+                    if at > 0 {
+                        index = emit.add(index, step);
+                    }
+                    values = iteration(emit, inst, index, &values);
+                }
+                values
+            });
+            emit.for_loop(&name, (middle, high, step), &values, |emit, index, carried| {
+                iteration(emit, inst, index, carried)
+            })
+        }
+    };
+    for (old, new) in data.results.iter().zip(results) {
+        kernel.replace_uses(*old, new);
+    }
+}
+
+/// Appends one iteration; the values that the next one begins with.
+fn iteration(emit: &mut Emit<'_>, inst: Inst, index: Value, carried: &[Value]) -> Vec<Value> {
+    let (region, payload) = (emit.kernel.insts[inst].regions[0], emit.kernel.insts[inst].payload.clone());
+    let params = emit.kernel.blocks[region].params.clone();
+    let mut map: ValueMap =
+        params.iter().copied().zip([index].into_iter().chain(carried.iter().copied())).collect();
+    for inst in emit.kernel.blocks[region].insts.clone() {
+        if emit.kernel.insts[inst].opcode != Opcode::Yield {
+            emit.kernel.clone_inst(inst, emit.block, &mut map);
+        }
+    }
+    let yields: Vec<Value> = emit.kernel.yields(region).iter().map(|value| mapped(&map, *value)).collect();
+    let Payload::Reduce { combiners, .. } = payload else { return yields };
+    let mut values = Vec::with_capacity(carried.len());
+    for combiner in combiners {
+        let at = values.len();
+        let part = at..at + combiner.width();
+        values.extend(emit.combine(combiner, &carried[part.clone()], &yields[part]));
+    }
+    values
+}
