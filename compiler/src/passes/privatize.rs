@@ -223,7 +223,7 @@ fn spread(kernel: &mut Kernel, launch: Launch, found: &Found, context: &PassCont
     factors[0] = Factor { level: Level::Serial, size: None };
     factors.insert(1, Factor { level: Level::Grid, size: Some(blocks) });
     let warps = factors.iter_mut().find(|factor| factor.level == Level::Warp);
-    let free = kernel.hints.block_threads.is_none() && threads <= context.target.max_threads;
+    let free = kernel.schedule.block().is_none() && threads <= context.target.max_threads;
     if let Some(warps) = warps.filter(|_| free && context.target.warp_size == LANES as u32) {
         warps.size = Some(u64::from(threads / LANES as u32));
         kernel.launches[launch].threads = Some(threads);
