@@ -40,4 +40,4 @@ pub use edit::Substitution;
 pub use evaluate::{evaluate, int_range, wrap};
 pub use query::Parents;
 pub use typing::{bits_type, result_type};
-pub use verifier::{VerifierError, verify};
+pub use verifier::{VerifierError, verify, verify_threads};

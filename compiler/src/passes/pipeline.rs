@@ -14,7 +14,7 @@ use super::pipeline_error::{PipelineError, unknown};
 use super::standard;
 use crate::ir::kernel::{Kernel, Phase};
 use crate::ir::text::{PrintOptions, print_kernel};
-use crate::ir::verify;
+use crate::ir::{verify, verify_threads};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,8 +61,9 @@ impl PassSelection {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PipelineOptions {
     /// Verify the kernel before the first pass and after each: as long again as the passes take. The default in
-    /// builds with debug assertions. Else it is verified once, after the last pass; where that finds something, all
-    /// passes run again, with this, so that the guilty one is named.
+    /// builds with debug assertions. With explicit threads, their barriers are verified too. Else the kernel is
+    /// verified once, after the last pass, without its barriers; where that finds something, all passes run again,
+    /// with this, so that the guilty one is named.
     pub verify: bool,
     /// Measure each pass.
     pub time: bool,
@@ -246,11 +247,13 @@ impl Pipeline {
             }
         }
         self.check_phases(kernel.phase)?;
+        let broken = |kernel: &Kernel, pass: Option<&str>, errors| {
+            let (pass, kernel) = (pass.map(str::to_string), kernel.name.clone());
+            PipelineError::Verifier { pass, kernel, errors }
+        };
         let verified = |kernel: &Kernel, pass: Option<&str>| {
-            verify(kernel).map_err(|errors| {
-                let (pass, kernel) = (pass.map(str::to_string), kernel.name.clone());
-                PipelineError::Verifier { pass, kernel, errors }
-            })
+            let threads = || if options.verify { verify_threads(kernel) } else { Ok(()) };
+            verify(kernel).and_then(|()| threads()).map_err(|errors| broken(kernel, pass, errors))
         };
         let untouched = (!options.verify).then(|| kernel.clone());
         if options.verify {

@@ -35,18 +35,24 @@
 //!   and warps, times those of the loop around it, are exactly the launch's threads: lanes multiply to
 //!   min(threads, 32), warps to the rest. Earlier axes of one loop are the outer ones.
 //! - `mapped` and later: an axis whose grid factor is `*` has bounds that the host can compute (`symbolic`).
+//! - `staged` and later, by [`verify_threads`] alone: barriers stand where threads share memory, and all threads reach
+//!   them (`threads/`).
 //! - `block_index`, `grid_size`, `thread_index`, `barrier`, `shuffle_xor`, `load_vector`, `store_vector`, shared buffers
 //!   and explicit grids stand in phase `mapped` and later; a launch with an explicit grid has no parallel factors.
 
 mod declarations;
 mod phases;
 mod structure;
+mod threads;
 mod types;
 
 use super::entities::Inst;
 use super::kernel::Kernel;
 use super::text::print_inst;
+use crate::source::Span;
 use std::fmt;
+
+pub use threads::verify_threads;
 
 /// One broken rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,6 +61,8 @@ pub struct VerifierError {
     pub place: String,
     /// One sentence, lower-case, without full stop.
     pub message: String,
+    /// Where the instructions that are named come from in the source, as far as they do.
+    pub spans: Vec<Span>,
 }
 
 impl fmt::Display for VerifierError {
@@ -74,7 +82,7 @@ const MAX_ERRORS: usize = 20;
 impl Verifier<'_> {
     fn report(&mut self, place: impl FnOnce() -> String, message: impl Into<String>) {
         if self.errors.len() < MAX_ERRORS {
-            self.errors.push(VerifierError { place: place(), message: message.into() });
+            self.errors.push(VerifierError { place: place(), message: message.into(), spans: Vec::new() });
         }
     }
 

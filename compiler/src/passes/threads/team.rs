@@ -34,6 +34,15 @@ pub fn is_shared(kernel: &Kernel, inst: Inst) -> bool {
             .any(|factor| factor.level.is_parallel() || factor.size.is_some())
 }
 
+/// How often the threads of a team meet each time that a block runs, whatever its branches do.
+fn meetings(kernel: &Kernel, block: Block) -> usize {
+    let of = |inst: &Inst| match &kernel.insts[*inst].payload {
+        Payload::Reduce { combiners, .. } if is_shared(kernel, *inst) => combiners.len(),
+        _ => 0,
+    };
+    kernel.blocks[block].insts.iter().map(of).sum()
+}
+
 /// The first shared loop in a block or below.
 pub fn shared_loop(kernel: &Kernel, block: Block) -> Option<Inst> {
     let mut found = None;
@@ -60,6 +69,8 @@ pub struct Team {
     size: i64,
     /// Shared buffers may be used again: a barrier must stand between.
     looped: bool,
+    /// Another meeting, of all threads, comes before this one comes again: its barrier is the one between.
+    alternating: bool,
     /// Row buffers that became one private slot for each element a thread owns.
     slots: FxHashMap<Buffer, Buffer>,
 }
@@ -69,7 +80,7 @@ impl Team {
         let own = threads.part(emit, axis, at);
         emit.name(own, "member");
         let size = axis.level_size(Level::Warp) * axis.level_size(Level::Lane);
-        Self { own, size, looped, slots: FxHashMap::default() }
+        Self { own, size, looped, alternating: false, slots: FxHashMap::default() }
     }
 
     /// Appends the body of an iteration, without its yield.
@@ -77,6 +88,7 @@ impl Team {
         let params = emit.kernel.blocks[body].params.clone();
         let mut map: ValueMap = params.into_iter().zip(indices.iter().copied()).collect();
         self.slots = slots(emit.kernel, body);
+        self.alternating = meetings(emit.kernel, body) > 1;
         self.block(emit, body, &mut map);
     }
 
@@ -118,7 +130,9 @@ impl Team {
                 };
                 let region = data.regions[0];
                 let params = emit.kernel.blocks[region].params.clone();
-                let outer = std::mem::replace(&mut self.looped, true);
+                let alternating = meetings(emit.kernel, region) > 1;
+                let outer = (self.looped, self.alternating);
+                (self.looped, self.alternating) = (true, alternating);
                 let bounds = (given[0], given[1], given[2]);
                 let results = emit.for_loop(&name, bounds, &given[3..], |emit, index, carried| {
                     map.insert(params[0], index);
@@ -126,15 +140,17 @@ impl Team {
                     self.block(emit, region, map);
                     emit.kernel.yields(region).iter().map(|value| mapped(map, *value)).collect()
                 });
-                self.looped = outer;
+                (self.looped, self.alternating) = outer;
                 results
             }
             _ => {
                 let condition = mapped(map, data.arguments[0]);
                 let (then, otherwise) = (data.regions[0], data.regions[1]);
                 let mut other = map.clone();
+                // What a branch has need not come in the next turn.
+                let outer = std::mem::replace(&mut self.alternating, false);
                 let team = std::cell::RefCell::new(&mut *self);
-                emit.if_else(
+                let results = emit.if_else(
                     condition,
                     |emit| {
                         team.borrow_mut().block(emit, then, map);
@@ -144,7 +160,9 @@ impl Team {
                         team.borrow_mut().block(emit, otherwise, &mut other);
                         emit.kernel.yields(otherwise).iter().map(|value| mapped(&other, *value)).collect()
                     },
-                )
+                );
+                self.alternating = outer;
+                results
             }
         };
         map.extend(data.results.iter().copied().zip(results));
@@ -376,7 +394,7 @@ impl Team {
         emit.barrier();
         let place = emit.rem_by(lane, warps);
         values = buffers.iter().map(|buffer| emit.load(*buffer, 0, &[place])).collect();
-        if self.looped {
+        if self.looped && !self.alternating {
             emit.barrier();
         }
         shuffled(emit, combiner, values, warps)

@@ -1,0 +1,378 @@
+//! Goes through a launch as its threads do, from barrier to barrier, and holds each access to shared memory against
+//! those that no barrier separates it from.
+//!
+//! A loop with a barrier in it is gone through three times: its first turn, some turn, and the one after that, so that
+//! what lies before the loop meets the first turn and each turn the next. A loop without is gone through once, as if
+//! every thread were in a turn of its own.
+
+use super::conflict::{Access, conflict};
+use super::depends::Dependence;
+use super::forms::{Form, Forms, Mask};
+use super::{VerifierError, text};
+use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::op::Opcode;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Whether a launch has anything to check: shared memory, barriers or shuffles.
+pub fn needs_check(kernel: &Kernel, launch: Launch) -> bool {
+    let mut found = false;
+    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
+        let opcode = kernel.insts[inst].opcode;
+        found |= matches!(opcode, Opcode::Barrier | Opcode::ShuffleXor) || is_shared(kernel, inst);
+    });
+    found
+}
+
+fn is_shared(kernel: &Kernel, inst: Inst) -> bool {
+    matches!(
+        kernel.insts[inst].payload,
+        Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }
+            if kernel.buffers[buffer].kind == BufferKind::Shared
+    )
+}
+
+/// The pairs of accesses that race. Relies on barriers being reached by all threads.
+pub fn check(kernel: &Kernel, launch: Launch, depends: &Dependence) -> Vec<VerifierError> {
+    let root = kernel.launches[launch].body;
+    let mut walk = Walk {
+        kernel,
+        depends,
+        forms: Forms::new(kernel, depends, root),
+        holds: FxHashMap::default(),
+        open: Vec::new(),
+        next: 0,
+        reported: FxHashSet::default(),
+        errors: Vec::new(),
+    };
+    walk.find(root);
+    walk.block(root, None);
+    walk.errors
+}
+
+/// What a region or instruction has inside.
+#[derive(Clone, Copy, Default)]
+struct Holds {
+    accesses: bool,
+    barriers: bool,
+}
+
+struct Walk<'k> {
+    kernel: &'k Kernel,
+    depends: &'k Dependence,
+    forms: Forms<'k>,
+    holds: FxHashMap<Inst, Holds>,
+    /// The accesses since the last barrier.
+    open: Vec<Access>,
+    next: u32,
+    reported: FxHashSet<(Inst, Inst)>,
+    errors: Vec<VerifierError>,
+}
+
+impl Walk<'_> {
+    /// Finds what each instruction with regions has inside.
+    fn find(&mut self, block: Block) -> Holds {
+        let kernel = self.kernel;
+        let mut all = Holds::default();
+        for inst in &kernel.blocks[block].insts {
+            let mut own = Holds {
+                accesses: is_shared(kernel, *inst),
+                barriers: kernel.insts[*inst].opcode == Opcode::Barrier,
+            };
+            for region in &kernel.insts[*inst].regions {
+                let inside = self.find(*region);
+                own.accesses |= inside.accesses;
+                own.barriers |= inside.barriers;
+            }
+            if !kernel.insts[*inst].regions.is_empty() {
+                self.holds.insert(*inst, own);
+            }
+            all.accesses |= own.accesses;
+            all.barriers |= own.barriers;
+        }
+        all
+    }
+
+    fn block(&mut self, block: Block, mask: Option<&Mask>) {
+        let kernel = self.kernel;
+        for inst in &kernel.blocks[block].insts {
+            let data = &kernel.insts[*inst];
+            if data.opcode == Opcode::Barrier {
+                self.open.clear();
+            } else if is_shared(kernel, *inst) {
+                self.access(*inst, mask);
+            } else if let Some(holds) = self.holds.get(inst).copied()
+                && (holds.accesses || holds.barriers)
+            {
+                match data.opcode {
+                    Opcode::If => self.branch(*inst, mask),
+                    _ if holds.barriers => self.turns(*inst, mask),
+                    _ => self.free_loop(*inst, mask),
+                }
+            }
+        }
+    }
+
+    fn access(&mut self, inst: Inst, mask: Option<&Mask>) {
+        let data = &self.kernel.insts[inst];
+        let (buffer, leaf) = match data.payload {
+            Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. } => (buffer, leaf),
+            _ => return,
+        };
+        let extents = &self.kernel.buffers[buffer].extents;
+        let forms: Vec<Form> =
+            data.arguments.iter().take(extents.len()).map(|value| self.forms.of(*value)).collect();
+        let width = match data.opcode {
+            Opcode::LoadVector => data.results.len(),
+            Opcode::StoreVector => self.kernel.written_values(data),
+            _ => 1,
+        };
+        let access = Access {
+            id: self.next,
+            inst,
+            opcode: data.opcode,
+            buffer,
+            leaf,
+            forms,
+            width: width as i64,
+            mask: mask.cloned(),
+            turned: Vec::new(),
+        };
+        self.next += 1;
+        if self.open.iter().any(|other| other.turned.is_empty() && other.is_like(&access)) {
+            return;
+        }
+        let threads = self.depends.threads;
+        let mut found: Vec<(usize, (usize, usize))> = Vec::new();
+        for (at, earlier) in self.open.iter().enumerate() {
+            if !self.reported.contains(&(earlier.inst, inst))
+                && let Some(pair) = conflict(&self.forms, threads, extents, earlier, &access)
+            {
+                self.reported.insert((earlier.inst, inst));
+                found.push((at, pair));
+            }
+        }
+        for (at, pair) in found {
+            self.report(at, inst, pair);
+        }
+        let own = conflict(&self.forms, threads, extents, &access, &access);
+        self.open.push(access);
+        if let Some(pair) = own
+            && self.reported.insert((inst, inst))
+        {
+            self.report(self.open.len() - 1, inst, pair);
+        }
+    }
+
+    fn report(&mut self, earlier: usize, later: Inst, (first, second): (usize, usize)) {
+        let kernel = self.kernel;
+        let earlier = &self.open[earlier];
+        let name = &kernel.buffers[earlier.buffer].name;
+        let way = match earlier.turned.as_slice() {
+            [] if earlier.inst == later => "in threads side by side".to_string(),
+            [] => "on the way to it".to_string(),
+            loops => {
+                let loops: Vec<String> = loops.iter().map(|inst| text(kernel, *inst)).collect();
+                format!("on the way to it through the next turn of {}", loops.join(", then of "))
+            }
+        };
+        let both = if earlier.inst == later { "itself".to_string() } else { text(kernel, later) };
+        let message = format!(
+            "races with {both}: threads {first} and {second} may touch the same element of `{name}` ({}), and no barrier stands {way}",
+            earlier.buffer
+        );
+        let spans = vec![kernel.insts[earlier.inst].span, kernel.insts[later].span];
+        self.errors.push(VerifierError { place: text(kernel, earlier.inst), message, spans });
+    }
+
+    fn branch(&mut self, inst: Inst, mask: Option<&Mask>) {
+        let data = &self.kernel.insts[inst];
+        let (condition, then, otherwise) = (data.arguments[0], data.regions[0], data.regions[1]);
+        let masks = [true, false].map(|truth| {
+            let known = self.truth(condition, truth, 0);
+            both(known, mask.cloned())
+        });
+        // Threads that all go the same way are never on both.
+        let before = (self.depends.of(condition) == 0).then(|| self.open.clone());
+        self.block(then, masks[0].as_ref());
+        let Some(before) = before else {
+            self.block(otherwise, masks[1].as_ref());
+            return;
+        };
+        let after = std::mem::replace(&mut self.open, before);
+        self.block(otherwise, masks[1].as_ref());
+        self.join(after);
+    }
+
+    /// The threads for which a condition may be `truth`; `None` where that may be all.
+    fn truth(&mut self, condition: Value, truth: bool, depth: u32) -> Option<Mask> {
+        if let Some(table) = self.forms.table(condition) {
+            return Some(table.iter().map(|value| (*value != 0) == truth).collect());
+        }
+        let data = self.kernel.definition_data(condition)?;
+        let splits = matches!((data.opcode, truth), (Opcode::And, true) | (Opcode::Or, false));
+        if !splits || depth > 8 {
+            return None;
+        }
+        let (a, b) = (data.arguments[0], data.arguments[1]);
+        let a = self.truth(a, truth, depth + 1);
+        both(a, self.truth(b, truth, depth + 1))
+    }
+
+    /// Adds the accesses that another path has left open.
+    fn join(&mut self, other: Vec<Access>) {
+        for access in other {
+            let known = self
+                .open
+                .iter()
+                .any(|own| own.id == access.id || (own.is_like(&access) && own.turned == access.turned));
+            if !known {
+                self.open.push(access);
+            }
+        }
+    }
+
+    /// A loop without barriers: threads need not be in the same turn.
+    fn free_loop(&mut self, inst: Inst, mask: Option<&Mask>) {
+        let data = &self.kernel.insts[inst];
+        for region in &data.regions {
+            self.forms.forget(*region);
+            self.forms.out_of_step(*region);
+        }
+        for (at, low, step) in self.indices(inst) {
+            let turns = Form::unknown(self.forms.atom(false));
+            let index = match step {
+                Some(step) => low.add(&turns.scale(step)),
+                None => turns,
+            };
+            self.forms.bind(self.kernel.blocks[data.regions[0]].params[at], index);
+        }
+        for region in &data.regions {
+            self.block(*region, mask);
+        }
+    }
+
+    /// Of each index of a loop: which parameter, where it starts, and its step where that is a literal.
+    fn indices(&mut self, inst: Inst) -> Vec<(usize, Form, Option<i64>)> {
+        let data = &self.kernel.insts[inst];
+        let step = match data.opcode {
+            Opcode::For => self.forms.of(data.arguments[2]).as_constant(),
+            _ => Some(1),
+        };
+        let bounds = self.kernel.loop_bounds(inst);
+        bounds.iter().enumerate().map(|(at, (low, _))| (at, self.forms.of(*low), step)).collect()
+    }
+
+    /// A loop with barriers, through which all threads go in step.
+    fn turns(&mut self, inst: Inst, mask: Option<&Mask>) {
+        let data = &self.kernel.insts[inst];
+        let before = self.open.clone();
+        let indices = self.indices(inst);
+        let initial = match data.opcode {
+            Opcode::For => &data.arguments[3..],
+            Opcode::While => data.arguments.as_slice(),
+            _ => &[],
+        };
+        let ordered = matches!(data.opcode, Opcode::For | Opcode::While);
+
+        // The first turn.
+        let carried: Vec<Form> = initial.iter().map(|value| self.forms.of(*value)).collect();
+        let first: Vec<Form> = indices.iter().map(|(_, low, _)| low.clone()).collect();
+        if ordered {
+            self.turn(inst, &first, &carried, mask);
+        } else {
+            let any = self.any_turn(inst, &indices);
+            self.turn(inst, &any.0, &any.1, mask);
+        }
+        let outer: FxHashSet<u32> = before.iter().map(|access| access.id).collect();
+        self.open.retain(|access| outer.contains(&access.id));
+
+        // Some turn, and the next.
+        let start = self.forms.atoms();
+        let (index, own) = self.any_turn(inst, &indices);
+        self.turn(inst, &index, &own, mask);
+        let mut left = self.open.clone();
+        let (index, own) = if ordered {
+            let next = |((_, _, step), index): (&(usize, Form, Option<i64>), &Form)| match step {
+                Some(step) => Some(index.add(&Form::constant(*step))),
+                None => None,
+            };
+            let steps: Option<Vec<Form>> = indices.iter().zip(&index).map(next).collect();
+            let last = data.regions[data.regions.len() - 1];
+            let yields: Vec<Form> =
+                self.kernel.yields(last).iter().map(|value| self.forms.of(*value)).collect();
+            match steps {
+                Some(steps) => (steps, yields),
+                None => (self.any_turn(inst, &indices).0, yields),
+            }
+        } else {
+            self.any_turn(inst, &indices)
+        };
+        let crossed: FxHashSet<u32> =
+            left.iter().map(|access| access.id).filter(|id| !outer.contains(id)).collect();
+        self.open.iter_mut().filter(|access| crossed.contains(&access.id)).for_each(|a| a.turned.push(inst));
+        self.turn(inst, &index, &own, mask);
+
+        // What a whole turn leaves open meets all later ones.
+        if self.open.iter().any(|access| crossed.contains(&access.id)) {
+            for access in &mut self.open {
+                if crossed.contains(&access.id) {
+                    access.forms = access.forms.iter().map(|form| self.forms.widened(form, start)).collect();
+                    access.id = self.next;
+                    self.next += 1;
+                }
+            }
+            let (index, own) = self.any_turn(inst, &indices);
+            self.turn(inst, &index, &own, mask);
+            left.append(&mut self.open);
+        }
+        // Or no turn at all.
+        left.extend(before);
+        self.open.clear();
+        self.join(left);
+        for region in &data.regions {
+            self.forms.forget(*region);
+        }
+    }
+
+    /// Indices and carried values of a turn of which nothing is known.
+    fn any_turn(&mut self, inst: Inst, indices: &[(usize, Form, Option<i64>)]) -> (Vec<Form>, Vec<Form>) {
+        let region = self.kernel.insts[inst].regions[0];
+        let params = &self.kernel.blocks[region].params;
+        let mut index = Vec::with_capacity(indices.len());
+        for (at, low, step) in indices {
+            let turns = self.forms.unknown(params[*at]);
+            index.push(match step {
+                Some(step) => low.add(&turns.scale(*step)),
+                None => turns,
+            });
+        }
+        (index, params[indices.len()..].iter().map(|param| self.forms.unknown(*param)).collect())
+    }
+
+    /// Goes through the regions of a loop once.
+    fn turn(&mut self, inst: Inst, index: &[Form], carried: &[Form], mask: Option<&Mask>) {
+        let kernel = self.kernel;
+        let regions = &kernel.insts[inst].regions;
+        for region in regions {
+            self.forms.forget(*region);
+        }
+        for region in regions {
+            for (param, form) in kernel.blocks[*region].params.iter().zip(index.iter().chain(carried)) {
+                if kernel.value_type(*param) == crate::data::Scalar::I64 {
+                    self.forms.bind(*param, form.clone());
+                }
+            }
+        }
+        for region in regions {
+            self.block(*region, mask);
+        }
+    }
+}
+
+fn both(a: Option<Mask>, b: Option<Mask>) -> Option<Mask> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.iter().zip(b.iter()).map(|(a, b)| *a && *b).collect()),
+        (a, b) => a.or(b),
+    }
+}
