@@ -293,9 +293,8 @@ impl Walk<'_> {
         self.turn(inst, &index, &own, mask);
         let mut left = self.open.clone();
         let (index, own) = if ordered {
-            let next = |((_, _, step), index): (&(usize, Form, Option<i64>), &Form)| match step {
-                Some(step) => Some(index.add(&Form::constant(*step))),
-                None => None,
+            let next = |((_, _, step), index): (&(usize, Form, Option<i64>), &Form)| {
+                step.map(|step| index.add(&Form::constant(step)))
             };
             let steps: Option<Vec<Form>> = indices.iter().zip(&index).map(next).collect();
             let last = data.regions[data.regions.len() - 1];
