@@ -1,5 +1,6 @@
 //! Which integers a value can be: intervals that hold whatever the input, wrapping included.
 
+use super::grid::DIMENSION_LIMIT;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
@@ -90,7 +91,7 @@ impl Ranges {
                 let data = &kernel.symbols[*symbol];
                 let mut interval = storage(data.scalar)?;
                 if matches!(data.kind, SymbolKind::Dim { .. }) {
-                    interval.low = 0;
+                    (interval.low, interval.high) = (0, interval.high.min(DIMENSION_LIMIT.into()));
                 }
                 for fact in &kernel.facts {
                     narrow(&mut interval, &fact.condition, symbol.as_u32() as usize);

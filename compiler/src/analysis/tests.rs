@@ -182,7 +182,7 @@ proptest! {
     #[test]
     fn ranges_hold_every_value(
         tape in proptest::collection::vec(any::<u8>(), 0..60),
-        symbols in [1i64..i64::MAX, 1i64..i64::MAX],
+        symbols in [1i64..=DIMENSION_LIMIT, 1i64..=DIMENSION_LIMIT],
         point in [any::<u64>(), any::<u64>()],
     ) {
         let case = case(&tape, Layout::Aos);

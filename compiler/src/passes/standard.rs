@@ -5,11 +5,14 @@ use super::contract::Contract;
 use super::cse::Cse;
 use super::dce::Dce;
 use super::fold::{Fold, Simplify};
+use super::guards::Guards;
 use super::licm::Licm;
 use super::map::Map;
+use super::normals::Normals;
 use super::pass::Pass;
 use super::per_thread::PerThread;
 use super::privatize::Privatize;
+use super::reuse::Reuse;
 use super::scalarize::Scalarize;
 use super::soa::Soa;
 use super::split_reductions::SplitReductions;
@@ -34,11 +37,16 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(SplitReductions), false),
         // Before `per_thread`, which gives the launches that it makes their vectors.
         (Arc::new(Privatize), false),
+        (Arc::new(Normals), false),
+        // Before `per_thread`, which adds to what it leaves.
+        (Arc::new(Reuse), false),
         (Arc::new(PerThread), false),
         // From here on the IR is what one thread does.
         (Arc::new(ThreadsPass), true),
         // Before `simplify` and `cse`, which clear up among the copies.
         (Arc::new(Unroll), false),
+        // Before `simplify`, which folds what its literals leave.
+        (Arc::new(Guards), false),
         (Arc::new(Simplify), false),
         (Arc::new(Scalarize), false),
         // Before `licm`, which takes out the sums that it makes invariant, and `cse`, which finds the others equal.

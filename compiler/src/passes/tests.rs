@@ -48,9 +48,11 @@ proptest! {
             let pipeline = Pipeline::of_names(&[name], &target()).map_err(|error| TestCaseError::fail(error.to_string()))?;
             assert_keeps_meaning(&kernel, &pipeline)?;
         }
-        let pipeline = Pipeline::of_names(&["map", "stage", "threads"], &target());
-        let pipeline = pipeline.map_err(|error| TestCaseError::fail(error.to_string()))?;
-        assert_keeps_meaning(&kernel, &pipeline)?;
+        for names in [&["map", "stage", "threads"][..], &["map", "reuse", "normals", "threads", "guards"]] {
+            let pipeline = Pipeline::of_names(names, &target());
+            let pipeline = pipeline.map_err(|error| TestCaseError::fail(error.to_string()))?;
+            assert_keeps_meaning(&kernel, &pipeline)?;
+        }
     }
 
     #[test]

@@ -89,6 +89,17 @@ fn with_literal(
         let both = Operand::New(Constant::Int(ty, wrap(ty, both)));
         return Some(Simpler::Inst(opcode, vec![Operand::Value(inner.arguments[0]), both]));
     }
+    // (x + 2) - 1 and (x - 2) + 1.
+    if let (Opcode::Add | Opcode::Sub, Some(inner)) = (opcode, kernel.definition_data(a))
+        && matches!(inner.opcode, Opcode::Add | Opcode::Sub)
+        && let Some(first) = kernel.int_of(inner.arguments[1])
+    {
+        let signed = |opcode: Opcode, value: i128| if opcode == Opcode::Add { value } else { -value };
+        let both = signed(inner.opcode, first) + signed(opcode, literal);
+        let (opcode, both) = if both < 0 { (Opcode::Sub, -both) } else { (Opcode::Add, both) };
+        let both = Operand::New(Constant::Int(ty, wrap(ty, both)));
+        return Some(Simpler::Inst(opcode, vec![Operand::Value(inner.arguments[0]), both]));
+    }
     let power = literal > 1 && (literal as u128).is_power_of_two();
     if power && kernel.value_type(b) == ty && ranges.of(kernel, a).low >= 0 {
         let shift = Constant::Int(Scalar::I32, literal.trailing_zeros().into());

@@ -301,10 +301,11 @@ fn copy(emit: &mut Emit<'_>, body: Block, indices: &[Value]) {
     }
 }
 
-/// A block with the body's parameters that runs all combinations of the offsets, axis by axis, the last innermost.
+/// A block with the body's parameters that runs all combinations of the offsets, axis by axis. Copies of one instruction
+/// for neighbours along the last axis, of which one access can be made, stand side by side.
 fn jammed(kernel: &mut Kernel, body: Block, offsets: &[Vec<i64>], span: crate::source::Span) -> Block {
     let mut current = body;
-    for (at, offsets) in offsets.iter().enumerate().rev() {
+    for (at, offsets) in offsets.iter().enumerate() {
         if offsets.len() == 1 {
             continue;
         }

@@ -26,7 +26,8 @@ pub fn ulp_bound(function: MathFunction, width: Width) -> f64 {
         Tanh => (1.5, 1.6),
         Pow => (1.0, 1.0),
         Erf => (1.3, 1.3),
-        Rsqrt => (1.5, 1.5),
+        // In f32 the hardware's: 2^-22.9 relative.
+        Rsqrt => (2.2, 1.5),
         Cbrt => (0.55, 0.6),
     };
     match width {

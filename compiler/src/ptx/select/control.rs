@@ -35,7 +35,11 @@ impl Selector<'_> {
                 Opcode::Reduce => self.reduce(inst)?,
                 Opcode::For => self.for_loop(inst)?,
                 Opcode::While => self.while_loop(inst)?,
-                Opcode::If => self.if_else(inst)?,
+                Opcode::If => {
+                    if !self.predicated(inst)? {
+                        self.if_else(inst)?;
+                    }
+                }
                 Opcode::Load => self.load(inst)?,
                 Opcode::Store => self.store(inst)?,
                 Opcode::Atomic => self.atomic(inst)?,

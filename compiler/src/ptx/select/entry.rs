@@ -64,6 +64,8 @@ pub(super) fn select_entry(
         bases: SecondaryMap::new(),
         extents: SecondaryMap::new(),
         error_record: None,
+        load_guard: None,
+        launch,
         fused: SecondaryMap::new(),
         uses: SecondaryMap::new(),
         subscripts: SecondaryMap::new(),

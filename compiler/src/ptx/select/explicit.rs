@@ -99,7 +99,7 @@ impl Selector<'_> {
         if scalar.size() >= 4 {
             let dst: Vec<Reg> = results.iter().map(|value| self.define(*value)).collect();
             let ty = signed_type(scalar);
-            self.builder.emit(Ld { space, cache, nc, ty, dst, address, ..Default::default() });
+            self.emit_load(ty, Ld { space, cache, nc, ty, dst, address, ..Default::default() });
             return Ok(());
         }
         let bytes = results.len() * scalar.size() as usize;
@@ -110,7 +110,8 @@ impl Selector<'_> {
             vec![self.builder.reg_for(Type::B32, "")]
         };
         let ty = if bytes >= 4 { Type::B32 } else { Type::U16 };
-        self.builder.emit(Ld { space, cache, nc, ty, dst: words.clone(), address, ..Default::default() });
+        let dst = words.clone();
+        self.emit_load(Type::B32, Ld { space, cache, nc, ty, dst, address, ..Default::default() });
         for (at, result) in results.iter().enumerate() {
             let operand = self.word_part(words[at / per_word], at % per_word, scalar);
             self.values[*result] = Some(operand);

@@ -4,6 +4,7 @@ use super::super::instruction::*;
 use super::super::operand::{Operand, Reg};
 use super::super::types::Type;
 use super::selector::{Selector, signed_type};
+use crate::analysis::{FloatBounds, least_normal};
 use crate::data::Scalar;
 use crate::ir::entities::Value;
 use crate::ir::op::Opcode;
@@ -71,6 +72,16 @@ impl Selector<'_> {
                 let rounding = if fast { Rounding::Approx } else { Rounding::Rn };
                 let (op, rounding) = (FloatUnaryOp::Sqrt, Some(rounding));
                 self.builder.emit(FloatUnary { op, rounding, ty, dst, a, ..Default::default() });
+                return;
+            }
+            Opcode::Rsqrt if scalar == Scalar::F32 => {
+                // Subnormal arguments cost three instructions more, unless there are none.
+                let least = FloatBounds::new(self.kernel, self.launch).least(arguments[0]);
+                let a = self.operand(arguments[0]);
+                let dst = self.define(result);
+                let (op, rounding, ftz) =
+                    (FloatUnaryOp::Rsqrt, Some(Rounding::Approx), least >= least_normal());
+                self.builder.emit(FloatUnary { op, rounding, ftz, ty, dst, a });
                 return;
             }
             Opcode::Rsqrt => MathFunction::Rsqrt,

@@ -1,7 +1,7 @@
 //! Loads and stores, narrow storage forms, and bounds checks.
 
 use super::super::instruction::*;
-use super::super::operand::{Address, Base, Operand};
+use super::super::operand::{Address, Base, Operand, PredOperand};
 use super::super::types::{Space, Type};
 use super::SelectError;
 use super::selector::{Selector, bits_type, signed_type};
@@ -54,15 +54,9 @@ impl Selector<'_> {
             other => (signed_type(other), signed_type(other)),
         };
         let raw = self.builder.reg_for(class, if narrow { "" } else { hint });
-        self.builder.emit(Ld {
-            space,
-            cache: cache.and_then(load_cache),
-            nc: read_only,
-            ty,
-            dst: vec![raw],
-            address,
-            ..Default::default()
-        });
+        let cache = cache.and_then(load_cache);
+        let dst = vec![raw];
+        self.emit_load(class, Ld { space, cache, nc: read_only, ty, dst, address, ..Default::default() });
         match scalar {
             Scalar::Bool => {
                 let p = self.pred(hint);
@@ -79,6 +73,20 @@ impl Selector<'_> {
             Scalar::BF16 => self.bf16_to_f32(raw).into(),
             _ => raw.into(),
         }
+    }
+
+    /// A load into registers of a type; within a predicated region only where its condition holds, and 0 elsewhere.
+    pub fn emit_load(&mut self, class: Type, load: Ld) {
+        let Some(reg) = self.load_guard else { return self.builder.emit(load) };
+        for dst in &load.dst {
+            let zero = match class {
+                Type::F32 => Operand::F32(0),
+                Type::F64 => Operand::F64(0),
+                _ => Operand::Int(0),
+            };
+            self.builder.emit(Mov { ty: class, dst: *dst, a: zero });
+        }
+        self.builder.emit_if(PredOperand { reg, negated: false }, load);
     }
 
     pub fn store(&mut self, inst: Inst) -> Result<(), SelectError> {

@@ -26,6 +26,7 @@ mod fmod;
 mod loops;
 mod memory;
 mod plan;
+mod predicate;
 mod random;
 mod selector;
 mod shared;

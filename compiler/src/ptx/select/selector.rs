@@ -27,6 +27,10 @@ pub(super) struct Selector<'a> {
     /// Extents of each buffer's axes but the first, as i64 operands.
     pub extents: SecondaryMap<Buffer, Vec<Operand>>,
     pub error_record: Option<Reg>,
+    /// The condition of the predicated region that is being selected.
+    pub load_guard: Option<Reg>,
+    /// What is known of floats in the launch.
+    pub launch: crate::ir::entities::Launch,
     /// Multiplications that are emitted as part of the `fma` that accumulates them.
     pub fused: SecondaryMap<Inst, bool>,
     pub uses: SecondaryMap<Value, u32>,

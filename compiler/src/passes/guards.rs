@@ -1,0 +1,173 @@
+//! `guards`: leaves out comparisons that the conditions around them imply.
+//!
+//! ```text
+//! v4: bool = lt v3, v1            (v3 is v2 + 3)      v4: bool = lt v3, v1
+//! if v4 {                                             if v4 {
+//!     v5: i64 = add v2, 1                      →          v5: i64 = add v2, 1
+//!     v6: bool = lt v5, v1                                v6: bool = const true
+//! ```
+//!
+//! Where a thread computes several neighbouring elements (`reuse`, `per_thread`), one condition says that the last of
+//! them is inside. Guarded accesses of the others (`u[z + 1] else 0.0`) need none of their own then, and those that
+//! read the same element become one (`cse`). `simplify`, which comes after, folds what the literals leave.
+//!
+//! # Preconditions
+//!
+//! Comparisons of i64 values that are known to be small (`analysis/ranges.rs`), whose difference from the implying
+//! comparison is a constant. A loop's index is below its high end. Minima and maxima are decided likewise.
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::{Affine, Polynomial, Ranges};
+use crate::data::Scalar;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::Kernel;
+use crate::ir::op::{Constant, Opcode};
+
+pub struct Guards;
+
+impl Pass for Guards {
+    fn name(&self) -> &str {
+        "guards"
+    }
+
+    fn reason(&self) -> &str {
+        "leaves out comparisons that the conditions around them imply"
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut walker = Walker {
+            kernel,
+            affine: Affine::new(kernel),
+            ranges: Ranges::new(kernel),
+            facts: Vec::new(),
+            decided: Vec::new(),
+        };
+        for launch in kernel.launches.values() {
+            walker.block(launch.body);
+        }
+        let decided = walker.decided;
+        let changed = !decided.is_empty();
+        for (inst, decision) in decided {
+            match decision {
+                Decision::Is(value) => kernel.rewrite_to_constant(inst, Constant::Bool(value)),
+                // The other operand, so that it is the one of both.
+                Decision::Operand(value) => {
+                    let (opcode, payload) = (kernel.insts[inst].opcode, kernel.insts[inst].payload.clone());
+                    kernel.rewrite_inst(inst, opcode, payload, &[value, value]);
+                }
+            }
+        }
+        changed.into()
+    }
+}
+
+enum Decision {
+    Is(bool),
+    /// A minimum or maximum is this operand.
+    Operand(Value),
+}
+
+/// Values within these bounds differ by less than 2^63, so that the identities of i64 arithmetic are those of integers.
+const SMALL: i128 = 1 << 60;
+
+struct Walker<'k> {
+    kernel: &'k Kernel,
+    affine: Affine<'k>,
+    ranges: Ranges,
+    /// What is not negative here.
+    facts: Vec<Polynomial>,
+    decided: Vec<(Inst, Decision)>,
+}
+
+impl Walker<'_> {
+    fn block(&mut self, block: Block) {
+        for inst in &self.kernel.blocks[block].insts {
+            self.decide(*inst);
+            let data = &self.kernel.insts[*inst];
+            for (at, region) in data.regions.iter().enumerate() {
+                let known = self.facts.len();
+                match data.opcode {
+                    Opcode::If => self.suppose(data.arguments[0], at == 0),
+                    Opcode::Forall | Opcode::Reduce | Opcode::For => self.index(*inst, *region),
+                    _ => {}
+                }
+                self.block(*region);
+                self.facts.truncate(known);
+            }
+        }
+    }
+
+    /// What is not negative if a comparison has an outcome: `right - left`, less 1 for a strict one.
+    fn difference(&mut self, opcode: Opcode, outcome: bool, operands: &[Value]) -> Option<Polynomial> {
+        let [a, b] = operands[..] else { return None };
+        let (small, large, strict) = match (opcode, outcome) {
+            (Opcode::Lt, true) | (Opcode::Ge, false) => (a, b, true),
+            (Opcode::Le, true) | (Opcode::Gt, false) => (a, b, false),
+            (Opcode::Gt, true) | (Opcode::Le, false) => (b, a, true),
+            (Opcode::Ge, true) | (Opcode::Lt, false) => (b, a, false),
+            _ => return None,
+        };
+        for value in [a, b] {
+            if self.kernel.value_type(value) != Scalar::I64 {
+                return None;
+            }
+            let interval = self.ranges.of(self.kernel, value);
+            if interval.low < -SMALL || interval.high > SMALL {
+                return None;
+            }
+        }
+        let difference = self.affine.form(large).sub(&self.affine.form(small));
+        Some(difference.sub(&Polynomial::constant(i64::from(strict))))
+    }
+
+    /// Takes a condition's outcome as a fact.
+    fn suppose(&mut self, condition: Value, outcome: bool) {
+        let Some(data) = self.kernel.definition_data(condition) else { return };
+        let joined = if outcome { Opcode::And } else { Opcode::Or };
+        if data.opcode == joined {
+            for part in &data.arguments {
+                self.suppose(*part, outcome);
+            }
+        } else if data.opcode == Opcode::Not {
+            self.suppose(data.arguments[0], !outcome);
+        } else if let Some(fact) = self.difference(data.opcode, outcome, &data.arguments) {
+            self.facts.push(fact);
+        }
+    }
+
+    /// An index is below the end of its loop.
+    fn index(&mut self, inst: Inst, region: Block) {
+        let bounds = self.kernel.loop_bounds(inst);
+        for ((_, high), index) in bounds.into_iter().zip(&self.kernel.blocks[region].params) {
+            let fact = self.difference(Opcode::Lt, true, &[*index, high]);
+            self.facts.extend(fact);
+        }
+    }
+
+    /// Whether a comparison surely has an outcome.
+    fn implied(&mut self, opcode: Opcode, outcome: bool, operands: &[Value]) -> bool {
+        let Some(goal) = self.difference(opcode, outcome, operands) else { return false };
+        let above = |fact: &Polynomial| goal.sub(fact).as_constant().is_some_and(|left| left >= 0);
+        goal.as_constant().is_some_and(|goal| goal >= 0) || self.facts.iter().any(above)
+    }
+
+    fn decide(&mut self, inst: Inst) {
+        let data = &self.kernel.insts[inst];
+        let arguments = &data.arguments;
+        match data.opcode {
+            Opcode::Lt | Opcode::Le | Opcode::Gt | Opcode::Ge => {
+                let outcome =
+                    [true, false].into_iter().find(|outcome| self.implied(data.opcode, *outcome, arguments));
+                self.decided.extend(outcome.map(|outcome| (inst, Decision::Is(outcome))));
+            }
+            Opcode::Min | Opcode::Max if arguments[0] != arguments[1] => {
+                let first = if data.opcode == Opcode::Min { Opcode::Le } else { Opcode::Ge };
+                let chosen =
+                    [true, false].into_iter().find(|outcome| self.implied(first, *outcome, arguments));
+                let operand = chosen.map(|first| arguments[usize::from(!first)]);
+                self.decided.extend(operand.map(|operand| (inst, Decision::Operand(operand))));
+            }
+            _ => {}
+        }
+    }
+}
