@@ -42,6 +42,10 @@ impl Pass for Normals {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        if kernel.schedule.fast_math() {
+            // Subnormal numbers count as zero anyway.
+            return Changed::No;
+        }
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             let Some(symbol) = parameter(kernel, launch) else { continue };

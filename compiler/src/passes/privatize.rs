@@ -29,6 +29,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload, Phase};
 use crate::ir::op::{Combiner, Opcode};
+use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr, Layout};
 
 pub struct Privatize;
@@ -227,6 +228,9 @@ fn spread(kernel: &mut Kernel, launch: Launch, found: &Found, context: &PassCont
     if let Some(warps) = warps.filter(|_| free && context.target.warp_size == LANES as u32) {
         warps.size = Some(u64::from(threads / LANES as u32));
         kernel.launches[launch].threads = Some(threads);
+        let launch = kernel.launches[launch].name.clone();
+        let reason = "a block clears and adds up its copies of the array: large ones have fewer";
+        kernel.schedule.noted(&launch, Directive::Block(threads), reason);
     }
 }
 

@@ -76,11 +76,11 @@ impl Selector<'_> {
             }
             Opcode::Rsqrt if scalar == Scalar::F32 => {
                 // Subnormal arguments cost three instructions more, unless there are none.
-                let least = FloatBounds::new(self.kernel, self.launch).least(arguments[0]);
+                let normal = self.kernel.schedule.fast_math()
+                    || FloatBounds::new(self.kernel, self.launch).least(arguments[0]) >= least_normal();
                 let a = self.operand(arguments[0]);
                 let dst = self.define(result);
-                let (op, rounding, ftz) =
-                    (FloatUnaryOp::Rsqrt, Some(Rounding::Approx), least >= least_normal());
+                let (op, rounding, ftz) = (FloatUnaryOp::Rsqrt, Some(Rounding::Approx), normal);
                 self.builder.emit(FloatUnary { op, rounding, ftz, ty, dst, a });
                 return;
             }
