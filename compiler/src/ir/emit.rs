@@ -347,6 +347,29 @@ impl<'k> Emit<'k> {
         vec![self.binary(opcode, a[0], b[0])]
     }
 
+    /// As [`combine`](Self::combine), where every valid index of `b` is above that of `a`: what is found later must be
+    /// strictly better.
+    pub fn combine_later(&mut self, combiner: Combiner, a: &[Value], b: &[Value]) -> Vec<Value> {
+        let not_better = match combiner {
+            Combiner::ArgMin => Opcode::Ge,
+            Combiner::ArgMax => Opcode::Le,
+            _ => return self.combine(combiner, a, b),
+        };
+        let (best, next) = (a, b);
+        // What wins is greater, or a NaN is on either side; the first NaN keeps its place.
+        let not_better = self.binary(not_better, next[0], best[0]);
+        let mut wins = self.value(Opcode::Not, Payload::None, &[not_better]);
+        let zero = self.int(0);
+        let none = self.binary(Opcode::Lt, best[1], zero);
+        wins = self.binary(Opcode::Or, wins, none);
+        if self.kernel.value_type(best[0]).is_float() {
+            let ordered = self.value(Opcode::IsNan, Payload::None, &[best[0]]);
+            let ordered = self.value(Opcode::Not, Payload::None, &[ordered]);
+            wins = self.binary(Opcode::And, wins, ordered);
+        }
+        vec![self.select(wins, next[0], best[0]), self.select(wins, next[1], best[1])]
+    }
+
     /// A better value wins, a NaN beats every number, among equals (and among NaNs) the lower index wins; index -1
     /// is "none yet" and loses to everything.
     fn combine_arg(&mut self, combiner: Combiner, best: &[Value], next: &[Value]) -> Vec<Value> {

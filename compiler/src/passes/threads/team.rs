@@ -16,7 +16,9 @@ use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload};
+use crate::ir::kernel::{
+    BlockData, BufferData, BufferKind, Definition, Factor, InstData, Kernel, Level, Payload,
+};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::manifest::{Expr, Layout};
 use crate::passes::split_reductions::rows::{RowPlace, row_place};
@@ -178,7 +180,8 @@ impl Team {
             _ => Vec::new(),
         };
         let types: Vec<Scalar> = data.results.iter().map(|value| emit.kernel.value_type(*value)).collect();
-        let partial = Partial { combiners: &combiners, types: &types };
+        let in_order = positions_rise(emit.kernel, data.regions[0], &combiners);
+        let partial = Partial { combiners: &combiners, types: &types, in_order };
         let serial = axis.factors.first().filter(|factor| factor.level == Level::Serial).and_then(|f| f.size);
         let own = match axis.factors.first() {
             Some(Factor { level: Level::Serial, size: None }) => {
@@ -236,7 +239,7 @@ impl Team {
                     part = partial.masked(emit, *active, &part);
                 }
                 match columns.get_mut(place) {
-                    Some(known) => *known = partial.combine(emit, known, &part),
+                    Some(known) => *known = partial.follow(emit, known, &part),
                     None => columns.push(part),
                 }
             }
@@ -286,7 +289,7 @@ impl Team {
                 for values in yields {
                     for (place, part) in values.chunks(width.max(1)).enumerate() {
                         let known = sums[place * width..(place + 1) * width].to_vec();
-                        let sum = partial.combine(emit, &known, part);
+                        let sum = partial.follow(emit, &known, part);
                         sums.splice(place * width..(place + 1) * width, sum);
                     }
                 }
@@ -307,7 +310,7 @@ impl Team {
                 let params = emit.kernel.blocks[single].params.clone();
                 let yields = jam(emit, single, &params, &[vec![index, slot]], map, &self.own_slots());
                 match yields.first() {
-                    Some(part) if width > 0 => partial.combine(emit, carried, part),
+                    Some(part) if width > 0 => partial.follow(emit, carried, part),
                     _ => Vec::new(),
                 }
             });
@@ -430,6 +433,8 @@ fn shared_row(kernel: &mut Kernel, scalar: Scalar, extent: i64) -> Buffer {
 struct Partial<'a> {
     combiners: &'a [Combiner],
     types: &'a [Scalar],
+    /// Later iterations have higher positions.
+    in_order: bool,
 }
 
 impl Partial<'_> {
@@ -447,6 +452,19 @@ impl Partial<'_> {
         for combiner in self.combiners {
             let range = values.len()..values.len() + combiner.width();
             values.extend(emit.combine(*combiner, &a[range.clone()], &b[range]));
+        }
+        values
+    }
+
+    /// What a thread has so far, and the contribution of an iteration after all of these.
+    fn follow(&self, emit: &mut Emit<'_>, known: &[Value], part: &[Value]) -> Vec<Value> {
+        if !self.in_order {
+            return self.combine(emit, known, part);
+        }
+        let mut values = Vec::with_capacity(known.len());
+        for combiner in self.combiners {
+            let range = values.len()..values.len() + combiner.width();
+            values.extend(emit.combine_later(*combiner, &known[range.clone()], &part[range]));
         }
         values
     }
@@ -473,6 +491,29 @@ impl Partial<'_> {
         }
         columns.pop().unwrap_or_default()
     }
+}
+
+/// Whether the positions that a loop's body yields for argmin and argmax rise with the loop's index: they are that
+/// index, or the sum of it and something from outside.
+fn positions_rise(kernel: &Kernel, body: Block, combiners: &[Combiner]) -> bool {
+    let index = kernel.blocks[body].params[0];
+    let inside = |value: Value| match kernel.values[value].definition {
+        Definition::Result(inst, _) => kernel.blocks[body].insts.contains(&inst),
+        Definition::Param(block, _) => block == body,
+    };
+    let yields = kernel.yields(body);
+    let mut at = 0;
+    combiners.iter().all(|combiner| {
+        let range = at..at + combiner.width();
+        at = range.end;
+        let Some([_, position]) = yields.get(range) else { return true };
+        *position == index
+            || kernel.definition_data(*position).is_some_and(|data| {
+                data.opcode == Opcode::Add
+                    && data.arguments.contains(&index)
+                    && data.arguments.iter().filter(|value| inside(**value)).count() == 1
+            })
+    })
 }
 
 /// Whether an instruction writes memory that the team's threads have in common.

@@ -6,6 +6,10 @@
 //! (`host`), for measuring and for constant folding, and PTX instructions (`emit`). What is measured
 //! with the first is therefore what the second computes.
 //!
+//! The exceptions are the three `unit_` functions of f32: the GPU's special function unit computes them from
+//! tables, with an error of its own ([`UNIT_ULP`]). The host rounds them correctly; what is built on them has bounds
+//! with room for the unit, and is measured on a GPU.
+//!
 //! Methods take `&self` so that calls nest; an implementation that appends instructions keeps its builder in
 //! a cell.
 
@@ -40,6 +44,9 @@ impl Format {
     }
 }
 
+/// The largest error of the `unit_` functions, in ulp of f32, but for powers of two, which are exact.
+pub const UNIT_ULP: f64 = 1.5;
+
 /// Arithmetic in one binary format, with integers of the same width.
 ///
 /// Rounding is to nearest even everywhere; subnormals are kept; comparisons with NaN are false.
@@ -64,7 +71,15 @@ pub trait Arith {
     fn div(&self, x: Self::F, y: Self::F) -> Self::F;
     /// `x * y + z`, rounded once.
     fn fma(&self, x: Self::F, y: Self::F, z: Self::F) -> Self::F;
+    /// `x * y + z`, rounded once, kept within 0 and 1; NaN becomes 0.
+    fn fma_clamped(&self, x: Self::F, y: Self::F, z: Self::F) -> Self::F;
     fn sqrt(&self, x: Self::F) -> Self::F;
+    /// 2^x by the special function unit, exact for integers: f32 alone. Subnormal arguments and results count as zero.
+    fn unit_exp2(&self, x: Self::F) -> Self::F;
+    /// 1/x by the special function unit: f32 alone. Subnormal arguments and results count as zero.
+    fn unit_rcp(&self, x: Self::F) -> Self::F;
+    /// 1/√x by the special function unit, subnormal arguments included: f32 alone.
+    fn unit_rsqrt(&self, x: Self::F) -> Self::F;
     fn neg(&self, x: Self::F) -> Self::F;
     fn abs(&self, x: Self::F) -> Self::F;
     /// The nearest integer, ties to even, as a float.

@@ -1,8 +1,8 @@
 //! The functions as PTX: every operation of [`Arith`] appends one instruction, or a very few.
 //!
 //! Constants stay immediates. A negated predicate costs nothing: it is remembered and the reader of the
-//! predicate swaps its operands. Only instructions that round as IEEE 754 says are used (`.rn`, no `.ftz`, no
-//! `.approx`); all of them exist on every target.
+//! predicate swaps its operands. But for the three functions of the special function unit (`.approx`, f32 alone), only
+//! instructions that round as IEEE 754 says are used (`.rn`, no `.ftz`); all of them exist on every target.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -106,6 +106,13 @@ impl<W: Precision> Emitter<'_, W> {
         self.push(ty, |dst| FloatUnary { op, rounding, ty, dst, a, ..Default::default() }).into()
     }
 
+    /// An instruction of the special function unit.
+    fn unit(&self, op: FloatUnaryOp, ftz: bool, a: Operand) -> Operand {
+        debug_assert_eq!(W::FLOAT, Type::F32, "the special function unit computes f32");
+        let (ty, rounding) = (W::FLOAT, Some(Rounding::Approx));
+        self.push(ty, |dst| FloatUnary { op, rounding, ftz, ty, dst, a }).into()
+    }
+
     fn int_binary(&self, op: IntBinaryOp, part: MulPart, ty: Type, a: Operand, b: Operand) -> Operand {
         self.push(ty, |dst| IntBinary { op, part, ty, dst, a, b, ..Default::default() }).into()
     }
@@ -190,6 +197,20 @@ impl<W: Precision> Arith for Emitter<'_, W> {
     fn fma(&self, a: Operand, b: Operand, c: Operand) -> Operand {
         let ty = W::FLOAT;
         self.push(ty, |dst| Fma { rounding: Rounding::Rn, ty, dst, a, b, c, ..Default::default() }).into()
+    }
+    fn fma_clamped(&self, a: Operand, b: Operand, c: Operand) -> Operand {
+        let ty = W::FLOAT;
+        self.push(ty, |dst| Fma { rounding: Rounding::Rn, sat: true, ty, dst, a, b, c, ..Default::default() })
+            .into()
+    }
+    fn unit_exp2(&self, x: Operand) -> Operand {
+        self.unit(FloatUnaryOp::Ex2, true, x)
+    }
+    fn unit_rcp(&self, x: Operand) -> Operand {
+        self.unit(FloatUnaryOp::Rcp, true, x)
+    }
+    fn unit_rsqrt(&self, x: Operand) -> Operand {
+        self.unit(FloatUnaryOp::Rsqrt, false, x)
     }
     fn sqrt(&self, x: Operand) -> Operand {
         self.float_unary(FloatUnaryOp::Sqrt, Some(Rounding::Rn), x)

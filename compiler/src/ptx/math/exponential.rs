@@ -1,12 +1,16 @@
 //! `exp`, `exp2`, `expm1`, and the pieces that `pow`, `tanh` and `erf` share with them.
 //!
-//! Argument x = n·ln2 + r with |r| <= ln2/2, n rounded by adding 1.5·2^mantissa, r by two fused
-//! multiply-adds (the first is exact); e^r = 1 + r + r²·q(r); and a scaling by 2^n in two steps, so that
-//! subnormal results are rounded once.
+//! In f64, and where others build on it: argument x = n·ln2 + r with |r| <= ln2/2, n rounded by adding
+//! 1.5·2^mantissa, r by two fused multiply-adds (the first is exact); e^r = 1 + r + r²·q(r); and a scaling by 2^n in
+//! two steps, so that subnormal results are rounded once.
+//!
+//! `exp` and `exp2` in f32: x·log2 e = n + r with n kept within -126..=126, where 2^n is a normal number. 2^r comes from
+//! the special function unit and is small or large only where n stopped: overflow, underflow and subnormal results
+//! follow from the one product of the two, without a comparison.
 
 use std::f64::consts::LOG2_E;
 
-use super::arith::Arith;
+use super::arith::{Arith, Format};
 
 /// ln 2 in two words of each format.
 pub const LN2_32: (f64, f64) = (0.6931471824645996, -1.9046542121259336e-09);
@@ -114,8 +118,33 @@ pub fn exp<A: Arith>(a: &A, x: A::F) -> A::F {
     scaled_exp(a, x, 0)
 }
 
+/// log2 e in two words of f32; both are positive, so that infinities meet none of the other sign.
+const LOG2_E_32: (f64, f64) = (1.4426950216293335, 1.925963033500012e-08);
+
+/// (p, s) with 2^(x·factor) = p · s, for f32: s is a power of two.
+fn unit_parts<A: Arith>(a: &A, x: A::F, factor: (f64, f64)) -> (A::F, A::F) {
+    // Of 252 steps from -126: NaN becomes a number here and stays NaN in r.
+    let place = a.fma_clamped(x, A::float((factor.0 + factor.1) / 252.0), A::float(0.5));
+    // The low bits are n + 127, the exponent bits of 2^n.
+    let rounder = A::FORMAT.rounder();
+    let shifted = a.fma(place, A::float(252.0), A::float(rounder + 1.0));
+    let minus_n = a.sub(A::float(rounder + 127.0), shifted);
+    let r = if factor == (1.0, 0.0) {
+        a.add(x, minus_n)
+    } else {
+        a.fma(x, A::float(factor.1), a.fma(x, A::float(factor.0), minus_n))
+    };
+    let scale = a.with_bits(a.shl(a.bits(shifted), A::int(A::FORMAT.mantissa.into())));
+    (a.unit_exp2(r), scale)
+}
+
 /// e^x · 2^shift, without an overflow on the way; the shift is small.
 pub fn scaled_exp<A: Arith>(a: &A, x: A::F, shift: i64) -> A::F {
+    if A::FORMAT == Format::F32 {
+        let (p, scale) = unit_parts(a, x, LOG2_E_32);
+        let p = if shift == 0 { p } else { a.mul(p, A::float((shift as f64).exp2())) };
+        return a.mul(p, scale);
+    }
     let (p, mut i) = exp_parts(a, x);
     if shift != 0 {
         i = a.int_add(i, A::int(shift));
@@ -127,6 +156,10 @@ pub fn scaled_exp<A: Arith>(a: &A, x: A::F, shift: i64) -> A::F {
 
 /// 2^x.
 pub fn exp2<A: Arith>(a: &A, x: A::F) -> A::F {
+    if A::FORMAT == Format::F32 {
+        let (p, scale) = unit_parts(a, x, (1.0, 0.0));
+        return a.mul(p, scale);
+    }
     let (n, i) = a.nearest_multiple(x, 1.0);
     let p = exp2_small(a, a.sub(x, n));
     let limit = A::pick(160.0, 1100.0);

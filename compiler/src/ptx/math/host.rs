@@ -2,17 +2,49 @@
 
 use super::arith::{Arith, Format, Reduced};
 
-/// Single precision on the host.
+/// Single precision on the host. The special function unit is `OFF` ulp away from the correctly rounded result
+/// wherever that is not a power of two: what is built on the unit must keep its bounds then too.
 #[derive(Clone, Copy, Debug)]
-pub struct HostF32;
+pub struct OffF32<const OFF: i32>;
 
 /// Double precision on the host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostF64;
 
+impl<const OFF: i32> OffF32<OFF> {
+    /// A result of the special function unit that also flushes subnormal numbers to zero.
+    #[inline(always)]
+    fn flushed(x: f32, function: impl Fn(f64) -> f64) -> f32 {
+        flush(Self::unit(function(flush(x).into())))
+    }
+
+    #[inline(always)]
+    fn unit(exact: f64) -> f32 {
+        let x = exact as f32;
+        let exact = x.to_bits() << 9 == 0 || !x.is_finite();
+        if exact { x } else { f32::from_bits(x.to_bits().wrapping_add_signed(OFF)) }
+    }
+}
+
+impl HostF64 {
+    fn flushed(x: f64, function: impl Fn(f64) -> f64) -> f64 {
+        function(x)
+    }
+
+    fn unit(exact: f64) -> f64 {
+        exact
+    }
+}
+
+/// Subnormal numbers become zero of the same sign.
+#[inline(always)]
+fn flush(x: f32) -> f32 {
+    if x.abs() < f32::MIN_POSITIVE { x * 0.0 } else { x }
+}
+
 macro_rules! host {
-    ($name:ident, $float:ty, $int:ty, $unsigned:ty, $wide:ty, $format:expr) => {
-        impl Arith for $name {
+    ([$($generic:tt)*] $name:ty, $float:ty, $int:ty, $unsigned:ty, $wide:ty, $format:expr) => {
+        impl<$($generic)*> Arith for $name {
             type F = $float;
             type I = $int;
             type P = bool;
@@ -46,6 +78,24 @@ macro_rules! host {
             #[inline(always)]
             fn fma(&self, x: $float, y: $float, z: $float) -> $float {
                 x.mul_add(y, z)
+            }
+            #[inline(always)]
+            fn fma_clamped(&self, x: $float, y: $float, z: $float) -> $float {
+                let value = x.mul_add(y, z);
+                // NaN fails the comparison.
+                if value > 0.0 { value.min(1.0) } else { 0.0 }
+            }
+            #[inline(always)]
+            fn unit_exp2(&self, x: $float) -> $float {
+                Self::flushed(x, f64::exp2)
+            }
+            #[inline(always)]
+            fn unit_rcp(&self, x: $float) -> $float {
+                Self::flushed(x, |x| 1.0 / x)
+            }
+            #[inline(always)]
+            fn unit_rsqrt(&self, x: $float) -> $float {
+                Self::unit(1.0 / f64::from(x).sqrt())
             }
             #[inline(always)]
             fn sqrt(&self, x: $float) -> $float {
@@ -172,5 +222,5 @@ macro_rules! host {
     };
 }
 
-host!(HostF32, f32, i32, u32, u64, Format::F32);
-host!(HostF64, f64, i64, u64, u128, Format::F64);
+host!([const OFF: i32] OffF32<OFF>, f32, i32, u32, u64, Format::F32);
+host!([] HostF64, f64, i64, u64, u128, Format::F64);

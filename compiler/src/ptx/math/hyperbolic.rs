@@ -1,6 +1,8 @@
 //! `sinh`, `cosh`, `tanh`: odd polynomials near zero, the exponential elsewhere.
 
-use super::arith::Arith;
+use std::f64::consts::LOG2_E;
+
+use super::arith::{Arith, Format};
 use super::exponential::{exp_parts, scaled_exp};
 
 // Fitted by xtask/math/fit.py: (tanh x / x - 1) / x², in x², over |x| <= 0.56.
@@ -55,6 +57,13 @@ pub fn tanh<A: Arith>(a: &A, x: A::F) -> A::F {
     let size = a.abs(x);
     let small = a.lt(size, A::float(0.55));
     let near = odd(a, size, A::pick(&TANH32, &TANH64));
+    if A::FORMAT == Format::F32 {
+        // 1 - 2/(e^2x + 1), by two visits to the special function unit: an infinite power gives one.
+        let power = a.unit_exp2(a.mul(size, A::float(2.0 * LOG2_E)));
+        let inverse = a.unit_rcp(a.add(power, A::float(1.0)));
+        let far = a.fma(inverse, A::float(-2.0), A::float(1.0));
+        return a.with_sign(a.select(small, near, far), x);
+    }
     // 1 - 2/(e^2x + 1); from 20 on that is one, and NaN passes the comparison.
     let limit = A::float(20.0);
     let clamped = a.select(a.lt(limit, size), limit, size);

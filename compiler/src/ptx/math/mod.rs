@@ -27,7 +27,7 @@ pub use emit::emit;
 pub use fast::emit_fast;
 
 use arith::Arith;
-use host::{HostF32, HostF64};
+use host::{HostF64, OffF32};
 
 /// The width of a floating-point operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -102,7 +102,7 @@ functions! {
 /// # Panics
 /// If the number of arguments is not the function's arity.
 pub fn eval_f32(function: MathFunction, args: &[f32]) -> f32 {
-    function.apply(&HostF32, args)
+    function.apply(&OffF32::<0>, args)
 }
 
 /// The function in f64, bit for bit as the device computes it (NaN payloads aside).

@@ -73,9 +73,15 @@ impl Selector<'_> {
             Eq | Ne | Lt | Le | Gt | Ge => {
                 self.compare(data.opcode, scalar, result, arguments[0], arguments[1]);
             }
-            IsNan | IsInf | IsFinite => {
+            IsNan => {
+                // One instruction that others combine with; `testp` looks at the bits in two.
+                let a = self.operand(arguments[0]);
+                let p = self.define(result);
+                let (compare, ty) = (Compare::Nan, signed_type(scalar));
+                self.builder.emit(Setp { compare, ty, p, a, b: a, ..Default::default() });
+            }
+            IsInf | IsFinite => {
                 let test = match data.opcode {
-                    IsNan => FloatTest::NotANumber,
                     IsInf => FloatTest::Infinite,
                     _ => FloatTest::Finite,
                 };

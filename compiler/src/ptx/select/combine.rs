@@ -67,12 +67,8 @@ impl Selector<'_> {
         let mut wins = self.setp(compare, ty, next[0], value.into());
         let mut ties = self.setp(Compare::Eq, ty, next[0], value.into());
         if scalar.is_float() {
-            let next_value = self.in_register(next[0], ty);
-            let next_nan = self.pred("");
-            let best_nan = self.pred("");
-            let test = FloatTest::NotANumber;
-            self.builder.emit(Testp { test, ty, dst: next_nan, a: next_value.into() });
-            self.builder.emit(Testp { test, ty, dst: best_nan, a: value.into() });
+            let next_nan = self.setp(Compare::Nan, ty, next[0], next[0]);
+            let best_nan = self.setp(Compare::Nan, ty, value.into(), value.into());
             let both = self.logic(LogicBinaryOp::And, Type::Pred, next_nan.into(), best_nan.into());
             let only = self.logic(LogicBinaryOp::Xor, Type::Pred, next_nan.into(), both.into());
             wins = self.logic(LogicBinaryOp::Or, Type::Pred, wins.into(), only.into());

@@ -17,7 +17,8 @@ impl Selector<'_> {
     /// Selects a block's instructions and returns the operands of its `yield`.
     pub fn block(&mut self, block: Block) -> Result<Vec<Operand>, SelectError> {
         let kernel = self.kernel;
-        for &inst in &kernel.blocks[block].insts {
+        let insts = &kernel.blocks[block].insts;
+        for (at, &inst) in insts.iter().enumerate() {
             let data = &kernel.insts[inst];
             match data.opcode {
                 Opcode::Yield => {
@@ -31,6 +32,7 @@ impl Selector<'_> {
             }
             self.locate(data.span);
             match data.opcode {
+                Opcode::Div if self.quotients(&insts[at..]) => {}
                 Opcode::Forall => self.forall(inst)?,
                 Opcode::Reduce => self.reduce(inst)?,
                 Opcode::For => self.for_loop(inst)?,

@@ -19,6 +19,7 @@ mod combine;
 mod compare;
 mod control;
 mod convert;
+mod division;
 mod entry;
 mod explicit;
 mod floats;

@@ -31,7 +31,7 @@ pub(super) struct Selector<'a> {
     pub load_guard: Option<Reg>,
     /// What is known of floats in the launch.
     pub launch: crate::ir::entities::Launch,
-    /// Multiplications that are emitted as part of the `fma` that accumulates them.
+    /// What has been emitted ahead: multiplications as part of the `fma` that accumulates them, divisions in a group.
     pub fused: SecondaryMap<Inst, bool>,
     pub uses: SecondaryMap<Value, u32>,
     /// How many of those uses are subscripts of plain accesses.

@@ -141,6 +141,9 @@ impl Decoder<'_> {
             Type::F32 if plain => {
                 return Ok(Inst { imm: op.ftz.into(), ..Inst::with(Code::F32(F32Op::Fma), d, sources) });
             }
+            Type::F32 if op.rounding == Rounding::Rn && op.sat && !op.ftz && !op.relu => {
+                return Ok(Inst::with(Code::F32(F32Op::FmaSat), d, sources));
+            }
             Type::F64 if plain => return Ok(Inst::with(Code::F64(F64Op::Fma), d, sources)),
             _ => {}
         }

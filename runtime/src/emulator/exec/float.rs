@@ -19,6 +19,8 @@ pub enum F32Op {
     Mul,
     Div,
     Fma,
+    /// `fma.sat`: kept within 0 and 1, NaN becomes 0. Without `.ftz`.
+    FmaSat,
     Min,
     Max,
     MinNan,
@@ -144,6 +146,12 @@ multiversioned! {
                     });
                 }
             }
+            F32Op::FmaSat => map3(r, i, mask, |a: u32, b: u32, c: u32| {
+                let value = f32::from_bits(a).mul_add(f32::from_bits(b), f32::from_bits(c));
+                let kept = if value < 1.0 { value } else { 1.0 };
+                // Also where it is NaN.
+                if value > 0.0 { kept.to_bits() } else { 0 }
+            }),
             F32Op::Min => binary!(min),
             F32Op::Max => binary!(max),
             F32Op::MinNan => binary!(|a: f32, b: f32| if a.is_nan() { a } else if b.is_nan() { b } else { min(a, b) }),

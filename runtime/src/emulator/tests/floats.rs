@@ -69,7 +69,17 @@ fn flushing_and_saturation() {
             ([f(0.25), f(0.5), 0], f(0.75)),
         ],
     );
-    table(class, "fma.rn.sat.f32 %d, %a, %b, %c;", &[([f(0.5), f(0.5), f(0.25)], f(0.5))]);
+    let nan = f(f32::NAN);
+    let clamped = [
+        ([f(0.5), f(0.5), f(0.25)], f(0.5)),
+        ([f(2.0), f(3.0), f(0.5)], f(1.0)),
+        ([f(-2.0), f(3.0), f(0.5)], 0),
+        ([f(f32::NEG_INFINITY), f(3.0), f(0.5)], 0),
+        ([f(f32::INFINITY), f(3.0), f(0.5)], f(1.0)),
+        ([nan, f(3.0), f(0.5)], 0),
+        ([0, f(-1.0), 0], 0),
+    ];
+    table(class, "fma.rn.sat.f32 %d, %a, %b, %c;", &clamped);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use cranelift_entity::SecondaryMap;
 
 use crate::ptx::instruction::*;
+use crate::ptx::math::arith::Arith;
+use crate::ptx::math::host::OffF32;
 use crate::ptx::module::{Entry, Statement};
 use crate::ptx::operand::{Label, Operand, PredOperand, Reg};
 use crate::ptx::types::Type;
@@ -92,16 +94,28 @@ impl Machine {
             }
             Op::Fma(op) => {
                 assert_eq!((op.rounding, op.ftz), (Rounding::Rn, false));
-                let bits = if op.ty == Type::F32 {
+                let bits = if op.ty == Type::F32 && op.sat {
+                    let (a, b, c) = (self.narrow(op.a), self.narrow(op.b), self.narrow(op.c));
+                    OffF32::<0>.fma_clamped(a, b, c).to_bits().into()
+                } else if op.ty == Type::F32 {
                     self.narrow(op.a).mul_add(self.narrow(op.b), self.narrow(op.c)).to_bits().into()
                 } else {
                     self.wide(op.a).mul_add(self.wide(op.b), self.wide(op.c)).to_bits()
                 };
                 self.write(op.dst, op.ty, bits);
             }
+            Op::FloatUnary(op) if op.rounding == Some(Rounding::Approx) => {
+                let a = self.narrow(op.a);
+                let value = match (op.op, op.ty, op.ftz) {
+                    (FloatUnaryOp::Ex2, Type::F32, true) => OffF32::<0>.unit_exp2(a),
+                    (FloatUnaryOp::Rcp, Type::F32, true) => OffF32::<0>.unit_rcp(a),
+                    (FloatUnaryOp::Rsqrt, Type::F32, false) => OffF32::<0>.unit_rsqrt(a),
+                    other => panic!("{other:?} in an accurate function"),
+                };
+                self.write(op.dst, op.ty, value.to_bits().into());
+            }
             Op::FloatUnary(op) => {
                 assert!(!op.ftz);
-                assert_ne!(op.rounding, Some(Rounding::Approx));
                 let bits = match (op.op, op.ty) {
                     (FloatUnaryOp::Neg, Type::F32) => (-self.narrow(op.a)).to_bits().into(),
                     (FloatUnaryOp::Abs, Type::F32) => self.narrow(op.a).abs().to_bits().into(),

@@ -1,0 +1,142 @@
+//! Several f32 quotients by one divisor, rounded correctly, at four instructions each.
+//!
+//! A single `div.rn` is about ten instructions and a branch. Where a thread divides many numbers by the same one (a
+//! row by its sum), the reciprocal r of the divisor y is computed once, rounded correctly, and
+//!
+//! ```text
+//! q = x·r      rest = x - q·y      quotient = q + rest·r        (the last two fused)
+//! ```
+//!
+//! is x/y rounded to nearest (Markstein's theorem), as long as nothing on the way leaves the range of normal numbers.
+//! That is looked at once for all: y is within 2^-20 and 2^100, and no quotient is below 2^-80 or NaN (then `rest` is a
+//! multiple of 2^-149, so it is exact; a quotient that overflows on the way becomes NaN). Otherwise all of them are computed anew by
+//! `div.rn`, behind a branch.
+
+use super::super::instruction::*;
+use super::super::operand::{Operand, Reg};
+use super::super::types::Type;
+use super::selector::Selector;
+use crate::data::Scalar;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::op::Opcode;
+
+/// Fewer quotients than this are not worth a reciprocal.
+const FEWEST: usize = 4;
+/// Divisors between these have reciprocals that are normal numbers, and rests that are exact.
+const DIVISORS: (f32, f32) = (9.536_743e-7, 1.267_650_6e30);
+/// Quotients from here on have exact rests.
+const LEAST_QUOTIENT: f32 = 8.271_806e-25;
+
+impl Selector<'_> {
+    /// Selects the division `insts[0]` together with those after it in the same block that have the same divisor and a
+    /// dividend that is known by now; whether there were enough of them.
+    pub fn quotients(&mut self, insts: &[Inst]) -> bool {
+        let kernel = self.kernel;
+        let divisor = kernel.insts[insts[0]].arguments[1];
+        // `min.NaN`, which watches over the quotients, is of sm_80.
+        if self.scalar(divisor) != Scalar::F32 || self.options.capability < 80 {
+            return false;
+        }
+        let group: Vec<Inst> = insts
+            .iter()
+            .copied()
+            .filter(|inst| {
+                let data = &kernel.insts[*inst];
+                data.opcode == Opcode::Div
+                    && data.arguments[1] == divisor
+                    && self.values[data.arguments[0]].is_some_and(|dividend| dividend.reg().is_some())
+            })
+            .collect();
+        if group.len() < FEWEST {
+            return false;
+        }
+        let y = self.operand(divisor);
+        if let Operand::F32(bits) = y {
+            if !(DIVISORS.0..=DIVISORS.1).contains(&f32::from_bits(bits).abs()) {
+                return false;
+            }
+        }
+        self.divide_all(&group, y);
+        for inst in group {
+            self.fused[inst] = true;
+        }
+        true
+    }
+
+    fn divide_all(&mut self, group: &[Inst], y: Operand) {
+        let kernel = self.kernel;
+        let ty = Type::F32;
+        let (inverse, minus_y) = match y {
+            Operand::F32(bits) => {
+                let y = f32::from_bits(bits);
+                (Operand::f32(1.0 / y), Operand::f32(-y))
+            }
+            y => {
+                let inverse = self.builder.reg_for(ty, "inverse");
+                let rounding = Some(Rounding::Rn);
+                let op = FloatUnaryOp::Rcp;
+                self.builder.emit(FloatUnary { op, rounding, ty, dst: inverse, a: y, ..Default::default() });
+                (inverse.into(), self.float_unary(FloatUnaryOp::Neg, y).into())
+            }
+        };
+        let mut least: [Option<Reg>; 2] = [None; 2];
+        let mut quotients = Vec::with_capacity(group.len());
+        for (at, inst) in group.iter().enumerate() {
+            let data = &kernel.insts[*inst];
+            let x: Value = data.arguments[0];
+            let x = self.operand(x);
+            let near = self.float(FloatBinaryOp::Mul, ty, x, inverse);
+            let rest = self.temp(ty);
+            self.builder.emit(Fma { ty, dst: rest, a: near.into(), b: minus_y, c: x, ..Default::default() });
+            let dst = self.define(data.results[0]);
+            self.builder.emit(Fma {
+                ty,
+                dst,
+                a: rest.into(),
+                b: inverse,
+                c: near.into(),
+                ..Default::default()
+            });
+            let size = self.float_unary(FloatUnaryOp::Abs, dst.into());
+            // Two chains: one would be as long as the quotients are many.
+            let chain = &mut least[at % 2];
+            *chain = Some(match *chain {
+                None => size,
+                Some(before) => self.float_least(before.into(), size.into()),
+            });
+            quotients.push((x, dst));
+        }
+        let all = least.into_iter().flatten().reduce(|a, b| self.float_least(a.into(), b.into()));
+        let Some(all) = all else { return };
+        let mut regular = self.setp(Compare::Ge, ty, all.into(), Operand::f32(LEAST_QUOTIENT));
+        if let Operand::Reg(_) = y {
+            let size = self.float_unary(FloatUnaryOp::Abs, y);
+            let above = self.setp(Compare::Ge, ty, size.into(), Operand::f32(DIVISORS.0));
+            let below = self.setp(Compare::Le, ty, size.into(), Operand::f32(DIVISORS.1));
+            for other in [above, below] {
+                regular = self.logic(LogicBinaryOp::And, Type::Pred, regular.into(), other.into());
+            }
+        }
+        let done = self.builder.label("divided");
+        self.builder.emit_if(regular, Bra { uni: false, target: done });
+        for (x, dst) in quotients {
+            self.float_into(FloatBinaryOp::Div, ty, dst, x, y);
+        }
+        self.builder.place(done);
+    }
+
+    fn float_unary(&mut self, op: FloatUnaryOp, a: Operand) -> Reg {
+        let ty = Type::F32;
+        let dst = self.temp(ty);
+        self.builder.emit(FloatUnary { op, ty, dst, a, ..Default::default() });
+        dst
+    }
+
+    /// The lesser of two; NaN if either is.
+    fn float_least(&mut self, a: Operand, b: Operand) -> Reg {
+        let (op, ty) = (FloatBinaryOp::Min, Type::F32);
+        let dst = self.temp(ty);
+        self.builder.emit(FloatBinary { op, nan: true, ty, dst, a, b, ..Default::default() });
+        dst
+    }
+}
