@@ -6,7 +6,7 @@ use super::schedule::Schedule;
 use crate::data::{ElementType, Scalar};
 use crate::manifest;
 use crate::source::Span;
-use cranelift_entity::PrimaryMap;
+use cranelift_entity::{EntityRef, PrimaryMap};
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Module {
@@ -136,6 +136,28 @@ pub struct LaunchData {
     pub grid: Option<[manifest::Expr; 3]>,
     /// Conditions under which the plan reaches the launch; passes may rely on them, as on the kernel's facts.
     pub assume: Vec<manifest::Expr>,
+    /// Blocks that a multiprocessor should be able to hold at once, if anybody has said: the assembler then keeps
+    /// registers few enough.
+    pub resident: Option<u32>,
+}
+
+impl LaunchData {
+    /// What the assumptions say that a symbol is: a literal.
+    pub fn known_symbol(&self, symbol: Symbol) -> Option<i64> {
+        fn known(condition: &manifest::Expr, symbol: usize) -> Option<i64> {
+            let manifest::Expr::Binary(op, left, right) = condition else { return None };
+            match (op, &**left, &**right) {
+                (manifest::BinaryOp::And, left, right) => {
+                    known(left, symbol).or_else(|| known(right, symbol))
+                }
+                (manifest::BinaryOp::Equal, manifest::Expr::Symbol(of), manifest::Expr::Int(value)) => {
+                    (*of == symbol).then_some(*value)
+                }
+                _ => None,
+            }
+        }
+        self.assume.iter().find_map(|condition| known(condition, symbol.index()))
+    }
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -8,7 +8,7 @@ use crate::manifest::Expr;
 impl Kernel {
     /// A copy of a launch under the name with a suffix; the plan does not know it yet.
     pub fn clone_launch(&mut self, launch: Launch, suffix: &str) -> Launch {
-        let LaunchData { name, body, threads, grid, assume } = self.launches[launch].clone();
+        let LaunchData { name, body, threads, grid, assume, resident } = self.launches[launch].clone();
         let body = self.clone_block(body, &mut ValueMap::default());
         let mut fresh = format!("{name}_{suffix}");
         let mut number = 2;
@@ -17,7 +17,7 @@ impl Kernel {
             number += 1;
         }
         self.schedule.copy_choices(&name, &fresh);
-        self.launches.push(LaunchData { name: fresh, body, threads, grid, assume })
+        self.launches.push(LaunchData { name: fresh, body, threads, grid, assume, resident })
     }
 
     /// Puts other steps in the place of a launch's step.

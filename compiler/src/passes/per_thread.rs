@@ -34,8 +34,9 @@ pub struct PerThread;
 
 /// The widest access of a thread.
 const VECTOR_BYTES: u64 = 16;
-/// Bytes that a thread should have under way.
-const BYTES_IN_FLIGHT: u64 = 32;
+/// Bytes that a thread should have under way: where an access brings a vector, and where one brings a scalar.
+const VECTORS_IN_FLIGHT: u64 = 16;
+const SCALARS_IN_FLIGHT: u64 = 32;
 /// A body of more instructions has enough to do.
 const MAX_BODY: usize = 300;
 /// Loops of fewer iterations are not worth it.
@@ -161,7 +162,7 @@ fn record(kernel: &mut Kernel, launch: Launch, name: &str, plan: &Plan, own: boo
         (false, 1) => "neighbours do not lie at multiples of a vector".to_string(),
         (false, vector) => format!("one access brings {vector} neighbours of the narrowest array"),
     };
-    let count = if own { said } else { format!("{BYTES_IN_FLIGHT} bytes of a thread are under way") };
+    let count = if own { said } else { format!("{VECTORS_IN_FLIGHT} bytes of a thread are under way") };
     let axis = name.to_string();
     kernel.schedule.chose(&launch, Directive::Vectorize { axis, width: plan.vector as u32 }, width);
     let (axis, total) = (name.to_string(), (plan.vector * plan.serial) as u32);
@@ -268,7 +269,8 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     // Several scalars to an iteration that no access can bring at once: enough of them one by one.
     let flight = |vector: u64| {
         let bytes: u64 = found.iter().filter(|access| access.loads).map(|access| access.step * vector).sum();
-        let automatic = if bytes == 0 { 1 } else { (BYTES_IN_FLIGHT / bytes.max(1)).clamp(1, 4) };
+        let wanted = if vector > 1 { VECTORS_IN_FLIGHT } else { SCALARS_IN_FLIGHT };
+        let automatic = if bytes == 0 { 1 } else { (wanted / bytes.max(1)).clamp(1, 4) };
         said.count.map_or(automatic, |count| (count / vector).max(1))
     };
     if vector == 1 {

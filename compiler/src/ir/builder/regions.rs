@@ -75,6 +75,7 @@ impl KernelBuilder {
             threads: None,
             grid: None,
             assume: Vec::new(),
+            resident: None,
         });
     }
 

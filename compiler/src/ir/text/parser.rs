@@ -121,6 +121,7 @@ impl Parser<'_> {
                     self.next_in("launch", self.kernel.launches.len())?;
                     let name = self.string()?;
                     let threads = if self.take_word("threads") { Some(self.int()?) } else { None };
+                    let resident = if self.take_word("resident") { Some(self.int()?) } else { None };
                     let mut grid = None;
                     if self.take_word("grid") {
                         let counts = self.list("[", "]", |parser| parser.expression())?;
@@ -132,7 +133,7 @@ impl Parser<'_> {
                         assume = self.list("[", "]", |parser| parser.expression())?;
                     }
                     let body = self.root()?;
-                    self.kernel.launches.push(LaunchData { name, body, threads, grid, assume });
+                    self.kernel.launches.push(LaunchData { name, body, threads, grid, assume, resident });
                 }
                 "plan" => self.kernel.plan = self.steps()?,
                 _ => return Err(self.unexpected_before(wanted)),

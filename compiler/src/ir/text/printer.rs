@@ -98,6 +98,9 @@ pub fn print_kernel(kernel: &Kernel, options: PrintOptions) -> String {
         if let Some(threads) = launch.threads {
             let _ = write!(text, " threads {threads}");
         }
+        if let Some(resident) = launch.resident {
+            let _ = write!(text, " resident {resident}");
+        }
         if let Some(grid) = &launch.grid {
             let counts: Vec<String> = grid.iter().map(print_expression).collect();
             let _ = write!(text, " grid [{}]", counts.join(", "));

@@ -7,7 +7,7 @@
 //! v5: i64 = mul v3, v0                    (uses of v5 become uses of v3, where v0 is 1)
 //! ```
 //!
-//! An `if` on a literal becomes the region that is taken; a loop over a constant empty range becomes its
+//! A symbol of which the launch assumes `n == 4096` is that literal. An `if` on a literal becomes the region that is taken; a loop over a constant empty range becomes its
 //! results. What is left without use stays for `dce`.
 //!
 //! Every rule is exact: the result has the same bits for every input, NaN, infinities and -0.0 included. So
@@ -26,7 +26,8 @@ mod logic;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Ranges;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::data::Scalar;
+use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::ir::{Substitution, evaluate};
@@ -46,6 +47,7 @@ impl Pass for Fold {
         let ranges = Ranges::new(kernel);
         let mut folder = Folder { kernel, ranges, replaced: Substitution::new(), changed: false };
         for launch in folder.kernel.launches.keys().collect::<Vec<_>>() {
+            folder.known_symbols(launch);
             folder.block(folder.kernel.launches[launch].body);
         }
         folder.changed.into()
@@ -94,6 +96,27 @@ struct Folder<'k> {
 }
 
 impl Folder<'_> {
+    /// A symbol becomes the literal that the launch's assumptions say it is.
+    fn known_symbols(&mut self, launch: Launch) {
+        if self.kernel.launches[launch].assume.is_empty() {
+            return;
+        }
+        let mut found = Vec::new();
+        self.kernel.walk(self.kernel.launches[launch].body, &mut |_, inst| {
+            let Payload::Symbol(symbol) = self.kernel.insts[inst].payload else { return };
+            let scalar = self.kernel.value_type(self.kernel.insts[inst].results[0]);
+            if let Some(value) = self.kernel.launches[launch].known_symbol(symbol)
+                && scalar == Scalar::I64
+            {
+                found.push((inst, Constant::Int(scalar, value.into())));
+            }
+        });
+        for (inst, constant) in found {
+            self.kernel.rewrite_to_constant(inst, constant);
+            self.changed = true;
+        }
+    }
+
     fn resolve(&self, mut value: Value) -> Value {
         while let Some(next) = self.replaced[value].expand() {
             value = next;
@@ -244,7 +267,7 @@ impl Folder<'_> {
             let scalar = self.kernel.value_type(results[constants.len()]);
             constants.push(combiner.identity(scalar));
             if combiner.width() == 2 {
-                constants.push(Constant::Int(crate::data::Scalar::I64, -1));
+                constants.push(Constant::Int(Scalar::I64, -1));
             }
         }
         constants

@@ -19,7 +19,7 @@ use cranelift_entity::EntitySet;
 /// Elements of a single reduction from which on several blocks are worth a second launch.
 const MIN_SINGLE: i64 = 1 << 16;
 /// Pieces of a reduction for each of several outer iterations, and how long the reduction must be.
-const PIECES: i64 = 64;
+const PIECES: i64 = 32;
 const MIN_LONG: i64 = 4096;
 /// Iterations of the outer loop that one thread runs side by side where they read the same.
 const REUSE: u64 = 4;
@@ -476,6 +476,7 @@ fn piece_launch(
         threads: Some(threads as u32),
         grid: None,
         assume,
+        resident: None,
     });
     if target.is_some() {
         without_reduction(kernel, cut);

@@ -40,6 +40,9 @@ struct Shape {
 const MIN_ROW: i64 = 32;
 /// Rows of fewer elements are one warp's.
 const WARP_ROW: i64 = 1024;
+/// 32-bit registers of a multiprocessor, and how many a thread has beside the elements that it holds.
+const REGISTERS: u64 = 65536;
+const OTHER_REGISTERS: i64 = 32;
 /// Groups under way in one turn of an open loop.
 const GROUPS: i64 = 4;
 
@@ -338,6 +341,11 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     }
     let threads = shape.threads as u64 * rows_a_block;
     kernel.launches[launch].threads = u32::try_from(threads).ok();
+    // A row's elements take a register each: as many blocks as leave a thread these and some more.
+    kernel.launches[launch].resident = shape.held.and_then(|held| {
+        let registers = (held * shape.vector + OTHER_REGISTERS) as u64;
+        u32::try_from(REGISTERS / (threads * registers)).ok().filter(|blocks| *blocks > 0)
+    });
     true
 }
 

@@ -17,11 +17,13 @@ use super::super::operand::{Operand, Reg};
 use super::super::types::Type;
 use super::selector::Selector;
 use crate::data::Scalar;
-use crate::ir::entities::{Inst, Value};
+use crate::ir::entities::Inst;
 use crate::ir::op::Opcode;
 
 /// Fewer quotients than this are not worth a reciprocal.
 const FEWEST: usize = 4;
+/// Dividends stay in registers until their group has been looked at: 32 at once cost an H200 two blocks of eight.
+const MOST: usize = 8;
 /// Divisors between these have reciprocals that are normal numbers, and rests that are exact.
 const DIVISORS: (f32, f32) = (9.536_743e-7, 1.267_650_6e30);
 /// Quotients from here on have exact rests.
@@ -64,7 +66,6 @@ impl Selector<'_> {
     }
 
     fn divide_all(&mut self, group: &[Inst], y: Operand) {
-        let kernel = self.kernel;
         let ty = Type::F32;
         let (inverse, minus_y) = match y {
             Operand::F32(bits) => {
@@ -79,43 +80,49 @@ impl Selector<'_> {
                 (inverse.into(), self.float_unary(FloatUnaryOp::Neg, y).into())
             }
         };
-        let mut least: [Option<Reg>; 2] = [None; 2];
+        let usual = y.reg().map(|_| {
+            let size = self.float_unary(FloatUnaryOp::Abs, y);
+            let above = self.setp(Compare::Ge, ty, size.into(), Operand::f32(DIVISORS.0));
+            let below = self.setp(Compare::Le, ty, size.into(), Operand::f32(DIVISORS.1));
+            self.logic(LogicBinaryOp::And, Type::Pred, above.into(), below.into())
+        });
+        for part in group.chunks(MOST) {
+            self.divide_some(part, y, minus_y, inverse, usual);
+        }
+    }
+
+    fn divide_some(
+        &mut self,
+        group: &[Inst],
+        y: Operand,
+        minus_y: Operand,
+        inverse: Operand,
+        usual: Option<Reg>,
+    ) {
+        let kernel = self.kernel;
+        let ty = Type::F32;
+        let mut least: Option<Reg> = None;
         let mut quotients = Vec::with_capacity(group.len());
-        for (at, inst) in group.iter().enumerate() {
+        for inst in group {
             let data = &kernel.insts[*inst];
-            let x: Value = data.arguments[0];
-            let x = self.operand(x);
+            let x = self.operand(data.arguments[0]);
             let near = self.float(FloatBinaryOp::Mul, ty, x, inverse);
             let rest = self.temp(ty);
             self.builder.emit(Fma { ty, dst: rest, a: near.into(), b: minus_y, c: x, ..Default::default() });
             let dst = self.define(data.results[0]);
-            self.builder.emit(Fma {
-                ty,
-                dst,
-                a: rest.into(),
-                b: inverse,
-                c: near.into(),
-                ..Default::default()
-            });
+            let (a, c) = (rest.into(), near.into());
+            self.builder.emit(Fma { ty, dst, a, b: inverse, c, ..Default::default() });
             let size = self.float_unary(FloatUnaryOp::Abs, dst.into());
-            // Two chains: one would be as long as the quotients are many.
-            let chain = &mut least[at % 2];
-            *chain = Some(match *chain {
+            least = Some(match least {
                 None => size,
                 Some(before) => self.float_least(before.into(), size.into()),
             });
             quotients.push((x, dst));
         }
-        let all = least.into_iter().flatten().reduce(|a, b| self.float_least(a.into(), b.into()));
-        let Some(all) = all else { return };
-        let mut regular = self.setp(Compare::Ge, ty, all.into(), Operand::f32(LEAST_QUOTIENT));
-        if let Operand::Reg(_) = y {
-            let size = self.float_unary(FloatUnaryOp::Abs, y);
-            let above = self.setp(Compare::Ge, ty, size.into(), Operand::f32(DIVISORS.0));
-            let below = self.setp(Compare::Le, ty, size.into(), Operand::f32(DIVISORS.1));
-            for other in [above, below] {
-                regular = self.logic(LogicBinaryOp::And, Type::Pred, regular.into(), other.into());
-            }
+        let Some(least) = least else { return };
+        let mut regular = self.setp(Compare::Ge, ty, least.into(), Operand::f32(LEAST_QUOTIENT));
+        if let Some(usual) = usual {
+            regular = self.logic(LogicBinaryOp::And, Type::Pred, regular.into(), usual.into());
         }
         let done = self.builder.label("divided");
         self.builder.emit_if(regular, Bra { uni: false, target: done });

@@ -12,7 +12,7 @@ use super::shared::{self, SharedPlan};
 use super::{Globals, SelectError, SelectOptions};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol};
-use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::kernel::{BufferKind, Kernel, LaunchData, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{Expr, Layout};
 use crate::source::SourceFile;
@@ -79,7 +79,7 @@ pub(super) fn select_entry(
     for (_, offset) in &shared.offsets {
         symbols_of(offset, &mut used);
     }
-    selector.prologue(&used);
+    selector.prologue(data, &used);
     selector.shared_bases(&shared);
     selector.block(data.body)?;
     selector.builder.emit(Leave { op: LeaveOp::Ret });
@@ -89,6 +89,7 @@ pub(super) fn select_entry(
     let shared_bytes = if shared.dynamic { shared.total } else { Expr::Int(0) };
     let mut entry = selector.builder.finish();
     entry.bounds.required = Some([threads, 1, 1]);
+    entry.bounds.min_blocks_per_sm = data.resident;
     let launch = SelectedLaunch { entry: entry.name.clone(), grid, threads, shared_bytes, arguments };
     Ok(SelectedEntry { entry, launch })
 }
@@ -154,7 +155,7 @@ fn symbols_of(expr: &Expr, used: &mut Used) {
 impl Selector<'_> {
     /// Declares the parameters and reads them: pointers of the signature's arrays, of scratch buffers, then
     /// symbols, then the error record.
-    fn prologue(&mut self, used: &Used) {
+    fn prologue(&mut self, launch: &LaunchData, used: &Used) {
         let kernel = self.kernel;
         let mut buffers: Vec<Buffer> = kernel.buffers.keys().filter(|buffer| used.buffers[*buffer]).collect();
         buffers.sort_by_key(|buffer| match kernel.buffers[*buffer].kind {
@@ -174,6 +175,10 @@ impl Selector<'_> {
             }
         }
         for symbol in kernel.symbols.keys().filter(|symbol| used.symbols[*symbol]) {
+            if let Some(known) = launch.known_symbol(symbol) {
+                self.symbols[symbol] = Some(Operand::Int(known));
+                continue;
+            }
             self.symbol_param(symbol);
         }
         if used.checks {
