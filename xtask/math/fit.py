@@ -75,7 +75,7 @@ for bits, d in ((24, {"exp": 4, "exp2": 5, "expm1": 5, "sin": 3, "cos": 3, "tanh
     row("expm1_" + n, bits, d["expm1"], lambda r: (expm1(r) - r) / r**2, lambda r: r**2 / expm1(r), -mpf("0.42"), mpf("0.42"))
     row("sin" + n, bits, d["sin"], lambda z: (sin(root(z)) / root(z) - 1) / z, lambda z: z, TINY, quarter)
     row("cos" + n, bits, d["cos"], lambda z: (cos(root(z)) - 1 + z / 2) / z**2, lambda z: z**2, TINY, quarter)
-    row("tanh" + n, bits, d["tanh"], lambda z: (tanh(root(z)) / root(z) - 1) / z, lambda z: z, TINY, mpf("0.56") ** 2)
+    row("tanh" + n, bits, d["tanh"], lambda z: (tanh(root(z)) / root(z) - 1) / z, lambda z: z, TINY, mpf("0.71" if bits == 24 else "0.56") ** 2)
     row("sinh" + n, bits, d["sinh"], lambda z: (sinh(root(z)) / root(z) - 1) / z, lambda z: z, TINY, mpf(1))
     row("asin" + n, bits, d["asin"], lambda z: (asin(root(z)) / root(z) - 1) / z, lambda z: z, TINY, mpf("0.2501"))
     row("atan" + n, bits, d["atan"], lambda z: (atan(root(z)) / root(z) - 1) / z, lambda z: z * root(z) / atan(root(z)), TINY, mpf(1))

@@ -162,7 +162,8 @@ fn record(kernel: &mut Kernel, launch: Launch, name: &str, plan: &Plan, own: boo
         (false, 1) => "neighbours do not lie at multiples of a vector".to_string(),
         (false, vector) => format!("one access brings {vector} neighbours of the narrowest array"),
     };
-    let count = if own { said } else { format!("{VECTORS_IN_FLIGHT} bytes of a thread are under way") };
+    let bytes = if plan.vector > 1 { VECTORS_IN_FLIGHT } else { SCALARS_IN_FLIGHT };
+    let count = if own { said } else { format!("{bytes} bytes of a thread are under way") };
     let axis = name.to_string();
     kernel.schedule.chose(&launch, Directive::Vectorize { axis, width: plan.vector as u32 }, width);
     let (axis, total) = (name.to_string(), (plan.vector * plan.serial) as u32);

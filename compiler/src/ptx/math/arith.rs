@@ -44,8 +44,10 @@ impl Format {
     }
 }
 
-/// The largest error of the `unit_` functions, in ulp of f32, but for powers of two, which are exact.
-pub const UNIT_ULP: f64 = 1.5;
+/// The error of the `unit_` functions in ulp of f32 with which tests hold everything to its bound; powers of two are
+/// exact. An H200 was measured: 2^x for x from 0 to 1 is within 1.40 (2.06 below 0), 1/x within 0.98, 1/√x within 1.52.
+/// The few arguments where that is more are no worst ones of what is built on them: `docs/math.md`.
+pub const UNIT_ULP: f64 = 1.3;
 
 /// Arithmetic in one binary format, with integers of the same width.
 ///

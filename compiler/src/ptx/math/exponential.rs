@@ -4,7 +4,7 @@
 //! 1.5·2^mantissa, r by two fused multiply-adds (the first is exact); e^r = 1 + r + r²·q(r); and a scaling by 2^n in
 //! two steps, so that subnormal results are rounded once.
 //!
-//! `exp` and `exp2` in f32: x·log2 e = n + r with n kept within -126..=126, where 2^n is a normal number. 2^r comes from
+//! `exp` and `exp2` in f32: x·log2 e = n + r with n kept within -126..=127, where 2^n is a normal number. 2^r comes from
 //! the special function unit and is small or large only where n stopped: overflow, underflow and subnormal results
 //! follow from the one product of the two, without a comparison.
 
@@ -115,6 +115,10 @@ pub fn saturate<A: Arith>(a: &A, x: A::F, result: A::F, low: f64, high: f64) -> 
 
 /// e^x.
 pub fn exp<A: Arith>(a: &A, x: A::F) -> A::F {
+    if A::FORMAT == Format::F32 {
+        let (p, scale) = unit_parts(a, x, LOG2_E_32);
+        return a.mul(p, scale);
+    }
     scaled_exp(a, x, 0)
 }
 
@@ -123,11 +127,12 @@ const LOG2_E_32: (f64, f64) = (1.4426950216293335, 1.925963033500012e-08);
 
 /// (p, s) with 2^(x·factor) = p · s, for f32: s is a power of two.
 fn unit_parts<A: Arith>(a: &A, x: A::F, factor: (f64, f64)) -> (A::F, A::F) {
-    // Of 252 steps from -126: NaN becomes a number here and stays NaN in r.
-    let place = a.fma_clamped(x, A::float((factor.0 + factor.1) / 252.0), A::float(0.5));
+    // Of the 253 steps from -126 to 127, and half a step less: to round that is to round down, and r is from 0 to 1,
+    // where the unit is best. NaN becomes a number here and stays NaN in r.
+    let place = a.fma_clamped(x, A::float((factor.0 + factor.1) / 253.0), A::float(125.5 / 253.0));
     // The low bits are n + 127, the exponent bits of 2^n.
     let rounder = A::FORMAT.rounder();
-    let shifted = a.fma(place, A::float(252.0), A::float(rounder + 1.0));
+    let shifted = a.fma(place, A::float(253.0), A::float(rounder + 1.0));
     let minus_n = a.sub(A::float(rounder + 127.0), shifted);
     let r = if factor == (1.0, 0.0) {
         a.add(x, minus_n)
@@ -140,11 +145,6 @@ fn unit_parts<A: Arith>(a: &A, x: A::F, factor: (f64, f64)) -> (A::F, A::F) {
 
 /// e^x · 2^shift, without an overflow on the way; the shift is small.
 pub fn scaled_exp<A: Arith>(a: &A, x: A::F, shift: i64) -> A::F {
-    if A::FORMAT == Format::F32 {
-        let (p, scale) = unit_parts(a, x, LOG2_E_32);
-        let p = if shift == 0 { p } else { a.mul(p, A::float((shift as f64).exp2())) };
-        return a.mul(p, scale);
-    }
     let (p, mut i) = exp_parts(a, x);
     if shift != 0 {
         i = a.int_add(i, A::int(shift));

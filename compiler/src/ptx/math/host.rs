@@ -2,8 +2,8 @@
 
 use super::arith::{Arith, Format, Reduced};
 
-/// Single precision on the host. The special function unit is `OFF` ulp away from the correctly rounded result
-/// wherever that is not a power of two: what is built on the unit must keep its bounds then too.
+/// Single precision on the host. The special function unit rounds what is `OFF` tenths of an ulp away from the exact
+/// result, wherever that is not a power of two: what is built on the unit must keep its bounds then too.
 #[derive(Clone, Copy, Debug)]
 pub struct OffF32<const OFF: i32>;
 
@@ -21,8 +21,11 @@ impl<const OFF: i32> OffF32<OFF> {
     #[inline(always)]
     fn unit(exact: f64) -> f32 {
         let x = exact as f32;
-        let exact = x.to_bits() << 9 == 0 || !x.is_finite();
-        if exact { x } else { f32::from_bits(x.to_bits().wrapping_add_signed(OFF)) }
+        if OFF == 0 || x.to_bits() << 9 == 0 || !x.is_finite() {
+            return x;
+        }
+        let ulp = f32::from_bits(x.to_bits() + 1) - x;
+        (exact + f64::from(ulp) * (f64::from(OFF) / 10.0)) as f32
     }
 }
 

@@ -2,14 +2,10 @@
 
 use super::arith::{Arith, Double, Format};
 
-/// 1/√x: in f32 one step of Newton's from the special function unit's, in f64 the rounded inverse of the rounded root.
+/// 1/√x: in f32 the special function unit's, in f64 the rounded inverse of the rounded root.
 pub fn rsqrt<A: Arith>(a: &A, x: A::F) -> A::F {
     if A::FORMAT == Format::F32 {
-        let y = a.unit_rsqrt(x);
-        let residual = a.fma(a.neg(a.mul(x, y)), y, A::float(1.0));
-        let better = a.fma(a.mul(y, A::float(0.5)), residual, y);
-        // Of zero and infinity the residual is NaN and the first answer right.
-        return a.select(a.is_nan(residual), y, better);
+        return a.unit_rsqrt(x);
     }
     a.div(A::float(1.0), a.sqrt(x))
 }

@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use super::*;
-use crate::ptx::{Entry, EntryBuilder, Reg, Type};
+use crate::ptx::{Entry, EntryBuilder, Reg, Statement, Type};
 
 /// The function alone: its entry, argument registers and result.
 fn bare(function: MathFunction, ty: Type) -> (Entry, Vec<Reg>, Reg) {
@@ -46,5 +46,15 @@ fn emitted_functions_equal_the_host_bit_for_bit() {
                 assert!(same, "{}.{ty} of {inputs:x?}: {got:e}, host {expected:e}", function.name());
             }
         }
+    }
+}
+
+#[test]
+fn functions_of_the_special_function_unit_are_short() {
+    for (function, most) in [(Exp, 10), (Exp2, 9), (Tanh, 21), (Rsqrt, 1)] {
+        let (entry, ..) = bare(function, Type::F32);
+        let count =
+            entry.body.iter().filter(|statement| matches!(statement, Statement::Instruction(_))).count();
+        assert!(count <= most, "{} takes {count} instructions", function.name());
     }
 }

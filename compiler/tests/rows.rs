@@ -1,0 +1,81 @@
+//! What the code of row kernels is made of: each element is read once and costs few instructions, and what only awkward
+//! numbers need stands behind a branch.
+
+use krn_compiler::source::SourceFile;
+use krn_compiler::{CompileOptions, compile};
+
+/// The PTX of one entry.
+fn entry(source: &str, name: &str) -> String {
+    let source = SourceFile::new("rows.krn", source.to_string());
+    let done =
+        compile(&source, &CompileOptions::for_target("sm_90")).unwrap_or_else(|error| panic!("{error}"));
+    let ptx = done.compiled.ptx;
+    let start = ptx.find(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no entry {name}"));
+    let rest = &ptx[start..];
+    rest[..rest.find("\n}").expect("the entry ends")].to_string()
+}
+
+fn count(entry: &str, mnemonic: &str) -> usize {
+    entry.lines().filter(|line| line.split_whitespace().any(|word| word == mnemonic)).count()
+}
+
+const SOFTMAX: &str = "
+kernel softmax(x: bf16[rows, cols]) -> y: bf16[rows, cols] {
+    forall r in rows {
+        let peak = max(c: x[r, c])
+        let e[c] = exp(x[r, c] - peak)
+        let total = sum(c: e[c])
+        y[r, c] = e[c] / total
+    }
+}";
+
+#[test]
+fn a_softmax_takes_one_visit_to_memory_and_to_the_special_function_unit_an_element() {
+    // 128 threads hold a row of 4096: 32 elements each, in four vectors.
+    let softmax = entry(SOFTMAX, "softmax_row_128");
+    assert_eq!(count(&softmax, "ld.global.nc.v4.b32"), 4);
+    assert_eq!(count(&softmax, "st.global.v4.b32"), 4);
+    assert_eq!(count(&softmax, "ex2.approx.ftz.f32"), 32);
+    // Three for each exponential but the one that clamps, two for each quotient.
+    assert_eq!(count(&softmax, "fma.rn.sat.f32"), 32);
+    assert_eq!(count(&softmax, "fma.rn.f32"), 32 * (3 + 2));
+    // As many blocks as leave a thread 64 registers.
+    assert!(softmax.contains(".minnctapersm 8"), "{softmax}");
+}
+
+#[test]
+fn quotients_by_one_divisor_share_its_reciprocal() {
+    let softmax = entry(SOFTMAX, "softmax_row_128");
+    assert_eq!(count(&softmax, "rcp.rn.f32"), 1);
+    // The divisions are there for awkward numbers, each eight behind a branch that is usually taken.
+    assert_eq!(count(&softmax, "div.rn.f32"), 32);
+    let skips = softmax.lines().filter(|line| line.contains(" bra ") && line.contains("divided")).count();
+    assert_eq!(skips, 32 / 8);
+}
+
+#[test]
+fn a_mean_over_a_row_of_known_length_divides_nothing() {
+    let source = "
+kernel centre(x: f32[rows, cols]) -> y: f32[rows, cols] where cols >= 1 {
+    forall r in rows {
+        let mean = sum(c: x[r, c]) / cols as f32
+        y[r, c] = x[r, c] - mean
+    }
+}";
+    let known = entry(source, "centre_row_128");
+    assert_eq!(count(&known, "div.rn.f32"), 0, "{known}");
+    assert!(!known.contains("p_cols"), "{known}");
+    let any = entry(source, "centre_row_128_masked");
+    assert_eq!(count(&any, "div.rn.f32"), 1, "{any}");
+}
+
+#[test]
+fn a_thread_that_looks_for_the_largest_does_not_compare_positions() {
+    let source = "kernel largest(x: f32[n]) -> at: i64 { at = argmax(i: x[i]) }";
+    let pieces = entry(source, "largest_pieces");
+    // Positions rise along a thread's way: only when threads meet are they compared.
+    let compared = count(&pieces, "setp.lt.u64");
+    let steps = count(&pieces, "setp.le.f32");
+    assert!(steps >= 16, "{pieces}");
+    assert!(compared <= 11, "{compared} in {pieces}");
+}
