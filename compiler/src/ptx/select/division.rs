@@ -35,8 +35,9 @@ impl Selector<'_> {
     pub fn quotients(&mut self, insts: &[Inst]) -> bool {
         let kernel = self.kernel;
         let divisor = kernel.insts[insts[0]].arguments[1];
-        // `min.NaN`, which watches over the quotients, is of sm_80.
-        if self.scalar(divisor) != Scalar::F32 || self.options.capability < 80 {
+        // `min.NaN`, which watches over the quotients, is of sm_80; under `fast_math` each division is short by itself.
+        let kept = self.options.capability >= 80 && !self.kernel.schedule.fast_math();
+        if self.scalar(divisor) != Scalar::F32 || !kept {
             return false;
         }
         let group: Vec<Inst> = insts
