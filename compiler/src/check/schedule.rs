@@ -349,6 +349,12 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             Some(Binding::Array { id, .. }) => Some((id, name)),
             Some(Binding::Poisoned) => self.poisoned(),
             _ => {
+                let temporary = |(_, array): &(ArrayId, &super::typed::Array)| {
+                    array.name == name.name && array.role == ArrayRole::Temporary
+                };
+                if let Some((id, _)) = self.kernel.arrays.iter().find(temporary) {
+                    return Some((id, name));
+                }
                 self.unknown_schedule_name(name);
                 None
             }

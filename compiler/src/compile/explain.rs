@@ -1,6 +1,7 @@
 //! The schedules that the compiler chose, as text that can be pasted into the file.
 
 use super::Compilation;
+use crate::check::typed;
 use crate::ir::kernel::Kernel;
 use crate::ir::schedule::{Choice, Directive, Outcome, SAID};
 use std::fmt::Write as _;
@@ -16,8 +17,18 @@ pub struct ExplainedSchedule {
 
 /// The schedules of a compilation's kernels, in source order.
 pub fn explain_schedules(compilation: &Compilation) -> Vec<ExplainedSchedule> {
-    let schedule = |kernel: &Kernel| ExplainedSchedule { kernel: kernel.name.clone(), text: block(kernel) };
+    let schedule = |kernel: &Kernel| {
+        let typed = compilation.program.kernels.iter().find(|typed| typed.name == kernel.name);
+        let text = block(kernel, &|name| typed.is_some_and(|typed| knows(typed, name)));
+        ExplainedSchedule { kernel: kernel.name.clone(), text }
+    };
     compilation.ir.kernels.iter().map(schedule).collect()
+}
+
+/// Whether the source has the name: loops that the compiler made have names of its own.
+fn knows(kernel: &typed::Kernel, name: &str) -> bool {
+    kernel.indices.values().any(|index| index.name == name)
+        || kernel.arrays.values().any(|array| array.name == name)
 }
 
 /// A line of a schedule: the directive, or nothing, and what is said of it.
@@ -26,7 +37,7 @@ struct Line {
     comment: String,
 }
 
-fn block(kernel: &Kernel) -> String {
+fn block(kernel: &Kernel, known: &dyn Fn(&str) -> bool) -> String {
     let mut lines = Vec::new();
     let own: Vec<&Directive> = kernel
         .schedule
@@ -40,12 +51,40 @@ fn block(kernel: &Kernel) -> String {
     );
     let mut rest: Vec<&Choice> =
         kernel.schedule.choices.iter().filter(|choice| counts(kernel, choice)).collect();
+    rest.retain(|choice| match &choice.directive {
+        Directive::Order(names) => names.iter().all(|name| known(name)),
+        directive => directive.subject().is_none_or(known),
+    });
     rest.retain(|choice| !own.iter().any(|own| own.same_subject(&choice.directive)));
+    // Axes of which a thread takes several iterations: how many are neighbours is part of that.
+    let several: Vec<String> = rest
+        .iter()
+        .filter_map(|choice| match &choice.directive {
+            Directive::PerThread { axis, count: 2.. } => Some(axis.clone()),
+            _ => None,
+        })
+        .collect();
+    let spread: Vec<(String, String)> = rest
+        .iter()
+        .filter_map(|choice| match &choice.directive {
+            Directive::PerThread { axis, .. } => Some((axis.clone(), choice.launch.clone())),
+            _ => None,
+        })
+        .collect();
+    let nothing = |directive: &Directive| match directive {
+        Directive::Vectorize { axis, width: 1 } => !several.contains(axis),
+        directive => is_nothing(directive),
+    };
     while let Some(first) = rest.first().copied() {
         let (group, others): (Vec<&Choice>, Vec<&Choice>) =
             rest.into_iter().partition(|choice| choice.directive.same_subject(&first.directive));
+        // A tile counts for every loop over its name, also for those that have none here.
+        let everywhere = !matches!(first.directive, Directive::Tile { .. })
+            || spread.iter().all(|(axis, launch)| {
+                first.directive.subject() != Some(axis) || group.iter().any(|choice| choice.launch == *launch)
+            });
         rest = others;
-        group_lines(&group, &mut lines);
+        group_lines(&group, everywhere, &nothing, &mut lines);
     }
     let mut text = format!("schedule {} {{\n", kernel.name);
     let width = lines.iter().map(|line| line.directive.len()).max().unwrap_or(0);
@@ -68,10 +107,15 @@ fn counts(kernel: &Kernel, choice: &Choice) -> bool {
 }
 
 /// The lines for the choices about one thing: a directive where all launches have the same, else a comment for each.
-fn group_lines(group: &[&Choice], lines: &mut Vec<Line>) {
+fn group_lines(
+    group: &[&Choice],
+    everywhere: bool,
+    nothing: &dyn Fn(&Directive) -> bool,
+    lines: &mut Vec<Line>,
+) {
     let Some(first) = group.first() else { return };
     let same = group.iter().all(|choice| choice.directive == first.directive);
-    if same && group.iter().all(|choice| choice.reproducible) {
+    if same && everywhere && group.iter().all(|choice| choice.reproducible) {
         if !nothing(&first.directive) {
             // The reason of a launch that has one: the last one, which is of the pass that decided.
             let comment = group.last().map(|choice| choice.reason.clone()).unwrap_or_default();
@@ -100,11 +144,6 @@ fn group_lines(group: &[&Choice], lines: &mut Vec<Line>) {
 }
 
 /// Whether the directive says that nothing is done.
-fn nothing(directive: &Directive) -> bool {
-    matches!(
-        directive,
-        Directive::PerThread { count: 1, .. }
-            | Directive::Vectorize { width: 1, .. }
-            | Directive::Split { pieces: 1, .. }
-    )
+fn is_nothing(directive: &Directive) -> bool {
+    matches!(directive, Directive::PerThread { count: 1, .. } | Directive::Split { pieces: 1, .. })
 }

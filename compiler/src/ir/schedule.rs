@@ -248,6 +248,14 @@ impl Schedule {
         self.choices.push(choice);
     }
 
+    /// Whether the tile that the schedule says of an axis is that of a launch.
+    pub fn is_tiled(&self, launch: &str, name: &str) -> bool {
+        self.choices.iter().any(|choice| {
+            choice.launch == launch
+                && matches!(&choice.directive, Directive::Tile { axis, .. } if axis == name)
+        })
+    }
+
     /// Gives a copy of a launch the choices of the original.
     pub fn copy_choices(&mut self, from: &str, to: &str) {
         let copies: Vec<Choice> = self

@@ -92,7 +92,8 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
         count: kernel.schedule.per_thread(&name).map(u64::from),
         vector: kernel.schedule.vectorize(&name).map(u64::from),
     };
-    if kernel.schedule.tile(&name).is_some() {
+    let tiled = kernel.schedule.is_tiled(&kernel.launches[launch].name, &name);
+    if tiled {
         // A tile leaves nothing to choose: it is one thread's iterations times the threads.
         said.count = said.count.or(Some(1));
     }
@@ -134,7 +135,7 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
     record(kernel, launch, &name, &plan, own);
     match plan.condition {
         None => {
-            if plan.serial > 1 && said.count.is_none() && smaller_block(kernel, launch, forall) {
+            if plan.serial > 1 && !tiled && smaller_block(kernel, launch, forall) {
                 let reason = "each thread has several loads under way: smaller blocks end more evenly";
                 let name = kernel.launches[launch].name.clone();
                 kernel.schedule.chose(&name, Directive::Block(128), reason);

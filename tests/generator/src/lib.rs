@@ -16,12 +16,15 @@ mod choices;
 mod expressions;
 mod kernel;
 mod kernel_level;
+mod random_schedule;
 mod schedules;
 mod scope;
 mod statements;
 mod structs;
 mod types;
 mod writes;
+
+pub use random_schedule::random_schedule;
 
 use proptest::prelude::{Strategy, any};
 use std::fmt;

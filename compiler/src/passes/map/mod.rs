@@ -160,9 +160,8 @@ fn record(kernel: &mut Kernel, launch: Launch, forall: Inst, threads: u32, tiled
         if let Some(size) = schedule.tile(name).filter(|_| tiled) {
             schedule.chose(&launch, Directive::Tile { axis: name.clone(), size }, reason);
         }
-        if let Some(count) = schedule.per_thread(name) {
-            schedule.chose(&launch, Directive::PerThread { axis: name.clone(), count }, reason);
-        }
+        let count = schedule.per_thread(name).unwrap_or(1);
+        schedule.chose(&launch, Directive::PerThread { axis: name.clone(), count }, reason);
         if let Some(count) = schedule.warps(name) {
             schedule.chose(&launch, Directive::Warps { axis: name.clone(), count }, reason);
         }

@@ -19,8 +19,9 @@
 //! # Preconditions and limits
 //!
 //! Staged are pure loads from buffers that the launch does not write, whose subscripts are computed from loop
-//! indices. A body with atomics, bounds checks, private arrays or other loops stays as it is, and so does every
-//! launch of a kernel whose schedule says `block` or `order`.
+//! indices. A body with atomics, bounds checks, private arrays or other loops stays as it is. So does every launch of a
+//! kernel whose schedule says `order`, or a `block` of another size, unless it says `stage` too; and a product whose axes
+//! have a `tile` or `per_thread`, which the plain loop carries out.
 
 mod code;
 mod conditions;
@@ -111,9 +112,18 @@ fn variants(kernel: &mut Kernel, launch: Launch, least_blocks: Option<i64>) -> V
         }
         return variants;
     }
-    let plans = Pattern::find(kernel, launch).and_then(|pattern| Product::plans(pattern, least_blocks));
+    let plans = Pattern::find(kernel, launch)
+        .filter(|pattern| !pattern.is_shaped())
+        .and_then(|pattern| Product::plans(pattern, least_blocks));
     let plans = plans.unwrap_or_default();
-    plans.into_iter().map(|plan| (plan.condition.clone(), plan.generate(kernel, launch))).collect()
+    let mut variants = Vec::new();
+    for plan in plans {
+        let arrays = plan.arrays(kernel);
+        let variant = plan.generate(kernel, launch);
+        record(kernel, variant, arrays);
+        variants.push((plan.condition, variant));
+    }
+    variants
 }
 
 /// Whether a block has so much shared memory; if not, the directives that led to it are refused.
@@ -135,15 +145,28 @@ fn fits(kernel: &mut Kernel, bytes: i64, choices: &[(Directive, String)]) -> boo
 fn record(kernel: &mut Kernel, launch: Launch, choices: Vec<(Directive, String)>) {
     let name = kernel.launches[launch].name.clone();
     for (directive, reason) in choices {
-        let deep = |known: &Directive| matches!(known, Directive::Stage { depth: Some(2..), .. });
-        kernel.schedule.done(|known| known.same_subject(&directive) && !deep(known));
+        kernel.schedule.done(|known| known.same_subject(&directive) && is_as_said(known, &directive));
         let refusal = Refusal::new(
             RefusalKind::DoesNotFit,
-            "a block has one tile of it, so nothing is brought while another is used",
-            "`depth` works for the factors of products",
+            format!("the launch that stages it has `{directive}`"),
+            "leave out what it says beside the name; transpositions have any `pad`, or `swizzle`, and one tile",
         );
-        kernel.schedule.refuse(|known| known.same_subject(&directive) && deep(known), &refusal);
+        kernel.schedule.refuse(|known| known.same_subject(&directive), &refusal);
         kernel.schedule.chose(&name, directive, reason);
+    }
+}
+
+/// Whether what was done is what the schedule says, as far as it says anything.
+fn is_as_said(said: &Directive, done: &Directive) -> bool {
+    match (said, done) {
+        (
+            Directive::Stage { place: said_place, depth: said_depth, .. },
+            Directive::Stage { place, depth, .. },
+        ) => {
+            said_place.is_none_or(|said| Some(said) == *place)
+                && said_depth.is_none_or(|said| said == depth.unwrap_or(1))
+        }
+        (said, done) => said == done,
     }
 }
 

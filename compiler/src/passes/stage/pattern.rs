@@ -106,6 +106,16 @@ impl<'k> Pattern<'k> {
         Some(Self { kernel, position, body, axes, reduce, affine: Affine::new(kernel) })
     }
 
+    /// Whether the schedule says how large the tiles of a block or thread are.
+    pub fn is_shaped(&self) -> bool {
+        let schedule = &self.kernel.schedule;
+        let reduced = self.reduce.as_ref().map(|reduce| &reduce.axis);
+        self.axes
+            .iter()
+            .chain(reduced)
+            .any(|axis| schedule.tile(&axis.name).is_some() || schedule.per_thread(&axis.name).is_some())
+    }
+
     /// The index of the axis at a position.
     pub fn index(&self, axis: usize) -> Value {
         self.axes[axis].index

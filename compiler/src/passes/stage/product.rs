@@ -26,6 +26,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Combiner, Opcode};
+use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr};
 use cranelift_entity::EntitySet;
 
@@ -162,6 +163,24 @@ impl Product {
             group,
             vector_stores,
         })
+    }
+
+    /// What is staged, as directives with reasons.
+    pub fn arrays(&self, kernel: &Kernel) -> Vec<(Directive, String)> {
+        let stage = |tile: &Tile| {
+            let (place, depth) = (Some(tile.placement()), Some(2));
+            (
+                Directive::Stage { array: tile.array(kernel), place, depth },
+                "many threads read the same elements",
+            )
+        };
+        let mut stages: Vec<(Directive, String)> = Vec::new();
+        for (directive, reason) in self.tiles.iter().flatten().map(stage) {
+            if !stages.iter().any(|(known, _)| known.same_subject(&directive)) {
+                stages.push((directive, reason.to_string()));
+            }
+        }
+        stages
     }
 
     /// The staged launch.

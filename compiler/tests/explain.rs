@@ -1,0 +1,91 @@
+//! `krn explain FILE` prints what the compiler chose: pasted into the file in the place of the kernels' own schedules,
+//! it compiles to the same bytes.
+
+use krn_compiler::check::typed::Program;
+use krn_compiler::source::SourceFile;
+use krn_compiler::{CompileOptions, compile, explain_schedules};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn krn_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of kernels") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            krn_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "krn") {
+            files.push(path);
+        }
+    }
+    files.sort();
+}
+
+/// The text with all schedules blanked out, its lines where they were.
+fn without_schedules(text: &str, program: &Program) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for schedule in program.kernels.iter().flat_map(|kernel| &kernel.schedules) {
+        for byte in &mut bytes[schedule.span.start as usize..schedule.span.end as usize] {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+    }
+    String::from_utf8(bytes).expect("schedules are ASCII but for comments, which are blanked whole")
+}
+
+/// What is wrong with the explained schedules of a file.
+fn complaint(path: &Path, target: &str) -> Option<String> {
+    let text = fs::read_to_string(path).expect("a file of kernels");
+    let options = CompileOptions::for_target(target);
+    let before = match compile(&SourceFile::new("k.krn", text.as_str()), &options) {
+        Ok(before) => before,
+        Err(error) => return Some(error.to_string()),
+    };
+    let explained = explain_schedules(&before);
+    let mut pasted = without_schedules(&text, &before.program);
+    pasted.extend(explained.iter().map(|schedule| format!("\n{}", schedule.text)));
+    let after = match compile(&SourceFile::new("k.krn", pasted.as_str()), &options) {
+        Ok(after) => after,
+        Err(error) => return Some(format!("{error}\n{}", &pasted[text.len()..])),
+    };
+    if after.compiled.ptx == before.compiled.ptx && after.compiled.manifest == before.compiled.manifest {
+        return None;
+    }
+    // Which kernels: their entries are the parts of the module.
+    let entries = |ptx: &str| -> Vec<String> { ptx.split(".entry").map(str::to_string).collect() };
+    let known = entries(&before.compiled.ptx);
+    let changed: Vec<String> = entries(&after.compiled.ptx)
+        .into_iter()
+        .filter(|entry| !known.contains(entry))
+        .map(|entry| entry.split('(').next().unwrap_or_default().trim().to_string())
+        .collect();
+    let of = |kernel: &str| changed.iter().any(|entry| entry.starts_with(kernel));
+    let schedules: Vec<&str> =
+        explained.iter().filter(|known| of(&known.kernel)).map(|known| known.text.as_str()).collect();
+    Some(format!("{} differ\n{}", changed.join(", "), schedules.join("\n")))
+}
+
+fn check(folder: &str, targets: &[&str]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
+    let mut files = Vec::new();
+    krn_files(&folder, &mut files);
+    assert!(files.len() > 20, "the kernels are there");
+    let mut wrong = Vec::new();
+    for path in &files {
+        for target in targets {
+            if let Some(complaint) = complaint(path, target) {
+                wrong.push(format!("{} for {target}: {complaint}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), files.len(), wrong.join("\n"));
+}
+
+#[test]
+fn examples_compile_to_the_same_code_with_their_explained_schedules() {
+    check("examples", &["sm_75", "sm_90"]);
+}
+
+#[test]
+fn test_kernels_compile_to_the_same_code_with_their_explained_schedules() {
+    check("tests/kernels", &["sm_90"]);
+}
