@@ -3,7 +3,8 @@
 //! lines are taken out, and what is left is run.
 //!
 //! `KRN_SCHEDULES=200 cargo test --release -p krn-runtime --test random_schedules` tries that many schedules of each
-//! example and a hundred times as many random programs; `KRN_SCHEDULE_SEED=7` picks which.
+//! example and a hundred times as many random programs; `KRN_SCHEDULE_SEED=7` picks which. With
+//! `KRN_SCHEDULE_FILES=folder` the examples with their schedules are written there, for `krn test` on a GPU.
 
 use krn_compiler::check::typed::{Kernel, Program};
 use krn_compiler::data::HostArray;
@@ -121,6 +122,10 @@ fn complaints(path: &Path, device: &Device, seed: u64, wrong: &mut Vec<String>) 
             return 0;
         }
     };
+    if let Ok(folder) = std::env::var("KRN_SCHEDULE_FILES") {
+        let path = Path::new(&folder).join(format!("{seed:x}_{name}"));
+        fs::write(path, format!("{base}\n{kept}\n")).expect("the folder can be written to");
+    }
     let source = SourceFile::new(name.clone(), base);
     let module = device.load(&compilation.compiled).expect("it loads");
     let mut runs = 0;

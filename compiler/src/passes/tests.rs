@@ -1,5 +1,6 @@
 use super::*;
 use crate::ir::kernel::{Kernel, Phase};
+use crate::ir::schedule::{Directive, Scheduled};
 use crate::ir::testing::{Outcome, generate, interpret, symbol_values};
 use crate::ir::text::{PrintOptions, print_kernel};
 use crate::ir::verify;
@@ -38,6 +39,18 @@ fn assert_keeps_meaning(kernel: &Kernel, pipeline: &Pipeline) -> Result<(), Test
     Ok(())
 }
 
+/// The kernel with a schedule that unrolls every loop.
+fn unrolled(kernel: &Kernel) -> Kernel {
+    let mut kernel = kernel.clone();
+    for (at, axis) in kernel.axes.values().enumerate() {
+        let directive =
+            Directive::Unroll { axis: axis.name.clone(), factor: [Some(2), Some(3), None][at % 3] };
+        let scheduled = Scheduled { directive, span: Default::default(), outcome: Default::default() };
+        kernel.schedule.directives.push(scheduled);
+    }
+    kernel
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
@@ -53,6 +66,9 @@ proptest! {
             let pipeline = pipeline.map_err(|error| TestCaseError::fail(error.to_string()))?;
             assert_keeps_meaning(&kernel, &pipeline)?;
         }
+        let pipeline = Pipeline::of_names(&["map", "threads", "unroll"], &target());
+        let pipeline = pipeline.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        assert_keeps_meaning(&unrolled(&kernel), &pipeline)?;
     }
 
     #[test]

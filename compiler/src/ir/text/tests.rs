@@ -8,6 +8,18 @@ static static0 "counter" u32 [] hex "00000000"
 kernel "all" mapped @1..99 {
     hint block 64
     hint order ["i", "j"]
+    hint tile "i" 32 @10..12
+    hint per_thread "i" 4
+    hint stage "body" pad 1 depth 2
+    hint stage "row" swizzle
+    hint stage "table"
+    hint unroll "p" 4
+    hint unroll "q"
+    hint vectorize "i" 4
+    hint warps "j" 2
+    hint split "p" 64
+    hint atomic "counter"
+    hint fast_math
     symbol sym0 "n" i64 dim 0 0
     symbol sym1 "config.scale" f16 parameter 1 2 0
     symbol sym2 "t" i64 counter
