@@ -21,6 +21,7 @@
 //! schedule says `per_thread` of the last axis, the body may have loops, and the extent may be small; `vectorize` says
 //! how many neighbours at most. The other axes' `per_thread` is carried out by `map`.
 
+use super::map::copies_fit;
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Affine, Multiples, Stride, accesses};
 use crate::ir::entities::{Inst, Launch, Value};
@@ -88,8 +89,9 @@ struct Said {
 fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
     let Some(forall) = spread_loop(kernel, launch) else { return false };
     let Some(name) = last_name(kernel, forall) else { return false };
+    let several = copies_fit(kernel, forall);
     let mut said = Said {
-        count: kernel.schedule.per_thread(&name).map(u64::from),
+        count: kernel.schedule.per_thread(&name).filter(|_| several).map(u64::from),
         vector: kernel.schedule.vectorize(&name).map(u64::from),
     };
     let tiled = kernel.schedule.is_tiled(&kernel.launches[launch].name, &name);

@@ -55,7 +55,8 @@ impl Pass for Unroll {
         }
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            for block in kernel.blocks_in(kernel.launches[launch].body) {
+            // The loops inside first: what is copied of them is unrolled already.
+            for block in kernel.blocks_in(kernel.launches[launch].body).into_iter().rev() {
                 changed |= unroll_block(kernel, block);
             }
         }
@@ -63,7 +64,7 @@ impl Pass for Unroll {
     }
 }
 
-/// Unrolls the loops of a block, the ones inside theirs left to their own blocks.
+/// Unrolls the loops of a block.
 fn unroll_block(kernel: &mut Kernel, block: Block) -> bool {
     let insts = std::mem::take(&mut kernel.blocks[block].insts);
     let mut changed = false;

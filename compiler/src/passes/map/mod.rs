@@ -31,6 +31,7 @@ use crate::ir::op::{Effect, Opcode};
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use choice::{Choice, hinted_order};
 use cranelift_entity::EntitySet;
+pub(super) use requested::copies_fit;
 use requested::{Requested, names, requested};
 
 pub struct Map;
@@ -79,7 +80,8 @@ fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassConte
     let limit = context.target.max_threads;
     let whole =
         if wanted <= warp { wanted.max(1) } else { wanted.div_ceil(warp).saturating_mul(warp).min(limit) };
-    let requested = requested(kernel, forall, &context.target);
+    let several = copies_fit(kernel, forall);
+    let requested = if several { requested(kernel, forall, &context.target) } else { None };
     let tiled = matches!(requested, Some(Requested::Threads(_)));
     let choice = Choice::new(kernel, forall, whole, requested.as_ref(), &context.target);
     follow_order(kernel, forall);
@@ -94,7 +96,8 @@ fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassConte
         let mut factors = Vec::with_capacity(4);
         // Iterations of one thread; along the last axis they are for `per_thread`, which knows of vectors.
         let name = kernel.axes[axis].name.clone();
-        let serial = if at + 1 == host.len() { 1 } else { kernel.schedule.per_thread(&name).unwrap_or(1) };
+        let serial =
+            kernel.schedule.per_thread(&name).filter(|_| at + 1 < host.len() && several).unwrap_or(1);
         let inside = u128::from(choice.warps[at]) * u128::from(choice.lanes[at]) * u128::from(serial);
         let extent =
             kernel.int_of(bounds[at].1).zip(kernel.int_of(bounds[at].0)).map(|(high, low)| high - low);

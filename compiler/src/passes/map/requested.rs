@@ -26,7 +26,7 @@ pub fn requested(kernel: &mut Kernel, forall: Inst, target: &TargetFacts) -> Opt
     let tiled = |name: &String| schedule.tile(name).is_some();
     if names.iter().any(tiled) {
         let threads = tile_threads(schedule, &names)?;
-        fits(schedule, &names, "tile", threads.iter().map(|count| u64::from(*count)).product(), target)?;
+        fits(schedule, &names, "tile", all(&threads), target)?;
         schedule.done(|directive| matches!(directive, Directive::Tile { axis, .. } if names.contains(axis)));
         let warps = shared(&threads, target.warp_size).1;
         agree_with_warps(schedule, &names, &warps);
@@ -37,10 +37,39 @@ pub fn requested(kernel: &mut Kernel, forall: Inst, target: &TargetFacts) -> Opt
         return None;
     }
     let warps: Vec<u32> = said.iter().map(|count| count.unwrap_or(1)).collect();
-    let all: u64 = warps.iter().map(|count| u64::from(*count)).product();
-    fits(schedule, &names, "warps", all * u64::from(target.warp_size), target)?;
+    fits(schedule, &names, "warps", all(&warps).saturating_mul(u64::from(target.warp_size)), target)?;
     schedule.done(|directive| matches!(directive, Directive::Warps { axis, .. } if names.contains(axis)));
     Some(Requested::Warps(warps))
+}
+
+/// How many there are of all axes together.
+fn all(counts: &[u32]) -> u64 {
+    counts.iter().fold(1, |all: u64, count| all.saturating_mul(u64::from(*count)))
+}
+
+/// Instructions that one thread runs side by side, at most.
+const MOST_INSTS: u64 = 8192;
+
+/// Whether the iterations that the schedule gives to one thread are not too much code; where they are, `per_thread` is
+/// refused.
+pub fn copies_fit(kernel: &mut Kernel, forall: Inst) -> bool {
+    let names = names(kernel, forall);
+    let counts: Vec<u32> = names.iter().filter_map(|name| kernel.schedule.per_thread(name)).collect();
+    if counts.is_empty() {
+        return true;
+    }
+    let mut insts: u64 = 0;
+    kernel.walk(kernel.insts[forall].regions[0], &mut |_, _| insts += 1);
+    let copies = all(&counts);
+    if copies.saturating_mul(insts) <= MOST_INSTS {
+        return true;
+    }
+    let reason = format!("{copies} copies of {insts} instructions are too many");
+    let refusal = Refusal::new(RefusalKind::DoesNotFit, reason, "give a thread fewer iterations");
+    let about =
+        |known: &Directive| matches!(known, Directive::PerThread { axis, .. } if names.contains(axis));
+    kernel.schedule.refuse(about, &refusal);
+    false
 }
 
 /// Threads along each axis: the tile's iterations by those of one thread; 1 where no tile is named.
