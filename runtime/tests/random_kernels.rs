@@ -5,11 +5,12 @@
 //! krn-runtime --test random_kernels` tries that many new ones; `PROPTEST_RNG_SEED=7` picks which.
 
 use krn_compiler::check::typed::Kernel;
+use krn_compiler::diagnostic::{Diagnostics, Severity};
 use krn_compiler::manifest::{ArgumentKind, KernelManifest};
 use krn_compiler::passes::{Pipeline, TargetFacts};
 use krn_compiler::reference::{EvalError, bind, estimate_cost};
 use krn_compiler::source::SourceFile;
-use krn_compiler::{Compilation, CompileOptions, TARGETS, compile};
+use krn_compiler::{Compilation, CompileError, CompileOptions, TARGETS, compile};
 use krn_generator::{Program, programs};
 use krn_runtime::verify::{
     Case, CheckOptions, CheckReport, Fill, VerifyError, check, choose_sizes, fill, read_statics,
@@ -137,11 +138,23 @@ fn patiently<T>(interrupted: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Whether nothing but directives is refused, for which the kernel has no place.
+fn only_schedules(refused: &Diagnostics) -> bool {
+    let mut errors = refused.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    errors.all(|error| matches!(error.code.0, "E0512" | "E0517"))
+}
+
 fn agrees(program: &Program) -> Result<Tally, TestCaseError> {
     let source = SourceFile::new("random.krn", program.source.as_str());
     let options = options(program);
     let how = format!("for {} without {:?}", options.target, options.without);
-    let compilation = compile(&source, &options).map_err(|error| fail(format!("{how}: {error}")))?;
+    let compilation = match compile(&source, &options) {
+        Ok(compilation) => compilation,
+        Err(CompileError::Diagnostics(refused)) if only_schedules(&refused) => {
+            return agrees(&program.unscheduled());
+        }
+        Err(error) => return Err(fail(format!("{how}: {error}"))),
+    };
     let interrupted = Arc::new(AtomicBool::new(false));
     let device = Device::interruptible_emulator(Arc::clone(&interrupted));
     let module = device.load(&compilation.compiled).map_err(fail)?;

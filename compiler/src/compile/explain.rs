@@ -78,8 +78,8 @@ fn block(kernel: &Kernel, known: &dyn Fn(&str) -> bool) -> String {
     while let Some(first) = rest.first().copied() {
         let (group, others): (Vec<&Choice>, Vec<&Choice>) =
             rest.into_iter().partition(|choice| choice.directive.same_subject(&first.directive));
-        // A tile counts for every loop over its name, also for those that have none here.
-        let everywhere = !matches!(first.directive, Directive::Tile { .. })
+        // These count for every loop over the name, also for those that have none here.
+        let everywhere = !matches!(first.directive, Directive::Tile { .. } | Directive::Warps { .. })
             || spread.iter().all(|(axis, launch)| {
                 first.directive.subject() != Some(axis) || group.iter().any(|choice| choice.launch == *launch)
             });

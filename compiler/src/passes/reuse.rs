@@ -16,7 +16,7 @@
 //!
 //! A spread loop of two or more axes without loops inside; loads from buffers that the launch does not write, equal
 //! but for constants in one subscript, which moves with the axis and no other. Not where the schedule says
-//! `block`, `order`, or something of the loop's axes.
+//! `block`, or something of the loop's axes.
 
 use super::cse::written_buffers;
 use super::pass::{Changed, Pass, PassContext};
@@ -65,8 +65,10 @@ impl Pass for Reuse {
     }
 
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
-        let bound = kernel.schedule.block().is_some() || kernel.schedule.has_order();
-        if bound || context.target.warp_size != 32 || context.target.max_threads < 256 {
+        if kernel.schedule.block().is_some()
+            || context.target.warp_size != 32
+            || context.target.max_threads < 256
+        {
             return Changed::No;
         }
         let mut changed = false;

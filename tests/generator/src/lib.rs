@@ -39,6 +39,14 @@ pub struct Program {
     pub seed: u64,
 }
 
+impl Program {
+    /// The program without its schedule, which may say what the kernel has no place for.
+    pub fn unscheduled(&self) -> Program {
+        let end = self.source.find("\nschedule random").unwrap_or(self.source.len());
+        Program { source: self.source[..end].to_string(), ..self.clone() }
+    }
+}
+
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "// {:?}, seed {}", self.dims, self.seed)?;
