@@ -146,6 +146,22 @@ fn every_code_is_explained() {
 }
 
 #[test]
+fn the_schedules_of_a_file_are_explained_and_can_be_pasted() {
+    let (all, _) = run(&["explain", "examples/transpose.krn"], 0);
+    assert!(all.matches("schedule ").count() > 1, "{all}");
+    let (one, _) = run(&["explain", "examples/saxpy.krn", "--kernel", "saxpy", "--target", "sm_80"], 0);
+    assert!(one.starts_with("schedule saxpy {\n") && one.contains("per_thread i:"), "{one}");
+    assert!(one.lines().skip(1).filter(|line| *line != "}").all(|line| line.contains("// ")), "{one}");
+    let folder = folder();
+    let source = fs::read_to_string("examples/saxpy.krn").expect("an example");
+    let path = write(folder.path(), "saxpy.krn", format!("{source}\n{one}"));
+    run(&["test", &path, "--device", "emulator"], 0);
+    let (_, err) = run(&["explain", "examples/saxpy.krn", "--kernel", "sax"], 2);
+    assert!(err.contains("there is no kernel `sax`"), "{err}");
+    run(&["explain", "no_such.krn"], 5);
+}
+
+#[test]
 fn arrays_go_to_npy_files_and_come_back() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name).display().to_string();
