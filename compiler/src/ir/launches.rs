@@ -1,7 +1,7 @@
 //! Launches as a whole: copies for special cases, and their places in the plan.
 
 use super::clone::ValueMap;
-use super::entities::Launch;
+use super::entities::{Block, Launch};
 use super::kernel::{Kernel, LaunchData, Step};
 use crate::manifest::Expr;
 
@@ -10,14 +10,28 @@ impl Kernel {
     pub fn clone_launch(&mut self, launch: Launch, suffix: &str) -> Launch {
         let LaunchData { name, body, threads, grid, assume, resident } = self.launches[launch].clone();
         let body = self.clone_block(body, &mut ValueMap::default());
-        let mut fresh = format!("{name}_{suffix}");
-        let mut number = 2;
-        while self.launches.values().any(|known| known.name == fresh) {
-            fresh = format!("{name}_{suffix}_{number}");
-            number += 1;
-        }
+        let fresh = self.launch_name(&name, suffix);
         self.schedule.copy_choices(&name, &fresh);
         self.launches.push(LaunchData { name: fresh, body, threads, grid, assume, resident })
+    }
+
+    /// A launch of a body that a pass has made, under a name with a suffix; it may rely on what `like` relies on. The
+    /// plan does not know it yet.
+    pub fn add_launch(&mut self, named_after: Launch, suffix: &str, body: Block, like: Launch) -> Launch {
+        let name = self.launch_name(&self.launches[named_after].name, suffix);
+        let LaunchData { threads, assume, .. } = self.launches[like].clone();
+        self.launches.push(LaunchData { name, body, threads, grid: None, assume })
+    }
+
+    /// A name that no launch has.
+    fn launch_name(&self, stem: &str, suffix: &str) -> String {
+        let mut fresh = format!("{stem}_{suffix}");
+        let mut number = 2;
+        while self.launches.values().any(|known| known.name == fresh) {
+            fresh = format!("{stem}_{suffix}_{number}");
+            number += 1;
+        }
+        fresh
     }
 
     /// Puts other steps in the place of a launch's step.

@@ -19,6 +19,7 @@ mod pipeline;
 mod pipeline_error;
 mod privatize;
 mod reuse;
+mod rfactor;
 mod scalarize;
 mod soa;
 mod split_reductions;
@@ -46,6 +47,7 @@ pub use pipeline::{PassReport, PassSelection, Pipeline, PipelineOptions, Pipelin
 pub use pipeline_error::PipelineError;
 pub use privatize::Privatize;
 pub use reuse::Reuse;
+pub use rfactor::Rfactor;
 pub use scalarize::Scalarize;
 pub use soa::Soa;
 pub use split_reductions::SplitReductions;

@@ -13,6 +13,7 @@ use super::pass::Pass;
 use super::per_thread::PerThread;
 use super::privatize::Privatize;
 use super::reuse::Reuse;
+use super::rfactor::Rfactor;
 use super::scalarize::Scalarize;
 use super::soa::Soa;
 use super::split_reductions::SplitReductions;
@@ -29,6 +30,9 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // First, so that the passes after it see literal extents and simple subscripts.
         (Arc::new(Fold), false),
         (Arc::new(Collapse), false),
+        // After `collapse`, which shows how many iterations there are side by side; before all that looks for axes
+        // to spread.
+        (Arc::new(Rfactor), false),
         // Before `map`, which counts sectors under the layouts that are decided here.
         (Arc::new(Soa), false),
         (Arc::new(Map), true),

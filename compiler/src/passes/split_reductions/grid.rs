@@ -1,14 +1,15 @@
 //! Grid: a reduction with few outer iterations is cut into pieces, which a second launch combines.
 
+use super::again::{reads_what_was_written, repeat, repeatable};
 use super::atomic::{self, Target};
 use super::said::{Said, said};
 use crate::analysis::{Affine, Stride, accesses};
 use crate::data::{ElementType, Scalar};
-use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{
-    AxisData, BlockData, BufferData, BufferKind, Factor, InstData, Kernel, LaunchData, Level, Payload, Step,
+    AxisData, BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload, Step,
 };
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::schedule::{Directive, SAID};
@@ -21,6 +22,9 @@ const MIN_SINGLE: i64 = 1 << 16;
 /// Pieces of a reduction for each of several outer iterations, and how long the reduction must be.
 const PIECES: i64 = 32;
 const MIN_LONG: i64 = 4096;
+/// Outer iterations that a multiprocessor runs at once: where each is a thread's, and where it is a block's.
+const THREADS_AT_ONCE: i64 = 2048;
+const ROWS_AT_ONCE: i64 = 2;
 /// Iterations of the outer loop that one thread runs side by side where they read the same.
 const REUSE: u64 = 4;
 /// Threads of the block that combines the pieces of a single reduction.
@@ -82,30 +86,6 @@ fn cut(kernel: &Kernel, reduce: Inst, outer: &[Value]) -> Option<Cut> {
         combiners: combiners.clone(),
         types: scratch_types,
     })
-}
-
-/// Whether a value is made of literals, symbols and `outer` values by pure instructions.
-fn repeatable(kernel: &Kernel, value: Value, outer: &[Value], depth: u32) -> bool {
-    if outer.contains(&value) {
-        return true;
-    }
-    let Some(data) = kernel.definition_data(value) else { return false };
-    depth > 0
-        && data.opcode.info().effect == Effect::Pure
-        && data.arguments.iter().all(|value| repeatable(kernel, *value, outer, depth - 1))
-}
-
-/// Appends what a repeatable value is made of.
-fn repeat(emit: &mut Emit<'_>, value: Value, map: &mut ValueMap) -> Value {
-    if let Some(known) = map.get(&value) {
-        return *known;
-    }
-    let Some(inst) = emit.kernel.defining_inst(value) else { return value };
-    for argument in emit.kernel.insts[inst].arguments.clone() {
-        repeat(emit, argument, map);
-    }
-    emit.kernel.clone_inst(inst, emit.block, map);
-    mapped(map, value)
 }
 
 /// A launch without a loop: each reduction over many elements gets a launch of its own, of a block a piece; what
@@ -218,33 +198,6 @@ fn straight(kernel: &Kernel, block: Block) -> bool {
             _ => data.regions.is_empty(),
         }
     })
-}
-
-/// Whether a reduction reads what the code before it in its block writes: its pieces, which are computed before all
-/// of that, would miss it.
-fn reads_what_was_written(kernel: &Kernel, block: Block, reduce: Inst) -> bool {
-    let mut written = EntitySet::<Buffer>::new();
-    for inst in kernel.blocks[block].insts.iter().take_while(|inst| **inst != reduce) {
-        let mut look = |inst: Inst| {
-            let data = &kernel.insts[inst];
-            if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload
-                && data.opcode.info().effect == Effect::Write
-            {
-                written.insert(buffer);
-            }
-        };
-        look(*inst);
-        for region in &kernel.insts[*inst].regions {
-            kernel.walk(*region, &mut |_, inst| look(inst));
-        }
-    }
-    let mut found = false;
-    kernel.walk(kernel.insts[reduce].regions[0], &mut |_, inst| {
-        if let Payload::Access { buffer, .. } = kernel.insts[inst].payload {
-            found |= written.contains(buffer);
-        }
-    });
-    found
 }
 
 /// Puts the launch's code into a loop of one iteration that a block shares.
@@ -462,22 +415,8 @@ fn piece_launch(
     let vector = if single || reused { said.vector(vector_of(kernel, copy) as i64) as u64 } else { 1 };
     give(kernel, copy, single.then_some(threads as u64 / 32), vector);
     push_forall(kernel, root, axes, arguments, region, span);
-    let stem = kernel.launches[named_after].name.clone();
-    let mut name = format!("{stem}_pieces");
-    let mut number = 2;
-    while kernel.launches.values().any(|launch| launch.name == name) {
-        name = format!("{stem}_pieces_{number}");
-        number += 1;
-    }
-    let assume = kernel.launches[combine].assume.clone();
-    let launch = kernel.launches.push(LaunchData {
-        name,
-        body: root,
-        threads: Some(threads as u32),
-        grid: None,
-        assume,
-        resident: None,
-    });
+    let launch = kernel.add_launch(named_after, "pieces", root, combine);
+    kernel.launches[launch].threads = Some(threads as u32);
     if target.is_some() {
         without_reduction(kernel, cut);
         return launch;
@@ -527,7 +466,7 @@ fn without_reduction(kernel: &mut Kernel, cut: &Cut) {
     }
 }
 
-/// A loop whose body is one reduction along which its lanes' neighbours are not neighbours: sums of columns.
+/// A loop with few iterations whose body is one long reduction: sums of columns, or of a few long rows.
 fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let Some(forall) = super::outer_loop(kernel, launch) else { return false };
     let body = kernel.insts[forall].regions[0];
@@ -553,10 +492,8 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let along = super::cost::loop_cost(kernel, region, kernel.blocks[region].params[0]);
     let Some(last) = params.last() else { return false };
     let across = super::cost::loop_cost(kernel, region, *last);
-    let mut forced = across.sectors > along.sectors;
-    if forced && !wanted {
-        return false;
-    }
+    let rows = across.sectors > along.sectors;
+    let mut forced = rows && wanted;
     let reads_all = accesses(kernel, region).iter().all(|access| {
         let mut affine = Affine::new(kernel);
         affine.stride(access.inst, *last) != Stride::Bytes(0)
@@ -575,9 +512,11 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         let extent = if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) };
         outer = if outer == Expr::Int(1) { extent } else { Expr::binary(BinaryOp::Mul, outer, extent) };
     }
-    let threads = Expr::Int(i64::from(target.multiprocessors) * 2048);
-    let few = Expr::binary(BinaryOp::Less, outer, threads);
-    let long = Expr::binary(BinaryOp::GreaterEqual, found.extent.clone(), Expr::Int(MIN_LONG));
+    // A row has a team of threads anyway.
+    let (at_once, min_long) = if rows { (ROWS_AT_ONCE, MIN_SINGLE) } else { (THREADS_AT_ONCE, MIN_LONG) };
+    let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(i64::from(target.multiprocessors) * at_once));
+    let min_long = if forced { MIN_LONG } else { min_long };
+    let long = Expr::binary(BinaryOp::GreaterEqual, found.extent.clone(), Expr::Int(min_long));
     // What would not be cut by itself is cut whatever the sizes.
     let mut condition = if forced { long } else { Expr::binary(BinaryOp::And, few, long) };
     if matches!(condition.evaluate(&[]), Some(crate::manifest::Value::Bool(false))) {

@@ -1,0 +1,59 @@
+//! What a reduction needs from around it, computed again in another launch.
+
+use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::op::Effect;
+use cranelift_entity::EntitySet;
+
+/// Whether a value is made of literals, symbols and `outer` values by pure instructions.
+pub fn repeatable(kernel: &Kernel, value: Value, outer: &[Value], depth: u32) -> bool {
+    if outer.contains(&value) {
+        return true;
+    }
+    let Some(data) = kernel.definition_data(value) else { return false };
+    depth > 0
+        && data.opcode.info().effect == Effect::Pure
+        && data.arguments.iter().all(|value| repeatable(kernel, *value, outer, depth - 1))
+}
+
+/// Appends what a repeatable value is made of.
+pub fn repeat(emit: &mut Emit<'_>, value: Value, map: &mut ValueMap) -> Value {
+    if let Some(known) = map.get(&value) {
+        return *known;
+    }
+    let Some(inst) = emit.kernel.defining_inst(value) else { return value };
+    for argument in emit.kernel.insts[inst].arguments.clone() {
+        repeat(emit, argument, map);
+    }
+    emit.kernel.clone_inst(inst, emit.block, map);
+    mapped(map, value)
+}
+
+/// Whether a reduction reads what the code before it in its block writes: its pieces, which are computed before all
+/// of that, would miss it.
+pub fn reads_what_was_written(kernel: &Kernel, block: Block, reduce: Inst) -> bool {
+    let mut written = EntitySet::<Buffer>::new();
+    for inst in kernel.blocks[block].insts.iter().take_while(|inst| **inst != reduce) {
+        let mut look = |inst: Inst| {
+            let data = &kernel.insts[inst];
+            if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload
+                && data.opcode.info().effect == Effect::Write
+            {
+                written.insert(buffer);
+            }
+        };
+        look(*inst);
+        for region in &kernel.insts[*inst].regions {
+            kernel.walk(*region, &mut |_, inst| look(inst));
+        }
+    }
+    let mut found = false;
+    kernel.walk(kernel.insts[reduce].regions[0], &mut |_, inst| {
+        if let Payload::Access { buffer, .. } = kernel.insts[inst].payload {
+            found |= written.contains(buffer);
+        }
+    });
+    found
+}
