@@ -16,6 +16,9 @@ pub struct Schedule {
     pub directives: Vec<Scheduled>,
     /// What passes chose, in the order in which they did. No part of the text form.
     pub choices: Vec<Choice>,
+    /// Axes over which a reduction is parallel in a launch that `rfactor` made: no `order` can name them together with
+    /// those of loops.
+    pub factored: Vec<String>,
 }
 
 /// A directive of the user's.

@@ -206,6 +206,7 @@ fn split(
     let region = kernel.insts[reduce].regions[0];
     let Payload::Reduce { axes, combiners } = kernel.insts[reduce].payload.clone() else { return combine };
     let first = kernel.axes[axes[0]].clone();
+    kernel.schedule.factored.push(first.name.clone());
 
     // The loop over the outer axes and the first one.
     let (root, body) = (kernel.blocks.push(BlockData::default()), kernel.blocks.push(BlockData::default()));

@@ -134,7 +134,7 @@ fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
             Some(other) => Expr::binary(BinaryOp::And, other, enough),
         });
         let count = said.pieces.unwrap_or(blocks);
-        let piece = piece_launch(kernel, large, &cut, count, &[], launch, &said, target.as_ref());
+        let piece = piece_launch(kernel, large, &cut, count, &[], false, launch, &said, target.as_ref());
         record(kernel, piece, &said, count, "enough blocks to fill every multiprocessor several times");
         let name = kernel.launches[piece].name.clone();
         let (axis, width) = (said.axis.clone(), said.vector(fitting) as u32);
@@ -314,12 +314,14 @@ fn piece_launch(
     cut: &Cut,
     pieces: i64,
     outer: &[(String, Value, Value, Value)],
+    rows: bool,
     named_after: Launch,
     said: &Said,
     target: Option<&Target>,
 ) -> Launch {
     let span = kernel.insts[cut.reduce].span;
-    let single = outer.is_empty();
+    // A block takes a piece, of a row where there are some.
+    let single = outer.is_empty() || rows;
     let reused = outer.last().is_some_and(|axis| {
         let region = kernel.insts[cut.reduce].regions[0];
         let mut affine = Affine::new(kernel);
@@ -360,7 +362,7 @@ fn piece_launch(
         map.insert(*value, param);
         indices.push(param);
         let mut factors = vec![Factor { level: Level::Grid, size: None }];
-        if at + 1 == outer.len() {
+        if at + 1 == outer.len() && !single {
             // What all iterations read, one thread may as well use for several.
             if reused {
                 factors.push(Factor { level: Level::Serial, size: Some(REUSE) });
@@ -412,7 +414,12 @@ fn piece_launch(
         atomic::combine(&mut emit, target, &target_place, *result);
     }
     emit.inst(Opcode::Yield, Payload::None, &[]);
-    let vector = if single || reused { said.vector(vector_of(kernel, copy) as i64) as u64 } else { 1 };
+    // Pieces of rows start anywhere: neighbouring lanes take neighbouring elements.
+    let vector = if outer.is_empty() || (reused && !rows) {
+        said.vector(vector_of(kernel, copy) as i64) as u64
+    } else {
+        1
+    };
     give(kernel, copy, single.then_some(threads as u64 / 32), vector);
     push_forall(kernel, root, axes, arguments, region, span);
     let launch = kernel.add_launch(named_after, "pieces", root, combine);
@@ -546,7 +553,7 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         .collect();
     let target = atomic::target(kernel, reduce, true, |kernel, value| repeatable(kernel, value, &params, 16));
     let count = said.pieces.unwrap_or(PIECES);
-    let pieces = piece_launch(kernel, combine, &found, count, &outer, launch, &said, target.as_ref());
+    let pieces = piece_launch(kernel, combine, &found, count, &outer, rows, launch, &said, target.as_ref());
     record(kernel, pieces, &said, count, "there are too few outer iterations to fill the machine");
     let mut steps = vec![Step::Launch(pieces), Step::Launch(combine)];
     if target.is_some() {
