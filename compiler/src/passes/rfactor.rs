@@ -34,7 +34,7 @@ use crate::ir::kernel::{
     AxisData, BlockData, BufferData, BufferKind, InstData, Kernel, Payload, Phase, Step,
 };
 use crate::ir::op::{Effect, Opcode};
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{BinaryOp, Expr, Layout, Value as HostValue};
 use cranelift_entity::EntitySet;
 
 pub struct Rfactor;
@@ -186,10 +186,12 @@ fn condition(kernel: &Kernel, reduces: &[Inst], outer: &Outer, target: &TargetFa
         let bounds = kernel.loop_bounds(*reduce);
         let elements = product(bounds.into_iter().map(|(low, high)| extent(kernel, low, high)))?;
         let long = Expr::binary(BinaryOp::GreaterEqual, elements, Expr::Int(MIN_LONG));
+        if long.evaluate(&[]) == Some(HostValue::Bool(false)) {
+            return None;
+        }
         condition = Expr::binary(BinaryOp::And, condition, long);
     }
-    let never = matches!(condition.evaluate(&[]), Some(crate::manifest::Value::Bool(false)));
-    (!never).then_some(condition)
+    Some(condition)
 }
 
 /// Makes the launch for the later axes of a reduction, which becomes one over the first axis and what that launch

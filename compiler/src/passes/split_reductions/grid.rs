@@ -500,6 +500,9 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let Some(last) = params.last() else { return false };
     let across = super::cost::loop_cost(kernel, region, *last);
     let rows = across.sectors > along.sectors;
+    if rows && !said.team_fits() {
+        return false;
+    }
     let mut forced = rows && wanted;
     let reads_all = accesses(kernel, region).iter().all(|access| {
         let mut affine = Affine::new(kernel);
