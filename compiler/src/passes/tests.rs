@@ -139,7 +139,7 @@ fn pipelines_can_be_changed() -> Result<(), PipelineError> {
     let changed =
         standard().without("licm")?.after("soa", Nothing("mine"))?.before("dce", Nothing("last"))?;
     let names: Vec<&str> = changed.names().collect();
-    assert_eq!(names[..5], ["fold", "collapse", "soa", "mine", "map"]);
+    assert_eq!(names[..6], ["fold", "collapse", "rfactor", "soa", "mine", "map"]);
     assert!(!names.contains(&"licm"));
     assert_eq!(names[names.len() - 2..], ["last", "dce"]);
     let replaced = standard().replace("cse", Nothing("cse"))?.then(Nothing("end"))?;
