@@ -20,7 +20,7 @@ impl Kernel {
     pub fn add_launch(&mut self, named_after: Launch, suffix: &str, body: Block, like: Launch) -> Launch {
         let name = self.launch_name(&self.launches[named_after].name, suffix);
         let LaunchData { threads, assume, .. } = self.launches[like].clone();
-        self.launches.push(LaunchData { name, body, threads, grid: None, assume })
+        self.launches.push(LaunchData { name, body, threads, grid: None, assume, resident: None })
     }
 
     /// A name that no launch has.
