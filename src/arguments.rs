@@ -156,6 +156,9 @@ pub struct RunOptions {
     /// Check every element, however long it takes
     #[arg(long, conflicts_with = "no_check")]
     pub full_check: bool,
+    /// Stop at races between threads and at reads of what nobody has written; on the emulator, many times slower
+    #[arg(long, conflicts_with = "bisect")]
+    pub sanitize: bool,
     /// Add the passes one by one, and name the first with which the outputs differ from the reference
     #[arg(long, conflicts_with_all = ["no_check", "outputs"])]
     pub bisect: bool,
@@ -180,6 +183,9 @@ pub struct TestOptions {
     pub device: Selection,
     #[command(flatten)]
     pub compile: CompileArguments,
+    /// Stop at races between threads and at reads of what nobody has written; on the emulator, many times slower
+    #[arg(long)]
+    pub sanitize: bool,
     /// One line a kernel instead of one a file
     #[arg(short, long)]
     pub verbose: bool,

@@ -22,6 +22,9 @@ pub fn pick<'a>(program: &'a Program, options: &KernelArguments) -> Result<&'a K
     let names: Vec<String> = program.kernels.iter().map(|kernel| format!("`{}`", kernel.name)).collect();
     let names = names.join(", ");
     match (&options.kernel, program.kernels.as_slice()) {
+        (_, []) if options.file == Path::new("-") => {
+            Err(Failure::new(INPUT, "there is no kernel in what came on standard input"))
+        }
         (_, []) => Err(Failure::new(INPUT, format!("`{}` has no kernel", options.file.display()))),
         (None, [only]) => Ok(only),
         (None, _) => {

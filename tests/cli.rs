@@ -36,6 +36,28 @@ fn write(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> String {
 }
 
 #[test]
+fn the_sanitizer_runs_on_the_emulator() {
+    let file = "examples/transpose.krn";
+    let (out, _) = run(&["run", file, "--kernel", "transpose", "-D", "m=70", "-D", "n=90", "--sanitize"], 0);
+    assert!(out.contains("emulator (sanitizing)") && out.contains("verified"), "{out}");
+    let (_, err) = run(&["run", file, "--kernel", "transpose", "--sanitize", "--device", "cuda:0"], 2);
+    assert!(err.contains("--sanitize runs on the emulator"), "{err}");
+    let (out, _) = run(&["test", "examples/histogram.krn", "--sanitize"], 0);
+    assert!(out.contains("0 failed on emulator (sanitizing)"), "{out}");
+}
+
+#[test]
+fn a_wrong_command_line_is_told_once() {
+    let (out, err) = run(&["test", "examples/sum.krn", "examples/dot.krn", "--without", "quicksort"], 2);
+    assert_eq!(out, "");
+    assert_eq!(err.matches("there is no pass `quicksort`; the passes are fold, ").count(), 1, "{err}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_krn"));
+    let output =
+        command.args(["run", "-"]).stdin(std::process::Stdio::null()).output().expect("the tool starts");
+    assert!(text(&output.stderr).contains("no kernel in what came on standard input"), "{output:?}");
+}
+
+#[test]
 fn matmul_runs_on_the_emulator_and_is_verified() {
     let (out, _) =
         run(&["run", "examples/matmul.krn", "--device", "emulator", "-D", "m=33", "k=17", "n=65"], 0);

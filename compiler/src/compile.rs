@@ -134,6 +134,22 @@ pub fn check(source: &SourceFile) -> (Program, Diagnostics) {
     (program, diagnostics)
 }
 
+/// The verifier's errors with the source lines of the instructions that they name.
+fn located(mut error: PipelineError, source: &SourceFile) -> PipelineError {
+    if let PipelineError::Verifier { errors, .. } = &mut error {
+        for error in errors {
+            let spans = error.spans.iter().filter(|span| span.start < span.end);
+            let mut lines: Vec<String> =
+                spans.map(|span| format!("{}:{}", source.name(), source.line_column(span.start).0)).collect();
+            lines.dedup();
+            if !lines.is_empty() {
+                error.message.push_str(&format!(" ({})", lines.join(" and ")));
+            }
+        }
+    }
+    error
+}
+
 /// Compiles a file.
 ///
 /// # Errors
@@ -162,7 +178,7 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     for kernel in &mut ir.kernels {
         let report = pipeline
             .run(kernel, &pass_options, &mut |text| printed.push_str(text))
-            .map_err(CompileError::Pipeline)?;
+            .map_err(|error| CompileError::Pipeline(located(error, source)))?;
         reports.push((kernel.name.clone(), report));
     }
     let refused = refused::directives(&ir.kernels, &pipeline);

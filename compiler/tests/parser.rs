@@ -45,7 +45,8 @@ fn printed_corpus() {
     }
 }
 
-/// Ten thousand kernels take ten times as long as a thousand, give or take the noise of a busy machine.
+/// Ten times as many kernels take ten times as long, give or take the noise of a busy machine: the two are measured
+/// by turns, the least time of each counts, and there are more turns while that looks bad.
 #[test]
 fn time_is_linear_in_the_number_of_kernels() {
     let source = |kernels: usize| -> SourceFile {
@@ -57,16 +58,24 @@ fn time_is_linear_in_the_number_of_kernels() {
         SourceFile::new("many.krn", text)
     };
     let time = |file: &SourceFile| -> Duration {
-        let one = || {
-            let start = Instant::now();
-            let (tree, reports) = parse(file);
-            assert!(reports.is_empty() && !tree.items.is_empty());
-            start.elapsed()
-        };
-        (0..3).map(|_| one()).min().unwrap_or_default()
+        let start = Instant::now();
+        let (tree, reports) = parse(file);
+        assert!(reports.is_empty() && !tree.items.is_empty());
+        start.elapsed()
     };
-    let (few, many) = (time(&source(500)), time(&source(5000)));
-    assert!(many < few * 30 + Duration::from_millis(20), "{few:?} for 500, {many:?} for 5000");
+    let files = [source(500), source(5000)];
+    let mut least = [Duration::MAX; 2];
+    // Quadratic time would be a hundred times as long.
+    let is_linear = |least: &[Duration; 2]| least[1] < least[0] * 30;
+    for turn in 0..40 {
+        if turn >= 3 && is_linear(&least) {
+            break;
+        }
+        for (least, file) in least.iter_mut().zip(&files) {
+            *least = time(file).min(*least);
+        }
+    }
+    assert!(is_linear(&least), "{:?} for 500, {:?} for 5000", least[0], least[1]);
 }
 
 /// Prints how long a matmul-sized file takes: run with `--release --ignored --nocapture`.

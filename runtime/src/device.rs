@@ -83,6 +83,12 @@ impl Device {
         Self { backend: Arc::new(EmulatorDevice::new(interrupted)), notice: None }
     }
 
+    /// The emulator, interruptible too, that ends a launch at the first race between threads and at the first read of
+    /// shared or global memory that nobody has written, naming the source lines and the threads. Many times slower.
+    pub fn sanitizing_emulator(interrupted: Arc<AtomicBool>) -> Self {
+        Self { backend: Arc::new(EmulatorDevice::sanitizing(interrupted)), notice: None }
+    }
+
     /// One line for the user where the device is not what they may expect.
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()

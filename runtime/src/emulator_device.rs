@@ -17,6 +17,8 @@ pub(crate) struct EmulatorDevice {
     /// Allocation needs it alone; copies and launches share it.
     emulator: Arc<RwLock<Emulator>>,
     interrupted: Arc<AtomicBool>,
+    /// Launches end at races and at reads of what nobody has written.
+    sanitizing: bool,
     lane_instructions: AtomicU64,
 }
 
@@ -30,7 +32,13 @@ impl EmulatorDevice {
     /// Launches stop soon after the flag is set.
     pub fn new(interrupted: Arc<AtomicBool>) -> Self {
         let emulator = Arc::new(RwLock::new(Emulator::new()));
-        Self { emulator, interrupted, lane_instructions: AtomicU64::new(0) }
+        Self { emulator, interrupted, sanitizing: false, lane_instructions: AtomicU64::new(0) }
+    }
+
+    /// Launches are sanitized, too.
+    pub fn sanitizing(interrupted: Arc<AtomicBool>) -> Self {
+        let emulator = Arc::new(RwLock::new(Emulator::tracking()));
+        Self { emulator, interrupted, sanitizing: true, lane_instructions: AtomicU64::new(0) }
     }
 
     fn read<T>(&self, work: impl FnOnce(&Emulator) -> T) -> T {
@@ -54,6 +62,9 @@ fn memory_error(error: MemoryError) -> Error {
 
 impl Backend for EmulatorDevice {
     fn description(&self) -> String {
+        if self.sanitizing {
+            return "emulator (sanitizing)".to_string();
+        }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         format!("emulator ({cores} core{})", if cores == 1 { "" } else { "s" })
     }
@@ -73,6 +84,7 @@ impl Backend for EmulatorDevice {
         let allocated = self.write(|emulator| {
             let pointer = emulator.alloc(bytes, what)?;
             emulator.fill(pointer, UNWRITTEN, bytes)?;
+            emulator.forget(pointer, bytes);
             Ok(pointer)
         });
         allocated.map_err(memory_error)
@@ -129,7 +141,14 @@ impl Backend for EmulatorDevice {
             cancel: Some(&self.interrupted),
             ..LaunchConfig::new(request.grid, request.block)
         };
-        match self.read(|emulator| emulator.launch(loaded, request.entry, &config, &arguments)) {
+        let launched = self.read(|emulator| {
+            if self.sanitizing {
+                emulator.launch_sanitized(loaded, request.entry, &config, &arguments)
+            } else {
+                emulator.launch(loaded, request.entry, &config, &arguments)
+            }
+        });
+        match launched {
             Ok(report) => {
                 self.lane_instructions.fetch_add(report.lane_instructions, Ordering::Relaxed);
                 Ok(())

@@ -1,7 +1,7 @@
 //! `krn run`
 
 use crate::arguments::{MessageFormat, RunOptions};
-use crate::exit::{DEVICE, Failure, INPUT, MISMATCH, Result};
+use crate::exit::{DEVICE, Failure, INPUT, MISMATCH, Result, USAGE};
 use crate::request::{Request, pick};
 use crate::{files, interrupt, memory, messages, numbers};
 use krn_compiler::data::HostArray;
@@ -27,12 +27,21 @@ pub fn open(selection: Selection) -> Result<Device> {
     Ok(device)
 }
 
+/// As [`open`]; the sanitizing emulator where that is asked for.
+pub fn open_checked(selection: Selection, sanitize: bool) -> Result<Device> {
+    match selection {
+        _ if !sanitize => open(selection),
+        Selection::Auto | Selection::Emulator => Ok(Device::sanitizing_emulator(interrupt::flag())),
+        Selection::Cuda(_) => Err(Failure::new(USAGE, "--sanitize runs on the emulator: leave --device out")),
+    }
+}
+
 pub fn run(options: &RunOptions) -> Result<()> {
     if options.bisect {
         return super::bisect::run(options);
     }
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
-    let device = open(options.device)?;
+    let device = open_checked(options.device, options.sanitize)?;
     let compile = messages::options(&options.compile, device.capability());
     let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
     let program = &compilation.program;

@@ -1,6 +1,6 @@
 //! `krn test`: every kernel of the files, over many shapes, against the reference evaluator.
 
-use super::run::{check_text, failure, open};
+use super::run::{check_text, failure, open_checked};
 use crate::arguments::{MessageFormat, TestOptions};
 use crate::exit::{DEVICE, Failure, MISMATCH, Result, USAGE};
 use crate::progress::Progress;
@@ -24,7 +24,10 @@ struct Outcome {
 }
 
 pub fn run(options: &TestOptions) -> Result<()> {
-    let device = open(options.device)?;
+    let device = open_checked(options.device, options.sanitize)?;
+    // What is wrong with the command line is said once, not for each file.
+    let compile = messages::options(&options.compile, device.capability());
+    compile.resolved_pipeline().map_err(|error| Failure::new(USAGE, error))?;
     let mut kernels = 0;
     let mut failed = 0;
     // The exit code of the first file that could not be tested.

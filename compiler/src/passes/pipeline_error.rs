@@ -7,8 +7,8 @@ use std::fmt;
 /// Why a pipeline cannot be built or did not finish.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PipelineError {
-    /// No pass of that name; the nearest one that there is.
-    UnknownPass { name: String, nearest: Option<String> },
+    /// No pass of that name; the nearest one that there is, and all that there are.
+    UnknownPass { name: String, nearest: Option<String>, known: Vec<String> },
     /// The pass is there already.
     Duplicate { name: String },
     /// The pass leaves the phase from which code is selected.
@@ -24,10 +24,12 @@ pub enum PipelineError {
 impl fmt::Display for PipelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PipelineError::UnknownPass { name, nearest: Some(nearest) } => {
+            PipelineError::UnknownPass { name, nearest: Some(nearest), .. } => {
                 write!(f, "there is no pass `{name}`: did you mean `{nearest}`?")
             }
-            PipelineError::UnknownPass { name, nearest: None } => write!(f, "there is no pass `{name}`"),
+            PipelineError::UnknownPass { name, nearest: None, known } => {
+                write!(f, "there is no pass `{name}`; the passes are {}", known.join(", "))
+            }
             PipelineError::Duplicate { name } => write!(f, "the pipeline has the pass `{name}` already"),
             PipelineError::Required { name } => {
                 write!(
@@ -59,12 +61,14 @@ impl std::error::Error for PipelineError {}
 
 /// An error that suggests the nearest name.
 pub(super) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> PipelineError {
+    let known: Vec<String> = known.map(str::to_string).collect();
     let nearest = known
+        .iter()
         .map(|known| (edit_distance(name, known), known))
         .filter(|(distance, known)| *distance <= (known.len() + 1) / 3)
         .min()
-        .map(|(_, known)| known.to_string());
-    PipelineError::UnknownPass { name: name.to_string(), nearest }
+        .map(|(_, known)| known.clone());
+    PipelineError::UnknownPass { name: name.to_string(), nearest, known }
 }
 
 /// Letters to add, drop or change.

@@ -88,6 +88,21 @@ pub struct Near {
     pub size: u64,
 }
 
+/// The other access of a race.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OtherAccess {
+    pub access: AccessKind,
+    /// Block and thread, x y z.
+    pub block: [u32; 3],
+    pub thread: [u32; 3],
+    /// Position in the decoded program.
+    pub pc: usize,
+    /// Where in the source, as far as the PTX says.
+    pub location: Option<SourceLocation>,
+    /// The PTX instruction as text.
+    pub instruction: String,
+}
+
 /// What went wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
@@ -105,6 +120,10 @@ pub enum FaultKind {
     Deadlock { waiting: u32, barrier: u32 },
     /// The member mask of a warp-wide operation does not fit the threads that execute it.
     CollectiveMask { mask: u32, active: u32, reason: &'static str },
+    /// Two threads touch the same bytes, one of them writes, and nothing orders them. Found by the sanitizer only.
+    Race { access: AccessKind, memory: MemoryKind, address: u64, near: Option<Near>, other: Box<OtherAccess> },
+    /// A read of bytes that neither the host nor any thread has written. Found by the sanitizer only.
+    Uninitialised { access: AccessKind, memory: MemoryKind, address: u64, bytes: u32, near: Option<Near> },
     /// `trap`.
     Trap,
     /// `brkpt`.
@@ -156,6 +175,22 @@ impl fmt::Display for FaultKind {
                 f,
                 "warp-wide operation with mask {mask:#010x} while threads {active:#010x} are here: {reason}"
             ),
+            FaultKind::Race { access, memory, address, near, other } => {
+                write!(f, "race: a {access} in {memory} memory at {address:#x}")?;
+                write_place(f, *address, near.as_ref())?;
+                let ([bx, by, bz], [tx, ty, tz]) = (other.block, other.thread);
+                write!(f, ", and nothing orders it after a {} there", other.access)?;
+                write!(f, " by block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
+                if let Some(location) = &other.location {
+                    write!(f, "\n  the other at {location}")?;
+                }
+                write!(f, "\n  the other instruction: {}", other.instruction)
+            }
+            FaultKind::Uninitialised { access, memory, address, bytes, near } => {
+                write!(f, "uninitialised {access} of {bytes} bytes in {memory} memory at {address:#x}")?;
+                write_place(f, *address, near.as_ref())?;
+                f.write_str(", which nobody has written so far")
+            }
             FaultKind::Trap => f.write_str("trap"),
             FaultKind::Breakpoint => f.write_str("breakpoint"),
             FaultKind::InstructionLimit { limit } => {
@@ -165,6 +200,14 @@ impl fmt::Display for FaultKind {
                 write!(f, "instruction that the emulator cannot run: {reason}")
             }
         }
+    }
+}
+
+/// Where in its allocation an address lies.
+fn write_place(f: &mut fmt::Formatter<'_>, address: u64, near: Option<&Near>) -> fmt::Result {
+    match near {
+        Some(near) => write!(f, ", byte {} of `{}`", address.saturating_sub(near.base), near.name),
+        None => Ok(()),
     }
 }
 

@@ -55,6 +55,8 @@ pub struct Allocation {
     pub read_only: bool,
     /// The bytes, in words so that accesses of up to eight bytes are aligned on the host.
     words: Box<[AtomicU64]>,
+    /// For each byte whether anyone has written it, where that is tracked.
+    written: Option<Box<[AtomicU8]>>,
 }
 
 impl std::fmt::Debug for Allocation {
@@ -67,6 +69,27 @@ impl Allocation {
     /// The host address of the first byte. Valid for `size` bytes rounded up to eight, for atomic access.
     pub fn host(&self) -> *mut u8 {
         self.words.as_ptr() as *mut u8
+    }
+
+    /// Whether all of these bytes have been written by the host or by a kernel; true where that is not tracked.
+    pub fn is_written(&self, offset: u64, bytes: u64) -> bool {
+        self.marks(offset, bytes)
+            .is_none_or(|marks| marks.iter().all(|mark| mark.load(Ordering::Relaxed) == 1))
+    }
+
+    pub(super) fn mark_written(&self, offset: u64, bytes: u64) {
+        self.mark(offset, bytes, 1);
+    }
+
+    fn mark(&self, offset: u64, bytes: u64, to: u8) {
+        self.marks(offset, bytes)
+            .unwrap_or_default()
+            .iter()
+            .for_each(|mark| mark.store(to, Ordering::Relaxed));
+    }
+
+    fn marks(&self, offset: u64, bytes: u64) -> Option<&[AtomicU8]> {
+        self.written.as_ref()?.get(offset as usize..(offset + bytes) as usize)
     }
 
     fn contains(&self, address: u64, bytes: u64) -> bool {
@@ -89,11 +112,13 @@ pub struct Memory {
     table: Vec<Allocation>,
     next_global: u64,
     next_const: u64,
+    /// Whether further allocations keep track of what has been written.
+    tracking: bool,
 }
 
 impl Memory {
     pub fn new() -> Self {
-        Memory { table: Vec::new(), next_global: GLOBAL_BASE, next_const: CONST_WINDOW }
+        Memory { table: Vec::new(), next_global: GLOBAL_BASE, next_const: CONST_WINDOW, tracking: false }
     }
 
     /// Allocates `size` zeroed bytes of global memory.
@@ -118,7 +143,29 @@ impl Memory {
         Ok(base)
     }
 
-    fn insert(&mut self, allocation: Allocation) {
+    /// Keeps track, for every further allocation, of which bytes have been written.
+    pub(super) fn track(&mut self) {
+        self.tracking = true;
+    }
+
+    /// Counts bytes as written.
+    pub(super) fn mark_written(&self, address: u64, bytes: u64) {
+        if let Ok((allocation, offset)) = self.range(address, bytes) {
+            allocation.mark(offset, bytes, 1);
+        }
+    }
+
+    /// Counts bytes as not written, whatever they hold.
+    pub(super) fn forget(&self, address: u64, bytes: u64) {
+        if let Ok((allocation, offset)) = self.range(address, bytes) {
+            allocation.mark(offset, bytes, 0);
+        }
+    }
+
+    fn insert(&mut self, mut allocation: Allocation) {
+        if self.tracking {
+            allocation.written = Some((0..allocation.size).map(|_| AtomicU8::new(0)).collect());
+        }
         let at = self.table.partition_point(|other| other.base < allocation.base);
         self.table.insert(at, allocation);
     }
@@ -165,6 +212,7 @@ impl Memory {
     /// Copies bytes from the host to the device.
     pub fn copy_in(&self, to: DevicePtr, from: &[u8]) -> Result<(), MemoryError> {
         let (allocation, offset) = self.range(to, from.len() as u64)?;
+        allocation.mark(offset, from.len() as u64, 1);
         // Word by word where both ends allow: large arrays pass here.
         let bytes = allocation.bytes(offset, from.len());
         if offset.is_multiple_of(8) {
@@ -202,6 +250,7 @@ impl Memory {
     /// Sets `len` bytes to `value`.
     pub fn fill(&self, at: DevicePtr, value: u8, len: u64) -> Result<(), MemoryError> {
         let (allocation, offset) = self.range(at, len)?;
+        allocation.mark(offset, len, 1);
         // Word by word, as in `copy_in`.
         let whole = if offset.is_multiple_of(8) { len / 8 } else { 0 };
         let words = &allocation.words[(offset / 8) as usize..][..whole as usize];
@@ -237,7 +286,7 @@ fn allocate(base: u64, size: u64, name: &str, read_only: bool) -> Option<Allocat
         }
         Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, words))
     };
-    Some(Allocation { base, size, name: name.to_owned(), read_only, words })
+    Some(Allocation { base, size, name: name.to_owned(), read_only, words, written: None })
 }
 
 #[cfg(test)]

@@ -19,13 +19,14 @@ pub mod memory;
 pub mod module;
 pub mod observe;
 pub mod program;
+pub mod sanitize;
 
 mod decode;
 mod grid;
 #[cfg(test)]
 mod tests;
 
-pub use fault::{AccessKind, Fault, FaultKind, MemoryKind, SourceLocation};
+pub use fault::{AccessKind, Fault, FaultKind, MemoryKind, OtherAccess, SourceLocation};
 pub use launch::{ArgValue, LaunchConfig, LaunchError, LaunchReport};
 pub use memory::{DevicePtr, Memory, MemoryError};
 pub use module::{LoadError, LoadedModule};
@@ -54,6 +55,18 @@ impl Default for Emulator {
 impl Emulator {
     pub fn new() -> Self {
         Emulator { memory: Memory::new(), isa: Isa::detect() }
+    }
+
+    /// An emulator that keeps track of which bytes have been written, for [`launch_sanitized`](Self::launch_sanitized).
+    pub fn tracking() -> Self {
+        let mut emulator = Emulator::new();
+        emulator.memory.track();
+        emulator
+    }
+
+    /// Counts bytes as never written, whatever they hold; for an emulator that keeps track.
+    pub fn forget(&self, at: DevicePtr, len: u64) {
+        self.memory.forget(at, len);
     }
 
     /// Allocates `size` zeroed bytes; `name` is for messages.
@@ -105,6 +118,24 @@ impl Emulator {
         args: &[ArgValue],
     ) -> Result<LaunchReport, LaunchError> {
         self.launch_observed(module, entry, config, args, Quiet).map(|(report, _)| report)
+    }
+
+    /// Runs a kernel, block after block, up to the first race or read of unwritten memory ([`sanitize`]): many times
+    /// slower than [`launch`](Self::launch).
+    pub fn launch_sanitized(
+        &self,
+        module: &LoadedModule,
+        entry: &str,
+        config: &LaunchConfig<'_>,
+        args: &[ArgValue],
+    ) -> Result<LaunchReport, LaunchError> {
+        let config = LaunchConfig { threads_at_most: 1, ..*config };
+        let Some((_, program)) = module.program(entry) else {
+            let reason = "the module has no such entry".to_owned();
+            return Err(LaunchError::Refused { entry: entry.to_owned(), reason });
+        };
+        let sanitizer = sanitize::Sanitizer::new(&self.memory, program, &config);
+        self.launch_observed(module, entry, &config, args, sanitizer).map(|(report, _)| report)
     }
 
     /// Runs a kernel under an observer's eyes.

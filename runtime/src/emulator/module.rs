@@ -6,7 +6,7 @@ use krn_compiler::ptx::{self, Length, Space};
 
 use super::decode::{Addresses, decode};
 use super::exec::block::BlockFault;
-use super::fault::{Fault, SourceLocation};
+use super::fault::{Fault, FaultKind, SourceLocation};
 use super::launch::ArgValue;
 use super::memory::{CONST_WINDOW, DevicePtr, Memory, MemoryError};
 use super::program::Program;
@@ -92,6 +92,7 @@ impl LoadedModule {
                 }
                 memory.copy_in(generic, init)?;
             }
+            memory.mark_written(generic, bytes);
         }
         Ok(())
     }
@@ -130,20 +131,30 @@ impl LoadedModule {
         block: [u32; 3],
         thread: [u32; 3],
     ) -> Fault {
-        let location = program.locations.get(fault.pc).copied().flatten().map(|loc| SourceLocation {
-            file: self.source.file_name(loc.file).unwrap_or("?").to_owned(),
-            line: loc.line,
-            column: loc.column,
-        });
-        let statement = program.statements.get(fault.pc).and_then(|at| entry.body.get(*at as usize));
-        let instruction = match statement {
-            Some(ptx::Statement::Instruction(instruction)) => {
-                let text = ptx::print_instruction(entry, &self.source.variables, instruction);
-                text.split_whitespace().collect::<Vec<_>>().join(" ")
-            }
-            _ => "the end of the entry".to_owned(),
+        let location = |pc: usize| {
+            program.locations.get(pc).copied().flatten().map(|loc| SourceLocation {
+                file: self.source.file_name(loc.file).unwrap_or("?").to_owned(),
+                line: loc.line,
+                column: loc.column,
+            })
         };
-        Fault { kind: fault.kind, entry: entry.name.clone(), location, instruction, block, thread }
+        let instruction = |pc: usize| {
+            let statement = program.statements.get(pc).and_then(|at| entry.body.get(*at as usize));
+            match statement {
+                Some(ptx::Statement::Instruction(instruction)) => {
+                    let text = ptx::print_instruction(entry, &self.source.variables, instruction);
+                    text.split_whitespace().collect::<Vec<_>>().join(" ")
+                }
+                _ => "the end of the entry".to_owned(),
+            }
+        };
+        let mut kind = fault.kind;
+        if let FaultKind::Race { other, .. } = &mut kind {
+            other.location = location(other.pc);
+            other.instruction = instruction(other.pc);
+        }
+        let (location, instruction) = (location(fault.pc), instruction(fault.pc));
+        Fault { kind, entry: entry.name.clone(), location, instruction, block, thread }
     }
 }
 

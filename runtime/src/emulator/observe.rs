@@ -2,6 +2,7 @@
 //!
 //! The loop over instructions is compiled once for each observer. With [`Quiet`] nothing of it is left.
 
+use super::exec::Outcome;
 use super::exec::lanes::Registers;
 use super::program::Inst;
 
@@ -30,7 +31,11 @@ pub trait Observer: Send {
     /// A block starts; its number counts x first.
     fn block(&mut self, block: u64);
 
-    fn instruction(&mut self, event: &Event<'_>);
+    /// A warp is about to execute an instruction. A fault ends the launch in its place.
+    fn instruction(&mut self, event: &Event<'_>) -> Outcome;
+
+    /// A barrier of the block lets the warps go that wait at it.
+    fn opened(&mut self, barrier: usize, waiting: &[usize]);
 
     /// Takes in what a fork has seen.
     fn merge(&mut self, other: Self);
@@ -49,7 +54,11 @@ impl Observer for Quiet {
 
     fn block(&mut self, _: u64) {}
 
-    fn instruction(&mut self, _: &Event<'_>) {}
+    fn instruction(&mut self, _: &Event<'_>) -> Outcome {
+        Ok(())
+    }
+
+    fn opened(&mut self, _: usize, _: &[usize]) {}
 
     fn merge(&mut self, _: Quiet) {}
 }

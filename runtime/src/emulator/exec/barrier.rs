@@ -100,9 +100,16 @@ impl Barriers {
         Ok(true)
     }
 
-    /// Lets the warps go whose barrier is full. `running` is how many warps have not exited.
-    pub fn open(&mut self, warps: &mut [Warp], registers: &mut [Registers], running: u32) {
-        for barrier in &mut self.barriers {
+    /// Lets the warps go whose barrier is full, and tells `opened` its number and theirs. `running` is how many warps
+    /// have not exited.
+    pub fn open(
+        &mut self,
+        warps: &mut [Warp],
+        registers: &mut [Registers],
+        running: u32,
+        mut opened: impl FnMut(usize, &[usize]),
+    ) {
+        for (number, barrier) in self.barriers.iter_mut().enumerate() {
             let needed = barrier.threads.map_or(running, |threads| threads / 32);
             if barrier.arrived == 0 || barrier.arrived < needed {
                 continue;
@@ -119,6 +126,7 @@ impl Barriers {
                 };
                 r.set_predicate(reduction.column, reduction.lanes, if answer { u32::MAX } else { 0 });
             }
+            opened(number, &barrier.waiting);
             for at in &barrier.waiting {
                 warps[*at].state = WarpState::Ready;
             }

@@ -131,7 +131,13 @@ impl<'a, O: Observer> Runner<'a, O> {
             if running == 0 {
                 return Ok(true);
             }
-            self.barriers.open(&mut self.warps, &mut self.registers, running);
+            let observer = &mut self.observer;
+            let opened = |barrier: usize, waiting: &[usize]| {
+                if O::ENABLED {
+                    observer.opened(barrier, waiting);
+                }
+            };
+            self.barriers.open(&mut self.warps, &mut self.registers, running, opened);
             if !moved && self.warps.iter().all(|warp| warp.state != WarpState::Ready) {
                 return Err(self.deadlock());
             }
