@@ -208,7 +208,11 @@ fn split(
     let region = kernel.insts[reduce].regions[0];
     let Payload::Reduce { axes, combiners } = kernel.insts[reduce].payload.clone() else { return combine };
     let first = kernel.axes[axes[0]].clone();
-    kernel.schedule.factored.push(first.name.clone());
+    // A name that no directive can mean: they speak of the reduction's axis.
+    let parallel = format!("{}.part", first.name);
+    if !kernel.schedule.factored.contains(&parallel) {
+        kernel.schedule.factored.push(parallel.clone());
+    }
 
     // The loop over the outer axes and the first one.
     let (root, body) = (kernel.blocks.push(BlockData::default()), kernel.blocks.push(BlockData::default()));
@@ -219,7 +223,7 @@ fn split(
         bounds.push(repeat(&mut emit, value, &mut map));
     }
     let mut loop_axes = Vec::new();
-    for name in outer.axes.iter().map(|(name, ..)| name).chain([&first.name]) {
+    for name in outer.axes.iter().map(|(name, ..)| name).chain([&parallel]) {
         let factors = Vec::new();
         loop_axes.push(kernel.axes.push(AxisData { name: name.clone(), factors }));
     }

@@ -145,6 +145,9 @@ impl Costs {
 /// The order that a directive gives, if the loop has all the axes that one names: those innermost, in its order.
 pub fn hinted_order(kernel: &Kernel, forall: Inst) -> Option<Vec<usize>> {
     let names = names(kernel, forall);
+    if names.iter().any(|name| kernel.schedule.factored.contains(name)) {
+        return None;
+    }
     let places = |hint: &[String]| {
         let mut order: Vec<usize> = Vec::with_capacity(names.len());
         for name in hint {

@@ -135,7 +135,7 @@ fn follow_order(kernel: &mut Kernel, forall: Inst) {
     let has_all = |known: &Directive| matches!(known, Directive::Order(order) if order.iter().all(|name| names.contains(name)));
     if hinted_order(kernel, forall).is_some() {
         kernel.schedule.done(has_all);
-    } else {
+    } else if !names.iter().any(|name| kernel.schedule.factored.contains(name)) {
         let refusal = Refusal::new(
             RefusalKind::DoesNotFit,
             "no loop that is spread over the grid has all of these names",

@@ -135,7 +135,14 @@ fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         });
         let count = said.pieces.unwrap_or(blocks);
         let piece = piece_launch(kernel, large, &cut, count, &[], false, launch, &said, target.as_ref());
-        record(kernel, piece, &said, count, "enough blocks to fill every multiprocessor several times");
+        record(
+            kernel,
+            piece,
+            &said,
+            count,
+            false,
+            "enough blocks to fill every multiprocessor several times",
+        );
         let name = kernel.launches[piece].name.clone();
         let (axis, width) = (said.axis.clone(), said.vector(fitting) as u32);
         let reason = if said.vector.is_some() { SAID } else { "one access brings so many neighbours" };
@@ -160,11 +167,16 @@ fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
 }
 
 /// Records how a reduction is cut.
-fn record(kernel: &mut Kernel, piece: Launch, said: &Said, pieces: i64, reason: &str) {
+fn record(kernel: &mut Kernel, piece: Launch, said: &Said, pieces: i64, rows: bool, reason: &str) {
     let launch = kernel.launches[piece].name.clone();
     let reason = if said.pieces.is_some() { SAID } else { reason };
     let (axis, pieces) = (said.axis.clone(), pieces as u32);
-    kernel.schedule.chose(&launch, Directive::Split { axis, pieces }, reason);
+    // Of rows a directive would cut short ones too, and any number of them.
+    if rows && said.pieces.is_none() {
+        kernel.schedule.noted(&launch, Directive::Split { axis, pieces }, reason);
+    } else {
+        kernel.schedule.chose(&launch, Directive::Split { axis, pieces }, reason);
+    }
     if let Some(threads) = kernel.launches[piece].threads {
         let reason = if said.threads.is_some() { SAID } else { "of the blocks that take a piece" };
         kernel.schedule.chose(&launch, Directive::Block(threads), reason);
@@ -557,7 +569,7 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let target = atomic::target(kernel, reduce, true, |kernel, value| repeatable(kernel, value, &params, 16));
     let count = said.pieces.unwrap_or(PIECES);
     let pieces = piece_launch(kernel, combine, &found, count, &outer, rows, launch, &said, target.as_ref());
-    record(kernel, pieces, &said, count, "there are too few outer iterations to fill the machine");
+    record(kernel, pieces, &said, count, rows, "there are too few outer iterations to fill the machine");
     let mut steps = vec![Step::Launch(pieces), Step::Launch(combine)];
     if target.is_some() {
         steps.reverse();
