@@ -165,11 +165,14 @@ impl Family {
 
 fn plan(kernel: &Kernel, forall: Inst) -> Option<Tile> {
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
+    // How many neighbours along the last axis a thread has is `per_thread`'s to read.
+    let (last, outer) = axes.split_last()?;
     let said = |axis: &Axis| {
         let (name, schedule) = (&kernel.axes[*axis].name, &kernel.schedule);
-        schedule.tile(name).is_some() || schedule.per_thread(name).is_some() || schedule.warps(name).is_some()
+        schedule.tile(name).is_some() || schedule.warps(name).is_some()
     };
-    if axes.iter().any(said) {
+    let per_thread = |axis: &Axis| kernel.schedule.per_thread(&kernel.axes[*axis].name).is_some();
+    if said(last) || outer.iter().any(|axis| said(axis) || per_thread(axis)) {
         return None;
     }
     let body = kernel.insts[forall].regions[0];
