@@ -263,6 +263,6 @@ pub enum Payload {
     },
     /// A grid axis: 0 is x, 1 is y, 2 is z.
     Grid(u8),
-    /// Which bits of the lane's number a shuffle flips: 1 to 31.
+    /// Which bits of the lane's number a shuffle flips: 1 to 31; how many groups of copies `copy_wait` leaves.
     Lanes(u8),
 }

@@ -251,6 +251,17 @@ ops! {
     /// Stores the operands after the subscripts, likewise.
     StoreVector "store_vector" Shape::Special, Access, Write;
 
+    /// Where an element lies in global memory, in bytes: what `copy_async` reads from. Reads nothing itself.
+    Address "address" Shape::Special, Access, Pure;
+    /// Begins a copy from global to shared memory, in the background. After the subscripts: the source's address, and
+    /// how many bytes (4, 8 or 16, a literal), of which both addresses are multiples. The thread itself sees the
+    /// bytes after it has waited for their group, other threads after a barrier that follows.
+    CopyAsync "copy_async" Shape::Special, Access, Write;
+    /// Makes a group of the copies that the thread has begun since the last one; there may be none.
+    CopyCommit "copy_commit" Shape::Special, None, Write;
+    /// Waits until at most so many of the thread's groups, the latest, are still under way.
+    CopyWait "copy_wait" Shape::Special, Lanes, Write;
+
     /// The block's number along a grid axis, from 0.
     BlockIndex "block_index" Shape::Special, Grid, Pure;
     /// How many blocks the grid has along an axis.

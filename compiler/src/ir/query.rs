@@ -75,10 +75,12 @@ impl Kernel {
         }
     }
 
-    /// How many of the last operands of an instruction are values that it writes to memory.
+    /// How many of the last operands of an instruction are no subscripts: what it writes to memory.
     pub fn written_values(&self, data: &InstData) -> usize {
         match (data.opcode, &data.payload) {
             (Opcode::Store | Opcode::Atomic, _) => 1,
+            // The source's address, and how many bytes.
+            (Opcode::CopyAsync, _) => 2,
             (Opcode::StoreVector, Payload::Access { buffer, leaf }) => {
                 let buffer = self.buffers.get(*buffer);
                 let leaf = buffer.and_then(|data| data.element.leaves.get(*leaf as usize));

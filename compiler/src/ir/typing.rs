@@ -77,6 +77,7 @@ pub fn result_type(
         Shape::Random => Some(if opcode == Opcode::RandU32 { Scalar::U32 } else { Scalar::F32 }),
         Shape::Special => match (opcode, payload) {
             (Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex, _) => Some(Scalar::I64),
+            (Opcode::Address, _) => Some(Scalar::I64),
             (Opcode::ShuffleXor, _) => operands.first().copied(),
             (Opcode::Load, Payload::Access { buffer, leaf }) => {
                 Some(kernel.buffers.get(*buffer)?.element.leaves.get(*leaf as usize)?.scalar.widened())

@@ -65,8 +65,8 @@ pub(super) fn written_buffers(kernel: &Kernel, block: Block) -> EntitySet<Buffer
 struct Eliminator<'k> {
     kernel: &'k mut Kernel,
     written: EntitySet<Buffer>,
-    /// Instructions in scope, by hash.
-    available: FxHashMap<u64, Vec<Inst>>,
+    /// Instructions in scope, by hash: of those with equal hashes the last one.
+    available: FxHashMap<u64, Inst>,
     replaced: Substitution,
     changed: bool,
 }
@@ -89,15 +89,16 @@ impl Eliminator<'_> {
             !self.eliminate(*inst, &mut added)
         });
         self.kernel.blocks[block].insts = insts;
-        for hash in added {
-            if let Some(list) = self.available.get_mut(&hash) {
-                list.pop();
-            }
+        for (hash, before) in added.into_iter().rev() {
+            match before {
+                Some(before) => self.available.insert(hash, before),
+                None => self.available.remove(&hash),
+            };
         }
     }
 
     /// Whether an equal instruction is in scope, which then takes the place of this one.
-    fn eliminate(&mut self, inst: Inst, added: &mut Vec<u64>) -> bool {
+    fn eliminate(&mut self, inst: Inst, added: &mut Vec<(u64, Option<Inst>)>) -> bool {
         let data = &self.kernel.insts[inst];
         let shared = match (data.opcode.info().effect, &data.payload) {
             (Effect::Pure, _) => true,
@@ -110,22 +111,21 @@ impl Eliminator<'_> {
         let mut hasher = FxHasher::default();
         (data.opcode, &data.payload, self.operands(inst)).hash(&mut hasher);
         let hash = hasher.finish();
-        let list = self.available.entry(hash).or_default();
+        let before = self.available.get(&hash).copied();
         let kernel = &*self.kernel;
-        let equal = list.iter().copied().find(|other| {
+        let equal = before.filter(|other| {
             let other_data = &kernel.insts[*other];
             (other_data.opcode, &other_data.payload) == (data.opcode, &data.payload)
                 && other_data.results.len() == data.results.len()
                 && operands(kernel, *other) == operands(kernel, inst)
         });
         let Some(other) = equal else {
-            list.push(inst);
-            added.push(hash);
+            self.available.insert(hash, inst);
+            added.push((hash, before));
             return false;
         };
-        let pairs: Vec<(Value, Value)> =
-            data.results.iter().copied().zip(kernel.insts[other].results.iter().copied()).collect();
-        for (result, value) in pairs {
+        for at in 0..self.kernel.insts[inst].results.len() {
+            let (result, value) = (self.kernel.insts[inst].results[at], self.kernel.insts[other].results[at]);
             if self.kernel.values[value].name.is_none() {
                 self.kernel.values[value].name = self.kernel.values[result].name.clone();
             }

@@ -17,6 +17,10 @@ pub struct TargetFacts {
     pub resident_blocks: u32,
     /// Multiprocessors of the largest part of that capability.
     pub multiprocessors: u32,
+    /// Bytes of shared memory that a block can have.
+    pub shared_bytes: u32,
+    /// Whether global memory can be copied to shared memory in the background.
+    pub async_copies: bool,
 }
 
 impl TargetFacts {
@@ -31,6 +35,13 @@ impl TargetFacts {
             100..120 => 148,
             _ => 170,
         };
+        let shared_kib = match capability {
+            ..80 => 64,
+            80 | 87 => 163,
+            81..90 => 99,
+            90..120 => 227,
+            _ => 99,
+        };
         Self {
             capability,
             warp_size: 32,
@@ -38,6 +49,8 @@ impl TargetFacts {
             default_threads: 256,
             resident_blocks: 1024,
             multiprocessors,
+            shared_bytes: shared_kib * 1024,
+            async_copies: capability >= 80,
         }
     }
 }

@@ -86,6 +86,9 @@ fn homes(kernel: &Kernel, body: Block) -> FxHashMap<Buffer, Block> {
         .filter(|(buffer, _)| !others.contains(*buffer))
         .filter_map(|(buffer, home)| Some((buffer, home?)))
         .collect();
+    if found.is_empty() {
+        return found;
+    }
     // Loads elsewhere keep the array in memory.
     let parents = kernel.parents();
     kernel.walk(body, &mut |block, inst| {

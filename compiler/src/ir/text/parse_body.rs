@@ -133,9 +133,9 @@ impl Parser<'_> {
             PayloadKind::Symbol => (Payload::Symbol(Symbol::from_u32(self.numbered("sym")?)), Vec::new()),
             PayloadKind::Cast => (Payload::Cast(self.scalar()?), self.operands()?),
             PayloadKind::Access => {
-                let writes = matches!(opcode, Opcode::Store | Opcode::StoreVector);
-                let (buffer, leaf, mut arguments) = self.access(writes)?;
-                while opcode == Opcode::StoreVector && self.take(",") {
+                let several = matches!(opcode, Opcode::StoreVector | Opcode::CopyAsync);
+                let (buffer, leaf, mut arguments) = self.access(several || opcode == Opcode::Store)?;
+                while several && self.take(",") {
                     arguments.push(self.operand()?);
                 }
                 (Payload::Access { buffer, leaf }, arguments)
@@ -143,8 +143,8 @@ impl Parser<'_> {
             PayloadKind::Grid => (Payload::Grid(self.int()?), Vec::new()),
             PayloadKind::Lanes => {
                 let mask = self.int()?;
-                self.expect(":")?;
-                (Payload::Lanes(mask), self.operands()?)
+                let operands = if self.take(":") { self.operands()? } else { Vec::new() };
+                (Payload::Lanes(mask), operands)
             }
             PayloadKind::Atomic => {
                 let op = self.combiner()?;

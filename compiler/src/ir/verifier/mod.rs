@@ -37,8 +37,9 @@
 //! - `mapped` and later: an axis whose grid factor is `*` has bounds that the host can compute (`symbolic`).
 //! - `staged` and later, by [`verify_threads`] alone: barriers stand where threads share memory, and all threads reach
 //!   them (`threads/`).
-//! - `block_index`, `grid_size`, `thread_index`, `barrier`, `shuffle_xor`, `load_vector`, `store_vector`, shared buffers
-//!   and explicit grids stand in phase `mapped` and later; a launch with an explicit grid has no parallel factors.
+//! - `block_index`, `grid_size`, `thread_index`, `barrier`, `shuffle_xor`, `load_vector`, `store_vector`, `copy_async`,
+//!   `copy_commit`, `copy_wait`, shared buffers and explicit grids stand in phase `mapped` and later; a launch with an
+//!   explicit grid has no parallel factors.
 
 mod declarations;
 mod phases;

@@ -65,6 +65,9 @@ impl Verifier<'_> {
                     | Opcode::ThreadIndex
                     | Opcode::Barrier
                     | Opcode::ShuffleXor
+                    | Opcode::CopyAsync
+                    | Opcode::CopyCommit
+                    | Opcode::CopyWait
                     | Opcode::LoadVector
                     | Opcode::StoreVector
             );

@@ -53,7 +53,10 @@ impl Verifier<'_> {
                         self.fail(inst, "a grid has three axes: 0, 1 and 2");
                     }
                 }
-                Opcode::Barrier => self.signature(inst, &operands, &[], &results, &[]),
+                Opcode::Address | Opcode::CopyAsync => self.copy(inst, &operands, &results),
+                Opcode::CopyWait | Opcode::CopyCommit | Opcode::Barrier => {
+                    self.signature(inst, &operands, &[], &results, &[])
+                }
                 Opcode::ShuffleXor => {
                     self.expect_types(inst, "results", &results, &operands);
                     if operands.len() != 1 || !matches!(data.payload, Payload::Lanes(1..=31)) {
@@ -208,6 +211,30 @@ impl Verifier<'_> {
         }
         if matches!(buffer_data.layout, Layout::Aosoa(_)) || leaf_data.scalar == Scalar::Bool {
             self.fail(inst, "no vector access to this buffer");
+        }
+    }
+
+    /// `address` of something in global memory, and `copy_async` to shared memory.
+    fn copy(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
+        let data = &self.kernel.insts[inst];
+        let Payload::Access { buffer, leaf } = data.payload else { return };
+        let buffer = &self.kernel.buffers[buffer];
+        let subscripts = buffer.extents.len() + buffer.element.leaves[leaf as usize].extents.len();
+        if data.opcode == Opcode::Address {
+            let global = matches!(buffer.kind, BufferKind::Argument { .. } | BufferKind::Scratch);
+            if !global {
+                self.fail(inst, "an address of what is not in global memory");
+            }
+            self.signature(inst, operands, &vec![Scalar::I64; subscripts], results, &[Scalar::I64]);
+            return;
+        }
+        self.signature(inst, operands, &vec![Scalar::I64; subscripts + 2], results, &[]);
+        if buffer.kind != BufferKind::Shared {
+            self.fail(inst, "a copy to what is not in shared memory");
+        }
+        let bytes = data.arguments.last().and_then(|bytes| self.kernel.int_of(*bytes));
+        if !matches!(bytes, Some(4 | 8 | 16)) {
+            self.fail(inst, "a copy of another number of bytes than 4, 8 or 16");
         }
     }
 

@@ -1,6 +1,9 @@
 //! Conditions on sizes that the host tests before a launch.
 
 use crate::analysis::{GRID_LIMITS, upper_bound};
+use crate::ir::emit::Emit;
+use crate::ir::entities::Value;
+use crate::ir::op::{Constant, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 
 /// Whether every one of some conditions holds; those that are sure are left out.
@@ -47,4 +50,24 @@ impl Conditions {
         let joined = all.reduce(|left, right| Expr::binary(BinaryOp::And, left, right));
         Some(joined.unwrap_or(Expr::Bool(true)))
     }
+}
+
+/// Emits a condition over integer symbols, to be tested on the device.
+pub fn truth(emit: &mut Emit<'_>, condition: &Expr) -> Value {
+    let Expr::Binary(op, left, right) = condition else {
+        let holds = matches!(condition, Expr::Bool(true));
+        return emit.constant(Constant::Bool(holds));
+    };
+    let opcode = match op {
+        BinaryOp::And => {
+            let (left, right) = (truth(emit, left), truth(emit, right));
+            return emit.binary(Opcode::And, left, right);
+        }
+        BinaryOp::Equal => Opcode::Eq,
+        BinaryOp::GreaterEqual => Opcode::Ge,
+        BinaryOp::LessEqual => Opcode::Le,
+        _ => panic!("{condition:?} is no condition on sizes"),
+    };
+    let (left, right) = (emit.expression(left), emit.expression(right));
+    emit.binary(opcode, left, right)
 }

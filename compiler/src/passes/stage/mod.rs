@@ -25,13 +25,13 @@
 
 mod code;
 mod conditions;
+mod copier;
 mod pattern;
 mod product;
-mod shape;
 mod tile;
 mod transpose;
 
-use super::pass::{Changed, Pass, PassContext};
+use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use crate::analysis::block_count;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
@@ -52,7 +52,7 @@ pub struct Stage {
     pub least_blocks: Option<i64>,
 }
 
-/// Threads of a staged block.
+/// Threads of a block that transposes.
 const THREADS: i64 = 256;
 
 impl Pass for Stage {
@@ -84,7 +84,7 @@ impl Pass for Stage {
             if kernel.launches[launch].grid.is_some() {
                 continue;
             }
-            let variants = variants(kernel, launch, self.least_blocks);
+            let variants = variants(kernel, launch, &context.target, self.least_blocks);
             for (condition, variant) in variants {
                 kernel.prefer(condition, variant, launch);
                 changed = true;
@@ -98,7 +98,12 @@ impl Pass for Stage {
 const SHARED_BYTES: i64 = 48 * 1024;
 
 /// Makes staged copies of a launch, the best first, each with its condition.
-fn variants(kernel: &mut Kernel, launch: Launch, least_blocks: Option<i64>) -> Vec<(Expr, Launch)> {
+fn variants(
+    kernel: &mut Kernel,
+    launch: Launch,
+    target: &TargetFacts,
+    least_blocks: Option<i64>,
+) -> Vec<(Expr, Launch)> {
     if let Some(plans) = Pattern::find(kernel, launch).and_then(Transpose::plans) {
         let mut variants = Vec::new();
         for plan in plans {
@@ -114,7 +119,7 @@ fn variants(kernel: &mut Kernel, launch: Launch, least_blocks: Option<i64>) -> V
     }
     let plans = Pattern::find(kernel, launch)
         .filter(|pattern| !pattern.is_shaped())
-        .and_then(|pattern| Product::plans(pattern, least_blocks));
+        .and_then(|pattern| Product::plans(pattern, target, least_blocks));
     let plans = plans.unwrap_or_default();
     let mut variants = Vec::new();
     for plan in plans {
@@ -243,7 +248,7 @@ fn variant(
     launch: Launch,
     position: usize,
     suffix: &str,
-    grid: [Expr; 3],
+    (grid, threads): ([Expr; 3], i64),
     generate: impl FnOnce(&mut Emit<'_>, ValueMap),
 ) -> Launch {
     let source = kernel.launches[launch].clone();
@@ -260,7 +265,7 @@ fn variant(
     }
     let copy = kernel.clone_launch(launch, suffix);
     let data = &mut kernel.launches[copy];
-    (data.body, data.threads, data.grid) = (body, Some(THREADS as u32), Some(grid));
+    (data.body, data.threads, data.grid) = (body, Some(threads as u32), Some(grid));
     copy
 }
 

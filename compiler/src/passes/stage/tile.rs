@@ -1,11 +1,8 @@
 //! A tile of what one load of the source reads, in shared memory: which thread brings which part of it, and where that
-//! part lies.
+//! part lies. `copier.rs` emits the code.
 
-use super::THREADS;
-use super::code::{load_vector, slice, store_vector};
 use crate::analysis::wavefronts;
 use crate::data::{ElementType, Scalar};
-use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload};
@@ -51,11 +48,10 @@ impl Tile {
         kernel: &Kernel,
         load: Inst,
         (fast, slow): (Side, Side),
-        lanes: i64,
+        (lanes, threads): (i64, i64),
         straight: bool,
         piece: i64,
     ) -> Option<Self> {
-        let threads = THREADS;
         let Payload::Access { buffer, leaf } = kernel.insts[load].payload else { return None };
         let scalar = kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
         let mut lanes = lanes.min(fast.size);
@@ -67,7 +63,9 @@ impl Tile {
         while threads / across > slow.size {
             across *= 2;
         }
-        let whole = across * lanes <= fast.size && fast.size % (across * lanes) == 0;
+        let whole = across * lanes <= fast.size
+            && fast.size % (across * lanes) == 0
+            && slow.size % (threads / across).max(1) == 0;
         let minor = if straight { fast.size } else { slow.size };
         whole.then_some(Self {
             load,
@@ -83,7 +81,7 @@ impl Tile {
         })
     }
 
-    fn bytes(&self) -> i64 {
+    pub fn bytes(&self) -> i64 {
         self.scalar.size() as i64
     }
 
@@ -93,7 +91,7 @@ impl Tile {
     }
 
     /// Offsets of the parts that one thread brings, as (fast, slow), the thread's own place left out.
-    fn parts(&self) -> Vec<(i64, i64)> {
+    pub fn parts(&self) -> Vec<(i64, i64)> {
         let (columns, rows) = (self.across * self.lanes, self.threads / self.across);
         let mut parts = Vec::new();
         for slow in (0..self.slow.size).step_by(rows as usize) {
@@ -156,12 +154,12 @@ impl Tile {
     }
 
     /// Whether a thread can store its part with one instruction.
-    fn stores_vectors(&self) -> bool {
+    pub fn stores_vectors(&self) -> bool {
         self.straight && self.pitch % self.lanes == 0 && (self.swizzle.is_none() || self.lanes == 1)
     }
 
     /// Wavefronts in which one warp stores one part.
-    fn store_cost(&self) -> u32 {
+    pub fn store_cost(&self) -> u32 {
         let at = |lane: i64, step: i64| {
             let (fast, slow) = (lane % self.across * self.lanes + step, lane / self.across);
             (self.place(fast, slow) * self.bytes()) as u64
@@ -187,7 +185,7 @@ impl Tile {
         }
     }
 
-    /// The shared buffer for `copies` tiles: its axes are the copy and the place.
+    /// The shared buffer for `copies` tiles, one after the other.
     pub fn allocate(&self, kernel: &mut Kernel, copies: i64) -> Buffer {
         let Payload::Access { buffer, .. } = kernel.insts[self.load].payload else {
             unreachable!("a tile is of a load")
@@ -197,85 +195,10 @@ impl Tile {
             name,
             kind: BufferKind::Shared,
             element: ElementType::scalar(self.scalar),
-            extents: vec![Expr::Int(copies), Expr::Int(self.elements())],
+            extents: vec![Expr::Int(copies * self.elements())],
             layout: Layout::Aos,
             layout_fixed: true,
             cache: None,
         })
-    }
-}
-
-/// A tile in a launch: this thread's place in it.
-pub struct Copier {
-    pub tile: Tile,
-    pub buffer: Buffer,
-    fast: Value,
-    slow: Value,
-    place: Value,
-}
-
-impl Copier {
-    pub fn new(emit: &mut Emit<'_>, tile: Tile, copies: i64, thread: Value) -> Self {
-        let buffer = tile.allocate(emit.kernel, copies);
-        let column = emit.rem_by(thread, tile.across);
-        let fast = emit.mul_int(column, tile.lanes);
-        let slow = emit.div_by(thread, tile.across);
-        let (major, minor) = if tile.straight { (slow, fast) } else { (fast, slow) };
-        let row = emit.mul_int(major, tile.pitch);
-        let place = emit.add(row, minor);
-        Self { tile, buffer, fast, slow, place }
-    }
-
-    /// Loads this thread's parts of the tile that begins at the given iterations. Iterations past `last` (of the fast
-    /// side: the last one at which a vector begins) stand for the last one. `map` has the source's other values.
-    pub fn load(
-        &self,
-        emit: &mut Emit<'_>,
-        map: &ValueMap,
-        start: (Value, Value),
-        last: (Option<Value>, Option<Value>),
-    ) -> Vec<Vec<Value>> {
-        let tile = &self.tile;
-        let (fast, slow) = (emit.add(start.0, self.fast), emit.add(start.1, self.slow));
-        let payload = emit.kernel.insts[tile.load].payload.clone();
-        let subscripts = emit.kernel.insts[tile.load].arguments.clone();
-        let clamped = |emit: &mut Emit<'_>, base: Value, offset: i64, last: Option<Value>| {
-            let index = emit.add_int(base, offset);
-            last.map_or(index, |last| emit.min(index, last))
-        };
-        let mut values = Vec::new();
-        for part in tile.parts() {
-            let mut map = map.clone();
-            let at = clamped(emit, fast, part.0, last.0);
-            map.insert(tile.fast.index, at);
-            let at = clamped(emit, slow, part.1, last.1);
-            map.insert(tile.slow.index, at);
-            let indices: Vec<Value> = subscripts.iter().map(|value| slice(emit, *value, &mut map)).collect();
-            values.push(load_vector(emit, payload.clone(), &indices, tile.scalar, tile.lanes as u64));
-        }
-        values
-    }
-
-    /// Stores what [`Self::load`] gave into one of the tile's copies.
-    pub fn store(&self, emit: &mut Emit<'_>, copy: Value, values: &[Vec<Value>]) {
-        let tile = &self.tile;
-        let payload = Payload::Access { buffer: self.buffer, leaf: 0 };
-        for (part, values) in tile.parts().into_iter().zip(values) {
-            if tile.stores_vectors() && tile.swizzle.is_none() {
-                let place = emit.add_int(self.place, tile.place(part.0, part.1));
-                store_vector(emit, payload.clone(), &[copy, place], values);
-                continue;
-            }
-            for (step, value) in values.iter().enumerate() {
-                let place = if tile.swizzle.is_some() {
-                    let fast = emit.add_int(self.fast, part.0 + step as i64);
-                    let slow = emit.add_int(self.slow, part.1);
-                    tile.emit_place(emit, fast, slow)
-                } else {
-                    emit.add_int(self.place, tile.place(part.0 + step as i64, part.1))
-                };
-                store_vector(emit, payload.clone(), &[copy, place], &[*value]);
-            }
-        }
     }
 }

@@ -6,8 +6,9 @@
 
 use super::code::copy_group;
 use super::conditions::Conditions;
+use super::copier::Copier;
 use super::pattern::{Pattern, SCATTERED};
-use super::tile::{Copier, Side, Tile};
+use super::tile::{Side, Tile};
 use super::{Blocks, THREADS, high, variant};
 use crate::analysis::wavefronts;
 use crate::data::Scalar;
@@ -135,7 +136,7 @@ impl Transpose {
                 conditions.extend(needed);
                 load_lanes = wanted;
             }
-            let tile = Tile::new(kernel, *load, sides, load_lanes, true, LINES)?;
+            let tile = Tile::new(kernel, *load, sides, (load_lanes, THREADS), true, LINES)?;
             tiles.push(match kernel.schedule.stage(&tile.array(kernel)) {
                 Some((Some(Placement::Pad(pad)), _)) => tile.with_pad(i64::from(pad)),
                 Some((Some(Placement::Swizzle), _)) => tile.swizzled(),
@@ -187,7 +188,7 @@ impl Transpose {
     /// The staged launch.
     pub fn generate(&self, kernel: &mut Kernel, launch: Launch) -> Launch {
         let grid = self.blocks.grid(kernel);
-        variant(kernel, launch, self.position, self.suffix, grid, |emit, map| self.code(emit, map))
+        variant(kernel, launch, self.position, self.suffix, (grid, THREADS), |emit, map| self.code(emit, map))
     }
 
     fn code(&self, emit: &mut Emit<'_>, mut map: ValueMap) {
@@ -204,7 +205,8 @@ impl Transpose {
         let zero = emit.int(0);
         let mut copiers = Vec::new();
         for tile in &self.tiles {
-            let copier = Copier::new(emit, tile.clone(), 1, thread);
+            let buffer = tile.allocate(emit.kernel, 1);
+            let copier = Copier::new(emit, tile.clone(), buffer, thread);
             let last = (emit.add_int(ends[1], -tile.lanes), emit.add_int(ends[0], -1));
             let values = copier.load(emit, map, (y, x), (Some(last.0), Some(last.1)));
             copiers.push((copier, values));
@@ -280,7 +282,6 @@ impl Reader<'_> {
             let tile = &copier.tile;
             let line = emit.mul_int(self.column, tile.pitch);
             let base = emit.add(line, self.row);
-            let zero = emit.int(0);
             for (lane, map) in maps.iter_mut().enumerate() {
                 let place = if tile.swizzle.is_some() {
                     let fast = emit.add_int(self.row, y);
@@ -289,7 +290,7 @@ impl Reader<'_> {
                 } else {
                     emit.add_int(base, tile.place(y, x + lane as i64))
                 };
-                let value = emit.load(copier.buffer, 0, &[zero, place]);
+                let value = emit.load(copier.buffer, 0, &[place]);
                 map.insert(emit.kernel.insts[tile.load].results[0], value);
             }
             skip.insert(tile.load);

@@ -17,17 +17,22 @@ use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::BufferKind;
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr, Layout, UnaryOp};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 
 /// Byte offsets that were computed before and still hold: those of the current and the enclosing regions.
 #[derive(Default)]
 pub(super) struct OffsetMemo {
-    entries: Vec<(OffsetKey, Reg)>,
+    /// What tells most entries apart, side by side.
+    hashes: Vec<u64>,
+    entries: Vec<(OffsetKey, Vec<Value>, Reg)>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
+/// What an offset is, beside the subscripts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct OffsetKey {
-    indices: Vec<Value>,
-    extents: Vec<Operand>,
+    /// Which list of extents: the same for buffers of the same extents.
+    extents: u32,
     /// Bytes an element; 0 for the plain row-major position.
     scale: u64,
     /// What it was added to.
@@ -40,12 +45,28 @@ impl OffsetMemo {
     }
 
     pub fn release(&mut self, mark: usize) {
+        self.hashes.truncate(mark);
         self.entries.truncate(mark);
     }
 
-    fn find(&self, key: &OffsetKey) -> Option<Reg> {
-        self.entries.iter().rev().find(|(known, _)| known == key).map(|(_, reg)| *reg)
+    fn find(&self, key: OffsetKey, indices: &[Value]) -> Option<Reg> {
+        let hash = hash_of(key, indices);
+        let equal = |at: &usize| {
+            self.hashes[*at] == hash && self.entries[*at].0 == key && self.entries[*at].1 == indices
+        };
+        (0..self.hashes.len()).rev().find(equal).map(|at| self.entries[at].2)
     }
+
+    fn insert(&mut self, key: OffsetKey, indices: &[Value], reg: Reg) {
+        self.hashes.push(hash_of(key, indices));
+        self.entries.push((key, indices.to_vec(), reg));
+    }
+}
+
+fn hash_of(key: OffsetKey, indices: &[Value]) -> u64 {
+    let mut hasher = FxHasher::default();
+    (key, indices).hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Selector<'_> {
@@ -127,9 +148,8 @@ impl Selector<'_> {
         if indices.iter().all(|index| self.constant_int(*index) == Some(0)) {
             return (base, bytes);
         }
-        let extents = self.extents[buffer].clone();
-        let key = OffsetKey { indices: indices.clone(), extents, scale, base: Some(base) };
-        if let Some(reg) = self.offsets.find(&key) {
+        let key = OffsetKey { extents: self.extents[buffer].0, scale, base: Some(base) };
+        if let Some(reg) = self.offsets.find(key, &indices) {
             return (reg, bytes);
         }
         let offset = self.byte_offset(buffer, &indices, scale);
@@ -142,14 +162,14 @@ impl Selector<'_> {
             b: offset.into(),
             ..Default::default()
         });
-        self.offsets.entries.push((key, dst));
+        self.offsets.insert(key, &indices, dst);
         (dst, bytes)
     }
 
     /// The subscripts without the constants added to them, and those constants in bytes. A constant is taken only
     /// where what it is multiplied by is constant too, and while the sum fits an instruction's offset.
     fn constant_part(&self, buffer: Buffer, indices: &[Value], scale: u64) -> (Vec<Value>, i64) {
-        let extents = &self.extents[buffer];
+        let extents = &self.extents[buffer].1;
         let mut rest = indices.to_vec();
         let mut total = 0i64;
         let mut stride = i64::try_from(scale).ok();
@@ -180,7 +200,7 @@ impl Selector<'_> {
     }
 
     /// `index + constant`, where the value is such a sum.
-    fn split_sum(&self, value: Value) -> Option<(Value, i64)> {
+    pub(super) fn split_sum(&self, value: Value) -> Option<(Value, i64)> {
         let data = self.kernel.definition_data(value)?;
         let (Opcode::Add | Opcode::Sub) = data.opcode else { return None };
         let (left, right) = (data.arguments[0], data.arguments[1]);
@@ -194,28 +214,27 @@ impl Selector<'_> {
     }
 
     fn byte_offset(&mut self, buffer: Buffer, indices: &[Value], scale: u64) -> Reg {
-        let key =
-            OffsetKey { indices: indices.to_vec(), extents: self.extents[buffer].clone(), scale, base: None };
-        if let Some(reg) = self.offsets.find(&key) {
+        let key = OffsetKey { extents: self.extents[buffer].0, scale, base: None };
+        if let Some(reg) = self.offsets.find(key, indices) {
             return reg;
         }
         let position = self.position(buffer, indices);
         let offset = self.scaled(position, scale);
         let reg = self.in_register(offset, Type::B64);
-        self.offsets.entries.push((key, reg));
+        self.offsets.insert(key, indices, reg);
         reg
     }
 
     /// The row-major position of an element, by Horner's rule.
     fn position(&mut self, buffer: Buffer, indices: &[Value]) -> Operand {
-        let extents = self.extents[buffer].clone();
-        let key = OffsetKey { indices: indices.to_vec(), extents: extents.clone(), scale: 0, base: None };
-        if let Some(reg) = self.offsets.find(&key) {
+        let key = OffsetKey { extents: self.extents[buffer].0, scale: 0, base: None };
+        if let Some(reg) = self.offsets.find(key, indices) {
             return reg.into();
         }
         let Some((first, rest)) = indices.split_first() else { return Operand::Int(0) };
         let mut position = self.operand(*first);
-        for (index, extent) in rest.iter().zip(extents) {
+        for (at, index) in rest.iter().enumerate() {
+            let extent = self.extents[buffer].1[at];
             let index = self.operand(*index);
             let dst = self.builder.reg_for(Type::B64, "position");
             self.builder.emit(IntMad {
@@ -232,7 +251,7 @@ impl Selector<'_> {
         if !rest.is_empty()
             && let Operand::Reg(reg) = position
         {
-            self.offsets.entries.push((key, reg));
+            self.offsets.insert(key, indices, reg);
         }
         position
     }

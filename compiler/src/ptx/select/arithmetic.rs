@@ -127,7 +127,8 @@ impl Selector<'_> {
                 self.float_function(data.opcode, result, &arguments)
             }
             Const | Symbol | Load | Store | Atomic | Check | Forall | Reduce | For | While | If | Yield
-            | LoadVector | StoreVector | BlockIndex | GridSize | ThreadIndex | Barrier | ShuffleXor => {
+            | LoadVector | StoreVector | Address | CopyAsync | CopyCommit | CopyWait | BlockIndex
+            | GridSize | ThreadIndex | Barrier | ShuffleXor => {
                 return Err(self.error(format!("{inst} is not a plain op")));
             }
         }

@@ -13,6 +13,9 @@ use crate::ir::op::{Combiner, Opcode};
 /// What is done with the operands that a loop's body yields, inside the innermost loop.
 type Finish<'f, S> = &'f mut dyn FnMut(&mut S, Vec<Operand>) -> Result<(), SelectError>;
 
+/// Instructions that are rather executed in vain than jumped over.
+const CHEAP: usize = 4;
+
 impl Selector<'_> {
     /// Selects a block's instructions and returns the operands of its `yield`.
     pub fn block(&mut self, block: Block) -> Result<Vec<Operand>, SelectError> {
@@ -48,6 +51,10 @@ impl Selector<'_> {
                 Opcode::Check => self.check(inst)?,
                 Opcode::LoadVector => self.load_vector(inst)?,
                 Opcode::StoreVector => self.store_vector(inst)?,
+                Opcode::Address => self.address_of(inst)?,
+                Opcode::CopyAsync => self.copy_async(inst)?,
+                Opcode::CopyCommit => self.builder.emit(CpAsyncCommit {}),
+                Opcode::CopyWait => self.copy_wait(inst),
                 Opcode::Barrier => self.barrier(),
                 Opcode::ShuffleXor => self.shuffle(inst),
                 Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex => self.position_in_grid(inst),
@@ -214,7 +221,9 @@ impl Selector<'_> {
             Payload::Loop { axes } => kernel.axes[axes[0]].name.clone(),
             _ => String::new(),
         };
-        let carried = self.carry(&data.arguments[3..], &data.results, &kernel.blocks[body].params[1..]);
+        let home = self.home[inst].expand();
+        let carried = self.carry(home, &data.arguments[3..], &data.results, &kernel.blocks[body].params[1..]);
+        self.compute_in_place(body, &carried);
         let mark = self.offsets.mark();
         let counter = self.builder.reg(RegClass::B64, &hint);
         let open = self.open_loop(counter, low, high, step, Type::S64, &hint);
@@ -231,7 +240,7 @@ impl Selector<'_> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let (condition, body) = (data.regions[0], data.regions[1]);
-        let carried = self.carry(&data.arguments, &data.results, &kernel.blocks[condition].params);
+        let carried = self.carry(None, &data.arguments, &data.results, &kernel.blocks[condition].params);
         for (param, (reg, _)) in kernel.blocks[body].params.iter().zip(&carried) {
             self.values[*param] = Some((*reg).into());
         }
@@ -255,6 +264,11 @@ impl Selector<'_> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let test = self.register(data.arguments[0]);
+        if self.is_guarded_store(inst) {
+            self.store_guard = Some(test);
+            self.block(data.regions[0])?;
+            return Ok(());
+        }
         let results: Vec<(Reg, Type)> =
             data.results.iter().map(|value| (self.define(*value), bits_type(self.scalar(*value)))).collect();
         let (then, otherwise) = (data.regions[0], data.regions[1]);
@@ -281,40 +295,20 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// Registers for carried values, holding the initial ones; region parameters and results name them.
-    fn carry(&mut self, initial: &[Value], results: &[Value], params: &[Value]) -> Vec<(Reg, Type)> {
-        let operands: Vec<Operand> = initial.iter().map(|value| self.operand(*value)).collect();
-        let mut carried = Vec::with_capacity(operands.len());
-        for ((operand, result), param) in operands.into_iter().zip(results).zip(params) {
-            let ty = bits_type(self.scalar(*result));
-            let mut hint = self.hint(*param);
-            if hint.is_empty() {
-                hint = self.hint(*result);
-            }
-            let reg = self.builder.reg_for(ty, &hint);
-            self.builder.emit(Mov { ty, dst: reg, a: operand });
-            self.values[*result] = Some(reg.into());
-            self.values[*param] = Some(reg.into());
-            carried.push((reg, ty));
-        }
-        carried
-    }
-
-    /// All carried registers take their next values at once.
-    fn assign(&mut self, carried: &[(Reg, Type)], next: &[Operand]) {
-        let mut next = next.to_vec();
-        for at in 0..next.len() {
-            let overwritten = carried[..at].iter().any(|(reg, _)| next[at] == Operand::Reg(*reg));
-            if overwritten {
-                let ty = carried[at].1;
-                let saved = self.temp(ty);
-                self.builder.emit(Mov { ty, dst: saved, a: next[at] });
-                next[at] = saved.into();
-            }
-        }
-        // The copies above read before anything is written: they were emitted first.
-        for ((reg, ty), operand) in carried.iter().zip(next) {
-            self.copy(*reg, *ty, operand);
-        }
+    /// Whether an `if` does nothing but one store, of what is cheap and without harm to compute in any case.
+    fn is_guarded_store(&self, inst: Inst) -> bool {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let is_empty = |block: Block| kernel.blocks[block].insts.len() <= 1;
+        let insts = &kernel.blocks[data.regions[0]].insts;
+        let [before @ .., store, _] = insts.as_slice() else { return false };
+        data.results.is_empty()
+            && is_empty(data.regions[1])
+            && matches!(kernel.insts[*store].opcode, Opcode::Store | Opcode::StoreVector)
+            && before.len() <= CHEAP
+            && before.iter().all(|inst| {
+                let data = &kernel.insts[*inst];
+                matches!(data.opcode, Opcode::Const | Opcode::Symbol | Opcode::Add | Opcode::Mul)
+            })
     }
 }

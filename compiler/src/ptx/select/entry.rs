@@ -69,6 +69,10 @@ pub(super) fn select_entry(
         fused: SecondaryMap::new(),
         uses: SecondaryMap::new(),
         subscripts: SecondaryMap::new(),
+        home: SecondaryMap::new(),
+        owner: SecondaryMap::new(),
+        preferred: SecondaryMap::new(),
+        store_guard: None,
         offsets: OffsetMemo::default(),
         last_line: 0,
         params: Vec::new(),
@@ -97,12 +101,14 @@ pub(super) fn select_entry(
 /// Counts the uses of values as subscripts that selection takes apart.
 fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, leaf: u32) {
     let (data, buffer) = (&selector.kernel.insts[inst], &selector.kernel.buffers[buffer]);
-    let plain =
-        matches!(data.opcode, Opcode::Load | Opcode::Store | Opcode::LoadVector | Opcode::StoreVector);
+    use Opcode::{Address, CopyAsync, Load, LoadVector, Store, StoreVector};
+    let plain = matches!(data.opcode, Load | Store | LoadVector | StoreVector | Address | CopyAsync);
     if !plain || matches!(buffer.layout, Layout::Aosoa(_)) {
         return;
     }
-    let axes = buffer.extents.len() + buffer.element.leaves[leaf as usize].extents.len();
+    let mut axes = buffer.extents.len() + buffer.element.leaves[leaf as usize].extents.len();
+    // The source's address, into which a literal is folded too.
+    axes += usize::from(data.opcode == CopyAsync);
     for index in data.arguments.iter().take(axes) {
         selector.subscripts[*index] += 1;
     }
@@ -112,6 +118,10 @@ fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) {
     let kernel = selector.kernel;
     for &inst in &kernel.blocks[block].insts {
         let data = &kernel.insts[inst];
+        selector.home[inst] = block.into();
+        for &region in &data.regions {
+            selector.owner[region] = inst.into();
+        }
         for &argument in &data.arguments {
             selector.uses[argument] += 1;
         }
@@ -186,11 +196,17 @@ impl Selector<'_> {
             self.params.push((EntryArgument::ErrorRecord, param));
             self.error_record = Some(self.read_pointer(param, "error_record"));
         }
+        let mut lists: Vec<Vec<Operand>> = vec![Vec::new()];
         for &buffer in &buffers {
             self.module_or_local_base(buffer);
             let extents = kernel.buffers[buffer].extents.iter().skip(1);
-            let extents = extents.map(|extent| self.host_expression(extent)).collect();
-            self.extents[buffer] = extents;
+            let extents: Vec<Operand> = extents.map(|extent| self.host_expression(extent)).collect();
+            let known = lists.iter().position(|list| *list == extents);
+            let number = known.unwrap_or_else(|| {
+                lists.push(extents.clone());
+                lists.len() - 1
+            });
+            self.extents[buffer] = (number as u32, extents);
         }
     }
 

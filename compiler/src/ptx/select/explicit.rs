@@ -171,7 +171,7 @@ impl Selector<'_> {
             }
             _ => self.packed(scalar, &values),
         };
-        self.builder.emit(St { space, cache, ty, address, src, ..Default::default() });
+        self.emit_store(St { space, cache, ty, address, src, ..Default::default() });
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Selection: IR in phase `staged` or later to PTX and launch manifests.
 //!
 //! Selection reads what the passes decided and decides nothing about layout itself: the threads are explicit
-//! (`explicit.rs`), buffers and their layouts become addresses (`address.rs`), regions become labels
+//! (`explicit.rs`, `copies.rs`), buffers and their layouts become addresses (`address.rs`), regions become labels
 //! (`control.rs`, `loops.rs`), and each op becomes the shortest PTX that has the meaning stated in
 //! `check/typed.rs` (`arithmetic.rs`, `convert.rs`, `bits.rs`, `floats.rs`, `memory.rs`, `atomics.rs`).
 //!
@@ -15,10 +15,12 @@ mod address;
 mod arithmetic;
 mod atomics;
 mod bits;
+mod carried;
 mod combine;
 mod compare;
 mod control;
 mod convert;
+mod copies;
 mod division;
 mod entry;
 mod explicit;

@@ -8,11 +8,12 @@ use super::super::types::{RegClass, Type};
 use super::address::OffsetMemo;
 use super::{Globals, SelectError, SelectOptions};
 use crate::data::Scalar;
-use crate::ir::entities::{Buffer, Inst, Symbol, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Symbol, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::source::{SourceFile, Span};
 use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
 
 pub(super) struct Selector<'a> {
     pub kernel: &'a Kernel,
@@ -24,8 +25,8 @@ pub(super) struct Selector<'a> {
     pub symbols: SecondaryMap<Symbol, Option<Operand>>,
     /// Base addresses: one an allocation (leaf) of the buffer.
     pub bases: SecondaryMap<Buffer, Vec<Option<Reg>>>,
-    /// Extents of each buffer's axes but the first, as i64 operands.
-    pub extents: SecondaryMap<Buffer, Vec<Operand>>,
+    /// Extents of each buffer's axes but the first, as i64 operands; equal lists have equal numbers.
+    pub extents: SecondaryMap<Buffer, (u32, Vec<Operand>)>,
     pub error_record: Option<Reg>,
     /// The condition of the predicated region that is being selected.
     pub load_guard: Option<Reg>,
@@ -36,6 +37,14 @@ pub(super) struct Selector<'a> {
     pub uses: SecondaryMap<Value, u32>,
     /// How many of those uses are subscripts of plain accesses.
     pub subscripts: SecondaryMap<Value, u32>,
+    /// The block that each instruction stands in.
+    pub home: SecondaryMap<Inst, PackedOption<Block>>,
+    /// The instruction that each region belongs to.
+    pub owner: SecondaryMap<Block, PackedOption<Inst>>,
+    /// Registers that values are to be computed into.
+    pub preferred: SecondaryMap<Value, Option<Reg>>,
+    /// What the next store to memory depends on.
+    pub store_guard: Option<Reg>,
     pub offsets: OffsetMemo,
     pub last_line: u32,
     pub params: Vec<(super::entry::EntryArgument, ParamId)>,
@@ -183,8 +192,13 @@ impl<'a> Selector<'a> {
 
     /// A fresh register for a value, recorded as its operand.
     pub fn define(&mut self, value: Value) -> Reg {
-        let hint = self.hint(value);
-        let reg = self.builder.reg_for(bits_type(self.scalar(value)), &hint);
+        let reg = match self.preferred[value] {
+            Some(reg) => reg,
+            None => {
+                let hint = self.hint(value);
+                self.builder.reg_for(bits_type(self.scalar(value)), &hint)
+            }
+        };
         self.values[value] = Some(reg.into());
         reg
     }

@@ -1,0 +1,98 @@
+//! How the threads of a block copy a tile to shared memory.
+
+use super::code::{load_vector, slice, store_vector};
+use super::tile::Tile;
+use crate::ir::clone::ValueMap;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Buffer, Value};
+use crate::ir::kernel::Payload;
+
+/// A tile in a launch: this thread's place in it.
+pub struct Copier {
+    pub tile: Tile,
+    pub buffer: Buffer,
+    fast: Value,
+    slow: Value,
+    /// In a copy of the tile.
+    pub place: Value,
+}
+
+impl Copier {
+    pub fn new(emit: &mut Emit<'_>, tile: Tile, buffer: Buffer, thread: Value) -> Self {
+        let column = emit.rem_by(thread, tile.across);
+        let fast = emit.mul_int(column, tile.lanes);
+        let slow = emit.div_by(thread, tile.across);
+        let (major, minor) = if tile.straight { (slow, fast) } else { (fast, slow) };
+        let row = emit.mul_int(major, tile.pitch);
+        let place = emit.add(row, minor);
+        Self { tile, buffer, fast, slow, place }
+    }
+
+    /// Loads this thread's parts of the tile that begins at the given iterations. Iterations past `last` (of the fast
+    /// side: the last one at which a vector begins) stand for the last one. `map` has the source's other values.
+    pub fn load(
+        &self,
+        emit: &mut Emit<'_>,
+        map: &ValueMap,
+        start: (Value, Value),
+        last: (Option<Value>, Option<Value>),
+    ) -> Vec<Vec<Value>> {
+        let tile = &self.tile;
+        let payload = emit.kernel.insts[tile.load].payload.clone();
+        let mut values = Vec::new();
+        for part in tile.parts() {
+            let indices = self.subscripts(emit, map, start, last, part);
+            values.push(load_vector(emit, payload.clone(), &indices, tile.scalar, tile.lanes as u64));
+        }
+        values
+    }
+
+    /// The source's subscripts for one part.
+    pub fn subscripts(
+        &self,
+        emit: &mut Emit<'_>,
+        map: &ValueMap,
+        start: (Value, Value),
+        last: (Option<Value>, Option<Value>),
+        part: (i64, i64),
+    ) -> Vec<Value> {
+        let tile = &self.tile;
+        let mut map = map.clone();
+        for (index, start, own, offset, last) in [
+            (tile.fast.index, start.0, self.fast, part.0, last.0),
+            (tile.slow.index, start.1, self.slow, part.1, last.1),
+        ] {
+            let at = emit.add(start, own);
+            let at = emit.add_int(at, offset);
+            let at = last.map_or(at, |last| emit.min(at, last));
+            map.insert(index, at);
+        }
+        let subscripts = emit.kernel.insts[tile.load].arguments.clone();
+        subscripts.iter().map(|value| slice(emit, *value, &mut map)).collect()
+    }
+
+    /// Stores what [`Self::load`] gave into the copy of the tile that begins at a place of the buffer.
+    pub fn store(&self, emit: &mut Emit<'_>, begin: Value, values: &[Vec<Value>]) {
+        let tile = &self.tile;
+        let payload = Payload::Access { buffer: self.buffer, leaf: 0 };
+        let own = emit.add(begin, self.place);
+        for (part, values) in tile.parts().into_iter().zip(values) {
+            if tile.stores_vectors() && tile.swizzle.is_none() {
+                let place = emit.add_int(own, tile.place(part.0, part.1));
+                store_vector(emit, payload.clone(), &[place], values);
+                continue;
+            }
+            for (step, value) in values.iter().enumerate() {
+                let place = if tile.swizzle.is_some() {
+                    let fast = emit.add_int(self.fast, part.0 + step as i64);
+                    let slow = emit.add_int(self.slow, part.1);
+                    let place = tile.emit_place(emit, fast, slow);
+                    emit.add(begin, place)
+                } else {
+                    emit.add_int(own, tile.place(part.0 + step as i64, part.1))
+                };
+                store_vector(emit, payload.clone(), &[place], &[*value]);
+            }
+        }
+    }
+}

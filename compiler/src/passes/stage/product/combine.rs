@@ -1,0 +1,102 @@
+//! One step of the reduced axis: what a thread reads of it from shared memory, and how that is combined.
+
+use super::super::code::{copy_inst, load_vector};
+use super::BlockCode;
+use super::operand::Staged;
+use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::emit::Emit;
+use crate::ir::entities::Value;
+use crate::ir::kernel::Payload;
+
+/// What a thread needs of the tiles for one step: by side, of each tile, one scalar a row or column.
+#[derive(Clone)]
+pub struct Fragments([Vec<Vec<Value>>; 2]);
+
+impl Fragments {
+    pub fn flat(&self) -> Vec<Value> {
+        self.0.iter().flatten().flatten().copied().collect()
+    }
+
+    /// The same structure with other values.
+    pub fn refilled(&self, values: &mut impl Iterator<Item = Value>) -> Self {
+        let mut refill = |side: &Vec<Vec<Value>>| {
+            side.iter().map(|part| values.by_ref().take(part.len()).collect()).collect()
+        };
+        let [rows, columns] = &self.0;
+        let rows = refill(rows);
+        Self([rows, refill(columns)])
+    }
+}
+
+impl BlockCode<'_> {
+    /// Reads what the thread needs of every tile in the step of a row of shared memory, and so many further on.
+    pub fn fragments(&self, emit: &mut Emit<'_>, row: Value, step: i64) -> Fragments {
+        Fragments([0, 1].map(|side| {
+            let of = |staged| self.fragment(emit, staged, side, (row, step));
+            self.operands[side].iter().map(of).collect()
+        }))
+    }
+
+    /// Of one tile: one scalar a row or column.
+    fn fragment(
+        &self,
+        emit: &mut Emit<'_>,
+        staged: &Staged,
+        side: usize,
+        (row, step): (Value, i64),
+    ) -> Vec<Value> {
+        let (tile, shape) = (staged.tile(), &self.plan.shape);
+        let lanes = (16 / tile.bytes()).min(shape.piece(side));
+        let line = emit.mul_int(row, tile.pitch);
+        let base = emit.add(self.places[side], line);
+        let mut values = Vec::new();
+        for at in (0..shape.per_thread[side]).step_by(lanes as usize) {
+            let place = emit.add_int(base, step * tile.pitch + shape.offset(side, at));
+            let payload = Payload::Access { buffer: staged.buffer, leaf: 0 };
+            values.extend(load_vector(emit, payload, &[place], tile.scalar, lanes as u64));
+        }
+        values
+    }
+
+    /// Combines one step into the thread's results.
+    pub fn combine(
+        &self,
+        emit: &mut Emit<'_>,
+        fragments: &Fragments,
+        place: Value,
+        sums: &[Value],
+    ) -> Vec<Value> {
+        let plan = self.plan;
+        let mut map = self.map.clone();
+        map.insert(plan.inner.index, place);
+        let [rows, columns] = plan.shape.per_thread.map(|count| count as usize);
+        let mut sums = sums.to_vec();
+        for row in 0..rows {
+            self.choose(emit, &mut map, fragments, 0, row);
+            for at in 0..columns {
+                // To and fro: neighbours in time share an operand.
+                let column = if row % 2 == 0 { at } else { columns - 1 - at };
+                self.choose(emit, &mut map, fragments, 1, column);
+                for inst in &plan.steps {
+                    copy_inst(emit, *inst, &mut map);
+                }
+                let contribution = mapped(&map, plan.contribution);
+                let sum = &mut sums[row * columns + column];
+                *sum = emit.combine(plan.combiner, &[*sum], &[contribution])[0];
+            }
+        }
+        sums
+    }
+
+    /// Lets the loads of one side, and its index, stand for one of the thread's rows or columns.
+    fn choose(&self, emit: &mut Emit<'_>, map: &mut ValueMap, fragments: &Fragments, side: usize, at: usize) {
+        for (staged, values) in self.operands[side].iter().zip(&fragments.0[side]) {
+            map.insert(emit.kernel.insts[staged.tile().load].results[0], values[at]);
+        }
+        let axis = if side == 0 { &self.plan.blocks.y.0 } else { &self.plan.blocks.x.0 };
+        if self.plan.indices.contains(axis.index) {
+            let index = self.index(emit, side, at as i64);
+            map.insert(axis.index, index);
+        }
+    }
+}

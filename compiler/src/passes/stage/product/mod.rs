@@ -1,0 +1,275 @@
+//! Reductions over products: some loads move with one axis of the result, the others with another.
+//!
+//! ```text
+//! c[i, j] = sum(p: a[i, p] * b[p, j])
+//! ```
+//!
+//! A block computes a tile of results. Along the reduced axis it goes in chunks, of each of which its threads bring
+//! one tile of every load to shared memory; each thread then combines all pairs of its rows and columns in registers.
+//!
+//! | file | what |
+//! |---|---|
+//! | `shape.rs` | the parameters: sizes of tiles, and how threads share them |
+//! | `found.rs` | what a product looks like in the source |
+//! | `operand.rs` | the tiles of one load, and what must hold for vectors |
+//! | `chunks.rs` | the loop over the chunks |
+//! | `transfer.rs` | how a chunk comes to shared memory |
+//! | `combine.rs` | one step: from shared memory to registers, and into the sums |
+//! | `results.rs` | what the body does with the results |
+//!
+//! At the edges of the result large tiles are moved back to lie inside, and store only what no other block does; in
+//! small ones rows and columns past the end are copies of the last one, and their results are not stored. One launch
+//! does it for all sizes: where rows are multiples of vectors, a branch around the copies and one around the stores
+//! takes them.
+
+mod chunks;
+mod combine;
+mod found;
+mod operand;
+mod results;
+mod shape;
+mod transfer;
+
+use super::conditions::{self, Conditions};
+use super::pattern::{LoopAxis, Pattern};
+use super::{Blocks, high, variant};
+use crate::ir::clone::ValueMap;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::op::{Combiner, Opcode};
+use crate::ir::schedule::Directive;
+use crate::manifest::{BinaryOp, Expr};
+use crate::passes::TargetFacts;
+use cranelift_entity::EntitySet;
+use found::Found;
+use operand::{Operand, Staged};
+use shape::{Shape, shapes};
+
+/// Tiles along the rows that blocks take before they go on to the next columns: what they read stays in the cache.
+const GROUP: i64 = 8;
+
+/// Results of a thread, at most, that are stored as vectors. Vectors are in neighbouring registers; where results fill
+/// most registers, that leaves no choice of banks, and every other multiplication waits for its operands: a tenth of the
+/// time, for stores that are a hundredth.
+const MOST_VECTOR_RESULTS: i64 = 32;
+
+/// One way to stage a launch.
+pub struct Product {
+    pub condition: Expr,
+    position: usize,
+    body: Block,
+    reduce: Inst,
+    combiner: Combiner,
+    /// The reduced axis: its index, low end and extent.
+    inner: LoopAxis,
+    blocks: Blocks,
+    shape: Shape,
+    /// Of the loads that move with the rows (y), then with the columns (x).
+    operands: [Vec<Operand>; 2],
+    /// Whether tiles are copied in the background, not through registers.
+    background: bool,
+    /// What must hold for vectors; `None` where nothing can be a vector.
+    aligned: Option<Expr>,
+    /// What the contribution is computed with, loads left out.
+    steps: Vec<Inst>,
+    contribution: Value,
+    /// Loop indices that the steps use.
+    indices: EntitySet<Value>,
+    /// Neighbours that a store takes at once, and the stores that do.
+    group: i64,
+    vector_stores: EntitySet<Inst>,
+}
+
+impl Product {
+    /// The variants of a launch of this form, the best first.
+    pub fn plans(
+        mut pattern: Pattern<'_>,
+        target: &TargetFacts,
+        least_blocks: Option<i64>,
+    ) -> Option<Vec<Self>> {
+        let found = Found::new(&mut pattern)?;
+        let shapes = shapes(&pattern, &found.loads, least_blocks);
+        Some(shapes.iter().filter_map(|shape| Self::plan(&mut pattern, &found, shape, target)).collect())
+    }
+
+    fn plan(pattern: &mut Pattern<'_>, found: &Found, shape: &Shape, target: &TargetFacts) -> Option<Self> {
+        shape.check(target).ok()?;
+        let kernel = pattern.kernel;
+        let reduce = pattern.reduce.as_ref()?;
+        let (inst, inner) = (reduce.inst, reduce.axis.clone());
+        let contribution = *kernel.yields(reduce.body).first()?;
+        let Payload::Reduce { combiners, .. } = &kernel.insts[inst].payload else { return None };
+        let [rows, columns] = found.axes;
+        let blocks = Blocks::new(pattern, (columns, shape.tile[1]), (rows, shape.tile[0]), GROUP);
+        let outer = [blocks.y.0.clone(), blocks.x.0.clone()];
+
+        let mut needed = Conditions::default();
+        let mut shape = shape.clone();
+        let background = target.async_copies
+            && found.loads.iter().flatten().all(|load| operand::copies(pattern, *load, inner.index));
+        let operands = loop {
+            let mut operands = [Vec::new(), Vec::new()];
+            for (side, loads) in found.loads.iter().enumerate() {
+                for load in loads {
+                    let axes = (&outer[side], &inner);
+                    operands[side].push(Operand::new(pattern, *load, axes, (&shape, side), background)?);
+                }
+            }
+            let bytes: i64 = operands.iter().flatten().map(|operand| operand.bytes(shape.stages)).sum();
+            if bytes <= i64::from(target.shared_bytes) {
+                break operands;
+            }
+            // Shared memory that holds shorter chunks only.
+            shape.depth /= 2;
+            shape.unroll = shape.unroll.min(shape.depth);
+            shape.check(target).ok()?;
+        };
+        operands.iter().flatten().for_each(|operand| needed.extend(operand.aligned.clone()));
+        let any = operands.iter().flatten().any(|operand| operand.vector.is_some());
+        let top = &kernel.blocks[pattern.body].insts;
+        let stores: Vec<Inst> =
+            top.iter().copied().filter(|inst| kernel.insts[*inst].opcode == Opcode::Store).collect();
+        let widest = stores.iter().map(|store| pattern.width(*store)).max()?;
+        let mut group = (16 / widest as i64).min(shape.piece(1));
+        if shape.per_thread[0] * shape.per_thread[1] > MOST_VECTOR_RESULTS {
+            group = 1;
+        }
+        let mut vector_stores = EntitySet::new();
+        for store in stores.iter().filter(|_| group > 1) {
+            if let Some(conditions) = pattern.vector_condition(*store, &outer[1], group as u64) {
+                needed.extend(conditions);
+                vector_stores.insert(*store);
+            }
+        }
+        if vector_stores.is_empty() {
+            group = 1;
+        }
+        let grid = blocks.grid(kernel);
+        let mut conditions = Conditions::default();
+        conditions.at_least(&inner.extent, shape.depth);
+        for (axis, least) in outer.iter().zip(shape.least) {
+            conditions.at_least(&axis.extent, least);
+        }
+        if shape.least_blocks > 1 {
+            let blocks = grid.iter().cloned().reduce(|all, count| Expr::binary(BinaryOp::Mul, all, count))?;
+            conditions.at_least(&blocks, shape.least_blocks);
+        }
+        conditions.fits_grid(&grid);
+        Some(Self {
+            condition: conditions.expression()?,
+            position: pattern.position,
+            body: pattern.body,
+            reduce: inst,
+            combiner: combiners[0],
+            inner,
+            blocks,
+            shape,
+            operands,
+            background,
+            aligned: if any || group > 1 { needed.expression() } else { None },
+            steps: found.steps.clone(),
+            contribution,
+            indices: found.indices.clone(),
+            group,
+            vector_stores,
+        })
+    }
+
+    /// What is staged, as directives with reasons.
+    pub fn arrays(&self, kernel: &Kernel) -> Vec<(Directive, String)> {
+        let depth = Some(self.shape.stages as u32);
+        let mut stages: Vec<(Directive, String)> = Vec::new();
+        for operand in self.operands.iter().flatten() {
+            let (array, place) = (operand.scalar.array(kernel), Some(operand.scalar.placement()));
+            let directive = Directive::Stage { array, place, depth };
+            if !stages.iter().any(|(known, _)| known.same_subject(&directive)) {
+                stages.push((directive, "many threads read the same elements".to_string()));
+            }
+        }
+        stages
+    }
+
+    /// The staged launch.
+    pub fn generate(&self, kernel: &mut Kernel, launch: Launch) -> Launch {
+        let block = (self.blocks.grid(kernel), self.shape.threads());
+        variant(kernel, launch, self.position, self.shape.name, block, |emit, map| self.code(emit, map))
+    }
+
+    fn code(&self, emit: &mut Emit<'_>, mut map: ValueMap) {
+        let (x, y) = self.blocks.start(emit, &mut map);
+        let ends = [&self.blocks.y.0, &self.blocks.x.0].map(|axis| high(emit, axis));
+        let some = emit.binary(Opcode::Lt, y, ends[0]);
+        emit.if_then(some, |emit| {
+            let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
+            emit.name(thread, "tid");
+            let low = emit.expression(&self.inner.low);
+            let places = self.shape.places(emit, thread);
+            let operands = [0, 1].map(|side| {
+                let operands = self.operands[side].iter();
+                operands.map(|operand| operand.stage(emit, self.shape.stages, thread)).collect::<Vec<_>>()
+            });
+            let own = [y, x];
+            let starts = if self.shape.fits() {
+                [0, 1].map(|side| {
+                    let last = emit.add_int(ends[side], -self.shape.tile[side]);
+                    emit.min(own[side], last)
+                })
+            } else {
+                own
+            };
+            let aligned = match &self.aligned {
+                None | Some(Expr::Bool(true)) => None,
+                Some(condition) => Some(conditions::truth(emit, condition)),
+            };
+            let block = BlockCode { plan: self, operands, own, starts, ends, places, low, aligned, map };
+            let sums = block.reduce(emit);
+            block.finish(emit, &sums);
+        });
+    }
+}
+
+/// The code of one block.
+struct BlockCode<'p> {
+    plan: &'p Product,
+    /// As the plan's operands.
+    operands: [Vec<Staged>; 2],
+    /// The first row and column whose results the block stores.
+    own: [Value; 2],
+    /// The first row and column of its tile: where tiles fit, the last one is moved back to lie inside.
+    starts: [Value; 2],
+    ends: [Value; 2],
+    /// This thread's first row and column within the block.
+    places: [Value; 2],
+    low: Value,
+    /// Whether vectors may be taken; `None` where that is known.
+    aligned: Option<Value>,
+    map: ValueMap,
+}
+
+impl BlockCode<'_> {
+    /// Emits code for sizes that are multiples of vectors, and for others: what differs is said by the argument. Where
+    /// only one of the two can be, there is no branch.
+    fn either(
+        &self,
+        emit: &mut Emit<'_>,
+        mut code: impl FnMut(&mut Emit<'_>, bool) -> Vec<Value>,
+    ) -> Vec<Value> {
+        // One closure for both regions.
+        let code = std::cell::RefCell::new(&mut code);
+        match self.aligned {
+            None => (code.borrow_mut())(emit, self.plan.aligned.is_some()),
+            Some(aligned) => emit.if_else(
+                aligned,
+                |emit| (code.borrow_mut())(emit, true),
+                |emit| (code.borrow_mut())(emit, false),
+            ),
+        }
+    }
+
+    /// The iteration that one of the thread's rows or columns is.
+    fn index(&self, emit: &mut Emit<'_>, side: usize, at: i64) -> Value {
+        let first = emit.add(self.starts[side], self.places[side]);
+        emit.add_int(first, self.plan.shape.offset(side, at))
+    }
+}

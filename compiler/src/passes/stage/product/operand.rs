@@ -1,0 +1,114 @@
+//! One load of a product: its tile in shared memory, how threads bring it, and what must hold for them to take vectors.
+
+use super::super::copier::Copier;
+use super::super::pattern::{LoopAxis, Pattern};
+use super::super::tile::{Side, Tile};
+use super::shape::Shape;
+use crate::analysis::Stride;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Buffer, Inst, Value};
+use crate::ir::kernel::{BufferKind, Payload};
+use crate::manifest::{Expr, Layout};
+
+/// Bytes of a row that neighbouring threads bring: a line, so that a thread's places differ in few rows; or a sector,
+/// where that makes the copy into a transposed tile cheaper.
+const PIECES: [i64; 2] = [128, 32];
+
+/// Both tiles lie in shared memory in the same way.
+pub struct Operand {
+    /// Scalar by scalar.
+    pub scalar: Tile,
+    /// Several scalars at a time.
+    pub vector: Option<Tile>,
+    /// What must hold for that.
+    pub aligned: Vec<Expr>,
+    /// Whether scalars that are neighbours along the fast side are neighbours in memory.
+    pub dense: bool,
+}
+
+/// Whether a load's elements can be copied in the background: they are in global memory as they are in shared memory,
+/// of 4 or 8 bytes, and their addresses step evenly along the reduced axis.
+pub fn copies(pattern: &mut Pattern<'_>, load: Inst, inner: Value) -> bool {
+    let kernel = pattern.kernel;
+    let Payload::Access { buffer, .. } = kernel.insts[load].payload else { return false };
+    let data = &kernel.buffers[buffer];
+    matches!(data.kind, BufferKind::Argument { .. } | BufferKind::Scratch)
+        && !matches!(data.layout, Layout::Aosoa(_))
+        && matches!(pattern.width(load), 4 | 8)
+        && pattern.stride(load, inner) != Stride::Irregular
+}
+
+impl Operand {
+    /// `side` is the one that the load moves with, `None` where the tile has too few elements for the threads.
+    pub fn new(
+        pattern: &mut Pattern<'_>,
+        load: Inst,
+        (outer, inner): (&LoopAxis, &LoopAxis),
+        (shape, side): (&Shape, usize),
+        background: bool,
+    ) -> Option<Self> {
+        let kernel = pattern.kernel;
+        let across = Side { index: outer.index, size: shape.tile[side] };
+        let deep = Side { index: inner.index, size: shape.depth };
+        let straight = pattern.cost(load, across.index) <= pattern.cost(load, deep.index);
+        let (sides, fast) = if straight { ((across, deep), outer) } else { ((deep, across), inner) };
+        let tile = |lanes: i64| {
+            let tiles = PIECES.iter().filter_map(|piece| {
+                let mut tile = Tile::new(kernel, load, sides, (lanes, shape.threads()), straight, *piece)?;
+                match shape.pad {
+                    Some(pad) => tile.pitch += pad,
+                    None => tile.pad(shape.piece(side), |_| 0),
+                }
+                Some(tile)
+            });
+            tiles.min_by_key(Tile::store_cost)
+        };
+        let mut scalar = tile(1)?;
+        let dense = pattern.stride(load, sides.0.index) == Stride::Bytes(scalar.bytes());
+        // A copy in the background cannot turn a vector round.
+        let wanted = if background && !straight { 1 } else { (16 / scalar.bytes()).min(4) };
+        let (mut vector, mut aligned) = (None, Vec::new());
+        if wanted > 1
+            && let Some(found) = tile(wanted).filter(|tile| tile.lanes > 1)
+            && let Some(needed) = pattern.vector_condition(load, fast, found.lanes as u64)
+            && (!background || found.stores_vectors())
+        {
+            scalar.pitch = found.pitch;
+            (vector, aligned) = (Some(found), needed);
+        }
+        Some(Self { scalar, vector, aligned, dense })
+    }
+
+    /// Of so many tiles.
+    pub fn bytes(&self, stages: i64) -> i64 {
+        self.scalar.elements() * self.scalar.bytes() * stages
+    }
+
+    /// Emits this thread's places.
+    pub fn stage(&self, emit: &mut Emit<'_>, stages: i64, thread: Value) -> Staged {
+        let buffer = self.scalar.allocate(emit.kernel, stages);
+        let mut copier = |tile: &Tile| Copier::new(emit, tile.clone(), buffer, thread);
+        let (scalar, vector) = (copier(&self.scalar), self.vector.as_ref().map(&mut copier));
+        Staged { buffer, scalar, vector, dense: self.dense }
+    }
+}
+
+/// An operand in a launch.
+pub struct Staged {
+    pub buffer: Buffer,
+    pub scalar: Copier,
+    pub vector: Option<Copier>,
+    pub dense: bool,
+}
+
+impl Staged {
+    /// How it is copied where vectors may be taken, and where not.
+    pub fn copier(&self, aligned: bool) -> &Copier {
+        self.vector.as_ref().filter(|_| aligned).unwrap_or(&self.scalar)
+    }
+
+    /// What does not depend on how it is copied.
+    pub fn tile(&self) -> &Tile {
+        &self.scalar.tile
+    }
+}

@@ -1,0 +1,175 @@
+//! How large the tiles of a product are, and how its threads share them: one set of parameters, from which everything
+//! else follows, and the one table of those that are taken where nobody says.
+
+use super::super::pattern::Pattern;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Inst, Value};
+use crate::passes::TargetFacts;
+
+/// Neighbouring rows, or columns, of one thread at most: 16 bytes of f32.
+const PIECE: i64 = 4;
+
+/// Ways to lay the lanes of a warp out over rows and columns, the best first: 4 by 8 lanes of 4 neighbours each read at
+/// most 128 bytes of shared memory at a time.
+const LANES: [[i64; 2]; 6] = [[4, 8], [8, 4], [2, 16], [16, 2], [1, 32], [32, 1]];
+
+/// The parameters. Sides are rows, then columns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// What launches of this shape are called.
+    pub name: &'static str,
+    /// Results of one block.
+    pub tile: [i64; 2],
+    /// Results of one thread.
+    pub per_thread: [i64; 2],
+    /// Steps of the reduced axis that are brought at a time: a chunk.
+    pub depth: i64,
+    /// Steps in the body of the inner loop.
+    pub unroll: i64,
+    /// Chunks in shared memory at a time: one that is computed with, one that has come, and those under way.
+    pub stages: i64,
+    /// Scalars between the rows of a tile in shared memory; `None` for what makes its accesses cheapest.
+    pub pad: Option<i64>,
+    /// Rows and columns that a matrix must have for it.
+    pub least: [i64; 2],
+    /// Blocks that a launch must have for it.
+    pub least_blocks: i64,
+}
+
+/// 128 x 256 results with 16 x 8 a thread: as many as 255 registers hold. For launches that fill the machine.
+const LARGE: Shape = Shape {
+    name: "tiled_large",
+    tile: [128, 256],
+    per_thread: [16, 8],
+    depth: 16,
+    unroll: 4,
+    stages: 3,
+    pad: None,
+    least: [128, 256],
+    least_blocks: 96,
+};
+
+/// The same number of registers for results of 8 bytes: 128 x 128.
+const LARGE_WIDE: Shape = Shape {
+    name: "tiled_large",
+    tile: [128, 128],
+    per_thread: [8, 8],
+    depth: 8,
+    unroll: 2,
+    stages: 3,
+    pad: None,
+    least: [128, 128],
+    least_blocks: 192,
+};
+
+/// 64 x 64 results: small matrices still make enough blocks.
+const SMALL: Shape = Shape {
+    name: "tiled",
+    tile: [64, 64],
+    per_thread: [4, 4],
+    depth: 16,
+    unroll: 4,
+    stages: 3,
+    pad: None,
+    least: [32, 32],
+    least_blocks: 1,
+};
+
+/// The shapes for a launch, the best first.
+pub fn shapes(pattern: &Pattern<'_>, loads: &[Vec<Inst>; 2], least_blocks: Option<i64>) -> Vec<Shape> {
+    let wide = loads.iter().flatten().any(|load| pattern.width(*load) > 4);
+    // Each load has fragments in registers too.
+    let many = loads.iter().any(|loads| loads.len() > 1);
+    let mut large = if wide { LARGE_WIDE } else { LARGE };
+    large.least_blocks = least_blocks.unwrap_or(large.least_blocks);
+    if many { vec![SMALL] } else { vec![large, SMALL] }
+}
+
+impl Shape {
+    /// Threads along rows and columns.
+    fn grid(&self) -> [i64; 2] {
+        [0, 1].map(|side| self.tile[side] / self.per_thread[side].max(1))
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> i64 {
+        self.grid().iter().product()
+    }
+
+    /// Lanes of a warp along rows and columns.
+    pub fn lanes(&self) -> [i64; 2] {
+        let fits = |lanes: &&[i64; 2]| [0, 1].iter().all(|side| self.grid()[*side] % lanes[*side] == 0);
+        LANES.iter().find(fits).copied().unwrap_or(LANES[0])
+    }
+
+    /// Neighbouring rows, or columns, of one thread.
+    pub fn piece(&self, side: usize) -> i64 {
+        let most = 1 << self.per_thread[side].trailing_zeros().min(8);
+        PIECE.min(most)
+    }
+
+    /// Where the row, or column, of a number of a thread lies, from its first one.
+    pub fn offset(&self, side: usize, at: i64) -> i64 {
+        let piece = self.piece(side);
+        at / piece * self.lanes()[side] * piece + at % piece
+    }
+
+    /// Why no launch can have this shape; `Ok` where it can. What a launch's element types need is not known here.
+    ///
+    /// # Errors
+    /// A sentence without full stop, for the place where the parameters were given.
+    pub fn check(&self, target: &TargetFacts) -> Result<(), String> {
+        let names = ["rows", "columns"];
+        for (side, name) in names.iter().enumerate() {
+            let (tile, thread) = (self.tile[side], self.per_thread[side]);
+            if tile < 1 || thread < 1 || tile % thread != 0 {
+                return Err(format!("{tile} {name} a block are not a multiple of {thread} a thread"));
+            }
+            if !is_power_of_two(tile) {
+                return Err(format!("{tile} {name} a block are not a power of two"));
+            }
+        }
+        let threads = self.threads();
+        if threads % 32 != 0 || threads > i64::from(target.max_threads) {
+            let most = target.max_threads;
+            return Err(format!("that makes {threads} threads a block: not a multiple of 32 up to {most}"));
+        }
+        if !is_power_of_two(self.depth) {
+            return Err(format!("{} steps at a time are not a power of two", self.depth));
+        }
+        if self.unroll < 1 || self.depth % self.unroll != 0 {
+            return Err(format!("{} unrolled steps do not divide {}", self.unroll, self.depth));
+        }
+        if !(3..=8).contains(&self.stages) {
+            return Err(format!("{} tiles in shared memory at a time: not 3 to 8", self.stages));
+        }
+        let results = self.per_thread[0] * self.per_thread[1];
+        if results > 128 {
+            return Err(format!("{results} results a thread do not fit its registers"));
+        }
+        Ok(())
+    }
+
+    /// Whether every tile of a matrix that is large enough can be moved inside it.
+    pub fn fits(&self) -> bool {
+        self.least[0] >= self.tile[0] && self.least[1] >= self.tile[1]
+    }
+
+    /// Emits a thread's first row and column within the tile.
+    pub fn places(&self, emit: &mut Emit<'_>, thread: Value) -> [Value; 2] {
+        let (lane, warp) = (emit.rem_by(thread, 32), emit.div_by(thread, 32));
+        let lanes = self.lanes();
+        let warps = self.grid()[1] / lanes[1];
+        let warps = [emit.div_by(warp, warps), emit.rem_by(warp, warps)];
+        let lane = [emit.div_by(lane, lanes[1]), emit.rem_by(lane, lanes[1])];
+        [0, 1].map(|side| {
+            let warp = emit.mul_int(warps[side], lanes[side] * self.per_thread[side]);
+            let lane = emit.mul_int(lane[side], self.piece(side));
+            emit.add(warp, lane)
+        })
+    }
+}
+
+fn is_power_of_two(value: i64) -> bool {
+    value > 0 && value.count_ones() == 1
+}

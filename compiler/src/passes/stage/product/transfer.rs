@@ -1,0 +1,178 @@
+//! How a chunk comes to shared memory: in the background, or through registers.
+//!
+//! In the background each thread has the addresses of its parts in registers, and moves them on from chunk to chunk:
+//! parts of the same row of the source share one, from which they are a literal apart.
+
+use super::super::copier::Copier;
+use super::BlockCode;
+use crate::ir::emit::Emit;
+use crate::ir::entities::Value;
+use crate::ir::kernel::Payload;
+use crate::ir::op::Opcode;
+
+/// What carries a thread's parts from chunk to chunk.
+#[derive(Default)]
+pub struct Streams {
+    /// One a copier of [`BlockCode::copiers`]; none where tiles go through registers.
+    streams: Vec<Stream>,
+    /// How far the addresses step with the reduced axis: their values, in the order of [`Streams::addresses`].
+    steps: Vec<Value>,
+    /// Addresses in the first chunk.
+    pub addresses: Vec<Value>,
+}
+
+struct Stream {
+    /// Of each part: which address, the bytes from there, and the place from the thread's own in the tile.
+    parts: Vec<(usize, i64, i64)>,
+}
+
+impl Streams {
+    /// The addresses so many steps of the reduced axis further on.
+    pub fn moved(&self, emit: &mut Emit<'_>, addresses: &[Value], steps: Value) -> Vec<Value> {
+        let mut known: Vec<(Value, Value)> = Vec::new();
+        let mut moved = Vec::with_capacity(addresses.len());
+        for (address, step) in addresses.iter().zip(&self.steps) {
+            let distance = match known.iter().find(|(known, _)| known == step) {
+                Some((_, distance)) => *distance,
+                None => {
+                    let distance = emit.mul(*step, steps);
+                    known.push((*step, distance));
+                    distance
+                }
+            };
+            moved.push(emit.add(*address, distance));
+        }
+        moved
+    }
+}
+
+impl BlockCode<'_> {
+    /// Every way in which some operand is copied: the scalar ones, then those of vectors.
+    fn copiers(&self) -> impl Iterator<Item = &Copier> {
+        let all = || self.operands.iter().flatten();
+        all().map(|staged| &staged.scalar).chain(all().filter_map(|staged| staged.vector.as_ref()))
+    }
+
+    /// The start of a tile as (fast, slow), and where its last elements are: none where tiles are moved back.
+    fn window(
+        &self,
+        emit: &mut Emit<'_>,
+        side: usize,
+        copier: &Copier,
+        step: Value,
+    ) -> ((Value, Value), (Option<Value>, Option<Value>)) {
+        let straight = copier.tile.straight;
+        let lanes = if straight { copier.tile.lanes } else { 1 };
+        let last = (!self.plan.shape.fits()).then(|| emit.add_int(self.ends[side], -lanes));
+        if straight {
+            ((self.starts[side], step), (last, None))
+        } else {
+            ((step, self.starts[side]), (None, last))
+        }
+    }
+
+    fn side_of(&self, copier: &Copier) -> usize {
+        usize::from(self.operands[1].iter().any(|staged| staged.buffer == copier.buffer))
+    }
+
+    /// The addresses of this thread's parts in the chunk that begins at the low end.
+    pub fn streams(&self, emit: &mut Emit<'_>) -> Streams {
+        let mut all = Streams::default();
+        if !self.plan.background {
+            return all;
+        }
+        let next = emit.add_int(self.low, 1);
+        for copier in self.copiers() {
+            let side = self.side_of(copier);
+            let staged = self.operands[side].iter().find(|staged| staged.buffer == copier.buffer);
+            let tile = &copier.tile;
+            let dense =
+                staged.is_some_and(|staged| staged.dense) && (self.plan.shape.fits() || !tile.straight);
+            let payload = emit.kernel.insts[tile.load].payload.clone();
+            let address = |emit: &mut Emit<'_>, step: Value, part: (i64, i64)| {
+                let (start, last) = self.window(emit, side, copier, step);
+                let subscripts = copier.subscripts(emit, &self.map, start, last, part);
+                emit.value(Opcode::Address, payload.clone(), &subscripts)
+            };
+            let mut begun: Vec<((i64, i64), usize)> = Vec::new();
+            let mut parts = Vec::new();
+            let mut step = None;
+            for part in tile.parts() {
+                let first = (if dense { 0 } else { part.0 }, part.1);
+                let at = match begun.iter().find(|(known, _)| *known == first) {
+                    Some((_, at)) => *at,
+                    None => {
+                        let here = address(emit, self.low, first);
+                        let step = *step.get_or_insert_with(|| {
+                            let there = address(emit, next, first);
+                            emit.sub(there, here)
+                        });
+                        begun.push((first, all.addresses.len()));
+                        all.addresses.push(here);
+                        all.steps.push(step);
+                        all.addresses.len() - 1
+                    }
+                };
+                parts.push((at, (part.0 - first.0) * tile.bytes(), tile.place(part.0, part.1)));
+            }
+            all.streams.push(Stream { parts });
+        }
+        all
+    }
+
+    /// Begins to copy the chunk at the addresses to the place of shared memory that begins with a row.
+    pub fn copy(&self, emit: &mut Emit<'_>, streams: &Streams, addresses: &[Value], row: Value) {
+        self.either(emit, |emit, aligned| {
+            for (copier, stream) in self.copiers().zip(&streams.streams) {
+                let side = self.side_of(copier);
+                let staged = self.operands[side].iter().find(|staged| staged.buffer == copier.buffer);
+                if staged.is_none_or(|staged| staged.copier(aligned).tile.lanes != copier.tile.lanes) {
+                    continue;
+                }
+                let tile = &copier.tile;
+                let begin = emit.mul_int(row, tile.pitch);
+                let own = emit.add(begin, copier.place);
+                let bytes = emit.int(tile.lanes * tile.bytes());
+                for (at, offset, place) in &stream.parts {
+                    let place = emit.add_int(own, *place);
+                    let source = emit.add_int(addresses[*at], *offset);
+                    let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
+                    emit.inst(Opcode::CopyAsync, payload, &[place, source, bytes]);
+                }
+            }
+            Vec::new()
+        });
+    }
+
+    /// Loads this thread's parts of the chunk that begins at a step of the reduced axis.
+    pub fn load(&self, emit: &mut Emit<'_>, step: Value) -> Vec<Value> {
+        self.either(emit, |emit, aligned| {
+            let mut values = Vec::new();
+            for (side, operands) in self.operands.iter().enumerate() {
+                for staged in operands {
+                    let copier = staged.copier(aligned);
+                    let (start, last) = self.window(emit, side, copier, step);
+                    values.extend(copier.load(emit, &self.map, start, last).into_iter().flatten());
+                }
+            }
+            values
+        })
+    }
+
+    /// Stores what [`Self::load`] gave to the place that begins with a row.
+    pub fn store(&self, emit: &mut Emit<'_>, row: Value, values: &[Value]) {
+        self.either(emit, |emit, aligned| {
+            let mut rest = values;
+            for staged in self.operands.iter().flatten() {
+                let copier = staged.copier(aligned);
+                let lanes = copier.tile.lanes as usize;
+                let (own, others) = rest.split_at(copier.tile.parts().len() * lanes);
+                rest = others;
+                let begin = emit.mul_int(row, copier.tile.pitch);
+                let parts: Vec<Vec<Value>> = own.chunks(lanes).map(<[Value]>::to_vec).collect();
+                copier.store(emit, begin, &parts);
+            }
+            Vec::new()
+        });
+    }
+}

@@ -1,0 +1,140 @@
+//! What loops carry: one register a value, which is changed from round to round. Copies are left out where the next
+//! value can be computed into the register, and where the register of the first one can be taken over.
+
+use super::super::instruction::*;
+use super::super::operand::{Operand, Reg};
+use super::super::types::Type;
+use super::selector::{Selector, bits_type};
+use crate::ir::entities::{Block, Value};
+use crate::ir::kernel::{Definition, InstData};
+use crate::ir::op::Opcode;
+use rustc_hash::FxHashMap;
+
+impl Selector<'_> {
+    /// Registers for carried values, holding the initial ones; region parameters and results name them. `home` is the
+    /// block that the loop stands in, where registers that nothing else will read may be taken over.
+    pub(super) fn carry(
+        &mut self,
+        home: Option<Block>,
+        initial: &[Value],
+        results: &[Value],
+        params: &[Value],
+    ) -> Vec<(Reg, Type)> {
+        let operands: Vec<Operand> = initial.iter().map(|value| self.operand(*value)).collect();
+        let mut carried = Vec::with_capacity(operands.len());
+        for (((operand, value), result), param) in operands.into_iter().zip(initial).zip(results).zip(params)
+        {
+            let ty = bits_type(self.scalar(*result));
+            if let (Operand::Reg(reg), Some(home)) = (operand, home)
+                && self.is_free(*value, home)
+            {
+                self.values[*result] = Some(reg.into());
+                self.values[*param] = Some(reg.into());
+                carried.push((reg, ty));
+                continue;
+            }
+            let mut hint = self.hint(*param);
+            if hint.is_empty() {
+                hint = self.hint(*result);
+            }
+            let reg = self.builder.reg_for(ty, &hint);
+            self.builder.emit(Mov { ty, dst: reg, a: operand });
+            self.values[*result] = Some(reg.into());
+            self.values[*param] = Some(reg.into());
+            carried.push((reg, ty));
+        }
+        carried
+    }
+
+    /// All carried registers take their next values at once.
+    pub(super) fn assign(&mut self, carried: &[(Reg, Type)], next: &[Operand]) {
+        let mut next = next.to_vec();
+        for at in 0..next.len() {
+            let overwritten = carried[..at].iter().any(|(reg, _)| next[at] == Operand::Reg(*reg));
+            if overwritten {
+                let ty = carried[at].1;
+                let saved = self.temp(ty);
+                self.builder.emit(Mov { ty, dst: saved, a: next[at] });
+                next[at] = saved.into();
+            }
+        }
+        // The copies above read before anything is written: they were emitted first.
+        for ((reg, ty), operand) in carried.iter().zip(next) {
+            self.copy(*reg, *ty, operand);
+        }
+    }
+
+    /// Whether a value is read by one loop in `home` only, which may change its register: it is computed there, once for
+    /// each time that the loop runs, into a register of its own.
+    fn is_free(&self, value: Value, home: Block) -> bool {
+        if self.uses[value] != 1 {
+            return false;
+        }
+        let kernel = self.kernel;
+        match kernel.values[value].definition {
+            Definition::Result(inst, _) => {
+                let own = matches!(kernel.insts[inst].opcode, Opcode::For | Opcode::LoadVector);
+                own && self.home[inst].expand() == Some(home) && kernel.value_type(value).is_float()
+            }
+            Definition::Param(block, position) => {
+                let owner = self.owner[block].expand();
+                let of_loop = owner.is_some_and(|owner| kernel.insts[owner].opcode == Opcode::For);
+                of_loop && position > 0 && block == home && kernel.value_type(value).is_float()
+            }
+        }
+    }
+
+    /// Lets a float that a loop carries be computed into its register, where nothing reads the old value after that.
+    pub(super) fn compute_in_place(&mut self, body: Block, carried: &[(Reg, Type)]) {
+        let kernel = self.kernel;
+        let params = &kernel.blocks[body].params[1..];
+        // Where each one is read last; what may give its register another name is no place to know that from.
+        let mut last: FxHashMap<Value, usize> = FxHashMap::default();
+        for param in params.iter().filter(|param| kernel.value_type(**param).is_float()) {
+            last.insert(*param, 0);
+        }
+        if last.is_empty() {
+            return;
+        }
+        let mut places = FxHashMap::default();
+        for (at, inst) in kernel.blocks[body].insts.iter().enumerate() {
+            let data = &kernel.insts[*inst];
+            if is_one_instruction(data.opcode) {
+                for result in &data.results {
+                    places.insert(*result, at);
+                }
+            }
+            let mut read = |data: &InstData, at: usize| {
+                for value in &data.arguments {
+                    if let Some(last) = last.get_mut(value) {
+                        *last = (*last).max(if reads_only(data.opcode) { at } else { usize::MAX });
+                    }
+                }
+            };
+            read(data, at);
+            for region in &data.regions {
+                kernel.walk(*region, &mut |_, inst| read(&kernel.insts[inst], at));
+            }
+        }
+        for ((value, param), (reg, _)) in kernel.yields(body).iter().zip(params).zip(carried) {
+            if let (Some(place), Some(last)) = (places.get(value), last.get(param))
+                && last <= place
+                && self.preferred[*value].is_none()
+            {
+                self.preferred[*value] = Some(*reg);
+            }
+        }
+    }
+}
+
+/// Ops that are selected as one instruction, which reads its operands before it writes its result.
+fn is_one_instruction(opcode: Opcode) -> bool {
+    use Opcode::{Add, Fma, Load, LoadVector, Mul, Sub};
+    matches!(opcode, Add | Sub | Mul | Fma | Load | LoadVector)
+}
+
+/// Ops of which no result shares a register with an operand.
+fn reads_only(opcode: Opcode) -> bool {
+    use Opcode::{Add, Fma, For, Mul, Store, StoreVector, Sub};
+    matches!(opcode, Add | Sub | Mul | Fma | For | Store | StoreVector)
+}
