@@ -52,7 +52,7 @@ fn the_largest_tiles_agree_with_the_reference() {
     options.pipeline = Some(pipeline.replace("stage", stage).expect("the standard pipeline stages"));
     let compilation =
         compile(&SourceFile::new("staged.krn", SOURCE), &options).expect("kernels that compile");
-    assert!(compilation.compiled.ptx.contains("plain_tiled_large"));
+    assert!(compilation.compiled.ptx.contains("plain_tiled_large_vector"));
     let device = Device::interruptible_emulator(Arc::new(AtomicBool::new(false)));
     let module = device.load(&compilation.compiled).expect("a module");
     for number in 0..compilation.compiled.manifest.kernels.len() {

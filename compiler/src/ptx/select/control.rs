@@ -16,6 +16,9 @@ type Finish<'f, S> = &'f mut dyn FnMut(&mut S, Vec<Operand>) -> Result<(), Selec
 /// Instructions that are rather executed in vain than jumped over.
 const CHEAP: usize = 4;
 
+/// Copies of which each has a guard rather than that all are jumped over.
+const MOST_COPIES: usize = 16;
+
 impl Selector<'_> {
     /// Selects a block's instructions and returns the operands of its `yield`.
     pub fn block(&mut self, block: Block) -> Result<Vec<Operand>, SelectError> {
@@ -264,9 +267,10 @@ impl Selector<'_> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let test = self.register(data.arguments[0]);
-        if self.is_guarded_store(inst) {
-            self.store_guard = Some(test);
+        if self.is_guarded(inst) {
+            self.guard = Some(test);
             self.block(data.regions[0])?;
+            self.guard = None;
             return Ok(());
         }
         let results: Vec<(Reg, Type)> =
@@ -295,20 +299,24 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// Whether an `if` does nothing but one store, of what is cheap and without harm to compute in any case.
-    fn is_guarded_store(&self, inst: Inst) -> bool {
+    /// Whether an `if` does nothing but writing memory, once or by a few copies, of what is cheap and without harm to
+    /// compute in any case.
+    fn is_guarded(&self, inst: Inst) -> bool {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let is_empty = |block: Block| kernel.blocks[block].insts.len() <= 1;
-        let insts = &kernel.blocks[data.regions[0]].insts;
-        let [before @ .., store, _] = insts.as_slice() else { return false };
-        data.results.is_empty()
-            && is_empty(data.regions[1])
-            && matches!(kernel.insts[*store].opcode, Opcode::Store | Opcode::StoreVector)
-            && before.len() <= CHEAP
-            && before.iter().all(|inst| {
-                let data = &kernel.insts[*inst];
-                matches!(data.opcode, Opcode::Const | Opcode::Symbol | Opcode::Add | Opcode::Mul)
-            })
+        let (mut cheap, mut stores, mut copies) = (0, 0, 0);
+        for inst in &kernel.blocks[data.regions[0]].insts {
+            match kernel.insts[*inst].opcode {
+                Opcode::Const | Opcode::Symbol | Opcode::Yield => {}
+                Opcode::Add | Opcode::Mul => cheap += 1,
+                Opcode::Store | Opcode::StoreVector => stores += 1,
+                Opcode::CopyAsync => copies += 1,
+                _ => return false,
+            }
+        }
+        let one = stores == 1 && copies == 0 && cheap <= CHEAP;
+        let few = one || (stores == 0 && (1..=MOST_COPIES).contains(&copies));
+        few && data.results.is_empty() && is_empty(data.regions[1]) && self.guard.is_none()
     }
 }

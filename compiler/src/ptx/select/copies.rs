@@ -46,7 +46,7 @@ impl Selector<'_> {
         let src = self.source_address(*source);
         // 16 bytes need not go through the first cache, in which nobody else looks for them.
         let cache = if bytes == 16 { CacheOp::Cg } else { CacheOp::Ca };
-        self.builder.emit(CpAsync { cache, dst, src, bytes, ..Default::default() });
+        self.emit_guarded(CpAsync { cache, dst, src, bytes, ..Default::default() });
         Ok(())
     }
 

@@ -72,7 +72,7 @@ pub(super) fn select_entry(
         home: SecondaryMap::new(),
         owner: SecondaryMap::new(),
         preferred: SecondaryMap::new(),
-        store_guard: None,
+        guard: None,
         offsets: OffsetMemo::default(),
         last_line: 0,
         params: Vec::new(),

@@ -171,7 +171,7 @@ impl Selector<'_> {
             }
             _ => self.packed(scalar, &values),
         };
-        self.emit_store(St { space, cache, ty, address, src, ..Default::default() });
+        self.emit_guarded(St { space, cache, ty, address, src, ..Default::default() });
         Ok(())
     }
 

@@ -106,9 +106,9 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// A store, which depends on the guard of the `if` that it is all of.
-    pub fn emit_store(&mut self, store: St) {
-        match self.store_guard.take() {
+    /// A write to memory, which depends on the guard of the `if` that it is all of.
+    pub fn emit_guarded(&mut self, store: impl Into<Op>) {
+        match self.guard {
             Some(guard) => self.builder.emit_if(guard, store),
             None => self.builder.emit(store),
         }
@@ -136,7 +136,7 @@ impl Selector<'_> {
             other => (signed_type(other), value),
         };
         let cache = cache.and_then(store_cache);
-        self.emit_store(St { space, cache, ty, address, src: vec![source], ..Default::default() });
+        self.emit_guarded(St { space, cache, ty, address, src: vec![source], ..Default::default() });
     }
 
     /// The narrow form of a wide value as a number in a 32- or 64-bit register, for combining in place.

@@ -43,8 +43,8 @@ pub(super) struct Selector<'a> {
     pub owner: SecondaryMap<Block, PackedOption<Inst>>,
     /// Registers that values are to be computed into.
     pub preferred: SecondaryMap<Value, Option<Reg>>,
-    /// What the next store to memory depends on.
-    pub store_guard: Option<Reg>,
+    /// What stores and copies depend on.
+    pub guard: Option<Reg>,
     pub offsets: OffsetMemo,
     pub last_line: u32,
     pub params: Vec<(super::entry::EntryArgument, ParamId)>,

@@ -14,6 +14,17 @@ use crate::ir::entities::Value;
 use crate::ir::kernel::Payload;
 use crate::ir::op::Opcode;
 
+/// A chunk on its way to a place of the ring.
+struct Transfer<'t> {
+    streams: &'t Streams,
+    addresses: &'t [Value],
+    cut: &'t Cut,
+    chunk: Value,
+    row: Value,
+    /// What was loaded, and is still to be stored.
+    parts: Vec<Value>,
+}
+
 /// How the reduced axis is cut.
 struct Cut {
     /// Whole chunks.
@@ -55,6 +66,7 @@ impl BlockCode<'_> {
         let fragments = self.fragments(emit, zero, 0);
         let like = fragments.clone();
         let count = addresses.len();
+        let steps = emit.int(depth);
         let initial = [vec![zero], addresses, fragments.flat(), sums].concat();
         let done = emit.for_loop("chunk", (zero, cut.whole, one), &initial, |emit, chunk, carried| {
             let (row, addresses) = (carried[0], &carried[1..=count]);
@@ -66,7 +78,6 @@ impl BlockCode<'_> {
             let before = emit.add_int(row, -depth);
             let before = emit.select(first, full, before);
             let next = emit.add_int(chunk, stages - 1);
-            let (addresses, parts) = self.bring(emit, &streams, addresses, &cut, (next, before));
             // There is no chunk behind the last one to be read ahead.
             let behind = emit.add_int(row, depth);
             let end = emit.int(ring + depth);
@@ -77,10 +88,11 @@ impl BlockCode<'_> {
             let ahead = emit.select(more, behind, row);
             let first = emit.mul_int(chunk, depth);
             let first = emit.add(cut.start, first);
-            let rest = self.chunk(emit, (row, ahead), first, &like, rest);
-            if let Some(parts) = parts {
-                self.store(emit, before, &parts);
-            }
+            let (streams, cut) = (&streams, &cut);
+            let mut transfer =
+                Transfer { streams, addresses, cut, chunk: next, row: before, parts: Vec::new() };
+            let rest = self.chunk(emit, (row, ahead), first, (&like, rest), &mut transfer);
+            let addresses = streams.moved(emit, addresses, steps);
             [vec![behind], addresses, rest].concat()
         });
         done[done.len() - (shape.per_thread[0] * shape.per_thread[1]) as usize..].to_vec()
@@ -99,7 +111,7 @@ impl BlockCode<'_> {
             let row = emit.select(front, full, row);
             if self.plan.background {
                 let exists = emit.binary(Opcode::Lt, place, cut.whole);
-                emit.if_then(exists, |emit| self.copy(emit, streams, addresses, row));
+                emit.if_then(exists, |emit| self.copy(emit, streams, addresses, row, (0, 1)));
                 emit.inst(Opcode::CopyCommit, Payload::None, &[]);
                 let whole = emit.int(depth);
                 let steps = emit.select(front, cut.rest, whole);
@@ -120,24 +132,33 @@ impl BlockCode<'_> {
         emit.min(step, cut.last)
     }
 
-    /// Begins to bring a chunk to a place of the ring. The addresses of the next one, and what is still to be stored.
-    fn bring(
-        &self,
-        emit: &mut Emit<'_>,
-        streams: &Streams,
-        addresses: &[Value],
-        cut: &Cut,
-        (chunk, row): (Value, Value),
-    ) -> (Vec<Value>, Option<Vec<Value>>) {
+    /// What is done for the chunk that is brought beside a share of the work on another one: its parts are copied, or
+    /// loaded first and stored last.
+    fn bring(&self, emit: &mut Emit<'_>, transfer: &mut Transfer<'_>, share: usize) {
+        let shares = self.shares();
         if !self.plan.background {
-            let step = self.first_step(emit, cut, chunk);
-            return (Vec::new(), Some(self.load(emit, step)));
+            if share == 0 {
+                let step = self.first_step(emit, transfer.cut, transfer.chunk);
+                transfer.parts = self.load(emit, step);
+            }
+            if share + 1 == shares {
+                self.store(emit, transfer.row, &transfer.parts);
+            }
+            return;
         }
-        let exists = emit.binary(Opcode::Lt, chunk, cut.whole);
-        emit.if_then(exists, |emit| self.copy(emit, streams, addresses, row));
-        emit.inst(Opcode::CopyCommit, Payload::None, &[]);
-        let depth = emit.int(self.plan.shape.depth);
-        (streams.moved(emit, addresses, depth), None)
+        let exists = emit.binary(Opcode::Lt, transfer.chunk, transfer.cut.whole);
+        emit.if_then(exists, |emit| {
+            self.copy(emit, transfer.streams, transfer.addresses, transfer.row, (share, shares));
+        });
+        if share + 1 == shares {
+            emit.inst(Opcode::CopyCommit, Payload::None, &[]);
+        }
+    }
+
+    /// Into how many shares the work on a chunk is cut: before, or after, each of which something is brought.
+    fn shares(&self) -> usize {
+        // Copies that follow each other cost less: the assembler puts instructions of its own around each run of them.
+        if self.plan.background { 1 } else { 2 }
     }
 
     /// Until all but so many of the latest chunks are there for all threads.
@@ -155,12 +176,16 @@ impl BlockCode<'_> {
         emit: &mut Emit<'_>,
         (row, ahead): (Value, Value),
         first: Value,
-        like: &Fragments,
-        values: &[Value],
+        (like, values): (&Fragments, &[Value]),
+        transfer: &mut Transfer<'_>,
     ) -> Vec<Value> {
         let shape = &self.plan.shape;
         let (zero, depth, unroll) = (emit.int(0), emit.int(shape.depth), emit.int(shape.unroll));
-        let steps = |emit: &mut Emit<'_>, begin: Value, values: &[Value]| {
+        let (whole, shares) = (shape.unroll == shape.depth, self.shares());
+        let steps = |emit: &mut Emit<'_>,
+                     begin,
+                     values: &[Value],
+                     mut transfer: Option<&mut Transfer<'_>>| {
             let mut values = values.iter().copied();
             let mut fragments = like.refilled(&mut values);
             let mut sums: Vec<Value> = values.collect();
@@ -177,15 +202,30 @@ impl BlockCode<'_> {
                         if shape.unroll == shape.depth { ahead } else { emit.select(last, ahead, following) };
                     self.fragments(emit, following, 0)
                 };
+                // The first share in front of the first step, the last one in front of the last.
+                let now = (0..shares).find(|share| shared_step(*share, shares, shape.unroll) == step);
+                if let (Some(share), Some(transfer)) = (now, transfer.as_deref_mut()) {
+                    self.bring(emit, transfer, share);
+                }
                 let place = emit.add_int(place, step);
                 sums = self.combine(emit, &fragments, place, &sums);
                 fragments = next;
             }
             [fragments.flat(), sums].concat()
         };
-        if shape.unroll == shape.depth {
-            return steps(emit, zero, values);
+        if whole {
+            return steps(emit, zero, values, Some(transfer));
         }
-        emit.for_loop("step", (zero, depth, unroll), values, |emit, begin, values| steps(emit, begin, values))
+        self.bring(emit, transfer, 0);
+        let values = emit.for_loop("step", (zero, depth, unroll), values, |emit, begin, values| {
+            steps(emit, begin, values, None)
+        });
+        (1..shares).for_each(|share| self.bring(emit, transfer, share));
+        values
     }
+}
+
+/// The step in front of which a share of a transfer stands.
+fn shared_step(share: usize, shares: usize, steps: i64) -> i64 {
+    if shares > 1 { share as i64 * (steps - 1) / (shares as i64 - 1) } else { 0 }
 }

@@ -18,9 +18,11 @@
 //! | `results.rs` | what the body does with the results |
 //!
 //! At the edges of the result large tiles are moved back to lie inside, and store only what no other block does; in
-//! small ones rows and columns past the end are copies of the last one, and their results are not stored. One launch
-//! does it for all sizes: where rows are multiples of vectors, a branch around the copies and one around the stores
-//! takes them.
+//! small ones rows and columns past the end are copies of the last one, and their results are not stored.
+//!
+//! Where rows are multiples of vectors, tiles are copied by vectors. Of small tiles one launch does either, by a branch
+//! around the copies and one around the stores. Large ones have a launch for each: a branch among their
+//! multiplications would keep the assembler from mixing them with the copies.
 
 mod chunks;
 mod combine;
@@ -54,6 +56,19 @@ const GROUP: i64 = 8;
 /// time, for stores that are a hundredth.
 const MOST_VECTOR_RESULTS: i64 = 32;
 
+fn is_large(shape: &Shape) -> bool {
+    shape.per_thread[0] * shape.per_thread[1] > MOST_VECTOR_RESULTS
+}
+
+/// Whether a launch takes vectors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Vectors {
+    Always,
+    Never,
+    /// Where the launch finds that it can.
+    Tested,
+}
+
 /// One way to stage a launch.
 pub struct Product {
     pub condition: Expr,
@@ -69,7 +84,9 @@ pub struct Product {
     operands: [Vec<Operand>; 2],
     /// Whether tiles are copied in the background, not through registers.
     background: bool,
-    /// What must hold for vectors; `None` where nothing can be a vector.
+    /// Whether vectors are taken, or may be.
+    vectors: bool,
+    /// What the launch tests for that; `None` where it is known.
     aligned: Option<Expr>,
     /// What the contribution is computed with, loads left out.
     steps: Vec<Inst>,
@@ -90,10 +107,23 @@ impl Product {
     ) -> Option<Vec<Self>> {
         let found = Found::new(&mut pattern)?;
         let shapes = shapes(&pattern, &found.loads, least_blocks);
-        Some(shapes.iter().filter_map(|shape| Self::plan(&mut pattern, &found, shape, target)).collect())
+        let mut plans = Vec::new();
+        for shape in &shapes {
+            let ways: &[Vectors] =
+                if is_large(shape) { &[Vectors::Always, Vectors::Never] } else { &[Vectors::Tested] };
+            plans.extend(
+                ways.iter().filter_map(|way| Self::plan(&mut pattern, &found, (shape, *way), target)),
+            );
+        }
+        Some(plans)
     }
 
-    fn plan(pattern: &mut Pattern<'_>, found: &Found, shape: &Shape, target: &TargetFacts) -> Option<Self> {
+    fn plan(
+        pattern: &mut Pattern<'_>,
+        found: &Found,
+        (shape, vectors): (&Shape, Vectors),
+        target: &TargetFacts,
+    ) -> Option<Self> {
         shape.check(target).ok()?;
         let kernel = pattern.kernel;
         let reduce = pattern.reduce.as_ref()?;
@@ -132,7 +162,7 @@ impl Product {
             top.iter().copied().filter(|inst| kernel.insts[*inst].opcode == Opcode::Store).collect();
         let widest = stores.iter().map(|store| pattern.width(*store)).max()?;
         let mut group = (16 / widest as i64).min(shape.piece(1));
-        if shape.per_thread[0] * shape.per_thread[1] > MOST_VECTOR_RESULTS {
+        if is_large(&shape) {
             group = 1;
         }
         let mut vector_stores = EntitySet::new();
@@ -147,6 +177,16 @@ impl Product {
         }
         let grid = blocks.grid(kernel);
         let mut conditions = Conditions::default();
+        let any = any || group > 1;
+        let aligned = match vectors {
+            Vectors::Always if !any => return None,
+            Vectors::Always => {
+                conditions.extend([needed.expression()?]);
+                None
+            }
+            Vectors::Never => None,
+            Vectors::Tested => needed.expression().filter(|_| any),
+        };
         conditions.at_least(&inner.extent, shape.depth);
         for (axis, least) in outer.iter().zip(shape.least) {
             conditions.at_least(&axis.extent, least);
@@ -167,7 +207,8 @@ impl Product {
             shape,
             operands,
             background,
-            aligned: if any || group > 1 { needed.expression() } else { None },
+            vectors: vectors == Vectors::Always || aligned.is_some(),
+            aligned,
             steps: found.steps.clone(),
             contribution,
             indices: found.indices.clone(),
@@ -193,7 +234,9 @@ impl Product {
     /// The staged launch.
     pub fn generate(&self, kernel: &mut Kernel, launch: Launch) -> Launch {
         let block = (self.blocks.grid(kernel), self.shape.threads());
-        variant(kernel, launch, self.position, self.shape.name, block, |emit, map| self.code(emit, map))
+        let kind = if self.vectors && self.aligned.is_none() { "_vector" } else { "" };
+        let suffix = format!("{}{kind}", self.shape.name);
+        variant(kernel, launch, self.position, &suffix, block, |emit, map| self.code(emit, map))
     }
 
     fn code(&self, emit: &mut Emit<'_>, mut map: ValueMap) {
@@ -248,8 +291,7 @@ struct BlockCode<'p> {
 }
 
 impl BlockCode<'_> {
-    /// Emits code for sizes that are multiples of vectors, and for others: what differs is said by the argument. Where
-    /// only one of the two can be, there is no branch.
+    /// Emits code with vectors and without, as the argument says; where the launch need not test, one of the two.
     fn either(
         &self,
         emit: &mut Emit<'_>,
@@ -258,7 +300,7 @@ impl BlockCode<'_> {
         // One closure for both regions.
         let code = std::cell::RefCell::new(&mut code);
         match self.aligned {
-            None => (code.borrow_mut())(emit, self.plan.aligned.is_some()),
+            None => (code.borrow_mut())(emit, self.plan.vectors),
             Some(aligned) => emit.if_else(
                 aligned,
                 |emit| (code.borrow_mut())(emit, true),

@@ -5,6 +5,7 @@
 
 use super::super::copier::Copier;
 use super::BlockCode;
+use super::operand::Staged;
 use crate::ir::emit::Emit;
 use crate::ir::entities::Value;
 use crate::ir::kernel::Payload;
@@ -47,10 +48,18 @@ impl Streams {
 }
 
 impl BlockCode<'_> {
-    /// Every way in which some operand is copied: the scalar ones, then those of vectors.
+    /// Every way in which some operand is copied.
     fn copiers(&self) -> impl Iterator<Item = &Copier> {
         let all = || self.operands.iter().flatten();
-        all().map(|staged| &staged.scalar).chain(all().filter_map(|staged| staged.vector.as_ref()))
+        let (scalars, vectors) = match self.aligned {
+            None => (!self.plan.vectors, self.plan.vectors),
+            Some(_) => (true, true),
+        };
+        let scalar = move |staged: &&Staged| scalars || staged.vector.is_none();
+        all()
+            .filter(scalar)
+            .map(|staged| &staged.scalar)
+            .chain(all().filter_map(|staged| staged.vector.as_ref()).filter(move |_| vectors))
     }
 
     /// The start of a tile as (fast, slow), and where its last elements are: none where tiles are moved back.
@@ -120,9 +129,19 @@ impl BlockCode<'_> {
         all
     }
 
-    /// Begins to copy the chunk at the addresses to the place of shared memory that begins with a row.
-    pub fn copy(&self, emit: &mut Emit<'_>, streams: &Streams, addresses: &[Value], row: Value) {
+    /// Begins to copy the chunk at the addresses to the place of shared memory that begins with a row: of so many shares
+    /// of its parts one.
+    pub fn copy(
+        &self,
+        emit: &mut Emit<'_>,
+        streams: &Streams,
+        addresses: &[Value],
+        row: Value,
+        (share, shares): (usize, usize),
+    ) {
         self.either(emit, |emit, aligned| {
+            let mut number = 0;
+            let all: usize = streams.streams.iter().map(|stream| stream.parts.len()).sum();
             for (copier, stream) in self.copiers().zip(&streams.streams) {
                 let side = self.side_of(copier);
                 let staged = self.operands[side].iter().find(|staged| staged.buffer == copier.buffer);
@@ -134,6 +153,10 @@ impl BlockCode<'_> {
                 let own = emit.add(begin, copier.place);
                 let bytes = emit.int(tile.lanes * tile.bytes());
                 for (at, offset, place) in &stream.parts {
+                    number += 1;
+                    if (number - 1) * shares / all != share {
+                        continue;
+                    }
                     let place = emit.add_int(own, *place);
                     let source = emit.add_int(addresses[*at], *offset);
                     let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };

@@ -1,0 +1,125 @@
+//! The structure of staged products, counted: what their main loops are made of, and that the code stays small.
+
+use krn_compiler::ir::entities::Launch;
+use krn_compiler::ir::kernel::{BufferKind, Kernel, Payload};
+use krn_compiler::ir::op::Opcode;
+use krn_compiler::source::SourceFile;
+use krn_compiler::{Compilation, CompileOptions, compile};
+use std::collections::BTreeMap;
+
+const MATMUL: &str =
+    "kernel matmul(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }";
+
+fn compiled(source: &str, target: &str) -> Compilation {
+    compile(&SourceFile::new("product.krn", source), &CompileOptions::for_target(target))
+        .expect("a kernel that compiles")
+}
+
+fn launch(kernel: &Kernel, name: &str) -> Launch {
+    let found = kernel.launches.iter().find(|(_, data)| data.name == name);
+    found.unwrap_or_else(|| panic!("no launch `{name}`")).0
+}
+
+fn count(kernel: &Kernel, launch: Launch, opcode: Opcode) -> usize {
+    let mut found = 0;
+    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
+        found += usize::from(kernel.insts[inst].opcode == opcode);
+    });
+    found
+}
+
+#[test]
+fn a_thread_of_a_large_tile_has_one_multiplication_a_result_and_step() {
+    let compilation = compiled(MATMUL, "sm_90");
+    let kernel = &compilation.ir.kernels[0];
+    for name in ["matmul_tiled_large_vector", "matmul_tiled_large"] {
+        let launch = launch(kernel, name);
+        let products = count(kernel, launch, Opcode::Fma);
+        // 16 by 8 results: of the steps of the inner loop, and of the one for what is left over.
+        assert_eq!(products % 128, 0, "{name}");
+        assert!((2..=9).contains(&(products / 128)), "{name}: {products}");
+        assert_eq!(count(kernel, launch, Opcode::Mul) - integer_products(kernel, launch), 0, "{name}");
+        // Six reads of 16 bytes a step, and those of the first one.
+        let reads = count(kernel, launch, Opcode::LoadVector);
+        let global = reads - 6 * (products / 128 + 1);
+        assert!(global <= 12, "{name}: {reads} reads of vectors");
+        // One barrier a chunk, and one before the first.
+        assert_eq!(count(kernel, launch, Opcode::Barrier), 2, "{name}");
+        assert_eq!(count(kernel, launch, Opcode::StoreVector) % 4, 0, "{name}");
+    }
+}
+
+/// Multiplications of subscripts.
+fn integer_products(kernel: &Kernel, launch: Launch) -> usize {
+    let mut found = 0;
+    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        found += usize::from(data.opcode == Opcode::Mul && kernel.value_type(data.results[0]).is_integer());
+    });
+    found
+}
+
+#[test]
+fn copies_in_the_background_are_for_targets_that_have_them() {
+    let copies = |target: &str| {
+        let compilation = compiled(MATMUL, target);
+        let kernel = &compilation.ir.kernels[0];
+        kernel.launches.keys().map(|launch| count(kernel, launch, Opcode::CopyAsync)).sum::<usize>()
+    };
+    assert_eq!(copies("sm_75"), 0);
+    assert!(copies("sm_80") > 0);
+}
+
+#[test]
+fn copies_are_waited_for_before_the_barrier() {
+    let compilation = compiled(MATMUL, "sm_90");
+    let kernel = &compilation.ir.kernels[0];
+    for launch in kernel.launches.keys() {
+        let begun = count(kernel, launch, Opcode::CopyAsync);
+        if begun == 0 {
+            continue;
+        }
+        assert_eq!(count(kernel, launch, Opcode::CopyCommit), 2);
+        for block in kernel.blocks_in(kernel.launches[launch].body) {
+            let insts = &kernel.blocks[block].insts;
+            for pair in insts.windows(2) {
+                let [first, second] = [pair[0], pair[1]].map(|inst| kernel.insts[inst].opcode);
+                assert_eq!(first == Opcode::CopyWait, second == Opcode::Barrier, "{first:?} {second:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn buffers_of_a_product_fit_the_shared_memory_of_every_target() {
+    for (target, most) in [("sm_75", 64), ("sm_80", 163), ("sm_86", 99), ("sm_90", 227), ("sm_120", 99)] {
+        let compilation = compiled(MATMUL, target);
+        let kernel = &compilation.ir.kernels[0];
+        for launch in kernel.launches.keys() {
+            let mut used = BTreeMap::new();
+            kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
+                if let Payload::Access { buffer, .. } = kernel.insts[inst].payload
+                    && kernel.buffers[buffer].kind == BufferKind::Shared
+                {
+                    let data = &kernel.buffers[buffer];
+                    let extents = data.extents.iter().map(|extent| extent.evaluate_int(&[]).unwrap_or(0));
+                    used.insert(buffer, extents.product::<i128>() * i128::from(data.element.size));
+                }
+            });
+            let bytes: i128 = used.values().sum();
+            assert!(bytes <= most * 1024, "{target}: {bytes}");
+        }
+    }
+}
+
+#[test]
+fn the_code_of_a_product_stays_small() {
+    let compilation = compiled(MATMUL, "sm_90");
+    let lines = compilation.compiled.ptx.lines().count();
+    assert!(lines < 6_000, "{lines} lines of PTX");
+    let copies = |data: &krn_compiler::ir::kernel::InstData| matches!(data.payload, Payload::Loop { .. });
+    let kernel = &compilation.ir.kernels[0];
+    let mut loops = 0;
+    kernel.walk_all(&mut |_, inst| loops += usize::from(copies(&kernel.insts[inst])));
+    assert!(loops >= 6, "{loops} loops");
+}
