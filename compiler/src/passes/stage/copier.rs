@@ -71,27 +71,25 @@ impl Copier {
         subscripts.iter().map(|value| slice(emit, *value, &mut map)).collect()
     }
 
-    /// Stores what [`Self::load`] gave into the copy of the tile that begins at a place of the buffer.
-    pub fn store(&self, emit: &mut Emit<'_>, begin: Value, values: &[Vec<Value>]) {
+    /// Stores what [`Self::load`] gave into one of the tile's copies.
+    pub fn store(&self, emit: &mut Emit<'_>, copy: Value, values: &[Vec<Value>]) {
         let tile = &self.tile;
         let payload = Payload::Access { buffer: self.buffer, leaf: 0 };
-        let own = emit.add(begin, self.place);
         for (part, values) in tile.parts().into_iter().zip(values) {
             if tile.stores_vectors() && tile.swizzle.is_none() {
-                let place = emit.add_int(own, tile.place(part.0, part.1));
-                store_vector(emit, payload.clone(), &[place], values);
+                let place = emit.add_int(self.place, tile.place(part.0, part.1));
+                store_vector(emit, payload.clone(), &[copy, place], values);
                 continue;
             }
             for (step, value) in values.iter().enumerate() {
                 let place = if tile.swizzle.is_some() {
                     let fast = emit.add_int(self.fast, part.0 + step as i64);
                     let slow = emit.add_int(self.slow, part.1);
-                    let place = tile.emit_place(emit, fast, slow);
-                    emit.add(begin, place)
+                    tile.emit_place(emit, fast, slow)
                 } else {
-                    emit.add_int(own, tile.place(part.0 + step as i64, part.1))
+                    emit.add_int(self.place, tile.place(part.0 + step as i64, part.1))
                 };
-                store_vector(emit, payload.clone(), &[place], &[*value]);
+                store_vector(emit, payload.clone(), &[copy, place], &[*value]);
             }
         }
     }

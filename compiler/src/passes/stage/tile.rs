@@ -185,7 +185,7 @@ impl Tile {
         }
     }
 
-    /// The shared buffer for `copies` tiles, one after the other.
+    /// The shared buffer for `copies` tiles: its axes are the copy and the place.
     pub fn allocate(&self, kernel: &mut Kernel, copies: i64) -> Buffer {
         let Payload::Access { buffer, .. } = kernel.insts[self.load].payload else {
             unreachable!("a tile is of a load")
@@ -195,7 +195,7 @@ impl Tile {
             name,
             kind: BufferKind::Shared,
             element: ElementType::scalar(self.scalar),
-            extents: vec![Expr::Int(copies * self.elements())],
+            extents: vec![Expr::Int(copies), Expr::Int(self.elements())],
             layout: Layout::Aos,
             layout_fixed: true,
             cache: None,

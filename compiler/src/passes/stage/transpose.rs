@@ -282,6 +282,7 @@ impl Reader<'_> {
             let tile = &copier.tile;
             let line = emit.mul_int(self.column, tile.pitch);
             let base = emit.add(line, self.row);
+            let zero = emit.int(0);
             for (lane, map) in maps.iter_mut().enumerate() {
                 let place = if tile.swizzle.is_some() {
                     let fast = emit.add_int(self.row, y);
@@ -290,7 +291,7 @@ impl Reader<'_> {
                 } else {
                     emit.add_int(base, tile.place(y, x + lane as i64))
                 };
-                let value = emit.load(copier.buffer, 0, &[place]);
+                let value = emit.load(copier.buffer, 0, &[zero, place]);
                 map.insert(emit.kernel.insts[tile.load].results[0], value);
             }
             skip.insert(tile.load);

@@ -125,6 +125,11 @@ impl Walk<'_> {
         let width = match data.opcode {
             Opcode::LoadVector => data.results.len(),
             Opcode::StoreVector => self.kernel.written_values(data),
+            Opcode::CopyAsync => {
+                let scalar = self.kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
+                let bytes = data.arguments.last().and_then(|bytes| self.kernel.int_of(*bytes));
+                bytes.map_or(1, |bytes| bytes as usize / scalar.size() as usize)
+            }
             _ => 1,
         };
         let access = Access {

@@ -20,7 +20,7 @@ struct Transfer<'t> {
     addresses: &'t [Value],
     cut: &'t Cut,
     chunk: Value,
-    row: Value,
+    slot: Value,
     /// What was loaded, and is still to be stored.
     parts: Vec<Value>,
 }
@@ -55,45 +55,35 @@ impl BlockCode<'_> {
         let identity = emit.identity(plan.combiner, scalar)[0];
         let sums = vec![identity; (shape.per_thread[0] * shape.per_thread[1]) as usize];
         let (zero, one) = (emit.int(0), emit.int(1));
-        let ring = (stages - 1) * depth;
+        let front = emit.int(stages - 1);
         let sums = emit.for_loop("rest", (zero, cut.rest, one), &sums, |emit, step, sums| {
-            let row = emit.add_int(step, ring);
-            let fragments = self.fragments(emit, row, 0);
+            let fragments = self.fragments(emit, front, (step, 0));
             let place = emit.add(self.low, step);
             self.combine(emit, &fragments, place, sums)
         });
 
-        let fragments = self.fragments(emit, zero, 0);
+        let fragments = self.fragments(emit, zero, (zero, 0));
         let like = fragments.clone();
         let count = addresses.len();
         let steps = emit.int(depth);
-        let initial = [vec![zero], addresses, fragments.flat(), sums].concat();
+        let initial = [addresses, fragments.flat(), sums].concat();
         let done = emit.for_loop("chunk", (zero, cut.whole, one), &initial, |emit, chunk, carried| {
-            let (row, addresses) = (carried[0], &carried[1..=count]);
-            let rest = &carried[count + 1..];
+            let (addresses, rest) = carried.split_at(count);
             self.wait(emit, stages - 3);
-            // The place of the chunk before takes the one that comes last.
-            let full = emit.int(ring);
-            let first = emit.binary(Opcode::Eq, row, zero);
-            let before = emit.add_int(row, -depth);
-            let before = emit.select(first, full, before);
+            // The place of the chunk before takes the one that comes last. Behind the last chunk, what is read ahead is
+            // of no meaning.
+            let slot = self.slot(emit, chunk, 0);
+            let ahead = self.slot(emit, chunk, 1);
+            let before = self.slot(emit, chunk, stages - 1);
             let next = emit.add_int(chunk, stages - 1);
-            // There is no chunk behind the last one to be read ahead.
-            let behind = emit.add_int(row, depth);
-            let end = emit.int(ring + depth);
-            let wraps = emit.binary(Opcode::Eq, behind, end);
-            let behind = emit.select(wraps, zero, behind);
-            let following = emit.add_int(chunk, 1);
-            let more = emit.binary(Opcode::Lt, following, cut.whole);
-            let ahead = emit.select(more, behind, row);
             let first = emit.mul_int(chunk, depth);
             let first = emit.add(cut.start, first);
             let (streams, cut) = (&streams, &cut);
             let mut transfer =
-                Transfer { streams, addresses, cut, chunk: next, row: before, parts: Vec::new() };
-            let rest = self.chunk(emit, (row, ahead), first, (&like, rest), &mut transfer);
+                Transfer { streams, addresses, cut, chunk: next, slot: before, parts: Vec::new() };
+            let rest = self.chunk(emit, (slot, ahead), first, (&like, rest), &mut transfer);
             let addresses = streams.moved(emit, addresses, steps);
-            [vec![behind], addresses, rest].concat()
+            [addresses, rest].concat()
         });
         done[done.len() - (shape.per_thread[0] * shape.per_thread[1]) as usize..].to_vec()
     }
@@ -106,12 +96,10 @@ impl BlockCode<'_> {
         let zero = emit.int(0);
         emit.for_loop("place", (minus_one, end, one), &streams.addresses, |emit, place, addresses| {
             let front = emit.binary(Opcode::Lt, place, zero);
-            let row = emit.mul_int(place, depth);
-            let full = emit.int((stages - 1) * depth);
-            let row = emit.select(front, full, row);
+            let slot = self.slot(emit, place, stages);
             if self.plan.background {
                 let exists = emit.binary(Opcode::Lt, place, cut.whole);
-                emit.if_then(exists, |emit| self.copy(emit, streams, addresses, row, (0, 1)));
+                emit.if_then(exists, |emit| self.copy(emit, streams, addresses, slot, (0, 1)));
                 emit.inst(Opcode::CopyCommit, Payload::None, &[]);
                 let whole = emit.int(depth);
                 let steps = emit.select(front, cut.rest, whole);
@@ -120,9 +108,15 @@ impl BlockCode<'_> {
             let step = self.first_step(emit, cut, place);
             let step = emit.select(front, self.low, step);
             let values = self.load(emit, step);
-            self.store(emit, row, &values);
+            self.store(emit, slot, &values);
             Vec::new()
         })
+    }
+
+    /// The place in the ring of the chunk so many after another one.
+    fn slot(&self, emit: &mut Emit<'_>, chunk: Value, after: i64) -> Value {
+        let chunk = emit.add_int(chunk, after);
+        emit.rem_by(chunk, self.plan.shape.stages)
     }
 
     /// The first step of a chunk; of the last one for those behind it.
@@ -142,13 +136,13 @@ impl BlockCode<'_> {
                 transfer.parts = self.load(emit, step);
             }
             if share + 1 == shares {
-                self.store(emit, transfer.row, &transfer.parts);
+                self.store(emit, transfer.slot, &transfer.parts);
             }
             return;
         }
         let exists = emit.binary(Opcode::Lt, transfer.chunk, transfer.cut.whole);
         emit.if_then(exists, |emit| {
-            self.copy(emit, transfer.streams, transfer.addresses, transfer.row, (share, shares));
+            self.copy(emit, transfer.streams, transfer.addresses, transfer.slot, (share, shares));
         });
         if share + 1 == shares {
             emit.inst(Opcode::CopyCommit, Payload::None, &[]);
@@ -169,38 +163,33 @@ impl BlockCode<'_> {
         emit.barrier();
     }
 
-    /// Combines a chunk that begins with a row of shared memory. `values` are its first fragments and the sums; so are
-    /// those that come back, with the fragments at the row `ahead`.
+    /// Combines the chunk at a place of the ring. `values` are its first fragments and the sums; so are those that come
+    /// back, with the fragments of the chunk at the place `ahead`.
     fn chunk(
         &self,
         emit: &mut Emit<'_>,
-        (row, ahead): (Value, Value),
+        (slot, ahead): (Value, Value),
         first: Value,
         (like, values): (&Fragments, &[Value]),
         transfer: &mut Transfer<'_>,
     ) -> Vec<Value> {
         let shape = &self.plan.shape;
-        let (zero, depth, unroll) = (emit.int(0), emit.int(shape.depth), emit.int(shape.unroll));
+        let (zero, unroll) = (emit.int(0), emit.int(shape.unroll));
         let (whole, shares) = (shape.unroll == shape.depth, self.shares());
+        // Of the last steps, the last one reads ahead in the next chunk.
         let steps = |emit: &mut Emit<'_>,
-                     begin,
+                     (begin, last): (Value, bool),
                      values: &[Value],
                      mut transfer: Option<&mut Transfer<'_>>| {
             let mut values = values.iter().copied();
             let mut fragments = like.refilled(&mut values);
             let mut sums: Vec<Value> = values.collect();
-            let row = emit.add(row, begin);
             let place = emit.add(first, begin);
             for step in 0..shape.unroll {
-                let next = if step + 1 < shape.unroll {
-                    self.fragments(emit, row, step + 1)
+                let next = if last && step + 1 == shape.unroll {
+                    self.fragments(emit, ahead, (zero, 0))
                 } else {
-                    let following = emit.add_int(row, shape.unroll);
-                    let end = emit.add_int(begin, shape.unroll);
-                    let last = emit.binary(Opcode::Eq, end, depth);
-                    let following =
-                        if shape.unroll == shape.depth { ahead } else { emit.select(last, ahead, following) };
-                    self.fragments(emit, following, 0)
+                    self.fragments(emit, slot, (begin, step + 1))
                 };
                 // The first share in front of the first step, the last one in front of the last.
                 let now = (0..shares).find(|share| shared_step(*share, shares, shape.unroll) == step);
@@ -214,12 +203,14 @@ impl BlockCode<'_> {
             [fragments.flat(), sums].concat()
         };
         if whole {
-            return steps(emit, zero, values, Some(transfer));
+            return steps(emit, (zero, true), values, Some(transfer));
         }
         self.bring(emit, transfer, 0);
-        let values = emit.for_loop("step", (zero, depth, unroll), values, |emit, begin, values| {
-            steps(emit, begin, values, None)
+        let end = emit.int(shape.depth - shape.unroll);
+        let values = emit.for_loop("step", (zero, end, unroll), values, |emit, begin, values| {
+            steps(emit, (begin, false), values, None)
         });
+        let values = steps(emit, (end, true), &values, None);
         (1..shares).for_each(|share| self.bring(emit, transfer, share));
         values
     }

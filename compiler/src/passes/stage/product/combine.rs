@@ -29,10 +29,10 @@ impl Fragments {
 }
 
 impl BlockCode<'_> {
-    /// Reads what the thread needs of every tile in the step of a row of shared memory, and so many further on.
-    pub fn fragments(&self, emit: &mut Emit<'_>, row: Value, step: i64) -> Fragments {
+    /// Reads what the thread needs of every tile in one step of the chunk at a place of the ring: so many after `row`.
+    pub fn fragments(&self, emit: &mut Emit<'_>, slot: Value, (row, step): (Value, i64)) -> Fragments {
         Fragments([0, 1].map(|side| {
-            let of = |staged| self.fragment(emit, staged, side, (row, step));
+            let of = |staged| self.fragment(emit, staged, side, (slot, row, step));
             self.operands[side].iter().map(of).collect()
         }))
     }
@@ -43,7 +43,7 @@ impl BlockCode<'_> {
         emit: &mut Emit<'_>,
         staged: &Staged,
         side: usize,
-        (row, step): (Value, i64),
+        (slot, row, step): (Value, Value, i64),
     ) -> Vec<Value> {
         let (tile, shape) = (staged.tile(), &self.plan.shape);
         let lanes = (16 / tile.bytes()).min(shape.piece(side));
@@ -53,7 +53,7 @@ impl BlockCode<'_> {
         for at in (0..shape.per_thread[side]).step_by(lanes as usize) {
             let place = emit.add_int(base, step * tile.pitch + shape.offset(side, at));
             let payload = Payload::Access { buffer: staged.buffer, leaf: 0 };
-            values.extend(load_vector(emit, payload, &[place], tile.scalar, lanes as u64));
+            values.extend(load_vector(emit, payload, &[slot, place], tile.scalar, lanes as u64));
         }
         values
     }

@@ -129,14 +129,13 @@ impl BlockCode<'_> {
         all
     }
 
-    /// Begins to copy the chunk at the addresses to the place of shared memory that begins with a row: of so many shares
-    /// of its parts one.
+    /// Begins to copy the chunk at the addresses to a place of the ring: of so many shares of its parts one.
     pub fn copy(
         &self,
         emit: &mut Emit<'_>,
         streams: &Streams,
         addresses: &[Value],
-        row: Value,
+        slot: Value,
         (share, shares): (usize, usize),
     ) {
         self.either(emit, |emit, aligned| {
@@ -149,18 +148,16 @@ impl BlockCode<'_> {
                     continue;
                 }
                 let tile = &copier.tile;
-                let begin = emit.mul_int(row, tile.pitch);
-                let own = emit.add(begin, copier.place);
                 let bytes = emit.int(tile.lanes * tile.bytes());
                 for (at, offset, place) in &stream.parts {
                     number += 1;
                     if (number - 1) * shares / all != share {
                         continue;
                     }
-                    let place = emit.add_int(own, *place);
+                    let place = emit.add_int(copier.place, *place);
                     let source = emit.add_int(addresses[*at], *offset);
                     let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
-                    emit.inst(Opcode::CopyAsync, payload, &[place, source, bytes]);
+                    emit.inst(Opcode::CopyAsync, payload, &[slot, place, source, bytes]);
                 }
             }
             Vec::new()
@@ -182,8 +179,8 @@ impl BlockCode<'_> {
         })
     }
 
-    /// Stores what [`Self::load`] gave to the place that begins with a row.
-    pub fn store(&self, emit: &mut Emit<'_>, row: Value, values: &[Value]) {
+    /// Stores what [`Self::load`] gave to a place of the ring.
+    pub fn store(&self, emit: &mut Emit<'_>, slot: Value, values: &[Value]) {
         self.either(emit, |emit, aligned| {
             let mut rest = values;
             for staged in self.operands.iter().flatten() {
@@ -191,9 +188,8 @@ impl BlockCode<'_> {
                 let lanes = copier.tile.lanes as usize;
                 let (own, others) = rest.split_at(copier.tile.parts().len() * lanes);
                 rest = others;
-                let begin = emit.mul_int(row, copier.tile.pitch);
                 let parts: Vec<Vec<Value>> = own.chunks(lanes).map(<[Value]>::to_vec).collect();
-                copier.store(emit, begin, &parts);
+                copier.store(emit, slot, &parts);
             }
             Vec::new()
         });
