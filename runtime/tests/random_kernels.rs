@@ -7,10 +7,10 @@
 use krn_compiler::check::typed::Kernel;
 use krn_compiler::diagnostic::{Diagnostics, Severity};
 use krn_compiler::manifest::{ArgumentKind, KernelManifest};
-use krn_compiler::passes::{Pipeline, TargetFacts};
-use krn_compiler::reference::{EvalError, bind, estimate_cost};
+use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
+use krn_compiler::reference::{EvalError, bind, can_sample, estimate_cost};
 use krn_compiler::source::SourceFile;
-use krn_compiler::{Compilation, CompileError, CompileOptions, TARGETS, compile};
+use krn_compiler::{Compilation, CompileError, CompileOptions, TARGETS, capability, compile};
 use krn_generator::{Program, programs};
 use krn_runtime::verify::{
     Case, CheckOptions, CheckReport, Fill, VerifyError, check, choose_sizes, fill, read_statics,
@@ -27,6 +27,12 @@ use std::time::Duration;
 /// Reference steps that a case may be estimated at; beyond, its sizes shrink.
 const STEPS: u128 = 20_000;
 
+/// The same for large cases, which the device does wholly and the reference in part.
+const LARGE_STEPS: u128 = 1_000_000;
+
+/// Sizes of a large case, to begin with, as multiples of the others.
+const LARGER: i64 = 9;
+
 /// Reference steps after which a case says nothing: a `while` may be anybody's guess.
 const STEP_LIMIT: u64 = 4_000_000;
 
@@ -42,9 +48,20 @@ struct Tally {
     skipped: u64,
 }
 
-/// A target, and the passes left out: half of the programs run with the whole pipeline.
+/// Whether the program should run with large arrays, some elements of which are compared.
+fn is_large(program: &Program) -> bool {
+    program.seed % 16 == 5
+}
+
+/// A target, and the passes left out: half of the programs run with the whole pipeline. Every third has the tiles
+/// that are meant for matrices of thousands of rows.
 fn options(program: &Program) -> CompileOptions {
     let mut options = CompileOptions::for_target(TARGETS[program.seed as usize % TARGETS.len()]);
+    if program.seed % 3 == 1 {
+        let facts = TargetFacts::new(capability(&options.target).unwrap_or(90));
+        let replaced = Pipeline::for_target(&facts).replace("stage", Stage { least_blocks: Some(1) });
+        options.pipeline = Some(replaced.expect("the standard pipeline stages"));
+    }
     let mut bits = program.seed / TARGETS.len() as u64;
     if bits % 2 == 1 {
         let pipeline = Pipeline::for_target(&TargetFacts::new(90));
@@ -92,11 +109,16 @@ fn affordable(
     let manifest = &compilation.compiled.manifest.kernels[0];
     let statics = read_statics(module).map_err(fail)?;
     let mut dims = program.dims.clone();
+    let large = is_large(program) && can_sample(kernel);
+    if large {
+        dims.iter_mut().for_each(|(_, size)| *size *= LARGER);
+    }
+    let limit = if large { LARGE_STEPS } else { STEPS };
     loop {
         let case = inputs(program, manifest, &dims)?;
         let reference = reference_inputs(&compilation.program, kernel, &case, &statics);
         let launch = bind(&reference).map_err(fail)?;
-        if estimate_cost(&reference, &launch).total <= STEPS {
+        if estimate_cost(&reference, &launch).total <= limit {
             return Ok(Some(case));
         }
         let Some(most) = dims.iter().map(|(_, size)| *size).max().filter(|most| *most > 2) else {

@@ -245,6 +245,8 @@ fn split(
     // What it leaves.
     let extents: Vec<Expr> = (0..indices.len())
         .map(|at| extent(kernel, bounds[2 * at], bounds[2 * at + 1]).unwrap_or(Expr::Int(0)))
+        // At least 0: a range may end before it begins.
+        .map(|extent| crate::analysis::block_count(kernel, &extent, 1))
         .collect();
     let scratch: Vec<Buffer> =
         results.iter().map(|value| scratch(kernel, kernel.value_type(*value), extents.clone())).collect();

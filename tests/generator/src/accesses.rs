@@ -17,11 +17,34 @@ impl Expressions<'_, '_> {
 
     /// Subscripts, and whether they need a guard.
     pub fn subscripts(&mut self, array: &ArrayName, scope: &Scope) -> (String, bool) {
-        let bare: Option<Vec<&str>> = array.extents.iter().map(|extent| scope.index_over(*extent)).collect();
-        match bare {
+        match self.bare(array, scope) {
             Some(bare) if !self.choices.once_in(5) => (bare.join(", "), false),
             _ => self.other_subscripts(array, scope),
         }
+    }
+
+    /// Names that run over the axes: different ones where there are some, in any order.
+    fn bare(&mut self, array: &ArrayName, scope: &Scope) -> Option<Vec<String>> {
+        let mut subscripts = Vec::with_capacity(array.extents.len());
+        for (axis, extent) in array.extents.iter().enumerate() {
+            let names: Vec<&str> = scope
+                .indices
+                .iter()
+                .filter(|index| index.extent == *extent)
+                .map(|index| index.name.as_str())
+                .collect();
+            let name = match names.as_slice() {
+                [] => return None,
+                [only] => only,
+                // The last ones, in order: of `p` in a reduction over `i` that is what a row of a product wants.
+                _ => {
+                    let first = names.len().saturating_sub(array.extents.len());
+                    names[(first + axis + self.choices.below(names.len())) % names.len()]
+                }
+            };
+            subscripts.push(name.to_string());
+        }
+        Some(subscripts)
     }
 
     /// Shifted names, wrapped names, numbers, data; and whether the access needs a guard.

@@ -8,7 +8,7 @@ use crate::types::{Extent, NUMBERS, STORED, Stored, Wide};
 use crate::writes;
 
 pub fn kernel_statement(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
-    match make.choices.below(14) {
+    match make.choices.below(15) {
         1 | 2 => forall(make, draft),
         3 => whole_reduction(make, draft),
         4 => combine(make, draft),
@@ -20,6 +20,7 @@ pub fn kernel_statement(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
         11 if !draft.inouts.is_empty() => repeated(make, draft),
         12 if !draft.statics.is_empty() => set_static(make, draft),
         13 | 8 => writes::statement(make, draft),
+        14 => product(make, draft),
         _ => elementwise(make, draft),
     }
 }
@@ -78,6 +79,50 @@ fn elementwise(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
     let (indices, inner) = iterate(make, draft, &extents);
     let value = make.expression(stored.wide, &inner, 4);
     draft.body.line(&format!("{}[{}] = {value}", array.name, indices.join(", ")));
+    draft.scope.arrays.push(array);
+}
+
+/// `y[i, j] = sum(p in k: a[i, p] * b[p, j])`, each array perhaps the other way round, with something around it.
+fn product(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
+    let wide = make.choices.one_of(&[Wide::F32, Wide::F64, Wide::I32]);
+    let of_two_axes = |array: &&ArrayName| match (array.element, array.extents.as_slice()) {
+        (Element::Scalar(stored), [Extent::Dim(_), Extent::Dim(_)]) => stored.wide == wide,
+        _ => false,
+    };
+    let arrays: Vec<ArrayName> = draft.scope.arrays.iter().filter(of_two_axes).cloned().collect();
+    if arrays.is_empty() {
+        return elementwise(make, draft);
+    }
+    let first = arrays[make.choices.below(arrays.len())].clone();
+    let along = make.choices.below(2);
+    let second: Vec<&ArrayName> =
+        arrays.iter().filter(|array| array.extents.contains(&first.extents[along])).collect();
+    let second = second[make.choices.below(second.len())].clone();
+    let other = usize::from(second.extents[0] == first.extents[along]);
+    let extents = vec![first.extents[1 - along], second.extents[other]];
+    let stored = STORED.into_iter().find(|stored| stored.wide == wide && stored.name == wide.name());
+    let turned = make.choices.once_in(3);
+    let shape = if turned { vec![extents[1], extents[0]] } else { extents.clone() };
+    let array = result(make, draft, stored.unwrap_or(STORED[0]), shape);
+    let (indices, _) = iterate(make, draft, &extents);
+    let step = make.names.fresh("p");
+    let read = |array: &ArrayName, summed: usize, kept: &str| match summed {
+        0 => format!("{}[{step}, {kept}]", array.name),
+        _ => format!("{}[{kept}, {step}]", array.name),
+    };
+    let (left, right) = (read(&first, along, &indices[0]), read(&second, 1 - other, &indices[1]));
+    let range = first.extents[along].text();
+    let sum = format!("sum({step} in {range}: {left} * {right})");
+    let value = match make.choices.below(3) {
+        0 => sum,
+        1 => format!("{sum} + {}", make.literal(wide)),
+        _ => format!("max({sum}, {})", make.literal(wide)),
+    };
+    let mut places = indices.clone();
+    if turned {
+        places.reverse();
+    }
+    draft.body.line(&format!("{}[{}] = {value}", array.name, places.join(", ")));
     draft.scope.arrays.push(array);
 }
 

@@ -3,7 +3,7 @@
 use super::again::{reads_what_was_written, repeat, repeatable};
 use super::atomic::{self, Target};
 use super::said::{Said, said};
-use crate::analysis::{Affine, Stride, accesses};
+use crate::analysis::{Affine, Stride, accesses, block_count};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
@@ -347,7 +347,9 @@ fn piece_launch(
     for (_, low, high, _) in outer {
         let (low, high) = (kernel.symbolic(*low), kernel.symbolic(*high));
         let (low, high) = (low.unwrap_or(Expr::Int(0)), high.unwrap_or(Expr::Int(0)));
-        extents.push(if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) });
+        let extent = if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) };
+        // At least 0: a range may end before it begins.
+        extents.push(block_count(kernel, &extent, 1));
     }
     let buffers = if target.is_some() { Vec::new() } else { scratch(kernel, cut, &extents) };
 
