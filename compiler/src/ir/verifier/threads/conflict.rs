@@ -24,6 +24,9 @@ pub struct Access {
     pub mask: Option<Mask>,
     /// The loops whose next turn has come since.
     pub turned: Vec<Inst>,
+    /// A copy in the background that nobody has waited for: 0 until its group is made, then the number of groups since,
+    /// its own included.
+    pub under_way: Option<u32>,
 }
 
 impl Access {
@@ -34,7 +37,10 @@ impl Access {
     /// Does the same as another access, as far as the check can see.
     pub fn is_like(&self, other: &Self) -> bool {
         let class = |access: &Self| (access.opcode, access.buffer, access.leaf, access.width);
-        class(self) == class(other) && self.mask == other.mask && self.forms == other.forms
+        class(self) == class(other)
+            && self.under_way == other.under_way
+            && self.mask == other.mask
+            && self.forms == other.forms
     }
 
     fn comes(&self, thread: usize) -> bool {
@@ -184,7 +190,9 @@ fn meeting(threads: usize, a: &Access, b: &Access, axes: &[Axis]) -> Option<(usi
     }
     for thread in (0..threads).filter(|thread| b.comes(*thread)) {
         for step in 0..b.width {
-            if let Some(other) = seen.other(&keys(false, thread, step), thread) {
+            // What is under way is not even its own thread's to touch.
+            let own = if a.under_way.is_some() { None } else { Some(thread) };
+            if let Some(other) = seen.other(&keys(false, thread, step), own) {
                 return Some((other, thread));
             }
         }
@@ -242,15 +250,15 @@ impl Seen {
         }
     }
 
-    /// Another thread that comes to the element.
-    fn other(&self, key: &Key, thread: usize) -> Option<usize> {
+    /// A thread, other than `own`, that comes to the element.
+    fn other(&self, key: &Key, own: Option<usize>) -> Option<usize> {
         let place = match self {
             Seen::Near(low, places) => places.get(usize::try_from(key[0].wrapping_sub(*low)).ok()?)?,
             Seen::Far(places) => places.get(key)?,
         };
         place
             .iter()
-            .find(|other| **other != NOBODY && usize::from(**other) != thread)
+            .find(|other| **other != NOBODY && Some(usize::from(**other)) != own)
             .map(|other| usize::from(*other))
     }
 }

@@ -92,6 +92,32 @@ fn two_buffers_by_turns_need_one_barrier() {
 }
 
 #[test]
+fn copies_in_the_background_are_waited_for() {
+    // Each thread brings its own four bytes; the others read them.
+    let copy = |wait: &str| {
+        format!(
+            "v10: i64 = const 4\nv11: i64 = address buf0[v0]\ncopy_async buf1[v3], v11, v10\n{wait}\n\
+             v12: f32 = load buf1[v5]"
+        )
+    };
+    assert_accepted(&copy("copy_commit\ncopy_wait 0\nbarrier"));
+    for wait in
+        ["barrier", "copy_commit\nbarrier", "copy_commit\ncopy_wait 1\nbarrier", "copy_commit\ncopy_wait 0"]
+    {
+        assert_refused(&copy(wait), "races with");
+    }
+    // A barrier in front of the wait tells the others nothing, and a thread has to wait for its own copy too.
+    assert_refused(&copy("copy_commit\nbarrier\ncopy_wait 0"), "races with");
+    let own =
+        |wait: &str| copy(&format!("copy_commit\n{wait}\nv13: f32 = load buf1[v3]\ncopy_wait 0\nbarrier"));
+    assert_accepted(&own("copy_wait 0"));
+    assert_refused(&own(""), "races with");
+    // Sixteen bytes are four elements.
+    let wide = "v10: i64 = const 16\nv11: i64 = address buf0[v0]\ncopy_async buf1[v3], v11, v10";
+    assert_refused(wide, "side by side");
+}
+
+#[test]
 fn elements_shared_out_among_the_threads_are_their_own() {
     let elements = "v10: i64 = const 288\nv11: i64 = const 64\nv12: i64 = const 24\nv13: u32 = const 0";
     let each = |step: &str| {

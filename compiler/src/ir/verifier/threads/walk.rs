@@ -1,9 +1,12 @@
 //! Goes through a launch as its threads do, from barrier to barrier, and holds each access to shared memory against
 //! those that no barrier separates it from.
 //!
-//! A loop with a barrier in it is gone through three times: its first turn, some turn, and the one after that, so that
+//! A loop with a barrier in it is gone through several times: its first turn, some turn, and the one after that, so that
 //! what lies before the loop meets the first turn and each turn the next. A loop without is gone through once, as if
 //! every thread were in a turn of its own.
+//!
+//! A copy in the background is open until its thread has waited for its group, and then until the next barrier; several
+//! turns may pass until then.
 
 use super::conflict::{Access, conflict};
 use super::depends::Dependence;
@@ -53,9 +56,16 @@ pub fn check(kernel: &Kernel, launch: Launch, depends: &Dependence) -> Vec<Verif
 /// What a region or instruction has inside.
 #[derive(Clone, Copy, Default)]
 struct Holds {
+    /// Of shared memory, and what says which copies are over.
     accesses: bool,
     barriers: bool,
+    commits: bool,
 }
+
+/// So many turns of a loop are gone through one after the other, before what is still open of the first meets any.
+const EXACT_TURNS: usize = 6;
+/// Loops of a literal number of turns, and copies in them, are gone through turn by turn up to so many.
+const FEW_TURNS: i64 = 8;
 
 struct Walk<'k> {
     kernel: &'k Kernel,
@@ -76,19 +86,23 @@ impl Walk<'_> {
         let mut all = Holds::default();
         for inst in &kernel.blocks[block].insts {
             let mut own = Holds {
-                accesses: is_shared(kernel, *inst),
+                accesses: is_shared(kernel, *inst)
+                    || matches!(kernel.insts[*inst].opcode, Opcode::CopyCommit | Opcode::CopyWait),
                 barriers: kernel.insts[*inst].opcode == Opcode::Barrier,
+                commits: kernel.insts[*inst].opcode == Opcode::CopyCommit,
             };
             for region in &kernel.insts[*inst].regions {
                 let inside = self.find(*region);
                 own.accesses |= inside.accesses;
                 own.barriers |= inside.barriers;
+                own.commits |= inside.commits;
             }
             if !kernel.insts[*inst].regions.is_empty() {
                 self.holds.insert(*inst, own);
             }
             all.accesses |= own.accesses;
             all.barriers |= own.barriers;
+            all.commits |= own.commits;
         }
         all
     }
@@ -98,7 +112,16 @@ impl Walk<'_> {
         for inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[*inst];
             if data.opcode == Opcode::Barrier {
-                self.open.clear();
+                self.open.retain(|access| access.under_way.is_some());
+            } else if data.opcode == Opcode::CopyCommit {
+                self.open.iter_mut().filter_map(|access| access.under_way.as_mut()).for_each(|age| *age += 1);
+            } else if let (Opcode::CopyWait, Payload::Lanes(most)) = (data.opcode, &data.payload) {
+                // Of the thread itself: the others know after a barrier.
+                let over = |age: &u32| *age > u32::from(*most);
+                self.open
+                    .iter_mut()
+                    .filter(|a| a.under_way.as_ref().is_some_and(over))
+                    .for_each(|a| a.under_way = None);
             } else if is_shared(kernel, *inst) {
                 self.access(*inst, mask);
             } else if let Some(holds) = self.holds.get(inst).copied()
@@ -142,6 +165,7 @@ impl Walk<'_> {
             width: width as i64,
             mask: mask.cloned(),
             turned: Vec::new(),
+            under_way: (data.opcode == Opcode::CopyAsync).then_some(0),
         };
         self.next += 1;
         if self.open.iter().any(|other| other.turned.is_empty() && other.is_like(&access)) {
@@ -160,7 +184,8 @@ impl Walk<'_> {
         for (at, pair) in found {
             self.report(at, inst, pair);
         }
-        let own = conflict(&self.forms, threads, extents, &access, &access);
+        let other = Access { under_way: None, ..access.clone() };
+        let own = conflict(&self.forms, threads, extents, &other, &access);
         self.open.push(access);
         if let Some(pair) = own
             && self.reported.insert((inst, inst))
@@ -227,12 +252,18 @@ impl Walk<'_> {
     /// Adds the accesses that another path has left open.
     fn join(&mut self, other: Vec<Access>) {
         for access in other {
-            let known = self
-                .open
-                .iter()
-                .any(|own| own.id == access.id || (own.is_like(&access) && own.turned == access.turned));
-            if !known {
-                self.open.push(access);
+            let same = |own: &&mut Access| {
+                own.id == access.id || (own.is_like(&access) && own.turned == access.turned)
+            };
+            match self.open.iter_mut().find(same) {
+                // Still under way on one of the paths.
+                Some(own) => {
+                    own.under_way = match (own.under_way, access.under_way) {
+                        (Some(a), Some(b)) => Some(a.min(b)),
+                        (a, b) => a.or(b),
+                    }
+                }
+                None => self.open.push(access),
             }
         }
     }
@@ -244,7 +275,20 @@ impl Walk<'_> {
             self.forms.forget(*region);
             self.forms.out_of_step(*region);
         }
-        for (at, low, step) in self.indices(inst) {
+        let indices = self.indices(inst);
+        if let (Some(turns), true) =
+            (self.few_turns(inst), self.holds.get(&inst).is_some_and(|held| held.commits))
+        {
+            let carried: Vec<Form> = data.arguments[3..].iter().map(|value| self.forms.of(*value)).collect();
+            let mut now = (indices.iter().map(|(_, low, _)| low.clone()).collect::<Vec<_>>(), carried);
+            for _ in 0..turns {
+                self.turn(inst, &now.0, &now.1, mask);
+                let Some(next) = self.next_turn(inst, &indices, &now.0) else { return };
+                now = next;
+            }
+            return;
+        }
+        for (at, low, step) in indices {
             let turns = Form::unknown(self.forms.atom(false));
             let index = match step {
                 Some(step) => low.add(&turns.scale(step)),
@@ -255,6 +299,17 @@ impl Walk<'_> {
         for region in &data.regions {
             self.block(*region, mask);
         }
+    }
+
+    /// How often a `for` runs, where that is a small literal.
+    fn few_turns(&mut self, inst: Inst) -> Option<i64> {
+        let data = &self.kernel.insts[inst];
+        let [low, high, step] = *data.arguments.get(..3)? else { return None };
+        let of = |value: Value| i64::try_from(self.kernel.int_of(value)?).ok();
+        let (low, high, step) = (of(low)?, of(high)?, of(step)?);
+        let is_for = data.opcode == Opcode::For && step > 0;
+        let turns = high.checked_sub(low)?.checked_add(step - 1)?.div_euclid(step.max(1));
+        (is_for && (0..=FEW_TURNS).contains(&turns)).then_some(turns)
     }
 
     /// Of each index of a loop: which parameter, where it starts, and its step where that is a literal.
@@ -280,63 +335,82 @@ impl Walk<'_> {
         };
         let ordered = matches!(data.opcode, Opcode::For | Opcode::While);
 
-        // The first turn.
-        let carried: Vec<Form> = initial.iter().map(|value| self.forms.of(*value)).collect();
-        let first: Vec<Form> = indices.iter().map(|(_, low, _)| low.clone()).collect();
+        let outer: FxHashSet<u32> = before.iter().map(|access| access.id).collect();
+        let mut left = before;
+
+        // The first turns, until nothing is open of what was before.
         if ordered {
-            self.turn(inst, &first, &carried, mask);
+            let carried: Vec<Form> = initial.iter().map(|value| self.forms.of(*value)).collect();
+            let mut next = (indices.iter().map(|(_, low, _)| low.clone()).collect::<Vec<_>>(), carried);
+            for _ in 0..EXACT_TURNS {
+                self.turn(inst, &next.0, &next.1, mask);
+                self.open.retain(|access| outer.contains(&access.id));
+                if self.open.is_empty() {
+                    break;
+                }
+                let Some(following) = self.next_turn(inst, &indices, &next.0) else { break };
+                next = following;
+            }
         } else {
             let any = self.any_turn(inst, &indices);
             self.turn(inst, &any.0, &any.1, mask);
+            self.open.retain(|access| outer.contains(&access.id));
         }
-        let outer: FxHashSet<u32> = before.iter().map(|access| access.id).collect();
-        self.open.retain(|access| outer.contains(&access.id));
 
-        // Some turn, and the next.
+        // Some turn, and the next ones, until nothing is open of it.
         let start = self.forms.atoms();
-        let (index, own) = self.any_turn(inst, &indices);
-        self.turn(inst, &index, &own, mask);
-        let mut left = self.open.clone();
-        let (index, own) = if ordered {
-            let next = |((_, _, step), index): (&(usize, Form, Option<i64>), &Form)| {
-                step.map(|step| index.add(&Form::constant(step)))
-            };
-            let steps: Option<Vec<Form>> = indices.iter().zip(&index).map(next).collect();
-            let last = data.regions[data.regions.len() - 1];
-            let yields: Vec<Form> =
-                self.kernel.yields(last).iter().map(|value| self.forms.of(*value)).collect();
-            match steps {
-                Some(steps) => (steps, yields),
-                None => (self.any_turn(inst, &indices).0, yields),
-            }
-        } else {
-            self.any_turn(inst, &indices)
-        };
+        let mut now = self.any_turn(inst, &indices);
+        self.turn(inst, &now.0, &now.1, mask);
+        left.extend(self.open.iter().cloned());
         let crossed: FxHashSet<u32> =
-            left.iter().map(|access| access.id).filter(|id| !outer.contains(id)).collect();
+            self.open.iter().map(|access| access.id).filter(|id| !outer.contains(id)).collect();
         self.open.iter_mut().filter(|access| crossed.contains(&access.id)).for_each(|a| a.turned.push(inst));
-        self.turn(inst, &index, &own, mask);
+        for _ in 0..EXACT_TURNS {
+            let next = if ordered { self.next_turn(inst, &indices, &now.0) } else { None };
+            now = match next {
+                Some(next) => next,
+                None => self.any_turn(inst, &indices),
+            };
+            self.turn(inst, &now.0, &now.1, mask);
+            left.extend(self.open.iter().filter(|access| crossed.contains(&access.id)).cloned());
+            self.open.retain(|access| crossed.contains(&access.id));
+            if self.open.is_empty() || !ordered {
+                break;
+            }
+        }
 
-        // What a whole turn leaves open meets all later ones.
-        if self.open.iter().any(|access| crossed.contains(&access.id)) {
+        // What many turns leave open meets all later ones.
+        if !self.open.is_empty() {
             for access in &mut self.open {
-                if crossed.contains(&access.id) {
-                    access.forms = access.forms.iter().map(|form| self.forms.widened(form, start)).collect();
-                    access.id = self.next;
-                    self.next += 1;
-                }
+                access.forms = access.forms.iter().map(|form| self.forms.widened(form, start)).collect();
+                access.id = self.next;
+                self.next += 1;
             }
             let (index, own) = self.any_turn(inst, &indices);
             self.turn(inst, &index, &own, mask);
             left.append(&mut self.open);
         }
-        // Or no turn at all.
-        left.extend(before);
         self.open.clear();
         self.join(left);
         for region in &data.regions {
             self.forms.forget(*region);
         }
+    }
+
+    /// Indices and carried values of the turn after the one that has just been gone through; `None` where the step is
+    /// not a literal.
+    fn next_turn(
+        &mut self,
+        inst: Inst,
+        indices: &[(usize, Form, Option<i64>)],
+        index: &[Form],
+    ) -> Option<(Vec<Form>, Vec<Form>)> {
+        let next = |((_, _, step), index): (&(usize, Form, Option<i64>), &Form)| {
+            step.map(|step| index.add(&Form::constant(step)))
+        };
+        let index = indices.iter().zip(index).map(next).collect::<Option<Vec<Form>>>()?;
+        let last = *self.kernel.insts[inst].regions.last()?;
+        Some((index, self.kernel.yields(last).iter().map(|value| self.forms.of(*value)).collect()))
     }
 
     /// Indices and carried values of a turn of which nothing is known.
