@@ -274,7 +274,7 @@ fn later_axes(kernel: &mut Kernel, reduce: Inst, body: Block, map: &mut ValueMap
     let data = kernel.insts[reduce].clone();
     let Payload::Reduce { axes, combiners } = data.payload else { return reduce };
     let region = kernel.blocks.push(BlockData::default());
-    for param in kernel.blocks[data.regions[0]].params[1..].to_vec() {
+    for param in kernel.blocks[data.regions[0]].params.clone().into_iter().skip(1) {
         let index = kernel.add_param(region, Scalar::I64);
         kernel.values[index].name = kernel.values[param].name.clone();
         map.insert(param, index);

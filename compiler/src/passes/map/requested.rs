@@ -79,7 +79,7 @@ fn tile_threads(schedule: &mut Schedule, names: &[String]) -> Option<Vec<u32>> {
         let tile = schedule.tile(name);
         let each = if tile.is_some() { schedule.per_thread(name).unwrap_or(1) } else { 1 };
         let tile = tile.unwrap_or(1);
-        if tile % each != 0 {
+        if !tile.is_multiple_of(each) {
             let reason =
                 format!("a tile of {tile} has fewer iterations over `{name}` than one thread's {each}");
             let help = format!("write `per_thread {name}: {tile}`, or a larger tile");

@@ -54,10 +54,10 @@ impl Selector<'_> {
             return false;
         }
         let y = self.operand(divisor);
-        if let Operand::F32(bits) = y {
-            if !(DIVISORS.0..=DIVISORS.1).contains(&f32::from_bits(bits).abs()) {
-                return false;
-            }
+        if let Operand::F32(bits) = y
+            && !(DIVISORS.0..=DIVISORS.1).contains(&f32::from_bits(bits).abs())
+        {
+            return false;
         }
         self.divide_all(&group, y);
         for inst in group {
