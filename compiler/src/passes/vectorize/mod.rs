@@ -13,14 +13,19 @@
 //!
 //! The accesses stand in one block; the address of the first is proved to be a multiple of the whole's size (arrays
 //! start at multiples of 256 bytes); nothing between them may touch what they touch: for loads no write to the
-//! buffer, for stores neither reads of the buffer nor other writes to it.
+//! buffer, for stores neither reads of the buffer nor other writes to it. Loads that are the same in every round of a loop stay
+//! scalar where a vector's registers would be in the way (`banks.rs`).
+
+mod banks;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Multiples;
 use crate::data::Scalar;
+use crate::ir::Parents;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase};
 use crate::ir::op::{Constant, Opcode};
+
 use crate::manifest::Layout;
 
 pub struct Vectorize;
@@ -44,10 +49,11 @@ impl Pass for Vectorize {
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
+        let parents = kernel.parents();
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             let mut multiples = Multiples::new(kernel, launch);
             for block in kernel.blocks_in(kernel.launches[launch].body) {
-                changed |= merge(kernel, block, &mut multiples);
+                changed |= merge(kernel, block, &parents, &mut multiples);
             }
         }
         changed.into()
@@ -77,25 +83,20 @@ struct Candidate {
     offset: i64,
 }
 
-fn merge(kernel: &mut Kernel, block: Block, multiples: &mut Multiples) -> bool {
+fn merge(kernel: &mut Kernel, block: Block, parents: &Parents, multiples: &mut Multiples) -> bool {
     let insts = kernel.blocks[block].insts.clone();
     let found = insts.iter().enumerate().filter_map(|(at, inst)| candidate(kernel, *inst, at)).collect();
     let runs = runs(found, kernel, &insts);
-    let mut changed = false;
+    let mut parts: Vec<_> = runs.iter().flat_map(|run| split(kernel, run, multiples)).collect();
+    banks::leave_scalar(kernel, block, parents, &mut parts);
     let mut replaced: Vec<(usize, Inst, Vec<usize>)> = Vec::new();
-    for run in runs {
-        for part in split(kernel, &run, multiples) {
-            let anchor = if part[0].place.stores {
-                part.iter().map(|candidate| candidate.at).max()
-            } else {
-                part.iter().map(|candidate| candidate.at).min()
-            };
-            let Some(anchor) = anchor else { continue };
-            let inst = merged(kernel, &part);
-            replaced.push((anchor, inst, part.iter().map(|candidate| candidate.at).collect()));
-            changed = true;
-        }
+    for part in &parts {
+        let places = part.iter().map(|candidate| candidate.at);
+        let anchor = if part[0].place.stores { places.clone().max() } else { places.clone().min() };
+        let Some(anchor) = anchor else { continue };
+        replaced.push((anchor, merged(kernel, part), places.collect()));
     }
+    let changed = !replaced.is_empty();
     if changed {
         rebuild(kernel, block, &insts, &replaced);
     }

@@ -1,0 +1,100 @@
+//! Loads that stay scalar for the sake of the register banks.
+//!
+//! ```text
+//! for "j" {
+//!     v5, v6: f32 = load buf0[v1], buf0[v1 + 1]           the same in every round: two loads, which leave the loop
+//!     v7: f32, v8: f32 = load_vector buf0[v2]             another place each round: one load
+//!     v9: f32 = sub v7, v5
+//!     v10: f32 = sub v8, v6
+//! ```
+//!
+//! The elements of a vector access lie in neighbouring registers, and the number of a register says in which of two
+//! banks it is: `sub` of the first elements of two vectors reads twice from one bank and takes two cycles, in every
+//! round. Elements that are loaded one by one lie where the assembler finds a free bank. Before a loop that costs
+//! little.
+//!
+//! # Preconditions
+//!
+//! The vector's address does not change in the innermost loop around it, and nothing in the launch writes the buffer, so
+//! that the assembler loads it before the loop. An operation in the loop reads an element of it beside one of another
+//! vector, which does change, both of 32 bits and at places of the same parity.
+
+use super::Candidate;
+use crate::ir::Parents;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::op::{Effect, Opcode};
+
+use cranelift_entity::EntitySet;
+use rustc_hash::FxHashMap;
+
+/// Takes the parts whose elements would meet others in their banks from those to be merged.
+pub fn leave_scalar(kernel: &Kernel, block: Block, parents: &Parents, parts: &mut Vec<Vec<Candidate>>) {
+    let narrow = |part: &[Candidate]| !part[0].place.stores && part[0].place.scalar.size() == 4;
+    if parts.iter().filter(|part| narrow(part)).count() < 2 {
+        return;
+    }
+    let Some(region) = innermost_loop(kernel, block, parents) else { return };
+    let changing = defined_in(kernel, region);
+    let invariant = |part: &[Candidate]| !part[0].place.indices.iter().any(|index| changing.contains(*index));
+    // Where an element stands in its vector, and whether the vector is the same in every round.
+    let mut elements: FxHashMap<Value, (usize, usize, bool)> = FxHashMap::default();
+    for (at, part) in parts.iter().enumerate().filter(|(_, part)| narrow(part)) {
+        for (place, candidate) in part.iter().enumerate() {
+            let value = kernel.insts[candidate.inst].results[0];
+            elements.insert(value, (at, place % 2, invariant(part)));
+        }
+    }
+    let mut meeting = vec![false; parts.len()];
+    kernel.walk(region, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        if data.opcode.info().effect != Effect::Pure {
+            return;
+        }
+        let read = || data.arguments.iter().filter_map(|value| elements.get(value));
+        for (at, parity, _) in read().filter(|(_, _, invariant)| *invariant) {
+            meeting[*at] |= read().any(|(_, other, invariant)| !invariant && other == parity);
+        }
+    });
+    let mut at = 0;
+    parts.retain(|part| {
+        at += 1;
+        !(meeting[at - 1] && unwritten(kernel, part))
+    });
+}
+
+/// The region of the innermost loop around a block.
+fn innermost_loop(kernel: &Kernel, mut block: Block, parents: &Parents) -> Option<Block> {
+    loop {
+        let owner = parents.owner_of[block].expand()?;
+        let opcode = kernel.insts[owner].opcode;
+        if matches!(opcode, Opcode::For | Opcode::Reduce | Opcode::While | Opcode::Forall) {
+            return Some(block);
+        }
+        block = parents.block_of[owner].expand()?;
+    }
+}
+
+/// The values that a region defines.
+fn defined_in(kernel: &Kernel, region: Block) -> EntitySet<Value> {
+    let mut values = EntitySet::new();
+    for block in kernel.blocks_in(region) {
+        let results = kernel.blocks[block].insts.iter().flat_map(|inst| &kernel.insts[*inst].results);
+        for value in kernel.blocks[block].params.iter().chain(results) {
+            values.insert(*value);
+        }
+    }
+    values
+}
+
+/// Whether the whole kernel only reads what a part loads from.
+fn unwritten(kernel: &Kernel, part: &[Candidate]) -> bool {
+    let mut written = false;
+    kernel.walk_all(&mut |_, inst: Inst| {
+        let data = &kernel.insts[inst];
+        if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload {
+            written |= buffer == part[0].place.buffer && data.opcode.info().effect == Effect::Write;
+        }
+    });
+    !written
+}
