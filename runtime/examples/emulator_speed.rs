@@ -1,4 +1,5 @@
-//! How many lane-instructions a second the emulator executes, on one core and on all.
+//! How many lane-instructions a second the emulator executes, on one core and on all, and how many times longer it
+//! takes when it counts what the hardware counts.
 //!
 //! `cargo run --release -p krn-runtime --example emulator_speed`
 
@@ -27,7 +28,13 @@ fn saxpy(n: u32) -> Result<(), Box<dyn std::error::Error>> {
     device.copy_in(x, &ones)?;
     let args = [ArgValue::from(x), y.into(), 2f32.into(), n.into()];
     let config = LaunchConfig::linear(n.div_ceil(256), 256);
-    measure("saxpy", &config, |config| Ok(device.launch(&module, "saxpy", config, &args)?))
+    measure("saxpy", &config, |config, counting| {
+        Ok(if counting {
+            device.launch_counted(&module, "saxpy", config, &args)?.0
+        } else {
+            device.launch(&module, "saxpy", config, &args)?
+        })
+    })
 }
 
 fn matmul(name: &str, text: &str, n: u32) -> Result<(), Box<dyn std::error::Error>> {
@@ -43,27 +50,39 @@ fn matmul(name: &str, text: &str, n: u32) -> Result<(), Box<dyn std::error::Erro
     }
     let args = [ArgValue::from(arrays[0]), arrays[1].into(), arrays[2].into(), n.into()];
     let config = LaunchConfig::new([n / 16, n / 16, 1], [16, 16, 1]);
-    measure(name, &config, |config| Ok(device.launch(&module, name, config, &args)?))
+    measure(name, &config, |config, counting| {
+        Ok(if counting {
+            device.launch_counted(&module, name, config, &args)?.0
+        } else {
+            device.launch(&module, name, config, &args)?
+        })
+    })
 }
 
 /// The best of several runs, on one core and on all.
 fn measure(
     name: &str,
     config: &LaunchConfig<'_>,
-    launch: impl Fn(&LaunchConfig<'_>) -> Result<LaunchReport, Box<dyn std::error::Error>>,
+    launch: impl Fn(&LaunchConfig<'_>, bool) -> Result<LaunchReport, Box<dyn std::error::Error>>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     for (cores, threads_at_most) in [("one core", 1), ("all cores", 0)] {
         let config = LaunchConfig { threads_at_most, ..*config };
-        let (mut best, mut report) = (f64::INFINITY, LaunchReport::default());
-        for _ in 0..5 {
-            let start = Instant::now();
-            report = launch(&config)?;
-            best = best.min(start.elapsed().as_secs_f64());
-        }
-        let rate = report.lane_instructions as f64 / best / 1e6;
-        let warps = best / report.warp_instructions as f64 * 1e9;
+        let best = |counting: bool| -> Result<(f64, LaunchReport), Box<dyn std::error::Error>> {
+            let (mut best, mut report) = (f64::INFINITY, LaunchReport::default());
+            for _ in 0..5 {
+                let start = Instant::now();
+                report = launch(&config, counting)?;
+                best = best.min(start.elapsed().as_secs_f64());
+            }
+            Ok((best, report))
+        };
+        let ((plain, report), (counted, _)) = (best(false)?, best(true)?);
+        let rate = report.lane_instructions as f64 / plain / 1e6;
+        let warps = plain / report.warp_instructions as f64 * 1e9;
         println!(
-            "{name:14} {cores:10} {rate:8.0} million lane-instructions/s, {warps:5.1} ns a warp instruction"
+            "{name:14} {cores:10} {rate:8.0} million lane-instructions/s, {warps:5.1} ns a warp instruction, \
+             {:.2} times as long when counting",
+            counted / plain
         );
     }
     Ok(())

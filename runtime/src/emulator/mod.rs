@@ -12,6 +12,7 @@
 //! What it does not model: clusters, tensor cores, the memory model's weakness (all accesses are seen at once and
 //! in order), independent progress of the lanes of one warp, and the exact bits of the `approx` functions.
 
+pub mod count;
 pub mod exec;
 pub mod fault;
 pub mod launch;
@@ -26,6 +27,7 @@ mod grid;
 #[cfg(test)]
 mod tests;
 
+pub use count::{Counts, InstructionCounts, LaunchCounts, kind::Kind};
 pub use fault::{AccessKind, Fault, FaultKind, MemoryKind, OtherAccess, SourceLocation};
 pub use launch::{ArgValue, LaunchConfig, LaunchError, LaunchReport};
 pub use memory::{DevicePtr, Memory, MemoryError};
@@ -136,6 +138,24 @@ impl Emulator {
         };
         let sanitizer = sanitize::Sanitizer::new(&self.memory, program, &config);
         self.launch_observed(module, entry, &config, args, sanitizer).map(|(report, _)| report)
+    }
+
+    /// Runs a kernel and counts what the hardware counts, by instruction ([`count`]): at most three times slower than
+    /// [`launch`](Self::launch).
+    pub fn launch_counted(
+        &self,
+        module: &LoadedModule,
+        entry: &str,
+        config: &LaunchConfig<'_>,
+        args: &[ArgValue],
+    ) -> Result<(LaunchReport, LaunchCounts), LaunchError> {
+        let Some((source, program)) = module.program(entry) else {
+            let reason = "the module has no such entry".to_owned();
+            return Err(LaunchError::Refused { entry: entry.to_owned(), reason });
+        };
+        let counter = count::Counter::new(source, program, config);
+        let (report, counter) = self.launch_observed(module, entry, config, args, counter)?;
+        Ok((report, counter.finish(|pc| module.location(program, pc))))
     }
 
     /// Runs a kernel under an observer's eyes.

@@ -122,6 +122,15 @@ impl LoadedModule {
         Some((entry, self.programs[at].get_or_init(|| decode(&self.source, entry, &self.addresses))))
     }
 
+    /// Where in the source an instruction came from.
+    pub(super) fn location(&self, program: &Program, pc: usize) -> Option<SourceLocation> {
+        program.locations.get(pc).copied().flatten().map(|loc| SourceLocation {
+            file: self.source.file_name(loc.file).unwrap_or("?").to_owned(),
+            line: loc.line,
+            column: loc.column,
+        })
+    }
+
     /// A fault with its place in the source.
     pub(super) fn explain(
         &self,
@@ -131,13 +140,7 @@ impl LoadedModule {
         block: [u32; 3],
         thread: [u32; 3],
     ) -> Fault {
-        let location = |pc: usize| {
-            program.locations.get(pc).copied().flatten().map(|loc| SourceLocation {
-                file: self.source.file_name(loc.file).unwrap_or("?").to_owned(),
-                line: loc.line,
-                column: loc.column,
-            })
-        };
+        let location = |pc: usize| self.location(program, pc);
         let instruction = |pc: usize| {
             let statement = program.statements.get(pc).and_then(|at| entry.body.get(*at as usize));
             match statement {

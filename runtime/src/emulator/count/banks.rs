@@ -1,0 +1,110 @@
+//! Shared memory's banks: 32 of four bytes each, one word a wavefront from every bank, a word to any number of lanes.
+//!
+//! Lanes that ask for eight bytes each are served by halves of a warp, for sixteen bytes by quarters. A load takes two
+//! parts at once (the two halves of a warp; of sixteen bytes the two quarters of a half) where within them every lane
+//! and its neighbour agree on the address, as neighbours of one distance, 1 or 2; a lane that is switched off agrees
+//! with anyone. Stores are never joined. Read from an H200, where the rule is not documented: see `docs/counters.md`.
+
+use crate::emulator::exec::lanes::LANES;
+
+const BANKS: usize = 32;
+const WORD: u64 = 4;
+
+/// What an access to shared memory takes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Banked {
+    pub wavefronts: u32,
+    /// Wavefronts more than without two words in one bank.
+    pub conflicts: u32,
+}
+
+/// Of an access of `bytes` (1, 2, 4, 8 or 16) at addresses that are multiples of it, by the lanes in `mask`.
+pub fn banked(addresses: &[u64; LANES], mask: u32, bytes: u32, is_load: bool) -> Banked {
+    let mut banked = Banked::default();
+    let mut part = |lanes: u32| {
+        if mask & lanes != 0 {
+            let wavefronts = turns(addresses, mask & lanes, u64::from(bytes));
+            banked.wavefronts += wavefronts;
+            banked.conflicts += wavefronts - 1;
+        }
+    };
+    let joined = |lanes: u32| is_load && neighbours_agree(addresses, mask & lanes);
+    const HALVES: [u32; 2] = [0x0000_ffff, 0xffff_0000];
+    match bytes {
+        8 if joined(HALVES[0]) && joined(HALVES[1]) => part(u32::MAX),
+        8 => HALVES.into_iter().for_each(part),
+        16 => {
+            for half in HALVES {
+                if joined(half) {
+                    part(half);
+                } else {
+                    part(half & 0x00ff_00ff);
+                    part(half & 0xff00_ff00);
+                }
+            }
+        }
+        _ => part(u32::MAX),
+    }
+    banked
+}
+
+/// Whether all lanes agree with their neighbours at distance 1, or all at distance 2.
+fn neighbours_agree(addresses: &[u64; LANES], mask: u32) -> bool {
+    [1, 2].into_iter().any(|distance| {
+        (0..LANES).all(|lane| {
+            let other = lane ^ distance;
+            mask >> lane & mask >> other & 1 == 0 || addresses[lane] == addresses[other]
+        })
+    })
+}
+
+/// The most words that one bank has to give.
+fn turns(addresses: &[u64; LANES], mask: u32, bytes: u64) -> u32 {
+    // Vectors lie across several banks, all alike: so many bytes are one place, and there are fewer of these.
+    let unit = bytes.max(WORD);
+    let rows = BANKS as u64 * WORD / unit;
+    let mut places = [0; LANES];
+    let mut count = 0;
+    for lane in crate::emulator::exec::lanes::lanes_of(mask) {
+        places[count] = addresses[lane] / unit;
+        count += 1;
+    }
+    let places = &mut places[..count];
+    places.sort_unstable();
+    let mut words = [0u32; BANKS];
+    let mut last = None;
+    for place in places {
+        if last != Some(*place) {
+            words[(*place % rows) as usize] += 1;
+            last = Some(*place);
+        }
+    }
+    words.into_iter().max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wavefronts(bytes: u32, is_load: bool, place: impl Fn(u64) -> u64) -> u32 {
+        let addresses = std::array::from_fn(|lane| place(lane as u64) * u64::from(bytes));
+        banked(&addresses, u32::MAX, bytes, is_load).wavefronts
+    }
+
+    #[test]
+    fn a_stride_meets_its_bank_again() {
+        for (stride, expected) in [(0, 1), (1, 1), (2, 2), (8, 8), (32, 32), (33, 1)] {
+            assert_eq!(wavefronts(4, true, |lane| lane * stride), expected, "stride {stride}");
+        }
+    }
+
+    #[test]
+    fn vectors_are_served_in_parts_and_loads_of_equal_neighbours_joined() {
+        assert_eq!(wavefronts(8, true, |lane| lane), 2);
+        assert_eq!(wavefronts(8, true, |lane| lane / 2), 1);
+        assert_eq!(wavefronts(8, false, |lane| lane / 2), 2);
+        assert_eq!(wavefronts(16, true, |lane| lane), 4);
+        assert_eq!(wavefronts(16, true, |_| 0), 2);
+        assert_eq!(wavefronts(16, false, |_| 0), 4);
+    }
+}

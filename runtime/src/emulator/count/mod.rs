@@ -1,0 +1,336 @@
+//! Counts what the hardware counts, for each PTX instruction of a launch: warps and lanes, requests and sectors of global
+//! memory, wavefronts and bank conflicts of shared memory, divergent branches.
+//!
+//! The numbers of memory are those that NVIDIA's profiler reads for the same accesses on an H200 (`docs/counters.md`).
+//! Instructions are counted in PTX: a GPU executes other ones, which its assembler made of them. What L2 gives is a
+//! model ([`l1`]).
+
+pub mod banks;
+pub mod kind;
+pub mod l1;
+pub mod sectors;
+
+use std::ops::AddAssign;
+use std::sync::Arc;
+
+use super::exec::Outcome;
+use super::exec::control::Control;
+use super::exec::lanes::{LANES, lanes_of};
+use super::exec::memory::{MemorySpace, addresses};
+use super::fault::SourceLocation;
+use super::launch::LaunchConfig;
+use super::memory::{CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
+use super::observe::{Event, Observer};
+use super::program::{Code, CopyForm, CopyOp, NOWHERE, Program};
+use banks::{Banked, banked};
+use kind::{Kind, Known};
+use l1::L1;
+use sectors::{LINE, Touched, touched, touched_locally};
+
+/// What one PTX instruction did in a launch, or several together.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Warps that executed it, and lanes for which its guard held.
+    pub warps: u64,
+    pub lanes: u64,
+    /// Floating-point operations of all lanes, of 64 bits and of fewer.
+    pub flops64: u64,
+    pub flops: u64,
+    /// Branches at which the lanes of a warp went different ways.
+    pub divergent: u64,
+    /// Accesses to global memory (or to local memory, which lies there) with any lane.
+    pub requests: u64,
+    /// Sectors of 32 bytes that they touch, each counted once a request.
+    pub sectors: u64,
+    /// Different bytes that they ask for, in each request.
+    pub bytes: u64,
+    /// Sectors that go on to L2: all written ones, and those read ones that the model of L1 does not hold.
+    pub l2_sectors: u64,
+    /// Accesses to shared memory with any lane, the wavefronts that they take, and those of them for bank conflicts.
+    pub shared_requests: u64,
+    pub wavefronts: u64,
+    pub conflicts: u64,
+    /// Of atomics: turns, the most lanes of a warp on one address.
+    pub serial: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Counts) {
+        self.warps += other.warps;
+        self.lanes += other.lanes;
+        self.flops64 += other.flops64;
+        self.flops += other.flops;
+        self.divergent += other.divergent;
+        self.requests += other.requests;
+        self.sectors += other.sectors;
+        self.bytes += other.bytes;
+        self.l2_sectors += other.l2_sectors;
+        self.shared_requests += other.shared_requests;
+        self.wavefronts += other.wavefronts;
+        self.conflicts += other.conflicts;
+        self.serial += other.serial;
+    }
+}
+
+/// One PTX instruction of a launch, with what it did.
+#[derive(Clone, PartialEq, Debug)]
+pub struct InstructionCounts {
+    pub location: Option<SourceLocation>,
+    pub kind: Kind,
+    pub counts: Counts,
+}
+
+/// What a launch did: every instruction of the entry that was executed, in program order.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LaunchCounts {
+    pub instructions: Vec<InstructionCounts>,
+}
+
+impl LaunchCounts {
+    /// Of all instructions, or of those of some kinds.
+    pub fn total(&self, wanted: impl Fn(Kind) -> bool) -> Counts {
+        let mut total = Counts::default();
+        for instruction in self.instructions.iter().filter(|instruction| wanted(instruction.kind)) {
+            total += instruction.counts;
+        }
+        total
+    }
+}
+
+/// The addresses that an instruction saw last, and what they cost: most come by again, further along.
+#[derive(Clone, Debug)]
+struct Pattern {
+    mask: u32,
+    /// Of the first lane, within a line.
+    start: u64,
+    /// From the first lane's address.
+    steps: [u64; LANES],
+    touched: Touched,
+    banked: Banked,
+}
+
+impl Pattern {
+    const NONE: Pattern = Pattern {
+        mask: 0,
+        start: 0,
+        steps: [0; LANES],
+        touched: Touched { bytes: 0, sectors: 0, sharers: 0, lines: Vec::new() },
+        banked: Banked { wavefronts: 0, conflicts: 0 },
+    };
+}
+
+/// The observer that counts.
+#[derive(Debug)]
+pub struct Counter<'a> {
+    program: &'a Program,
+    known: Arc<[Known]>,
+    counts: Vec<Counts>,
+    patterns: Vec<Pattern>,
+    /// Of the targets of copies.
+    target_patterns: Vec<Pattern>,
+    l1: L1,
+}
+
+/// Where lanes access memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Global,
+    Shared,
+    Local,
+}
+
+impl<'a> Counter<'a> {
+    pub(super) fn new(
+        entry: &krn_compiler::ptx::Entry,
+        program: &'a Program,
+        config: &LaunchConfig<'_>,
+    ) -> Self {
+        let known = program.statements.iter().map(|statement| Known::of(entry, *statement)).collect();
+        let shared_bytes = program.shared_bytes + u64::from(config.shared_bytes);
+        Counter::with(program, known, L1::new(config, shared_bytes))
+    }
+
+    fn with(program: &'a Program, known: Arc<[Known]>, l1: L1) -> Self {
+        let count = program.code.len();
+        Counter {
+            program,
+            known,
+            counts: vec![Counts::default(); count],
+            patterns: vec![Pattern::NONE; count],
+            target_patterns: vec![Pattern::NONE; program.copies.len()],
+            l1,
+        }
+    }
+
+    /// What was counted, by instruction.
+    pub(super) fn finish(self, location: impl Fn(usize) -> Option<SourceLocation>) -> LaunchCounts {
+        let executed = self.counts.into_iter().enumerate().filter(|(_, counts)| counts.warps > 0);
+        let instructions = executed.map(|(pc, mut counts)| {
+            let Known { kind, flops, flops64, .. } = self.known[pc];
+            counts.flops = counts.lanes * u64::from(flops);
+            counts.flops64 = counts.lanes * u64::from(flops64);
+            InstructionCounts { location: location(pc), kind, counts }
+        });
+        LaunchCounts { instructions: instructions.collect() }
+    }
+
+    /// An access of the lanes in `mask`, of so many bytes each.
+    #[inline(never)]
+    fn access(
+        &mut self,
+        event: &Event<'_>,
+        space: MemorySpace,
+        addresses: &[u64; LANES],
+        mask: u32,
+        bytes: u32,
+    ) {
+        match space {
+            MemorySpace::Global => self.at(event.pc, Place::Global, addresses, mask, bytes),
+            MemorySpace::Shared => self.at(event.pc, Place::Shared, addresses, mask, bytes),
+            MemorySpace::Local => self.at(event.pc, Place::Local, addresses, mask, bytes),
+            MemorySpace::Const | MemorySpace::Param => {}
+            MemorySpace::Generic => {
+                let within = |window: u64| {
+                    lanes_of(mask)
+                        .filter(|lane| addresses[*lane] / WINDOW_BYTES * WINDOW_BYTES == window)
+                        .fold(0, |bits, lane| bits | 1 << lane)
+                };
+                let (shared, local) = (within(SHARED_WINDOW), within(LOCAL_WINDOW));
+                let others = shared | local | within(CONST_WINDOW) | within(PARAM_WINDOW);
+                for (place, lanes) in
+                    [(Place::Shared, shared), (Place::Local, local), (Place::Global, mask & !others)]
+                {
+                    if lanes != 0 {
+                        self.at(event.pc, place, addresses, lanes, bytes);
+                    }
+                }
+            }
+        }
+    }
+
+    fn at(&mut self, pc: usize, place: Place, addresses: &[u64; LANES], mask: u32, bytes: u32) {
+        let known = self.known[pc];
+        let reads = matches!(known.kind, Kind::GlobalLoad | Kind::SharedLoad | Kind::LocalLoad | Kind::Copy);
+        let pattern = &mut self.patterns[pc];
+        pattern.look_at(place, addresses, mask, bytes, reads);
+        let counts = &mut self.counts[pc];
+        if place == Place::Shared {
+            counts.shared_requests += 1;
+            counts.wavefronts += u64::from(pattern.banked.wavefronts);
+            counts.conflicts += u64::from(pattern.banked.conflicts);
+        } else {
+            counts.requests += 1;
+            counts.sectors += u64::from(pattern.touched.sectors);
+            counts.bytes += u64::from(pattern.touched.bytes);
+            if reads && place == Place::Global {
+                let first = addresses[mask.trailing_zeros() as usize & 31] / LINE;
+                for (line, sectors) in &pattern.touched.lines {
+                    let line = first.wrapping_add(*line as u64);
+                    counts.l2_sectors += u64::from(self.l1.read(line, *sectors, known.stays_in_l1));
+                }
+            } else {
+                counts.l2_sectors += u64::from(pattern.touched.sectors);
+            }
+        }
+        if matches!(known.kind, Kind::GlobalAtomic | Kind::GlobalReduction | Kind::SharedAtomic) {
+            counts.serial += u64::from(pattern.touched.sharers);
+        }
+    }
+
+    fn copy(&mut self, event: &Event<'_>) {
+        let row = event.inst.imm as usize;
+        let form: CopyForm = self.program.copies[row];
+        let r = event.registers;
+        let sources = addresses(r, form.from_base, form.from_base_is_wide, form.from_offset);
+        let reads_any = |lane: &usize| form.from_bytes == NOWHERE || r.c32(form.from_bytes)[*lane] > 0;
+        let reading = lanes_of(event.mask).filter(reads_any).fold(0, |bits, lane| bits | 1 << lane);
+        if reading != 0 {
+            self.access(event, form.from, &sources, reading, form.bytes);
+        }
+        let targets = addresses(r, form.to_base, form.to_base_is_wide, form.to_offset);
+        let pattern = &mut self.target_patterns[row];
+        pattern.look_at(Place::Shared, &targets, event.mask, form.bytes, false);
+        let counts = &mut self.counts[event.pc];
+        counts.shared_requests += 1;
+        counts.wavefronts += u64::from(pattern.banked.wavefronts);
+        counts.conflicts += u64::from(pattern.banked.conflicts);
+    }
+}
+
+impl Pattern {
+    /// Works out what an access costs, unless it is the last one again or that one moved by whole lines.
+    fn look_at(&mut self, place: Place, addresses: &[u64; LANES], mask: u32, bytes: u32, reads: bool) {
+        let first = addresses[mask.trailing_zeros() as usize & 31];
+        let mut steps = [0; LANES];
+        if mask == u32::MAX {
+            for lane in 0..LANES {
+                steps[lane] = addresses[lane].wrapping_sub(first);
+            }
+        } else {
+            for lane in 0..LANES {
+                let step = addresses[lane].wrapping_sub(first);
+                steps[lane] = if mask >> lane & 1 == 1 { step } else { 0 };
+            }
+        }
+        let start = first % LINE;
+        if self.mask == mask && self.start == start && self.steps == steps {
+            return;
+        }
+        let touched = match place {
+            Place::Local => touched_locally(addresses, mask, bytes),
+            Place::Global | Place::Shared => touched(addresses, mask, bytes),
+        };
+        let banked =
+            if place == Place::Shared { banked(addresses, mask, bytes, reads) } else { Banked::default() };
+        *self = Pattern { mask, start, steps, touched, banked };
+    }
+}
+
+impl Observer for Counter<'_> {
+    const ENABLED: bool = true;
+
+    fn fork(&self) -> Self {
+        Counter::with(self.program, Arc::clone(&self.known), self.l1.clone())
+    }
+
+    fn block(&mut self, _: u64) {
+        self.l1.clear();
+    }
+
+    #[inline(always)]
+    fn instruction(&mut self, event: &Event<'_>) -> Outcome {
+        let (i, r, mask) = (event.inst, event.registers, event.mask);
+        let counts = &mut self.counts[event.pc];
+        counts.warps += 1;
+        counts.lanes += u64::from(mask.count_ones());
+        if mask == 0 {
+            return Ok(());
+        }
+        match i.code {
+            Code::Control(Control::Branch) => counts.divergent += u64::from(mask != event.active),
+            Code::Load(form) => {
+                let bytes = u32::from(form.width) * u32::from(form.count);
+                self.access(event, form.space, &addresses(r, i.a, form.wide_base, i.imm), mask, bytes);
+            }
+            Code::Store(form) => {
+                let bytes = u32::from(form.width) * u32::from(form.count);
+                self.access(event, form.space, &addresses(r, i.a, form.wide_base, i.imm), mask, bytes);
+            }
+            Code::Atomic(form) => {
+                let bytes = form.op.ty.bytes();
+                self.access(event, form.space, &addresses(r, i.a, form.wide_base, i.imm), mask, bytes);
+            }
+            Code::Copy(CopyOp::Begin) => self.copy(event),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn opened(&mut self, _: usize, _: &[usize]) {}
+
+    fn merge(&mut self, other: Self) {
+        for (own, theirs) in self.counts.iter_mut().zip(other.counts) {
+            *own += theirs;
+        }
+    }
+}
