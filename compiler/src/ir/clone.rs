@@ -1,7 +1,7 @@
 //! Copies of instructions and regions within a kernel.
 
 use super::entities::{Block, Inst, Value};
-use super::kernel::{BlockData, InstData, Kernel, Payload};
+use super::kernel::{BlockData, InstData, Kernel, Payload, Short};
 use rustc_hash::FxHashMap;
 
 /// What stands for a value in the copy; values that are not in it stand for themselves.
@@ -18,7 +18,7 @@ impl Kernel {
         let InstData { opcode, payload, arguments, results, regions, span } = self.insts[inst].clone();
         let payload = self.clone_payload(payload);
         let arguments = arguments.into_iter().map(|value| mapped(map, value)).collect();
-        let data = InstData { opcode, payload, arguments, results: Vec::new(), regions: Vec::new(), span };
+        let data = InstData { opcode, payload, arguments, results: Short::new(), regions: Short::new(), span };
         let copy = self.insts.push(data);
         self.blocks[to].insts.push(copy);
         for region in regions {

@@ -4,7 +4,7 @@
 //! parsing a kernel renumbers it densely.
 
 use super::entities::{Block, Inst, Value};
-use super::kernel::{Definition, InstData, Kernel, Payload, Phase, ValueData};
+use super::kernel::{Definition, InstData, Kernel, Payload, Phase, Short, ValueData};
 use super::op::{Constant, Opcode};
 use super::schedule::Schedule;
 use super::typing::result_type;
@@ -69,9 +69,9 @@ impl Kernel {
         let inst = self.insts.push(InstData {
             opcode,
             payload,
-            arguments: arguments.to_vec(),
-            results: Vec::new(),
-            regions: Vec::new(),
+            arguments: Short::from_slice(arguments),
+            results: Short::new(),
+            regions: Short::new(),
             span,
         });
         if let Some(ty) = result {

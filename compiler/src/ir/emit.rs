@@ -2,12 +2,14 @@
 //! is folded on the way, so that factors of 1 and offsets of 0 leave no trace.
 
 use super::entities::{Block, Buffer, Inst, Value};
-use super::kernel::{AxisData, BlockData, Factor, InstData, Kernel, Level, Payload};
+use super::kernel::{AxisData, BlockData, Factor, InstData, Kernel, Level, Payload, Short};
 use super::op::{Combiner, Constant, Opcode};
 use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, UnaryOp};
 use crate::source::Span;
 use cranelift_entity::EntityRef;
+use smallvec::smallvec;
+use std::sync::Arc;
 
 /// A place in a kernel where instructions are appended.
 pub struct Emit<'k> {
@@ -46,7 +48,7 @@ impl<'k> Emit<'k> {
     pub fn name(&mut self, value: Value, name: &str) -> Value {
         let slot = &mut self.kernel.values[value].name;
         if slot.is_none() && !name.is_empty() {
-            *slot = Some(name.to_string());
+            *slot = Some(name.into());
         }
         value
     }
@@ -218,9 +220,9 @@ impl<'k> Emit<'k> {
         let inst = self.kernel.insts.push(InstData {
             opcode,
             payload,
-            arguments,
-            results: Vec::new(),
-            regions: Vec::new(),
+            arguments: arguments.into(),
+            results: Short::new(),
+            regions: Short::new(),
             span: self.span,
         });
         self.kernel.blocks[self.block].insts.push(inst);
@@ -231,7 +233,7 @@ impl<'k> Emit<'k> {
     fn region(
         &mut self,
         inst: Inst,
-        params: &[(Scalar, Option<String>)],
+        params: &[(Scalar, Option<Arc<str>>)],
         body: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>,
     ) -> Vec<Value> {
         let region = self.kernel.blocks.push(BlockData::default());
@@ -268,8 +270,8 @@ impl<'k> Emit<'k> {
     ) -> Vec<Value> {
         let axis = self.serial_axis(name);
         let arguments = [low, high, step].into_iter().chain(initial.iter().copied()).collect();
-        let inst = self.region_inst(Opcode::For, Payload::Loop { axes: vec![axis] }, arguments);
-        let mut params = vec![(Scalar::I64, Some(name.to_string()))];
+        let inst = self.region_inst(Opcode::For, Payload::Loop { axes: smallvec![axis] }, arguments);
+        let mut params = vec![(Scalar::I64, Some(name.into()))];
         for value in initial {
             params.push((self.kernel.values[*value].ty, self.kernel.values[*value].name.clone()));
         }

@@ -7,6 +7,11 @@ use crate::data::{ElementType, Scalar};
 use crate::manifest;
 use crate::source::Span;
 use cranelift_entity::{EntityRef, PrimaryMap};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A list that is short nearly always: up to four of them are stored in place.
+pub type Short<T> = SmallVec<[T; 4]>;
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Module {
@@ -205,7 +210,7 @@ pub enum Level {
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockData {
-    pub params: Vec<Value>,
+    pub params: Short<Value>,
     pub insts: Vec<Inst>,
 }
 
@@ -215,7 +220,7 @@ pub struct ValueData {
     pub ty: Scalar,
     pub definition: Definition,
     /// A readable name for the PTX register; from the source where there is one.
-    pub name: Option<String>,
+    pub name: Option<Arc<str>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -228,9 +233,9 @@ pub enum Definition {
 pub struct InstData {
     pub opcode: Opcode,
     pub payload: Payload,
-    pub arguments: Vec<Value>,
-    pub results: Vec<Value>,
-    pub regions: Vec<Block>,
+    pub arguments: Short<Value>,
+    pub results: Short<Value>,
+    pub regions: Short<Block>,
     pub span: Span,
 }
 
@@ -255,11 +260,11 @@ pub enum Payload {
     },
     Site(Site),
     Loop {
-        axes: Vec<Axis>,
+        axes: Short<Axis>,
     },
     Reduce {
-        axes: Vec<Axis>,
-        combiners: Vec<Combiner>,
+        axes: Short<Axis>,
+        combiners: Short<Combiner>,
     },
     /// A grid axis: 0 is x, 1 is y, 2 is z.
     Grid(u8),

@@ -151,7 +151,7 @@ fn operands(kernel: &Kernel, inst: Inst) -> Operands {
     use Opcode::{Add, And, Eq, Max, Min, Mul, Ne, Or, Xor};
     let data = &kernel.insts[inst];
     if data.arguments.len() > 4 {
-        return Operands::Many(data.arguments.clone());
+        return Operands::Many(data.arguments.to_vec());
     }
     let mut few = [None; 4];
     for (slot, value) in few.iter_mut().zip(&data.arguments) {

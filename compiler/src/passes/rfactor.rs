@@ -36,6 +36,7 @@ use crate::ir::kernel::{
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr, Layout, Value as HostValue};
 use cranelift_entity::EntitySet;
+use smallvec::smallvec;
 
 pub struct Rfactor;
 
@@ -88,7 +89,7 @@ fn place(kernel: &Kernel, launch: Launch) -> Option<(Block, Outer)> {
     let names = axes.iter().map(|axis| kernel.axes[*axis].name.clone());
     let axes = names.zip(kernel.loop_bounds(*forall)).map(|(name, (low, high))| (name, low, high)).collect();
     let body = kernel.insts[*forall].regions[0];
-    Some((body, Outer { axes, params: kernel.blocks[body].params.clone() }))
+    Some((body, Outer { axes, params: kernel.blocks[body].params.to_vec() }))
 }
 
 /// Factors the reductions of a launch; the launches that compute the inner parts.
@@ -261,11 +262,11 @@ fn split(
         emit.store(*buffer, 0, &subscripts, value);
     }
     emit.inst(Opcode::Yield, Payload::None, &[]);
-    let payload = Payload::Loop { axes: loop_axes };
+    let payload = Payload::Loop { axes: loop_axes.into() };
     let (opcode, results, regions) = (Opcode::Forall, Vec::new(), vec![body]);
-    let forall = kernel.insts.push(InstData { opcode, payload, arguments: bounds, results, regions, span });
+    let forall = kernel.insts.push(InstData { opcode, payload, arguments: bounds.into(), results: results.into(), regions: regions.into(), span });
     kernel.blocks[root].insts.push(forall);
-    over_first(kernel, reduce, around, outer, &scratch, first, combiners);
+    over_first(kernel, reduce, around, outer, &scratch, first, combiners.to_vec());
     kernel.add_launch(named_after, "inner", root, combine)
 }
 
@@ -287,8 +288,8 @@ fn later_axes(kernel: &mut Kernel, reduce: Inst, body: Block, map: &mut ValueMap
         opcode: Opcode::Reduce,
         payload: Payload::Reduce { axes, combiners },
         arguments: data.arguments[2..].iter().map(|value| mapped(map, *value)).collect(),
-        results: Vec::new(),
-        regions: vec![region],
+        results: smallvec![],
+        regions: smallvec![region],
         span: data.span,
     });
     kernel.blocks[body].insts.push(inner);
@@ -311,7 +312,7 @@ fn over_first(
     let InstData { arguments, span, .. } = kernel.insts[reduce].clone();
     let body = kernel.blocks.push(BlockData::default());
     let index = kernel.add_param(body, Scalar::I64);
-    kernel.values[index].name = Some(first.name.clone());
+    kernel.values[index].name = Some(first.name.clone().into());
     // The outer indices from 0, in front of the reduction.
     let mut insts = std::mem::take(&mut kernel.blocks[around].insts);
     let after = insts.split_off(insts.iter().position(|inst| *inst == reduce).unwrap_or(insts.len()));
@@ -328,9 +329,9 @@ fn over_first(
     emit.inst(Opcode::Yield, Payload::None, &values);
     let axis = kernel.axes.push(first);
     let data = &mut kernel.insts[reduce];
-    data.regions = vec![body];
+    data.regions = smallvec![body];
     data.arguments.truncate(2);
-    data.payload = Payload::Reduce { axes: vec![axis], combiners };
+    data.payload = Payload::Reduce { axes: smallvec![axis], combiners: combiners.into() };
 }
 
 fn scratch(kernel: &mut Kernel, scalar: Scalar, extents: Vec<Expr>) -> Buffer {

@@ -93,7 +93,7 @@ impl KernelBuilder {
     pub fn name(&mut self, value: Value, name: &str) {
         let slot = &mut self.kernel.values[value].name;
         if slot.is_none() {
-            *slot = Some(name.to_string());
+            *slot = Some(name.into());
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{KernelBuilder, OpenRegion, RegionKind};
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Inst, Launch, Value};
-use crate::ir::kernel::{AxisData, BlockData, InstData, LaunchData, Payload};
+use crate::ir::kernel::{AxisData, BlockData, InstData, LaunchData, Payload, Short};
 use crate::ir::op::{Combiner, Opcode};
 
 impl KernelBuilder {
@@ -28,9 +28,9 @@ impl KernelBuilder {
         let inst = self.kernel.insts.push(InstData {
             opcode,
             payload,
-            arguments,
-            results: Vec::new(),
-            regions: Vec::new(),
+            arguments: arguments.into(),
+            results: Short::new(),
+            regions: Short::new(),
             span: self.span,
         });
         let block = self.current_block();
@@ -89,7 +89,7 @@ impl KernelBuilder {
     /// Begins `forall` over axes `(name, low, high)`; the index of each.
     pub fn begin_forall(&mut self, axes: &[(&str, Value, Value)]) -> Vec<Value> {
         let (made, arguments) = self.axes(axes);
-        let inst = self.region_inst(Opcode::Forall, Payload::Loop { axes: made }, arguments);
+        let inst = self.region_inst(Opcode::Forall, Payload::Loop { axes: made.into() }, arguments);
         let block = self.open(RegionKind::Forall, Some(inst));
         self.index_params(block, axes)
     }
@@ -101,7 +101,7 @@ impl KernelBuilder {
     /// Begins `reduce` over axes `(name, low, high)`; the index of each.
     pub fn begin_reduce(&mut self, axes: &[(&str, Value, Value)], combiners: &[Combiner]) -> Vec<Value> {
         let (made, arguments) = self.axes(axes);
-        let payload = Payload::Reduce { axes: made, combiners: combiners.to_vec() };
+        let payload = Payload::Reduce { axes: made.into(), combiners: Short::from_slice(combiners) };
         let inst = self.region_inst(Opcode::Reduce, payload, arguments);
         let block = self.open(RegionKind::Reduce, Some(inst));
         self.index_params(block, axes)
@@ -126,7 +126,7 @@ impl KernelBuilder {
         let (axes, mut arguments) = self.axes(&bounds);
         arguments.push(step);
         arguments.extend_from_slice(initial);
-        let inst = self.region_inst(Opcode::For, Payload::Loop { axes }, arguments);
+        let inst = self.region_inst(Opcode::For, Payload::Loop { axes: axes.into() }, arguments);
         let block = self.open(RegionKind::For, Some(inst));
         let index = self.index_params(block, &bounds)[0];
         (index, self.add_params(block, initial))

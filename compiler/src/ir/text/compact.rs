@@ -1,7 +1,7 @@
 //! Renumbering in the order of the text.
 
 use crate::ir::entities::{Axis, Block, Inst, Value};
-use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload};
+use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Short};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 
@@ -77,8 +77,8 @@ impl Compactor<'_> {
             opcode: data.opcode,
             payload,
             arguments,
-            results: Vec::new(),
-            regions: Vec::new(),
+            results: Short::new(),
+            regions: Short::new(),
             span: data.span,
         });
         self.new.blocks[block].insts.push(new);

@@ -4,7 +4,7 @@ use super::cursor::{ParseError, Parser};
 use super::lexer::Token;
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Site, Symbol, Value};
-use crate::ir::kernel::{AxisData, BlockData, Factor, InstData, Level, Payload};
+use crate::ir::kernel::{AxisData, BlockData, Factor, InstData, Level, Payload, Short};
 use crate::ir::op::{Combiner, Constant, Opcode, PayloadKind};
 
 /// A value that the text declares: its number there, name, type, and where.
@@ -57,7 +57,7 @@ impl Parser<'_> {
     }
 
     fn declare(&mut self, declared: Declared, value: Value) -> Result<(), ParseError> {
-        self.kernel.values[value].name = declared.name;
+        self.kernel.values[value].name = declared.name.map(Into::into);
         match self.values.insert(declared.number, value) {
             None => Ok(()),
             Some(_) => {
@@ -91,9 +91,9 @@ impl Parser<'_> {
         let inst = self.kernel.insts.push(InstData {
             opcode,
             payload,
-            arguments,
-            results: Vec::new(),
-            regions: Vec::new(),
+            arguments: arguments.into(),
+            results: Short::new(),
+            regions: Short::new(),
             span,
         });
         self.kernel.blocks[block].insts.push(inst);
@@ -165,12 +165,12 @@ impl Parser<'_> {
                         arguments.extend(self.list("[", "]", Self::operand)?);
                     }
                 }
-                (Payload::Loop { axes }, arguments)
+                (Payload::Loop { axes: axes.into() }, arguments)
             }
             PayloadKind::Reduce => {
                 let combiners = self.list("[", "]", Self::combiner)?;
                 let (axes, arguments) = self.axes()?;
-                (Payload::Reduce { axes, combiners }, arguments)
+                (Payload::Reduce { axes: axes.into(), combiners: combiners.into() }, arguments)
             }
         })
     }

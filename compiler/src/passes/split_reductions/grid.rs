@@ -8,14 +8,13 @@ use crate::data::{ElementType, Scalar};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{
-    AxisData, BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload, Step,
-};
+use crate::ir::kernel::{AxisData, BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload, Short, Step};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::passes::pass::TargetFacts;
 use cranelift_entity::EntitySet;
+use smallvec::smallvec;
 
 /// Elements of a single reduction from which on several blocks are worth a second launch.
 const MIN_SINGLE: i64 = 1 << 16;
@@ -83,7 +82,7 @@ fn cut(kernel: &Kernel, reduce: Inst, outer: &[Value]) -> Option<Cut> {
         low,
         high,
         extent,
-        combiners: combiners.clone(),
+        combiners: combiners.to_vec(),
         types: scratch_types,
     })
 }
@@ -246,10 +245,10 @@ fn push_forall(
 ) -> Inst {
     let inst = kernel.insts.push(InstData {
         opcode: Opcode::Forall,
-        payload: Payload::Loop { axes },
-        arguments,
-        results: Vec::new(),
-        regions: vec![region],
+        payload: Payload::Loop { axes: axes.into() },
+        arguments: arguments.into(),
+        results: Short::new(),
+        regions: smallvec![region],
         span,
     });
     kernel.blocks[block].insts.push(inst);
@@ -357,7 +356,7 @@ fn piece_launch(
     let root = kernel.blocks.push(BlockData::default());
     let region = kernel.blocks.push(BlockData::default());
     let piece = kernel.add_param(region, Scalar::I64);
-    kernel.values[piece].name = Some("piece".to_string());
+    kernel.values[piece].name = Some("piece".into());
     let mut emit = Emit::new(kernel, root, span);
     let mut arguments = vec![emit.int(0), emit.int(pieces)];
     let mut bounds_map = ValueMap::default();
@@ -372,7 +371,7 @@ fn piece_launch(
     axes.push(kernel.axes.push(AxisData { name: "piece".to_string(), factors }));
     for (at, (name, _, _, value)) in outer.iter().enumerate() {
         let param = kernel.add_param(region, Scalar::I64);
-        kernel.values[param].name = Some(name.clone());
+        kernel.values[param].name = Some(name.clone().into());
         map.insert(*value, param);
         indices.push(param);
         let mut factors = vec![Factor { level: Level::Grid, size: None }];
@@ -414,7 +413,7 @@ fn piece_launch(
     }
     // Only the loop's own bounds change: the body, and the outer loops, may use the same values.
     let copy = emit.kernel.clone_inst(cut.reduce, region, &mut map);
-    emit.kernel.insts[copy].arguments = vec![start, end];
+    emit.kernel.insts[copy].arguments = smallvec![start, end];
     let results = emit.kernel.insts[copy].results.clone();
     let mut place = vec![piece];
     for (index, (_, low, _, _)) in indices.iter().zip(outer) {
@@ -446,7 +445,7 @@ fn piece_launch(
     // The reduction becomes one over the pieces.
     let body = kernel.blocks.push(BlockData::default());
     let index = kernel.add_param(body, Scalar::I64);
-    kernel.values[index].name = Some("piece".to_string());
+    kernel.values[index].name = Some("piece".into());
     let parents = kernel.parents();
     let Some(around) = parents.block_of[cut.reduce].expand() else { return launch };
     let mut before = Vec::new();
@@ -467,9 +466,9 @@ fn piece_launch(
     let factors = vec![Factor { level: Level::Serial, size: None }];
     let axis = kernel.axes.push(AxisData { name: "piece".to_string(), factors });
     let data = &mut kernel.insts[cut.reduce];
-    data.regions = vec![body];
-    data.arguments = vec![zero, count];
-    data.payload = Payload::Reduce { axes: vec![axis], combiners: cut.combiners.clone() };
+    data.regions = smallvec![body];
+    data.arguments = smallvec![zero, count];
+    data.payload = Payload::Reduce { axes: smallvec![axis], combiners: cut.combiners.clone().into() };
     launch
 }
 

@@ -9,7 +9,7 @@
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BlockData, BufferKind, InstData, Kernel, Payload};
+use crate::ir::kernel::{BlockData, BufferKind, InstData, Kernel, Payload, Short};
 use crate::ir::op::{Combiner, Opcode};
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
@@ -286,7 +286,7 @@ impl Jam {
                     let copies = self.copies(results[start]);
                     all.extend(std::iter::repeat_n(combiner, copies));
                 }
-                (Payload::Reduce { axes, combiners: all }, arguments.len())
+                (Payload::Reduce { axes, combiners: all.into() }, arguments.len())
             }
             other => (other, if opcode == Opcode::If { 1 } else { 0 }),
         };
@@ -299,9 +299,9 @@ impl Jam {
         let copy = kernel.insts.push(InstData {
             opcode,
             payload,
-            arguments: given,
-            results: Vec::new(),
-            regions: Vec::new(),
+            arguments: given.into(),
+            results: Short::new(),
+            regions: Short::new(),
             span,
         });
         kernel.blocks[to].insts.push(copy);

@@ -16,9 +16,7 @@ use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{
-    BlockData, BufferData, BufferKind, Definition, Factor, InstData, Kernel, Level, Payload,
-};
+use crate::ir::kernel::{BlockData, BufferData, BufferKind, Definition, Factor, InstData, Kernel, Level, Payload, Short};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::manifest::{Expr, Layout};
 use crate::passes::split_reductions::rows::{RowPlace, row_place};
@@ -177,7 +175,7 @@ impl Team {
         let data = emit.kernel.insts[inst].clone();
         let combiners = match &data.payload {
             Payload::Reduce { combiners, .. } => combiners.clone(),
-            _ => Vec::new(),
+            _ => Short::new(),
         };
         let types: Vec<Scalar> = data.results.iter().map(|value| emit.kernel.value_type(*value)).collect();
         let in_order = positions_rise(emit.kernel, data.regions[0], &combiners);
@@ -365,7 +363,8 @@ impl Team {
             let rank = kernel.buffers[buffer].extents.len();
             let data = &mut kernel.insts[inst];
             data.payload = Payload::Access { buffer: own, leaf };
-            data.arguments.splice(..rank, [slot]);
+            data.arguments.drain(..rank);
+            data.arguments.insert(0, slot);
         }
         copy
     }

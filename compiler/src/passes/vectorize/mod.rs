@@ -23,7 +23,7 @@ use crate::analysis::Multiples;
 use crate::data::Scalar;
 use crate::ir::Parents;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase};
+use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Short};
 use crate::ir::op::{Constant, Opcode};
 
 use crate::manifest::Layout;
@@ -280,13 +280,13 @@ fn merged(kernel: &mut Kernel, part: &[Candidate]) -> Inst {
         arguments.extend(part.iter().map(|candidate| kernel.insts[candidate.inst].arguments[rank]));
         return kernel.insts.push(InstData {
             opcode: Opcode::StoreVector,
-            arguments,
-            results: Vec::new(),
+            arguments: arguments.into(),
+            results: Short::new(),
             ..first
         });
     }
     let inst =
-        kernel.insts.push(InstData { opcode: Opcode::LoadVector, arguments, results: Vec::new(), ..first });
+        kernel.insts.push(InstData { opcode: Opcode::LoadVector, arguments: arguments.into(), results: Short::new(), ..first });
     for candidate in part {
         let old = kernel.insts[candidate.inst].results[0];
         let value = kernel.clone_result(old, inst);
