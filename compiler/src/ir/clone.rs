@@ -18,7 +18,8 @@ impl Kernel {
         let InstData { opcode, payload, arguments, results, regions, span } = self.insts[inst].clone();
         let payload = self.clone_payload(payload);
         let arguments = arguments.into_iter().map(|value| mapped(map, value)).collect();
-        let data = InstData { opcode, payload, arguments, results: Short::new(), regions: Short::new(), span };
+        let data =
+            InstData { opcode, payload, arguments, results: Short::new(), regions: Short::new(), span };
         let copy = self.insts.push(data);
         self.blocks[to].insts.push(copy);
         for region in regions {

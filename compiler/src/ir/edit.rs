@@ -38,6 +38,20 @@ impl Kernel {
         }
     }
 
+    /// A map from values, with room for all that there are.
+    pub fn of_values<T: Clone + Default>(&self) -> SecondaryMap<Value, T> {
+        let mut map = SecondaryMap::new();
+        map.resize(self.values.len());
+        map
+    }
+
+    /// A map from instructions, with room for all that there are.
+    pub fn of_insts<T: Clone + Default>(&self) -> SecondaryMap<Inst, T> {
+        let mut map = SecondaryMap::new();
+        map.resize(self.insts.len());
+        map
+    }
+
     /// Appends a parameter to a block.
     pub fn add_param(&mut self, block: Block, ty: Scalar) -> Value {
         let position = self.blocks[block].params.len() as u16;

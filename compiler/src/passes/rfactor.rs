@@ -264,7 +264,14 @@ fn split(
     emit.inst(Opcode::Yield, Payload::None, &[]);
     let payload = Payload::Loop { axes: loop_axes.into() };
     let (opcode, results, regions) = (Opcode::Forall, Vec::new(), vec![body]);
-    let forall = kernel.insts.push(InstData { opcode, payload, arguments: bounds.into(), results: results.into(), regions: regions.into(), span });
+    let forall = kernel.insts.push(InstData {
+        opcode,
+        payload,
+        arguments: bounds.into(),
+        results: results.into(),
+        regions: regions.into(),
+        span,
+    });
     kernel.blocks[root].insts.push(forall);
     over_first(kernel, reduce, around, outer, &scratch, first, combiners.to_vec());
     kernel.add_launch(named_after, "inner", root, combine)

@@ -1,31 +1,30 @@
 //! Builds one entry: registers with readable names, labels, and statements in order.
 
-use rustc_hash::FxHashMap;
-
 use super::instruction::{Guard, Instruction, Op};
 use super::module::{Entry, Loc, Param, Register, Statement, Variable};
-use super::operand::{EntryVariable, Label, ParamId, Reg, SpecialReg};
+use super::names::Names;
+use super::operand::{EntryVariable, Label, ParamId, Reg};
 use super::types::{RegClass, Type};
 
 /// Fills an [`Entry`]. Names are made unique by a counter a hint, so the same calls give the same names.
 #[derive(Debug)]
 pub struct EntryBuilder {
     entry: Entry,
-    /// How many names each hint has given out; registers and labels are kept apart by the percent sign.
-    taken: FxHashMap<String, u32>,
+    names: Names,
     last_loc: Option<Loc>,
 }
 
 impl EntryBuilder {
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
-        let mut taken = FxHashMap::default();
-        taken.insert(name.clone(), 1);
-        for special in SpecialReg::all() {
-            let stem = special.name().split('.').next().unwrap_or_default();
-            taken.insert(stem.to_owned(), 1);
-        }
-        EntryBuilder { entry: Entry::new(name), taken, last_loc: None }
+        let names = Names::new(&name);
+        EntryBuilder { entry: Entry::new(name), names, last_loc: None }
+    }
+
+    /// Makes room for about so many statements.
+    pub fn reserve_statements(&mut self, count: usize) {
+        self.entry.body.reserve(count);
+        self.entry.registers.reserve(count);
     }
 
     /// The entry so far.
@@ -40,26 +39,26 @@ impl EntryBuilder {
 
     /// Adds a parameter; its name is taken as it is.
     pub fn param(&mut self, param: Param) -> ParamId {
-        self.taken.entry(param.name.clone()).or_insert(1);
+        self.names.reserve(&param.name);
         self.entry.params.push(param)
     }
 
     /// Declares a `.shared` or `.local` variable; its name is made unique.
     pub fn variable(&mut self, mut variable: Variable) -> EntryVariable {
-        variable.name = self.unique(sanitize(&variable.name));
+        variable.name = self.names.give("", &variable.name).to_owned();
         self.entry.variables.push(variable)
     }
 
     /// Keeps a name (of a module-level variable, say) from being given to a label or a variable.
     pub fn reserve(&mut self, name: &str) {
-        self.taken.entry(name.to_owned()).or_insert(1);
+        self.names.reserve(name);
     }
 
     /// A new register. `hint` needs no percent sign; what PTX does not allow in names becomes `_`; an empty
     /// hint stands for one or two letters that tell the class.
     pub fn reg(&mut self, class: RegClass, hint: &str) -> Reg {
-        let stem = if hint.is_empty() { class_stem(class).to_owned() } else { sanitize(hint) };
-        let name = self.unique(format!("%{stem}"));
+        let hint = if hint.is_empty() { class_stem(class) } else { hint };
+        let name = self.names.give("%", hint).to_owned();
         self.entry.registers.push(Register { name, class })
     }
 
@@ -70,7 +69,7 @@ impl EntryBuilder {
 
     /// A new label, placed later by [`place`](Self::place).
     pub fn label(&mut self, hint: &str) -> Label {
-        let name = self.unique(sanitize(hint));
+        let name = self.names.give("", hint).to_owned();
         self.entry.labels.push(name)
     }
 
@@ -128,24 +127,6 @@ impl EntryBuilder {
         self.entry.canonicalize();
         self.entry
     }
-
-    fn unique(&mut self, stem: String) -> String {
-        let Some(count) = self.taken.get_mut(&stem) else {
-            self.taken.insert(stem.clone(), 1);
-            return stem;
-        };
-        let separator = if stem.ends_with(|last: char| last.is_ascii_digit()) { "_" } else { "" };
-        let mut next = *count;
-        loop {
-            next += 1;
-            let name = format!("{stem}{separator}{next}");
-            if !self.taken.contains_key(&name) {
-                self.taken.insert(stem, next);
-                self.taken.insert(name.clone(), 1);
-                return name;
-            }
-        }
-    }
 }
 
 /// The letters that nvcc uses for each class.
@@ -159,24 +140,6 @@ const fn class_stem(class: RegClass) -> &'static str {
         RegClass::F32 => "f",
         RegClass::F64 => "fd",
     }
-}
-
-/// A PTX identifier near to `hint`.
-fn sanitize(hint: &str) -> String {
-    let mut name: String = hint
-        .trim_start_matches('%')
-        .chars()
-        .map(
-            |letter| {
-                if letter.is_ascii_alphanumeric() || letter == '_' || letter == '$' { letter } else { '_' }
-            },
-        )
-        .collect();
-    if !super::verify::is_identifier(&name) || name.starts_with('_') {
-        // No leading digit, and neither `_` nor `WARP_SZ`, which have a meaning.
-        name.insert(0, 'v');
-    }
-    name
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@
 //! they are placed. Comments have no line breaks or trailing blanks, and the body neither starts nor ends
 //! with a blank line. `parse(print(entry))` is the canonical form of `entry`.
 
-use cranelift_entity::{PrimaryMap, SecondaryMap, packed_option::ReservedValue};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, packed_option::ReservedValue};
 
-use super::module::{Entry, Module, Statement};
+use super::module::{Entry, Module, Register, Statement};
 use super::operand::{Label, Reg};
 use super::print::{CLASS_ORDER, quotable};
+use super::types::RegClass;
 
 impl Module {
     /// Brings every entry into canonical form.
@@ -61,24 +62,39 @@ impl Entry {
     }
 
     fn number_registers(&mut self) {
-        let rank = |class| CLASS_ORDER.iter().position(|other| *other == class);
         if self.registers.values().is_sorted_by_key(|register| rank(register.class)) {
             return;
         }
-        let mut old: Vec<Reg> = self.registers.keys().collect();
-        old.sort_by_key(|reg| rank(self.registers[*reg].class));
-        let mut registers = PrimaryMap::with_capacity(old.len());
-        let mut renamed: SecondaryMap<Reg, Reg> = SecondaryMap::with_default(Reg::reserved_value());
-        for reg in old {
-            renamed[reg] = registers.push(self.registers[reg].clone());
+        // How many registers come before those of each class.
+        let mut before = [0; CLASS_ORDER.len() + 1];
+        for register in self.registers.values() {
+            before[rank(register.class) + 1] += 1;
         }
-        self.registers = registers;
+        for class in 0..CLASS_ORDER.len() {
+            before[class + 1] += before[class];
+        }
+        let mut old = vec![Reg::reserved_value(); self.registers.len()];
+        let renamed: Vec<Reg> = self
+            .registers
+            .iter()
+            .map(|(reg, register)| {
+                let place = &mut before[rank(register.class)];
+                old[*place] = reg;
+                *place += 1;
+                Reg::new(*place - 1)
+            })
+            .collect();
+        let moved = |reg| {
+            let Register { name, class } = &mut self.registers[reg];
+            Register { name: std::mem::take(name), class: *class }
+        };
+        self.registers = old.into_iter().map(moved).collect();
         for statement in &mut self.body {
             if let Statement::Instruction(instruction) = statement {
                 if let Some(guard) = &mut instruction.guard {
-                    guard.reg = renamed[guard.reg];
+                    guard.reg = renamed[guard.reg.index()];
                 }
-                instruction.op.each_register_mut(|reg, _| *reg = renamed[*reg]);
+                instruction.op.each_register_mut(|reg, _| *reg = renamed[reg.index()]);
             }
         }
     }
@@ -108,6 +124,20 @@ impl Entry {
         }
         self.labels = labels;
     }
+}
+
+/// The place of a class in the order of declarations.
+fn rank(class: RegClass) -> usize {
+    const RANKS: [u8; CLASS_ORDER.len()] = {
+        let mut ranks = [0; CLASS_ORDER.len()];
+        let mut at = 0;
+        while at < CLASS_ORDER.len() {
+            ranks[CLASS_ORDER[at] as usize] = at as u8;
+            at += 1;
+        }
+        ranks
+    };
+    RANKS[class as usize].into()
 }
 
 /// Splits lines at line breaks and cuts trailing blanks.

@@ -9,12 +9,14 @@
 mod assembly_tests;
 pub mod builder;
 mod canonical;
+mod digits;
 #[cfg(test)]
 mod generate;
 pub mod grammar;
 pub mod instruction;
 pub mod math;
 pub mod module;
+mod names;
 pub mod operand;
 pub mod parse;
 pub mod print;

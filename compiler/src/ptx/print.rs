@@ -22,6 +22,7 @@ use std::fmt::{self, Write};
 
 use cranelift_entity::PrimaryMap;
 
+use super::digits::{push_hex, push_int};
 use super::grammar::{Needs, Slot, Step, Walk};
 use super::instruction::{Guard, Instruction};
 use super::module::{Entry, Length, Module, Param, Statement, Variable};
@@ -30,6 +31,8 @@ use super::types::{Modifier, RegClass, Space, Type};
 
 /// The column, within the indented line, at which operands start; longer mnemonics push them right.
 const OPERAND_COLUMN: usize = 24;
+
+const SPACES: &str = "                        ";
 
 /// The width that lists of register names and of initial values are wrapped to.
 const LINE_WIDTH: usize = 100;
@@ -42,7 +45,9 @@ impl fmt::Display for Module {
 
 /// The text of a module.
 pub fn print(module: &Module) -> String {
-    let mut text = String::new();
+    let statements: usize = module.entries.iter().map(|entry| entry.body.len()).sum();
+    // Lines are rarely longer, declarations of registers included.
+    let mut text = String::with_capacity(64 * statements);
     comments(&mut text, "", &module.header);
     let _ = writeln!(text, ".version {}", module.version);
     let _ = writeln!(text, ".target {}", module.target);
@@ -79,8 +84,17 @@ pub fn print_instruction(
 
 fn comments(text: &mut String, indent: &str, lines: &[String]) {
     for line in lines {
-        let _ = writeln!(text, "{}", format_args!("{indent}// {line}").to_string().trim_end());
+        text.push_str(indent);
+        text.push_str("// ");
+        text.push_str(line);
+        trim_end(text);
+        text.push('\n');
     }
+}
+
+/// Cuts the blanks at the end of the last line, which has something that is none.
+fn trim_end(text: &mut String) {
+    text.truncate(text.trim_end().len());
 }
 
 /// PTX strings know no escapes: what would end the string early becomes harmless.
@@ -228,33 +242,45 @@ fn constant(ty: Type, bytes: &[u8]) -> String {
         Type::S8 => (bits as i8).to_string(),
         Type::S16 => (bits as i16).to_string(),
         Type::S32 => (bits as i32).to_string(),
-        Type::S64 => signed(bits as i64),
+        Type::S64 => {
+            let mut text = String::new();
+            push_signed(&mut text, bits as i64);
+            text
+        }
         Type::B16 | Type::B32 | Type::B64 => format!("0x{bits:0width$x}", width = ty.bytes() as usize * 2),
         _ => bits.to_string(),
     }
 }
 
-fn signed(value: i64) -> String {
+fn push_signed(text: &mut String, value: i64) {
     // The magnitude of the least value does not fit a signed literal.
-    if value == i64::MIN { format!("{value:#x}") } else { value.to_string() }
+    if value == i64::MIN { text.push_str("0x8000000000000000") } else { push_int(text, value) }
 }
 
 fn print_statement(text: &mut String, names: Names<'_>, statement: &Statement) {
     match statement {
         Statement::Label(label) => {
-            let _ = writeln!(text, "{}:", names.label(*label));
+            text.push_str(names.label(*label));
+            text.push_str(":\n");
         }
         Statement::Instruction(instruction) => {
             text.push_str("    ");
             write_instruction(text, names, instruction);
             text.push(';');
             if let Some(comment) = &instruction.comment {
-                text.push_str(format!("  // {comment}").trim_end());
+                text.push_str("  // ");
+                text.push_str(comment);
+                trim_end(text);
             }
             text.push('\n');
         }
         Statement::Loc(loc) => {
-            let _ = writeln!(text, "    .loc {} {} {}", loc.file, loc.line, loc.column);
+            text.push_str("    .loc");
+            for number in [loc.file, loc.line, loc.column] {
+                text.push(' ');
+                push_int(text, number.into());
+            }
+            text.push('\n');
         }
         Statement::Comment(comment) => comments(text, "    ", std::slice::from_ref(comment)),
         Statement::Pragma(pragma) => {
@@ -267,7 +293,9 @@ fn print_statement(text: &mut String, names: Names<'_>, statement: &Statement) {
 fn write_instruction(line: &mut String, names: Names<'_>, instruction: &Instruction) {
     let start = line.len();
     if let Some(Guard { reg, negated }) = instruction.guard {
-        let _ = write!(line, "@{}{} ", if negated { "!" } else { "" }, names.reg(reg));
+        line.push_str(if negated { "@!" } else { "@" });
+        line.push_str(names.reg(reg));
+        line.push(' ');
     }
     let mut printer = Printer { line, names, start, words: 0, operands: 0 };
     let printed = instruction.op.clone().describe(&mut printer);
@@ -331,19 +359,22 @@ impl Printer<'_> {
     fn offset(&mut self, offset: i64) {
         // ptxas reads `+-4`, but not `-4`.
         if offset != 0 {
-            let _ = write!(self.line, "+{offset}");
+            self.line.push('+');
+            push_int(self.line, offset);
         }
     }
 
     fn source(&mut self, operand: Operand) {
         match operand {
             Operand::Reg(reg) => self.reg(reg),
-            Operand::Int(value) => self.line.push_str(&signed(value)),
+            Operand::Int(value) => push_signed(self.line, value),
             Operand::F32(bits) => {
-                let _ = write!(self.line, "0f{bits:08X}");
+                self.line.push_str("0f");
+                push_hex(self.line, bits.into(), 8);
             }
             Operand::F64(bits) => {
-                let _ = write!(self.line, "0d{bits:016X}");
+                self.line.push_str("0d");
+                push_hex(self.line, bits, 16);
             }
             Operand::Special(special) => self.line.push_str(special.name()),
             Operand::Symbol(symbol, offset) => {
@@ -366,7 +397,7 @@ impl Printer<'_> {
             Base::Reg(reg) => self.reg(reg),
             Base::Symbol(symbol) => self.line.push_str(self.names.symbol(symbol)),
             Base::Absolute => {
-                self.line.push_str(&signed(address.offset));
+                push_signed(self.line, address.offset);
                 self.line.push(']');
                 return;
             }
@@ -408,7 +439,7 @@ impl Walk for Printer<'_> {
         if self.operands == 0 {
             let column = self.line.len() - self.start;
             let spaces = OPERAND_COLUMN.saturating_sub(column).max(1);
-            let _ = write!(self.line, "{:spaces$}", "");
+            self.line.push_str(&SPACES[..spaces]);
         } else {
             self.line.push_str(", ");
         }
@@ -446,9 +477,7 @@ impl Walk for Printer<'_> {
             }
             Slot::Pred(pred) => self.pred(*pred),
             Slot::Address(address, _) => self.address(*address),
-            Slot::Number(number, _) => {
-                let _ = write!(self.line, "{number}");
-            }
+            Slot::Number(number, _) => push_int(self.line, i64::from(*number)),
             Slot::Label(label) => self.line.push_str(self.names.label(*label)),
         }
         Ok(())

@@ -17,7 +17,7 @@ use rustc_hash::FxHashSet;
 
 use super::grammar::{Needs, Slot, Step, Walk, agrees, agrees_wide, fits, part_type};
 use super::instruction::Instruction;
-use super::module::{Entry, Length, Module, Statement, Variable};
+use super::module::{Entry, Length, Module, Statement, Variable, Version};
 use super::operand::{Address, Base, Label, Operand, Reg, Symbol};
 use super::print::print_instruction;
 use super::target::{
@@ -46,20 +46,47 @@ impl fmt::Display for Problem {
 
 /// Everything that is wrong with a module; nothing where it is sound.
 pub fn verify(module: &Module) -> Vec<Problem> {
-    let mut verifier = Verifier { module, problems: Vec::new(), place: None };
-    verifier.module();
-    verifier.problems
+    check(&mut module.clone(), Some(module.version)).0
+}
+
+/// Sets the version of a module to the lowest that knows the target and what the module uses; everything that is
+/// wrong with it otherwise.
+pub(super) fn verify_lowest(module: &mut Module, target: &Target) -> Vec<Problem> {
+    let (problems, version) = check(module, None);
+    module.version = version.max(target.version);
+    problems
+}
+
+/// What is wrong with a module, where the version that it says is not high enough too; and the lowest version that
+/// knows what its entries use.
+fn check(module: &mut Module, version: Option<Version>) -> (Vec<Problem>, Version) {
+    // A walk may change an instruction, though this one does not.
+    let mut bodies: Vec<Vec<Statement>> =
+        module.entries.iter_mut().map(|entry| std::mem::take(&mut entry.body)).collect();
+    let mut verifier =
+        Verifier { module, version, lowest: Version::new(1, 0), problems: Vec::new(), place: None };
+    verifier.module(&mut bodies);
+    let Verifier { problems, lowest, .. } = verifier;
+    for (entry, body) in module.entries.iter_mut().zip(bodies) {
+        entry.body = body;
+    }
+    (problems, lowest)
 }
 
 struct Verifier<'m> {
     module: &'m Module,
+    /// What the module says, if it is held to that.
+    version: Option<Version>,
+    /// What the entries need.
+    lowest: Version,
     problems: Vec<Problem>,
-    place: Option<(String, Option<usize>)>,
+    place: Option<(&'m str, Option<usize>)>,
 }
 
 impl<'m> Verifier<'m> {
     fn problem(&mut self, message: String) {
-        self.problems.push(Problem { entry: self.place.clone(), message });
+        let entry = self.place.map(|(entry, at)| (entry.to_owned(), at));
+        self.problems.push(Problem { entry, message });
     }
 
     fn expect(&mut self, holds: bool, message: impl FnOnce() -> String) {
@@ -68,16 +95,16 @@ impl<'m> Verifier<'m> {
         }
     }
 
-    fn module(&mut self) {
+    fn module(&mut self, bodies: &mut [Vec<Statement>]) {
         let module = self.module;
         let target = Target::find(&module.target);
         match target {
             None => self.problem(format!("the target `{}` is not known", module.target)),
             Some(target) => {
                 let needed = target.version;
-                self.expect(module.version >= needed, || {
-                    format!("{target} needs PTX {needed}, the module says {}", module.version)
-                });
+                if let Some(version) = self.version.filter(|version| *version < needed) {
+                    self.problem(format!("{target} needs PTX {needed}, the module says {version}"));
+                }
             }
         }
         let mut names = FxHashSet::default();
@@ -98,10 +125,10 @@ impl<'m> Verifier<'m> {
         self.expect(constants <= CONST_BYTES.into(), || {
             format!("{constants} bytes of constants, where {CONST_BYTES} are allowed")
         });
-        for entry in &module.entries {
-            self.place = Some((entry.name.clone(), None));
+        for (entry, body) in module.entries.iter().zip(bodies) {
+            self.place = Some((&entry.name, None));
             self.name(&mut names, &entry.name);
-            self.entry(entry, target, &names);
+            self.entry(entry, body, target, &names);
             self.place = None;
         }
     }
@@ -149,8 +176,15 @@ impl<'m> Verifier<'m> {
         }
     }
 
-    fn entry(&mut self, entry: &'m Entry, target: Option<&Target>, outside: &FxHashSet<&'m str>) {
-        let mut names = FxHashSet::default();
+    fn entry(
+        &mut self,
+        entry: &'m Entry,
+        body: &mut [Statement],
+        target: Option<&'m Target>,
+        outside: &FxHashSet<&'m str>,
+    ) {
+        let count = entry.params.len() + entry.registers.len() + entry.variables.len() + entry.labels.len();
+        let mut names = FxHashSet::with_capacity_and_hasher(count, Default::default());
         for param in entry.params.values() {
             self.inner_name(outside, &mut names, &param.name);
             self.expect(param.alignment().is_power_of_two(), || {
@@ -190,45 +224,56 @@ impl<'m> Verifier<'m> {
                 format!("no block has {} x {} x {} threads", threads[0], threads[1], threads[2])
             });
         }
-        let needed = entry.minimum_version();
-        let version = self.module.version;
-        self.expect(version >= needed, || format!("it needs PTX {needed}, the module says {version}"));
-        self.body(entry, target);
+        let before = self.problems.len();
+        let used = self.body(entry, body, target);
+        self.place = Some((&entry.name, None));
+        let needed = entry.with_declarations(used);
+        self.lowest = self.lowest.max(needed);
+        if let Some(version) = self.version.filter(|version| *version < needed) {
+            self.problem(format!("it needs PTX {needed}, the module says {version}"));
+            // Before what is wrong with the statements.
+            self.problems[before..].rotate_right(1);
+        }
     }
 
-    fn body(&mut self, entry: &Entry, target: Option<&Target>) {
+    /// Checks the statements; the lowest version that knows them.
+    fn body(&mut self, entry: &'m Entry, body: &mut [Statement], target: Option<&'m Target>) -> Version {
+        let module = self.module;
         let mut placed = vec![0u32; entry.labels.len()];
         let mut jumped = FxHashSet::default();
-        let mut written = vec![false; entry.registers.len()];
-        let mut read: Vec<(Reg, usize)> = Vec::new();
-        for (at, statement) in entry.body.iter().enumerate() {
-            self.place = Some((entry.name.clone(), Some(at)));
+        let mut checker = Checker {
+            module,
+            entry,
+            target,
+            lowest: Version::new(1, 0),
+            missing: Vec::new(),
+            at: 0,
+            written: vec![false; entry.registers.len()],
+            read: Vec::with_capacity(3 * body.len()),
+        };
+        for (at, statement) in body.iter_mut().enumerate() {
+            self.place = Some((&entry.name, Some(at)));
             match statement {
                 Statement::Label(label) => match placed.get_mut(label.as_u32() as usize) {
                     Some(count) => *count += 1,
                     None => self.problem("a label that is not declared".to_owned()),
                 },
-                Statement::Loc(loc) => self.expect(self.module.file_name(loc.file).is_some(), || {
+                Statement::Loc(loc) => self.expect(module.file_name(loc.file).is_some(), || {
                     format!("there is no file {} in the .file table", loc.file)
                 }),
                 Statement::Instruction(instruction) => {
-                    self.instruction(entry, instruction, target);
-                    instruction.op.each_register(|reg, writes| {
-                        if !writes {
-                            read.push((reg, at));
-                        } else if let Some(written) = written.get_mut(reg.as_u32() as usize) {
-                            *written = true;
-                        }
-                    });
-                    read.extend(instruction.guard.map(|guard| (guard.reg, at)));
-                    instruction.op.clone().each_label_mut(|label| {
+                    checker.at = at;
+                    self.instruction(&mut checker, instruction);
+                    checker.read.extend(instruction.guard.map(|guard| (guard.reg, at)));
+                    instruction.op.each_label_mut(|label| {
                         jumped.insert((*label, at));
                     });
                 }
                 Statement::Comment(_) | Statement::Pragma(_) | Statement::BlankLine => {}
             }
         }
-        self.place = Some((entry.name.clone(), None));
+        let Checker { lowest, written, read, .. } = checker;
+        self.place = Some((&entry.name, None));
         for (label, count) in entry.labels.iter().zip(&placed).map(|((_, label), count)| (label, *count)) {
             self.expect(count <= 1, || format!("the label `{label}` is placed {count} times"));
         }
@@ -238,38 +283,46 @@ impl<'m> Verifier<'m> {
             .collect();
         unplaced.sort_by_key(|(label, at)| (*at, *label));
         for (label, at) in unplaced {
-            self.place = Some((entry.name.clone(), Some(at)));
+            self.place = Some((&entry.name, Some(at)));
             let name = entry.labels.get(label).map_or("?", String::as_str);
             self.problem(format!("a jump to `{name}`, which is never placed"));
         }
         let mut reported = FxHashSet::default();
         for (reg, at) in read {
             if written.get(reg.as_u32() as usize) == Some(&false) && reported.insert(reg) {
-                self.place = Some((entry.name.clone(), Some(at)));
+                self.place = Some((&entry.name, Some(at)));
                 self.problem(format!("`{}` is read, but never written", entry.registers[reg].name));
             }
         }
+        lowest
     }
 
-    fn instruction(&mut self, entry: &Entry, instruction: &Instruction, target: Option<&Target>) {
-        let module = self.module;
-        let fail = |message: String| {
+    fn instruction(&mut self, checker: &mut Checker<'_>, instruction: &mut Instruction) {
+        let (module, entry, target) = (self.module, checker.entry, checker.target);
+        let fail = |instruction: &Instruction, message: String| {
             let text = print_instruction(entry, &module.variables, instruction);
             format!("`{}`: {message}", text.split_whitespace().collect::<Vec<_>>().join(" "))
         };
         if let Some(guard) = instruction.guard {
             let class = entry.registers.get(guard.reg).map(|register| register.class);
-            self.expect(class == Some(RegClass::Pred), || fail("the guard is not a predicate".to_owned()));
+            self.expect(class == Some(RegClass::Pred), || {
+                fail(instruction, "the guard is not a predicate".to_owned())
+            });
         }
-        if let Err(message) = instruction.op.clone().describe(&mut Checker { module, entry }) {
-            self.problem(fail(message));
-        }
-        if let Some(target) = target {
+        if let Err(message) = instruction.op.describe(checker) {
+            self.problem(fail(instruction, message));
+            // What the walk has not come to.
+            checker.missing.clear();
             for (what, needs) in requirements(&instruction.op) {
-                self.expect(target.sm >= needs.sm, || {
-                    fail(format!("{what} needs sm_{}, not {target}", needs.sm))
-                });
+                let _ = checker.needs(&what, needs);
             }
+            instruction.op.each_register(|reg, writes| checker.names(reg, writes));
+        }
+        for (what, sm) in checker.missing.drain(..) {
+            self.problem(fail(
+                instruction,
+                format!("{what} needs sm_{sm}, not {}", target.map_or("", |target| target.name)),
+            ));
         }
     }
 }
@@ -289,9 +342,29 @@ pub fn is_identifier(name: &str) -> bool {
 struct Checker<'m> {
     module: &'m Module,
     entry: &'m Entry,
+    target: Option<&'m Target>,
+    /// The lowest version that knows what it has met.
+    lowest: Version,
+    /// What the instruction needs that the target has not: what for, and which target has it.
+    missing: Vec<(String, u32)>,
+    /// The statement that it is at.
+    at: usize,
+    /// Which registers are written.
+    written: Vec<bool>,
+    /// Registers that are read, each with the statement.
+    read: Vec<(Reg, usize)>,
 }
 
 impl Checker<'_> {
+    /// Notes a register that the instruction names.
+    fn names(&mut self, reg: Reg, writes: bool) {
+        if !writes {
+            self.read.push((reg, self.at));
+        } else if let Some(written) = self.written.get_mut(reg.as_u32() as usize) {
+            *written = true;
+        }
+    }
+
     fn reg(&self, reg: Reg, ty: Type, wide: bool) -> Step {
         let Some(register) = self.entry.registers.get(reg) else {
             return Err("a register that is not declared".to_owned());
@@ -378,9 +451,10 @@ impl Checker<'_> {
     }
 
     /// The registers of a vector must be of one class, even where each may be wider than the type.
-    fn same_class(&self, regs: &[Reg]) -> Step {
-        let class = |reg: &Reg| self.entry.registers.get(*reg).map(|register| register.class);
-        if regs.windows(2).all(|pair| class(&pair[0]) == class(&pair[1])) {
+    fn same_class(&self, regs: impl Iterator<Item = Reg>) -> Step {
+        let mut classes = regs.map(|reg| self.entry.registers.get(reg).map(|register| register.class));
+        let first = classes.next();
+        if classes.all(|class| Some(class) == first) {
             Ok(())
         } else {
             Err("the registers of a vector are of different classes".to_owned())
@@ -421,7 +495,8 @@ impl Walk for Checker<'_> {
         present
     }
 
-    fn operand(&mut self, slot: Slot<'_>) -> Step {
+    fn operand(&mut self, mut slot: Slot<'_>) -> Step {
+        slot.each_register(&mut |reg, writes| self.names(*reg, writes));
         match slot {
             Slot::Write(reg, ty) | Slot::Read(reg, ty) => self.reg(*reg, ty, false),
             Slot::WriteWide(reg, ty) => self.reg(*reg, ty, true),
@@ -430,11 +505,10 @@ impl Walk for Checker<'_> {
                 second.as_ref().map_or(Ok(()), |second| self.reg(*second, Type::Pred, false))
             }
             Slot::WriteVector(regs, ty) => {
-                let distinct: FxHashSet<Reg> = regs.iter().copied().collect();
-                if distinct.len() < regs.len() {
+                if regs.iter().enumerate().any(|(at, reg)| regs[..at].contains(reg)) {
                     return Err("the same register is written twice".to_owned());
                 }
-                self.same_class(regs)?;
+                self.same_class(regs.iter().copied())?;
                 regs.iter().try_for_each(|reg| self.reg(*reg, ty, true))
             }
             Slot::WriteParts(parts, whole) => {
@@ -464,8 +538,7 @@ impl Walk for Checker<'_> {
             Slot::SourceWide(operand, ty) => self.source(*operand, ty, true),
             Slot::SourceAny(operand, ty) => self.any_source(*operand, ty),
             Slot::SourceVector(operands, ty) => {
-                let regs: Vec<Reg> = operands.iter().filter_map(|operand| operand.reg()).collect();
-                self.same_class(&regs)?;
+                self.same_class(operands.iter().filter_map(|operand| operand.reg()))?;
                 operands.iter().try_for_each(|operand| self.source(*operand, ty, true))
             }
             Slot::SourceParts(parts, whole) => {
@@ -492,7 +565,11 @@ impl Walk for Checker<'_> {
         if holds { Ok(()) } else { Err(message.to_owned()) }
     }
 
-    fn needs(&mut self, _: &str, _: Needs) -> Step {
+    fn needs(&mut self, what: &str, needs: Needs) -> Step {
+        self.lowest = self.lowest.max(needs.version);
+        if self.target.is_some_and(|target| target.sm < needs.sm) {
+            self.missing.push((what.to_owned(), needs.sm));
+        }
         Ok(())
     }
 }

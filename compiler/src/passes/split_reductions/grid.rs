@@ -8,7 +8,9 @@ use crate::data::{ElementType, Scalar};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{AxisData, BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload, Short, Step};
+use crate::ir::kernel::{
+    AxisData, BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload, Short, Step,
+};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr, Layout};

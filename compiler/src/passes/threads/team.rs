@@ -16,7 +16,9 @@ use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BlockData, BufferData, BufferKind, Definition, Factor, InstData, Kernel, Level, Payload, Short};
+use crate::ir::kernel::{
+    BlockData, BufferData, BufferKind, Definition, Factor, InstData, Kernel, Level, Payload, Short,
+};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::manifest::{Expr, Layout};
 use crate::passes::split_reductions::rows::{RowPlace, row_place};

@@ -285,8 +285,12 @@ fn merged(kernel: &mut Kernel, part: &[Candidate]) -> Inst {
             ..first
         });
     }
-    let inst =
-        kernel.insts.push(InstData { opcode: Opcode::LoadVector, arguments: arguments.into(), results: Short::new(), ..first });
+    let inst = kernel.insts.push(InstData {
+        opcode: Opcode::LoadVector,
+        arguments: arguments.into(),
+        results: Short::new(),
+        ..first
+    });
     for candidate in part {
         let old = kernel.insts[candidate.inst].results[0];
         let value = kernel.clone_result(old, inst);

@@ -296,10 +296,10 @@ impl<F: FnMut(Slot<'_>)> Walk for Operands<F> {
     }
 }
 
-impl Op {
-    /// Calls `visit` with every register that the instruction names, and whether it is written.
-    pub fn each_register_mut(&mut self, mut visit: impl FnMut(&mut Reg, bool)) {
-        let walked = self.describe(&mut Operands(|slot: Slot<'_>| match slot {
+impl Slot<'_> {
+    /// Calls `visit` with every register that stands here, and whether it is written.
+    pub(crate) fn each_register(&mut self, visit: &mut impl FnMut(&mut Reg, bool)) {
+        match self {
             Slot::Write(reg, _) | Slot::WriteWide(reg, _) => visit(reg, true),
             Slot::WritePair(reg, _, second) => {
                 visit(reg, true);
@@ -320,7 +320,7 @@ impl Op {
                 }
             }
             Slot::SourceVector(operands, _) | Slot::SourceParts(operands, _) => {
-                for operand in operands {
+                for operand in operands.iter_mut() {
                     if let Operand::Reg(reg) = operand {
                         visit(reg, false);
                     }
@@ -333,7 +333,14 @@ impl Op {
                 }
             }
             Slot::Number(..) | Slot::Label(_) => {}
-        }));
+        }
+    }
+}
+
+impl Op {
+    /// Calls `visit` with every register that the instruction names, and whether it is written.
+    pub fn each_register_mut(&mut self, mut visit: impl FnMut(&mut Reg, bool)) {
+        let walked = self.describe(&mut Operands(|mut slot: Slot<'_>| slot.each_register(&mut visit)));
         debug_assert!(walked.is_ok(), "looking at operands cannot fail");
     }
 
@@ -344,11 +351,27 @@ impl Op {
 
     /// Calls `visit` with every label that the instruction names.
     pub fn each_label_mut(&mut self, mut visit: impl FnMut(&mut Label)) {
-        let walked = self.describe(&mut Operands(|slot: Slot<'_>| {
-            if let Slot::Label(label) = slot {
-                visit(label);
-            }
-        }));
-        debug_assert!(walked.is_ok(), "looking at operands cannot fail");
+        // The only family that names labels.
+        if let Op::Bra(bra) = self {
+            visit(&mut bra.target);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_branches_name_labels() {
+        for mut op in Op::templates() {
+            let mut labels = 0;
+            let _ = op.describe(&mut Operands(|slot: Slot<'_>| {
+                labels += usize::from(matches!(slot, Slot::Label(_)))
+            }));
+            let mut visited = 0;
+            op.each_label_mut(|_| visited += 1);
+            assert_eq!(labels, visited, "{op:?}");
+        }
     }
 }

@@ -54,7 +54,7 @@ impl Selector<'_> {
             Abs => {
                 let a = self.operand(arguments[0]);
                 if scalar.is_unsigned_integer() {
-                    self.values[result] = Some(a);
+                    self.maps.values[result] = Some(a);
                 } else {
                     let dst = self.define(result);
                     let ty = signed_type(scalar);
@@ -137,11 +137,11 @@ impl Selector<'_> {
 
     /// Records a value's operand; a computed register takes the value's name where it has one by being copied nowhere.
     pub fn bind(&mut self, value: Value, operand: Operand) {
-        self.values[value] = Some(operand);
+        self.maps.values[value] = Some(operand);
     }
 
     fn name_result(&mut self, value: Value, reg: Reg) {
-        self.values[value] = Some(reg.into());
+        self.maps.values[value] = Some(reg.into());
     }
 
     /// Predicates have no immediates in logic; everything else does.
@@ -266,7 +266,7 @@ impl Selector<'_> {
             self.builder.emit(LogicUnary { op, ty, dst: inverse, a: p.into() });
             let other = self.logic(LogicBinaryOp::And, Type::Pred, inverse.into(), b.into());
             let either = self.logic(LogicBinaryOp::Or, Type::Pred, picked.into(), other.into());
-            self.values[result] = Some(either.into());
+            self.maps.values[result] = Some(either.into());
             return;
         }
         let (a, b) = (self.operand(arguments[1]), self.operand(arguments[2]));

@@ -28,8 +28,8 @@ impl Selector<'_> {
             if let (Operand::Reg(reg), Some(home)) = (operand, home)
                 && self.is_free(*value, home)
             {
-                self.values[*result] = Some(reg.into());
-                self.values[*param] = Some(reg.into());
+                self.maps.values[*result] = Some(reg.into());
+                self.maps.values[*param] = Some(reg.into());
                 carried.push((reg, ty));
                 continue;
             }
@@ -39,8 +39,8 @@ impl Selector<'_> {
             }
             let reg = self.builder.reg_for(ty, &hint);
             self.builder.emit(Mov { ty, dst: reg, a: operand });
-            self.values[*result] = Some(reg.into());
-            self.values[*param] = Some(reg.into());
+            self.maps.values[*result] = Some(reg.into());
+            self.maps.values[*param] = Some(reg.into());
             carried.push((reg, ty));
         }
         carried
@@ -67,17 +67,17 @@ impl Selector<'_> {
     /// Whether a value is read by one loop in `home` only, which may change its register: it is computed there, once for
     /// each time that the loop runs, into a register of its own.
     fn is_free(&self, value: Value, home: Block) -> bool {
-        if self.uses[value] != 1 {
+        if self.maps.uses[value] != 1 {
             return false;
         }
         let kernel = self.kernel;
         match kernel.values[value].definition {
             Definition::Result(inst, _) => {
                 let own = matches!(kernel.insts[inst].opcode, Opcode::For | Opcode::LoadVector);
-                own && self.home[inst].expand() == Some(home) && kernel.value_type(value).is_float()
+                own && self.maps.home[inst].expand() == Some(home) && kernel.value_type(value).is_float()
             }
             Definition::Param(block, position) => {
-                let owner = self.owner[block].expand();
+                let owner = self.maps.owner[block].expand();
                 let of_loop = owner.is_some_and(|owner| kernel.insts[owner].opcode == Opcode::For);
                 of_loop && position > 0 && block == home && kernel.value_type(value).is_float()
             }
@@ -119,9 +119,9 @@ impl Selector<'_> {
         for ((value, param), (reg, _)) in kernel.yields(body).iter().zip(params).zip(carried) {
             if let (Some(place), Some(last)) = (places.get(value), last.get(param))
                 && last <= place
-                && self.preferred[*value].is_none()
+                && self.maps.preferred[*value].is_none()
             {
-                self.preferred[*value] = Some(*reg);
+                self.maps.preferred[*value] = (*reg).into();
             }
         }
     }

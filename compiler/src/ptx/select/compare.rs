@@ -14,7 +14,7 @@ impl Selector<'_> {
             let (a, b) = (self.register(a), self.register(b));
             let differ = self.logic(LogicBinaryOp::Xor, Type::Pred, a.into(), b.into());
             if opcode == Opcode::Ne {
-                self.values[result] = Some(differ.into());
+                self.maps.values[result] = Some(differ.into());
             } else {
                 let dst = self.define(result);
                 let (op, ty) = (LogicUnaryOp::Not, Type::Pred);
@@ -49,7 +49,7 @@ impl Selector<'_> {
         let positive = self.setp(Compare::Gt, ty, a, zero);
         let upper = self.selp(bits, positive, one, if scalar.is_float() { a } else { zero });
         if scalar.is_unsigned_integer() {
-            self.values[result] = Some(upper.into());
+            self.maps.values[result] = Some(upper.into());
             return;
         }
         let negative = self.setp(Compare::Lt, ty, a, zero);

@@ -33,7 +33,7 @@ impl Selector<'_> {
                 Opcode::Const | Opcode::Symbol => continue,
                 _ => {}
             }
-            if self.fused[inst] || self.is_deferred(inst) {
+            if self.maps.fused[inst] || self.is_deferred(inst) {
                 continue;
             }
             self.locate(data.span);
@@ -115,7 +115,7 @@ impl Selector<'_> {
             let high = self.operand(bounds[at].1);
             let counter = self.builder.reg(RegClass::B64, &name);
             open.push(self.open_loop(counter, low, high, Operand::Int(1), Type::S64, &name));
-            self.values[self.kernel.blocks[body].params[at]] = Some(counter.into());
+            self.maps.values[self.kernel.blocks[body].params[at]] = Some(counter.into());
         }
         let yields = self.block(body)?;
         finish(self, yields)?;
@@ -140,9 +140,10 @@ impl Selector<'_> {
             for (part, identity) in self.identity(*combiner, scalar).into_iter().enumerate() {
                 let result = data.results[at + part];
                 let ty = bits_type(self.scalar(result));
-                let reg = self.builder.reg_for(ty, &self.accumulator_hint(result));
+                let hint = self.hint(result);
+                let reg = self.builder.reg_for(ty, if hint.is_empty() { "acc" } else { &hint });
                 self.builder.emit(Mov { ty, dst: reg, a: identity });
-                self.values[result] = Some(reg.into());
+                self.maps.values[result] = Some(reg.into());
                 accumulators.push(reg);
             }
             at += combiner.width();
@@ -181,11 +182,6 @@ impl Selector<'_> {
         })
     }
 
-    fn accumulator_hint(&self, value: Value) -> String {
-        let hint = self.hint(value);
-        if hint.is_empty() { "acc".to_string() } else { hint }
-    }
-
     /// A float sum of products accumulates by `fma`: the products that nothing else uses are not emitted alone.
     fn fuse_products(&mut self, body: Block, combiners: &[Combiner]) -> Vec<Option<(Value, Value)>> {
         let kernel = self.kernel;
@@ -197,16 +193,16 @@ impl Selector<'_> {
             if let Some(&value) = kernel.insts[last].arguments.get(at)
                 && *combiner == Combiner::Add
                 && self.scalar(value).is_float()
-                && self.uses[value] == 1
+                && self.maps.uses[value] == 1
                 && let Definition::Result(inst, _) = kernel.values[value].definition
                 && kernel.insts[inst].opcode == Opcode::Mul
                 && kernel.blocks[body].insts.contains(&inst)
             {
                 let arguments = &kernel.insts[inst].arguments;
                 product = Some((arguments[0], arguments[1]));
-                self.fused[inst] = true;
+                self.maps.fused[inst] = true;
                 // `yield` asks for the operand of what was not emitted: any operand of the type will do.
-                self.values[value] = Some(Operand::Int(0));
+                self.maps.values[value] = Some(Operand::Int(0));
             }
             products.push(product);
             at += combiner.width();
@@ -224,13 +220,13 @@ impl Selector<'_> {
             Payload::Loop { axes } => kernel.axes[axes[0]].name.clone(),
             _ => String::new(),
         };
-        let home = self.home[inst].expand();
+        let home = self.maps.home[inst].expand();
         let carried = self.carry(home, &data.arguments[3..], &data.results, &kernel.blocks[body].params[1..]);
         self.compute_in_place(body, &carried);
         let mark = self.offsets.mark();
         let counter = self.builder.reg(RegClass::B64, &hint);
         let open = self.open_loop(counter, low, high, step, Type::S64, &hint);
-        self.values[kernel.blocks[body].params[0]] = Some(counter.into());
+        self.maps.values[kernel.blocks[body].params[0]] = Some(counter.into());
         let yields = self.block(body)?;
         self.assign(&carried, &yields);
         // The counter may wrap where the range ends near the type's end: then the loop is over.
@@ -245,7 +241,7 @@ impl Selector<'_> {
         let (condition, body) = (data.regions[0], data.regions[1]);
         let carried = self.carry(None, &data.arguments, &data.results, &kernel.blocks[condition].params);
         for (param, (reg, _)) in kernel.blocks[body].params.iter().zip(&carried) {
-            self.values[*param] = Some((*reg).into());
+            self.maps.values[*param] = Some((*reg).into());
         }
         let head = self.builder.label("while");
         let done = self.builder.label("end_while");

@@ -47,7 +47,7 @@ impl Selector<'_> {
                 let data = &kernel.insts[*inst];
                 data.opcode == Opcode::Div
                     && data.arguments[1] == divisor
-                    && self.values[data.arguments[0]].is_some_and(|dividend| dividend.reg().is_some())
+                    && self.maps.values[data.arguments[0]].is_some_and(|dividend| dividend.reg().is_some())
             })
             .collect();
         if group.len() < FEWEST {
@@ -61,7 +61,7 @@ impl Selector<'_> {
         }
         self.divide_all(&group, y);
         for inst in group {
-            self.fused[inst] = true;
+            self.maps.fused[inst] = true;
         }
         true
     }

@@ -7,7 +7,7 @@ use super::super::operand::{Operand, Symbol as PtxSymbol};
 use super::super::types::{Space, Type};
 use super::address::OffsetMemo;
 use super::plan::{GridPlan, SelectedLaunch};
-use super::selector::{Selector, signed_type};
+use super::selector::{Maps, Selector, signed_type};
 use super::shared::{self, SharedPlan};
 use super::{Globals, SelectError, SelectOptions};
 use crate::data::Scalar;
@@ -15,7 +15,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol};
 use crate::ir::kernel::{BufferKind, Kernel, LaunchData, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{Expr, Layout};
-use crate::source::SourceFile;
+use crate::source::{SourceFile, Span};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// What an entry parameter stands for.
@@ -44,6 +44,7 @@ struct Used {
 pub(super) fn select_entry(
     kernel: &Kernel,
     launch: Launch,
+    maps: &mut Maps,
     globals: &Globals,
     source: &SourceFile,
     options: &SelectOptions,
@@ -59,26 +60,22 @@ pub(super) fn select_entry(
         source,
         options,
         builder,
-        values: SecondaryMap::new(),
+        maps,
         symbols: SecondaryMap::new(),
         bases: SecondaryMap::new(),
         extents: SecondaryMap::new(),
         error_record: None,
         load_guard: None,
         launch,
-        fused: SecondaryMap::new(),
-        uses: SecondaryMap::new(),
-        subscripts: SecondaryMap::new(),
-        home: SecondaryMap::new(),
-        owner: SecondaryMap::new(),
-        preferred: SecondaryMap::new(),
         guard: None,
         offsets: OffsetMemo::default(),
+        last_span: Span::default(),
         last_line: 0,
         params: Vec::new(),
     };
     let mut used = Used::default();
-    scan(&mut selector, data.body, &mut used);
+    let insts = scan(&mut selector, data.body, &mut used);
+    selector.builder.reserve_statements(insts);
     let shared = shared::plan(kernel, data.body);
     for (_, offset) in &shared.offsets {
         symbols_of(offset, &mut used);
@@ -110,25 +107,27 @@ fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, lea
     // The source's address, into which a literal is folded too.
     axes += usize::from(data.opcode == CopyAsync);
     for index in data.arguments.iter().take(axes) {
-        selector.subscripts[*index] += 1;
+        selector.maps.subscripts[*index] += 1;
     }
 }
 
-fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) {
+/// Looks at everything in a block; how many instructions that is.
+fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) -> usize {
     let kernel = selector.kernel;
+    let mut count = kernel.blocks[block].insts.len();
     for &inst in &kernel.blocks[block].insts {
         let data = &kernel.insts[inst];
-        selector.home[inst] = block.into();
+        selector.maps.home[inst] = block.into();
         for &region in &data.regions {
-            selector.owner[region] = inst.into();
+            selector.maps.owner[region] = inst.into();
         }
         for &argument in &data.arguments {
-            selector.uses[argument] += 1;
+            selector.maps.uses[argument] += 1;
         }
         match &data.payload {
             Payload::Symbol(symbol) => used.symbols[*symbol] = true,
             Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. } => {
-                used.buffers[*buffer] = true;
+                let first = !std::mem::replace(&mut used.buffers[*buffer], true);
                 let soa = kernel.buffers[*buffer].layout == Layout::Soa;
                 let allocation = if soa { *leaf as usize } else { 0 };
                 let leaves = &mut used.leaves[*buffer];
@@ -137,17 +136,20 @@ fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) {
                 }
                 leaves[allocation] = true;
                 count_subscripts(selector, inst, *buffer, *leaf);
-                for extent in kernel.buffers[*buffer].extents.iter().skip(1) {
-                    symbols_of(extent, used);
+                if first {
+                    for extent in kernel.buffers[*buffer].extents.iter().skip(1) {
+                        symbols_of(extent, used);
+                    }
                 }
             }
             _ => {}
         }
         used.checks |= data.opcode == Opcode::Check && !selector.options.unchecked;
         for &region in &data.regions {
-            scan(selector, region, used);
+            count += scan(selector, region, used);
         }
     }
+    count
 }
 
 fn symbols_of(expr: &Expr, used: &mut Used) {

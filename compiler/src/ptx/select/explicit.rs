@@ -47,7 +47,7 @@ impl Selector<'_> {
                 let word = self.selp(Type::B32, a, Operand::Int(1), Operand::Int(0));
                 let other = self.shuffle_word(lanes, word);
                 let result = self.setp(Compare::Ne, Type::U32, other.into(), Operand::Int(0));
-                self.values[data.results[0]] = Some(result.into());
+                self.maps.values[data.results[0]] = Some(result.into());
             }
             _ if scalar.size() == 8 => {
                 let (low, high) = (self.temp(Type::B32), self.temp(Type::B32));
@@ -114,7 +114,7 @@ impl Selector<'_> {
         self.emit_load(Type::B32, Ld { space, cache, nc, ty, dst, address, ..Default::default() });
         for (at, result) in results.iter().enumerate() {
             let operand = self.word_part(words[at / per_word], at % per_word, scalar);
-            self.values[*result] = Some(operand);
+            self.maps.values[*result] = Some(operand);
         }
         Ok(())
     }

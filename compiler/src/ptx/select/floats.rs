@@ -103,7 +103,7 @@ impl Selector<'_> {
         let fast = ty == Type::F32 && self.kernel.schedule.fast_math();
         let reg = if fast { math::emit_fast(&mut self.builder, function, &arguments) } else { None };
         let reg = reg.unwrap_or_else(|| self.math(function, ty, &arguments));
-        self.values[result] = Some(reg.into());
+        self.maps.values[result] = Some(reg.into());
     }
 
     pub fn math(&mut self, function: MathFunction, ty: Type, arguments: &[Reg]) -> Reg {

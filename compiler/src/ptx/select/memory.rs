@@ -27,7 +27,7 @@ impl Selector<'_> {
         let input = matches!(buffer_data.kind, BufferKind::Argument { direction: Direction::In, .. });
         let read_only = space == Space::Global && input && cache.is_none_or(|mode| mode == CacheMode::Nc);
         let operand = self.load_wide(space, address, scalar, cache, read_only, &hint);
-        self.values[result] = Some(operand);
+        self.maps.values[result] = Some(operand);
         Ok(())
     }
 

@@ -38,7 +38,7 @@ use super::module::{Length, Module, SourceName, Variable};
 use super::operand::ModuleVariable;
 use super::target::Target;
 use super::types::{Space, Type};
-use super::verify::verify;
+use super::verify::verify_lowest;
 use crate::ir;
 use crate::ir::entities::{ConstantArray, StaticArray};
 use crate::manifest::{Manifest, StaticManifest};
@@ -99,8 +99,9 @@ pub fn select(
     let mut kernels = Vec::with_capacity(module.kernels.len());
     for kernel in &module.kernels {
         let mut launches = SecondaryMap::new();
+        let mut maps = selector::Maps::new(kernel);
         for launch in kernel.launches.keys() {
-            let selected = entry::select_entry(kernel, launch, &globals, source, options)?;
+            let selected = entry::select_entry(kernel, launch, &mut maps, &globals, source, options)?;
             ptx.entries.push(selected.entry);
             launches[launch] = Some(selected.launch);
         }
@@ -108,9 +109,8 @@ pub fn select(
     }
     let manifest =
         Manifest { source: source.name().to_string(), target: options.target.clone(), statics, kernels };
-    ptx.version = ptx.minimum_version(target);
     // What the verifier refuses, ptxas or the emulator would refuse later, without naming the kernel.
-    if let Some(problem) = verify(&ptx).first() {
+    if let Some(problem) = verify_lowest(&mut ptx, target).first() {
         let kernel = problem.entry.as_ref().map_or_else(String::new, |(entry, _)| entry.clone());
         return Err(SelectError { kernel, message: format!("the compiler made invalid PTX: {problem}") });
     }

@@ -42,7 +42,7 @@ impl Selector<'_> {
             } else {
                 self.selp(bits_type(self.scalar(*result)), test, yields[at], others[at]).into()
             };
-            self.values[*result] = Some(operand);
+            self.maps.values[*result] = Some(operand);
         }
         Ok(true)
     }

@@ -14,24 +14,12 @@ use crate::ir::op::{Constant, Opcode};
 use crate::source::{SourceFile, Span};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
+use std::borrow::Cow;
 
-pub(super) struct Selector<'a> {
-    pub kernel: &'a Kernel,
-    pub globals: &'a Globals,
-    pub source: &'a SourceFile,
-    pub options: &'a SelectOptions,
-    pub builder: EntryBuilder,
+/// What is known of a kernel's values, instructions and blocks. Each belongs to one launch, so the launches of a kernel
+/// share the maps.
+pub(super) struct Maps {
     pub values: SecondaryMap<Value, Option<Operand>>,
-    pub symbols: SecondaryMap<Symbol, Option<Operand>>,
-    /// Base addresses: one an allocation (leaf) of the buffer.
-    pub bases: SecondaryMap<Buffer, Vec<Option<Reg>>>,
-    /// Extents of each buffer's axes but the first, as i64 operands; equal lists have equal numbers.
-    pub extents: SecondaryMap<Buffer, (u32, Vec<Operand>)>,
-    pub error_record: Option<Reg>,
-    /// The condition of the predicated region that is being selected.
-    pub load_guard: Option<Reg>,
-    /// What is known of floats in the launch.
-    pub launch: crate::ir::entities::Launch,
     /// What has been emitted ahead: multiplications as part of the `fma` that accumulates them, divisions in a group.
     pub fused: SecondaryMap<Inst, bool>,
     pub uses: SecondaryMap<Value, u32>,
@@ -42,10 +30,45 @@ pub(super) struct Selector<'a> {
     /// The instruction that each region belongs to.
     pub owner: SecondaryMap<Block, PackedOption<Inst>>,
     /// Registers that values are to be computed into.
-    pub preferred: SecondaryMap<Value, Option<Reg>>,
+    pub preferred: SecondaryMap<Value, PackedOption<Reg>>,
+}
+
+impl Maps {
+    pub fn new(kernel: &Kernel) -> Self {
+        Self {
+            values: kernel.of_values(),
+            fused: kernel.of_insts(),
+            uses: kernel.of_values(),
+            subscripts: kernel.of_values(),
+            home: kernel.of_insts(),
+            owner: SecondaryMap::new(),
+            preferred: kernel.of_values(),
+        }
+    }
+}
+
+pub(super) struct Selector<'a> {
+    pub kernel: &'a Kernel,
+    pub globals: &'a Globals,
+    pub source: &'a SourceFile,
+    pub options: &'a SelectOptions,
+    pub builder: EntryBuilder,
+    pub maps: &'a mut Maps,
+    pub symbols: SecondaryMap<Symbol, Option<Operand>>,
+    /// Base addresses: one an allocation (leaf) of the buffer.
+    pub bases: SecondaryMap<Buffer, Vec<Option<Reg>>>,
+    /// Extents of each buffer's axes but the first, as i64 operands; equal lists have equal numbers.
+    pub extents: SecondaryMap<Buffer, (u32, Vec<Operand>)>,
+    pub error_record: Option<Reg>,
+    /// The condition of the predicated region that is being selected.
+    pub load_guard: Option<Reg>,
+    /// What is known of floats in the launch.
+    pub launch: crate::ir::entities::Launch,
     /// What stores and copies depend on.
     pub guard: Option<Reg>,
     pub offsets: OffsetMemo,
+    /// Where the last instruction came from, and the line of that.
+    pub last_span: Span,
     pub last_line: u32,
     pub params: Vec<(super::entry::EntryArgument, ParamId)>,
 }
@@ -90,27 +113,34 @@ impl<'a> Selector<'a> {
     }
 
     /// A readable name for a register that holds this value.
-    pub fn hint(&self, value: Value) -> String {
+    pub fn hint(&self, value: Value) -> Cow<'a, str> {
+        let plain = |name: &'a str| {
+            if name.contains('.') { Cow::Owned(name.replace('.', "_")) } else { Cow::Borrowed(name) }
+        };
         if let Some(name) = &self.kernel.values[value].name {
-            return name.replace('.', "_");
+            return plain(name);
         }
         if let Definition::Result(inst, _) = self.kernel.values[value].definition {
             match &self.kernel.insts[inst].payload {
-                Payload::Symbol(symbol) => return self.kernel.symbols[*symbol].name.replace('.', "_"),
+                Payload::Symbol(symbol) => return plain(&self.kernel.symbols[*symbol].name),
                 Payload::Access { buffer, leaf } => {
                     let data = &self.kernel.buffers[*buffer];
                     let path = &data.element.leaves[*leaf as usize].path;
-                    return format!("{}_{}", data.name, path).trim_end_matches('_').replace('.', "_");
+                    if path.is_empty() {
+                        return plain(data.name.trim_end_matches('_'));
+                    }
+                    let whole = format!("{}_{}", data.name, path);
+                    return Cow::Owned(whole.trim_end_matches('_').replace('.', "_"));
                 }
                 _ => {}
             }
         }
-        String::new()
+        Cow::Borrowed("")
     }
 
     /// The operand of a value that has been selected; constants are immediates.
     pub fn operand(&mut self, value: Value) -> Operand {
-        if let Some(operand) = self.values[value] {
+        if let Some(operand) = self.maps.values[value] {
             return operand;
         }
         // Constants and symbols may stand anywhere: they cost nothing until they are used.
@@ -124,7 +154,7 @@ impl<'a> Selector<'a> {
                         Constant::F32(bits) => Operand::F32(bits),
                         Constant::F64(bits) => Operand::F64(bits),
                     };
-                    self.values[value] = Some(operand);
+                    self.maps.values[value] = Some(operand);
                     return operand;
                 }
                 (Opcode::Symbol, Payload::Symbol(symbol)) => {
@@ -146,7 +176,7 @@ impl<'a> Selector<'a> {
         let ([result], [_, literal]) = (&data.results[..], &data.arguments[..]) else { return false };
         matches!(data.opcode, Opcode::Add | Opcode::Sub)
             && self.scalar(*result) == Scalar::I64
-            && self.subscripts[*result] == self.uses[*result]
+            && self.maps.subscripts[*result] == self.maps.uses[*result]
             && self.constant_int(*literal).is_some()
     }
 
@@ -192,14 +222,14 @@ impl<'a> Selector<'a> {
 
     /// A fresh register for a value, recorded as its operand.
     pub fn define(&mut self, value: Value) -> Reg {
-        let reg = match self.preferred[value] {
+        let reg = match self.maps.preferred[value].expand() {
             Some(reg) => reg,
             None => {
                 let hint = self.hint(value);
                 self.builder.reg_for(bits_type(self.scalar(value)), &hint)
             }
         };
-        self.values[value] = Some(reg.into());
+        self.maps.values[value] = Some(reg.into());
         reg
     }
 
@@ -269,9 +299,10 @@ impl<'a> Selector<'a> {
     /// Marks where the following instructions come from: a `.loc`, and the source line as a comment the first
     /// time in a row that it is reached.
     pub fn locate(&mut self, span: Span) {
-        if span == Span::default() {
+        if span == self.last_span || span == Span::default() {
             return;
         }
+        self.last_span = span;
         let (line, column) = self.source.line_column(span.start);
         if line != self.last_line {
             self.last_line = line;

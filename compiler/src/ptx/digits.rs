@@ -1,0 +1,48 @@
+//! Numbers as text, appended to what stands there.
+
+/// Appends a number in decimal.
+pub(super) fn push_int(text: &mut String, value: i64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        text.push('-');
+    }
+    text.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+}
+
+/// Appends so many of a number's low hexadecimal digits, in capitals.
+pub(super) fn push_hex(text: &mut String, value: u64, digits: u32) {
+    for digit in (0..digits).rev() {
+        let digit = (value >> (4 * digit)) as usize % 16;
+        text.push(char::from(b"0123456789ABCDEF"[digit]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_those_of_the_standard_library() {
+        for value in [0, 1, -1, 9, 10, 12345, -100, i64::MAX, i64::MIN] {
+            let mut text = String::from("x");
+            push_int(&mut text, value);
+            assert_eq!(text, format!("x{value}"));
+            text.clear();
+            push_hex(&mut text, value as u64, 16);
+            assert_eq!(text, format!("{value:016X}"));
+            text.clear();
+            push_hex(&mut text, u64::from(value as u32), 8);
+            assert_eq!(text, format!("{:08X}", value as u32));
+        }
+    }
+}

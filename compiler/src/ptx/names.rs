@@ -1,0 +1,149 @@
+//! Unique names within an entry: a stem near to the hint, and a number where the stem has been given out before.
+
+use super::digits::push_int;
+use super::operand::SpecialReg;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// The names that an entry has given out. Registers and everything else are kept apart by the percent sign.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// How many names each stem has given out: itself, and those with the numbers from 2 to that. A number is left out
+    /// only where that name was taken already, so the numbered ones need no rows of their own.
+    stems: FxHashMap<Cow<'static, str>, u32>,
+    /// Whether some stem ends in a digit: only then can a numbered name be anything else too. For registers, and for
+    /// everything else.
+    digits: [bool; 2],
+    /// The name in the making.
+    buffer: String,
+}
+
+impl Names {
+    pub fn new(entry: &str) -> Self {
+        let mut stems = FxHashMap::with_capacity_and_hasher(64, Default::default());
+        for special in SpecialReg::all() {
+            stems.insert(Cow::Borrowed(special.name().split('.').next().unwrap_or_default()), 1);
+        }
+        let mut names = Self { stems, digits: [false; 2], buffer: String::new() };
+        names.reserve(entry);
+        names
+    }
+
+    /// Keeps a name from being given out.
+    pub fn reserve(&mut self, name: &str) {
+        if !self.stems.contains_key(name) {
+            self.insert(name.to_owned(), 1);
+        }
+    }
+
+    /// A new name: the prefix, and a PTX identifier near to the hint.
+    pub fn give(&mut self, prefix: &str, hint: &str) -> &str {
+        self.buffer.clear();
+        self.buffer.push_str(prefix);
+        push_identifier(&mut self.buffer, hint);
+        self.number();
+        &self.buffer
+    }
+
+    fn insert(&mut self, stem: String, count: u32) {
+        self.digits[usize::from(stem.starts_with('%'))] |= ends_in_digit(&stem);
+        self.stems.insert(Cow::Owned(stem), count);
+    }
+
+    /// Makes the stem in the buffer a name that is not taken.
+    fn number(&mut self) {
+        let length = self.buffer.len();
+        // `%clock64` is a special register.
+        let plain = !self.digits[usize::from(self.buffer.starts_with('%'))] && self.buffer != "%clock";
+        let mut next = 1;
+        if let Some(count) = self.stems.get_mut(self.buffer.as_str()) {
+            if plain {
+                *count += 1;
+                push_int(&mut self.buffer, i64::from(*count));
+                return;
+            }
+            next = *count;
+        } else if !self.is_numbered(&self.buffer) {
+            self.insert(self.buffer.clone(), 1);
+            return;
+        }
+        let separator = if ends_in_digit(&self.buffer) { "_" } else { "" };
+        loop {
+            next += 1;
+            self.buffer.truncate(length);
+            self.buffer.push_str(separator);
+            push_int(&mut self.buffer, i64::from(next));
+            if !self.stems.contains_key(self.buffer.as_str()) && !self.is_numbered(&self.buffer) {
+                break;
+            }
+        }
+        match self.stems.get_mut(&self.buffer[..length]) {
+            Some(count) => *count = next,
+            None => self.insert(self.buffer[..length].to_owned(), next),
+        }
+    }
+
+    /// Whether a name is a stem with a number that the stem has given out.
+    fn is_numbered(&self, name: &str) -> bool {
+        let stem = name.trim_end_matches(|last: char| last.is_ascii_digit());
+        let number = &name[stem.len()..];
+        let given = |stem: &str, number: u32| self.stems.get(stem).is_some_and(|count| number <= *count);
+        match number.parse::<u32>() {
+            Ok(parsed) if parsed >= 2 && !number.starts_with('0') => {
+                let inner = stem.strip_suffix('_').filter(|inner| ends_in_digit(inner));
+                given(stem, parsed) || inner.is_some_and(|inner| given(inner, parsed))
+            }
+            _ => false,
+        }
+    }
+}
+
+fn ends_in_digit(name: &str) -> bool {
+    name.ends_with(|last: char| last.is_ascii_digit())
+}
+
+/// Appends a PTX identifier near to `hint`.
+fn push_identifier(name: &mut String, hint: &str) {
+    let start = name.len();
+    let hint = hint.trim_start_matches('%');
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$');
+    if hint.chars().all(fits) {
+        name.push_str(hint);
+    } else {
+        name.extend(hint.chars().map(|letter| if fits(letter) { letter } else { '_' }));
+    }
+    if !super::verify::is_identifier(&name[start..]) || name[start..].starts_with('_') {
+        // No leading digit, and neither `_` nor `WARP_SZ`, which have a meaning.
+        name.insert(start, 'v');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_numbers_are_told_from_stems_that_end_in_digits() {
+        let mut names = Names::new("k");
+        let hints = ["a", "a", "a3", "a", "a1", "a1", "a1_", "a1_", "a1_2", "a2", "clock", "a1_02"];
+        let given: Vec<String> = hints.iter().map(|hint| names.give("%", hint).to_owned()).collect();
+        let expected = [
+            "%a", "%a2", "%a3", "%a4", "%a1", "%a1_2", "%a1_", "%a1_3", "%a1_2_2", "%a2_2", "%clock2",
+            "%a1_02",
+        ];
+        assert_eq!(given, expected);
+        assert_eq!(names.give("", "k"), "k2");
+    }
+
+    #[test]
+    fn no_name_is_given_twice() {
+        let mut names = Names::new("k");
+        let mut seen = std::collections::BTreeSet::new();
+        let hints = ["x", "x1", "x1_", "x1_1", "x_", "x2", "x12", "clock", "tid"];
+        for round in 0..700 {
+            let name = names.give("%", hints[(round * 7 + round / 5) % hints.len()]).to_owned();
+            assert!(seen.insert(name.clone()), "{name}");
+            assert!(SpecialReg::all().all(|special| special.name() != name), "{name}");
+        }
+    }
+}
