@@ -29,6 +29,8 @@ pub enum Command {
     Test(TestOptions),
     /// Time a kernel on the device, inputs and caches as a caller would find them
     Bench(BenchOptions),
+    /// Count what a kernel does to a GPU's memory, by source line, and say what limits it; needs no GPU
+    Profile(ProfileOptions),
     /// Add the compiler's passes one by one: check each step, and say what it costs
     Ladder(LadderOptions),
     /// Print the schedules that the compiler chose for a file, or the page of a diagnostic code
@@ -220,6 +222,25 @@ pub struct BenchOptions {
     #[command(flatten)]
     pub kernel: KernelArguments,
     /// auto, emulator, cuda or cuda:N; the emulator counts instructions, it has no time
+    #[arg(long, default_value = "auto")]
+    pub device: Selection,
+    #[command(flatten)]
+    pub compile: CompileArguments,
+    #[command(flatten)]
+    pub measure: MeasureArguments,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct ProfileOptions {
+    #[command(flatten)]
+    pub kernel: KernelArguments,
+    /// The GPU whose limits are compared with: h200, h100, a100, rtx3090, rtx4090 or t4
+    #[arg(long, value_name = "NAME", default_value = "h200")]
+    pub gpu: String,
+    /// Where time is measured, beside what the emulator counts: cuda or cuda:N; auto, where there is one
     #[arg(long, default_value = "auto")]
     pub device: Selection,
     #[command(flatten)]

@@ -14,6 +14,7 @@ mod numbers;
 mod progress;
 mod ptxas;
 mod request;
+mod table;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run::run(options),
         Command::Test(options) => commands::test::run(options),
         Command::Bench(options) => commands::bench::run(options),
+        Command::Profile(options) => commands::profile::run(options),
         Command::Ladder(options) => commands::ladder::run(options),
         Command::Explain(options) => commands::explain::run(options),
     };

@@ -1,5 +1,5 @@
 //! Measuring a kernel: the sizes and arrays that nobody gives, the work that a launch is good for, and the time of
-//! launches that find nothing in the cache. For `krn bench` and `krn ladder`.
+//! launches that find nothing in the cache. For `krn bench`, `krn ladder` and `krn profile`.
 
 use crate::arguments::MeasureArguments;
 use crate::exit::{Failure, INPUT, Result, USAGE};
@@ -104,6 +104,18 @@ pub struct Source {
     layout: Layout,
 }
 
+impl Source {
+    /// A new array on a device.
+    pub fn upload(&self, device: &Device) -> Result<DeviceArray> {
+        let array = if self.tile.shape == self.shape {
+            device.upload(&self.tile, self.layout)
+        } else {
+            device.repeat(&self.tile, self.shape.clone(), self.layout)
+        };
+        Ok(array?)
+    }
+}
+
 pub fn sources(
     request: &Request,
     kernel: &Kernel<'_>,
@@ -190,16 +202,8 @@ pub fn measure_cold(
     sizes: &Sizes,
     sources: &[Source],
 ) -> Result<Cold> {
-    let make = || -> Result<Vec<DeviceArray>> {
-        let arrays = sources.iter().map(|source| {
-            if source.tile.shape == source.shape {
-                device.upload(&source.tile, source.layout)
-            } else {
-                device.repeat(&source.tile, source.shape.clone(), source.layout)
-            }
-        });
-        Ok(arrays.collect::<krn_runtime::Result<_>>()?)
-    };
+    let make =
+        || -> Result<Vec<DeviceArray>> { sources.iter().map(|source| source.upload(device)).collect() };
     let mut arrays = vec![make()?];
     let sets = Sets::choose(bind(kernel, sizes, sources, &arrays[0])?.bytes(), device.cache_bytes());
     for _ in 1..sets.count {
@@ -217,10 +221,11 @@ pub fn measure_cold(
     Ok(Cold { measured, sets, entries, dynamic_shared_bytes: bound[0].dynamic_shared_bytes() })
 }
 
-fn bind<'m, 'a>(
+/// Binds a kernel to what has been uploaded from its sources.
+pub fn bind<'m, 'a>(
     kernel: &Kernel<'m>,
     sizes: &'a Sizes,
-    sources: &[Source],
+    sources: &'a [Source],
     arrays: &'a [DeviceArray],
 ) -> Result<Bound<'m, 'a>> {
     let mut arguments: Vec<(&str, Argument<'a>)> = Vec::new();

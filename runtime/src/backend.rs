@@ -1,5 +1,6 @@
 //! What a device must be able to do. CUDA and the emulator each do it; nothing above this trait knows which.
 
+use crate::emulator::LaunchCounts;
 use crate::error::Result;
 use krn_compiler::CompiledModule;
 use std::any::Any;
@@ -47,6 +48,12 @@ pub trait Backend: Send + Sync {
     fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>>;
     /// Returns when the launch is queued (CUDA) or done (emulator).
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()>;
+    /// Launches and counts what the hardware counts; `None` (and nothing done) where the backend cannot.
+    fn launch_counted(
+        &self,
+        module: &dyn LoadedModule,
+        request: &LaunchRequest<'_>,
+    ) -> Result<Option<LaunchCounts>>;
     /// Waits for everything queued.
     fn synchronize(&self) -> Result<()>;
     /// Runs `work` and returns how long the device took for what it queued.

@@ -1,7 +1,9 @@
 //! The emulator as a device.
 
 use crate::backend::{Backend, DevicePtr, LaunchRequest, LoadedModule};
-use crate::emulator::{self, ArgValue, Emulator, LaunchConfig, LaunchError, MemoryError};
+use crate::emulator::{
+    self, ArgValue, Emulator, LaunchConfig, LaunchCounts, LaunchError, LaunchReport, MemoryError,
+};
 use crate::error::{Error, Result};
 use krn_compiler::CompiledModule;
 use std::any::Any;
@@ -48,6 +50,40 @@ impl EmulatorDevice {
 
     fn write<T>(&self, work: impl FnOnce(&mut Emulator) -> T) -> T {
         work(&mut self.emulator.write().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+}
+
+impl EmulatorDevice {
+    /// Launches in one way or another.
+    fn with<T>(
+        &self,
+        module: &dyn LoadedModule,
+        request: &LaunchRequest<'_>,
+        launch: impl FnOnce(
+            &Emulator,
+            &emulator::LoadedModule,
+            &LaunchConfig<'_>,
+            &[ArgValue],
+        ) -> std::result::Result<(LaunchReport, T), LaunchError>,
+    ) -> Result<T> {
+        let loaded = module.as_any().downcast_ref::<EmulatorModule>().and_then(|known| known.module.as_ref());
+        let Some(loaded) = loaded else {
+            return Err(Error::Fault("the module was loaded on another device".to_string()));
+        };
+        let arguments: Vec<ArgValue> = request.params.iter().map(|bytes| ArgValue(bytes.clone())).collect();
+        let config = LaunchConfig {
+            shared_bytes: request.shared_bytes,
+            cancel: Some(&self.interrupted),
+            ..LaunchConfig::new(request.grid, request.block)
+        };
+        match self.read(|emulator| launch(emulator, loaded, &config, &arguments)) {
+            Ok((report, found)) => {
+                self.lane_instructions.fetch_add(report.lane_instructions, Ordering::Relaxed);
+                Ok(found)
+            }
+            Err(LaunchError::Cancelled { .. }) => Err(Error::Interrupted),
+            Err(error) => Err(Error::Fault(format!("kernel `{}`: {error}", request.kernel))),
+        }
     }
 }
 
@@ -131,31 +167,25 @@ impl Backend for EmulatorDevice {
     }
 
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()> {
-        let loaded = module.as_any().downcast_ref::<EmulatorModule>().and_then(|known| known.module.as_ref());
-        let Some(loaded) = loaded else {
-            return Err(Error::Fault("the module was loaded on another device".to_string()));
-        };
-        let arguments: Vec<ArgValue> = request.params.iter().map(|bytes| ArgValue(bytes.clone())).collect();
-        let config = LaunchConfig {
-            shared_bytes: request.shared_bytes,
-            cancel: Some(&self.interrupted),
-            ..LaunchConfig::new(request.grid, request.block)
-        };
-        let launched = self.read(|emulator| {
-            if self.sanitizing {
-                emulator.launch_sanitized(loaded, request.entry, &config, &arguments)
+        self.with(module, request, |emulator, loaded, config, arguments| {
+            let report = if self.sanitizing {
+                emulator.launch_sanitized(loaded, request.entry, config, arguments)
             } else {
-                emulator.launch(loaded, request.entry, &config, &arguments)
-            }
+                emulator.launch(loaded, request.entry, config, arguments)
+            };
+            report.map(|report| (report, ()))
+        })
+    }
+
+    fn launch_counted(
+        &self,
+        module: &dyn LoadedModule,
+        request: &LaunchRequest<'_>,
+    ) -> Result<Option<LaunchCounts>> {
+        let counted = self.with(module, request, |emulator, loaded, config, arguments| {
+            emulator.launch_counted(loaded, request.entry, config, arguments)
         });
-        match launched {
-            Ok(report) => {
-                self.lane_instructions.fetch_add(report.lane_instructions, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(LaunchError::Cancelled { .. }) => Err(Error::Interrupted),
-            Err(error) => Err(Error::Fault(format!("kernel `{}`: {error}", request.kernel))),
-        }
+        counted.map(Some)
     }
 
     fn synchronize(&self) -> Result<()> {

@@ -5,6 +5,7 @@ use crate::backend::LaunchRequest;
 use crate::binding::{self, Binding, Given};
 use crate::error::{BoundsFailure, Error, Result};
 use crate::module::Module;
+use crate::profile::CountedLaunch;
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::{
     ArgumentKind, Direction, Expr, KernelManifest, Launch, LaunchArgument, Layout, Step, Value,
@@ -291,15 +292,27 @@ impl<'m> Prepared<'m, '_> {
 
     /// Queues one of this plan's launches.
     pub fn submit(&self, launch: &ReadyLaunch<'_>) -> Result<()> {
-        let request = LaunchRequest {
+        self.module.device.backend.launch(self.module.loaded.as_ref(), &self.request(launch))
+    }
+
+    /// Runs one of this plan's launches and counts; `None` where the device cannot.
+    pub fn count(&self, launch: &ReadyLaunch<'_>) -> Result<Option<CountedLaunch>> {
+        let backend = &self.module.device.backend;
+        let counts = backend.launch_counted(self.module.loaded.as_ref(), &self.request(launch))?;
+        let entry = launch.entry.to_string();
+        let (grid, block) = (launch.grid, launch.block);
+        Ok(counts.map(|counts| CountedLaunch { entry, grid, block, counts }))
+    }
+
+    fn request<'a>(&'a self, launch: &'a ReadyLaunch<'_>) -> LaunchRequest<'a> {
+        LaunchRequest {
             kernel: &self.manifest.name,
             entry: launch.entry,
             grid: launch.grid,
             block: launch.block,
             shared_bytes: launch.shared_bytes,
             params: &launch.params,
-        };
-        self.module.device.backend.launch(self.module.loaded.as_ref(), &request)
+        }
     }
 
     /// Bytes of all arrays of the launch, with those that were allocated for it.

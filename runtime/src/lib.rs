@@ -16,6 +16,7 @@ mod kernel;
 mod layout;
 mod module;
 pub mod npy;
+pub mod profile;
 mod timing;
 pub mod verify;
 

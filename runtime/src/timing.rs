@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernel::{Argument, Kernel, Prepared, ReadyLaunch};
+use crate::profile::CountedLaunch;
 use std::time::Duration;
 
 /// Device time that the default warm-up takes at least: clocks rise, and what is loaded lazily is loaded.
@@ -47,6 +48,18 @@ impl Bound<'_, '_> {
     /// A failed driver call; on the emulator, what the kernel did wrong.
     pub fn launch(&self) -> Result<()> {
         self.launches.iter().try_for_each(|launch| self.prepared.submit(launch))
+    }
+
+    /// Runs the kernel once more and counts, launch by launch, what the hardware would; `None` (and nothing done) on
+    /// a device that cannot: the emulator can.
+    ///
+    /// # Errors
+    /// What the kernel did wrong.
+    pub fn count(&self) -> Result<Option<Vec<CountedLaunch>>> {
+        let counted = self.launches.iter().map(|launch| self.prepared.count(launch));
+        let counted = counted.collect::<Result<Option<Vec<_>>>>()?;
+        self.finish()?;
+        Ok(counted)
     }
 
     /// Waits for all launches.

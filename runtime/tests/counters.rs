@@ -2,6 +2,7 @@
 //! PTX with the same accesses (which loads nvcc made vectors of, too).
 
 use krn_compiler::ptx;
+use krn_runtime::emulator::count::banks::banked;
 use krn_runtime::emulator::{ArgValue, Counts, Emulator, Kind, LaunchConfig, LaunchCounts};
 
 /// One launch of an entry `k`: pointers to arrays of so many words, then numbers.
@@ -280,4 +281,26 @@ fn counts_do_not_depend_on_the_host_threads() {
     let alone = counted(1);
     assert_eq!(alone, counted(2));
     assert_eq!(alone, counted(7));
+}
+
+#[test]
+fn patterns_in_shared_memory_cost_what_the_machine_says() {
+    let (mut readings, mut wrong) = (0, Vec::new());
+    for line in include_str!("shared_patterns.txt").lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |at: usize| words[at].parse::<i64>().unwrap();
+        let mut mask = 0;
+        let addresses = std::array::from_fn(|lane| {
+            let address = number(5 + lane);
+            mask |= u32::from(address >= 0) << lane;
+            address.max(0) as u64
+        });
+        let found = banked(&addresses, mask, number(1) as u32, words[0] == "load");
+        readings += 1;
+        if (i64::from(found.wavefronts), i64::from(found.conflicts)) != (number(3), number(4)) {
+            wrong.push(format!("{found:?} {line}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(readings > 300, "{readings}");
 }

@@ -7,5 +7,6 @@ pub mod check;
 pub mod explain;
 pub mod ladder;
 pub mod opt;
+pub mod profile;
 pub mod run;
 pub mod test;

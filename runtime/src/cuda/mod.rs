@@ -206,6 +206,15 @@ impl Backend for CudaDevice {
         })
     }
 
+    /// Counters need a profiler, which runs beside the program.
+    fn launch_counted(
+        &self,
+        _: &dyn LoadedModule,
+        _: &LaunchRequest<'_>,
+    ) -> Result<Option<crate::emulator::LaunchCounts>> {
+        Ok(None)
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.current()?;
         result::ctx::synchronize().map_err(driver_error("cuCtxSynchronize (a kernel failed)"))

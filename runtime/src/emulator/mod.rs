@@ -153,7 +153,7 @@ impl Emulator {
             let reason = "the module has no such entry".to_owned();
             return Err(LaunchError::Refused { entry: entry.to_owned(), reason });
         };
-        let counter = count::Counter::new(source, program, config);
+        let counter = count::Counter::new(source, program, &self.memory, config);
         let (report, counter) = self.launch_observed(module, entry, config, args, counter)?;
         Ok((report, counter.finish(|pc| module.location(program, pc))))
     }

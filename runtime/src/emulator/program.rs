@@ -144,6 +144,8 @@ pub struct Program {
     pub formulas: Vec<FloatFormula>,
     pub conversions: Vec<super::exec::convert::AnyConversion>,
     pub copies: Vec<CopyForm>,
+    /// What each instruction reads and writes.
+    pub effects: Vec<super::decode::Effects>,
     /// Reasons why an instruction cannot run, reported when it is reached.
     pub unsupported: Vec<String>,
     /// Shared memory of fixed size, in bytes; dynamic shared memory starts there.

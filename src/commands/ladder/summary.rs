@@ -5,8 +5,8 @@ use super::{Found, Ladder};
 use crate::measuring::Quantiles;
 use crate::numbers;
 use crate::ptxas::ADVICE;
+use crate::table::{align, with};
 use krn_runtime::Measured;
-use krn_runtime::verify::Sizes;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -168,27 +168,4 @@ fn share((first, now): (Cost, Cost)) -> Option<f64> {
         (Cost::Instructions(first), Cost::Instructions(now)) if first > 0 => Some(now as f64 / first as f64),
         _ => None,
     }
-}
-
-fn with(sizes: &Sizes) -> String {
-    let mut parts: Vec<String> = sizes.dims.iter().map(|(name, size)| format!("{name} = {size}")).collect();
-    parts.extend(sizes.params.iter().map(|(name, value)| format!("{name} = {}", show_value(value))));
-    if parts.is_empty() { String::new() } else { format!(" with {}", parts.join(", ")) }
-}
-
-/// Rows of equal length as lines: the first column to the left, the others to the right.
-fn align(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = format!("  {:<width$}", row[0], width = widths[0]);
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            line.push_str(&format!("  {cell:>width$}"));
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }

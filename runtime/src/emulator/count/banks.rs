@@ -2,10 +2,12 @@
 //!
 //! Lanes that ask for eight bytes each are served by halves of a warp, for sixteen bytes by quarters. A load takes two
 //! parts at once (the two halves of a warp; of sixteen bytes the two quarters of a half) where within them every lane
-//! and its neighbour agree on the address, as neighbours of one distance, 1 or 2; a lane that is switched off agrees
-//! with anyone. Stores are never joined. Read from an H200, where the rule is not documented: see `docs/counters.md`.
+//! and its neighbour agree on the address, as neighbours of one distance, 1 or 2. A lane whose neighbour is switched off
+//! agrees, where eight bytes are loaded; where it is sixteen, only neighbours at distance 1 do, and only if of all such
+//! pairs the same side is switched on. Stores are never joined. The rule is documented nowhere: it was read from an H200
+//! (`docs/counters.md`).
 
-use crate::emulator::exec::lanes::LANES;
+use crate::emulator::exec::lanes::{LANES, lanes_of};
 
 const BANKS: usize = 32;
 const WORD: u64 = 4;
@@ -28,7 +30,7 @@ pub fn banked(addresses: &[u64; LANES], mask: u32, bytes: u32, is_load: bool) ->
             banked.conflicts += wavefronts - 1;
         }
     };
-    let joined = |lanes: u32| is_load && neighbours_agree(addresses, mask & lanes);
+    let joined = |lanes: u32| is_load && neighbours_agree(addresses, mask & lanes, bytes == 16);
     const HALVES: [u32; 2] = [0x0000_ffff, 0xffff_0000];
     match bytes {
         8 if joined(HALVES[0]) && joined(HALVES[1]) => part(u32::MAX),
@@ -49,12 +51,20 @@ pub fn banked(addresses: &[u64; LANES], mask: u32, bytes: u32, is_load: bool) ->
 }
 
 /// Whether all lanes agree with their neighbours at distance 1, or all at distance 2.
-fn neighbours_agree(addresses: &[u64; LANES], mask: u32) -> bool {
+fn neighbours_agree(addresses: &[u64; LANES], mask: u32, strictly: bool) -> bool {
+    const EVEN: u32 = 0x5555_5555;
     [1, 2].into_iter().any(|distance| {
-        (0..LANES).all(|lane| {
+        let mut alone = 0u32;
+        for lane in lanes_of(mask) {
             let other = lane ^ distance;
-            mask >> lane & mask >> other & 1 == 0 || addresses[lane] == addresses[other]
-        })
+            if mask >> other & 1 == 0 {
+                alone |= 1 << lane;
+            } else if addresses[lane] != addresses[other] {
+                return false;
+            }
+        }
+        let of_one_side = alone & EVEN == 0 || alone & !EVEN == 0;
+        !strictly || alone == 0 || (distance == 1 && of_one_side)
     })
 }
 
@@ -65,7 +75,7 @@ fn turns(addresses: &[u64; LANES], mask: u32, bytes: u64) -> u32 {
     let rows = BANKS as u64 * WORD / unit;
     let mut places = [0; LANES];
     let mut count = 0;
-    for lane in crate::emulator::exec::lanes::lanes_of(mask) {
+    for lane in lanes_of(mask) {
         places[count] = addresses[lane] / unit;
         count += 1;
     }

@@ -6,6 +6,7 @@
 //! model ([`l1`]).
 
 pub mod banks;
+pub mod footprint;
 pub mod kind;
 pub mod l1;
 pub mod sectors;
@@ -13,16 +14,18 @@ pub mod sectors;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
+use super::decode::estimate_registers;
 use super::exec::Outcome;
 use super::exec::control::Control;
 use super::exec::lanes::{LANES, lanes_of};
 use super::exec::memory::{MemorySpace, addresses};
 use super::fault::SourceLocation;
 use super::launch::LaunchConfig;
-use super::memory::{CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
+use super::memory::{CONST_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
 use super::observe::{Event, Observer};
 use super::program::{Code, CopyForm, CopyOp, NOWHERE, Program};
 use banks::{Banked, banked};
+use footprint::Footprint;
 use kind::{Kind, Known};
 use l1::L1;
 use sectors::{LINE, Touched, touched, touched_locally};
@@ -84,6 +87,14 @@ pub struct InstructionCounts {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LaunchCounts {
     pub instructions: Vec<InstructionCounts>,
+    /// Sectors of global memory that were read at all, and written at all: what must come from DRAM and go there, where
+    /// a cache keeps all that is wanted again.
+    pub sectors_read: u64,
+    pub sectors_written: u64,
+    /// Shared memory of a block, in bytes, static and dynamic.
+    pub shared_bytes: u64,
+    /// Registers of a thread, estimated from the values alive together in the PTX.
+    pub estimated_registers: u32,
 }
 
 impl LaunchCounts {
@@ -129,6 +140,8 @@ pub struct Counter<'a> {
     /// Of the targets of copies.
     target_patterns: Vec<Pattern>,
     l1: L1,
+    footprint: Footprint,
+    shared_bytes: u64,
 }
 
 /// Where lanes access memory.
@@ -143,22 +156,20 @@ impl<'a> Counter<'a> {
     pub(super) fn new(
         entry: &krn_compiler::ptx::Entry,
         program: &'a Program,
+        memory: &Memory,
         config: &LaunchConfig<'_>,
     ) -> Self {
-        let known = program.statements.iter().map(|statement| Known::of(entry, *statement)).collect();
-        let shared_bytes = program.shared_bytes + u64::from(config.shared_bytes);
-        Counter::with(program, known, L1::new(config, shared_bytes))
-    }
-
-    fn with(program: &'a Program, known: Arc<[Known]>, l1: L1) -> Self {
         let count = program.code.len();
+        let shared_bytes = program.shared_bytes + u64::from(config.shared_bytes);
         Counter {
             program,
-            known,
+            known: program.statements.iter().map(|statement| Known::of(entry, *statement)).collect(),
             counts: vec![Counts::default(); count],
             patterns: vec![Pattern::NONE; count],
             target_patterns: vec![Pattern::NONE; program.copies.len()],
-            l1,
+            l1: L1::new(config, shared_bytes),
+            footprint: Footprint::new(memory),
+            shared_bytes,
         }
     }
 
@@ -171,7 +182,14 @@ impl<'a> Counter<'a> {
             counts.flops64 = counts.lanes * u64::from(flops64);
             InstructionCounts { location: location(pc), kind, counts }
         });
-        LaunchCounts { instructions: instructions.collect() }
+        let (sectors_read, sectors_written) = self.footprint.sectors();
+        LaunchCounts {
+            instructions: instructions.collect(),
+            sectors_read,
+            sectors_written,
+            shared_bytes: self.shared_bytes,
+            estimated_registers: estimate_registers(self.program),
+        }
     }
 
     /// An access of the lanes in `mask`, of so many bytes each.
@@ -222,14 +240,19 @@ impl<'a> Counter<'a> {
             counts.requests += 1;
             counts.sectors += u64::from(pattern.touched.sectors);
             counts.bytes += u64::from(pattern.touched.bytes);
-            if reads && place == Place::Global {
-                let first = addresses[mask.trailing_zeros() as usize & 31] / LINE;
-                for (line, sectors) in &pattern.touched.lines {
-                    let line = first.wrapping_add(*line as u64);
+            let loads = reads && place == Place::Global;
+            if !loads {
+                counts.l2_sectors += u64::from(pattern.touched.sectors);
+            }
+            let (reads, writes) = (known.kind != Kind::GlobalStore, !reads);
+            let first = addresses[mask.trailing_zeros() as usize & 31] / LINE;
+            // None, of local memory: it is not the arrays'.
+            for (line, sectors) in &pattern.touched.lines {
+                let line = first.wrapping_add(*line as u64);
+                if loads {
                     counts.l2_sectors += u64::from(self.l1.read(line, *sectors, known.stays_in_l1));
                 }
-            } else {
-                counts.l2_sectors += u64::from(pattern.touched.sectors);
+                self.footprint.touch(line, *sectors, reads, writes);
             }
         }
         if matches!(known.kind, Kind::GlobalAtomic | Kind::GlobalReduction | Kind::SharedAtomic) {
@@ -290,7 +313,16 @@ impl Observer for Counter<'_> {
     const ENABLED: bool = true;
 
     fn fork(&self) -> Self {
-        Counter::with(self.program, Arc::clone(&self.known), self.l1.clone())
+        Counter {
+            program: self.program,
+            known: Arc::clone(&self.known),
+            counts: vec![Counts::default(); self.counts.len()],
+            patterns: vec![Pattern::NONE; self.patterns.len()],
+            target_patterns: vec![Pattern::NONE; self.target_patterns.len()],
+            l1: self.l1.clone(),
+            footprint: self.footprint.fresh(),
+            shared_bytes: self.shared_bytes,
+        }
     }
 
     fn block(&mut self, _: u64) {
@@ -332,5 +364,6 @@ impl Observer for Counter<'_> {
         for (own, theirs) in self.counts.iter_mut().zip(other.counts) {
             *own += theirs;
         }
+        self.footprint.merge(other.footprint);
     }
 }

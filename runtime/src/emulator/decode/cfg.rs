@@ -24,6 +24,13 @@ pub struct Effects {
     pub writes: Vec<Place>,
 }
 
+/// What is live where each block starts: bits over the places, so many words a block.
+struct Live {
+    places: Vec<Place>,
+    words: usize,
+    bits: Vec<u64>,
+}
+
 /// Basic blocks, in program order.
 pub struct Graph {
     /// First instruction of each block, and one past the last block.
@@ -165,8 +172,8 @@ impl Graph {
         }
     }
 
-    /// The places that may be read before anything is written to them, in ascending order.
-    pub fn read_first(&self, code: &[Inst], effects: &[Effects]) -> Vec<Place> {
+    /// The places that are live where each block starts: those that may be read before they are written again.
+    fn live_in(&self, code: &[Inst], effects: &[Effects]) -> Live {
         let mut places: Vec<Place> = effects.iter().flat_map(|effect| effect.reads.iter().copied()).collect();
         places.sort_unstable();
         places.dedup();
@@ -214,7 +221,46 @@ impl Graph {
                 }
             }
         }
-        let live = |at: usize| words > 0 && needed[at / 64] >> (at % 64) & 1 == 1;
+        Live { places, words, bits: needed }
+    }
+
+    /// The places that may be read before anything is written to them, in ascending order.
+    pub fn read_first(&self, code: &[Inst], effects: &[Effects]) -> Vec<Place> {
+        let Live { places, words, bits } = self.live_in(code, effects);
+        let live = |at: usize| words > 0 && bits[at / 64] >> (at % 64) & 1 == 1;
         places.iter().enumerate().filter(|(at, _)| live(*at)).map(|(_, place)| *place).collect()
+    }
+
+    /// Calls back for every instruction, with the places that are live behind it.
+    pub fn live_backwards(
+        &self,
+        code: &[Inst],
+        effects: &[Effects],
+        mut each: impl FnMut(&mut dyn Iterator<Item = Place>),
+    ) {
+        let Live { places, words, bits } = self.live_in(code, effects);
+        let index = |place: &Place| places.binary_search(place).ok();
+        let mut live = vec![0u64; words];
+        for block in 0..self.len() {
+            live.fill(0);
+            for next in &self.successors[block] {
+                live.iter_mut().zip(&bits[next * words..][..words]).for_each(|(bits, more)| *bits |= more);
+            }
+            for at in (self.starts[block]..self.starts[block + 1]).rev() {
+                each(
+                    &mut (0..places.len())
+                        .filter(|at| live[at / 64] >> (at % 64) & 1 == 1)
+                        .map(|at| places[at]),
+                );
+                if !is_guarded(&code[at]) {
+                    for write in effects[at].writes.iter().filter_map(index) {
+                        live[write / 64] &= !(1 << (write % 64));
+                    }
+                }
+                for read in effects[at].reads.iter().filter_map(index) {
+                    live[read / 64] |= 1 << (read % 64);
+                }
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ mod cfg;
 mod control;
 mod logic;
 mod memory;
+mod pressure;
 
 use cranelift_entity::EntityRef;
 use krn_compiler::ptx::{
@@ -20,7 +21,8 @@ use rustc_hash::FxHashMap;
 use super::exec::atomic::AtomicOp;
 use super::exec::control::Control;
 use super::program::{ALWAYS, Code, Fixed, Inst, NOWHERE, Program};
-use cfg::{Effects, Graph, Place};
+pub use cfg::Effects;
+use cfg::{Graph, Place};
 
 /// The reason why an instruction cannot be decoded.
 type Reason = String;
@@ -34,6 +36,11 @@ pub fn decode(module: &Module, entry: &Entry, addresses: &Addresses) -> Program 
     let mut decoder = Decoder::new(module, entry, addresses);
     decoder.body();
     decoder.finish()
+}
+
+/// How many registers a thread of a decoded entry needs, estimated ([`pressure`]).
+pub fn estimate_registers(program: &Program) -> u32 {
+    pressure::registers(&Graph::new(&program.code), &program.code, &program.effects)
 }
 
 /// The state of decoding one entry.
@@ -170,6 +177,7 @@ impl<'a> Decoder<'a> {
         self.program.cleared64.retain(|column| !self.fixed64.values().any(|fixed| fixed == column));
         self.program.cleared_predicates.retain(|column| *column != ALWAYS);
         self.program.ordered_atomics = self.order_shows();
+        self.program.effects = self.effects;
         self.program
     }
 

@@ -1,0 +1,148 @@
+//! GPUs and what they can do, from NVIDIA's data sheets and the tables of the CUDA programming guide.
+
+/// What one GPU has. Rates are those at the boost clock, which a GPU does not always hold.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Gpu {
+    /// `h200`, for the command line.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// `sm_90`: what to compile for.
+    pub target: &'static str,
+    pub multiprocessors: u32,
+    /// Boost clock, in GHz.
+    pub clock: f64,
+    /// DRAM, in GB/s.
+    pub bandwidth: f64,
+    /// Fused multiply-adds a clock and a multiprocessor, of 32 bits and of 64.
+    pub fma32: u32,
+    pub fma64: u32,
+    /// Of one multiprocessor.
+    pub threads: u32,
+    pub blocks: u32,
+    /// Registers of 32 bits.
+    pub registers: u32,
+    /// Shared memory, in bytes, of a multiprocessor and of a block; what the system takes of it for each block.
+    pub shared: u32,
+    pub shared_of_block: u32,
+    pub shared_reserved: u32,
+}
+
+const KIB: u32 = 1024;
+
+/// The GPUs that are known.
+pub const GPUS: &[Gpu] = &[
+    Gpu {
+        name: "h200",
+        title: "H200 SXM",
+        target: "sm_90",
+        multiprocessors: 132,
+        clock: 1.98,
+        bandwidth: 4800.0,
+        fma32: 128,
+        fma64: 64,
+        threads: 2048,
+        blocks: 32,
+        registers: 65_536,
+        shared: 228 * KIB,
+        shared_of_block: 227 * KIB,
+        shared_reserved: KIB,
+    },
+    Gpu {
+        name: "h100",
+        title: "H100 SXM",
+        target: "sm_90",
+        multiprocessors: 132,
+        clock: 1.98,
+        bandwidth: 3350.0,
+        fma32: 128,
+        fma64: 64,
+        threads: 2048,
+        blocks: 32,
+        registers: 65_536,
+        shared: 228 * KIB,
+        shared_of_block: 227 * KIB,
+        shared_reserved: KIB,
+    },
+    Gpu {
+        name: "a100",
+        title: "A100 SXM 80 GB",
+        target: "sm_80",
+        multiprocessors: 108,
+        clock: 1.41,
+        bandwidth: 2039.0,
+        fma32: 64,
+        fma64: 32,
+        threads: 2048,
+        blocks: 32,
+        registers: 65_536,
+        shared: 164 * KIB,
+        shared_of_block: 163 * KIB,
+        shared_reserved: KIB,
+    },
+    Gpu {
+        name: "rtx3090",
+        title: "GeForce RTX 3090",
+        target: "sm_86",
+        multiprocessors: 82,
+        clock: 1.695,
+        bandwidth: 936.0,
+        fma32: 128,
+        fma64: 2,
+        threads: 1536,
+        blocks: 16,
+        registers: 65_536,
+        shared: 100 * KIB,
+        shared_of_block: 99 * KIB,
+        shared_reserved: KIB,
+    },
+    Gpu {
+        name: "rtx4090",
+        title: "GeForce RTX 4090",
+        target: "sm_89",
+        multiprocessors: 128,
+        clock: 2.52,
+        bandwidth: 1008.0,
+        fma32: 128,
+        fma64: 2,
+        threads: 1536,
+        blocks: 24,
+        registers: 65_536,
+        shared: 100 * KIB,
+        shared_of_block: 99 * KIB,
+        shared_reserved: KIB,
+    },
+    Gpu {
+        name: "t4",
+        title: "T4",
+        target: "sm_75",
+        multiprocessors: 40,
+        clock: 1.59,
+        bandwidth: 320.0,
+        fma32: 64,
+        fma64: 2,
+        threads: 1024,
+        blocks: 16,
+        registers: 65_536,
+        shared: 64 * KIB,
+        shared_of_block: 64 * KIB,
+        shared_reserved: 0,
+    },
+];
+
+impl Gpu {
+    /// By its name on the command line.
+    pub fn find(name: &str) -> Option<&'static Gpu> {
+        GPUS.iter().find(|gpu| gpu.name == name)
+    }
+
+    /// Floating-point operations a second, of 32 bits and of 64, a fused multiply-add being two.
+    pub fn flops(&self) -> (f64, f64) {
+        let each = 2e9 * self.clock * f64::from(self.multiprocessors);
+        (each * f64::from(self.fma32), each * f64::from(self.fma64))
+    }
+
+    /// Operations of 32 bits for each byte of DRAM at which arithmetic and memory take equally long.
+    pub fn balance(&self) -> f64 {
+        self.flops().0 / (self.bandwidth * 1e9)
+    }
+}
