@@ -31,7 +31,7 @@ pub struct Binding {
     pub symbol_bytes: Vec<Vec<u8>>,
     /// One an argument; empty for values.
     pub shapes: Vec<Vec<u64>>,
-    /// One a scratch buffer.
+    /// One a scratch buffer; without elements where no launch needs it.
     pub scratch_shapes: Vec<Vec<u64>>,
 }
 
@@ -56,8 +56,9 @@ pub fn bind(kernel: &KernelManifest, given: &[Given<'_>]) -> Result<Binding> {
     binder.check_facts()?;
     let shapes = binder.check_shapes(given)?;
     let mut scratch_shapes = Vec::with_capacity(kernel.scratch.len());
-    for buffer in &kernel.scratch {
-        scratch_shapes.push(binder.shape(buffer)?);
+    let needed = crate::scratch::needed(kernel, &binder.symbols);
+    for (buffer, needed) in kernel.scratch.iter().zip(needed) {
+        scratch_shapes.push(if needed { binder.shape(buffer)? } else { vec![0; buffer.extents.len()] });
     }
     let Binder { symbols, symbol_bytes, .. } = binder;
     Ok(Binding { symbols, symbol_bytes, shapes, scratch_shapes })

@@ -15,6 +15,7 @@ mod error;
 mod kernel;
 mod layout;
 mod module;
+mod scratch;
 pub mod npy;
 pub mod profile;
 mod timing;

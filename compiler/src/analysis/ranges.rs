@@ -2,7 +2,7 @@
 
 use super::grid::DIMENSION_LIMIT;
 use crate::data::Scalar;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::{Parents, int_range};
@@ -40,6 +40,8 @@ impl Interval {
 pub struct Ranges {
     known: SecondaryMap<Value, Option<Interval>>,
     parents: Parents,
+    /// The launch whose assumptions hold, if one is looked at alone.
+    launch: Option<Launch>,
 }
 
 /// Longer chains of definitions are not followed.
@@ -47,7 +49,18 @@ const MAX_DEPTH: u32 = 48;
 
 impl Ranges {
     pub fn new(kernel: &Kernel) -> Self {
-        Self { known: SecondaryMap::new(), parents: kernel.parents() }
+        Self { known: SecondaryMap::new(), parents: kernel.parents(), launch: None }
+    }
+
+    /// Of the values of one launch, under what it assumes.
+    pub fn in_launch(kernel: &Kernel, launch: Launch) -> Self {
+        let parents = kernel.parents_in(kernel.launches[launch].body);
+        Self { known: SecondaryMap::new(), parents, launch: Some(launch) }
+    }
+
+    /// Takes it that a value lies within an interval, before any other is asked for.
+    pub fn suppose(&mut self, value: Value, interval: Interval) {
+        self.known[value] = Some(interval);
     }
 
     /// The interval of an integer value; that of its type where nothing better is known.
@@ -95,6 +108,9 @@ impl Ranges {
                 }
                 for fact in &kernel.facts {
                     narrow(&mut interval, &fact.condition, symbol.as_u32() as usize);
+                }
+                for condition in self.launch.iter().flat_map(|launch| &kernel.launches[*launch].assume) {
+                    narrow(&mut interval, condition, symbol.as_u32() as usize);
                 }
                 return Some(interval);
             }

@@ -8,8 +8,10 @@ use super::fold::{Fold, Simplify};
 use super::guards::Guards;
 use super::licm::Licm;
 use super::map::Map;
+use super::narrow::Narrow;
 use super::normals::Normals;
 use super::pass::Pass;
+use super::peel::Peel;
 use super::per_thread::PerThread;
 use super::privatize::Privatize;
 use super::reuse::Reuse;
@@ -42,6 +44,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Before `per_thread`, which gives the launches that it makes their vectors.
         (Arc::new(Privatize), false),
         (Arc::new(Normals), false),
+        // While indices are those of loops, whose bounds say how large they are.
+        (Arc::new(Narrow), false),
         // Before `per_thread`, which adds to what it leaves.
         (Arc::new(Reuse), false),
         (Arc::new(PerThread), false),
@@ -49,7 +53,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(ThreadsPass), true),
         // Before `simplify` and `cse`, which clear up among the copies.
         (Arc::new(Unroll), false),
-        // Before `simplify`, which folds what its literals leave.
+        // Before `simplify`, which folds what the literals of these two leave.
+        (Arc::new(Peel), false),
         (Arc::new(Guards), false),
         (Arc::new(Simplify), false),
         (Arc::new(Scalarize), false),

@@ -542,6 +542,9 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(i64::from(target.multiprocessors) * at_once));
     let min_long = if forced { MIN_LONG } else { min_long };
     let long = Expr::binary(BinaryOp::GreaterEqual, found.extent.clone(), Expr::Int(min_long));
+    if !wanted && long.evaluate(&[]) == Some(crate::manifest::Value::Bool(false)) {
+        return false;
+    }
     // What would not be cut by itself is cut whatever the sizes.
     let mut condition = if forced { long } else { Expr::binary(BinaryOp::And, few, long) };
     if matches!(condition.evaluate(&[]), Some(crate::manifest::Value::Bool(false))) {

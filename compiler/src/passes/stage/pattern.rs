@@ -212,8 +212,10 @@ impl<'k> Pattern<'k> {
             Layout::Aosoa(_) => false,
         };
         let argument = matches!(data.kind, BufferKind::Argument { .. } | BufferKind::Scratch);
+        // There is no vector of bools.
         if !dense
             || !argument
+            || leaf.scalar == Scalar::Bool
             || !leaf.extents.is_empty()
             || self.stride(access, axis.index) != Stride::Bytes(size as i64)
         {

@@ -5,6 +5,7 @@ use super::super::operand::{Operand, Reg};
 use super::super::types::Type;
 use super::SelectError;
 use super::selector::{Selector, bits_type, signed_type};
+use crate::analysis::{Interval, Ranges};
 use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Payload;
@@ -24,7 +25,8 @@ impl Selector<'_> {
                 let reg = if scalar.is_float() {
                     self.float_binary(data.opcode, scalar, a, b)
                 } else {
-                    let divisor = self.constant_int(arguments[1]);
+                    let divides = matches!(data.opcode, Div | Rem);
+                    let divisor = if divides { Some(self.divisor(arguments[1])) } else { None };
                     self.int_binary(data.opcode, scalar, a, b, divisor)
                 };
                 self.name_result(result, reg);
@@ -153,13 +155,25 @@ impl Selector<'_> {
         }
     }
 
+    /// What an integer divisor can be.
+    fn divisor(&mut self, value: Value) -> Interval {
+        match self.constant_int(value) {
+            Some(literal) => Interval { low: literal, high: literal },
+            None => {
+                let ranges = self.ranges.get_or_insert_with(|| Ranges::in_launch(self.kernel, self.launch));
+                ranges.of(self.kernel, value)
+            }
+        }
+    }
+
+    /// `divisor` is what the second operand of a division can be, where that is known.
     pub fn int_binary(
         &mut self,
         opcode: Opcode,
         scalar: Scalar,
         a: Operand,
         b: Operand,
-        divisor: Option<i128>,
+        divisor: Option<Interval>,
     ) -> Reg {
         let ty = signed_type(scalar);
         let op = match opcode {
@@ -182,14 +196,15 @@ impl Selector<'_> {
         ty: Type,
         a: Operand,
         b: Operand,
-        constant: Option<i128>,
+        divisor: Option<Interval>,
         remainder: bool,
     ) -> Operand {
         let op = if remainder { IntBinaryOp::Rem } else { IntBinaryOp::Div };
         let constant = match b {
             Operand::Int(value) => Some(i128::from(value)),
-            _ => constant,
+            _ => divisor.filter(|range| range.low == range.high).map(|range| range.low),
         };
+        let may_be = |value| divisor.is_none_or(|range| range.low <= value && value <= range.high);
         match constant {
             Some(0) => return Operand::Int(0),
             Some(-1) if ty.is_signed() => {
@@ -200,6 +215,7 @@ impl Selector<'_> {
                 return self.int(IntBinaryOp::Sub, ty, zero, a).into();
             }
             Some(_) => return self.int(op, ty, a, b).into(),
+            None if !may_be(0) && !(ty.is_signed() && may_be(-1)) => return self.int(op, ty, a, b).into(),
             None => {}
         }
         let zero = self.setp(Compare::Eq, ty, b, Operand::Int(0));

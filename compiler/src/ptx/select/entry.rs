@@ -67,6 +67,7 @@ pub(super) fn select_entry(
         error_record: None,
         load_guard: None,
         launch,
+        ranges: None,
         guard: None,
         offsets: OffsetMemo::default(),
         last_span: Span::default(),

@@ -64,6 +64,8 @@ pub(super) struct Selector<'a> {
     pub load_guard: Option<Reg>,
     /// What is known of floats in the launch.
     pub launch: crate::ir::entities::Launch,
+    /// What integers can be in the launch; made for the first division that asks.
+    pub ranges: Option<crate::analysis::Ranges>,
     /// What stores and copies depend on.
     pub guard: Option<Reg>,
     pub offsets: OffsetMemo,

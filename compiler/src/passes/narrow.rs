@@ -1,0 +1,263 @@
+//! `narrow`: divides indices in 32 bits where a launch's sizes allow it.
+//!
+//! ```text
+//! plan { launch0 }                                                                before
+//! v8: i64 = rem v5, v1
+//!
+//! plan { if sym0 <= 2147483647 { launch1 } else { launch0 } }                     after, in launch1:
+//! v9: u32 = cast v5
+//! v10: u32 = cast v1
+//! v11: u32 = rem v9, v10
+//! v8: i64 = cast v11
+//! ```
+//!
+//! No GPU divides 64-bit integers: a quotient takes some hundred instructions, of 32-bit integers about twenty. All else
+//! that is done with an index costs next to nothing more in 64 bits, and leaves the kernel able to run past 2^31 elements,
+//! which the other variant does.
+//!
+//! # Preconditions
+//!
+//! With every size that the operands depend on below 2^31, both lie within u32 or i32 (`analysis/ranges.rs`). The divisor
+//! is no literal (those become a multiplication), or the quotient stands in a serial loop. The launch's threads are not
+//! explicit yet.
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::{Interval, Ranges};
+use crate::data::Scalar;
+use crate::ir::Parents;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Inst, Launch, Symbol, Value};
+use crate::ir::kernel::{Definition, Kernel, Payload, Phase};
+use crate::ir::op::Opcode;
+use crate::manifest::{BinaryOp, Expr, SymbolKind};
+use cranelift_entity::EntityRef;
+
+pub struct Narrow;
+
+/// The largest i32: sizes up to it are narrow.
+const MOST: i64 = i32::MAX as i64;
+/// Longer chains of definitions are not followed.
+const MAX_DEPTH: u32 = 48;
+
+impl Pass for Narrow {
+    fn name(&self) -> &str {
+        "narrow"
+    }
+
+    fn reason(&self) -> &str {
+        "makes a variant for sizes below 2^31 that divides indices in 32 bits"
+    }
+
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Mapped, Phase::Mapped)
+    }
+
+    fn runs_after(&self) -> &[&str] {
+        &["map"]
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            // What other passes wrote with explicit threads divides once a block.
+            if kernel.launches[launch].grid.is_some() {
+                continue;
+            }
+            let candidates = candidates(kernel, kernel.launches[launch].body);
+            if candidates.is_empty() {
+                continue;
+            }
+            let Some((condition, narrow)) = plan(kernel, &candidates) else { continue };
+            let special = match condition {
+                Some(condition) => {
+                    // The copy's instructions come in the same order.
+                    let special = kernel.clone_launch(launch, "narrow");
+                    kernel.prefer(condition, special, launch);
+                    special
+                }
+                None => launch,
+            };
+            rewrite(kernel, special, &narrow);
+            changed = true;
+        }
+        changed.into()
+    }
+}
+
+/// A quotient or remainder, by its place in the order of `walk`.
+struct Candidate {
+    place: usize,
+    inst: Inst,
+}
+
+/// The 64-bit divisions of a launch that are dear.
+fn candidates(kernel: &Kernel, body: Block) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    let mut parents: Option<Parents> = None;
+    let mut place = 0;
+    kernel.walk(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let divides = matches!(data.opcode, Opcode::Div | Opcode::Rem);
+        if divides
+            && kernel.value_type(data.results[0]) == Scalar::I64
+            && kernel.symbolic(data.results[0]).is_none()
+        {
+            let mut in_loop = || {
+                let parents = parents.get_or_insert_with(|| kernel.parents_in(body));
+                let serial = |inst: Inst| {
+                    matches!(kernel.insts[inst].opcode, Opcode::Reduce | Opcode::For | Opcode::While)
+                };
+                parents.enclosing(inst).any(serial)
+            };
+            if kernel.int_of(data.arguments[1]).is_none() || in_loop() {
+                found.push(Candidate { place, inst });
+            }
+        }
+        place += 1;
+    });
+    found
+}
+
+/// The condition under which divisions are narrow (none where they are anyway), and those: place and type.
+type Plan = (Option<Expr>, Vec<(usize, Scalar)>);
+
+fn plan(kernel: &Kernel, candidates: &[Candidate]) -> Option<Plan> {
+    let mut sizes: Vec<Size> = Vec::new();
+    for candidate in candidates {
+        for value in &kernel.insts[candidate.inst].arguments {
+            depends_on(kernel, *value, MAX_DEPTH, &mut sizes);
+        }
+    }
+    let known = |size: &Size| Ranges::new(kernel).of(kernel, size.values[0]);
+    let narrow_with = |sizes: &[Size]| -> Vec<(usize, Scalar)> {
+        let mut ranges = Ranges::new(kernel);
+        for size in sizes {
+            let known = known(size);
+            let high = known.high.min(MOST.into());
+            let supposed = Interval { low: known.low.max((-MOST).into()).min(high), high };
+            size.values.iter().for_each(|value| ranges.suppose(*value, supposed));
+        }
+        let narrow = candidates.iter().filter_map(|candidate| {
+            let operands = &kernel.insts[candidate.inst].arguments;
+            Some((candidate.place, narrow_type(kernel, &mut ranges, operands)?))
+        });
+        narrow.collect()
+    };
+    let narrow = narrow_with(&sizes);
+    if narrow.is_empty() {
+        return None;
+    }
+    // Without the sizes that do not matter.
+    for expr in sizes.iter().map(|size| size.expr.clone()).collect::<Vec<_>>() {
+        let fewer: Vec<Size> = sizes.iter().filter(|size| size.expr != expr).cloned().collect();
+        if narrow_with(&fewer) == narrow {
+            sizes = fewer;
+        }
+    }
+    let bounds = sizes.iter().flat_map(|size| {
+        let most = Expr::binary(BinaryOp::LessEqual, size.expr.clone(), Expr::Int(MOST));
+        let least = Expr::binary(BinaryOp::GreaterEqual, size.expr.clone(), Expr::Int(-MOST));
+        let below = known(size).low < (-MOST).into() && !never_negative(kernel, &size.expr);
+        [Some(most), below.then_some(least)]
+    });
+    let condition = bounds.flatten().reduce(|all, bound| Expr::binary(BinaryOp::And, all, bound));
+    Some((condition, narrow))
+}
+
+/// Whether an expression is made of dimensions in a way that keeps it from being negative.
+fn never_negative(kernel: &Kernel, expr: &Expr) -> bool {
+    match expr {
+        Expr::Int(value) => *value >= 0,
+        Expr::Symbol(index) => matches!(kernel.symbols[Symbol::new(*index)].kind, SymbolKind::Dim { .. }),
+        Expr::Binary(op, left, right) => {
+            matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Div | BinaryOp::CeilDiv | BinaryOp::Min)
+                && never_negative(kernel, left)
+                && never_negative(kernel, right)
+        }
+        _ => false,
+    }
+}
+
+/// What the host can compute, and the values of the kernel that are this.
+#[derive(Clone)]
+struct Size {
+    expr: Expr,
+    values: Vec<Value>,
+}
+
+/// The 32-bit type that holds both operands and gives the same quotient.
+fn narrow_type(kernel: &Kernel, ranges: &mut Ranges, operands: &[Value]) -> Option<Scalar> {
+    let holds = |scalar: Scalar, ranges: &mut Ranges| {
+        let (low, high) = crate::ir::int_range(scalar).unwrap_or_default();
+        operands.iter().all(|value| {
+            let interval = ranges.of(kernel, *value);
+            low <= interval.low && interval.high <= high
+        })
+    };
+    if holds(Scalar::U32, ranges) {
+        return Some(Scalar::U32);
+    }
+    // The least i32 by -1 would wrap in 32 bits and not in 64: a literal divisor other than -1 keeps away from it.
+    let safe = ranges.of(kernel, operands[0]).low > i128::from(i32::MIN)
+        || kernel.int_of(operands[1]).is_some_and(|divisor| divisor != -1);
+    (safe && holds(Scalar::I32, ranges)).then_some(Scalar::I32)
+}
+
+/// The values that the host can compute among what a value is computed from, literals aside; of a loop's index those of
+/// its bounds.
+fn depends_on(kernel: &Kernel, value: Value, depth: u32, found: &mut Vec<Size>) {
+    if depth == 0 || kernel.constant_of(value).is_some() {
+        return;
+    }
+    if let Some(expr) = kernel.symbolic(value) {
+        match found.iter_mut().find(|size| size.expr == expr) {
+            Some(size) => size.values.push(value),
+            None => found.push(Size { expr, values: vec![value] }),
+        }
+        return;
+    }
+    match kernel.values[value].definition {
+        Definition::Result(inst, _) => {
+            for argument in &kernel.insts[inst].arguments {
+                if kernel.value_type(*argument) == Scalar::I64 {
+                    depends_on(kernel, *argument, depth - 1, found);
+                }
+            }
+        }
+        Definition::Param(block, position) => {
+            let mut bounds = None;
+            kernel.walk_all(&mut |_, inst| {
+                if kernel.insts[inst].regions.contains(&block) {
+                    bounds = kernel.loop_bounds(inst).get(usize::from(position)).copied();
+                }
+            });
+            for bound in bounds.into_iter().flat_map(|(low, high)| [low, high]) {
+                depends_on(kernel, bound, depth - 1, found);
+            }
+        }
+    }
+}
+
+/// Makes the divisions at these places narrow.
+fn rewrite(kernel: &mut Kernel, launch: Launch, narrow: &[(usize, Scalar)]) {
+    let mut places = narrow.iter().copied().peekable();
+    let (mut place, mut found) = (0, Vec::new());
+    kernel.walk(kernel.launches[launch].body, &mut |block, inst| {
+        if let Some((_, scalar)) = places.next_if(|(wanted, _)| *wanted == place) {
+            found.push((block, inst, scalar));
+        }
+        place += 1;
+    });
+    for (block, inst, scalar) in found {
+        let (opcode, operands) = (kernel.insts[inst].opcode, kernel.insts[inst].arguments.clone());
+        let span = kernel.insts[inst].span;
+        let at = kernel.blocks[block].insts.iter().position(|known| *known == inst);
+        let after = kernel.blocks[block].insts.split_off(at.expect("the walk found it in this block"));
+        let mut emit = Emit::new(kernel, block, span);
+        let operands: Vec<Value> =
+            operands.iter().map(|value| emit.value(Opcode::Cast, Payload::Cast(scalar), &[*value])).collect();
+        let result = emit.value(opcode, Payload::None, &operands);
+        kernel.rewrite_inst(inst, Opcode::Cast, Payload::Cast(Scalar::I64), &[result]);
+        kernel.blocks[block].insts.extend(after);
+    }
+}

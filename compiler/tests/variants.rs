@@ -1,0 +1,67 @@
+//! Which variant of a launch the plan takes, at the edges of each condition.
+
+use krn_compiler::manifest::{Step, Value};
+use krn_compiler::source::SourceFile;
+use krn_compiler::{CompileOptions, compile};
+
+/// The names of the entries that the only kernel's plan runs for these dimensions and parameters, in the manifest's
+/// order of symbols.
+fn entries(source: &str, symbols: &[i64]) -> Vec<String> {
+    let file = SourceFile::new("test.krn", source);
+    let compiled = compile(&file, &CompileOptions::for_target("sm_90")).expect("it compiles").compiled;
+    let kernel = &compiled.manifest.kernels[0];
+    assert_eq!(kernel.symbols.len(), symbols.len(), "{:?}", kernel.symbols);
+    let symbols: Vec<Value> = symbols.iter().map(|value| Value::Int(i128::from(*value))).collect();
+    let mut names = Vec::new();
+    taken(&kernel.plan, &symbols, &mut names);
+    names
+}
+
+fn taken(steps: &[Step], symbols: &[Value], names: &mut Vec<String>) {
+    for step in steps {
+        match step {
+            Step::Launch(launch) => names.push(launch.entry.clone()),
+            Step::Repeat { body, .. } => taken(body, symbols, names),
+            Step::Branch { condition, then, otherwise } => match condition.evaluate(symbols) {
+                Some(Value::Bool(true)) => taken(then, symbols, names),
+                Some(Value::Bool(false)) => taken(otherwise, symbols, names),
+                other => panic!("{condition:?} is {other:?}"),
+            },
+        }
+    }
+}
+
+const EDGE: i64 = 1 << 31;
+
+#[test]
+fn indices_are_narrow_below_2_to_the_31() {
+    let wrapped = "kernel k(x: u8[m], n: i64) -> y: u8[n] where m >= 1, n >= 0 { y[i] = x[i % m] }\n";
+    for (m, n, entry) in [
+        (EDGE - 1, EDGE - 1, "k_narrow"),
+        (EDGE, EDGE - 1, "k"),
+        (EDGE - 1, EDGE, "k"),
+        (1, 0, "k_narrow"),
+        (1 << 35, 5, "k"),
+    ] {
+        assert_eq!(entries(wrapped, &[m, n]), [entry], "m = {m}, n = {n}");
+    }
+    // It is the product that counts here, and the divisor.
+    let flattened = "kernel k(x: u8[m, n]) -> y: u8[m * n] { y[i] = x[i / n, i % n] }\n";
+    for (m, n, entry) in [
+        (1, EDGE - 1, "k_narrow"),
+        (2, EDGE / 2, "k"),
+        (2, EDGE / 2 - 1, "k_narrow"),
+        (0, EDGE, "k"),
+        (EDGE, 0, "k_narrow"),
+    ] {
+        assert_eq!(entries(flattened, &[m, n]), [entry], "m = {m}, n = {n}");
+    }
+}
+
+#[test]
+fn rows_of_whole_vectors_have_a_variant() {
+    let rows = "kernel k(x: f32[m, n]) -> y: f32[m, n] { y[i, j] = x[i, j] + x[0, j] }\n";
+    let names = |n| entries(rows, &[1000, n]);
+    assert_eq!(names(1024), names(1028));
+    assert_ne!(names(1024), names(1023), "four elements are a vector");
+}
