@@ -15,9 +15,9 @@ mod error;
 mod kernel;
 mod layout;
 mod module;
-mod scratch;
 pub mod npy;
 pub mod profile;
+mod scratch;
 mod timing;
 pub mod verify;
 
