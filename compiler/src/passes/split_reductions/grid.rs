@@ -20,8 +20,9 @@ use smallvec::smallvec;
 
 /// Elements of a single reduction from which on several blocks are worth a second launch.
 const MIN_SINGLE: i64 = 1 << 16;
-/// Pieces of a reduction for each of several outer iterations, and how long the reduction must be.
-const PIECES: i64 = 32;
+/// The most pieces of a reduction for each of several outer iterations, where the machine does not ask for more, and
+/// how long the reduction must be.
+const MOST_PIECES: u32 = 64;
 const MIN_LONG: i64 = 4096;
 /// Outer iterations that a multiprocessor runs at once: where each is a thread's, and where it is a block's.
 const THREADS_AT_ONCE: i64 = 2048;
@@ -39,6 +40,16 @@ struct Cut {
     extent: Expr,
     combiners: Vec<Combiner>,
     types: Vec<Scalar>,
+}
+
+/// So many pieces that all multiprocessors have equally many blocks, where the outer iterations are a power of two: 33
+/// of 132. n-body of 65536 on an H200: 38.9 TFLOP/s with 33, 37.9 with 32.
+fn pieces(target: &TargetFacts) -> i64 {
+    let mut count = target.multiprocessors;
+    while count >= MOST_PIECES && count.is_multiple_of(2) {
+        count /= 2;
+    }
+    i64::from(count)
 }
 
 /// Cuts the reductions of a launch, if that pays; the launch then combines the pieces.
@@ -572,8 +583,8 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         .zip(&params)
         .map(|((axis, (low, high)), param)| (kernel.axes[*axis].name.clone(), low, high, *param))
         .collect();
+    let count = said.pieces.unwrap_or_else(|| pieces(target));
     let target = atomic::target(kernel, reduce, true, |kernel, value| repeatable(kernel, value, &params, 16));
-    let count = said.pieces.unwrap_or(PIECES);
     let pieces = piece_launch(kernel, combine, &found, count, &outer, rows, launch, &said, target.as_ref());
     record(kernel, pieces, &said, count, rows, "there are too few outer iterations to fill the machine");
     let mut steps = vec![Step::Launch(pieces), Step::Launch(combine)];
