@@ -29,6 +29,11 @@ const THREADS_AT_ONCE: i64 = 2048;
 const ROWS_AT_ONCE: i64 = 2;
 /// Iterations of the outer loop that one thread runs side by side where they read the same.
 const REUSE: u64 = 4;
+/// Iterations of a reduction that one thread runs side by side; and where those of the outer loop read the same, of a
+/// body of few instructions: n-body reaches 38.5 TFLOP/s with 8 on an H200, 36.0 with 4.
+const GROUPS: u64 = 4;
+const GROUPS_REUSED: u64 = 8;
+const SHORT_BODY: usize = 48;
 /// Threads of the block that combines the pieces of a single reduction.
 const LAST_THREADS: u64 = 1024;
 
@@ -233,7 +238,7 @@ fn wrap(kernel: &mut Kernel, launch: Launch, threads: u64) {
     for inst in &insts {
         if kernel.insts[*inst].opcode == Opcode::Reduce {
             let vector = said(kernel, *inst).vector(vector_of(kernel, *inst) as i64) as u64;
-            give(kernel, *inst, Some(threads / 32), vector);
+            give(kernel, *inst, GROUPS, Some(threads / 32), vector);
         }
     }
     kernel.blocks[region].insts = insts;
@@ -268,12 +273,14 @@ fn push_forall(
     inst
 }
 
-/// `[serial:*, serial:4, warp:…, lane:32, vector:…]`.
-fn give(kernel: &mut Kernel, reduce: Inst, warps: Option<u64>, vector: u64) {
+/// `[serial:*, serial:groups, warp:…, lane:32, vector:…]`.
+fn give(kernel: &mut Kernel, reduce: Inst, groups: u64, warps: Option<u64>, vector: u64) {
     let Payload::Reduce { axes, .. } = &kernel.insts[reduce].payload else { return };
     let axis = axes[0];
-    let mut factors =
-        vec![Factor { level: Level::Serial, size: None }, Factor { level: Level::Serial, size: Some(4) }];
+    let mut factors = vec![
+        Factor { level: Level::Serial, size: None },
+        Factor { level: Level::Serial, size: Some(groups) },
+    ];
     if let Some(warps) = warps {
         if warps > 1 {
             factors.push(Factor { level: Level::Warp, size: Some(warps) });
@@ -446,7 +453,10 @@ fn piece_launch(
     } else {
         1
     };
-    give(kernel, copy, single.then_some(threads as u64 / 32), vector);
+    let mut size = 0;
+    kernel.walk(kernel.insts[copy].regions[0], &mut |_, _| size += 1);
+    let groups = if reused && !rows && vector == 1 && size <= SHORT_BODY { GROUPS_REUSED } else { GROUPS };
+    give(kernel, copy, groups, single.then_some(threads as u64 / 32), vector);
     push_forall(kernel, root, axes, arguments, region, span);
     let launch = kernel.add_launch(named_after, "pieces", root, combine);
     kernel.launches[launch].threads = Some(threads as u32);

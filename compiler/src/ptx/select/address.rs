@@ -30,13 +30,15 @@ pub(super) struct OffsetMemo {
 
 /// What an offset is, beside the subscripts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct OffsetKey {
+pub(super) struct OffsetKey {
     /// Which list of extents: the same for buffers of the same extents.
-    extents: u32,
+    pub extents: u32,
     /// Bytes an element; 0 for the plain row-major position.
-    scale: u64,
+    pub scale: u64,
     /// What it was added to.
-    base: Option<Reg>,
+    pub base: Option<Reg>,
+    /// The axis, plus one, whose stride it is; 0 for an offset.
+    pub stride: u32,
 }
 
 impl OffsetMemo {
@@ -49,7 +51,13 @@ impl OffsetMemo {
         self.entries.truncate(mark);
     }
 
-    fn find(&self, key: OffsetKey, indices: &[Value]) -> Option<Reg> {
+    /// What is there for other subscripts of the same array.
+    pub fn like(&self, key: OffsetKey) -> impl Iterator<Item = (&[Value], Reg)> {
+        let alike = self.entries.iter().filter(move |(known, _, _)| *known == key);
+        alike.map(|(_, indices, reg)| (indices.as_slice(), *reg))
+    }
+
+    pub fn find(&self, key: OffsetKey, indices: &[Value]) -> Option<Reg> {
         let hash = hash_of(key, indices);
         let equal = |at: &usize| {
             self.hashes[*at] == hash && self.entries[*at].0 == key && self.entries[*at].1 == indices
@@ -57,7 +65,7 @@ impl OffsetMemo {
         (0..self.hashes.len()).rev().find(equal).map(|at| self.entries[at].2)
     }
 
-    fn insert(&mut self, key: OffsetKey, indices: &[Value], reg: Reg) {
+    pub fn insert(&mut self, key: OffsetKey, indices: &[Value], reg: Reg) {
         self.hashes.push(hash_of(key, indices));
         self.entries.push((key, indices.to_vec(), reg));
     }
@@ -148,12 +156,19 @@ impl Selector<'_> {
         if indices.iter().all(|index| self.constant_int(*index) == Some(0)) {
             return (base, bytes);
         }
-        let key = OffsetKey { extents: self.extents[buffer].0, scale, base: Some(base) };
+        let key = OffsetKey { extents: self.extents[buffer].0, scale, base: Some(base), stride: 0 };
         if let Some(reg) = self.offsets.find(key, &indices) {
             return (reg, bytes);
         }
+        let hint = format!("{}_at", self.kernel.buffers[buffer].name);
+        if indices.len() > 1
+            && let Some(reg) = self.from_neighbour(buffer, key, &indices, &hint)
+        {
+            self.offsets.insert(key, &indices, reg);
+            return (reg, bytes);
+        }
         let offset = self.byte_offset(buffer, &indices, scale);
-        let dst = self.builder.reg_for(Type::U64, &format!("{}_at", self.kernel.buffers[buffer].name));
+        let dst = self.builder.reg_for(Type::U64, &hint);
         self.builder.emit(IntBinary {
             op: IntBinaryOp::Add,
             ty: Type::S64,
@@ -214,7 +229,7 @@ impl Selector<'_> {
     }
 
     fn byte_offset(&mut self, buffer: Buffer, indices: &[Value], scale: u64) -> Reg {
-        let key = OffsetKey { extents: self.extents[buffer].0, scale, base: None };
+        let key = OffsetKey { extents: self.extents[buffer].0, scale, base: None, stride: 0 };
         if let Some(reg) = self.offsets.find(key, indices) {
             return reg;
         }
@@ -227,7 +242,7 @@ impl Selector<'_> {
 
     /// The row-major position of an element, by Horner's rule.
     fn position(&mut self, buffer: Buffer, indices: &[Value]) -> Operand {
-        let key = OffsetKey { extents: self.extents[buffer].0, scale: 0, base: None };
+        let key = OffsetKey { extents: self.extents[buffer].0, scale: 0, base: None, stride: 0 };
         if let Some(reg) = self.offsets.find(key, indices) {
             return reg.into();
         }
@@ -256,7 +271,7 @@ impl Selector<'_> {
         position
     }
 
-    fn scaled(&mut self, position: Operand, scale: u64) -> Operand {
+    pub(super) fn scaled(&mut self, position: Operand, scale: u64) -> Operand {
         match scale {
             1 => position,
             _ if scale.is_power_of_two() => {

@@ -28,6 +28,7 @@ mod floats;
 mod fmod;
 mod loops;
 mod memory;
+mod neighbours;
 mod plan;
 mod predicate;
 mod random;
