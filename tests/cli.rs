@@ -147,6 +147,8 @@ fn wrong_use_of_the_command_line_exits_with_2() {
     assert!(err.contains("there is no kernel `transpos`"), "{err}");
     run(&["run", "examples/saxpy.krn", "-D", "n=-3"], 2);
     run(&["run", "examples/saxpy.krn", "-D", "q=3"], 2);
+    let (_, err) = run(&["run", "examples/saxpy.krn", "-D", "alpha=3"], 2);
+    assert!(err.contains("`--set alpha=…`"), "{err}");
     run(&["run", "examples/saxpy.krn", "--set", "alpha=many"], 2);
     run(&["run", "examples/saxpy.krn", "--in", "y=sometimes"], 2);
     run(&["run", "examples/saxpy.krn", "--device", "abacus"], 2);

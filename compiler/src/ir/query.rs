@@ -1,13 +1,13 @@
 //! Questions about a kernel that many rooms ask: types, definitions, nesting, uses, and which values the host
 //! can compute too.
 
-use super::entities::{Block, Inst, Value};
+use super::entities::{Block, Inst, Symbol, Value};
 use super::kernel::{Definition, InstData, Kernel, Payload};
 use super::op::{Constant, Opcode};
 use crate::data::Scalar;
-use crate::manifest::{BinaryOp, Expr, UnaryOp};
-use cranelift_entity::SecondaryMap;
+use crate::manifest::{BinaryOp, Expr, SymbolKind, UnaryOp};
 use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Where every instruction and every block stands. A snapshot: edits make it stale.
 #[derive(Clone, Debug, Default)]
@@ -201,10 +201,39 @@ impl Kernel {
             Opcode::Rem => BinaryOp::Rem,
             Opcode::Min => BinaryOp::Min,
             Opcode::Max => BinaryOp::Max,
+            // What `fold` makes of quotients and remainders.
+            Opcode::Shr | Opcode::And => {
+                let dividend = self.symbolic(data.arguments[0]).filter(|expr| self.never_negative(expr))?;
+                let literal = i64::try_from(self.int_of(data.arguments[1])?).ok()?;
+                let (op, divisor) = match data.opcode {
+                    Opcode::Shr => (BinaryOp::Div, 1i64.checked_shl((literal & 63) as u32)?),
+                    _ => (BinaryOp::Rem, literal.checked_add(1)?),
+                };
+                let power = divisor > 0 && divisor.count_ones() == 1;
+                return power.then(|| Expr::binary(op, dividend, Expr::Int(divisor)));
+            }
             _ => return None,
         };
         let (left, right) = (self.symbolic(data.arguments[0])?, self.symbolic(data.arguments[1])?);
         Some(Expr::Binary(op, Box::new(left), Box::new(right)))
+    }
+
+    /// Whether an expression is made of dimensions and literals in a way that keeps it from being negative.
+    pub fn never_negative(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Int(value) => *value >= 0,
+            Expr::Symbol(index) => self
+                .symbols
+                .get(Symbol::new(*index))
+                .is_some_and(|data| matches!(data.kind, SymbolKind::Dim { .. })),
+            Expr::Binary(op, left, right) => {
+                use BinaryOp::{Add, CeilDiv, Div, Max, Min, Mul, Rem};
+                matches!(op, Add | Mul | Div | CeilDiv | Rem | Min | Max)
+                    && self.never_negative(left)
+                    && self.never_negative(right)
+            }
+            _ => false,
+        }
     }
 
     /// A literal or symbol that i64 holds exactly.

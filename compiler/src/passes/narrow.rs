@@ -26,11 +26,10 @@ use crate::analysis::{Interval, Ranges};
 use crate::data::Scalar;
 use crate::ir::Parents;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Inst, Launch, Symbol, Value};
+use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
-use crate::manifest::{BinaryOp, Expr, SymbolKind};
-use cranelift_entity::EntityRef;
+use crate::manifest::{BinaryOp, Expr};
 
 pub struct Narrow;
 
@@ -157,25 +156,11 @@ fn plan(kernel: &Kernel, candidates: &[Candidate]) -> Option<Plan> {
     let bounds = sizes.iter().flat_map(|size| {
         let most = Expr::binary(BinaryOp::LessEqual, size.expr.clone(), Expr::Int(MOST));
         let least = Expr::binary(BinaryOp::GreaterEqual, size.expr.clone(), Expr::Int(-MOST));
-        let below = known(size).low < (-MOST).into() && !never_negative(kernel, &size.expr);
+        let below = known(size).low < (-MOST).into() && !kernel.never_negative(&size.expr);
         [Some(most), below.then_some(least)]
     });
     let condition = bounds.flatten().reduce(|all, bound| Expr::binary(BinaryOp::And, all, bound));
     Some((condition, narrow))
-}
-
-/// Whether an expression is made of dimensions in a way that keeps it from being negative.
-fn never_negative(kernel: &Kernel, expr: &Expr) -> bool {
-    match expr {
-        Expr::Int(value) => *value >= 0,
-        Expr::Symbol(index) => matches!(kernel.symbols[Symbol::new(*index)].kind, SymbolKind::Dim { .. }),
-        Expr::Binary(op, left, right) => {
-            matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Div | BinaryOp::CeilDiv | BinaryOp::Min)
-                && never_negative(kernel, left)
-                && never_negative(kernel, right)
-        }
-        _ => false,
-    }
 }
 
 /// What the host can compute, and the values of the kernel that are this.

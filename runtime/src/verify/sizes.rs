@@ -28,6 +28,10 @@ pub struct Sizes {
 pub enum SizeError {
     #[error("kernel `{kernel}` has no dimension or integer parameter `{name}`; it has {known}")]
     Unknown { kernel: String, name: String, known: String },
+    #[error(
+        "`{name}` is a parameter of kernel `{kernel}` and no dimension: `--set {name}=…` gives it a value"
+    )]
+    Parameter { kernel: String, name: String },
     /// Everything was fixed, and contradicts a fact or a shape.
     #[error("kernel `{kernel}` cannot run with {given}: {why}")]
     Refused { kernel: String, given: String, why: String },
@@ -55,6 +59,10 @@ pub fn choose_sizes(
     let names: Vec<&str> =
         kernel.symbols.iter().filter(|s| is_dim(&s.kind)).map(|s| s.name.as_str()).collect();
     if let Some(name) = dims.keys().find(|name| !names.contains(&name.as_str())) {
+        let mut arguments = kernel.arguments.iter();
+        if arguments.any(|known| known.name == *name && matches!(known.kind, ArgumentKind::Value { .. })) {
+            return Err(SizeError::Parameter { kernel: kernel.name.clone(), name: name.clone() });
+        }
         let known = if names.is_empty() { "none".to_string() } else { names.join(", ") };
         return Err(SizeError::Unknown { kernel: kernel.name.clone(), name: name.clone(), known });
     }
