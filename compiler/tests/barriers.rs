@@ -151,8 +151,6 @@ fn no_barrier_can_be_left_out_or_moved() {
             }
         }
     }
-    // In the loop over chunks, of both shapes of tiles: the first reads of a turn are of a chunk that all threads have
-    // seen since the turn before, whose last step reads ahead. Reading once more before the barrier is no race.
-    assert_eq!(missed, ["matmul Later", "matmul Later"], "of {mutants}");
+    assert!(missed.is_empty(), "{missed:?} of {mutants}");
     assert!(mutants > 100, "{mutants} mutants");
 }

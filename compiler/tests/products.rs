@@ -35,9 +35,9 @@ fn a_thread_of_a_large_tile_has_one_multiplication_a_result_and_step() {
     for name in ["matmul_tiled_large_vector", "matmul_tiled_large"] {
         let launch = launch(kernel, name);
         let products = count(kernel, launch, Opcode::Fma);
-        // 16 by 8 results: of the steps of the inner loop, and of the one for what is left over.
+        // 16 by 8 results of each step of the inner loop.
         assert_eq!(products % 128, 0, "{name}");
-        assert!((2..=9).contains(&(products / 128)), "{name}: {products}");
+        assert!((1..=8).contains(&(products / 128)), "{name}: {products}");
         assert_eq!(count(kernel, launch, Opcode::Mul) - integer_products(kernel, launch), 0, "{name}");
         // Six reads of 16 bytes a step, and those of the first one.
         let reads = count(kernel, launch, Opcode::LoadVector);
@@ -45,7 +45,8 @@ fn a_thread_of_a_large_tile_has_one_multiplication_a_result_and_step() {
         assert!(global <= 12, "{name}: {reads} reads of vectors");
         // One barrier a chunk, and one before the first.
         assert_eq!(count(kernel, launch, Opcode::Barrier), 2, "{name}");
-        assert_eq!(count(kernel, launch, Opcode::StoreVector) % 4, 0, "{name}");
+        // Results are stored one by one; vectors only in the place of steps that are not there.
+        assert!(count(kernel, launch, Opcode::StoreVector) <= 2, "{name}");
     }
 }
 
@@ -84,7 +85,7 @@ fn copies_are_waited_for_before_the_barrier() {
             let insts = &kernel.blocks[block].insts;
             for pair in insts.windows(2) {
                 let [first, second] = [pair[0], pair[1]].map(|inst| kernel.insts[inst].opcode);
-                assert_eq!(first == Opcode::CopyWait, second == Opcode::Barrier, "{first:?} {second:?}");
+                assert!(first != Opcode::CopyWait || second == Opcode::Barrier, "{first:?} {second:?}");
             }
         }
     }
@@ -116,7 +117,7 @@ fn buffers_of_a_product_fit_the_shared_memory_of_every_target() {
 fn the_code_of_a_product_stays_small() {
     let compilation = compiled(MATMUL, "sm_90");
     let lines = compilation.compiled.ptx.lines().count();
-    assert!(lines < 6_000, "{lines} lines of PTX");
+    assert!(lines < 4_200, "{lines} lines of PTX");
     let copies = |data: &krn_compiler::ir::kernel::InstData| matches!(data.payload, Payload::Loop { .. });
     let kernel = &compilation.ir.kernels[0];
     let mut loops = 0;

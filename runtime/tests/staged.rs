@@ -19,6 +19,8 @@ kernel plain(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i,
 kernel transposed(a: f32[k, m], b: f32[n, k]) -> c: f32[n, m] { c[j, i] = sum(p: a[p, i] * b[j, p]) }
 kernel doubles(a: f64[m, k], b: f64[k, n]) -> c: f64[m, n] { c[i, j] = max(p: a[i, p] - b[p, j]) }
 kernel narrow(a: i8[m, k], b: f16[k, n]) -> c: f16[m, n] { c[i, j] = sum(p: a[i, p] as f32 * b[p, j]) }
+kernel shortest(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = min(p: a[i, p] + b[p, j]) }
+kernel shifted(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: (a[i, p] + 1.0) * (b[p, j] + 1.0)) }
 kernel added(a: f32[m, k], b: f32[k, n], c: inout f32[m, n]) {
     forall i in m, j in n { c[i, j] += sum(p: a[i, p] * b[p, j]) }
 }

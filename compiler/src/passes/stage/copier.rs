@@ -37,14 +37,28 @@ impl Copier {
         start: (Value, Value),
         last: (Option<Value>, Option<Value>),
     ) -> Vec<Vec<Value>> {
+        let parts = self.tile.parts();
+        parts.into_iter().map(|part| self.load_part(emit, map, (start, last), part)).collect()
+    }
+
+    /// Loads one of the parts.
+    pub fn load_part(
+        &self,
+        emit: &mut Emit<'_>,
+        map: &ValueMap,
+        (start, last): ((Value, Value), (Option<Value>, Option<Value>)),
+        part: (i64, i64),
+    ) -> Vec<Value> {
         let tile = &self.tile;
         let payload = emit.kernel.insts[tile.load].payload.clone();
-        let mut values = Vec::new();
-        for part in tile.parts() {
-            let indices = self.subscripts(emit, map, start, last, part);
-            values.push(load_vector(emit, payload.clone(), &indices, tile.scalar, tile.lanes as u64));
-        }
-        values
+        let indices = self.subscripts(emit, map, start, last, part);
+        load_vector(emit, payload, &indices, tile.scalar, tile.lanes as u64)
+    }
+
+    /// Where one of the parts begins along the fast side of the tile, or the slow one.
+    pub fn along(&self, emit: &mut Emit<'_>, fast: bool, part: (i64, i64)) -> Value {
+        let (own, offset) = if fast { (self.fast, part.0) } else { (self.slow, part.1) };
+        emit.add_int(own, offset)
     }
 
     /// The source's subscripts for one part.

@@ -124,6 +124,41 @@ impl Selector<'_> {
                 self.maps.preferred[*value] = (*reg).into();
             }
         }
+        self.sum_in_place(body, carried);
+    }
+
+    /// Where a carried float becomes its next value in several operations of the body, each of which is all that reads
+    /// the one before, all of them are computed in its register.
+    fn sum_in_place(&mut self, body: Block, carried: &[(Reg, Type)]) {
+        let kernel = self.kernel;
+        let mut readers = FxHashMap::default();
+        for inst in &kernel.blocks[body].insts {
+            let data = &kernel.insts[*inst];
+            if is_one_instruction(data.opcode) && data.results.len() == 1 {
+                readers.extend(data.arguments.iter().map(|value| (*value, data.results[0])));
+            }
+        }
+        let params = &kernel.blocks[body].params[1..];
+        for ((last, param), (reg, _)) in kernel.yields(body).iter().zip(params).zip(carried) {
+            if self.preferred[*last] != Some(*reg) {
+                continue;
+            }
+            let mut chain = Vec::new();
+            let mut value = *param;
+            while value != *last && self.uses[value] == 1 {
+                let Some(next) = readers.get(&value) else { break };
+                value = *next;
+                chain.push(value);
+            }
+            if value != *last {
+                continue;
+            }
+            for value in chain {
+                if self.preferred[value].is_none() && kernel.value_type(value) == kernel.value_type(*last) {
+                    self.preferred[value] = Some(*reg);
+                }
+            }
+        }
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Shared memory is a ring of `stages` chunks. While one is computed with, the next one is there already, so that its
 //! first step can be read before the last one of this chunk is combined, and the others are under way: one barrier a
-//! chunk, after which the place of the chunk before can be filled. Steps that do not make a whole chunk are the first
-//! ones: they are computed with one by one, from a chunk that is brought whole (and so lies inside) in front of all
-//! others.
+//! chunk, after which the place of the chunk before can be filled. Chunks end where the axis ends: of the first one,
+//! some steps may lie in front of the axis. In shared memory they are neutral values (`neutral.rs`); where there are
+//! none, the first chunk begins later.
 
 use super::BlockCode;
 use super::combine::Fragments;
@@ -26,14 +26,12 @@ struct Transfer<'t> {
 }
 
 /// How the reduced axis is cut.
-struct Cut {
-    /// Whole chunks.
-    whole: Value,
-    /// Steps in front of them.
-    rest: Value,
-    /// The first step of the first whole chunk, and of the last one.
-    start: Value,
-    last: Value,
+pub struct Cut {
+    pub chunks: Value,
+    /// Steps of the first chunk that are in front of the axis.
+    missing: Value,
+    /// The first step of the first chunk: at the low end or in front of it.
+    pub start: Value,
 }
 
 impl BlockCode<'_> {
@@ -41,13 +39,8 @@ impl BlockCode<'_> {
     pub fn reduce(&self, emit: &mut Emit<'_>) -> Vec<Value> {
         let (plan, shape) = (self.plan, &self.plan.shape);
         let (depth, stages) = (shape.depth, shape.stages);
-        let extent = emit.expression(&plan.inner.extent);
-        let whole = emit.div_by(extent, depth);
-        let rest = emit.rem_by(extent, depth);
-        let start = emit.add(self.low, rest);
-        let end = emit.add(self.low, extent);
-        let cut = Cut { whole, rest, start, last: emit.add_int(end, -depth) };
-        let streams = self.streams(emit);
+        let cut = self.cut(emit);
+        let streams = self.streams(emit, &cut);
         let addresses = self.fill(emit, &streams, &cut);
         self.wait(emit, stages - 2);
 
@@ -55,19 +48,13 @@ impl BlockCode<'_> {
         let identity = emit.identity(plan.combiner, scalar)[0];
         let sums = vec![identity; (shape.per_thread[0] * shape.per_thread[1]) as usize];
         let (zero, one) = (emit.int(0), emit.int(1));
-        let front = emit.int(stages - 1);
-        let sums = emit.for_loop("rest", (zero, cut.rest, one), &sums, |emit, step, sums| {
-            let fragments = self.fragments(emit, front, (step, 0));
-            let place = emit.add(self.low, step);
-            self.combine(emit, &fragments, place, sums)
-        });
-
-        let fragments = self.fragments(emit, zero, (zero, 0));
+        let begin = if plan.fill.is_some() { zero } else { cut.missing };
+        let fragments = self.fragments(emit, zero, (begin, 0));
         let like = fragments.clone();
         let count = addresses.len();
         let steps = emit.int(depth);
         let initial = [addresses, fragments.flat(), sums].concat();
-        let done = emit.for_loop("chunk", (zero, cut.whole, one), &initial, |emit, chunk, carried| {
+        let done = emit.for_loop("chunk", (zero, cut.chunks, one), &initial, |emit, chunk, carried| {
             let (addresses, rest) = carried.split_at(count);
             self.wait(emit, stages - 3);
             // The place of the chunk before takes the one that comes last. Behind the last chunk, what is read ahead is
@@ -81,35 +68,49 @@ impl BlockCode<'_> {
             let (streams, cut) = (&streams, &cut);
             let mut transfer =
                 Transfer { streams, addresses, cut, chunk: next, slot: before, parts: Vec::new() };
-            let rest = self.chunk(emit, (slot, ahead), first, (&like, rest), &mut transfer);
+            let rest = self.chunk(emit, chunk, (slot, ahead), first, (&like, rest), &mut transfer);
             let addresses = streams.moved(emit, addresses, steps);
             [addresses, rest].concat()
         });
         done[done.len() - (shape.per_thread[0] * shape.per_thread[1]) as usize..].to_vec()
     }
 
-    /// Brings the chunk in front to the last place of the ring, and the first whole ones to the others. The addresses
-    /// of the chunk that follows.
+    fn cut(&self, emit: &mut Emit<'_>) -> Cut {
+        let depth = self.plan.shape.depth;
+        let extent = emit.expression(&self.plan.inner.extent);
+        let up = emit.add_int(extent, depth - 1);
+        let chunks = emit.div_by(up, depth);
+        let steps = emit.mul_int(chunks, depth);
+        let missing = emit.sub(steps, extent);
+        let start = emit.sub(self.low, missing);
+        Cut { chunks, missing, start }
+    }
+
+    /// Brings the first chunks to the ring, up to its last place. The addresses of the chunk that follows.
     fn fill(&self, emit: &mut Emit<'_>, streams: &Streams, cut: &Cut) -> Vec<Value> {
         let (depth, stages) = (self.plan.shape.depth, self.plan.shape.stages);
-        let (one, minus_one, end) = (emit.int(1), emit.int(-1), emit.int(stages - 1));
-        let zero = emit.int(0);
-        emit.for_loop("place", (minus_one, end, one), &streams.addresses, |emit, place, addresses| {
-            let front = emit.binary(Opcode::Lt, place, zero);
-            let slot = self.slot(emit, place, stages);
-            if self.plan.background {
-                let exists = emit.binary(Opcode::Lt, place, cut.whole);
-                emit.if_then(exists, |emit| self.copy(emit, streams, addresses, slot, (0, 1)));
-                emit.inst(Opcode::CopyCommit, Payload::None, &[]);
-                let whole = emit.int(depth);
-                let steps = emit.select(front, cut.rest, whole);
-                return streams.moved(emit, addresses, steps);
+        let (zero, one, end) = (emit.int(0), emit.int(1), emit.int(stages - 1));
+        if self.plan.background && self.plan.fill.is_some() {
+            self.pad(emit, cut);
+            // Each thread brings other elements with vectors than without.
+            if self.aligned.is_some() {
+                emit.barrier();
             }
+        }
+        emit.for_loop("place", (zero, end, one), &streams.addresses, |emit, place, addresses| {
+            let exists = emit.binary(Opcode::Lt, place, cut.chunks);
             let step = self.first_step(emit, cut, place);
-            let step = emit.select(front, self.low, step);
-            let values = self.load(emit, step);
-            self.store(emit, slot, &values);
-            Vec::new()
+            if !self.plan.background {
+                emit.if_then(exists, |emit| {
+                    let values = self.load(emit, step, true);
+                    self.store(emit, place, &values);
+                });
+                return Vec::new();
+            }
+            emit.if_then(exists, |emit| self.copy(emit, streams, addresses, place, Some(step)));
+            emit.inst(Opcode::CopyCommit, Payload::None, &[]);
+            let steps = emit.int(depth);
+            streams.moved(emit, addresses, steps)
         })
     }
 
@@ -119,40 +120,30 @@ impl BlockCode<'_> {
         emit.rem_by(chunk, self.plan.shape.stages)
     }
 
-    /// The first step of a chunk; of the last one for those behind it.
     fn first_step(&self, emit: &mut Emit<'_>, cut: &Cut, chunk: Value) -> Value {
         let steps = emit.mul_int(chunk, self.plan.shape.depth);
-        let step = emit.add(cut.start, steps);
-        emit.min(step, cut.last)
+        emit.add(cut.start, steps)
     }
 
-    /// What is done for the chunk that is brought beside a share of the work on another one: its parts are copied, or
-    /// loaded first and stored last.
-    fn bring(&self, emit: &mut Emit<'_>, transfer: &mut Transfer<'_>, share: usize) {
-        let shares = self.shares();
-        if !self.plan.background {
-            if share == 0 {
+    /// What is done for the chunk that is brought before (`last` is false) and after the work on another one: its parts
+    /// are copied, or loaded first and stored last.
+    fn bring(&self, emit: &mut Emit<'_>, transfer: &mut Transfer<'_>, last: bool) {
+        let exists = emit.binary(Opcode::Lt, transfer.chunk, transfer.cut.chunks);
+        match (self.plan.background, last) {
+            (true, false) => {
+                emit.if_then(exists, |emit| {
+                    self.copy(emit, transfer.streams, transfer.addresses, transfer.slot, None);
+                });
+                emit.inst(Opcode::CopyCommit, Payload::None, &[]);
+            }
+            (true, true) => {}
+            (false, false) => {
                 let step = self.first_step(emit, transfer.cut, transfer.chunk);
-                transfer.parts = self.load(emit, step);
+                let load = |emit: &mut Emit<'_>| self.load(emit, step, false);
+                transfer.parts = emit.if_else(exists, load, |emit| self.nothing(emit));
             }
-            if share + 1 == shares {
-                self.store(emit, transfer.slot, &transfer.parts);
-            }
-            return;
+            (false, true) => self.store(emit, transfer.slot, &transfer.parts),
         }
-        let exists = emit.binary(Opcode::Lt, transfer.chunk, transfer.cut.whole);
-        emit.if_then(exists, |emit| {
-            self.copy(emit, transfer.streams, transfer.addresses, transfer.slot, (share, shares));
-        });
-        if share + 1 == shares {
-            emit.inst(Opcode::CopyCommit, Payload::None, &[]);
-        }
-    }
-
-    /// Into how many shares the work on a chunk is cut: before, or after, each of which something is brought.
-    fn shares(&self) -> usize {
-        // Copies that follow each other cost less: the assembler puts instructions of its own around each run of them.
-        if self.plan.background { 1 } else { 2 }
     }
 
     /// Until all but so many of the latest chunks are there for all threads.
@@ -168,6 +159,7 @@ impl BlockCode<'_> {
     fn chunk(
         &self,
         emit: &mut Emit<'_>,
+        chunk: Value,
         (slot, ahead): (Value, Value),
         first: Value,
         (like, values): (&Fragments, &[Value]),
@@ -175,48 +167,47 @@ impl BlockCode<'_> {
     ) -> Vec<Value> {
         let shape = &self.plan.shape;
         let (zero, unroll) = (emit.int(0), emit.int(shape.unroll));
-        let (whole, shares) = (shape.unroll == shape.depth, self.shares());
-        // Of the last steps, the last one reads ahead in the next chunk.
-        let steps = |emit: &mut Emit<'_>,
-                     (begin, last): (Value, bool),
-                     values: &[Value],
-                     mut transfer: Option<&mut Transfer<'_>>| {
+        self.bring(emit, transfer, false);
+        // Steps from `begin` on. Each reads what the next one needs, the last one from `next`.
+        let steps = |emit: &mut Emit<'_>, begin: Value, next: (Value, Value), values: &[Value]| {
             let mut values = values.iter().copied();
             let mut fragments = like.refilled(&mut values);
             let mut sums: Vec<Value> = values.collect();
             let place = emit.add(first, begin);
             for step in 0..shape.unroll {
-                let next = if last && step + 1 == shape.unroll {
-                    self.fragments(emit, ahead, (zero, 0))
+                let ahead = if step + 1 == shape.unroll {
+                    self.fragments(emit, next.0, (next.1, 0))
                 } else {
                     self.fragments(emit, slot, (begin, step + 1))
                 };
-                // The first share in front of the first step, the last one in front of the last.
-                let now = (0..shares).find(|share| shared_step(*share, shares, shape.unroll) == step);
-                if let (Some(share), Some(transfer)) = (now, transfer.as_deref_mut()) {
-                    self.bring(emit, transfer, share);
-                }
                 let place = emit.add_int(place, step);
                 sums = self.combine(emit, &fragments, place, &sums);
-                fragments = next;
+                fragments = ahead;
             }
             [fragments.flat(), sums].concat()
         };
-        if whole {
-            return steps(emit, (zero, true), values, Some(transfer));
-        }
-        self.bring(emit, transfer, 0);
-        let end = emit.int(shape.depth - shape.unroll);
-        let values = emit.for_loop("step", (zero, end, unroll), values, |emit, begin, values| {
-            steps(emit, (begin, false), values, None)
-        });
-        let values = steps(emit, (end, true), &values, None);
-        (1..shares).for_each(|share| self.bring(emit, transfer, share));
+        let values = if shape.unroll == shape.depth {
+            steps(emit, zero, (ahead, zero), values)
+        } else {
+            let begin = match self.plan.fill {
+                Some(_) => zero,
+                None => {
+                    let is_first = emit.binary(Opcode::Eq, chunk, zero);
+                    emit.select(is_first, transfer.cut.missing, zero)
+                }
+            };
+            let end = emit.int(shape.depth);
+            let values = emit.for_loop("step", (begin, end, unroll), values, |emit, begin, values| {
+                // The last ones read the first one: the next chunk is read once, below.
+                let next = emit.add_int(begin, shape.unroll);
+                let next = emit.rem_by(next, shape.depth);
+                steps(emit, begin, (slot, next), values)
+            });
+            let fragments = self.fragments(emit, ahead, (zero, 0)).flat();
+            let sums = values[fragments.len()..].to_vec();
+            [fragments, sums].concat()
+        };
+        self.bring(emit, transfer, true);
         values
     }
-}
-
-/// The step in front of which a share of a transfer stands.
-fn shared_step(share: usize, shares: usize, steps: i64) -> i64 {
-    if shares > 1 { share as i64 * (steps - 1) / (shares as i64 - 1) } else { 0 }
 }

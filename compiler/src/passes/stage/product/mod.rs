@@ -11,14 +11,15 @@
 //! |---|---|
 //! | `shape.rs` | the parameters: sizes of tiles, and how threads share them |
 //! | `found.rs` | what a product looks like in the source |
+//! | `neutral.rs` | what stands for steps in front of the axis |
 //! | `operand.rs` | the tiles of one load, and what must hold for vectors |
 //! | `chunks.rs` | the loop over the chunks |
 //! | `transfer.rs` | how a chunk comes to shared memory |
 //! | `combine.rs` | one step: from shared memory to registers, and into the sums |
 //! | `results.rs` | what the body does with the results |
 //!
-//! At the edges of the result large tiles are moved back to lie inside, and store only what no other block does; in
-//! small ones rows and columns past the end are copies of the last one, and their results are not stored.
+//! At the edges of the result large tiles are moved back to lie inside. What another block stores too is the same to the
+//! bit; where the body reads what it writes, each result is stored by one block only. In small ones rows and columns past the end are copies of the last one, and their results are not stored.
 //!
 //! Where rows are multiples of vectors, tiles are copied by vectors. Of small tiles one launch does either, by a branch
 //! around the copies and one around the stores. Large ones have a launch for each: a branch among their
@@ -27,6 +28,7 @@
 mod chunks;
 mod combine;
 mod found;
+mod neutral;
 mod operand;
 mod results;
 mod shape;
@@ -45,6 +47,7 @@ use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
 use cranelift_entity::EntitySet;
 use found::Found;
+use neutral::Fill;
 use operand::{Operand, Staged};
 use shape::{Shape, shapes};
 
@@ -91,11 +94,24 @@ pub struct Product {
     /// What the contribution is computed with, loads left out.
     steps: Vec<Inst>,
     contribution: Value,
+    /// What shared memory holds for steps in front of the axis; where nothing is neutral, these are left out.
+    fill: Option<Fill>,
     /// Loop indices that the steps use.
     indices: EntitySet<Value>,
     /// Neighbours that a store takes at once, and the stores that do.
     group: i64,
     vector_stores: EntitySet<Inst>,
+    /// Whether results may be stored by several blocks: the body reads nothing that it writes.
+    stores_again: bool,
+}
+
+/// Whether some load of the loop's body is of a buffer that the loop writes.
+fn body_reads_what_it_writes(pattern: &Pattern<'_>) -> bool {
+    let mut reads = false;
+    pattern.kernel.walk(pattern.body, &mut |_, inst| {
+        reads |= pattern.kernel.insts[inst].opcode == Opcode::Load && pattern.is_written(inst);
+    });
+    reads
 }
 
 impl Product {
@@ -135,7 +151,11 @@ impl Product {
         let outer = [blocks.y.0.clone(), blocks.x.0.clone()];
 
         let mut needed = Conditions::default();
+        let fill = Fill::new(pattern, found, contribution, combiners[0]);
         let mut shape = shape.clone();
+        if fill.is_none() {
+            shape.unroll = 1;
+        }
         let background = target.async_copies
             && found.loads.iter().flatten().all(|load| operand::copies(pattern, *load, inner.index));
         let operands = loop {
@@ -187,7 +207,7 @@ impl Product {
             Vectors::Never => None,
             Vectors::Tested => needed.expression().filter(|_| any),
         };
-        conditions.at_least(&inner.extent, shape.depth);
+        conditions.at_least(&inner.extent, 1);
         for (axis, least) in outer.iter().zip(shape.least) {
             conditions.at_least(&axis.extent, least);
         }
@@ -211,9 +231,11 @@ impl Product {
             aligned,
             steps: found.steps.clone(),
             contribution,
+            fill,
             indices: found.indices.clone(),
             group,
             vector_stores,
+            stores_again: !body_reads_what_it_writes(pattern),
         })
     }
 

@@ -3,13 +3,16 @@
 //! In the background each thread has the addresses of its parts in registers, and moves them on from chunk to chunk:
 //! parts of the same row of the source share one, from which they are a literal apart.
 
+use super::super::code::store_vector;
 use super::super::copier::Copier;
 use super::BlockCode;
+use super::chunks::Cut;
 use super::operand::Staged;
+use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::Value;
 use crate::ir::kernel::Payload;
-use crate::ir::op::Opcode;
+use crate::ir::op::{Combiner, Opcode};
 
 /// What carries a thread's parts from chunk to chunk.
 #[derive(Default)]
@@ -84,13 +87,13 @@ impl BlockCode<'_> {
         usize::from(self.operands[1].iter().any(|staged| staged.buffer == copier.buffer))
     }
 
-    /// The addresses of this thread's parts in the chunk that begins at the low end.
-    pub fn streams(&self, emit: &mut Emit<'_>) -> Streams {
+    /// The addresses of this thread's parts in the first chunk.
+    pub fn streams(&self, emit: &mut Emit<'_>, cut: &Cut) -> Streams {
         let mut all = Streams::default();
         if !self.plan.background {
             return all;
         }
-        let next = emit.add_int(self.low, 1);
+        let next = emit.add_int(cut.start, 1);
         for copier in self.copiers() {
             let side = self.side_of(copier);
             let staged = self.operands[side].iter().find(|staged| staged.buffer == copier.buffer);
@@ -111,7 +114,7 @@ impl BlockCode<'_> {
                 let at = match begun.iter().find(|(known, _)| *known == first) {
                     Some((_, at)) => *at,
                     None => {
-                        let here = address(emit, self.low, first);
+                        let here = address(emit, cut.start, first);
                         let step = *step.get_or_insert_with(|| {
                             let there = address(emit, next, first);
                             emit.sub(there, here)
@@ -129,18 +132,17 @@ impl BlockCode<'_> {
         all
     }
 
-    /// Begins to copy the chunk at the addresses to a place of the ring: of so many shares of its parts one.
+    /// Begins to copy the chunk at the addresses to a place of the ring. `step` is the chunk's first one where it may lie
+    /// in front of the axis.
     pub fn copy(
         &self,
         emit: &mut Emit<'_>,
         streams: &Streams,
         addresses: &[Value],
         slot: Value,
-        (share, shares): (usize, usize),
+        step: Option<Value>,
     ) {
         self.either(emit, |emit, aligned| {
-            let mut number = 0;
-            let all: usize = streams.streams.iter().map(|stream| stream.parts.len()).sum();
             for (copier, stream) in self.copiers().zip(&streams.streams) {
                 let side = self.side_of(copier);
                 let staged = self.operands[side].iter().find(|staged| staged.buffer == copier.buffer);
@@ -149,34 +151,111 @@ impl BlockCode<'_> {
                 }
                 let tile = &copier.tile;
                 let bytes = emit.int(tile.lanes * tile.bytes());
-                for (at, offset, place) in &stream.parts {
-                    number += 1;
-                    if (number - 1) * shares / all != share {
-                        continue;
-                    }
+                let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
+                for ((at, offset, place), part) in stream.parts.iter().zip(tile.parts()) {
                     let place = emit.add_int(copier.place, *place);
-                    let source = emit.add_int(addresses[*at], *offset);
-                    let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
-                    emit.inst(Opcode::CopyAsync, payload, &[slot, place, source, bytes]);
+                    let copy = |emit: &mut Emit<'_>| {
+                        let source = emit.add_int(addresses[*at], *offset);
+                        emit.inst(Opcode::CopyAsync, payload.clone(), &[slot, place, source, bytes]);
+                    };
+                    match step {
+                        None => copy(emit),
+                        Some(step) => {
+                            let present = self.present(emit, copier, step, part);
+                            emit.if_then(present, copy);
+                        }
+                    }
                 }
             }
             Vec::new()
         });
     }
 
-    /// Loads this thread's parts of the chunk that begins at a step of the reduced axis.
-    pub fn load(&self, emit: &mut Emit<'_>, step: Value) -> Vec<Value> {
+    /// Stores what stands for this thread's parts in front of the axis in the first chunk.
+    pub fn pad(&self, emit: &mut Emit<'_>, cut: &Cut) {
+        let first = emit.int(0);
+        self.either(emit, |emit, aligned| {
+            for (side, operands) in self.operands.iter().enumerate() {
+                for staged in operands {
+                    let copier = staged.copier(aligned);
+                    let Some(value) = self.neutral(emit, side, copier.tile.scalar) else { continue };
+                    let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
+                    let values = vec![value; copier.tile.lanes as usize];
+                    for part in copier.tile.parts() {
+                        let present = self.present(emit, copier, cut.start, part);
+                        let missing = emit.value(Opcode::Not, Payload::None, &[present]);
+                        let place = emit.add_int(copier.place, copier.tile.place(part.0, part.1));
+                        emit.if_then(missing, |emit| {
+                            store_vector(emit, payload.clone(), &[first, place], &values)
+                        });
+                    }
+                }
+            }
+            Vec::new()
+        });
+    }
+
+    /// Whether a part of the chunk that begins at a step lies on the axis.
+    fn present(&self, emit: &mut Emit<'_>, copier: &Copier, step: Value, part: (i64, i64)) -> Value {
+        let at = copier.along(emit, !copier.tile.straight, part);
+        let at = emit.add(step, at);
+        emit.binary(Opcode::Ge, at, self.low)
+    }
+
+    /// What stands for elements that are not there; `None` where nothing does.
+    fn neutral(&self, emit: &mut Emit<'_>, side: usize, scalar: Scalar) -> Option<Value> {
+        let constant = self.plan.fill?.constant(side, scalar.widened())?;
+        Some(emit.constant(constant))
+    }
+
+    /// Loads this thread's parts of the chunk that begins at a step of the reduced axis; where it may lie in front of the
+    /// axis (`partial`), what is there.
+    pub fn load(&self, emit: &mut Emit<'_>, step: Value, partial: bool) -> Vec<Value> {
         self.either(emit, |emit, aligned| {
             let mut values = Vec::new();
             for (side, operands) in self.operands.iter().enumerate() {
                 for staged in operands {
                     let copier = staged.copier(aligned);
-                    let (start, last) = self.window(emit, side, copier, step);
-                    values.extend(copier.load(emit, &self.map, start, last).into_iter().flatten());
+                    let window = self.window(emit, side, copier, step);
+                    for part in copier.tile.parts() {
+                        let load = |emit: &mut Emit<'_>| copier.load_part(emit, &self.map, window, part);
+                        if !partial {
+                            values.extend(load(emit));
+                            continue;
+                        }
+                        let present = self.present(emit, copier, step, part);
+                        let lanes = copier.tile.lanes as usize;
+                        values.extend(emit.if_else(present, load, |emit| {
+                            vec![self.filler(emit, side, copier.tile.scalar); lanes]
+                        }));
+                    }
                 }
             }
             values
         })
+    }
+
+    /// As many values as [`Self::load`] gives, for a chunk that does not exist.
+    pub fn nothing(&self, emit: &mut Emit<'_>) -> Vec<Value> {
+        self.either(emit, |emit, aligned| {
+            let mut values = Vec::new();
+            for (side, operands) in self.operands.iter().enumerate() {
+                for staged in operands {
+                    let tile = &staged.copier(aligned).tile;
+                    let value = self.filler(emit, side, tile.scalar);
+                    values.extend(vec![value; tile.parts().len() * tile.lanes as usize]);
+                }
+            }
+            values
+        })
+    }
+
+    /// The neutral value, or 0 where it is never used.
+    fn filler(&self, emit: &mut Emit<'_>, side: usize, scalar: Scalar) -> Value {
+        match self.neutral(emit, side, scalar) {
+            Some(value) => value,
+            None => emit.identity(Combiner::Add, scalar.widened())[0],
+        }
     }
 
     /// Stores what [`Self::load`] gave to a place of the ring.
