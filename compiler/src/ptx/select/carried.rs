@@ -140,12 +140,12 @@ impl Selector<'_> {
         }
         let params = &kernel.blocks[body].params[1..];
         for ((last, param), (reg, _)) in kernel.yields(body).iter().zip(params).zip(carried) {
-            if self.preferred[*last] != Some(*reg) {
+            if self.maps.preferred[*last].expand() != Some(*reg) {
                 continue;
             }
             let mut chain = Vec::new();
             let mut value = *param;
-            while value != *last && self.uses[value] == 1 {
+            while value != *last && self.maps.uses[value] == 1 {
                 let Some(next) = readers.get(&value) else { break };
                 value = *next;
                 chain.push(value);
@@ -154,8 +154,10 @@ impl Selector<'_> {
                 continue;
             }
             for value in chain {
-                if self.preferred[value].is_none() && kernel.value_type(value) == kernel.value_type(*last) {
-                    self.preferred[value] = Some(*reg);
+                if self.maps.preferred[value].is_none()
+                    && kernel.value_type(value) == kernel.value_type(*last)
+                {
+                    self.maps.preferred[value] = Some(*reg).into();
                 }
             }
         }
