@@ -188,6 +188,13 @@ pub struct TestOptions {
     /// Stop at races between threads and at reads of what nobody has written; on the emulator, many times slower
     #[arg(long)]
     pub sanitize: bool,
+    /// Compare what every kernel costs (sectors, conflicts, instructions) with FILE.costs beside the file, and fail where
+    /// something became worse; runs on the emulator, checks no results
+    #[arg(long, conflicts_with_all = ["sanitize", "json", "seed"])]
+    pub costs: bool,
+    /// Write FILE.costs instead
+    #[arg(long, requires = "costs")]
+    pub accept: bool,
     /// One line a kernel instead of one a file
     #[arg(short, long)]
     pub verbose: bool,

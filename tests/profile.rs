@@ -120,19 +120,20 @@ fn launches_that_did_the_same_are_told_once() {
 fn the_page_shows_what_the_tool_prints() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/profile.md");
     let page = std::fs::read_to_string(&path).expect("the page can be read");
-    let (mut anew, mut commands) = (String::new(), 0);
-    let mut rest = page.as_str();
-    while let Some(at) = rest.find("```console\n$ krn profile ") {
-        let start = at + "```console\n".len();
-        let end = start + rest[start..].find("```").expect("a block ends");
-        let command = rest[start..end].lines().next().expect("a command");
-        let arguments: Vec<&str> = command["$ krn profile ".len()..].split(' ').collect();
-        let (out, _) = run(&[&arguments[..], &["--device", "emulator"]].concat(), 0);
-        anew += &format!("{}{command}\n{out}", &rest[..start]);
-        rest = &rest[end..];
-        commands += 1;
+    let (mut anew, mut commands, mut inside) = (String::new(), 0, false);
+    for line in page.lines() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+        }
+        if inside && line.starts_with("$ krn profile ") {
+            commands += 1;
+            let arguments: Vec<&str> = line["$ krn profile ".len()..].split(' ').collect();
+            let (out, _) = run(&[&arguments[..], &["--device", "emulator"]].concat(), 0);
+            anew += &format!("{line}\n{out}");
+        } else if !inside || line.starts_with("```") {
+            anew += &format!("{line}\n");
+        }
     }
-    anew += rest;
     assert_eq!(commands, 3);
     if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
         std::fs::write(&path, &anew).expect("the page can be written");

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod bisect;
 pub mod build;
 pub mod check;
+pub mod costs;
 pub mod explain;
 pub mod ladder;
 pub mod opt;

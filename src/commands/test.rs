@@ -24,6 +24,9 @@ struct Outcome {
 }
 
 pub fn run(options: &TestOptions) -> Result<()> {
+    if options.costs {
+        return super::costs::run(options);
+    }
     let device = open_checked(options.device, options.sanitize)?;
     // What is wrong with the command line is said once, not for each file.
     let compile = messages::options(&options.compile, device.capability());

@@ -4,6 +4,7 @@
 //! Memory counters are those of the hardware (`docs/counters.md`). The rest is arithmetic on a table of GPUs
 //! ([`gpu`]): a bound, not a forecast.
 
+pub mod cost;
 pub mod gpu;
 pub mod occupancy;
 pub mod roofline;
@@ -11,6 +12,7 @@ pub mod roofline;
 use crate::emulator::{Counts, Kind, LaunchCounts};
 use std::collections::BTreeMap;
 
+pub use cost::{Change, Cost, CostError, Costs, costs};
 pub use gpu::{GPUS, Gpu};
 pub use occupancy::{Limiter, Needs, Occupancy};
 pub use roofline::{Bound, Roofline};

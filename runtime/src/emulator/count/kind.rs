@@ -107,10 +107,12 @@ pub struct Known {
     pub flops: u8,
     /// What it reads from global memory stays in L1.
     pub stays_in_l1: bool,
+    /// Bytes that a lane loads, stores or copies.
+    pub lane_bytes: u32,
 }
 
 impl Known {
-    const EXIT: Known = Known { kind: Kind::Other, flops64: 0, flops: 0, stays_in_l1: false };
+    const EXIT: Known = Known { kind: Kind::Other, flops64: 0, flops: 0, stays_in_l1: false, lane_bytes: 0 };
 
     /// Of the statement of an entry's body; the end of the body counts as an exit.
     pub fn of(entry: &Entry, statement: u32) -> Known {
@@ -143,7 +145,13 @@ impl Known {
             Op::CpAsync(op) => op.cache == CacheOp::Ca,
             _ => false,
         };
-        Known { kind: kind(op), flops64, flops, stays_in_l1 }
+        let lane_bytes = match op {
+            Op::Ld(op) => op.ty.bytes() * op.dst.len() as u32,
+            Op::St(op) => op.ty.bytes() * op.src.len() as u32,
+            Op::CpAsync(op) => op.bytes,
+            _ => 0,
+        };
+        Known { kind: kind(op), flops64, flops, stays_in_l1, lane_bytes }
     }
 }
 

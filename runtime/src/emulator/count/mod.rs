@@ -80,6 +80,8 @@ impl AddAssign for Counts {
 pub struct InstructionCounts {
     pub location: Option<SourceLocation>,
     pub kind: Kind,
+    /// Bytes that a lane loads, stores or copies at a time.
+    pub lane_bytes: u32,
     pub counts: Counts,
 }
 
@@ -177,10 +179,10 @@ impl<'a> Counter<'a> {
     pub(super) fn finish(self, location: impl Fn(usize) -> Option<SourceLocation>) -> LaunchCounts {
         let executed = self.counts.into_iter().enumerate().filter(|(_, counts)| counts.warps > 0);
         let instructions = executed.map(|(pc, mut counts)| {
-            let Known { kind, flops, flops64, .. } = self.known[pc];
+            let Known { kind, flops, flops64, lane_bytes, .. } = self.known[pc];
             counts.flops = counts.lanes * u64::from(flops);
             counts.flops64 = counts.lanes * u64::from(flops64);
-            InstructionCounts { location: location(pc), kind, counts }
+            InstructionCounts { location: location(pc), kind, lane_bytes, counts }
         });
         let (sectors_read, sectors_written) = self.footprint.sectors();
         LaunchCounts {

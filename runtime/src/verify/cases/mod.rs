@@ -24,6 +24,15 @@ pub struct TestCase {
     seed: u64,
 }
 
+impl TestCase {
+    /// Elements of all inputs.
+    pub fn elements(&self) -> u128 {
+        let count =
+            |shape: &Vec<u64>| shape.iter().fold(1u128, |n, extent| n.saturating_mul((*extent).into()));
+        self.sizes.shapes.values().map(count).fold(0, u128::saturating_add)
+    }
+}
+
 /// What was generated.
 #[derive(Clone, Debug, Default)]
 pub struct Cases {
