@@ -3,12 +3,13 @@
 
 use super::polynomial::{Atom, Polynomial};
 use crate::data::Scalar;
-use crate::ir::Parents;
+use crate::ir::FoundOwners;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::manifest::Layout;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// How the address of an access moves when one loop index grows by 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,8 +25,8 @@ pub enum Stride {
 /// Forms of the values of one kernel, computed once each.
 pub struct Affine<'k> {
     kernel: &'k Kernel,
-    parents: Parents,
-    forms: FxHashMap<Value, Polynomial>,
+    owners: FoundOwners,
+    forms: FxHashMap<Value, Rc<Polynomial>>,
 }
 
 /// Longer chains of definitions are not followed.
@@ -33,20 +34,20 @@ const MAX_DEPTH: u32 = 64;
 
 impl<'k> Affine<'k> {
     pub fn new(kernel: &'k Kernel) -> Self {
-        Self { kernel, parents: kernel.parents(), forms: FxHashMap::default() }
+        Self { kernel, owners: FoundOwners::default(), forms: FxHashMap::default() }
     }
 
     /// The value as a polynomial; one that is none is an atom of its own. Values other than i64 are atoms.
-    pub fn form(&mut self, value: Value) -> Polynomial {
+    pub fn form(&mut self, value: Value) -> Rc<Polynomial> {
         self.form_within(value, MAX_DEPTH)
     }
 
-    fn form_within(&mut self, value: Value, depth: u32) -> Polynomial {
+    fn form_within(&mut self, value: Value, depth: u32) -> Rc<Polynomial> {
         if let Some(form) = self.forms.get(&value) {
             return form.clone();
         }
         let form = depth.checked_sub(1).and_then(|depth| self.compute(value, depth));
-        let form = form.unwrap_or_else(|| Polynomial::atom(Atom::Value(value)));
+        let form = Rc::new(form.unwrap_or_else(|| Polynomial::atom(Atom::Value(value))));
         self.forms.insert(value, form.clone());
         form
     }
@@ -134,18 +135,18 @@ impl<'k> Affine<'k> {
     /// that is not the same everywhere.
     pub fn coefficient(&mut self, value: Value, index: Value) -> Option<Polynomial> {
         let form = self.form(value);
-        let opaque = |atom: Atom| match atom {
+        let mut opaque = |atom: Atom| match atom {
             Atom::Value(value) => value != index && self.depends(value, index),
             Atom::Symbol(_) => false,
         };
-        if form.atoms().any(opaque) {
+        if form.atoms().any(&mut opaque) {
             return None;
         }
         form.coefficient(Atom::Value(index))
     }
 
     /// Whether a value may change when the index does, the other indices staying as they are.
-    pub fn depends(&self, value: Value, index: Value) -> bool {
+    pub fn depends(&mut self, value: Value, index: Value) -> bool {
         let kernel = self.kernel;
         let mut seen = FxHashSet::default();
         let mut open = vec![value];
@@ -159,7 +160,7 @@ impl<'k> Affine<'k> {
             let inst = match kernel.values[value].definition {
                 Definition::Result(inst, _) => inst,
                 Definition::Param(block, position) => {
-                    let Some(inst) = self.parents.owner_of[block].expand() else { continue };
+                    let Some(inst) = self.owners.of(kernel, block) else { continue };
                     match (kernel.insts[inst].opcode, position) {
                         // A loop's index runs by itself.
                         (Opcode::Forall | Opcode::Reduce, _) | (Opcode::For, 0) => continue,

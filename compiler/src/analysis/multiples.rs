@@ -1,6 +1,6 @@
 //! Which powers of two divide a value: what alignment is proved by.
 
-use crate::ir::Parents;
+use crate::ir::FoundOwners;
 use crate::ir::entities::{Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::Opcode;
@@ -15,7 +15,7 @@ const MOST: u64 = 1 << 20;
 pub struct Multiples {
     known: FxHashMap<Value, u64>,
     symbols: FxHashMap<usize, u64>,
-    parents: Parents,
+    owners: FoundOwners,
 }
 
 /// The divisors of symbols that conditions of the form `n % 4 == 0` state.
@@ -51,7 +51,7 @@ impl Multiples {
         for condition in &kernel.launches[launch].assume {
             divisors_of(condition, &mut symbols);
         }
-        Self { known: FxHashMap::default(), symbols, parents: kernel.parents() }
+        Self { known: FxHashMap::default(), symbols, owners: FoundOwners::default() }
     }
 
     /// Takes it that a power of two divides a value.
@@ -120,7 +120,7 @@ impl Multiples {
             }
             // A loop's index: its first value and its step.
             Definition::Param(block, position) => {
-                let owner = self.parents.owner_of[block].expand();
+                let owner = self.owners.of(kernel, block);
                 match owner.map(|inst| (inst, kernel.insts[inst].opcode)) {
                     Some((inst, Opcode::For)) if position == 0 => {
                         let data = &kernel.insts[inst];

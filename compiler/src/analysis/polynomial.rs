@@ -3,6 +3,8 @@
 
 use crate::ir::entities::{Symbol, Value};
 use crate::manifest::{BinaryOp, Expr, UnaryOp};
+use smallvec::{SmallVec, smallvec};
+use std::cmp::Ordering;
 use std::fmt;
 
 /// What a polynomial does not look into.
@@ -25,7 +27,7 @@ impl fmt::Display for Atom {
 /// A product of atoms in order (empty: 1), times a coefficient that is not 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Term {
-    atoms: Vec<Atom>,
+    atoms: SmallVec<[Atom; 2]>,
     coefficient: i64,
 }
 
@@ -45,12 +47,12 @@ impl Polynomial {
 
     pub fn constant(value: i64) -> Self {
         let terms =
-            if value == 0 { Vec::new() } else { vec![Term { atoms: Vec::new(), coefficient: value }] };
+            if value == 0 { Vec::new() } else { vec![Term { atoms: SmallVec::new(), coefficient: value }] };
         Self { terms }
     }
 
     pub fn atom(atom: Atom) -> Self {
-        Self { terms: vec![Term { atoms: vec![atom], coefficient: 1 }] }
+        Self { terms: vec![Term { atoms: smallvec![atom], coefficient: 1 }] }
     }
 
     pub fn is_zero(&self) -> bool {
@@ -97,7 +99,38 @@ impl Polynomial {
     }
 
     pub fn add(&self, other: &Self) -> Self {
-        Self::normalised(self.terms.iter().chain(&other.terms).cloned().collect())
+        self.with(other, 1)
+    }
+
+    /// `self + factor · other`, for a factor of 1 or -1.
+    fn with(&self, other: &Self, factor: i64) -> Self {
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let (mut ours, mut theirs) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        loop {
+            let order = match (ours.peek(), theirs.peek()) {
+                (Some(a), Some(b)) => a.atoms.cmp(&b.atoms),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return Self { terms },
+            };
+            let mut coefficient = 0i64;
+            let mut atoms = None;
+            if order != Ordering::Greater
+                && let Some(term) = ours.next()
+            {
+                coefficient = term.coefficient;
+                atoms = Some(&term.atoms);
+            }
+            if order != Ordering::Less
+                && let Some(term) = theirs.next()
+            {
+                coefficient = coefficient.wrapping_add(term.coefficient.wrapping_mul(factor));
+                atoms = Some(&term.atoms);
+            }
+            if let Some(atoms) = atoms.filter(|_| coefficient != 0) {
+                terms.push(Term { atoms: atoms.clone(), coefficient });
+            }
+        }
     }
 
     pub fn scale(&self, factor: i64) -> Self {
@@ -107,7 +140,19 @@ impl Polynomial {
     }
 
     pub fn sub(&self, other: &Self) -> Self {
-        self.add(&other.scale(-1))
+        self.with(other, -1)
+    }
+
+    /// What is left of `factor · self - other`, for a factor of 1 or -1, where that is a constant.
+    pub fn left_of(&self, factor: i64, other: &Self) -> Option<i64> {
+        let variable =
+            |polynomial: &'_ Self| usize::from(polynomial.terms.first().is_some_and(|t| t.atoms.is_empty()));
+        let (ours, theirs) = (&self.terms[variable(self)..], &other.terms[variable(other)..]);
+        let equal = |(a, b): (&Term, &Term)| {
+            a.coefficient.wrapping_mul(factor) == b.coefficient && a.atoms == b.atoms
+        };
+        let constant = self.constant_term().wrapping_mul(factor).wrapping_sub(other.constant_term());
+        (ours.len() == theirs.len() && ours.iter().zip(theirs).all(equal)).then_some(constant)
     }
 
     /// `None` where the product has too many terms to be worth it.
@@ -118,7 +163,8 @@ impl Polynomial {
         let mut terms = Vec::with_capacity(self.terms.len() * other.terms.len());
         for a in &self.terms {
             for b in &other.terms {
-                let mut atoms = [a.atoms.as_slice(), b.atoms.as_slice()].concat();
+                let mut atoms = a.atoms.clone();
+                atoms.extend_from_slice(&b.atoms);
                 atoms.sort_unstable();
                 terms.push(Term { atoms, coefficient: a.coefficient.wrapping_mul(b.coefficient) });
             }

@@ -5,9 +5,10 @@ use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Constant, Opcode};
-use crate::ir::{Parents, int_range};
+use crate::ir::{Owners, int_range};
 use crate::manifest::{BinaryOp, Expr, SymbolKind};
 use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
 
 /// An inclusive interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,8 +39,10 @@ impl Interval {
 /// instructions by others of the same value.
 #[derive(Default)]
 pub struct Ranges {
-    known: SecondaryMap<Value, Option<Interval>>,
-    parents: Parents,
+    /// The place of a value's interval, from 1 on; 0 where it has not been computed.
+    known: SecondaryMap<Value, u32>,
+    intervals: Vec<Interval>,
+    owners: Owners,
     /// The launch whose assumptions hold, if one is looked at alone.
     launch: Option<Launch>,
 }
@@ -49,18 +52,35 @@ const MAX_DEPTH: u32 = 48;
 
 impl Ranges {
     pub fn new(kernel: &Kernel) -> Self {
-        Self { known: SecondaryMap::new(), parents: kernel.parents(), launch: None }
+        Self { known: kernel.of_values(), owners: kernel.parents().owner_of, ..Self::default() }
+    }
+
+    /// For one who tells of every instruction with regions, by [`enter`](Self::enter), before it asks for values inside.
+    pub fn on_the_way(kernel: &Kernel) -> Self {
+        Self { known: kernel.of_values(), ..Self::default() }
     }
 
     /// Of the values of one launch, under what it assumes.
     pub fn in_launch(kernel: &Kernel, launch: Launch) -> Self {
-        let parents = kernel.parents_in(kernel.launches[launch].body);
-        Self { known: SecondaryMap::new(), parents, launch: Some(launch) }
+        let owners = kernel.owners_in(kernel.launches[launch].body);
+        Self { known: kernel.of_values(), owners, launch: Some(launch), ..Self::default() }
     }
 
     /// Takes it that a value lies within an interval, before any other is asked for.
     pub fn suppose(&mut self, value: Value, interval: Interval) {
-        self.known[value] = Some(interval);
+        self.set(value, interval);
+    }
+
+    fn set(&mut self, value: Value, interval: Interval) {
+        self.intervals.push(interval);
+        self.known[value] = self.intervals.len() as u32;
+    }
+
+    /// From here on values within the regions of an instruction may be asked for.
+    pub fn enter(&mut self, kernel: &Kernel, inst: Inst) {
+        for region in &kernel.insts[inst].regions {
+            self.owners[*region] = inst.into();
+        }
     }
 
     /// The interval of an integer value; that of its type where nothing better is known.
@@ -69,8 +89,8 @@ impl Ranges {
     }
 
     fn within(&mut self, kernel: &Kernel, value: Value, depth: u32) -> Interval {
-        if let Some(known) = self.known[value] {
-            return known;
+        if let Some(known) = self.known[value].checked_sub(1) {
+            return self.intervals[known as usize];
         }
         let ty = kernel.value_type(value);
         let all = Interval::of(ty);
@@ -83,13 +103,13 @@ impl Ranges {
             Definition::Param(block, position) => self.index(kernel, block, position.into(), depth - 1),
         };
         let interval = interval.map_or(all, |interval| interval.within(ty));
-        self.known[value] = Some(interval);
+        self.set(value, interval);
         interval
     }
 
     /// A loop's index is from its low bound to below its high one.
     fn index(&mut self, kernel: &Kernel, block: Block, position: usize, depth: u32) -> Option<Interval> {
-        let inst = self.parents.owner_of[block].expand()?;
+        let inst = self.owners[block].expand()?;
         let (low, high) = *kernel.loop_bounds(inst).get(position)?;
         let (low, high) = (self.within(kernel, low, depth), self.within(kernel, high, depth));
         Some(Interval::new(low.low, (high.high - 1).max(low.low)))
@@ -132,8 +152,10 @@ impl Ranges {
             Payload::None if data.opcode == Opcode::ThreadIndex => return Some(Interval::new(0, 1023)),
             _ => {}
         }
-        let operands = data.arguments.iter().filter(|value| kernel.value_type(**value).is_integer());
-        let operands: Vec<Interval> = operands.map(|value| self.within(kernel, *value, depth)).collect();
+        let mut operands: SmallVec<[Interval; 3]> = SmallVec::new();
+        for value in data.arguments.iter().filter(|value| kernel.value_type(**value).is_integer()) {
+            operands.push(self.within(kernel, *value, depth));
+        }
         arithmetic(data.opcode, ty, &operands)
     }
 }
@@ -147,9 +169,12 @@ fn arithmetic(opcode: Opcode, ty: Scalar, operands: &[Interval]) -> Option<Inter
         (Opcode::Neg, [a]) => Interval::new(-a.high, -a.low),
         (Opcode::Mul, [a, b]) => {
             let products = [(a.low, b.low), (a.low, b.high), (a.high, b.low), (a.high, b.high)];
-            let products: Option<Vec<i128>> = products.iter().map(|(x, y)| x.checked_mul(*y)).collect();
-            let products = products?;
-            Interval::new(*products.iter().min()?, *products.iter().max()?)
+            let (mut low, mut high) = (i128::MAX, i128::MIN);
+            for (x, y) in products {
+                let product = x.checked_mul(y)?;
+                (low, high) = (low.min(product), high.max(product));
+            }
+            Interval::new(low, high)
         }
         (Opcode::Div, [a, b]) if b.low > 0 => {
             let ends = [a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high];

@@ -38,6 +38,6 @@ mod verifier;
 
 pub use edit::Substitution;
 pub use evaluate::{evaluate, int_range, wrap};
-pub use query::Parents;
+pub use query::{FoundOwners, Owners, Parents};
 pub use typing::{bits_type, result_type};
 pub use verifier::{VerifierError, verify, verify_threads};

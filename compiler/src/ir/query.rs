@@ -18,6 +18,35 @@ pub struct Parents {
     pub owner_of: SecondaryMap<Block, PackedOption<Inst>>,
 }
 
+/// The instruction whose region each block is; none for a launch's root.
+pub type Owners = SecondaryMap<Block, PackedOption<Inst>>;
+
+/// Owners of blocks, found launch by launch as far as they are asked for. Edits make what was found stale.
+#[derive(Clone, Debug, Default)]
+pub struct FoundOwners {
+    owners: Owners,
+    /// The next launch to look into.
+    next: usize,
+}
+
+impl FoundOwners {
+    /// The instruction whose region a block is; none for a launch's root, and for what no launch runs.
+    pub fn of(&mut self, kernel: &Kernel, block: Block) -> Option<Inst> {
+        loop {
+            if let Some(owner) = self.owners[block].expand() {
+                return Some(owner);
+            }
+            let launch = kernel.launches.values().nth(self.next)?;
+            self.next += 1;
+            kernel.walk(launch.body, &mut |_, inst| {
+                for region in &kernel.insts[inst].regions {
+                    self.owners[*region] = inst.into();
+                }
+            });
+        }
+    }
+}
+
 impl Parents {
     /// The instructions around `inst`, innermost first, without itself.
     pub fn enclosing(&self, inst: Inst) -> impl Iterator<Item = Inst> + '_ {
@@ -144,7 +173,7 @@ impl Kernel {
 
     /// Where everything stands now.
     pub fn parents(&self) -> Parents {
-        let mut parents = Parents::default();
+        let mut parents = Parents { block_of: self.of_insts(), owner_of: Owners::new() };
         self.walk_all(&mut |block, inst| {
             parents.block_of[inst] = block.into();
             for region in &self.insts[inst].regions {
@@ -166,9 +195,20 @@ impl Kernel {
         parents
     }
 
+    /// The instruction whose region each block is, of all blocks in a block.
+    pub fn owners_in(&self, block: Block) -> Owners {
+        let mut owners = Owners::new();
+        self.walk(block, &mut |_, inst| {
+            for region in &self.insts[inst].regions {
+                owners[*region] = inst.into();
+            }
+        });
+        owners
+    }
+
     /// How often each value is an operand of an instruction that some launch runs.
     pub fn use_counts(&self) -> SecondaryMap<Value, u32> {
-        let mut counts = SecondaryMap::new();
+        let mut counts = self.of_values();
         self.walk_all(&mut |_, inst| {
             for argument in &self.insts[inst].arguments {
                 counts[*argument] += 1;

@@ -42,16 +42,32 @@ impl Pass for Contract {
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             for block in kernel.blocks_in(kernel.launches[launch].body) {
                 let insts = std::mem::take(&mut kernel.blocks[block].insts);
-                let mut done = Vec::with_capacity(insts.len());
-                for inst in insts {
-                    changed |= contract(kernel, inst, &uses, &mut done);
-                    done.push(inst);
+                // Negations, each with the place that it goes before.
+                let mut made = Vec::new();
+                for (at, inst) in insts.iter().enumerate() {
+                    changed |= contract(kernel, *inst, &uses, &mut |negation| made.push((at, negation)));
                 }
-                kernel.blocks[block].insts = done;
+                kernel.blocks[block].insts = inserted(insts, &made);
             }
         }
         changed.into()
     }
+}
+
+/// The list with further instructions, each before a place; those in order.
+fn inserted(insts: Vec<Inst>, made: &[(usize, Inst)]) -> Vec<Inst> {
+    if made.is_empty() {
+        return insts;
+    }
+    let mut list = Vec::with_capacity(insts.len() + made.len());
+    let mut next = made.iter().peekable();
+    for (at, inst) in insts.into_iter().enumerate() {
+        while let Some((_, more)) = next.next_if(|(place, _)| *place == at) {
+            list.push(*more);
+        }
+        list.push(inst);
+    }
+    list
 }
 
 /// The factors of a float product that is used once.
@@ -61,7 +77,12 @@ fn product(kernel: &Kernel, value: Value, uses: &SecondaryMap<Value, u32>) -> Op
 }
 
 /// Makes a sum an `fma`, a negation going before it; whether it did.
-fn contract(kernel: &mut Kernel, inst: Inst, uses: &SecondaryMap<Value, u32>, done: &mut Vec<Inst>) -> bool {
+fn contract(
+    kernel: &mut Kernel,
+    inst: Inst,
+    uses: &SecondaryMap<Value, u32>,
+    before: &mut impl FnMut(Inst),
+) -> bool {
     let data = &kernel.insts[inst];
     let opcode = data.opcode;
     let [left, right] = data.arguments[..] else { return false };
@@ -71,7 +92,7 @@ fn contract(kernel: &mut Kernel, inst: Inst, uses: &SecondaryMap<Value, u32>, do
     let span = data.span;
     let mut negated = |kernel: &mut Kernel, value: Value| {
         let made = kernel.make_inst(Opcode::Neg, Payload::None, &[value], span);
-        done.push(made);
+        before(made);
         kernel.insts[made].results[0]
     };
     let operands = if let Some((a, b)) = product(kernel, left, uses) {

@@ -16,9 +16,9 @@
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::Substitution;
-use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{Kernel, Payload};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::entities::{Block, Buffer, Inst};
+use crate::ir::kernel::{InstData, Kernel, Payload};
+use crate::ir::op::{Constant, Effect, Opcode};
 use cranelift_entity::EntitySet;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -35,16 +35,15 @@ impl Pass for Cse {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let mut changed = false;
-        for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            let body = kernel.launches[launch].body;
-            let written = written_buffers(kernel, body);
-            let (available, replaced) = (FxHashMap::default(), Substitution::new());
-            let mut eliminator = Eliminator { kernel, written, available, replaced, changed: false };
+        let available = FxHashMap::with_capacity_and_hasher(kernel.insts.len() / 2, Default::default());
+        let (written, replaced) = (EntitySet::new(), kernel.of_values());
+        let mut eliminator = Eliminator { kernel, written, available, replaced, changed: false };
+        for launch in eliminator.kernel.launches.keys().collect::<Vec<_>>() {
+            let body = eliminator.kernel.launches[launch].body;
+            eliminator.written = written_buffers(eliminator.kernel, body);
             eliminator.block(body);
-            changed |= eliminator.changed;
         }
-        changed.into()
+        eliminator.changed.into()
     }
 }
 
@@ -77,13 +76,13 @@ impl Eliminator<'_> {
         let mut added = Vec::new();
         let mut insts = std::mem::take(&mut self.kernel.blocks[block].insts);
         insts.retain(|inst| {
-            for at in 0..self.kernel.insts[*inst].arguments.len() {
-                let value = self.kernel.insts[*inst].arguments[at];
-                if let Some(value) = self.replaced[value].expand() {
-                    self.kernel.insts[*inst].arguments[at] = value;
+            let data = &mut self.kernel.insts[*inst];
+            for argument in &mut data.arguments {
+                if let Some(value) = self.replaced[*argument].expand() {
+                    *argument = value;
                 }
             }
-            for at in 0..self.kernel.insts[*inst].regions.len() {
+            for at in 0..data.regions.len() {
                 self.block(self.kernel.insts[*inst].regions[at]);
             }
             !self.eliminate(*inst, &mut added)
@@ -108,17 +107,9 @@ impl Eliminator<'_> {
         if !shared {
             return false;
         }
-        let mut hasher = FxHasher::default();
-        (data.opcode, &data.payload, self.operands(inst)).hash(&mut hasher);
-        let hash = hasher.finish();
+        let hash = hash(data);
         let before = self.available.get(&hash).copied();
-        let kernel = &*self.kernel;
-        let equal = before.filter(|other| {
-            let other_data = &kernel.insts[*other];
-            (other_data.opcode, &other_data.payload) == (data.opcode, &data.payload)
-                && other_data.results.len() == data.results.len()
-                && operands(kernel, *other) == operands(kernel, inst)
-        });
+        let equal = before.filter(|other| equal(&self.kernel.insts[*other], data));
         let Some(other) = equal else {
             self.available.insert(hash, inst);
             added.push((hash, before));
@@ -134,31 +125,41 @@ impl Eliminator<'_> {
         self.changed = true;
         true
     }
-
-    fn operands(&self, inst: Inst) -> Operands {
-        operands(self.kernel, inst)
-    }
 }
 
-/// Operands in an order that is the same for equal instructions; more than four do not fit but rarely occur.
-#[derive(PartialEq, Eq, Hash)]
-enum Operands {
-    Few([Option<Value>; 4]),
-    Many(Vec<Value>),
-}
-
-fn operands(kernel: &Kernel, inst: Inst) -> Operands {
+fn commutes(opcode: Opcode) -> bool {
     use Opcode::{Add, And, Eq, Max, Min, Mul, Ne, Or, Xor};
-    let data = &kernel.insts[inst];
-    if data.arguments.len() > 4 {
-        return Operands::Many(data.arguments.to_vec());
+    matches!(opcode, Add | Mul | Min | Max | And | Or | Xor | Eq | Ne)
+}
+
+/// The same for equal instructions.
+fn hash(data: &InstData) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write_u8(data.opcode as u8);
+    match &data.payload {
+        Payload::None => {}
+        Payload::Constant(Constant::Int(scalar, value)) => {
+            hasher.write_u8(*scalar as u8);
+            hasher.write_u64(*value as u64);
+        }
+        payload => payload.hash(&mut hasher),
     }
-    let mut few = [None; 4];
-    for (slot, value) in few.iter_mut().zip(&data.arguments) {
-        *slot = Some(*value);
+    match data.arguments[..] {
+        // Operands of commutative ops, in either order.
+        [a, b] if commutes(data.opcode) => {
+            hasher.write_u64(u64::from(a.min(b).as_u32()) << 32 | u64::from(a.max(b).as_u32()));
+        }
+        _ => data.arguments.iter().for_each(|value| hasher.write_u32(value.as_u32())),
     }
-    if matches!(data.opcode, Add | Mul | Min | Max | And | Or | Xor | Eq | Ne) {
-        few[..2].sort_unstable();
-    }
-    Operands::Few(few)
+    hasher.finish()
+}
+
+fn equal(one: &InstData, other: &InstData) -> bool {
+    one.opcode == other.opcode
+        && one.results.len() == other.results.len()
+        && match (&one.arguments[..], &other.arguments[..]) {
+            ([a, b], [c, d]) if commutes(one.opcode) => (a, b) == (c, d) || (a, b) == (d, c),
+            (one, other) => one == other,
+        }
+        && one.payload == other.payload
 }

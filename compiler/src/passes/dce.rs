@@ -17,7 +17,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
-use cranelift_entity::EntitySet;
+use cranelift_entity::{EntitySet, SecondaryMap};
 
 pub struct Dce;
 
@@ -33,8 +33,12 @@ impl Pass for Dce {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         // A load that goes may have been the only one of its private buffer.
-        while sweep(kernel) {
+        let private = kernel.buffers.values().any(|data| data.kind == BufferKind::Private);
+        while sweep(kernel, private) {
             changed = true;
+            if !private {
+                break;
+            }
         }
         changed.into()
     }
@@ -43,41 +47,49 @@ impl Pass for Dce {
 struct Liveness<'k> {
     kernel: &'k Kernel,
     loaded: EntitySet<Buffer>,
-    live: EntitySet<Inst>,
+    live: SecondaryMap<Inst, bool>,
     open: Vec<Inst>,
 }
 
-/// Removes dead instructions; whether there were any.
-fn sweep(kernel: &mut Kernel) -> bool {
+/// Removes dead instructions; whether there were any. `private`: whether there are private buffers.
+fn sweep(kernel: &mut Kernel, private: bool) -> bool {
     let mut loaded = EntitySet::new();
-    kernel.walk_all(&mut |_, inst| {
-        if let (Opcode::Load, Payload::Access { buffer, .. }) =
-            (kernel.insts[inst].opcode, &kernel.insts[inst].payload)
-        {
-            loaded.insert(*buffer);
-        }
-    });
-    let mut liveness = Liveness { kernel, loaded, live: EntitySet::new(), open: Vec::new() };
+    if private {
+        kernel.walk_all(&mut |_, inst| {
+            if let (Opcode::Load, Payload::Access { buffer, .. }) =
+                (kernel.insts[inst].opcode, &kernel.insts[inst].payload)
+            {
+                loaded.insert(*buffer);
+            }
+        });
+    }
+    let mut liveness = Liveness { kernel, loaded, live: kernel.of_insts(), open: Vec::new() };
     for launch in kernel.launches.values() {
         liveness.roots(launch.body);
     }
     liveness.spread();
     let live = liveness.live;
     let mut changed = false;
-    for launch in kernel.launches.keys().collect::<Vec<_>>() {
-        for block in kernel.blocks_in(kernel.launches[launch].body) {
-            let insts = &mut kernel.blocks[block].insts;
-            let before = insts.len();
-            insts.retain(|inst| live.contains(*inst));
-            changed |= insts.len() != before;
-        }
+    let mut blocks: Vec<Block> = kernel.launches.values().map(|launch| launch.body).collect();
+    while let Some(block) = blocks.pop() {
+        let mut insts = std::mem::take(&mut kernel.blocks[block].insts);
+        let before = insts.len();
+        insts.retain(|inst| {
+            let live = live[*inst];
+            if live {
+                blocks.extend(&kernel.insts[*inst].regions);
+            }
+            live
+        });
+        changed |= insts.len() != before;
+        kernel.blocks[block].insts = insts;
     }
     changed
 }
 
 impl Liveness<'_> {
     fn mark(&mut self, inst: Inst) {
-        if self.live.insert(inst) {
+        if !std::mem::replace(&mut self.live[inst], true) {
             self.open.push(inst);
         }
     }

@@ -20,7 +20,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Affine, Polynomial, Ranges};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::kernel::Kernel;
+use crate::ir::kernel::{InstData, Kernel};
 use crate::ir::op::{Constant, Opcode};
 
 pub struct Guards;
@@ -38,7 +38,7 @@ impl Pass for Guards {
         let mut walker = Walker {
             kernel,
             affine: Affine::new(kernel),
-            ranges: Ranges::new(kernel),
+            ranges: Ranges::on_the_way(kernel),
             facts: Vec::new(),
             decided: Vec::new(),
         };
@@ -79,11 +79,27 @@ struct Walker<'k> {
     decided: Vec<(Inst, Decision)>,
 }
 
+/// What is not negative where a comparison has an outcome: so many times the second operand less the first, less 1 for
+/// a strict one.
+fn sign(opcode: Opcode, outcome: bool) -> Option<(i64, i64)> {
+    Some(match (opcode, outcome) {
+        (Opcode::Lt, true) | (Opcode::Ge, false) => (1, 1),
+        (Opcode::Le, true) | (Opcode::Gt, false) => (1, 0),
+        (Opcode::Gt, true) | (Opcode::Le, false) => (-1, 1),
+        (Opcode::Ge, true) | (Opcode::Lt, false) => (-1, 0),
+        _ => return None,
+    })
+}
+
 impl Walker<'_> {
     fn block(&mut self, block: Block) {
         for inst in &self.kernel.blocks[block].insts {
-            self.decide(*inst);
             let data = &self.kernel.insts[*inst];
+            self.decide(*inst, data);
+            if data.regions.is_empty() {
+                continue;
+            }
+            self.ranges.enter(self.kernel, *inst);
             for (at, region) in data.regions.iter().enumerate() {
                 let known = self.facts.len();
                 match data.opcode {
@@ -97,16 +113,9 @@ impl Walker<'_> {
         }
     }
 
-    /// What is not negative if a comparison has an outcome: `right - left`, less 1 for a strict one.
-    fn difference(&mut self, opcode: Opcode, outcome: bool, operands: &[Value]) -> Option<Polynomial> {
+    /// The second operand less the first, for small i64 values.
+    fn difference(&mut self, operands: &[Value]) -> Option<Polynomial> {
         let [a, b] = operands[..] else { return None };
-        let (small, large, strict) = match (opcode, outcome) {
-            (Opcode::Lt, true) | (Opcode::Ge, false) => (a, b, true),
-            (Opcode::Le, true) | (Opcode::Gt, false) => (a, b, false),
-            (Opcode::Gt, true) | (Opcode::Le, false) => (b, a, true),
-            (Opcode::Ge, true) | (Opcode::Lt, false) => (b, a, false),
-            _ => return None,
-        };
         for value in [a, b] {
             if self.kernel.value_type(value) != Scalar::I64 {
                 return None;
@@ -116,8 +125,15 @@ impl Walker<'_> {
                 return None;
             }
         }
-        let difference = self.affine.form(large).sub(&self.affine.form(small));
-        Some(difference.sub(&Polynomial::constant(i64::from(strict))))
+        Some(self.affine.form(b).sub(&self.affine.form(a)))
+    }
+
+    /// Takes the outcome of a comparison as a fact.
+    fn compared(&mut self, opcode: Opcode, outcome: bool, operands: &[Value]) {
+        let Some((factor, strict)) = sign(opcode, outcome) else { return };
+        let Some(difference) = self.difference(operands) else { return };
+        let difference = if factor == 1 { difference } else { difference.scale(factor) };
+        self.facts.push(difference.sub(&Polynomial::constant(strict)));
     }
 
     /// Takes a condition's outcome as a fact.
@@ -130,8 +146,8 @@ impl Walker<'_> {
             }
         } else if data.opcode == Opcode::Not {
             self.suppose(data.arguments[0], !outcome);
-        } else if let Some(fact) = self.difference(data.opcode, outcome, &data.arguments) {
-            self.facts.push(fact);
+        } else {
+            self.compared(data.opcode, outcome, &data.arguments);
         }
     }
 
@@ -139,31 +155,33 @@ impl Walker<'_> {
     fn index(&mut self, inst: Inst, region: Block) {
         let bounds = self.kernel.loop_bounds(inst);
         for ((_, high), index) in bounds.into_iter().zip(&self.kernel.blocks[region].params) {
-            let fact = self.difference(Opcode::Lt, true, &[*index, high]);
-            self.facts.extend(fact);
+            self.compared(Opcode::Lt, true, &[*index, high]);
         }
     }
 
-    /// Whether a comparison surely has an outcome.
-    fn implied(&mut self, opcode: Opcode, outcome: bool, operands: &[Value]) -> bool {
-        let Some(goal) = self.difference(opcode, outcome, operands) else { return false };
-        let above = |fact: &Polynomial| goal.sub(fact).as_constant().is_some_and(|left| left >= 0);
-        goal.as_constant().is_some_and(|goal| goal >= 0) || self.facts.iter().any(above)
+    /// The outcome that a comparison surely has.
+    fn outcome(&mut self, opcode: Opcode, operands: &[Value]) -> Option<bool> {
+        let difference = self.difference(operands)?;
+        let none = Polynomial::zero();
+        [true, false].into_iter().find(|outcome| {
+            let Some((factor, strict)) = sign(opcode, *outcome) else { return false };
+            let above = |fact: &Polynomial| {
+                difference.left_of(factor, fact).is_some_and(|left| left.wrapping_sub(strict) >= 0)
+            };
+            above(&none) || self.facts.iter().any(above)
+        })
     }
 
-    fn decide(&mut self, inst: Inst) {
-        let data = &self.kernel.insts[inst];
+    fn decide(&mut self, inst: Inst, data: &InstData) {
         let arguments = &data.arguments;
         match data.opcode {
             Opcode::Lt | Opcode::Le | Opcode::Gt | Opcode::Ge => {
-                let outcome =
-                    [true, false].into_iter().find(|outcome| self.implied(data.opcode, *outcome, arguments));
+                let outcome = self.outcome(data.opcode, arguments);
                 self.decided.extend(outcome.map(|outcome| (inst, Decision::Is(outcome))));
             }
             Opcode::Min | Opcode::Max if arguments[0] != arguments[1] => {
                 let first = if data.opcode == Opcode::Min { Opcode::Le } else { Opcode::Ge };
-                let chosen =
-                    [true, false].into_iter().find(|outcome| self.implied(first, *outcome, arguments));
+                let chosen = self.outcome(first, arguments);
                 let operand = chosen.map(|first| arguments[usize::from(!first)]);
                 self.decided.extend(operand.map(|operand| (inst, Decision::Operand(operand))));
             }

@@ -19,7 +19,7 @@
 use super::cse::written_buffers;
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Polynomial, Ranges};
-use crate::ir::Parents;
+use crate::ir::Owners;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
@@ -38,8 +38,8 @@ impl Pass for Licm {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let (ranges, parents) = (Ranges::new(kernel), kernel.parents());
-        let mut mover = Mover { kernel, ranges, parents, depths: SecondaryMap::new(), changed: false };
+        let (ranges, depths) = (Ranges::on_the_way(kernel), kernel.of_values());
+        let mut mover = Mover { kernel, ranges, owners: Owners::new(), depths, changed: false };
         for launch in mover.kernel.launches.keys().collect::<Vec<_>>() {
             mover.block(mover.kernel.launches[launch].body, 0);
         }
@@ -50,8 +50,8 @@ impl Pass for Licm {
 struct Mover<'k> {
     kernel: &'k mut Kernel,
     ranges: Ranges,
-    /// Blocks keep their owners while instructions move.
-    parents: Parents,
+    /// The instructions around where the pass is. Blocks keep their owners while instructions move.
+    owners: Owners,
     /// How many regions are around each value's definition.
     depths: SecondaryMap<Value, u32>,
     changed: bool,
@@ -66,11 +66,20 @@ impl Mover<'_> {
         let insts = std::mem::take(&mut self.kernel.blocks[block].insts);
         let mut done = Vec::with_capacity(insts.len());
         for inst in insts {
-            let regions = self.kernel.insts[inst].regions.clone();
+            let data = &self.kernel.insts[inst];
+            if data.regions.is_empty() {
+                for value in &data.results {
+                    self.depths[*value] = depth;
+                }
+                done.push(inst);
+                continue;
+            }
+            let (opcode, regions) = (data.opcode, data.regions.clone());
+            self.ranges.enter(self.kernel, inst);
             for region in &regions {
+                self.owners[*region] = inst.into();
                 self.block(*region, depth + 1);
             }
-            let opcode = self.kernel.insts[inst].opcode;
             if matches!(opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While) {
                 for (at, region) in regions.iter().enumerate() {
                     self.hoist(inst, *region, at, depth, &mut done);
@@ -93,9 +102,9 @@ impl Mover<'_> {
                 written.insert(buffer);
             }
         }
-        let insts = std::mem::take(&mut self.kernel.blocks[region].insts);
-        let mut kept = Vec::with_capacity(insts.len());
-        for inst in insts {
+        let mut insts = std::mem::take(&mut self.kernel.blocks[region].insts);
+        insts.retain(|inst| {
+            let inst = *inst;
             let data = &self.kernel.insts[inst];
             let invariant = data.arguments.iter().all(|value| self.depths[*value] <= depth);
             let safe = match (data.opcode.info().effect, &data.payload) {
@@ -112,11 +121,11 @@ impl Mover<'_> {
                 outside.push(inst);
                 self.changed = true;
             } else {
-                surely_runs &= !self.may_end(inst);
-                kept.push(inst);
+                surely_runs = surely_runs && !self.may_end(inst);
             }
-        }
-        self.kernel.blocks[region].insts = kept;
+            !(invariant && safe)
+        });
+        self.kernel.blocks[region].insts = insts;
     }
 
     /// Whether the first round of a loop's region surely begins.
@@ -163,7 +172,7 @@ impl Mover<'_> {
     /// Whether a value is the index of a loop that ends at the extent or before it.
     fn below_extent(&self, index: Value, extent: &Expr) -> bool {
         let Definition::Param(block, position) = self.kernel.values[index].definition else { return false };
-        let Some(owner) = self.parents.owner_of[block].expand() else { return false };
+        let Some(owner) = self.owners[block].expand() else { return false };
         let Some((_, high)) = self.kernel.loop_bounds(owner).get(usize::from(position)).copied() else {
             return false;
         };

@@ -25,6 +25,7 @@ use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
+use std::rc::Rc;
 
 pub struct Reuse;
 
@@ -122,8 +123,8 @@ fn families(kernel: &Kernel, body: Block) -> Vec<Family> {
         if data.opcode != Opcode::Load || !global || written.contains(buffer) {
             return;
         }
-        let forms: Vec<Polynomial> = data.arguments.iter().map(|value| affine.form(*value)).collect();
-        let offsets: Vec<i64> = forms.iter().map(Polynomial::constant_term).collect();
+        let forms: Vec<Rc<Polynomial>> = data.arguments.iter().map(|value| affine.form(*value)).collect();
+        let offsets: Vec<i64> = forms.iter().map(|form| form.constant_term()).collect();
         let subscripts: Vec<Polynomial> = forms
             .iter()
             .zip(&offsets)

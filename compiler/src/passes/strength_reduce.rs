@@ -38,7 +38,8 @@ impl Pass for StrengthReduce {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let mut order = Order { kernel, depths: SecondaryMap::new(), depth: 0, changed: false };
+        let depths = kernel.of_values();
+        let mut order = Order { kernel, depths, depth: 0, changed: false };
         for launch in order.kernel.launches.keys().collect::<Vec<_>>() {
             order.block(order.kernel.launches[launch].body, 0);
         }

@@ -44,11 +44,12 @@ impl Pass for Fold {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let ranges = Ranges::new(kernel);
-        let mut folder = Folder { kernel, ranges, replaced: Substitution::new(), changed: false };
+        let (ranges, replaced) = (Ranges::on_the_way(kernel), kernel.of_values());
+        let mut folder = Folder { kernel, ranges, replaced, assuming: None, changed: false };
         for launch in folder.kernel.launches.keys().collect::<Vec<_>>() {
-            folder.known_symbols(launch);
-            folder.block(folder.kernel.launches[launch].body);
+            let data = &folder.kernel.launches[launch];
+            folder.assuming = (!data.assume.is_empty()).then_some(launch);
+            folder.block(data.body);
         }
         folder.changed.into()
     }
@@ -92,36 +93,23 @@ struct Folder<'k> {
     kernel: &'k mut Kernel,
     ranges: Ranges,
     replaced: Substitution,
+    /// The launch, where it assumes something.
+    assuming: Option<Launch>,
     changed: bool,
 }
 
 impl Folder<'_> {
     /// A symbol becomes the literal that the launch's assumptions say it is.
-    fn known_symbols(&mut self, launch: Launch) {
-        if self.kernel.launches[launch].assume.is_empty() {
-            return;
-        }
-        let mut found = Vec::new();
-        self.kernel.walk(self.kernel.launches[launch].body, &mut |_, inst| {
-            let Payload::Symbol(symbol) = self.kernel.insts[inst].payload else { return };
-            let scalar = self.kernel.value_type(self.kernel.insts[inst].results[0]);
-            if let Some(value) = self.kernel.launches[launch].known_symbol(symbol)
-                && scalar == Scalar::I64
-            {
-                found.push((inst, Constant::Int(scalar, value.into())));
-            }
-        });
-        for (inst, constant) in found {
-            self.kernel.rewrite_to_constant(inst, constant);
+    fn known_symbol(&mut self, inst: Inst) {
+        let Some(launch) = self.assuming else { return };
+        let Payload::Symbol(symbol) = self.kernel.insts[inst].payload else { return };
+        let scalar = self.kernel.value_type(self.kernel.insts[inst].results[0]);
+        if let Some(value) = self.kernel.launches[launch].known_symbol(symbol)
+            && scalar == Scalar::I64
+        {
+            self.kernel.rewrite_to_constant(inst, Constant::Int(scalar, value.into()));
             self.changed = true;
         }
-    }
-
-    fn resolve(&self, mut value: Value) -> Value {
-        while let Some(next) = self.replaced[value].expand() {
-            value = next;
-        }
-        value
     }
 
     fn block(&mut self, block: Block) {
@@ -129,14 +117,21 @@ impl Folder<'_> {
         open.reverse();
         let mut done = Vec::with_capacity(open.len());
         while let Some(inst) = open.pop() {
-            for at in 0..self.kernel.insts[inst].arguments.len() {
-                self.kernel.insts[inst].arguments[at] = self.resolve(self.kernel.insts[inst].arguments[at]);
+            let data = &mut self.kernel.insts[inst];
+            for argument in &mut data.arguments {
+                while let Some(next) = self.replaced[*argument].expand() {
+                    *argument = next;
+                }
+            }
+            if data.opcode == Opcode::Symbol {
+                self.known_symbol(inst);
             }
             if self.kernel.insts[inst].regions.is_empty() {
                 if self.simplify(inst, &mut done) {
                     done.push(inst);
                 }
             } else if !self.control(inst, &mut open, &mut done) {
+                self.ranges.enter(self.kernel, inst);
                 for at in 0..self.kernel.insts[inst].regions.len() {
                     self.block(self.kernel.insts[inst].regions[at]);
                 }
@@ -190,7 +185,7 @@ impl Folder<'_> {
     /// A simpler equal of an instruction without regions and effects.
     fn simpler(&mut self, inst: Inst) -> Option<Simpler> {
         let data = &self.kernel.insts[inst];
-        if data.results.len() != 1 || data.opcode == Opcode::Const || data.opcode == Opcode::Load {
+        if data.results.len() != 1 || matches!(data.opcode, Opcode::Const | Opcode::Symbol | Opcode::Load) {
             return None;
         }
         let mut literals = [Constant::Bool(false); 3];
@@ -203,16 +198,15 @@ impl Folder<'_> {
         }
         let operand_type = self.kernel.value_type(*data.arguments.first()?);
         let result_type = self.kernel.value_type(data.results[0]);
-        let rules = [
-            logic::simpler(self.kernel, inst),
-            if operand_type.is_integer() {
-                integers::simpler(self.kernel, inst, &mut self.ranges)
-            } else {
-                None
-            },
-            if result_type.is_float() { floats::simpler(self.kernel, inst) } else { None },
-        ];
-        rules.into_iter().flatten().next()
+        if let Some(simpler) = logic::simpler(self.kernel, inst) {
+            return Some(simpler);
+        }
+        if operand_type.is_integer()
+            && let Some(simpler) = integers::simpler(self.kernel, inst, &mut self.ranges)
+        {
+            return Some(simpler);
+        }
+        if result_type.is_float() { floats::simpler(self.kernel, inst) } else { None }
     }
 
     /// Folds an `if` on a literal and a loop that never runs; whether it did.

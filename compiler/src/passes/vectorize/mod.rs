@@ -21,10 +21,10 @@ mod banks;
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Multiples;
 use crate::data::Scalar;
-use crate::ir::Parents;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Short};
 use crate::ir::op::{Constant, Opcode};
+use crate::ir::{Parents, Substitution};
 
 use crate::manifest::Layout;
 
@@ -50,11 +50,15 @@ impl Pass for Vectorize {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         let parents = kernel.parents();
+        let mut replaced = Substitution::new();
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             let mut multiples = Multiples::new(kernel, launch);
             for block in kernel.blocks_in(kernel.launches[launch].body) {
-                changed |= merge(kernel, block, &parents, &mut multiples);
+                changed |= merge(kernel, block, &parents, &mut multiples, &mut replaced);
             }
+        }
+        if changed {
+            kernel.substitute(&replaced);
         }
         changed.into()
     }
@@ -67,7 +71,7 @@ struct Place {
     /// The allocation: a leaf of a SoA buffer, else 0.
     leaf: u32,
     /// Subscripts without the constants added to the last one.
-    indices: Vec<Value>,
+    indices: Short<Value>,
     scalar: Scalar,
     stores: bool,
 }
@@ -83,10 +87,23 @@ struct Candidate {
     offset: i64,
 }
 
-fn merge(kernel: &mut Kernel, block: Block, parents: &Parents, multiples: &mut Multiples) -> bool {
-    let insts = kernel.blocks[block].insts.clone();
-    let found = insts.iter().enumerate().filter_map(|(at, inst)| candidate(kernel, *inst, at)).collect();
-    let runs = runs(found, kernel, &insts);
+/// Merges the accesses of a block; whether there was anything to merge. `values` is what the results of old loads are
+/// to be replaced by.
+fn merge(
+    kernel: &mut Kernel,
+    block: Block,
+    parents: &Parents,
+    multiples: &mut Multiples,
+    values: &mut Substitution,
+) -> bool {
+    let insts = &kernel.blocks[block].insts;
+    let place = |(at, inst): (usize, &Inst)| candidate(kernel, values, *inst, at);
+    let found: Vec<Candidate> = insts.iter().enumerate().filter_map(place).collect();
+    if found.len() < 2 {
+        return false;
+    }
+    let insts = insts.clone();
+    let runs = runs(found, &touched(kernel, values, &insts));
     let mut parts: Vec<_> = runs.iter().flat_map(|run| split(kernel, run, multiples)).collect();
     banks::leave_scalar(kernel, block, parents, &mut parts);
     let mut replaced: Vec<(usize, Inst, Vec<usize>)> = Vec::new();
@@ -94,7 +111,7 @@ fn merge(kernel: &mut Kernel, block: Block, parents: &Parents, multiples: &mut M
         let places = part.iter().map(|candidate| candidate.at);
         let anchor = if part[0].place.stores { places.clone().max() } else { places.clone().min() };
         let Some(anchor) = anchor else { continue };
-        replaced.push((anchor, merged(kernel, part), places.collect()));
+        replaced.push((anchor, merged(kernel, part, values), places.collect()));
     }
     let changed = !replaced.is_empty();
     if changed {
@@ -131,7 +148,18 @@ impl Touched {
     }
 }
 
-fn conflicts(kernel: &Kernel, inst: Inst) -> Touched {
+/// What the instructions of a block touch, of those that touch anything, with their positions.
+fn touched(kernel: &Kernel, values: &Substitution, insts: &[Inst]) -> Vec<(usize, Touched)> {
+    let touches = |inst: &Inst| {
+        let data = &kernel.insts[*inst];
+        let access = matches!(data.payload, Payload::Access { .. } | Payload::Atomic { .. });
+        access || !data.regions.is_empty() || matches!(data.opcode, Opcode::Barrier | Opcode::Check)
+    };
+    let places = insts.iter().enumerate().filter(|(_, inst)| touches(inst));
+    places.map(|(at, inst)| (at, conflicts(kernel, values, *inst))).collect()
+}
+
+fn conflicts(kernel: &Kernel, values: &Substitution, inst: Inst) -> Touched {
     let mut touched = Touched { reads: Vec::new(), writes: Vec::new(), all: false, own: None };
     let mut look =
         |kernel: &Kernel, inst: Inst| match (&kernel.insts[inst].payload, kernel.insts[inst].opcode) {
@@ -154,11 +182,11 @@ fn conflicts(kernel: &Kernel, inst: Inst) -> Touched {
         kernel.walk(*region, &mut |_, inst| checks |= kernel.insts[inst].opcode == Opcode::Check);
     }
     touched.all |= checks;
-    touched.own = candidate(kernel, inst, 0).map(|candidate| candidate.place);
+    touched.own = candidate(kernel, values, inst, 0).map(|candidate| candidate.place);
     touched
 }
 
-fn candidate(kernel: &Kernel, inst: Inst, at: usize) -> Option<Candidate> {
+fn candidate(kernel: &Kernel, values: &Substitution, inst: Inst, at: usize) -> Option<Candidate> {
     let data = &kernel.insts[inst];
     let stores = match data.opcode {
         Opcode::Load => false,
@@ -181,12 +209,15 @@ fn candidate(kernel: &Kernel, inst: Inst, at: usize) -> Option<Candidate> {
     if !usable {
         return None;
     }
-    let mut indices = data.arguments[..rank].to_vec();
+    let mut indices = Short::from_slice(&data.arguments[..rank]);
     let mut offset = leaf_offset as i64;
     let last = rank - 1;
     while let Some((index, constant)) = split_sum(kernel, indices[last]) {
         offset = offset.checked_add(constant.checked_mul(unit as i64)?)?;
         indices[last] = index;
+    }
+    for index in &mut indices {
+        *index = values[*index].expand().unwrap_or(*index);
     }
     let place = Place { buffer, leaf: allocation, indices, scalar: leaf_data.scalar, stores };
     Some(Candidate { at, inst, place, offset })
@@ -207,29 +238,46 @@ fn split_sum(kernel: &Kernel, value: Value) -> Option<(Value, i64)> {
 }
 
 /// Candidates of one place that nothing disturbs between, in the order of their addresses.
-fn runs(mut candidates: Vec<Candidate>, kernel: &Kernel, insts: &[Inst]) -> Vec<Vec<Candidate>> {
-    candidates.sort_by_key(|candidate| candidate.at);
-    let mut runs: Vec<Vec<Candidate>> = Vec::new();
+fn runs(candidates: Vec<Candidate>, touched: &[(usize, Touched)]) -> Vec<Vec<Candidate>> {
+    let mut runs: Vec<Run> = Vec::new();
     for candidate in candidates {
-        let known = runs.iter_mut().rev().find(|run| run[0].place == candidate.place);
-        match known {
-            Some(run) if undisturbed(kernel, insts, run, &candidate) => run.push(candidate),
-            _ => runs.push(vec![candidate]),
+        let known = runs.iter_mut().rev().find(|run| run.candidates[0].place == candidate.place);
+        if let Some(run) = known
+            && run.is_undisturbed(touched, &candidate)
+        {
+            run.candidates.push(candidate);
+            continue;
         }
+        let checked = touched.partition_point(|(at, _)| *at <= candidate.at);
+        runs.push(Run { candidates: vec![candidate], checked, ended: false });
     }
-    for run in &mut runs {
-        run.sort_by_key(|candidate| (candidate.offset, candidate.at));
-    }
-    runs
+    let sorted = runs.into_iter().map(|mut run| {
+        run.candidates.sort_by_key(|candidate| (candidate.offset, candidate.at));
+        run.candidates
+    });
+    sorted.collect()
 }
 
-fn undisturbed(kernel: &Kernel, insts: &[Inst], run: &[Candidate], next: &Candidate) -> bool {
-    let from = run.iter().map(|candidate| candidate.at).min().unwrap_or(next.at);
-    // Two stores to one place stay in order.
-    if next.place.stores && run.iter().any(|candidate| candidate.offset == next.offset) {
-        return false;
+/// Candidates of one place, in the order of the block.
+struct Run {
+    candidates: Vec<Candidate>,
+    /// How many of what the block touches have been looked at: those before the last candidate.
+    checked: usize,
+    /// Whether something among them ends the run.
+    ended: bool,
+}
+
+impl Run {
+    /// Whether nothing disturbs between the run and a candidate that comes after.
+    fn is_undisturbed(&mut self, touched: &[(usize, Touched)], next: &Candidate) -> bool {
+        while let Some((_, more)) = touched.get(self.checked).filter(|(at, _)| *at < next.at) {
+            self.ended |= more.ends(&next.place);
+            self.checked += 1;
+        }
+        // Two stores to one place stay in order.
+        let twice = || self.candidates.iter().any(|candidate| candidate.offset == next.offset);
+        !(self.ended || next.place.stores && twice())
     }
-    insts[from + 1..next.at].iter().all(|inst| !conflicts(kernel, *inst).ends(&next.place))
 }
 
 /// The parts of a run that become one access each: 16, 8, 4 or 2 neighbours at a proved address.
@@ -271,7 +319,7 @@ fn base_alignment(kernel: &Kernel, place: &Place, multiples: &mut Multiples) -> 
 }
 
 /// The vector access of a part; no block lists it yet.
-fn merged(kernel: &mut Kernel, part: &[Candidate]) -> Inst {
+fn merged(kernel: &mut Kernel, part: &[Candidate], values: &mut Substitution) -> Inst {
     let first = kernel.insts[part[0].inst].clone();
     let Payload::Access { buffer, .. } = first.payload else { unreachable!("a candidate is an access") };
     let rank = kernel.buffers[buffer].extents.len();
@@ -294,7 +342,7 @@ fn merged(kernel: &mut Kernel, part: &[Candidate]) -> Inst {
     for candidate in part {
         let old = kernel.insts[candidate.inst].results[0];
         let value = kernel.clone_result(old, inst);
-        kernel.replace_uses(old, value);
+        values[old] = value.into();
     }
     inst
 }
@@ -303,14 +351,17 @@ fn merged(kernel: &mut Kernel, part: &[Candidate]) -> Inst {
 /// after the anchor of a load is computed again before it.
 fn rebuild(kernel: &mut Kernel, block: Block, insts: &[Inst], replaced: &[(usize, Inst, Vec<usize>)]) {
     let mut list = Vec::with_capacity(insts.len());
+    let mut gone = vec![false; insts.len()];
+    replaced.iter().flat_map(|(_, _, places)| places).for_each(|at| gone[*at] = true);
+    let mut anchors: Vec<(usize, Inst)> = replaced.iter().map(|(anchor, inst, _)| (*anchor, *inst)).collect();
+    anchors.sort_by_key(|(anchor, _)| *anchor);
+    let mut anchors = anchors.into_iter().peekable();
     for (at, inst) in insts.iter().enumerate() {
-        for (anchor, merged, _) in replaced {
-            if *anchor == at {
-                subscripts(kernel, *merged, &mut list, insts, at);
-                list.push(*merged);
-            }
+        while let Some((_, merged)) = anchors.next_if(|(anchor, _)| *anchor == at) {
+            subscripts(kernel, merged, &mut list, insts, at);
+            list.push(merged);
         }
-        if !replaced.iter().any(|(_, _, gone)| gone.contains(&at)) {
+        if !gone[at] {
             list.push(*inst);
         }
     }
