@@ -25,10 +25,17 @@ impl fmt::Display for Atom {
 }
 
 /// A product of atoms in order (empty: 1), times a coefficient that is not 0.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 struct Term {
     atoms: SmallVec<[Atom; 2]>,
     coefficient: i64,
+}
+
+impl Clone for Term {
+    fn clone(&self) -> Self {
+        // Copied whole, not one by one.
+        Self { atoms: SmallVec::from_slice(&self.atoms), coefficient: self.coefficient }
+    }
 }
 
 /// A sum of terms, ordered by their atoms.
@@ -128,7 +135,7 @@ impl Polynomial {
                 atoms = Some(&term.atoms);
             }
             if let Some(atoms) = atoms.filter(|_| coefficient != 0) {
-                terms.push(Term { atoms: atoms.clone(), coefficient });
+                terms.push(Term { atoms: SmallVec::from_slice(atoms), coefficient });
             }
         }
     }

@@ -15,9 +15,12 @@ pub fn mapped(map: &ValueMap, value: Value) -> Value {
 impl Kernel {
     /// Appends a copy of an instruction, with its regions, to a block. Its results are added to the map.
     pub fn clone_inst(&mut self, inst: Inst, to: Block, map: &mut ValueMap) -> Inst {
-        let InstData { opcode, payload, arguments, results, regions, span } = self.insts[inst].clone();
+        let InstData { opcode, payload, arguments, results, regions, span } = &self.insts[inst];
+        let (opcode, span) = (*opcode, *span);
+        let (mut arguments, results) = (Short::from_slice(arguments), Short::from_slice(results));
+        arguments.iter_mut().for_each(|value| *value = mapped(map, *value));
+        let (payload, regions) = (payload.clone(), Short::from_slice(regions));
         let payload = self.clone_payload(payload);
-        let arguments = arguments.into_iter().map(|value| mapped(map, value)).collect();
         let data =
             InstData { opcode, payload, arguments, results: Short::new(), regions: Short::new(), span };
         let copy = self.insts.push(data);

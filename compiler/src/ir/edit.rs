@@ -38,6 +38,12 @@ impl Kernel {
         }
     }
 
+    /// Makes room for about so many more instructions, of one result each.
+    pub fn reserve(&mut self, count: usize) {
+        self.insts.reserve(count);
+        self.values.reserve(count);
+    }
+
     /// A map from values, with room for all that there are.
     pub fn of_values<T: Clone + Default>(&self) -> SecondaryMap<Value, T> {
         let mut map = SecondaryMap::new();

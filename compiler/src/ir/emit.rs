@@ -336,6 +336,14 @@ impl<'k> Emit<'k> {
 
     /// Two contributions combined; pairs for argmin and argmax.
     pub fn combine(&mut self, combiner: Combiner, a: &[Value], b: &[Value]) -> Vec<Value> {
+        match self.combine_one(combiner, a[0], b[0]) {
+            Some(value) => vec![value],
+            None => self.combine_arg(combiner, a, b),
+        }
+    }
+
+    /// Two contributions of one value combined; none for pairs.
+    pub fn combine_one(&mut self, combiner: Combiner, a: Value, b: Value) -> Option<Value> {
         let opcode = match combiner {
             Combiner::Add => Opcode::Add,
             Combiner::Mul => Opcode::Mul,
@@ -344,9 +352,9 @@ impl<'k> Emit<'k> {
             Combiner::And => Opcode::And,
             Combiner::Or => Opcode::Or,
             Combiner::Xor => Opcode::Xor,
-            Combiner::ArgMin | Combiner::ArgMax => return self.combine_arg(combiner, a, b),
+            Combiner::ArgMin | Combiner::ArgMax => return None,
         };
-        vec![self.binary(opcode, a[0], b[0])]
+        Some(self.binary(opcode, a, b))
     }
 
     /// As [`combine`](Self::combine), where every valid index of `b` is above that of `a`: what is found later must be

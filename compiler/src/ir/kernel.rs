@@ -229,7 +229,7 @@ pub enum Definition {
     Param(Block, u16),
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(PartialEq, Debug)]
 pub struct InstData {
     pub opcode: Opcode,
     pub payload: Payload,
@@ -237,6 +237,20 @@ pub struct InstData {
     pub results: Short<Value>,
     pub regions: Short<Block>,
     pub span: Span,
+}
+
+impl Clone for InstData {
+    fn clone(&self) -> Self {
+        Self {
+            opcode: self.opcode,
+            payload: self.payload.clone(),
+            // Copied whole, not one by one.
+            arguments: Short::from_slice(&self.arguments),
+            results: Short::from_slice(&self.results),
+            regions: Short::from_slice(&self.regions),
+            span: self.span,
+        }
+    }
 }
 
 /// What an instruction holds beside its operands; which kind an opcode takes is in the op table.

@@ -4,21 +4,35 @@ use super::Verifier;
 use crate::ir::entities::{Axis, Block, Inst, Value};
 use crate::ir::kernel::{Definition, Payload};
 use crate::ir::op::{Opcode, PayloadKind};
-use cranelift_entity::EntitySet;
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntitySet, SecondaryMap};
 
 /// What the walk has met.
-#[derive(Default)]
 struct Seen {
     blocks: EntitySet<Block>,
-    insts: EntitySet<Inst>,
+    insts: SecondaryMap<Inst, bool>,
     axes: EntitySet<Axis>,
-    /// Values in scope now.
-    scope: EntitySet<Value>,
+    /// The block that has defined each value.
+    defined: SecondaryMap<Value, PackedOption<Block>>,
+    /// The blocks that the walk is in: their values are in scope.
+    open: SecondaryMap<Block, bool>,
+}
+
+impl Seen {
+    fn in_scope(&self, value: Value) -> bool {
+        self.defined[value].expand().is_some_and(|block| self.open[block])
+    }
 }
 
 impl Verifier<'_> {
     pub(super) fn structure(&mut self) {
-        let mut seen = Seen::default();
+        let mut seen = Seen {
+            blocks: EntitySet::new(),
+            insts: self.kernel.of_insts(),
+            axes: EntitySet::new(),
+            defined: self.kernel.of_values(),
+            open: SecondaryMap::new(),
+        };
         for (launch, data) in &self.kernel.launches {
             let Some(block) = self.kernel.blocks.get(data.body) else {
                 self.report(|| format!("`{launch}`"), "its body does not exist");
@@ -50,21 +64,25 @@ impl Verifier<'_> {
             self.report(place, "two instructions share this block");
             return;
         }
-        let mut local = Vec::new();
+        let define = |seen: &mut Seen, value: Value| {
+            if kernel.values.is_valid(value) {
+                seen.defined[value] = block.into();
+            }
+        };
+        seen.open[block] = true;
         for (at, param) in data.params.iter().enumerate() {
             let definition = kernel.values.get(*param).map(|value| value.definition);
             if definition != Some(Definition::Param(block, at as u16)) {
                 self.report(place, format!("its parameter `{param}` does not know that it is one"));
             }
-            seen.scope.insert(*param);
-            local.push(*param);
+            define(seen, *param);
         }
         for (at, inst) in data.insts.iter().enumerate() {
             let Some(inst_data) = kernel.insts.get(*inst) else {
                 self.report(place, format!("it lists `{inst}`, which does not exist"));
                 continue;
             };
-            if !seen.insts.insert(*inst) {
+            if std::mem::replace(&mut seen.insts[*inst], true) {
                 self.fail(*inst, "the instruction is listed twice");
                 continue;
             }
@@ -73,8 +91,7 @@ impl Verifier<'_> {
             if inst_data.opcode == Opcode::Yield && !last {
                 self.fail(*inst, "`yield` ends its block: nothing may follow");
             }
-            seen.scope.extend(inst_data.results.iter().copied());
-            local.extend(&inst_data.results);
+            inst_data.results.iter().for_each(|result| define(seen, *result));
         }
         if let Some(owner) = owner
             && data.insts.last().and_then(|inst| kernel.insts.get(*inst)).map(|data| data.opcode)
@@ -82,9 +99,7 @@ impl Verifier<'_> {
         {
             self.fail(owner, "its region does not end in `yield`");
         }
-        for value in local {
-            seen.scope.remove(value);
-        }
+        seen.open[block] = false;
     }
 
     fn inst(&mut self, inst: Inst, seen: &mut Seen) {
@@ -93,7 +108,7 @@ impl Verifier<'_> {
         for argument in &data.arguments {
             if kernel.values.get(*argument).is_none() {
                 self.fail(inst, format!("`{argument}` does not exist"));
-            } else if !seen.scope.contains(*argument) {
+            } else if !seen.in_scope(*argument) {
                 self.fail(inst, format!("`{argument}` is not defined before this, here or around it"));
             }
         }

@@ -7,6 +7,10 @@ use crate::ir::kernel::{BufferKind, Payload};
 use crate::ir::op::{Class, Combiner, Constant, Opcode, Shape};
 use crate::ir::typing::{bits_type, result_type};
 use crate::manifest::{Direction, Layout};
+use smallvec::{SmallVec, smallvec};
+
+/// Types of operands, results and the like.
+type Types = SmallVec<[Scalar; 16]>;
 
 /// Whether the integer is a value of the type.
 fn fits(scalar: Scalar, value: i128) -> bool {
@@ -19,6 +23,10 @@ fn fits(scalar: Scalar, value: i128) -> bool {
     }
 }
 
+fn types_i64(count: usize) -> Types {
+    smallvec![Scalar::I64; count]
+}
+
 /// Whether a combiner works on a scalar.
 fn combines(combiner: Combiner, scalar: Scalar) -> bool {
     match combiner {
@@ -28,7 +36,7 @@ fn combines(combiner: Combiner, scalar: Scalar) -> bool {
 }
 
 impl Verifier<'_> {
-    fn types_of(&self, values: &[Value]) -> Vec<Scalar> {
+    fn types_of(&self, values: &[Value]) -> Types {
         values.iter().map(|value| self.kernel.value_type(*value)).collect()
     }
 
@@ -115,9 +123,8 @@ impl Verifier<'_> {
             }
             _ => {}
         }
-        let wanted: Vec<Scalar> =
-            result_type(kernel, data.opcode, &data.payload, &operands).into_iter().collect();
-        self.expect_types(inst, "results", &results, &wanted);
+        let wanted = result_type(kernel, data.opcode, &data.payload, &operands);
+        self.expect_types(inst, "results", &results, wanted.as_slice());
     }
 
     fn class(&mut self, inst: Inst, class: Class, scalar: Scalar) {
@@ -168,7 +175,7 @@ impl Verifier<'_> {
         let data = &self.kernel.buffers[buffer];
         let leaf = &data.element.leaves[leaf as usize];
         let value = leaf.scalar.widened();
-        let mut wanted = vec![Scalar::I64; data.extents.len() + leaf.extents.len()];
+        let mut wanted: Types = smallvec![Scalar::I64; data.extents.len() + leaf.extents.len()];
         if self.kernel.insts[inst].opcode == Opcode::Load {
             self.signature(inst, operands, &wanted, results, &[value]);
             return;
@@ -191,13 +198,15 @@ impl Verifier<'_> {
         let buffer_data = &kernel.buffers[buffer];
         let leaf_data = &buffer_data.element.leaves[leaf as usize];
         let value = leaf_data.scalar.widened();
-        let indices = vec![Scalar::I64; buffer_data.extents.len() + leaf_data.extents.len()];
+        let indices: Types = smallvec![Scalar::I64; buffer_data.extents.len() + leaf_data.extents.len()];
         let width = if data.opcode == Opcode::LoadVector {
-            self.signature(inst, operands, &indices, results, &vec![value; results.len()]);
+            let values: Types = smallvec![value; results.len()];
+            self.signature(inst, operands, &indices, results, &values);
             results.len()
         } else {
             let written = kernel.written_values(data);
-            let wanted: Vec<Scalar> = indices.into_iter().chain(vec![value; written]).collect();
+            let mut wanted = indices;
+            wanted.resize(wanted.len() + written, value);
             self.signature(inst, operands, &wanted, results, &[]);
             self.writable(inst, buffer);
             written
@@ -225,10 +234,10 @@ impl Verifier<'_> {
             if !global {
                 self.fail(inst, "an address of what is not in global memory");
             }
-            self.signature(inst, operands, &vec![Scalar::I64; subscripts], results, &[Scalar::I64]);
+            self.signature(inst, operands, &types_i64(subscripts), results, &[Scalar::I64]);
             return;
         }
-        self.signature(inst, operands, &vec![Scalar::I64; subscripts + 2], results, &[]);
+        self.signature(inst, operands, &types_i64(subscripts + 2), results, &[]);
         if buffer.kind != BufferKind::Shared {
             self.fail(inst, "a copy to what is not in shared memory");
         }

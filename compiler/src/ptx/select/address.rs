@@ -14,7 +14,7 @@ use super::super::types::{Space, Type};
 use super::SelectError;
 use super::selector::Selector;
 use crate::ir::entities::{Buffer, Value};
-use crate::ir::kernel::BufferKind;
+use crate::ir::kernel::{BufferKind, Short};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr, Layout, UnaryOp};
 use rustc_hash::FxHasher;
@@ -25,7 +25,7 @@ use std::hash::{Hash, Hasher};
 pub(super) struct OffsetMemo {
     /// What tells most entries apart, side by side.
     hashes: Vec<u64>,
-    entries: Vec<(OffsetKey, Vec<Value>, Reg)>,
+    entries: Vec<(OffsetKey, Short<Value>, Reg)>,
 }
 
 /// What an offset is, beside the subscripts.
@@ -60,14 +60,14 @@ impl OffsetMemo {
     pub fn find(&self, key: OffsetKey, indices: &[Value]) -> Option<Reg> {
         let hash = hash_of(key, indices);
         let equal = |at: &usize| {
-            self.hashes[*at] == hash && self.entries[*at].0 == key && self.entries[*at].1 == indices
+            self.hashes[*at] == hash && self.entries[*at].0 == key && self.entries[*at].1[..] == *indices
         };
         (0..self.hashes.len()).rev().find(equal).map(|at| self.entries[at].2)
     }
 
     pub fn insert(&mut self, key: OffsetKey, indices: &[Value], reg: Reg) {
         self.hashes.push(hash_of(key, indices));
-        self.entries.push((key, indices.to_vec(), reg));
+        self.entries.push((key, Short::from_slice(indices), reg));
     }
 }
 
@@ -183,9 +183,9 @@ impl Selector<'_> {
 
     /// The subscripts without the constants added to them, and those constants in bytes. A constant is taken only
     /// where what it is multiplied by is constant too, and while the sum fits an instruction's offset.
-    fn constant_part(&self, buffer: Buffer, indices: &[Value], scale: u64) -> (Vec<Value>, i64) {
+    fn constant_part(&self, buffer: Buffer, indices: &[Value], scale: u64) -> (Short<Value>, i64) {
         let extents = &self.extents[buffer].1;
-        let mut rest = indices.to_vec();
+        let mut rest: Short<Value> = Short::from_slice(indices);
         let mut total = 0i64;
         let mut stride = i64::try_from(scale).ok();
         for at in (0..indices.len()).rev() {
@@ -209,7 +209,7 @@ impl Selector<'_> {
             && let Ok(sum) = i64::try_from(constant * i128::from(scale) + i128::from(total))
             && i32::try_from(sum).is_ok()
         {
-            return (Vec::new(), sum);
+            return (Short::new(), sum);
         }
         (rest, total)
     }

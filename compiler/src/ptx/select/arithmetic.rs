@@ -15,9 +15,10 @@ impl Selector<'_> {
     /// Every op that has neither regions nor memory.
     pub fn simple(&mut self, inst: Inst) -> Result<(), SelectError> {
         use Opcode::*;
-        let data = &self.kernel.insts[inst];
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
         let result = data.results[0];
-        let arguments = data.arguments.clone();
+        let arguments = &data.arguments;
         let scalar = self.scalar(arguments[0]);
         match data.opcode {
             Add | Sub | Mul | Div | Rem | Min | Max => {
@@ -41,7 +42,7 @@ impl Selector<'_> {
                 let dst = self.define(result);
                 self.builder.emit(LogicBinary { op, ty: bits_type(scalar), dst, a, b });
             }
-            Shl | Shr => self.shift_op(data.opcode, scalar, result, &arguments),
+            Shl | Shr => self.shift_op(data.opcode, scalar, result, arguments),
             Neg => {
                 let a = self.operand(arguments[0]);
                 let dst = self.define(result);
@@ -91,7 +92,7 @@ impl Selector<'_> {
                 let dst = self.define(result);
                 self.builder.emit(Testp { test, ty: signed_type(scalar), dst, a: a.into() });
             }
-            Select => self.select(result, &arguments),
+            Select => self.select(result, arguments),
             Cast => {
                 let Payload::Cast(to) = data.payload else {
                     return Err(self.error(format!("{inst} is a cast without a type")));
@@ -126,7 +127,7 @@ impl Selector<'_> {
             }
             Floor | Ceil | Trunc | Round | Sqrt | Rsqrt | Exp | Exp2 | Expm1 | Log | Log2 | Log10 | Log1p
             | Sin | Cos | Tan | Tanh | Erf | Pow | Copysign => {
-                self.float_function(data.opcode, result, &arguments)
+                self.float_function(data.opcode, result, arguments)
             }
             Const | Symbol | Load | Store | Atomic | Check | Forall | Reduce | For | While | If | Yield
             | LoadVector | StoreVector | Address | CopyAsync | CopyCommit | CopyWait | BlockIndex

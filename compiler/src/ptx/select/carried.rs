@@ -8,7 +8,6 @@ use super::selector::{Selector, bits_type};
 use crate::ir::entities::{Block, Value};
 use crate::ir::kernel::{Definition, InstData};
 use crate::ir::op::Opcode;
-use rustc_hash::FxHashMap;
 
 impl Selector<'_> {
     /// Registers for carried values, holding the initial ones; region parameters and results name them. `home` is the
@@ -88,42 +87,42 @@ impl Selector<'_> {
     pub(super) fn compute_in_place(&mut self, body: Block, carried: &[(Reg, Type)]) {
         let kernel = self.kernel;
         let params = &kernel.blocks[body].params[1..];
-        // Where each one is read last; what may give its register another name is no place to know that from.
-        let mut last: FxHashMap<Value, usize> = FxHashMap::default();
-        for param in params.iter().filter(|param| kernel.value_type(**param).is_float()) {
-            last.insert(*param, 0);
-        }
-        if last.is_empty() {
+        let floats = || params.iter().filter(|param| kernel.value_type(**param).is_float());
+        if floats().next().is_none() {
             return;
         }
-        let mut places = FxHashMap::default();
-        for (at, inst) in kernel.blocks[body].insts.iter().enumerate() {
-            let data = &kernel.insts[*inst];
-            if is_one_instruction(data.opcode) {
-                for result in &data.results {
-                    places.insert(*result, at);
+        // Where each one is read last; what may give its register another name is no place to know that from.
+        let until = &mut self.maps.read_until;
+        floats().for_each(|param| until[*param] = 1);
+        let mut read = |data: &InstData, at: usize| {
+            let place = if reads_only(data.opcode) { at as u32 + 1 } else { u32::MAX };
+            for value in &data.arguments {
+                if until[*value] != 0 {
+                    until[*value] = until[*value].max(place);
                 }
             }
-            let mut read = |data: &InstData, at: usize| {
-                for value in &data.arguments {
-                    if let Some(last) = last.get_mut(value) {
-                        *last = (*last).max(if reads_only(data.opcode) { at } else { usize::MAX });
-                    }
-                }
-            };
+        };
+        for (at, inst) in kernel.blocks[body].insts.iter().enumerate() {
+            let data = &kernel.insts[*inst];
             read(data, at);
             for region in &data.regions {
                 kernel.walk(*region, &mut |_, inst| read(&kernel.insts[inst], at));
             }
         }
         for ((value, param), (reg, _)) in kernel.yields(body).iter().zip(params).zip(carried) {
-            if let (Some(place), Some(last)) = (places.get(value), last.get(param))
-                && last <= place
+            let place = kernel.defining_inst(*value).filter(|inst| {
+                is_one_instruction(kernel.insts[*inst].opcode) && self.maps.home[*inst].expand() == Some(body)
+            });
+            let last = self.maps.read_until[*param];
+            if let Some(place) = place
+                && last != 0
+                && last <= self.maps.place[place] + 1
                 && self.maps.preferred[*value].is_none()
             {
                 self.maps.preferred[*value] = (*reg).into();
             }
         }
+        floats().for_each(|param| self.maps.read_until[*param] = 0);
         self.sum_in_place(body, carried);
     }
 
@@ -131,11 +130,12 @@ impl Selector<'_> {
     /// the one before, all of them are computed in its register.
     fn sum_in_place(&mut self, body: Block, carried: &[(Reg, Type)]) {
         let kernel = self.kernel;
-        let mut readers = FxHashMap::default();
         for inst in &kernel.blocks[body].insts {
             let data = &kernel.insts[*inst];
             if is_one_instruction(data.opcode) && data.results.len() == 1 {
-                readers.extend(data.arguments.iter().map(|value| (*value, data.results[0])));
+                for value in data.arguments.iter().filter(|value| self.maps.uses[**value] == 1) {
+                    self.maps.reader[*value] = data.results[0].into();
+                }
             }
         }
         let params = &kernel.blocks[body].params[1..];
@@ -146,8 +146,8 @@ impl Selector<'_> {
             let mut chain = Vec::new();
             let mut value = *param;
             while value != *last && self.maps.uses[value] == 1 {
-                let Some(next) = readers.get(&value) else { break };
-                value = *next;
+                let Some(next) = self.maps.reader[value].expand() else { break };
+                value = next;
                 chain.push(value);
             }
             if value != *last {
@@ -157,7 +157,7 @@ impl Selector<'_> {
                 if self.maps.preferred[value].is_none()
                     && kernel.value_type(value) == kernel.value_type(*last)
                 {
-                    self.maps.preferred[value] = Some(*reg).into();
+                    self.maps.preferred[value] = (*reg).into();
                 }
             }
         }

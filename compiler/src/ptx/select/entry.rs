@@ -116,9 +116,10 @@ fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, lea
 fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) -> usize {
     let kernel = selector.kernel;
     let mut count = kernel.blocks[block].insts.len();
-    for &inst in &kernel.blocks[block].insts {
+    for (at, &inst) in kernel.blocks[block].insts.iter().enumerate() {
         let data = &kernel.insts[inst];
         selector.maps.home[inst] = block.into();
+        selector.maps.place[inst] = at as u32;
         for &region in &data.regions {
             selector.maps.owner[region] = inst.into();
         }

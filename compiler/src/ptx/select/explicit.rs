@@ -8,7 +8,7 @@ use super::memory::{load_cache, store_cache};
 use super::selector::{Selector, signed_type};
 use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
-use crate::ir::kernel::{BufferKind, CacheMode, Payload};
+use crate::ir::kernel::{BufferKind, CacheMode, Payload, Short};
 use crate::ir::op::Opcode;
 use crate::manifest::Direction;
 
@@ -94,7 +94,7 @@ impl Selector<'_> {
         let cache = if global { buffer_data.cache } else { None };
         let input = matches!(buffer_data.kind, BufferKind::Argument { direction: Direction::In, .. });
         let nc = global && input && cache.is_none_or(|mode| mode == CacheMode::Nc);
-        let results = data.results.clone();
+        let results = Short::from_slice(&data.results);
         let cache = cache.and_then(load_cache);
         if scalar.size() >= 4 {
             let dst: Vec<Reg> = results.iter().map(|value| self.define(*value)).collect();
@@ -163,7 +163,7 @@ impl Selector<'_> {
         let scalar = buffer_data.element.leaves[leaf as usize].scalar;
         let global = space == Space::Global;
         let cache = if global { buffer_data.cache.and_then(store_cache) } else { None };
-        let values = values.to_vec();
+        let values: Short<Value> = Short::from_slice(values);
         let (ty, src) = match scalar.size() {
             4 | 8 => {
                 let src = values.iter().map(|value| self.operand(*value)).collect::<Vec<_>>();

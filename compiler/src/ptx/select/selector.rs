@@ -25,12 +25,17 @@ pub(super) struct Maps {
     pub uses: SecondaryMap<Value, u32>,
     /// How many of those uses are subscripts of plain accesses.
     pub subscripts: SecondaryMap<Value, u32>,
-    /// The block that each instruction stands in.
+    /// The block that each instruction stands in, and its place there.
     pub home: SecondaryMap<Inst, PackedOption<Block>>,
+    pub place: SecondaryMap<Inst, u32>,
     /// The instruction that each region belongs to.
     pub owner: SecondaryMap<Block, PackedOption<Inst>>,
     /// Registers that values are to be computed into.
     pub preferred: SecondaryMap<Value, PackedOption<Reg>>,
+    /// While a loop's body is looked at: the place after which its parameters are not read, from 1 on; 0 for all others.
+    pub read_until: SecondaryMap<Value, u32>,
+    /// Of values that are read once, by an instruction of one result in a loop's body: that result.
+    pub reader: SecondaryMap<Value, PackedOption<Value>>,
 }
 
 impl Maps {
@@ -41,8 +46,11 @@ impl Maps {
             uses: kernel.of_values(),
             subscripts: kernel.of_values(),
             home: kernel.of_insts(),
+            place: kernel.of_insts(),
             owner: SecondaryMap::new(),
             preferred: kernel.of_values(),
+            read_until: kernel.of_values(),
+            reader: kernel.of_values(),
         }
     }
 }

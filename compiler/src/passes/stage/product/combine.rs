@@ -82,7 +82,9 @@ impl BlockCode<'_> {
                 }
                 let contribution = mapped(&map, plan.contribution);
                 let sum = &mut sums[row * columns + column];
-                *sum = emit.combine(plan.combiner, &[*sum], &[contribution])[0];
+                if let Some(value) = emit.combine_one(plan.combiner, *sum, contribution) {
+                    *sum = value;
+                }
             }
         }
         sums

@@ -258,6 +258,11 @@ impl Product {
         let block = (self.blocks.grid(kernel), self.shape.threads());
         let kind = if self.vectors && self.aligned.is_none() { "_vector" } else { "" };
         let suffix = format!("{}{kind}", self.shape.name);
+        // Each result is combined once a step, and stored.
+        let results = (self.shape.per_thread[0] * self.shape.per_thread[1]) as usize;
+        let bodies = if self.shape.unroll == self.shape.depth { 1 } else { 2 };
+        let combined = bodies * self.shape.unroll as usize + 1;
+        kernel.reserve(results * (combined * (self.steps.len() + 1) + 8));
         variant(kernel, launch, self.position, &suffix, block, |emit, map| self.code(emit, map))
     }
 
