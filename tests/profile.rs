@@ -109,6 +109,15 @@ fn nothing_to_do_is_a_profile_too() {
     assert_eq!(value["launches"].as_array().map(Vec::len), Some(0));
 }
 
+/// An estimate of registers is no more than the assembler may give: blocks always fit.
+#[test]
+fn large_blocks_fit() {
+    let value = json(&["examples/argmax.krn", "--kernel", "whole", "-D", "rows=64", "cols=512"]);
+    for launch in value["launches"].as_array().expect("an array") {
+        assert!(launch["occupancy"]["blocks"].as_u64() > Some(0), "{launch}");
+    }
+}
+
 #[test]
 fn launches_that_did_the_same_are_told_once() {
     let (out, _) = run(&["examples/stencil_3d.krn", "-D", "d=8", "h=8", "w=32", "--set", "steps=3"], 0);

@@ -144,6 +144,7 @@ pub struct Counter<'a> {
     l1: L1,
     footprint: Footprint,
     shared_bytes: u64,
+    estimated_registers: u32,
 }
 
 /// Where lanes access memory.
@@ -172,6 +173,7 @@ impl<'a> Counter<'a> {
             l1: L1::new(config, shared_bytes),
             footprint: Footprint::new(memory),
             shared_bytes,
+            estimated_registers: estimate_registers(entry, program, config.threads()),
         }
     }
 
@@ -190,7 +192,7 @@ impl<'a> Counter<'a> {
             sectors_read,
             sectors_written,
             shared_bytes: self.shared_bytes,
-            estimated_registers: estimate_registers(self.program),
+            estimated_registers: self.estimated_registers,
         }
     }
 
@@ -324,6 +326,7 @@ impl Observer for Counter<'_> {
             l1: self.l1.clone(),
             footprint: self.footprint.fresh(),
             shared_bytes: self.shared_bytes,
+            estimated_registers: self.estimated_registers,
         }
     }
 

@@ -38,9 +38,11 @@ pub fn decode(module: &Module, entry: &Entry, addresses: &Addresses) -> Program 
     decoder.finish()
 }
 
-/// How many registers a thread of a decoded entry needs, estimated ([`pressure`]).
-pub fn estimate_registers(program: &Program) -> u32 {
-    pressure::registers(&Graph::new(&program.code), &program.code, &program.effects)
+/// How many registers a thread of a decoded entry takes, estimated ([`pressure`]): no more than the assembler may give
+/// it in blocks of so many threads.
+pub fn estimate_registers(entry: &Entry, program: &Program, threads: u64) -> u32 {
+    let needed = pressure::registers(&Graph::new(&program.code), &program.code, &program.effects);
+    pressure::allowed(&entry.bounds, threads).min(needed)
 }
 
 /// The state of decoding one entry.

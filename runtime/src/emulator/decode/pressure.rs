@@ -3,6 +3,8 @@
 //! An assembler may need more, for it moves loads ahead of their uses, and may need fewer where it computes a value
 //! again. Constants, parameters and special registers take none here, predicates neither.
 
+use krn_compiler::ptx::ThreadBounds;
+
 use super::cfg::{Effects, Graph, Place};
 use crate::emulator::program::Inst;
 
@@ -22,4 +24,34 @@ pub fn registers(graph: &Graph, code: &[Inst], effects: &[Effects]) -> u32 {
         most = most.max(live.filter(|place| counts(place)).map(|place| weight(&place)).sum());
     });
     most
+}
+
+/// Registers of a multiprocessor, and of a thread at most.
+const OF_MULTIPROCESSOR: u64 = 65_536;
+const OF_THREAD: u64 = 255;
+
+/// The most registers that the assembler gives a thread, so that the blocks fit on a multiprocessor which the entry's
+/// bounds promise; what does not fit is spilled.
+pub fn allowed(bounds: &ThreadBounds, threads: u64) -> u32 {
+    let blocks = u64::from(bounds.min_blocks_per_sm.unwrap_or(1).max(1));
+    let product = |extents: [u32; 3]| extents.into_iter().map(u64::from).product::<u64>();
+    let most = bounds.required.or(bounds.max).map_or(threads, product).max(1).next_multiple_of(128);
+    // Given out by eight.
+    let fitting = OF_MULTIPROCESSOR / (blocks * most) / 8 * 8;
+    let said = bounds.max_registers.map_or(OF_THREAD, u64::from);
+    fitting.clamp(8, OF_THREAD).min(said) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_keep_registers_down() {
+        let bounds = ThreadBounds { required: Some([1024, 1, 1]), ..ThreadBounds::default() };
+        assert_eq!(allowed(&bounds, 1024), 64);
+        assert_eq!(allowed(&ThreadBounds { min_blocks_per_sm: Some(2), ..bounds }, 1024), 32);
+        assert_eq!(allowed(&ThreadBounds { max_registers: Some(40), ..bounds }, 1024), 40);
+        assert_eq!(allowed(&ThreadBounds::default(), 64), 255);
+    }
 }
