@@ -4,8 +4,9 @@
 //! measurement fails where the compiler misses its aims: that is what they are kept by.
 
 use krn_compiler::passes::PipelineOptions;
+use krn_compiler::ptx::select::{SelectOptions, select};
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, check_source, compile, syntax};
+use krn_compiler::{CompileOptions, check_source, compile, ir, ptx, syntax};
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -53,12 +54,16 @@ fn compile_all(source: &SourceFile, options: &CompileOptions) {
     }
 }
 
-/// Where the time of one kernel goes.
-fn print_stages(source: &SourceFile, options: &CompileOptions) {
+fn print_row(name: &str, time: Duration) {
+    println!("  {name:<23} {time:>10.1?}");
+}
+
+/// Where the time of one kernel, `whole`, goes.
+fn print_stages(source: &SourceFile, options: &CompileOptions, whole: Duration) {
     let parse = least(200, || drop(black_box(syntax::parse(source))));
     let check = least(200, || drop(black_box(check_source(source))));
-    println!("  lexing and parsing      {parse:>10.1?}");
-    println!("  checking and proving    {:>10.1?}", check.saturating_sub(parse));
+    print_row("lexing and parsing", parse);
+    print_row("checking and proving", check.saturating_sub(parse));
     let timed = CompileOptions {
         passes: PipelineOptions { time: true, ..PipelineOptions::default() },
         ..options.clone()
@@ -74,9 +79,24 @@ fn print_stages(source: &SourceFile, options: &CompileOptions) {
             }
         }
     }
-    for (name, duration) in passes {
-        println!("  pass {name:<18} {duration:>10.1?}");
+    for (name, duration) in &passes {
+        print_row(&format!("pass {name}"), *duration);
     }
+    let all: Duration = passes.iter().map(|(_, duration)| *duration).sum();
+    print_row("all passes", all);
+    let Ok(done) = compile(source, options) else { return };
+    let verify = least(200, || done.ir.kernels.iter().for_each(|kernel| drop(black_box(ir::verify(kernel)))));
+    print_row("verifying the IR", verify);
+    let capability = krn_compiler::capability(&options.target).unwrap_or_default();
+    let to = SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };
+    let selected = least(200, || drop(black_box(select(&done.ir, source, &to))));
+    print_row("selecting, verified", selected);
+    let print = least(200, || drop(black_box(ptx::print(&done.compiled.module))));
+    print_row("printing", print);
+    let rest = whole.saturating_sub(check + all + verify + selected + print);
+    print_row("all else", rest);
+    let lines = done.compiled.ptx.lines().count() as u32;
+    println!("  {lines} lines of PTX: {:.0?} a line", whole / lines.max(1));
 }
 
 fn main() -> ExitCode {
@@ -85,7 +105,7 @@ fn main() -> ExitCode {
     let source = SourceFile::new("matmul.krn", MATMUL);
     let one = least(500, || compile_all(&source, &options));
     println!("a matrix product, from text to PTX: {one:.1?} (aim: under {ONE_KERNEL:?})");
-    print_stages(&source, &options);
+    print_stages(&source, &options, one);
     if one >= ONE_KERNEL {
         missed.push(format!("a matrix product takes {one:.1?}"));
     }

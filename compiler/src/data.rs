@@ -68,6 +68,7 @@ impl Scalar {
     }
 
     /// Size and alignment in bytes.
+    #[inline]
     pub fn size(self) -> u64 {
         match self {
             Scalar::Bool | Scalar::I8 | Scalar::U8 => 1,
@@ -77,10 +78,12 @@ impl Scalar {
         }
     }
 
+    #[inline]
     pub fn is_float(self) -> bool {
         matches!(self, Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64)
     }
 
+    #[inline]
     pub fn is_integer(self) -> bool {
         !self.is_float() && self != Scalar::Bool
     }
@@ -95,6 +98,7 @@ impl Scalar {
 
     /// The type in which values of this storage type are computed: narrow floats widen to `f32`, narrow
     /// integers to `i32` or `u32`, everything else is itself.
+    #[inline]
     pub fn widened(self) -> Scalar {
         match self {
             Scalar::F16 | Scalar::BF16 => Scalar::F32,
@@ -105,6 +109,7 @@ impl Scalar {
     }
 
     /// Whether reading widens and writing narrows.
+    #[inline]
     pub fn is_narrow(self) -> bool {
         self.widened() != self
     }

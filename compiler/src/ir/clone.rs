@@ -1,6 +1,7 @@
 //! Copies of instructions and regions within a kernel.
 
 use super::entities::{Block, Inst, Value};
+use super::few::Few;
 use super::kernel::{BlockData, InstData, Kernel, Payload, Short};
 use rustc_hash::FxHashMap;
 
@@ -8,6 +9,7 @@ use rustc_hash::FxHashMap;
 pub type ValueMap = FxHashMap<Value, Value>;
 
 /// The value's stand-in.
+#[inline]
 pub fn mapped(map: &ValueMap, value: Value) -> Value {
     map.get(&value).copied().unwrap_or(value)
 }
@@ -21,8 +23,7 @@ impl Kernel {
         arguments.iter_mut().for_each(|value| *value = mapped(map, *value));
         let (payload, regions) = (payload.clone(), Short::from_slice(regions));
         let payload = self.clone_payload(payload);
-        let data =
-            InstData { opcode, payload, arguments, results: Short::new(), regions: Short::new(), span };
+        let data = InstData { opcode, payload, arguments, results: Short::new(), regions: Few::new(), span };
         let copy = self.insts.push(data);
         self.blocks[to].insts.push(copy);
         for region in regions {

@@ -4,6 +4,7 @@
 //! parsing a kernel renumbers it densely.
 
 use super::entities::{Block, Inst, Value};
+use super::few::Few;
 use super::kernel::{Definition, InstData, Kernel, Payload, Phase, Short, ValueData};
 use super::op::{Constant, Opcode};
 use super::schedule::Schedule;
@@ -68,6 +69,7 @@ impl Kernel {
     }
 
     /// Appends a result to an instruction.
+    #[inline]
     pub fn add_result(&mut self, inst: Inst, ty: Scalar) -> Value {
         let position = self.insts[inst].results.len() as u16;
         let value =
@@ -91,7 +93,7 @@ impl Kernel {
             payload,
             arguments: Short::from_slice(arguments),
             results: Short::new(),
-            regions: Short::new(),
+            regions: Few::new(),
             span,
         });
         if let Some(ty) = result {
@@ -102,6 +104,7 @@ impl Kernel {
 
     /// Turns an instruction without regions into another with the same result, in place: all uses see the new
     /// meaning. The new op must give the type of the old one's result.
+    #[inline]
     pub fn rewrite_inst(&mut self, inst: Inst, opcode: Opcode, payload: Payload, arguments: &[Value]) {
         let data = &mut self.insts[inst];
         data.opcode = opcode;

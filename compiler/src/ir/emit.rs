@@ -2,13 +2,13 @@
 //! is folded on the way, so that factors of 1 and offsets of 0 leave no trace.
 
 use super::entities::{Block, Buffer, Inst, Value};
+use super::few::Few;
 use super::kernel::{AxisData, BlockData, Factor, InstData, Kernel, Level, Payload, Short};
 use super::op::{Combiner, Constant, Opcode};
 use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, UnaryOp};
 use crate::source::Span;
 use cranelift_entity::EntityRef;
-use smallvec::smallvec;
 use std::sync::Arc;
 
 /// A place in a kernel where instructions are appended.
@@ -222,7 +222,7 @@ impl<'k> Emit<'k> {
             payload,
             arguments: arguments.into(),
             results: Short::new(),
-            regions: Short::new(),
+            regions: Few::new(),
             span: self.span,
         });
         self.kernel.blocks[self.block].insts.push(inst);
@@ -270,7 +270,7 @@ impl<'k> Emit<'k> {
     ) -> Vec<Value> {
         let axis = self.serial_axis(name);
         let arguments = [low, high, step].into_iter().chain(initial.iter().copied()).collect();
-        let inst = self.region_inst(Opcode::For, Payload::Loop { axes: smallvec![axis] }, arguments);
+        let inst = self.region_inst(Opcode::For, Payload::Loop { axes: vec![axis].into() }, arguments);
         let mut params = vec![(Scalar::I64, Some(name.into()))];
         for value in initial {
             params.push((self.kernel.values[*value].ty, self.kernel.values[*value].name.clone()));

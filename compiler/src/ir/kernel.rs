@@ -1,6 +1,7 @@
 //! The IR's data structure. Construction goes through the builder; text through printer and parser.
 
 use super::entities::{Axis, Block, Buffer, ConstantArray, Inst, Launch, Site, StaticArray, Symbol, Value};
+use super::few::Few;
 use super::op::{Combiner, Constant, Opcode};
 use super::schedule::Schedule;
 use crate::data::{ElementType, Scalar};
@@ -235,7 +236,7 @@ pub struct InstData {
     pub payload: Payload,
     pub arguments: Short<Value>,
     pub results: Short<Value>,
-    pub regions: Short<Block>,
+    pub regions: Few<Block>,
     pub span: Span,
 }
 
@@ -247,7 +248,7 @@ impl Clone for InstData {
             // Copied whole, not one by one.
             arguments: Short::from_slice(&self.arguments),
             results: Short::from_slice(&self.results),
-            regions: Short::from_slice(&self.regions),
+            regions: self.regions.clone(),
             span: self.span,
         }
     }
@@ -274,11 +275,11 @@ pub enum Payload {
     },
     Site(Site),
     Loop {
-        axes: Short<Axis>,
+        axes: Few<Axis>,
     },
     Reduce {
-        axes: Short<Axis>,
-        combiners: Short<Combiner>,
+        axes: Few<Axis>,
+        combiners: Few<Combiner>,
     },
     /// A grid axis: 0 is x, 1 is y, 2 is z.
     Grid(u8),

@@ -25,6 +25,7 @@ mod edit;
 pub mod emit;
 pub mod entities;
 mod evaluate;
+pub mod few;
 pub mod kernel;
 mod launches;
 pub mod op;

@@ -282,6 +282,7 @@ ops! {
 }
 
 impl Opcode {
+    #[inline]
     pub fn info(self) -> &'static OpInfo {
         &OPS[self as usize]
     }

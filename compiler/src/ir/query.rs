@@ -63,11 +63,13 @@ impl Parents {
 
 impl Kernel {
     /// The value's type, always wide.
+    #[inline]
     pub fn value_type(&self, value: Value) -> Scalar {
         self.values[value].ty
     }
 
     /// The instruction of which the value is a result; none for a block's parameter.
+    #[inline]
     pub fn defining_inst(&self, value: Value) -> Option<Inst> {
         match self.values[value].definition {
             Definition::Result(inst, _) => Some(inst),
@@ -76,11 +78,13 @@ impl Kernel {
     }
 
     /// The data of the defining instruction.
+    #[inline]
     pub fn definition_data(&self, value: Value) -> Option<&InstData> {
         self.defining_inst(value).map(|inst| &self.insts[inst])
     }
 
     /// The literal, where the value is one.
+    #[inline]
     pub fn constant_of(&self, value: Value) -> Option<Constant> {
         match self.definition_data(value)?.payload {
             Payload::Constant(constant) => Some(constant),
@@ -89,6 +93,7 @@ impl Kernel {
     }
 
     /// The integer, where the value is an integer literal.
+    #[inline]
     pub fn int_of(&self, value: Value) -> Option<i128> {
         match self.constant_of(value)? {
             Constant::Int(_, value) => Some(value),
@@ -97,6 +102,7 @@ impl Kernel {
     }
 
     /// The only result of an instruction; none where it has no result or several.
+    #[inline]
     pub fn result_of(&self, inst: Inst) -> Option<Value> {
         match self.insts[inst].results.as_slice() {
             [value] => Some(*value),
@@ -121,12 +127,14 @@ impl Kernel {
     }
 
     /// The `yield` that ends a region; none for a launch's root.
+    #[inline]
     pub fn terminator(&self, block: Block) -> Option<Inst> {
         let last = *self.blocks[block].insts.last()?;
         (self.insts[last].opcode == Opcode::Yield).then_some(last)
     }
 
     /// What a region yields; empty for a launch's root.
+    #[inline]
     pub fn yields(&self, block: Block) -> &[Value] {
         self.terminator(block).map_or(&[], |inst| self.insts[inst].arguments.as_slice())
     }

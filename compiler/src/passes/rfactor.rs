@@ -296,7 +296,7 @@ fn later_axes(kernel: &mut Kernel, reduce: Inst, body: Block, map: &mut ValueMap
         payload: Payload::Reduce { axes, combiners },
         arguments: data.arguments[2..].iter().map(|value| mapped(map, *value)).collect(),
         results: smallvec![],
-        regions: smallvec![region],
+        regions: vec![region].into(),
         span: data.span,
     });
     kernel.blocks[body].insts.push(inner);
@@ -336,9 +336,9 @@ fn over_first(
     emit.inst(Opcode::Yield, Payload::None, &values);
     let axis = kernel.axes.push(first);
     let data = &mut kernel.insts[reduce];
-    data.regions = smallvec![body];
+    data.regions = vec![body].into();
     data.arguments.truncate(2);
-    data.payload = Payload::Reduce { axes: smallvec![axis], combiners: combiners.into() };
+    data.payload = Payload::Reduce { axes: vec![axis].into(), combiners: combiners.into() };
 }
 
 fn scratch(kernel: &mut Kernel, scalar: Scalar, extents: Vec<Expr>) -> Buffer {

@@ -3,6 +3,7 @@
 use super::{KernelBuilder, OpenRegion, RegionKind};
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Inst, Launch, Value};
+use crate::ir::few::Few;
 use crate::ir::kernel::{AxisData, BlockData, InstData, LaunchData, Payload, Short};
 use crate::ir::op::{Combiner, Opcode};
 
@@ -30,7 +31,7 @@ impl KernelBuilder {
             payload,
             arguments: arguments.into(),
             results: Short::new(),
-            regions: Short::new(),
+            regions: Few::new(),
             span: self.span,
         });
         let block = self.current_block();
@@ -101,7 +102,7 @@ impl KernelBuilder {
     /// Begins `reduce` over axes `(name, low, high)`; the index of each.
     pub fn begin_reduce(&mut self, axes: &[(&str, Value, Value)], combiners: &[Combiner]) -> Vec<Value> {
         let (made, arguments) = self.axes(axes);
-        let payload = Payload::Reduce { axes: made.into(), combiners: Short::from_slice(combiners) };
+        let payload = Payload::Reduce { axes: made.into(), combiners: Few::from(combiners) };
         let inst = self.region_inst(Opcode::Reduce, payload, arguments);
         let block = self.open(RegionKind::Reduce, Some(inst));
         self.index_params(block, axes)

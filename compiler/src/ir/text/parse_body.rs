@@ -4,6 +4,7 @@ use super::cursor::{ParseError, Parser};
 use super::lexer::Token;
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Site, Symbol, Value};
+use crate::ir::few::Few;
 use crate::ir::kernel::{AxisData, BlockData, Factor, InstData, Level, Payload, Short};
 use crate::ir::op::{Combiner, Constant, Opcode, PayloadKind};
 
@@ -93,7 +94,7 @@ impl Parser<'_> {
             payload,
             arguments: arguments.into(),
             results: Short::new(),
-            regions: Short::new(),
+            regions: Few::new(),
             span,
         });
         self.kernel.blocks[block].insts.push(inst);

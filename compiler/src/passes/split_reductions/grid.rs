@@ -266,7 +266,7 @@ fn push_forall(
         payload: Payload::Loop { axes: axes.into() },
         arguments: arguments.into(),
         results: Short::new(),
-        regions: smallvec![region],
+        regions: vec![region].into(),
         span,
     });
     kernel.blocks[block].insts.push(inst);
@@ -489,9 +489,9 @@ fn piece_launch(
     let factors = vec![Factor { level: Level::Serial, size: None }];
     let axis = kernel.axes.push(AxisData { name: "piece".to_string(), factors });
     let data = &mut kernel.insts[cut.reduce];
-    data.regions = smallvec![body];
+    data.regions = vec![body].into();
     data.arguments = smallvec![zero, count];
-    data.payload = Payload::Reduce { axes: smallvec![axis], combiners: cut.combiners.clone().into() };
+    data.payload = Payload::Reduce { axes: vec![axis].into(), combiners: cut.combiners.clone().into() };
     launch
 }
 

@@ -9,6 +9,7 @@
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::few::Few;
 use crate::ir::kernel::{BlockData, BufferKind, InstData, Kernel, Payload, Short};
 use crate::ir::op::{Combiner, Opcode};
 use cranelift_entity::EntitySet;
@@ -301,7 +302,7 @@ impl Jam {
             payload,
             arguments: given.into(),
             results: Short::new(),
-            regions: Short::new(),
+            regions: Few::new(),
             span,
         });
         kernel.blocks[to].insts.push(copy);
