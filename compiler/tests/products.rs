@@ -4,7 +4,7 @@ use krn_compiler::ir::entities::Launch;
 use krn_compiler::ir::kernel::{BufferKind, Kernel, Payload};
 use krn_compiler::ir::op::Opcode;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{Compilation, CompileOptions, compile};
+use krn_compiler::{Compilation, CompileError, CompileOptions, compile};
 use std::collections::BTreeMap;
 
 const MATMUL: &str =
@@ -123,4 +123,56 @@ fn the_code_of_a_product_stays_small() {
     let mut loops = 0;
     kernel.walk_all(&mut |_, inst| loops += usize::from(copies(&kernel.insts[inst])));
     assert!(loops >= 6, "{loops} loops");
+}
+
+/// The errors of a product under a schedule: their codes and messages.
+fn refused(schedule: &str) -> String {
+    let source = SourceFile::new("product.krn", format!("{MATMUL}\nschedule matmul {{ {schedule} }}"));
+    match compile(&source, &CompileOptions::for_target("sm_90")) {
+        Ok(_) => String::new(),
+        Err(CompileError::Diagnostics(found)) => {
+            found.iter().map(|found| format!("{}: {}\n", found.code.0, found.message)).collect()
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_schedule_says_the_shape_of_a_product() {
+    let schedule =
+        "tile i: 64, j: 128, p: 8; per_thread i: 8, j: 4; unroll p: 2; stage a depth 3 pad 8; stage b";
+    let compilation = compiled(&format!("{MATMUL}\nschedule matmul {{ {schedule} }}"), "sm_90");
+    let kernel = &compilation.ir.kernels[0];
+    let launch = launch(kernel, "matmul_tiled");
+    assert_eq!(kernel.launches[launch].threads, Some(256));
+    assert_eq!(count(kernel, launch, Opcode::Fma), 2 * 8 * 4);
+    let shared = |name: &str| {
+        let found = kernel.buffers.values().find(|buffer| buffer.name.to_string() == name);
+        let extents = &found.expect("a tile").extents;
+        extents.iter().map(|extent| extent.evaluate_int(&[]).expect("a literal")).collect::<Vec<_>>()
+    };
+    assert_eq!(shared("a_tile"), [3, 8 * (64 + 8)]);
+    assert_eq!(shared("b_tile"), [3, 8 * 128]);
+}
+
+#[test]
+fn what_no_product_can_have_is_refused_with_the_limit() {
+    for (schedule, code, reason) in [
+        ("tile i: 128, j: 128; per_thread i: 2, j: 2; stage a", "E0515", "that makes 4096 threads a block"),
+        ("tile i: 128, j: 128, p: 128; per_thread i: 8, j: 8; stage a", "E0516", "and a block has 232448"),
+        ("tile i: 64, p: 8; stage a; unroll p: 3", "E0512", "3 unrolled steps do not divide 8"),
+        ("tile i: 4; per_thread i: 8; stage a", "E0512", "4 rows a block are not a multiple of 8 a thread"),
+        ("tile i: 256, j: 256; per_thread i: 16, j: 16; stage a", "E0512", "256 results a thread do not fit"),
+        (
+            "tile i: 64, j: 64; block 128; stage a",
+            "E0517",
+            "the tile makes blocks of 256 threads here, not of 128",
+        ),
+        ("stage a depth 2", "E0512", "the launch that stages it has"),
+        ("stage a pad 1", "E0512", "the launch that stages it has"),
+        ("stage a swizzle", "E0512", "the launch that stages it has"),
+    ] {
+        let messages = refused(schedule);
+        assert!(messages.contains(code) && messages.contains(reason), "{schedule}: {messages}");
+    }
 }

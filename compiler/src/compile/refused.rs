@@ -82,7 +82,7 @@ fn unused(directive: &Directive) -> (&'static str, &'static str) {
         }
         Directive::Tile { .. } => (
             "no loop over this name is spread over blocks, or staged",
-            "`tile` works for the parallel names of a statement; the steps of a product's tiles are chosen by the compiler",
+            "`tile` works for the parallel names of a statement, and for those of a product beside `stage`",
         ),
         Directive::PerThread { .. } => (
             "no loop over this name is spread over threads",
@@ -91,7 +91,7 @@ fn unused(directive: &Directive) -> (&'static str, &'static str) {
         Directive::Stage { .. } => (
             "its accesses have no form that is staged",
             "`stage` works for arrays that are read across the way they are written (transpositions), and for the \
-             factors of products (`sum(p: a[i, p] * b[p, j])`) whose axes have no `tile` or `per_thread`",
+             factors of products (`sum(p: a[i, p] * b[p, j])`)",
         ),
         Directive::Unroll { .. } => (
             "no thread runs a serial loop over this name",

@@ -32,7 +32,7 @@ use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use choice::{Choice, hinted_order};
 use cranelift_entity::EntitySet;
 pub(super) use requested::copies_fit;
-use requested::{Requested, names, requested};
+use requested::{Requested, is_staged_product, names, requested};
 
 pub struct Map;
 
@@ -80,7 +80,7 @@ fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassConte
     let limit = context.target.max_threads;
     let whole =
         if wanted <= warp { wanted.max(1) } else { wanted.div_ceil(warp).saturating_mul(warp).min(limit) };
-    let several = copies_fit(kernel, forall);
+    let several = !is_staged_product(kernel, forall) && copies_fit(kernel, forall);
     let requested = if several { requested(kernel, forall, &context.target) } else { None };
     let tiled = matches!(requested, Some(Requested::Threads(_)));
     let choice = Choice::new(kernel, forall, whole, requested.as_ref(), &context.target);

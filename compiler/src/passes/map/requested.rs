@@ -2,6 +2,7 @@
 
 use crate::ir::entities::Inst;
 use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, Schedule};
 use crate::passes::pass::TargetFacts;
 
@@ -17,6 +18,29 @@ pub enum Requested {
 pub fn names(kernel: &Kernel, forall: Inst) -> Vec<String> {
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return Vec::new() };
     axes.iter().map(|axis| kernel.axes[*axis].name.clone()).collect()
+}
+
+/// Whether the loop is a product that the schedule wants staged: what it says of tiles is then for `stage`.
+pub fn is_staged_product(kernel: &Kernel, forall: Inst) -> bool {
+    let mut staged = false;
+    // Rows and columns.
+    if names(kernel, forall).len() < 2 {
+        return false;
+    }
+    kernel.walk(kernel.insts[forall].regions[0], &mut |_, reduce| {
+        let data = &kernel.insts[reduce];
+        if data.opcode != Opcode::Reduce {
+            return;
+        }
+        kernel.walk(data.regions[0], &mut |_, inst| {
+            if let (Opcode::Load, Payload::Access { buffer, .. }) =
+                (kernel.insts[inst].opcode, &kernel.insts[inst].payload)
+            {
+                staged |= kernel.schedule.stage(&kernel.buffers[*buffer].name).is_some();
+            }
+        });
+    });
+    staged
 }
 
 /// What the schedule says of the loop's threads, if it does and if that can be; what cannot be is refused.

@@ -21,7 +21,7 @@
 //! Staged are pure loads from buffers that the launch does not write, whose subscripts are computed from loop
 //! indices. A body with atomics, bounds checks, private arrays or other loops stays as it is. So does every launch of a
 //! kernel whose schedule says `order`, or a `block` of another size, unless it says `stage` too; and a product whose axes
-//! have a `tile` or `per_thread`, which the plain loop carries out.
+//! have a `tile` or `per_thread`, which the plain loop carries out, again unless it says `stage`.
 
 mod code;
 mod conditions;
@@ -117,10 +117,12 @@ fn variants(
         }
         return variants;
     }
-    let plans = Pattern::find(kernel, launch)
-        .filter(|pattern| !pattern.is_shaped())
-        .and_then(|pattern| Product::plans(pattern, target, least_blocks));
-    let plans = plans.unwrap_or_default();
+    let found = Pattern::find(kernel, launch);
+    let plans = found.map_or(Ok(Vec::new()), |pattern| Product::plans(pattern, target, least_blocks));
+    let plans = plans.unwrap_or_else(|(wanted, refusal)| {
+        kernel.schedule.refuse(|known| wanted.is_read(known), &refusal);
+        Vec::new()
+    });
     let mut variants = Vec::new();
     for plan in plans {
         let arrays = plan.arrays(kernel);
@@ -154,7 +156,8 @@ fn record(kernel: &mut Kernel, launch: Launch, choices: Vec<(Directive, String)>
         let refusal = Refusal::new(
             RefusalKind::DoesNotFit,
             format!("the launch that stages it has `{directive}`"),
-            "leave out what it says beside the name; transpositions have any `pad`, or `swizzle`, and one tile",
+            "leave out what it says beside the name; transpositions have any `pad`, or `swizzle`, and one tile; products \
+             3 to 8 (`depth`) tiles, and pads of whole vectors of 16 bytes",
         );
         kernel.schedule.refuse(|known| known.same_subject(&directive), &refusal);
         kernel.schedule.chose(&name, directive, reason);

@@ -10,6 +10,7 @@
 //! | file | what |
 //! |---|---|
 //! | `shape.rs` | the parameters: sizes of tiles, and how threads share them |
+//! | `wanted.rs` | what a schedule says of them |
 //! | `found.rs` | what a product looks like in the source |
 //! | `neutral.rs` | what stands for steps in front of the axis |
 //! | `operand.rs` | the tiles of one load, and what must hold for vectors |
@@ -33,6 +34,7 @@ mod operand;
 mod results;
 mod shape;
 mod transfer;
+mod wanted;
 
 use super::conditions::{self, Conditions};
 use super::pattern::{LoopAxis, Pattern};
@@ -42,7 +44,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Combiner, Opcode};
-use crate::ir::schedule::Directive;
+use crate::ir::schedule::{Directive, Refusal};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
 use cranelift_entity::EntitySet;
@@ -50,6 +52,7 @@ use found::Found;
 use neutral::Fill;
 use operand::{Operand, Staged};
 use shape::{Shape, shapes};
+use wanted::Wanted;
 
 /// Tiles along the rows that blocks take before they go on to the next columns: what they read stays in the cache.
 const GROUP: i64 = 8;
@@ -103,6 +106,8 @@ pub struct Product {
     vector_stores: EntitySet<Inst>,
     /// Whether results may be stored by several blocks: the body reads nothing that it writes.
     stores_again: bool,
+    /// What says the sizes, where the schedule said some of them.
+    sizes: Vec<Directive>,
 }
 
 /// Whether some load of the loop's body is of a buffer that the loop writes.
@@ -116,22 +121,45 @@ fn body_reads_what_it_writes(pattern: &Pattern<'_>) -> bool {
 
 impl Product {
     /// The variants of a launch of this form, the best first.
+    ///
+    /// # Errors
+    /// Where the schedule says sizes that cannot be: which directives, and why.
     pub fn plans(
         mut pattern: Pattern<'_>,
         target: &TargetFacts,
         least_blocks: Option<i64>,
-    ) -> Option<Vec<Self>> {
-        let found = Found::new(&mut pattern)?;
-        let shapes = shapes(&pattern, &found.loads, least_blocks);
+    ) -> Result<Vec<Self>, (Wanted, Refusal)> {
+        let Some(found) = Found::new(&mut pattern) else { return Ok(Vec::new()) };
+        let mut shapes = shapes(&pattern, &found.loads, least_blocks);
+        let stages = wanted::stages(&pattern, &found);
+        for shape in &mut shapes {
+            shape.stages = stages.unwrap_or(shape.stages);
+        }
+        let wanted = Wanted::new(&pattern, &found);
+        if wanted.is_none() && pattern.is_shaped() {
+            return Ok(Vec::new());
+        }
+        let mut sizes = Vec::new();
+        if let Some(wanted) = wanted {
+            let Some(shape) = wanted.shape(&shapes) else { return Ok(Vec::new()) };
+            if let Some(refusal) = wanted.limit(&mut pattern, &found, &shape, target) {
+                return Err((wanted, refusal));
+            }
+            sizes = wanted.directives(&shape);
+            shapes = vec![shape];
+        }
         let mut plans = Vec::new();
         for shape in &shapes {
             let ways: &[Vectors] =
                 if is_large(shape) { &[Vectors::Always, Vectors::Never] } else { &[Vectors::Tested] };
-            plans.extend(
-                ways.iter().filter_map(|way| Self::plan(&mut pattern, &found, (shape, *way), target)),
-            );
+            for way in ways {
+                if let Some(mut plan) = Self::plan(&mut pattern, &found, (shape, *way), target) {
+                    plan.sizes.clone_from(&sizes);
+                    plans.push(plan);
+                }
+            }
         }
-        Some(plans)
+        Ok(plans)
     }
 
     fn plan(
@@ -236,15 +264,22 @@ impl Product {
             group,
             vector_stores,
             stores_again: !body_reads_what_it_writes(pattern),
+            sizes: Vec::new(),
         })
     }
 
-    /// What is staged, as directives with reasons.
+    /// What is staged, and how large the tiles are where the schedule says it, as directives with reasons.
     pub fn arrays(&self, kernel: &Kernel) -> Vec<(Directive, String)> {
         let depth = Some(self.shape.stages as u32);
-        let mut stages: Vec<(Directive, String)> = Vec::new();
+        let sized = |size: &Directive| (size.clone(), "follows from the tile".to_string());
+        let mut stages: Vec<(Directive, String)> = self.sizes.iter().map(sized).collect();
         for operand in self.operands.iter().flatten() {
-            let (array, place) = (operand.scalar.array(kernel), Some(operand.scalar.placement()));
+            let array = operand.scalar.array(kernel);
+            let place = operand.scalar.placement();
+            let same =
+                |other: &Operand| other.scalar.array(kernel) != array || other.scalar.placement() == place;
+            // Of an array with several tiles a directive says what is the same for all.
+            let place = self.operands.iter().flatten().all(same).then_some(place);
             let directive = Directive::Stage { array, place, depth };
             if !stages.iter().any(|(known, _)| known.same_subject(&directive)) {
                 stages.push((directive, "many threads read the same elements".to_string()));

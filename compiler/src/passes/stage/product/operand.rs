@@ -8,6 +8,7 @@ use crate::analysis::Stride;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Payload};
+use crate::ir::schedule::Placement;
 use crate::manifest::{Expr, Layout};
 
 /// Bytes of a row that neighbouring threads bring: a line, so that a thread's places differ in few rows; or a sector,
@@ -55,9 +56,12 @@ impl Operand {
         let tile = |lanes: i64| {
             let tiles = PIECES.iter().filter_map(|piece| {
                 let mut tile = Tile::new(kernel, load, sides, (lanes, shape.threads()), straight, *piece)?;
-                match shape.pad {
-                    Some(pad) => tile.pitch += pad,
-                    None => tile.pad(shape.piece(side), |_| 0),
+                match kernel.schedule.stage(&tile.array(kernel)) {
+                    // Rows begin where vectors do.
+                    Some((Some(Placement::Pad(pad)), _)) if i64::from(pad) * tile.bytes() % 16 == 0 => {
+                        tile.pitch += i64::from(pad);
+                    }
+                    _ => tile.pad(shape.piece(side), |_| 0),
                 }
                 Some(tile)
             });

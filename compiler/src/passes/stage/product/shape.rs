@@ -4,6 +4,7 @@
 use super::super::pattern::Pattern;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
+use crate::ir::schedule::RefusalKind;
 use crate::passes::TargetFacts;
 
 /// Neighbouring rows, or columns, of one thread at most: 16 bytes of f32.
@@ -28,8 +29,6 @@ pub struct Shape {
     pub unroll: i64,
     /// Chunks in shared memory at a time: one that is computed with, one that has come, and those under way.
     pub stages: i64,
-    /// Scalars between the rows of a tile in shared memory; `None` for what makes its accesses cheapest.
-    pub pad: Option<i64>,
     /// Rows and columns that a matrix must have for it.
     pub least: [i64; 2],
     /// Blocks that a launch must have for it.
@@ -45,7 +44,6 @@ const LARGE: Shape = Shape {
     depth: 8,
     unroll: 8,
     stages: 4,
-    pad: None,
     least: [128, 256],
     least_blocks: 96,
 };
@@ -58,7 +56,6 @@ const LARGE_WIDE: Shape = Shape {
     depth: 8,
     unroll: 4,
     stages: 4,
-    pad: None,
     least: [128, 128],
     least_blocks: 192,
 };
@@ -71,7 +68,6 @@ const SMALL: Shape = Shape {
     depth: 16,
     unroll: 4,
     stages: 4,
-    pad: None,
     least: [32, 32],
     least_blocks: 1,
 };
@@ -87,6 +83,9 @@ pub fn shapes(pattern: &Pattern<'_>, loads: &[Vec<Inst>; 2], least_blocks: Optio
 }
 
 impl Shape {
+    /// Chunks that shared memory can hold: one that is computed with, one that has come, and those under way.
+    pub const STAGES: std::ops::RangeInclusive<i64> = 3..=8;
+
     /// Threads along rows and columns.
     fn grid(&self) -> [i64; 2] {
         [0, 1].map(|side| self.tile[side] / self.per_thread[side].max(1))
@@ -119,39 +118,41 @@ impl Shape {
     ///
     /// # Errors
     /// A sentence without full stop, for the place where the parameters were given.
-    pub fn check(&self, target: &TargetFacts) -> Result<(), String> {
+    pub fn check(&self, target: &TargetFacts) -> Result<(), (RefusalKind, String)> {
+        let no = |reason: String| Err((RefusalKind::DoesNotFit, reason));
         let names = ["rows", "columns"];
         for (side, name) in names.iter().enumerate() {
             let (tile, thread) = (self.tile[side], self.per_thread[side]);
             if tile < 1 || thread < 1 || tile % thread != 0 {
-                return Err(format!("{tile} {name} a block are not a multiple of {thread} a thread"));
+                return no(format!("{tile} {name} a block are not a multiple of {thread} a thread"));
             }
             if !is_power_of_two(tile) {
-                return Err(format!("{tile} {name} a block are not a power of two"));
+                return no(format!("{tile} {name} a block are not a power of two"));
             }
         }
         let threads = self.threads();
         if threads % 32 != 0 || threads > i64::from(target.max_threads) {
             let most = target.max_threads;
-            return Err(format!("that makes {threads} threads a block: not a multiple of 32 up to {most}"));
+            let reason = format!("that makes {threads} threads a block: not a multiple of 32 up to {most}");
+            return Err((RefusalKind::TooManyThreads, reason));
         }
         let grid = self.grid();
         if !LANES.iter().any(|lanes| grid[0] % lanes[0] == 0 && grid[1] % lanes[1] == 0) {
             let [rows, columns] = grid;
-            return Err(format!("{rows} by {columns} threads cannot be cut into warps"));
+            return no(format!("{rows} by {columns} threads cannot be cut into warps"));
         }
         if !is_power_of_two(self.depth) {
-            return Err(format!("{} steps at a time are not a power of two", self.depth));
+            return no(format!("{} steps at a time are not a power of two", self.depth));
         }
         if self.unroll < 1 || self.depth % self.unroll != 0 {
-            return Err(format!("{} unrolled steps do not divide {}", self.unroll, self.depth));
+            return no(format!("{} unrolled steps do not divide {}", self.unroll, self.depth));
         }
-        if !(3..=8).contains(&self.stages) {
-            return Err(format!("{} tiles in shared memory at a time: not 3 to 8", self.stages));
+        if !Self::STAGES.contains(&self.stages) {
+            return no(format!("{} tiles in shared memory at a time: not 3 to 8", self.stages));
         }
         let results = self.per_thread[0] * self.per_thread[1];
         if results > 128 {
-            return Err(format!("{results} results a thread do not fit its registers"));
+            return no(format!("{results} results a thread do not fit its registers"));
         }
         Ok(())
     }
@@ -198,7 +199,7 @@ mod tests {
         let reason = |change: fn(&mut Shape)| {
             let mut shape = LARGE;
             change(&mut shape);
-            shape.check(&TargetFacts::new(90)).unwrap_err()
+            shape.check(&TargetFacts::new(90)).unwrap_err().1
         };
         assert_eq!(
             reason(|shape| shape.per_thread[0] = 12),
