@@ -33,8 +33,8 @@ kernel softmax(x: bf16[rows, cols]) -> y: bf16[rows, cols] {
 fn a_softmax_takes_one_visit_to_memory_and_to_the_special_function_unit_an_element() {
     // 128 threads hold a row of 4096: 32 elements each, in four vectors.
     let softmax = entry(SOFTMAX, "softmax_row_128");
-    assert_eq!(count(&softmax, "ld.global.nc.v4.b32"), 4);
-    assert_eq!(count(&softmax, "st.global.v4.b32"), 4);
+    assert_eq!(count(&softmax, "ld.global.cs.v4.b32"), 4);
+    assert_eq!(count(&softmax, "st.global.cs.v4.b32"), 4);
     assert_eq!(count(&softmax, "ex2.approx.ftz.f32"), 32);
     // Three for each exponential but the one that clamps, two for each quotient.
     assert_eq!(count(&softmax, "fma.rn.sat.f32"), 32);

@@ -145,6 +145,9 @@ pub struct LaunchData {
     /// Blocks that a multiprocessor should be able to hold at once, if anybody has said: the assembler then keeps
     /// registers few enough.
     pub resident: Option<u32>,
+    /// Arrays of which the launch accesses each element once: where nobody has said how they are cached, their lines
+    /// make room first.
+    pub streams: Vec<Buffer>,
 }
 
 impl LaunchData {

@@ -8,11 +8,11 @@ use crate::manifest::Expr;
 impl Kernel {
     /// A copy of a launch under the name with a suffix; the plan does not know it yet.
     pub fn clone_launch(&mut self, launch: Launch, suffix: &str) -> Launch {
-        let LaunchData { name, body, threads, grid, assume, resident } = self.launches[launch].clone();
-        let body = self.clone_block(body, &mut ValueMap::default());
-        let fresh = self.launch_name(&name, suffix);
-        self.schedule.copy_choices(&name, &fresh);
-        self.launches.push(LaunchData { name: fresh, body, threads, grid, assume, resident })
+        let data = self.launches[launch].clone();
+        let body = self.clone_block(data.body, &mut ValueMap::default());
+        let fresh = self.launch_name(&data.name, suffix);
+        self.schedule.copy_choices(&data.name, &fresh);
+        self.launches.push(LaunchData { name: fresh, body, ..data })
     }
 
     /// A launch of a body that a pass has made, under a name with a suffix; it may rely on what `like` relies on. The
@@ -20,7 +20,8 @@ impl Kernel {
     pub fn add_launch(&mut self, named_after: Launch, suffix: &str, body: Block, like: Launch) -> Launch {
         let name = self.launch_name(&self.launches[named_after].name, suffix);
         let LaunchData { threads, assume, .. } = self.launches[like].clone();
-        self.launches.push(LaunchData { name, body, threads, grid: None, assume, resident: None })
+        let streams = Vec::new();
+        self.launches.push(LaunchData { name, body, threads, grid: None, assume, resident: None, streams })
     }
 
     /// A name that no launch has.

@@ -167,7 +167,9 @@ fn fewer_elsewhere(kernel: &mut Kernel, forall: Inst) -> u64 {
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return 1 };
     let mut count = 1;
     for axis in &axes[..axes.len().saturating_sub(1)] {
-        for factor in &mut kernel.axes[*axis].factors {
+        // Where the grid takes what is left, and nothing else.
+        let open = kernel.axes[*axis].factors.contains(&Factor { level: Level::Grid, size: None });
+        for factor in kernel.axes[*axis].factors.iter_mut().filter(|_| open) {
             if let Factor { level: Level::Serial, size: Some(size) } = factor {
                 *size = (*size).min(SCALARS / 2);
                 count *= *size;

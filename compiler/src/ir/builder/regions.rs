@@ -77,6 +77,7 @@ impl KernelBuilder {
             grid: None,
             assume: Vec::new(),
             resident: None,
+            streams: Vec::new(),
         });
     }
 

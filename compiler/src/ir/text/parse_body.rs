@@ -237,15 +237,13 @@ impl Parser<'_> {
     /// `buf0.x[v1, v2]`, and `, v3` for the value that is written.
     fn access(&mut self, writes: bool) -> Result<(Buffer, u32, Vec<Value>), ParseError> {
         let offset = self.offset();
-        let buffer = Buffer::from_u32(self.numbered("buf")?);
+        let buffer = self.declared_buffer()?;
         let mut path = String::new();
         while self.take(".") {
             path.push_str(if path.is_empty() { "" } else { "." });
             path.push_str(self.word("a field")?);
         }
-        let Some(data) = self.kernel.buffers.get(buffer) else {
-            return Err(self.error_at(offset, format!("`{buffer}` is not declared")));
-        };
+        let data = &self.kernel.buffers[buffer];
         let Some(leaf) = data.element.leaves.iter().position(|leaf| leaf.path == path) else {
             return Err(self.error_at(offset, format!("`{buffer}` has no leaf {path:?}")));
         };

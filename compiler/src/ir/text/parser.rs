@@ -122,6 +122,10 @@ impl Parser<'_> {
                     let name = self.string()?;
                     let threads = if self.take_word("threads") { Some(self.int()?) } else { None };
                     let resident = if self.take_word("resident") { Some(self.int()?) } else { None };
+                    let mut streams = Vec::new();
+                    if self.take_word("streams") {
+                        streams = self.list("[", "]", Self::declared_buffer)?;
+                    }
                     let mut grid = None;
                     if self.take_word("grid") {
                         let counts = self.list("[", "]", |parser| parser.expression())?;
@@ -133,7 +137,8 @@ impl Parser<'_> {
                         assume = self.list("[", "]", |parser| parser.expression())?;
                     }
                     let body = self.root()?;
-                    self.kernel.launches.push(LaunchData { name, body, threads, grid, assume, resident });
+                    let launch = LaunchData { name, body, threads, grid, assume, resident, streams };
+                    self.kernel.launches.push(launch);
                 }
                 "plan" => self.kernel.plan = self.steps()?,
                 _ => return Err(self.unexpected_before(wanted)),
@@ -211,6 +216,15 @@ impl Parser<'_> {
         };
         self.kernel.arguments.push(argument);
         Ok(())
+    }
+
+    pub(super) fn declared_buffer(&mut self) -> Result<Buffer, ParseError> {
+        let offset = self.offset();
+        let buffer = Buffer::from_u32(self.numbered("buf")?);
+        match self.kernel.buffers.get(buffer) {
+            Some(_) => Ok(buffer),
+            None => Err(self.error_at(offset, format!("`{buffer}` is not declared"))),
+        }
     }
 
     /// `{ launch0 repeat … { … } if … { … } else { … } }`.

@@ -101,6 +101,10 @@ pub fn print_kernel(kernel: &Kernel, options: PrintOptions) -> String {
         if let Some(resident) = launch.resident {
             let _ = write!(text, " resident {resident}");
         }
+        if !launch.streams.is_empty() {
+            let buffers: Vec<String> = launch.streams.iter().map(|buffer| buffer.to_string()).collect();
+            let _ = write!(text, " streams [{}]", buffers.join(", "));
+        }
         if let Some(grid) = &launch.grid {
             let counts: Vec<String> = grid.iter().map(print_expression).collect();
             let _ = write!(text, " grid [{}]", counts.join(", "));

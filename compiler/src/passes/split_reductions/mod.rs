@@ -25,6 +25,7 @@ mod cost;
 mod grid;
 pub(super) mod rows;
 mod said;
+mod streams;
 #[cfg(test)]
 mod tests;
 

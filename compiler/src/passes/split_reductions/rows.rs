@@ -2,6 +2,7 @@
 
 use super::cost::{Cost, loop_cost};
 use super::said::{Said, said};
+use super::streams::streams;
 use crate::analysis::{Affine, Stride, accesses};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
@@ -20,6 +21,8 @@ pub struct Rows {
     pub vector: i64,
     /// More than one loop walks the row: it is worth keeping it in registers.
     pub reused: bool,
+    /// A thread keeps elements of a row beside those that it reads.
+    own_array: bool,
     /// What the schedule says of the loops' axis: of the first one of which it says something.
     said: Said,
 }
@@ -40,7 +43,8 @@ struct Shape {
 const MIN_ROW: i64 = 32;
 /// Rows of fewer elements are one warp's.
 const WARP_ROW: i64 = 1024;
-/// 32-bit registers of a multiprocessor, and how many a thread has beside the elements that it holds.
+/// 32-bit registers of a multiprocessor, and how many a thread of four groups or more has beside the elements that it
+/// holds.
 const REGISTERS: u64 = 65536;
 const OTHER_REGISTERS: i64 = 32;
 /// Groups under way in one turn of an open loop.
@@ -84,7 +88,12 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         axis: if first.vector.is_none() && next.vector.is_some() { next.axis } else { first.axis },
         ..first
     })?;
-    Some(Rows { reused: loops.len() > 1, extent, vector, said })
+    let mut own_array = false;
+    kernel.walk(body, &mut |_, inst| {
+        let Payload::Access { buffer, .. } = kernel.insts[inst].payload else { return };
+        own_array |= !matches!(kernel.buffers[buffer].kind, BufferKind::Argument { .. });
+    });
+    Some(Rows { reused: loops.len() > 1, own_array, extent, vector, said })
 }
 
 /// The outermost loops of one axis that stand under straight control; `false` where something forbids sharing.
@@ -192,7 +201,16 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
     if rows.reused {
         // Held whole, by as few threads as can: usual lengths exactly, others masked; then rows that are not
         // multiples of a vector, scalar by scalar.
-        let exact = [(128, 4, "row_128"), (256, 4, "row_256"), (512, 4, "row_512"), (512, 8, "row_512_wide")];
+        let mut exact =
+            [(128, 4, "row_128"), (256, 4, "row_256"), (512, 4, "row_512"), (512, 8, "row_512_wide")];
+        // Of narrow types a vector takes two registers a word, of wide ones another thread's addresses cost more: layer
+        // norm on an H200, bf16, 32768×4096: 4045 GB/s with 256 threads, 4022 with 128; f32, 16384²: 4089 with 256
+        // threads, 4045 with 512. A thread with an array of its own has no registers for either.
+        match (rows.own_array, vector) {
+            (false, 8) => exact[0] = (256, 2, "row_256_half"),
+            (false, 4) => exact[3] = (256, 16, "row_256_wide"),
+            _ => {}
+        }
         for (threads, held, suffix) in only(said.threads, &exact, "row_exact", "row_exact_wide") {
             shapes.push(shape(suffix, threads, Some(held), vector, true));
         }
@@ -315,6 +333,9 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
         }
         kernel.axes[*axis].factors = factors;
     }
+    if shape.held.is_some() {
+        kernel.launches[launch].streams = streams(kernel, body, &loops);
+    }
     for inst in loops {
         let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else {
             continue;
@@ -343,7 +364,8 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     kernel.launches[launch].threads = u32::try_from(threads).ok();
     // A row's elements take a register each: as many blocks as leave a thread these and some more.
     kernel.launches[launch].resident = shape.held.and_then(|held| {
-        let registers = (held * shape.vector + OTHER_REGISTERS) as u64;
+        let other = OTHER_REGISTERS.min(OTHER_REGISTERS / 2 + 4 * held);
+        let registers = (held * shape.vector + other) as u64;
         u32::try_from(REGISTERS / (threads * registers)).ok().filter(|blocks| *blocks > 0)
     });
     true

@@ -91,7 +91,7 @@ impl Selector<'_> {
         let buffer_data = &self.kernel.buffers[buffer];
         let scalar = buffer_data.element.leaves[leaf as usize].scalar;
         let global = space == Space::Global;
-        let cache = if global { buffer_data.cache } else { None };
+        let cache = if global { self.cache(buffer) } else { None };
         let input = matches!(buffer_data.kind, BufferKind::Argument { direction: Direction::In, .. });
         let nc = global && input && cache.is_none_or(|mode| mode == CacheMode::Nc);
         let results = Short::from_slice(&data.results);
@@ -162,7 +162,7 @@ impl Selector<'_> {
         let buffer_data = &self.kernel.buffers[buffer];
         let scalar = buffer_data.element.leaves[leaf as usize].scalar;
         let global = space == Space::Global;
-        let cache = if global { buffer_data.cache.and_then(store_cache) } else { None };
+        let cache = if global { self.cache(buffer).and_then(store_cache) } else { None };
         let values: Short<Value> = Short::from_slice(values);
         let (ty, src) = match scalar.size() {
             4 | 8 => {

@@ -6,7 +6,7 @@ use super::super::types::{Space, Type};
 use super::SelectError;
 use super::selector::{Selector, bits_type, signed_type};
 use crate::data::Scalar;
-use crate::ir::entities::Inst;
+use crate::ir::entities::{Buffer, Inst};
 use crate::ir::kernel::{BufferKind, CacheMode, Payload};
 use crate::manifest::Direction;
 use cranelift_entity::EntityRef;
@@ -22,13 +22,19 @@ impl Selector<'_> {
         let scalar = buffer_data.element.leaves[leaf as usize].scalar;
         let result = data.results[0];
         let hint = self.hint(result);
-        let cache = if space == Space::Global { buffer_data.cache } else { None };
+        let cache = if space == Space::Global { self.cache(buffer) } else { None };
         // What a kernel never writes goes through the read-only path, unless the user asked for another.
         let input = matches!(buffer_data.kind, BufferKind::Argument { direction: Direction::In, .. });
         let read_only = space == Space::Global && input && cache.is_none_or(|mode| mode == CacheMode::Nc);
         let operand = self.load_wide(space, address, scalar, cache, read_only, &hint);
         self.maps.values[result] = Some(operand);
         Ok(())
+    }
+
+    /// How a buffer is cached: as the user says, or streaming where the launch goes through it once.
+    pub(super) fn cache(&self, buffer: Buffer) -> Option<CacheMode> {
+        let streams = self.kernel.launches[self.launch].streams.contains(&buffer);
+        self.kernel.buffers[buffer].cache.or(streams.then_some(CacheMode::Cs))
     }
 
     /// Loads a scalar of a storage type and widens it.
@@ -100,7 +106,7 @@ impl Selector<'_> {
         let (space, address) = self.address(buffer, leaf, indices)?;
         let buffer_data = &self.kernel.buffers[buffer];
         let scalar = buffer_data.element.leaves[leaf as usize].scalar;
-        let cache = if space == Space::Global { buffer_data.cache } else { None };
+        let cache = if space == Space::Global { self.cache(buffer) } else { None };
         let value = self.operand(*value);
         self.store_narrow(space, address, scalar, cache, value);
         Ok(())
