@@ -6,7 +6,7 @@
 
 use krn_compiler::ptx::instruction::BarrierRedOp;
 
-use super::copy::CopyQueue;
+use super::copy::{CopyQueue, Pending};
 use crate::emulator::program::NEVER;
 
 /// Control operations.
@@ -48,7 +48,7 @@ pub struct Warp {
     /// The lanes that have not exited.
     pub live: u32,
     stack: Vec<Path>,
-    pub copies: CopyQueue,
+    pub copies: CopyQueue<Pending>,
     /// Instructions executed in this block, by the warp and by its lanes.
     pub executed: u64,
     pub lane_executed: u64,
@@ -117,7 +117,7 @@ impl Warp {
 
     /// The lanes in `mask` exit.
     pub fn exit(&mut self, mask: u32) {
-        self.copies.wait_all(mask);
+        self.copies.wait(mask, -1, Pending::carry_out);
         self.live &= !mask;
         self.active &= !mask;
         for path in &mut self.stack {

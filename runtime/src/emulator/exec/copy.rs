@@ -13,8 +13,7 @@ use crate::emulator::program::{CopyForm, NOWHERE};
 
 /// One thread's copy, on its way.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
-    lane: u32,
+pub struct Pending {
     to: *mut u8,
     from: *mut u8,
     bytes: u32,
@@ -23,26 +22,28 @@ struct Pending {
 }
 
 impl Pending {
-    fn carry_out(&self) {
+    pub fn carry_out(&self) {
         // SAFETY: both ends were checked by `locate` when the copy was issued, and live as long as the block.
         unsafe { copy_bytes(self.to, self.from, self.bytes as usize, self.from_bytes as usize) };
     }
 }
 
-/// The copies of one warp's threads.
-#[derive(Debug, Default)]
-pub struct CopyQueue {
-    open: Vec<Pending>,
+/// What the copies of one warp's threads are, `T` a copy, in the groups that the threads have made of them.
+#[derive(Debug)]
+pub struct CopyQueue<T> {
+    /// Lane and copy.
+    open: Vec<(u32, T)>,
     /// Committed groups from the oldest, each with the lanes that committed it.
-    groups: VecDeque<(u32, Vec<Pending>)>,
+    groups: VecDeque<(u32, Vec<(u32, T)>)>,
 }
 
-impl CopyQueue {
-    pub fn clear(&mut self) {
-        self.open.clear();
-        self.groups.clear();
+impl<T> Default for CopyQueue<T> {
+    fn default() -> Self {
+        Self { open: Vec::new(), groups: VecDeque::new() }
     }
+}
 
+impl CopyQueue<Pending> {
     /// Issues a copy for the lanes in `mask`.
     pub fn begin(
         &mut self,
@@ -68,23 +69,47 @@ impl CopyQueue {
         let to = view.locate(request, &targets, mask)?;
         for lane in lanes_of(mask) {
             let from_bytes = from_bytes(lane);
-            let (to, from) = (to[lane], from[lane]);
-            self.open.push(Pending { lane: lane as u32, to, from, bytes, from_bytes });
+            self.push(lane as u32, Pending { to: to[lane], from: from[lane], bytes, from_bytes });
         }
         Ok(())
+    }
+}
+
+impl<T: Copy> CopyQueue<T> {
+    pub fn clear(&mut self) {
+        self.open.clear();
+        self.groups.clear();
+    }
+
+    /// A lane begins a copy.
+    pub fn push(&mut self, lane: u32, copy: T) {
+        self.open.push((lane, copy));
     }
 
     /// Closes the open group of the lanes in `mask`.
     pub fn commit(&mut self, mask: u32) {
-        let of_mask = |copy: &Pending| mask >> copy.lane & 1 == 1;
+        let of_mask = |(lane, _): &(u32, T)| mask >> lane & 1 == 1;
         let group = self.open.iter().copied().filter(of_mask).collect();
         self.open.retain(|copy| !of_mask(copy));
         self.groups.push_back((mask, group));
     }
 
-    /// Carries out the groups of the lanes in `mask`, but for their latest `keep`.
-    pub fn wait(&mut self, mask: u32, keep: u32) {
-        let mut newer = [0u32; 32];
+    /// Ends the copies of the lanes in `mask`, but for their latest `keep` groups; of all, open ones too, where `keep` is
+    /// negative. `done` sees each, in the order in which they were begun.
+    pub fn wait(&mut self, mask: u32, keep: i64, mut done: impl FnMut(&T)) {
+        if self.open.is_empty() && self.groups.is_empty() {
+            return;
+        }
+        let mut end = |copies: &mut Vec<(u32, T)>, due: u32| {
+            copies.retain(|(lane, copy)| {
+                let now = due >> lane & 1 == 1;
+                if now {
+                    done(copy);
+                }
+                !now
+            });
+        };
+        let mut newer = [0i64; 32];
         // From the newest, to know which are among the latest; carried out from the oldest, as issued.
         let mut due = vec![0u32; self.groups.len()];
         for (at, (lanes, _)) in self.groups.iter().enumerate().rev() {
@@ -96,32 +121,14 @@ impl CopyQueue {
             }
         }
         for ((lanes, copies), due) in self.groups.iter_mut().zip(due) {
-            copies.retain(|copy| {
-                let now = due >> copy.lane & 1 == 1;
-                if now {
-                    copy.carry_out();
-                }
-                !now
-            });
+            end(copies, due);
             *lanes &= !due;
         }
         while self.groups.front().is_some_and(|(lanes, _)| *lanes == 0) {
             self.groups.pop_front();
         }
-    }
-
-    /// Carries out everything that the lanes in `mask` have issued.
-    pub fn wait_all(&mut self, mask: u32) {
-        if self.open.is_empty() && self.groups.is_empty() {
-            return;
+        if keep < 0 {
+            end(&mut self.open, mask);
         }
-        self.wait(mask, 0);
-        self.open.retain(|copy| {
-            let now = mask >> copy.lane & 1 == 1;
-            if now {
-                copy.carry_out();
-            }
-            !now
-        });
     }
 }

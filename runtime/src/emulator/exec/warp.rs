@@ -2,6 +2,7 @@
 
 use super::block::Runner;
 use super::control::{Control, WarpState};
+use super::copy::Pending;
 use super::lanes::FULL;
 use super::memory::MemorySpace;
 use super::{Outcome, atomic, bits, collective, compare, convert, fault, float, integer, memory, moves};
@@ -109,10 +110,7 @@ impl<O: Observer> Runner<'_, O> {
                     warp.copies.begin(form, r, &mut self.view, mask, pc, at)?;
                 }
                 Code::Copy(CopyOp::Commit) => warp.copies.commit(mask),
-                Code::Copy(CopyOp::Wait) => match u32::try_from(i.imm) {
-                    Ok(keep) => warp.copies.wait(mask, keep),
-                    Err(_) => warp.copies.wait_all(mask),
-                },
+                Code::Copy(CopyOp::Wait) => warp.copies.wait(mask, i.imm, Pending::carry_out),
                 Code::Collective(op) => collective::run(op, r, i, mask, warp.live)?,
                 Code::Control(op) => match op {
                     Control::Branch => {}

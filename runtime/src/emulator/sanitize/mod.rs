@@ -4,7 +4,9 @@
 //! Two accesses race where different threads touch the same bytes, one of them writes, not both are atomic, and nothing
 //! orders them: not a barrier that both threads' warps come to, nor, within a warp, `bar.warp.sync`. Shuffles order
 //! registers, not memory. Blocks of one launch are ordered by nothing; launches wait for each other. The other access is
-//! named too ([`OtherAccess`]). It does not know orders made by fences and flags.
+//! named too ([`OtherAccess`]). It does not know orders made by fences and flags. A copy in the background (`cp.async`)
+//! may write from its begin to the end of the wait for its group: until then every access to its target races with it, the
+//! own thread's as well; from then on it is a write of that thread.
 //!
 //! Divergent barriers and those that can no longer fill end every launch, sanitized or not.
 
@@ -14,6 +16,7 @@ mod shadow;
 mod tests;
 
 use super::exec::control::Control;
+use super::exec::copy::CopyQueue;
 use super::exec::lanes::{LANES, lanes_of};
 use super::exec::memory::{MemorySpace, addresses};
 use super::exec::{Outcome, fault};
@@ -36,6 +39,16 @@ pub struct Sanitizer<'a> {
     shared: Shadow,
     global: Shadow,
     block: u64,
+    /// The copies of each warp that nobody has waited for.
+    copies: Vec<CopyQueue<Begun>>,
+}
+
+/// A copy to shared memory under way.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    address: u64,
+    bytes: u64,
+    record: Record,
 }
 
 /// Some bytes that the lanes of a warp access.
@@ -45,6 +58,8 @@ struct Access<'a> {
     bytes: u32,
     addresses: &'a [u64; LANES],
     mask: u32,
+    /// Whether the bytes come later, by a copy in the background.
+    later: bool,
 }
 
 impl<'a> Sanitizer<'a> {
@@ -59,6 +74,7 @@ impl<'a> Sanitizer<'a> {
             shared: Shadow::default(),
             global: Shadow::default(),
             block: 0,
+            copies: (0..warps).map(|_| CopyQueue::default()).collect(),
         }
     }
 
@@ -120,8 +136,12 @@ impl<'a> Sanitizer<'a> {
         let shadow = if shared { &mut self.shared } else { &mut self.global };
         shadow.visit(address, bytes, |cell| {
             unwritten |= shared && cell.write.is_none();
-            race = race.or(cell.access(now, is_over));
+            race =
+                race.or(if access.later { cell.begin_copy(now, is_over) } else { cell.access(now, is_over) });
         });
+        if access.later && shared {
+            self.copies[event.warp].push(lane as u32, Begun { address, bytes, record: now });
+        }
         let reads = access.kind != AccessKind::Store;
         if let Some(allocation) = allocation {
             let offset = address - allocation.base;
@@ -164,6 +184,7 @@ impl Observer for Sanitizer<'_> {
         self.block = block;
         self.clocks.start();
         self.shared.clear();
+        self.copies.iter_mut().for_each(CopyQueue::clear);
     }
 
     fn instruction(&mut self, event: &Event<'_>) -> Outcome {
@@ -176,14 +197,21 @@ impl Observer for Sanitizer<'_> {
                 let addresses = &addresses(r, i.a, form.wide_base, i.imm);
                 let bytes = u32::from(form.width) * u32::from(form.count);
                 let kind = if form.ordered { AccessKind::Atomic } else { AccessKind::Load };
-                self.access(event, &Access { space: form.space, kind, bytes, addresses, mask })
+                self.access(event, &Access { space: form.space, kind, bytes, addresses, mask, later: false })
             }
             Code::Store(form) => {
                 let addresses = &addresses(r, i.a, form.wide_base, i.imm);
                 let bytes = u32::from(form.width) * u32::from(form.count);
                 self.access(
                     event,
-                    &Access { space: form.space, kind: AccessKind::Store, bytes, addresses, mask },
+                    &Access {
+                        space: form.space,
+                        kind: AccessKind::Store,
+                        bytes,
+                        addresses,
+                        mask,
+                        later: false,
+                    },
                 )
             }
             Code::Atomic(form) => {
@@ -191,7 +219,14 @@ impl Observer for Sanitizer<'_> {
                 let bytes = form.op.ty.bytes();
                 self.access(
                     event,
-                    &Access { space: form.space, kind: AccessKind::Atomic, bytes, addresses, mask },
+                    &Access {
+                        space: form.space,
+                        kind: AccessKind::Atomic,
+                        bytes,
+                        addresses,
+                        mask,
+                        later: false,
+                    },
                 )
             }
             Code::Copy(CopyOp::Begin) => {
@@ -203,10 +238,25 @@ impl Observer for Sanitizer<'_> {
                 // A copy that is cut short may read nothing at all.
                 if whole {
                     let (space, kind) = (from, AccessKind::Load);
-                    self.access(event, &Access { space, kind, bytes, addresses: sources, mask })?;
+                    self.access(
+                        event,
+                        &Access { space, kind, bytes, addresses: sources, mask, later: false },
+                    )?;
                 }
                 let (space, kind) = (to, AccessKind::Store);
-                self.access(event, &Access { space, kind, bytes, addresses: targets, mask })
+                self.access(event, &Access { space, kind, bytes, addresses: targets, mask, later: true })
+            }
+            Code::Copy(CopyOp::Commit) => {
+                self.copies[event.warp].commit(mask);
+                Ok(())
+            }
+            Code::Copy(CopyOp::Wait) => {
+                let (shared, time) = (&mut self.shared, self.clocks.now(event.warp));
+                self.copies[event.warp].wait(mask, i.imm, |copy| {
+                    let done = Record { time, ..copy.record };
+                    shared.visit(copy.address, copy.bytes, |cell| cell.end_copy(done));
+                });
+                Ok(())
             }
             Code::Control(Control::WarpSync) => {
                 self.clocks.warp_sync(event.warp);

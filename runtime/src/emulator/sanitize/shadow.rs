@@ -20,15 +20,37 @@ pub struct Cell {
     pub write: Option<Record>,
     /// Two reads by different threads since, as far as they are not over: whoever writes races with one of them.
     reads: [Option<Record>; 2],
+    /// A copy to here that is under way.
+    copy: Option<Record>,
 }
 
 impl Cell {
+    /// A copy in the background begins here, which may write at any time from now on. The earlier access that races
+    /// with it.
+    pub fn begin_copy(&mut self, now: Record, is_over: impl Fn(&Record) -> bool) -> Option<Record> {
+        let race = self.access(now, is_over);
+        self.copy = Some(now);
+        race
+    }
+
+    /// The thread has waited for its copy: what came is there for it from this time on.
+    pub fn end_copy(&mut self, done: Record) {
+        if self.copy.is_some_and(|copy| (copy.thread, copy.pc) == (done.thread, done.pc)) {
+            self.copy = None;
+            self.write = Some(done);
+        }
+    }
+
     /// The earlier access that races with this one, by `is_over` of accesses by other threads. Remembers this one.
     pub fn access(&mut self, now: Record, is_over: impl Fn(&Record) -> bool) -> Option<Record> {
         let same_thread = |other: &Record| (other.block, other.thread) == (now.block, now.thread);
         let both_atomic =
             |other: &Record| now.access == AccessKind::Atomic && other.access == AccessKind::Atomic;
         let races = |other: &Record| !same_thread(other) && !both_atomic(other) && !is_over(other);
+        if self.copy.is_some() {
+            // Nobody has waited for it: not even its own thread may look.
+            return self.copy;
+        }
         let write = self.write.filter(|write| races(write));
         if now.access == AccessKind::Load {
             let place = self

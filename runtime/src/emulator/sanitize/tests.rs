@@ -123,3 +123,32 @@ fn what_nobody_has_written_is_not_read() {
     let text = complaint(first, LaunchConfig::linear(2, 64)).unwrap_or_default();
     assert!(text.starts_with("uninitialised load") && text.contains("block (1, 0, 0)"), "{text}");
 }
+
+#[test]
+fn a_copy_in_the_background_races_until_its_group_is_waited_for() {
+    let one = LaunchConfig::linear(1, 64);
+    let copy = "cp.async.ca.shared.global [%w], [%q], 4;";
+    let own = "ld.shared.u32 %v, [%w];";
+    let others = "bar.sync 0;\nld.shared.u32 %v, [%s];";
+    let commit = "cp.async.commit_group;";
+    // What a thread waits for is there for itself; for the others behind a barrier that comes after the wait.
+    assert_clean(&format!("{copy}\n{commit}\ncp.async.wait_group 0;\n{own}\n{others}"), one);
+    assert_clean(&format!("{copy}\ncp.async.wait_all;\n{own}\n{others}"), one);
+    assert_race(&format!("{copy}\n{commit}\n{own}"), one);
+    assert_race(&format!("{copy}\n{commit}\n{others}"), one);
+    assert_race(
+        &format!("{copy}\n{commit}\nbar.sync 0;\ncp.async.wait_group 0;\nld.shared.u32 %v, [%s];"),
+        one,
+    );
+    // A copy that is in no group is not waited for with the groups.
+    assert_race(&format!("{commit}\n{copy}\ncp.async.wait_group 0;\n{others}"), one);
+    // The group before the latest one is there, the latest is not.
+    let next = "cp.async.ca.shared.global [%w+256], [%q], 4;";
+    let two = format!("{copy}\n{commit}\n{next}\n{commit}\ncp.async.wait_group 1;\nbar.sync 0;");
+    assert_clean(&format!("{two}\nld.shared.u32 %v, [%s];"), one);
+    assert_race(&format!("{two}\nld.shared.u32 %v, [%s+256];"), one);
+    // Whoever reads what the next copy overwrites must be done.
+    let again = format!("{copy}\n{commit}\ncp.async.wait_group 0;\n{others}");
+    assert_race(&format!("{again}\n{copy}"), one);
+    assert_clean(&format!("{again}\nbar.sync 0;\n{copy}"), one);
+}
