@@ -12,7 +12,7 @@ use super::transfer::Streams;
 use crate::ir::emit::Emit;
 use crate::ir::entities::Value;
 use crate::ir::kernel::Payload;
-use crate::ir::op::Opcode;
+use crate::ir::op::{Combiner, Opcode};
 
 /// A chunk on its way to a place of the ring.
 struct Transfer<'t> {
@@ -90,6 +90,12 @@ impl BlockCode<'_> {
     fn fill(&self, emit: &mut Emit<'_>, streams: &Streams, cut: &Cut) -> Vec<Value> {
         let (depth, stages) = (self.plan.shape.depth, self.plan.shape.stages);
         let (zero, one, end) = (emit.int(0), emit.int(1), emit.int(stages - 1));
+        let all = emit.int(stages);
+        let few = emit.binary(Opcode::Lt, cut.chunks, all);
+        emit.if_then(few, |emit| {
+            self.clear(emit);
+            emit.barrier();
+        });
         if self.plan.background && self.plan.fill.is_some() {
             self.pad(emit, cut);
             // Each thread brings other elements with vectors than without.
@@ -112,6 +118,26 @@ impl BlockCode<'_> {
             let steps = emit.int(depth);
             streams.moved(emit, addresses, steps)
         })
+    }
+
+    /// Writes zeros to the whole ring, of which some places get no chunk: what is read ahead of the last one is of no
+    /// meaning, but nobody should read what nobody has written.
+    fn clear(&self, emit: &mut Emit<'_>) {
+        let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
+        let (zero, one) = (emit.int(0), emit.int(1));
+        let (threads, stages) = (emit.int(self.plan.shape.threads()), emit.int(self.plan.shape.stages));
+        for staged in self.operands.iter().flatten() {
+            let data = &emit.kernel.buffers[staged.buffer];
+            let (scalar, extent) = (data.element.leaves[0].scalar.widened(), data.extents[1].clone());
+            let extent = emit.expression(&extent);
+            let nothing = emit.identity(Combiner::Add, scalar)[0];
+            emit.for_loop("place", (zero, stages, one), &[], |emit, place, _| {
+                emit.for_loop("element", (thread, extent, threads), &[], |emit, element, _| {
+                    emit.store(staged.buffer, 0, &[place, element], nothing);
+                    Vec::new()
+                })
+            });
+        }
     }
 
     /// The place in the ring of the chunk so many after another one.

@@ -19,8 +19,8 @@
 //! | `combine.rs` | one step: from shared memory to registers, and into the sums |
 //! | `results.rs` | what the body does with the results |
 //!
-//! At the edges of the result large tiles are moved back to lie inside. What another block stores too is the same to the
-//! bit; where the body reads what it writes, each result is stored by one block only. In small ones rows and columns past the end are copies of the last one, and their results are not stored.
+//! At the edges of the result large tiles are moved back to lie inside; each result is stored by one block only. In small
+//! ones rows and columns past the end are copies of the last one, and their results are not stored.
 //!
 //! Where rows are multiples of vectors, tiles are copied by vectors. Of small tiles one launch does either, by a branch
 //! around the copies and one around the stores. Large ones have a launch for each: a branch among their
@@ -104,19 +104,8 @@ pub struct Product {
     /// Neighbours that a store takes at once, and the stores that do.
     group: i64,
     vector_stores: EntitySet<Inst>,
-    /// Whether results may be stored by several blocks: the body reads nothing that it writes.
-    stores_again: bool,
     /// What says the sizes, where the schedule said some of them.
     sizes: Vec<Directive>,
-}
-
-/// Whether some load of the loop's body is of a buffer that the loop writes.
-fn body_reads_what_it_writes(pattern: &Pattern<'_>) -> bool {
-    let mut reads = false;
-    pattern.kernel.walk(pattern.body, &mut |_, inst| {
-        reads |= pattern.kernel.insts[inst].opcode == Opcode::Load && pattern.is_written(inst);
-    });
-    reads
 }
 
 impl Product {
@@ -263,7 +252,6 @@ impl Product {
             indices: found.indices.clone(),
             group,
             vector_stores,
-            stores_again: !body_reads_what_it_writes(pattern),
             sizes: Vec::new(),
         })
     }

@@ -4,7 +4,7 @@ use super::super::code::copy_group;
 use super::BlockCode;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
-use crate::ir::op::{Constant, Opcode};
+use crate::ir::op::Opcode;
 use cranelift_entity::EntitySet;
 
 impl BlockCode<'_> {
@@ -63,10 +63,6 @@ impl BlockCode<'_> {
     /// Whether the block has so many results from an index on to store.
     fn inside(&self, emit: &mut Emit<'_>, side: usize, index: Value, count: i64) -> Value {
         if self.plan.shape.fits() {
-            // Without a test of their own, neighbours would be stored as vectors: `MOST_VECTOR_RESULTS` says why not.
-            if self.plan.stores_again && (side == 0 || !self.plan.vectors) {
-                return emit.constant(Constant::Bool(true));
-            }
             return emit.binary(Opcode::Ge, index, self.own[side]);
         }
         let last = emit.add_int(index, count - 1);
