@@ -123,32 +123,37 @@ fn a_kernel_without_one_of_its_barriers_is_not_clean() {
     for (number, kernel) in compilation.program.kernels.iter().enumerate() {
         let before = dropped;
         let sizes: &[[i64; 2]] = match kernel.name.as_str() {
-            "product" => &[[130, 140], [130, 20]],
+            "product" => &[[130, 140], [130, 20], [130, 144]],
             "transposed" => &[[130, 140]],
             "counts" => &[[3, 20_000]],
             _ => &[[130, 140], [3, 6000], [70, 1000]],
         };
-        for size in sizes.iter().copied() {
-            let case = case(&compilation, number, &[("m", size[0]), ("n", size[1])]);
-            assert_eq!(complaint(compiled, kernel, &case), None, "{} {size:?}", kernel.name);
-            for entry in 0..compiled.module.entries.len() {
-                let places = barriers(compiled, entry);
-                if places.is_empty() || !is_launched(compiled, entry, kernel, &case) {
-                    continue;
-                }
-                for at in places {
-                    let mut mutant = compiled.clone();
-                    mutant.module.entries[entry].body.remove(at);
-                    dropped += 1;
-                    match complaint(&mutant, kernel, &case) {
-                        // What another thread has not written yet was not written by anyone.
-                        Some(text) => {
-                            let found = text.contains("race: ") || text.contains("uninitialised ");
-                            assert!(found, "{text}");
-                            named += usize::from(text.contains("barriers.krn:"));
-                        }
-                        None => missed.push(mutant.module.entries[entry].name.clone()),
+        let cases: Vec<Case> =
+            sizes.iter().map(|size| case(&compilation, number, &[("m", size[0]), ("n", size[1])])).collect();
+        for (case, size) in cases.iter().zip(sizes) {
+            assert_eq!(complaint(compiled, kernel, case), None, "{} {size:?}", kernel.name);
+        }
+        for entry in 0..compiled.module.entries.len() {
+            let places = barriers(compiled, entry);
+            let launched: Vec<&Case> = match places.as_slice() {
+                [] => Vec::new(),
+                _ => cases.iter().filter(|case| is_launched(compiled, entry, kernel, case)).collect(),
+            };
+            if launched.is_empty() {
+                continue;
+            }
+            for at in places {
+                let mut mutant = compiled.clone();
+                mutant.module.entries[entry].body.remove(at);
+                dropped += 1;
+                match launched.iter().find_map(|case| complaint(&mutant, kernel, case)) {
+                    // What another thread has not written yet was not written by anyone.
+                    Some(text) => {
+                        let found = text.contains("race: ") || text.contains("uninitialised ");
+                        assert!(found, "{text}");
+                        named += usize::from(text.contains("barriers.krn:"));
                     }
+                    None => missed.push(mutant.module.entries[entry].name.clone()),
                 }
             }
         }
@@ -156,9 +161,10 @@ fn a_kernel_without_one_of_its_barriers_is_not_clean() {
     }
     println!("{dropped} barriers dropped, {named} reports with a source line");
     assert!(named * 2 > dropped, "{named} of {dropped} reports name a source line");
-    // Behind the turns of a loop over more rows than a grid has blocks: no launch of a test comes by twice. (That one is
-    // for the IR's verifier, which sees it.)
-    assert_eq!(missed, ["rows_row_walk"], "of {dropped}");
+    // Both are for the IR's verifier, which sees less or more. In a product each thread copies to where it did not write
+    // what stands in front of the axis. Behind the turns of a loop over more rows than a grid has blocks no launch of a
+    // test comes by twice.
+    assert_eq!(missed, ["product_tiled", "rows_row_walk"], "of {dropped}");
 }
 
 /// Large products, whose last tiles are moved back to lie inside, and short ones, which leave places of their ring empty:

@@ -19,7 +19,7 @@
 //!
 //! With every size that the operands depend on below 2^31, both lie within u32 or i32 (`analysis/ranges.rs`). The divisor
 //! is no literal (those become a multiplication), or the quotient stands in a serial loop. The launch's threads are not
-//! explicit yet.
+//! explicit yet, and share no memory.
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Interval, Ranges};
@@ -27,7 +27,7 @@ use crate::data::Scalar;
 use crate::ir::Parents;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{Definition, Kernel, Payload, Phase};
+use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 
@@ -58,8 +58,9 @@ impl Pass for Narrow {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            // What other passes wrote with explicit threads divides once a block.
-            if kernel.launches[launch].grid.is_some() {
+            // What other passes wrote with explicit threads divides once a block. Where threads share memory, the verifier
+            // must be able to follow the subscripts.
+            if kernel.launches[launch].grid.is_some() || shares_memory(kernel, launch) {
                 continue;
             }
             let candidates = candidates(kernel, kernel.launches[launch].body);
@@ -81,6 +82,17 @@ impl Pass for Narrow {
         }
         changed.into()
     }
+}
+
+/// Whether a launch has buffers that the threads of a block share.
+fn shares_memory(kernel: &Kernel, launch: Launch) -> bool {
+    let mut shares = false;
+    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
+        if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = kernel.insts[inst].payload {
+            shares |= matches!(kernel.buffers[buffer].kind, BufferKind::Shared);
+        }
+    });
+    shares
 }
 
 /// A quotient or remainder, by its place in the order of `walk`.
