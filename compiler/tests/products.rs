@@ -43,8 +43,8 @@ fn a_thread_of_a_large_tile_has_one_multiplication_a_result_and_step() {
         let reads = count(kernel, launch, Opcode::LoadVector);
         let global = reads - 6 * (products / 128 + 1);
         assert!(global <= 12, "{name}: {reads} reads of vectors");
-        // One barrier a chunk, and one before the first.
-        assert_eq!(count(kernel, launch, Opcode::Barrier), 2, "{name}");
+        // One barrier a chunk, one before the first, and one where the axis is too short to fill the ring.
+        assert_eq!(count(kernel, launch, Opcode::Barrier), 3, "{name}");
         // Results are stored one by one; vectors only in the place of steps that are not there.
         assert!(count(kernel, launch, Opcode::StoreVector) <= 2, "{name}");
     }
@@ -117,7 +117,7 @@ fn buffers_of_a_product_fit_the_shared_memory_of_every_target() {
 fn the_code_of_a_product_stays_small() {
     let compilation = compiled(MATMUL, "sm_90");
     let lines = compilation.compiled.ptx.lines().count();
-    assert!(lines < 4_200, "{lines} lines of PTX");
+    assert!(lines < 4_400, "{lines} lines of PTX");
     let copies = |data: &krn_compiler::ir::kernel::InstData| matches!(data.payload, Payload::Loop { .. });
     let kernel = &compilation.ir.kernels[0];
     let mut loops = 0;

@@ -38,7 +38,7 @@ fn run(module: &Module, compilation: &krn_compiler::Compilation, number: usize, 
         case.arrays.insert(name, array);
     }
     let kernel = &compilation.program.kernels[number];
-    let options = CheckOptions { full_steps: 50_000, ..CheckOptions::default() };
+    let options = CheckOptions { full_steps: 80_000, ..CheckOptions::default() };
     let (_, report) = check(module, &compilation.program, kernel, &case, &options).expect("a run");
     for output in &report.outputs {
         assert!(output.report.compared > 100, "{} {m} {n} {k}: nothing compared", manifest.name);
