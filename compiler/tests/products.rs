@@ -147,7 +147,7 @@ fn a_schedule_says_the_shape_of_a_product() {
     assert_eq!(kernel.launches[launch].threads, Some(256));
     assert_eq!(count(kernel, launch, Opcode::Fma), 2 * 8 * 4);
     let shared = |name: &str| {
-        let found = kernel.buffers.values().find(|buffer| buffer.name.to_string() == name);
+        let found = kernel.buffers.values().find(|buffer| *buffer.name == *name);
         let extents = &found.expect("a tile").extents;
         extents.iter().map(|extent| extent.evaluate_int(&[]).expect("a literal")).collect::<Vec<_>>()
     };

@@ -119,7 +119,8 @@ fn variants(
     }
     let found = Pattern::find(kernel, launch);
     let plans = found.map_or(Ok(Vec::new()), |pattern| Product::plans(pattern, target, least_blocks));
-    let plans = plans.unwrap_or_else(|(wanted, refusal)| {
+    let plans = plans.unwrap_or_else(|refused| {
+        let (wanted, refusal) = *refused;
         kernel.schedule.refuse(|known| wanted.is_read(known), &refusal);
         Vec::new()
     });

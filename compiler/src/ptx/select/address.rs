@@ -162,7 +162,7 @@ impl Selector<'_> {
         }
         let hint = format!("{}_at", self.kernel.buffers[buffer].name);
         if indices.len() > 1
-            && let Some(reg) = self.from_neighbour(buffer, key, &indices, &hint)
+            && let Some(reg) = self.step_from_neighbour(buffer, key, &indices, &hint)
         {
             self.offsets.insert(key, &indices, reg);
             return (reg, bytes);

@@ -216,7 +216,7 @@ impl Selector<'_> {
                 return self.int(IntBinaryOp::Sub, ty, zero, a).into();
             }
             Some(_) => return self.int(op, ty, a, b).into(),
-            None if !may_be(0) && !(ty.is_signed() && may_be(-1)) => return self.int(op, ty, a, b).into(),
+            None if !(may_be(0) || ty.is_signed() && may_be(-1)) => return self.int(op, ty, a, b).into(),
             None => {}
         }
         let zero = self.setp(Compare::Eq, ty, b, Operand::Int(0));

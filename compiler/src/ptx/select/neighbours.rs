@@ -18,7 +18,7 @@ const MAX_STEPS: i64 = 64;
 
 impl Selector<'_> {
     /// The address that a key asks for, as a step from one that was computed before.
-    pub(super) fn from_neighbour(
+    pub(super) fn step_from_neighbour(
         &mut self,
         buffer: Buffer,
         key: OffsetKey,

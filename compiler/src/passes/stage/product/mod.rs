@@ -117,7 +117,7 @@ impl Product {
         mut pattern: Pattern<'_>,
         target: &TargetFacts,
         least_blocks: Option<i64>,
-    ) -> Result<Vec<Self>, (Wanted, Refusal)> {
+    ) -> Result<Vec<Self>, Box<(Wanted, Refusal)>> {
         let Some(found) = Found::new(&mut pattern) else { return Ok(Vec::new()) };
         let mut shapes = shapes(&pattern, &found.loads, least_blocks);
         let stages = wanted::stages(&pattern, &found);
@@ -132,7 +132,7 @@ impl Product {
         if let Some(wanted) = wanted {
             let Some(shape) = wanted.shape(&shapes) else { return Ok(Vec::new()) };
             if let Some(refusal) = wanted.limit(&mut pattern, &found, &shape, target) {
-                return Err((wanted, refusal));
+                return Err(Box::new((wanted, refusal)));
             }
             sizes = wanted.directives(&shape);
             shapes = vec![shape];
