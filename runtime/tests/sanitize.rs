@@ -1,6 +1,8 @@
 //! The sanitizer on what the compiler makes: every example runs clean under it, and a kernel of which any barrier is
 //! dropped does not.
 
+mod support;
+
 use krn_compiler::check::typed::Kernel;
 use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::ptx::{Statement, print_instruction};
@@ -8,8 +10,7 @@ use krn_compiler::source::SourceFile;
 use krn_compiler::{Compilation, CompileOptions, CompiledModule, compile};
 use krn_runtime::Device;
 use krn_runtime::verify::cases::{Directives, Expected, generate};
-use krn_runtime::verify::{Case, Fill, choose_sizes, fill, run};
-use std::collections::BTreeMap;
+use krn_runtime::verify::{Case, run};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -68,17 +69,7 @@ kernel counts(x: u8[n], y: u8[m]) -> h: u32[256] { forall i in n { h[x[i]] += 1 
 ";
 
 fn case(compilation: &Compilation, number: usize, dims: &[(&str, i64)]) -> Case {
-    let manifest = &compilation.compiled.manifest.kernels[number];
-    let dims = dims.iter().map(|(name, size)| (name.to_string(), *size)).collect();
-    let sizes = choose_sizes(manifest, &dims, &BTreeMap::new(), 1, |_| 1).expect("sizes that fit");
-    let mut case = Case { params: sizes.params, arrays: BTreeMap::new() };
-    for (name, shape) in sizes.shapes {
-        let argument = manifest.arguments.iter().find(|argument| argument.name == name).expect("an argument");
-        let krn_compiler::manifest::ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
-        let array = fill(&name, &buffer.element, &shape, &Fill::Random.into(), 1).expect("an array");
-        case.arrays.insert(name, array);
-    }
-    case
+    support::random_case(&compilation.compiled.manifest.kernels[number], dims)
 }
 
 /// What the sanitizer says of a module's kernel.

@@ -1,12 +1,13 @@
 //! The largest tiles, which only matrices have that the reference evaluator could not afford: here every launch that
 //! has one whole tile takes them.
 
+mod support;
+
 use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileOptions, compile};
-use krn_runtime::verify::{Case, CheckOptions, Fill, check, choose_sizes, fill};
+use krn_runtime::verify::{CheckOptions, check};
 use krn_runtime::{Device, Module};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -28,15 +29,7 @@ kernel added(a: f32[m, k], b: f32[k, n], c: inout f32[m, n]) {
 
 fn run(module: &Module, compilation: &krn_compiler::Compilation, number: usize, [m, n, k]: [i64; 3]) {
     let manifest = &compilation.compiled.manifest.kernels[number];
-    let dims = BTreeMap::from([("m".to_string(), m), ("n".to_string(), n), ("k".to_string(), k)]);
-    let sizes = choose_sizes(manifest, &dims, &BTreeMap::new(), 1, |_| 1).expect("sizes that fit");
-    let mut case = Case { params: sizes.params, arrays: BTreeMap::new() };
-    for (name, shape) in sizes.shapes {
-        let argument = manifest.arguments.iter().find(|argument| argument.name == name).expect("an argument");
-        let krn_compiler::manifest::ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
-        let array = fill(&name, &buffer.element, &shape, &Fill::Random.into(), 1).expect("an array");
-        case.arrays.insert(name, array);
-    }
+    let case = support::random_case(manifest, &[("m", m), ("n", n), ("k", k)]);
     let kernel = &compilation.program.kernels[number];
     let options = CheckOptions { full_steps: 80_000, ..CheckOptions::default() };
     let (_, report) = check(module, &compilation.program, kernel, &case, &options).expect("a run");

@@ -3,6 +3,7 @@
 //! - `polynomial.rs`, `affine.rs`: index values as polynomials of loop indices and symbols; strides of accesses.
 //! - `accesses.rs`: the memory accesses of a region and how often they run.
 //! - `banks.rs`: what a warp's access to shared memory costs.
+//! - `difference.rs`: differences of index values that do not wrap.
 //! - `float_bounds.rs`: what a float is at least.
 //! - `grid.rs`: how many blocks an axis needs.
 //! - `multiples.rs`: which powers of two divide a value.
@@ -12,6 +13,7 @@
 mod accesses;
 mod affine;
 mod banks;
+mod difference;
 mod float_bounds;
 mod grid;
 mod multiples;
@@ -22,6 +24,7 @@ mod sectors;
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use affine::{Affine, Stride};
 pub use banks::{BANKS, wavefronts};
+pub use difference::difference;
 pub use float_bounds::{FloatBounds, least_normal};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use multiples::Multiples;

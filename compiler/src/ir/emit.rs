@@ -344,16 +344,7 @@ impl<'k> Emit<'k> {
 
     /// Two contributions of one value combined; none for pairs.
     pub fn combine_one(&mut self, combiner: Combiner, a: Value, b: Value) -> Option<Value> {
-        let opcode = match combiner {
-            Combiner::Add => Opcode::Add,
-            Combiner::Mul => Opcode::Mul,
-            Combiner::Min => Opcode::Min,
-            Combiner::Max => Opcode::Max,
-            Combiner::And => Opcode::And,
-            Combiner::Or => Opcode::Or,
-            Combiner::Xor => Opcode::Xor,
-            Combiner::ArgMin | Combiner::ArgMax => return None,
-        };
+        let opcode = combiner.opcode()?;
         Some(self.binary(opcode, a, b))
     }
 

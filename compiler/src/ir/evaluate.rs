@@ -33,6 +33,20 @@ pub fn evaluate(opcode: Opcode, payload: &Payload, operands: &[Constant]) -> Opt
 }
 
 impl Combiner {
+    /// The operation that combines two values; `None` for pairs of a value and an index.
+    pub fn opcode(self) -> Option<Opcode> {
+        Some(match self {
+            Combiner::Add => Opcode::Add,
+            Combiner::Mul => Opcode::Mul,
+            Combiner::Min => Opcode::Min,
+            Combiner::Max => Opcode::Max,
+            Combiner::And => Opcode::And,
+            Combiner::Or => Opcode::Or,
+            Combiner::Xor => Opcode::Xor,
+            Combiner::ArgMin | Combiner::ArgMax => return None,
+        })
+    }
+
     /// What a reduction over nothing gives: combined with any value it leaves that value. (The index of
     /// argmin and argmax is -1 beside it.)
     pub fn identity(self, scalar: Scalar) -> Constant {

@@ -17,8 +17,7 @@
 //! comparison is a constant. A loop's index is below its high end. Minima and maxima are decided likewise.
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{Affine, Polynomial, Ranges};
-use crate::data::Scalar;
+use crate::analysis::{Affine, Polynomial, Ranges, difference};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{InstData, Kernel};
 use crate::ir::op::{Constant, Opcode};
@@ -67,9 +66,6 @@ enum Decision {
     Operand(Value),
 }
 
-/// Values within these bounds differ by less than 2^63, so that the identities of i64 arithmetic are those of integers.
-const SMALL: i128 = 1 << 60;
-
 struct Walker<'k> {
     kernel: &'k Kernel,
     affine: Affine<'k>,
@@ -116,16 +112,7 @@ impl Walker<'_> {
     /// The second operand less the first, for small i64 values.
     fn difference(&mut self, operands: &[Value]) -> Option<Polynomial> {
         let [a, b] = operands[..] else { return None };
-        for value in [a, b] {
-            if self.kernel.value_type(value) != Scalar::I64 {
-                return None;
-            }
-            let interval = self.ranges.of(self.kernel, value);
-            if interval.low < -SMALL || interval.high > SMALL {
-                return None;
-            }
-        }
-        Some(self.affine.form(b).sub(&self.affine.form(a)))
+        difference(self.kernel, &mut self.affine, &mut self.ranges, a, b)
     }
 
     /// Takes the outcome of a comparison as a fact.

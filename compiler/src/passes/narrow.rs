@@ -24,11 +24,11 @@
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Interval, Ranges};
 use crate::data::Scalar;
-use crate::ir::Parents;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
+use crate::ir::{FoundOwners, Parents};
 use crate::manifest::{BinaryOp, Expr};
 
 pub struct Narrow;
@@ -133,19 +133,19 @@ fn candidates(kernel: &Kernel, body: Block) -> Vec<Candidate> {
 type Plan = (Option<Expr>, Vec<(usize, Scalar)>);
 
 fn plan(kernel: &Kernel, candidates: &[Candidate]) -> Option<Plan> {
-    let mut sizes: Vec<Size> = Vec::new();
+    let mut finder =
+        Finder { kernel, owners: FoundOwners::default(), ranges: Ranges::new(kernel), sizes: Vec::new() };
     for candidate in candidates {
         for value in &kernel.insts[candidate.inst].arguments {
-            depends_on(kernel, *value, MAX_DEPTH, &mut sizes);
+            finder.look(*value, MAX_DEPTH);
         }
     }
-    let known = |size: &Size| Ranges::new(kernel).of(kernel, size.values[0]);
+    let mut sizes = finder.sizes;
     let narrow_with = |sizes: &[Size]| -> Vec<(usize, Scalar)> {
         let mut ranges = Ranges::new(kernel);
         for size in sizes {
-            let known = known(size);
-            let high = known.high.min(MOST.into());
-            let supposed = Interval { low: known.low.max((-MOST).into()).min(high), high };
+            let high = size.known.high.min(MOST.into());
+            let supposed = Interval { low: size.known.low.max((-MOST).into()).min(high), high };
             size.values.iter().for_each(|value| ranges.suppose(*value, supposed));
         }
         let narrow = candidates.iter().filter_map(|candidate| {
@@ -168,18 +168,19 @@ fn plan(kernel: &Kernel, candidates: &[Candidate]) -> Option<Plan> {
     let bounds = sizes.iter().flat_map(|size| {
         let most = Expr::binary(BinaryOp::LessEqual, size.expr.clone(), Expr::Int(MOST));
         let least = Expr::binary(BinaryOp::GreaterEqual, size.expr.clone(), Expr::Int(-MOST));
-        let below = known(size).low < (-MOST).into() && !kernel.never_negative(&size.expr);
+        let below = size.known.low < (-MOST).into() && !kernel.never_negative(&size.expr);
         [Some(most), below.then_some(least)]
     });
     let condition = bounds.flatten().reduce(|all, bound| Expr::binary(BinaryOp::And, all, bound));
     Some((condition, narrow))
 }
 
-/// What the host can compute, and the values of the kernel that are this.
+/// What the host can compute, the values of the kernel that are this, and what is known of them.
 #[derive(Clone)]
 struct Size {
     expr: Expr,
     values: Vec<Value>,
+    known: Interval,
 }
 
 /// The 32-bit type that holds both operands and gives the same quotient.
@@ -200,36 +201,45 @@ fn narrow_type(kernel: &Kernel, ranges: &mut Ranges, operands: &[Value]) -> Opti
     (safe && holds(Scalar::I32, ranges)).then_some(Scalar::I32)
 }
 
-/// The values that the host can compute among what a value is computed from, literals aside; of a loop's index those of
-/// its bounds.
-fn depends_on(kernel: &Kernel, value: Value, depth: u32, found: &mut Vec<Size>) {
-    if depth == 0 || kernel.constant_of(value).is_some() {
-        return;
-    }
-    if let Some(expr) = kernel.symbolic(value) {
-        match found.iter_mut().find(|size| size.expr == expr) {
-            Some(size) => size.values.push(value),
-            None => found.push(Size { expr, values: vec![value] }),
+/// Looks for the values that the host can compute among what others are computed from.
+struct Finder<'k> {
+    kernel: &'k Kernel,
+    owners: FoundOwners,
+    ranges: Ranges,
+    sizes: Vec<Size>,
+}
+
+impl Finder<'_> {
+    /// Among what a value is computed from, literals aside; of a loop's index among its bounds.
+    fn look(&mut self, value: Value, depth: u32) {
+        let kernel = self.kernel;
+        if depth == 0 || kernel.constant_of(value).is_some() {
+            return;
         }
-        return;
-    }
-    match kernel.values[value].definition {
-        Definition::Result(inst, _) => {
-            for argument in &kernel.insts[inst].arguments {
-                if kernel.value_type(*argument) == Scalar::I64 {
-                    depends_on(kernel, *argument, depth - 1, found);
+        if let Some(expr) = kernel.symbolic(value) {
+            match self.sizes.iter_mut().find(|size| size.expr == expr) {
+                Some(size) => size.values.push(value),
+                None => {
+                    let known = self.ranges.of(kernel, value);
+                    self.sizes.push(Size { expr, values: vec![value], known });
                 }
             }
+            return;
         }
-        Definition::Param(block, position) => {
-            let mut bounds = None;
-            kernel.walk_all(&mut |_, inst| {
-                if kernel.insts[inst].regions.contains(&block) {
-                    bounds = kernel.loop_bounds(inst).get(usize::from(position)).copied();
+        match kernel.values[value].definition {
+            Definition::Result(inst, _) => {
+                for argument in &kernel.insts[inst].arguments {
+                    if kernel.value_type(*argument) == Scalar::I64 {
+                        self.look(*argument, depth - 1);
+                    }
                 }
-            });
-            for bound in bounds.into_iter().flat_map(|(low, high)| [low, high]) {
-                depends_on(kernel, bound, depth - 1, found);
+            }
+            Definition::Param(block, position) => {
+                let Some(owner) = self.owners.of(kernel, block) else { return };
+                if let Some((low, high)) = kernel.loop_bounds(owner).get(usize::from(position)) {
+                    self.look(*low, depth - 1);
+                    self.look(*high, depth - 1);
+                }
             }
         }
     }

@@ -14,13 +14,13 @@
 //!
 //! # Preconditions
 //!
-//! The guard's regions, and those of every other `if` in the loop, have no effects. What it compares are i64 sums known to be small (`analysis/ranges.rs`), in which
-//! the indices of the loop, and of loops inside it, have literal factors, and all else is computed before the loop. A
-//! loop in which threads meet (barriers, shuffles) stays whole, since they need not agree on the condition.
+//! The guard's regions, and those of every other `if` in the loop, have no effects. What it compares are i64 sums known to
+//! be small (`analysis/difference.rs`), in which the indices of the loop, and of loops inside it, have literal factors, and
+//! all else is computed before the loop. A loop in which threads meet (barriers, shuffles) stays whole, since they need not
+//! agree on the condition.
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{Affine, Atom, Ranges};
-use crate::data::Scalar;
+use crate::analysis::{Affine, Atom, Ranges, difference};
 use crate::ir::Parents;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -34,8 +34,6 @@ pub struct Peel;
 const LEAST_TRIPS: i128 = 3;
 /// Instructions of a loop that is copied.
 const MOST_INSTS: usize = 2048;
-/// Values within these bounds differ by less than 2^63, so that the identities of i64 arithmetic are those of integers.
-const SMALL: i128 = 1 << 60;
 
 impl Pass for Peel {
     fn name(&self) -> &str {
@@ -146,14 +144,8 @@ impl Finder<'_> {
             _ => return None,
         };
         let ranges = self.ranges.get_or_insert_with(|| Ranges::new(kernel));
-        for value in [small, large] {
-            let interval = ranges.of(kernel, value);
-            if kernel.value_type(value) != Scalar::I64 || interval.low < -SMALL || interval.high > SMALL {
-                return None;
-            }
-        }
         let affine = self.affine.get_or_insert_with(|| Affine::new(kernel));
-        let difference = affine.form(large).sub(&affine.form(small));
+        let difference = difference(kernel, affine, ranges, small, large)?;
         let mut extremes = Vec::new();
         for atom in difference.atoms() {
             let Atom::Value(value) = atom else { continue };
@@ -174,7 +166,6 @@ impl Finder<'_> {
             }
         }
         let known = |value: Value| indices.iter().any(|(index, ..)| *index == value);
-        let parents = self.parents.get_or_insert_with(|| kernel.parents());
         (!extremes.is_empty() && can_move(kernel, parents, inside, comparison, &known))
             .then_some(Guard { comparison, extremes })
     }
@@ -292,6 +283,7 @@ fn peel(kernel: &mut Kernel, peeled: &Peeled) {
     let at = kernel.blocks[*block].insts.iter().position(|known| known == inst);
     let after =
         kernel.blocks[*block].insts.split_off(at.expect("the block that was looked at holds the loop"));
+    let parents = kernel.parents_in(kernel.insts[*inst].regions[0]);
     let mut emit = Emit::new(kernel, *block, span);
     let mut all = None;
     for guard in guards {
@@ -306,8 +298,6 @@ fn peel(kernel: &mut Kernel, peeled: &Peeled) {
             };
             extremes.insert(*index, value);
         }
-        let inside = emit.kernel.insts[*inst].regions[0];
-        let parents = emit.kernel.parents_in(inside);
         let holds = at_extremes(&mut emit, &parents, guard.comparison, &mut extremes);
         all = Some(all.map_or(holds, |all| emit.binary(Opcode::And, all, holds)));
     }

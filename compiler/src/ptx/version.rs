@@ -1,27 +1,31 @@
 //! The lowest PTX version that a module needs.
 
-use super::grammar::{Needs, Slot, Step, Walk};
+use super::grammar::{Needs, Step, Walk};
 use super::instruction::Op;
 use super::module::{Entry, Module, Version};
 use super::target::{LARGE_PARAMS, PARAM_BYTES, Target};
-use super::types::{Modifier, RegClass};
+use super::types::RegClass;
 
 /// What an instruction needs of the target and of the PTX version, and for what.
 pub(crate) fn requirements(op: &Op) -> Vec<(String, Needs)> {
-    let mut collector = Collector(Vec::new());
+    let mut found = Vec::new();
+    each_need(op, |what, needs| found.push((what.to_owned(), needs)));
+    found
+}
+
+fn each_need(op: &Op, visit: impl FnMut(&str, Needs)) {
     // A rule that does not hold is the verifier's business; what was needed up to there still counts.
-    let _ = op.clone().describe(&mut collector);
-    collector.0
+    let _ = op.clone().describe(&mut EachNeed(visit));
 }
 
 impl Entry {
     /// The lowest version that knows everything in this entry.
     pub fn minimum_version(&self) -> Version {
-        let mut lowest = Lowest(Version::new(1, 0));
+        let mut lowest = Version::new(1, 0);
         for instruction in self.instructions() {
-            let _ = instruction.op.clone().describe(&mut lowest);
+            each_need(&instruction.op, |_, needs| lowest = lowest.max(needs.version));
         }
-        self.with_declarations(lowest.0)
+        self.with_declarations(lowest)
     }
 
     /// That version, or the lowest that knows the entry's registers and parameters.
@@ -44,78 +48,12 @@ impl Module {
     }
 }
 
-/// The walker that finds the lowest version.
-struct Lowest(Version);
+/// A walker that only looks at what an instruction needs.
+struct EachNeed<F>(F);
 
-impl Walk for Lowest {
-    fn word(&mut self, _: &'static str) -> Step {
-        Ok(())
-    }
-
-    fn flag(&mut self, _: &'static str, _: &mut bool) -> Step {
-        Ok(())
-    }
-
-    fn suffix<M: Modifier>(&mut self, _: &mut Option<M>, _: bool, _: &[M]) -> Step {
-        Ok(())
-    }
-
-    fn more(&mut self, present: bool) -> bool {
-        present
-    }
-
-    fn more_before_last(&mut self, present: bool) -> bool {
-        present
-    }
-
-    fn operand(&mut self, _: Slot<'_>) -> Step {
-        Ok(())
-    }
-
-    fn rule(&mut self, _: bool, _: &str) -> Step {
-        Ok(())
-    }
-
-    fn needs(&mut self, _: &str, needs: Needs) -> Step {
-        self.0 = self.0.max(needs.version);
-        Ok(())
-    }
-}
-
-/// The walker that collects needs.
-struct Collector(Vec<(String, Needs)>);
-
-impl Walk for Collector {
-    fn word(&mut self, _: &'static str) -> Step {
-        Ok(())
-    }
-
-    fn flag(&mut self, _: &'static str, _: &mut bool) -> Step {
-        Ok(())
-    }
-
-    fn suffix<M: Modifier>(&mut self, _: &mut Option<M>, _: bool, _: &[M]) -> Step {
-        Ok(())
-    }
-
-    fn more(&mut self, present: bool) -> bool {
-        present
-    }
-
-    fn more_before_last(&mut self, present: bool) -> bool {
-        present
-    }
-
-    fn operand(&mut self, _: Slot<'_>) -> Step {
-        Ok(())
-    }
-
-    fn rule(&mut self, _: bool, _: &str) -> Step {
-        Ok(())
-    }
-
+impl<F: FnMut(&str, Needs)> Walk for EachNeed<F> {
     fn needs(&mut self, what: &str, needs: Needs) -> Step {
-        self.0.push((what.to_owned(), needs));
+        (self.0)(what, needs);
         Ok(())
     }
 }

@@ -121,16 +121,7 @@ fn as_int(constant: Constant) -> i128 {
 }
 
 fn combine(combiner: Combiner, a: Constant, b: Constant) -> Constant {
-    let opcode = match combiner {
-        Combiner::Add => Opcode::Add,
-        Combiner::Mul => Opcode::Mul,
-        Combiner::Min => Opcode::Min,
-        Combiner::Max => Opcode::Max,
-        Combiner::And => Opcode::And,
-        Combiner::Or => Opcode::Or,
-        Combiner::Xor => Opcode::Xor,
-        Combiner::ArgMin | Combiner::ArgMax => panic!("pairs are combined elsewhere"),
-    };
+    let opcode = combiner.opcode().expect("pairs are combined elsewhere");
     evaluate(opcode, &Payload::None, &[a, b]).expect("combiners are exact")
 }
 

@@ -88,7 +88,7 @@ pub struct Needs {
     pub version: Version,
 }
 
-/// Something that runs through the description of an instruction.
+/// Something that runs through the description of an instruction. By itself it comes to everything and looks at nothing.
 pub trait Walk {
     /// Whether this walk fills instructions in (parser, generator), rather than reading them.
     fn fills(&self) -> bool {
@@ -96,28 +96,44 @@ pub trait Walk {
     }
 
     /// A word of the mnemonic that must stand here.
-    fn word(&mut self, text: &'static str) -> Step;
+    fn word(&mut self, _text: &'static str) -> Step {
+        Ok(())
+    }
 
     /// A word of the mnemonic that may stand here.
-    fn flag(&mut self, text: &'static str, on: &mut bool) -> Step;
+    fn flag(&mut self, _text: &'static str, _on: &mut bool) -> Step {
+        Ok(())
+    }
 
     /// A word out of a set; required or not.
-    fn suffix<M: Modifier>(&mut self, value: &mut Option<M>, required: bool, legal: &[M]) -> Step;
+    fn suffix<M: Modifier>(&mut self, _value: &mut Option<M>, _required: bool, _legal: &[M]) -> Step {
+        Ok(())
+    }
 
     /// Whether a further, optional operand is there; `present` says whether the instruction has it.
-    fn more(&mut self, present: bool) -> bool;
+    fn more(&mut self, present: bool) -> bool {
+        present
+    }
 
     /// As [`more`](Self::more), for an optional operand that stands before the last one.
-    fn more_before_last(&mut self, present: bool) -> bool;
+    fn more_before_last(&mut self, present: bool) -> bool {
+        present
+    }
 
     /// An operand.
-    fn operand(&mut self, slot: Slot<'_>) -> Step;
+    fn operand(&mut self, _slot: Slot<'_>) -> Step {
+        Ok(())
+    }
 
     /// A rule between the parts named so far.
-    fn rule(&mut self, holds: bool, message: &str) -> Step;
+    fn rule(&mut self, _holds: bool, _message: &str) -> Step {
+        Ok(())
+    }
 
     /// What the instruction needs of the target.
-    fn needs(&mut self, what: &str, needs: Needs) -> Step;
+    fn needs(&mut self, _what: &str, _needs: Needs) -> Step {
+        Ok(())
+    }
 
     /// A word that must be one of the legal ones.
     fn choice<M: Modifier>(&mut self, value: &mut M, legal: &[M]) -> Step {
@@ -262,36 +278,8 @@ impl Op {
 struct Operands<F>(F);
 
 impl<F: FnMut(Slot<'_>)> Walk for Operands<F> {
-    fn word(&mut self, _: &'static str) -> Step {
-        Ok(())
-    }
-
-    fn flag(&mut self, _: &'static str, _: &mut bool) -> Step {
-        Ok(())
-    }
-
-    fn suffix<M: Modifier>(&mut self, _: &mut Option<M>, _: bool, _: &[M]) -> Step {
-        Ok(())
-    }
-
-    fn more(&mut self, present: bool) -> bool {
-        present
-    }
-
-    fn more_before_last(&mut self, present: bool) -> bool {
-        present
-    }
-
     fn operand(&mut self, slot: Slot<'_>) -> Step {
         (self.0)(slot);
-        Ok(())
-    }
-
-    fn rule(&mut self, _: bool, _: &str) -> Step {
-        Ok(())
-    }
-
-    fn needs(&mut self, _: &str, _: Needs) -> Step {
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::evaluate;
 use crate::ir::kernel::{Kernel, Payload};
-use crate::ir::op::{Combiner, Constant, Opcode};
+use crate::ir::op::{Combiner, Constant};
 use rustc_hash::FxHashMap;
 
 /// For the tiles that move with the rows, then with the columns.
@@ -65,7 +65,7 @@ impl Fill {
         let scalar = kernel.value_type(contribution);
         let identity = combiner.identity(scalar);
         let given = known.get(&contribution).copied().or_else(|| kernel.constant_of(contribution))?;
-        let combined = evaluate(combining(combiner)?, &Payload::None, &[identity, given])?;
+        let combined = evaluate(combiner.opcode()?, &Payload::None, &[identity, given])?;
         Some(combined == identity)
     }
 
@@ -78,18 +78,4 @@ impl Fill {
             .collect();
         evaluate(data.opcode, &data.payload, &operands?)
     }
-}
-
-/// The operation that combines two values; `None` where it takes more than one.
-fn combining(combiner: Combiner) -> Option<Opcode> {
-    Some(match combiner {
-        Combiner::Add => Opcode::Add,
-        Combiner::Mul => Opcode::Mul,
-        Combiner::Min => Opcode::Min,
-        Combiner::Max => Opcode::Max,
-        Combiner::And => Opcode::And,
-        Combiner::Or => Opcode::Or,
-        Combiner::Xor => Opcode::Xor,
-        Combiner::ArgMin | Combiner::ArgMax => return None,
-    })
 }
