@@ -78,9 +78,7 @@ impl Ranges {
 
     /// From here on values within the regions of an instruction may be asked for.
     pub fn enter(&mut self, kernel: &Kernel, inst: Inst) {
-        for region in &kernel.insts[inst].regions {
-            self.owners[*region] = inst.into();
-        }
+        kernel.note_owner(inst, &mut self.owners);
     }
 
     /// The interval of an integer value; that of its type where nothing better is known.

@@ -15,7 +15,7 @@ pub struct Parents {
     /// The block that holds the instruction; none for one that was removed.
     pub block_of: SecondaryMap<Inst, PackedOption<Block>>,
     /// The instruction whose region the block is; none for a launch's root.
-    pub owner_of: SecondaryMap<Block, PackedOption<Inst>>,
+    pub owner_of: Owners,
 }
 
 /// The instruction whose region each block is; none for a launch's root.
@@ -39,9 +39,7 @@ impl FoundOwners {
             let launch = kernel.launches.values().nth(self.next)?;
             self.next += 1;
             kernel.walk(launch.body, &mut |_, inst| {
-                for region in &kernel.insts[inst].regions {
-                    self.owners[*region] = inst.into();
-                }
+                kernel.note_owner(inst, &mut self.owners);
             });
         }
     }
@@ -179,14 +177,19 @@ impl Kernel {
         found
     }
 
+    /// Notes an instruction as the owner of its regions.
+    pub fn note_owner(&self, inst: Inst, owners: &mut Owners) {
+        for region in &self.insts[inst].regions {
+            owners[*region] = inst.into();
+        }
+    }
+
     /// Where everything stands now.
     pub fn parents(&self) -> Parents {
         let mut parents = Parents { block_of: self.of_insts(), owner_of: Owners::new() };
         self.walk_all(&mut |block, inst| {
             parents.block_of[inst] = block.into();
-            for region in &self.insts[inst].regions {
-                parents.owner_of[*region] = inst.into();
-            }
+            self.note_owner(inst, &mut parents.owner_of);
         });
         parents
     }
@@ -196,9 +199,7 @@ impl Kernel {
         let mut parents = Parents::default();
         self.walk(block, &mut |block, inst| {
             parents.block_of[inst] = block.into();
-            for region in &self.insts[inst].regions {
-                parents.owner_of[*region] = inst.into();
-            }
+            self.note_owner(inst, &mut parents.owner_of);
         });
         parents
     }
@@ -207,9 +208,7 @@ impl Kernel {
     pub fn owners_in(&self, block: Block) -> Owners {
         let mut owners = Owners::new();
         self.walk(block, &mut |_, inst| {
-            for region in &self.insts[inst].regions {
-                owners[*region] = inst.into();
-            }
+            self.note_owner(inst, &mut owners);
         });
         owners
     }
@@ -264,6 +263,12 @@ impl Kernel {
         };
         let (left, right) = (self.symbolic(data.arguments[0])?, self.symbolic(data.arguments[1])?);
         Some(Expr::Binary(op, Box::new(left), Box::new(right)))
+    }
+
+    /// How many iterations a loop between two bounds has, which may be fewer than none, where the host can compute both.
+    pub fn symbolic_extent(&self, low: Value, high: Value) -> Option<Expr> {
+        let (low, high) = (self.symbolic(low)?, self.symbolic(high)?);
+        Some(if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) })
     }
 
     /// Whether an expression is made of dimensions and literals in a way that keeps it from being negative.

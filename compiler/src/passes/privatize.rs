@@ -151,8 +151,7 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
 /// Enough iterations; `None` where the host does not know how many there are.
 fn condition(kernel: &Kernel, found: &Found) -> Option<Expr> {
     let (low, high) = *kernel.loop_bounds(found.forall).first()?;
-    let (low, high) = (kernel.symbolic(low)?, kernel.symbolic(high)?);
-    let extent = if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) };
+    let extent = kernel.symbolic_extent(low, high)?;
     let count: i64 = found.extents.iter().product();
     Some(Expr::binary(BinaryOp::GreaterEqual, extent, Expr::Int(count * MIN_TURNS)))
 }

@@ -25,7 +25,7 @@
 //! what is made of these; it reads nothing that the launch has written before.
 
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
-use super::split_reductions::again::{reads_what_was_written, repeat, repeatable};
+use super::split_reductions::again::{free_values, reads_what_was_written, repeat, repeatable};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -35,7 +35,6 @@ use crate::ir::kernel::{
 };
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr, Layout, Value as HostValue};
-use cranelift_entity::EntitySet;
 use smallvec::smallvec;
 
 pub struct Rfactor;
@@ -148,30 +147,6 @@ fn can_factor(kernel: &Kernel, body: Block, reduce: Inst, outer: &Outer) -> bool
         && free_values(kernel, reduce).into_iter().all(again)
 }
 
-/// The values from around an instruction that its regions use.
-fn free_values(kernel: &Kernel, inst: Inst) -> Vec<Value> {
-    let mut inside = EntitySet::<Value>::new();
-    let mut used = Vec::new();
-    for region in &kernel.insts[inst].regions {
-        inside.extend(kernel.blocks[*region].params.iter().copied());
-        kernel.walk(*region, &mut |_, inst| {
-            let data = &kernel.insts[inst];
-            inside.extend(data.results.iter().copied());
-            used.extend(data.arguments.iter().copied());
-            for region in &data.regions {
-                inside.extend(kernel.blocks[*region].params.iter().copied());
-            }
-        });
-    }
-    used.retain(|value| !inside.contains(*value));
-    used
-}
-
-fn extent(kernel: &Kernel, low: Value, high: Value) -> Option<Expr> {
-    let (low, high) = (kernel.symbolic(low)?, kernel.symbolic(high)?);
-    Some(if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) })
-}
-
 fn product(extents: impl Iterator<Item = Option<Expr>>) -> Option<Expr> {
     extents
         .reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))
@@ -180,12 +155,12 @@ fn product(extents: impl Iterator<Item = Option<Expr>>) -> Option<Expr> {
 
 /// Few iterations outside, and a long reduction; `None` where that never holds or the host cannot tell.
 fn condition(kernel: &Kernel, reduces: &[Inst], outer: &Outer, target: &TargetFacts) -> Option<Expr> {
-    let iterations = product(outer.axes.iter().map(|(_, low, high)| extent(kernel, *low, *high)))?;
+    let iterations = product(outer.axes.iter().map(|(_, low, high)| kernel.symbolic_extent(*low, *high)))?;
     let threads = Expr::Int(i64::from(target.multiprocessors) * 2048);
     let mut condition = Expr::binary(BinaryOp::Less, iterations, threads);
     for reduce in reduces {
         let bounds = kernel.loop_bounds(*reduce);
-        let elements = product(bounds.into_iter().map(|(low, high)| extent(kernel, low, high)))?;
+        let elements = product(bounds.into_iter().map(|(low, high)| kernel.symbolic_extent(low, high)))?;
         let long = Expr::binary(BinaryOp::GreaterEqual, elements, Expr::Int(MIN_LONG));
         if long.evaluate(&[]) == Some(HostValue::Bool(false)) {
             return None;
@@ -245,7 +220,7 @@ fn split(
 
     // What it leaves.
     let extents: Vec<Expr> = (0..indices.len())
-        .map(|at| extent(kernel, bounds[2 * at], bounds[2 * at + 1]).unwrap_or(Expr::Int(0)))
+        .map(|at| kernel.symbolic_extent(bounds[2 * at], bounds[2 * at + 1]).unwrap_or(Expr::Int(0)))
         // At least 0: a range may end before it begins.
         .map(|extent| crate::analysis::block_count(kernel, &extent, 1))
         .collect();

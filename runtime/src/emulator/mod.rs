@@ -54,6 +54,17 @@ impl Default for Emulator {
     }
 }
 
+/// An entry of a module, decoded.
+fn entry_of<'m>(
+    module: &'m LoadedModule,
+    entry: &str,
+) -> Result<(&'m ptx::Entry, &'m program::Program), LaunchError> {
+    module.program(entry).ok_or_else(|| {
+        let reason = "the module has no such entry".to_owned();
+        LaunchError::Refused { entry: entry.to_owned(), reason }
+    })
+}
+
 impl Emulator {
     pub fn new() -> Self {
         Emulator { memory: Memory::new(), isa: Isa::detect() }
@@ -132,10 +143,7 @@ impl Emulator {
         args: &[ArgValue],
     ) -> Result<LaunchReport, LaunchError> {
         let config = LaunchConfig { threads_at_most: 1, ..*config };
-        let Some((_, program)) = module.program(entry) else {
-            let reason = "the module has no such entry".to_owned();
-            return Err(LaunchError::Refused { entry: entry.to_owned(), reason });
-        };
+        let (_, program) = entry_of(module, entry)?;
         let sanitizer = sanitize::Sanitizer::new(&self.memory, program, &config);
         self.launch_observed(module, entry, &config, args, sanitizer).map(|(report, _)| report)
     }
@@ -149,10 +157,7 @@ impl Emulator {
         config: &LaunchConfig<'_>,
         args: &[ArgValue],
     ) -> Result<(LaunchReport, LaunchCounts), LaunchError> {
-        let Some((source, program)) = module.program(entry) else {
-            let reason = "the module has no such entry".to_owned();
-            return Err(LaunchError::Refused { entry: entry.to_owned(), reason });
-        };
+        let (source, program) = entry_of(module, entry)?;
         let counter = count::Counter::new(source, program, &self.memory, config);
         let (report, counter) = self.launch_observed(module, entry, config, args, counter)?;
         Ok((report, counter.finish(|pc| module.location(program, pc))))
@@ -168,9 +173,7 @@ impl Emulator {
         observer: O,
     ) -> Result<(LaunchReport, O), LaunchError> {
         let refuse = |reason| LaunchError::Refused { entry: entry.to_owned(), reason };
-        let Some((source, program)) = module.program(entry) else {
-            return Err(refuse("the module has no such entry".to_owned()));
-        };
+        let (source, program) = entry_of(module, entry)?;
         check_config(source, program.shared_bytes, config).map_err(refuse)?;
         let params = Arena::from_bytes(&module::param_bytes(source, args).map_err(refuse)?);
         let workers = grid::workers(config);

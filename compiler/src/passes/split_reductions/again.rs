@@ -7,6 +7,25 @@ use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Effect;
 use cranelift_entity::EntitySet;
 
+/// The values from around an instruction that its regions use.
+pub fn free_values(kernel: &Kernel, inst: Inst) -> Vec<Value> {
+    let mut inside = EntitySet::<Value>::new();
+    let mut used = Vec::new();
+    for region in &kernel.insts[inst].regions {
+        inside.extend(kernel.blocks[*region].params.iter().copied());
+        kernel.walk(*region, &mut |_, inst| {
+            let data = &kernel.insts[inst];
+            inside.extend(data.results.iter().copied());
+            used.extend(data.arguments.iter().copied());
+            for region in &data.regions {
+                inside.extend(kernel.blocks[*region].params.iter().copied());
+            }
+        });
+    }
+    used.retain(|value| !inside.contains(*value));
+    used
+}
+
 /// Whether a value is made of literals, symbols and `outer` values by pure instructions.
 pub fn repeatable(kernel: &Kernel, value: Value, outer: &[Value], depth: u32) -> bool {
     if outer.contains(&value) {

@@ -1,6 +1,6 @@
 //! Grid: a reduction with few outer iterations is cut into pieces, which a second launch combines.
 
-use super::again::{reads_what_was_written, repeat, repeatable};
+use super::again::{free_values, reads_what_was_written, repeat, repeatable};
 use super::atomic::{self, Target};
 use super::said::{Said, said};
 use crate::analysis::{Affine, Stride, accesses, block_count};
@@ -15,7 +15,6 @@ use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::passes::pass::TargetFacts;
-use cranelift_entity::EntitySet;
 use smallvec::smallvec;
 
 /// Elements of a single reduction from which on several blocks are worth a second launch.
@@ -73,27 +72,17 @@ fn cut(kernel: &Kernel, reduce: Inst, outer: &[Value]) -> Option<Cut> {
         return None;
     }
     let (low, high) = *kernel.loop_bounds(reduce).first()?;
-    let (from, to) = (kernel.symbolic(low)?, kernel.symbolic(high)?);
-    let extent = if from == Expr::Int(0) { to } else { Expr::binary(BinaryOp::Sub, to, from) };
-    let mut inside = EntitySet::<Value>::new();
-    inside.extend(kernel.blocks[data.regions[0]].params.iter().copied());
+    let extent = kernel.symbolic_extent(low, high)?;
     let mut plain = true;
     let mut loops = false;
     kernel.walk(data.regions[0], &mut |_, inst| {
         let data = &kernel.insts[inst];
-        inside.extend(data.results.iter().copied());
-        for region in &data.regions {
-            inside.extend(kernel.blocks[*region].params.iter().copied());
-        }
         loops |= matches!(data.opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While);
         plain &= data.opcode.info().effect != Effect::Write;
     });
-    let mut open: Vec<Value> = Vec::new();
-    kernel.walk(data.regions[0], &mut |_, inst| {
-        open.extend(kernel.insts[inst].arguments.iter().filter(|value| !inside.contains(**value)));
-    });
+    let mut open = free_values(kernel, reduce);
     open.extend([low, high]);
-    let again = open.iter().all(|value| outer.contains(value) || repeatable(kernel, *value, outer, 16));
+    let again = open.iter().all(|value| repeatable(kernel, *value, outer, 16));
     let scratch_types = data.results.iter().map(|value| kernel.value_type(*value)).collect();
     (plain && !loops && again).then(|| Cut {
         reduce,
@@ -554,8 +543,7 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let bounds = kernel.loop_bounds(forall);
     let mut outer = Expr::Int(1);
     for (low, high) in &bounds {
-        let (Some(low), Some(high)) = (kernel.symbolic(*low), kernel.symbolic(*high)) else { return false };
-        let extent = if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) };
+        let Some(extent) = kernel.symbolic_extent(*low, *high) else { return false };
         outer = if outer == Expr::Int(1) { extent } else { Expr::binary(BinaryOp::Mul, outer, extent) };
     }
     // A row has a team of threads anyway.

@@ -67,8 +67,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     if !loops.iter().all(same) || !buffers_allow(kernel, body, &loops) {
         return None;
     }
-    let (low, high) = (kernel.symbolic(bounds.0)?, kernel.symbolic(bounds.1)?);
-    let extent = if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) };
+    let extent = kernel.symbolic_extent(bounds.0, bounds.1)?;
     let outer = *kernel.blocks[body].params.last()?;
     let mut own = Cost::default();
     let mut shared = Cost::default();

@@ -192,42 +192,22 @@ impl Observer for Sanitizer<'_> {
         if mask == 0 {
             return Ok(());
         }
+        let plain = |sanitizer: &mut Self, space, kind, bytes, wide_base| {
+            let addresses = &addresses(r, i.a, wide_base, i.imm);
+            sanitizer.access(event, &Access { space, kind, bytes, addresses, mask, later: false })
+        };
         match i.code {
             Code::Load(form) => {
-                let addresses = &addresses(r, i.a, form.wide_base, i.imm);
                 let bytes = u32::from(form.width) * u32::from(form.count);
                 let kind = if form.ordered { AccessKind::Atomic } else { AccessKind::Load };
-                self.access(event, &Access { space: form.space, kind, bytes, addresses, mask, later: false })
+                plain(self, form.space, kind, bytes, form.wide_base)
             }
             Code::Store(form) => {
-                let addresses = &addresses(r, i.a, form.wide_base, i.imm);
                 let bytes = u32::from(form.width) * u32::from(form.count);
-                self.access(
-                    event,
-                    &Access {
-                        space: form.space,
-                        kind: AccessKind::Store,
-                        bytes,
-                        addresses,
-                        mask,
-                        later: false,
-                    },
-                )
+                plain(self, form.space, AccessKind::Store, bytes, form.wide_base)
             }
             Code::Atomic(form) => {
-                let addresses = &addresses(r, i.a, form.wide_base, i.imm);
-                let bytes = form.op.ty.bytes();
-                self.access(
-                    event,
-                    &Access {
-                        space: form.space,
-                        kind: AccessKind::Atomic,
-                        bytes,
-                        addresses,
-                        mask,
-                        later: false,
-                    },
-                )
+                plain(self, form.space, AccessKind::Atomic, form.op.ty.bytes(), form.wide_base)
             }
             Code::Copy(CopyOp::Begin) => {
                 let form = &self.program.copies[i.imm as usize];

@@ -51,18 +51,25 @@ impl Streams {
 }
 
 impl BlockCode<'_> {
-    /// Every way in which some operand is copied.
-    fn copiers(&self) -> impl Iterator<Item = &Copier> {
-        let all = || self.operands.iter().flatten();
+    /// Every operand with its side.
+    fn staged(&self) -> impl Iterator<Item = (usize, &Staged)> {
+        self.operands
+            .iter()
+            .enumerate()
+            .flat_map(|(side, operands)| operands.iter().map(move |staged| (side, staged)))
+    }
+
+    /// Every way in which some operand is copied, with the operand and its side.
+    fn copiers(&self) -> impl Iterator<Item = (usize, &Staged, &Copier)> {
         let (scalars, vectors) = match self.aligned {
             None => (!self.plan.vectors, self.plan.vectors),
             Some(_) => (true, true),
         };
-        let scalar = move |staged: &&Staged| scalars || staged.vector.is_none();
-        all()
-            .filter(scalar)
-            .map(|staged| &staged.scalar)
-            .chain(all().filter_map(|staged| staged.vector.as_ref()).filter(move |_| vectors))
+        let scalar = self.staged().filter(move |(_, staged)| scalars || staged.vector.is_none());
+        let vector = self.staged().filter(move |_| vectors);
+        scalar
+            .map(|(side, staged)| (side, staged, &staged.scalar))
+            .chain(vector.filter_map(|(side, staged)| Some((side, staged, staged.vector.as_ref()?))))
     }
 
     /// The start of a tile as (fast, slow), and where its last elements are: none where tiles are moved back.
@@ -83,10 +90,6 @@ impl BlockCode<'_> {
         }
     }
 
-    fn side_of(&self, copier: &Copier) -> usize {
-        usize::from(self.operands[1].iter().any(|staged| staged.buffer == copier.buffer))
-    }
-
     /// The addresses of this thread's parts in the first chunk.
     pub fn streams(&self, emit: &mut Emit<'_>, cut: &Cut) -> Streams {
         let mut all = Streams::default();
@@ -94,12 +97,9 @@ impl BlockCode<'_> {
             return all;
         }
         let next = emit.add_int(cut.start, 1);
-        for copier in self.copiers() {
-            let side = self.side_of(copier);
-            let staged = self.operands[side].iter().find(|staged| staged.buffer == copier.buffer);
+        for (side, staged, copier) in self.copiers() {
             let tile = &copier.tile;
-            let dense =
-                staged.is_some_and(|staged| staged.dense) && (self.plan.shape.fits() || !tile.straight);
+            let dense = staged.dense && (self.plan.shape.fits() || !tile.straight);
             let payload = emit.kernel.insts[tile.load].payload.clone();
             let address = |emit: &mut Emit<'_>, step: Value, part: (i64, i64)| {
                 let (start, last) = self.window(emit, side, copier, step);
@@ -143,10 +143,8 @@ impl BlockCode<'_> {
         step: Option<Value>,
     ) {
         self.either(emit, |emit, aligned| {
-            for (copier, stream) in self.copiers().zip(&streams.streams) {
-                let side = self.side_of(copier);
-                let staged = self.operands[side].iter().find(|staged| staged.buffer == copier.buffer);
-                if staged.is_none_or(|staged| staged.copier(aligned).tile.lanes != copier.tile.lanes) {
+            for ((_, staged, copier), stream) in self.copiers().zip(&streams.streams) {
+                if staged.copier(aligned).tile.lanes != copier.tile.lanes {
                     continue;
                 }
                 let tile = &copier.tile;
@@ -175,20 +173,18 @@ impl BlockCode<'_> {
     pub fn pad(&self, emit: &mut Emit<'_>, cut: &Cut) {
         let first = emit.int(0);
         self.either(emit, |emit, aligned| {
-            for (side, operands) in self.operands.iter().enumerate() {
-                for staged in operands {
-                    let copier = staged.copier(aligned);
-                    let Some(value) = self.neutral(emit, side, copier.tile.scalar) else { continue };
-                    let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
-                    let values = vec![value; copier.tile.lanes as usize];
-                    for part in copier.tile.parts() {
-                        let present = self.present(emit, copier, cut.start, part);
-                        let missing = emit.value(Opcode::Not, Payload::None, &[present]);
-                        let place = emit.add_int(copier.place, copier.tile.place(part.0, part.1));
-                        emit.if_then(missing, |emit| {
-                            store_vector(emit, payload.clone(), &[first, place], &values)
-                        });
-                    }
+            for (side, staged) in self.staged() {
+                let copier = staged.copier(aligned);
+                let Some(value) = self.neutral(emit, side, copier.tile.scalar) else { continue };
+                let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
+                let values = vec![value; copier.tile.lanes as usize];
+                for part in copier.tile.parts() {
+                    let present = self.present(emit, copier, cut.start, part);
+                    let missing = emit.value(Opcode::Not, Payload::None, &[present]);
+                    let place = emit.add_int(copier.place, copier.tile.place(part.0, part.1));
+                    emit.if_then(missing, |emit| {
+                        store_vector(emit, payload.clone(), &[first, place], &values)
+                    });
                 }
             }
             Vec::new()
@@ -213,22 +209,20 @@ impl BlockCode<'_> {
     pub fn load(&self, emit: &mut Emit<'_>, step: Value, partial: bool) -> Vec<Value> {
         self.either(emit, |emit, aligned| {
             let mut values = Vec::new();
-            for (side, operands) in self.operands.iter().enumerate() {
-                for staged in operands {
-                    let copier = staged.copier(aligned);
-                    let window = self.window(emit, side, copier, step);
-                    for part in copier.tile.parts() {
-                        let load = |emit: &mut Emit<'_>| copier.load_part(emit, &self.map, window, part);
-                        if !partial {
-                            values.extend(load(emit));
-                            continue;
-                        }
-                        let present = self.present(emit, copier, step, part);
-                        let lanes = copier.tile.lanes as usize;
-                        values.extend(emit.if_else(present, load, |emit| {
-                            vec![self.filler(emit, side, copier.tile.scalar); lanes]
-                        }));
+            for (side, staged) in self.staged() {
+                let copier = staged.copier(aligned);
+                let window = self.window(emit, side, copier, step);
+                for part in copier.tile.parts() {
+                    let load = |emit: &mut Emit<'_>| copier.load_part(emit, &self.map, window, part);
+                    if !partial {
+                        values.extend(load(emit));
+                        continue;
                     }
+                    let present = self.present(emit, copier, step, part);
+                    let lanes = copier.tile.lanes as usize;
+                    values.extend(emit.if_else(present, load, |emit| {
+                        vec![self.filler(emit, side, copier.tile.scalar); lanes]
+                    }));
                 }
             }
             values
@@ -239,12 +233,10 @@ impl BlockCode<'_> {
     pub fn nothing(&self, emit: &mut Emit<'_>) -> Vec<Value> {
         self.either(emit, |emit, aligned| {
             let mut values = Vec::new();
-            for (side, operands) in self.operands.iter().enumerate() {
-                for staged in operands {
-                    let tile = &staged.copier(aligned).tile;
-                    let value = self.filler(emit, side, tile.scalar);
-                    values.extend(vec![value; tile.parts().len() * tile.lanes as usize]);
-                }
+            for (side, staged) in self.staged() {
+                let tile = &staged.copier(aligned).tile;
+                let value = self.filler(emit, side, tile.scalar);
+                values.extend(vec![value; tile.parts().len() * tile.lanes as usize]);
             }
             values
         })
