@@ -4,10 +4,18 @@ use crate::backend::DevicePtr;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::layout;
+use crate::memory::Memory;
+use crate::storage::Storage;
 use krn_compiler::data::{ElementType, HostArray};
 use krn_compiler::manifest::Layout;
+use std::ops::Range;
+use std::sync::Arc;
 
-/// An array in device memory, freed when it is dropped.
+/// The widest access of a kernel, in bytes: every array starts at a multiple of it, and so does every part of one.
+const WIDEST_ACCESS: u64 = 16;
+
+/// An array that kernels can use, of an element type and a rank that only the run knows;
+/// [`Array`](crate::Array) knows them at compile time. Its memory is given back when it is dropped.
 pub struct DeviceArray {
     device: Device,
     element: ElementType,
@@ -15,6 +23,7 @@ pub struct DeviceArray {
     layout: Layout,
     /// One a leaf for a structure of arrays, else one; with its size in bytes.
     allocations: Vec<(DevicePtr, u64)>,
+    storage: Arc<Storage>,
 }
 
 impl DeviceArray {
@@ -27,25 +36,76 @@ impl DeviceArray {
         shape: Vec<u64>,
         layout: Layout,
     ) -> Result<Self> {
+        Self::allocate_in(device, Memory::Device, what, element, shape, layout)
+    }
+
+    /// The same in memory of some kind.
+    pub(crate) fn allocate_in(
+        device: &Device,
+        memory: Memory,
+        what: &str,
+        element: ElementType,
+        shape: Vec<u64>,
+        layout: Layout,
+    ) -> Result<Self> {
         let count = shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent));
         let sizes = count.and_then(|count| layout::allocation_sizes(&element, layout, count));
         let uncovered = count.and_then(|count| layout::uncovered(&element, layout, count));
         let (Some(sizes), Some(uncovered)) = (sizes, uncovered) else {
             return Err(Error::OutOfMemory { what: what.to_string(), asked: u64::MAX, free: None });
         };
-        let mut array = Self {
-            device: device.clone(),
-            element,
-            shape,
-            layout,
-            allocations: Vec::with_capacity(sizes.len()),
-        };
-        for (size, uncovered) in sizes.into_iter().zip(uncovered) {
-            let pointer = device.backend.allocate(size.next_multiple_of(layout::WORD), what)?;
-            array.allocations.push((pointer, size));
+        let words = sizes.iter().map(|size| size.next_multiple_of(layout::WORD));
+        let storage = Arc::new(Storage::allocate(device, memory, words, what)?);
+        let allocations: Vec<(DevicePtr, u64)> = storage.pointers().zip(sizes).collect();
+        for ((pointer, _), uncovered) in allocations.iter().zip(uncovered) {
             device.backend.fill(pointer + uncovered.start, 0, uncovered.end - uncovered.start)?;
         }
-        Ok(array)
+        Ok(Self { device: device.clone(), element, shape, layout, allocations, storage })
+    }
+
+    /// The elements in `range` of axis 0, in the same memory: what is written to one is seen in the other.
+    pub(crate) fn part(&self, range: Range<usize>) -> Result<Self> {
+        let Some(extent) = self.shape.first().copied() else {
+            return Err(Error::View("an array without axes has no parts".to_string()));
+        };
+        let (start, end) = (range.start as u64, range.end as u64);
+        if start > end || end > extent {
+            return Err(Error::View(format!("{start}..{end} does not lie in an axis of extent {extent}")));
+        }
+        let row: u64 = self.shape[1..].iter().product();
+        let count = (end - start) * row;
+        if let Layout::Aosoa(width) = self.layout
+            && !(start * row).is_multiple_of(u64::from(width))
+        {
+            return Err(Error::View(format!(
+                "a part from {start} on starts at element {}, which is no multiple of the layout's groups of {width}",
+                start * row
+            )));
+        }
+        let sizes = |count| layout::allocation_sizes(&self.element, self.layout, count).unwrap_or_default();
+        let mut allocations = Vec::with_capacity(self.allocations.len());
+        for (((pointer, _), before), size) in
+            self.allocations.iter().zip(sizes(start * row)).zip(sizes(count))
+        {
+            if count > 0 && !(pointer + before).is_multiple_of(WIDEST_ACCESS) {
+                return Err(Error::View(format!(
+                    "a part from {start} on starts {before} bytes into the array; kernels need a multiple of \
+                     {WIDEST_ACCESS} bytes"
+                )));
+            }
+            allocations.push((if count > 0 { pointer + before } else { 0 }, size));
+        }
+        let mut shape = self.shape.clone();
+        shape[0] = end - start;
+        let (device, element) = (self.device.clone(), self.element.clone());
+        Ok(Self {
+            device,
+            element,
+            shape,
+            layout: self.layout,
+            allocations,
+            storage: Arc::clone(&self.storage),
+        })
     }
 
     pub(crate) fn upload(device: &Device, host: &HostArray, layout: Layout) -> Result<Self> {
@@ -99,12 +159,25 @@ impl DeviceArray {
         self.layout
     }
 
+    /// The kind of memory that it lies in.
+    pub fn memory(&self) -> Memory {
+        self.storage.memory()
+    }
+
     /// Device addresses: one a leaf for a structure of arrays, else one.
     pub fn pointers(&self) -> impl Iterator<Item = DevicePtr> + '_ {
         self.allocations.iter().map(|(pointer, _)| *pointer)
     }
 
-    /// Bytes in device memory.
+    /// Whether an element of one lies in the memory of an element of the other.
+    pub(crate) fn overlaps(&self, other: &DeviceArray) -> bool {
+        self.allocations.iter().any(|(here, size)| {
+            let mut others = other.allocations.iter();
+            others.any(|(there, length)| *here < there + length && *there < here + size)
+        })
+    }
+
+    /// Bytes of all its elements.
     pub fn bytes(&self) -> u64 {
         self.allocations.iter().map(|(_, size)| size).sum()
     }
@@ -123,10 +196,15 @@ impl DeviceArray {
                 ),
             });
         }
+        self.write_bytes(&host.bytes)
+    }
+
+    /// Copies all elements from their bytes in the C layout, as many as there are.
+    pub(crate) fn write_bytes(&self, bytes: &[u8]) -> Result<()> {
         if self.layout == Layout::Aos {
-            return self.device.backend.copy_in(self.allocations[0].0, &host.bytes);
+            return self.device.backend.copy_in(self.allocations[0].0, bytes);
         }
-        let images = layout::to_device(host, self.layout);
+        let images = layout::images(&self.element, bytes, self.layout);
         for ((pointer, _), image) in self.allocations.iter().zip(&images) {
             self.device.backend.copy_in(*pointer, image)?;
         }
@@ -156,9 +234,15 @@ impl DeviceArray {
                 free: None,
             });
         };
+        self.read_bytes(&mut host.bytes)?;
+        Ok(host)
+    }
+
+    /// Copies all elements to where their bytes in the C layout belong; padding is left as it is where the layout has
+    /// none.
+    pub(crate) fn read_bytes(&self, bytes: &mut [u8]) -> Result<()> {
         if self.layout == Layout::Aos {
-            self.device.backend.copy_out(self.allocations[0].0, &mut host.bytes)?;
-            return Ok(host);
+            return self.device.backend.copy_out(self.allocations[0].0, bytes);
         }
         let mut images = Vec::with_capacity(self.allocations.len());
         for (pointer, size) in &self.allocations {
@@ -166,16 +250,8 @@ impl DeviceArray {
             self.device.backend.copy_out(*pointer, &mut image)?;
             images.push(image);
         }
-        layout::from_device(&mut host, self.layout, &images);
-        Ok(host)
-    }
-}
-
-impl Drop for DeviceArray {
-    fn drop(&mut self) {
-        for (pointer, _) in &self.allocations {
-            self.device.backend.free(*pointer);
-        }
+        layout::elements(&self.element, bytes, self.layout, &images);
+        Ok(())
     }
 }
 

@@ -2,12 +2,31 @@
 
 use crate::emulator::LaunchCounts;
 use crate::error::Result;
+use crate::memory::Memory;
 use krn_compiler::CompiledModule;
 use std::any::Any;
 use std::time::Duration;
 
 /// A device address.
 pub type DevicePtr = u64;
+
+/// An allocation: where the device finds it, and the host where it can.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    pub pointer: DevicePtr,
+    /// Null for memory that the host cannot touch.
+    pub host: *mut u8,
+}
+
+// SAFETY: an address and no more; who may use it when is decided by the owner of the block.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// What no bytes take: addresses that must not be used.
+    pub const EMPTY: Block = Block { pointer: 0, host: std::ptr::null_mut() };
+}
 
 /// A module that a backend has loaded.
 pub trait LoadedModule: Send + Sync + Any {
@@ -37,9 +56,10 @@ pub trait Backend: Send + Sync {
     /// Compute capability as 10 × major + minor; `None` for the emulator, which runs any.
     fn capability(&self) -> Option<u32>;
     fn is_emulator(&self) -> bool;
-    /// At least 256-byte aligned. Zero bytes give an address that must not be used.
-    fn allocate(&self, bytes: u64, what: &str) -> Result<DevicePtr>;
-    fn free(&self, pointer: DevicePtr);
+    /// At least 256-byte aligned. Zero bytes give [`Block::EMPTY`].
+    fn allocate(&self, memory: Memory, bytes: u64, what: &str) -> Result<Block>;
+    /// Gives back what `allocate` gave for the same kind of memory.
+    fn free(&self, memory: Memory, block: Block);
     fn copy_in(&self, pointer: DevicePtr, bytes: &[u8]) -> Result<()>;
     fn copy_out(&self, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()>;
     fn fill(&self, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()>;

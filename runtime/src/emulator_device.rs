@@ -1,10 +1,11 @@
 //! The emulator as a device.
 
-use crate::backend::{Backend, DevicePtr, LaunchRequest, LoadedModule};
+use crate::backend::{Backend, Block, DevicePtr, LaunchRequest, LoadedModule};
 use crate::emulator::{
     self, ArgValue, Emulator, LaunchConfig, LaunchCounts, LaunchError, LaunchReport, MemoryError,
 };
 use crate::error::{Error, Result};
+use crate::memory::Memory;
 use krn_compiler::CompiledModule;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -113,23 +114,26 @@ impl Backend for EmulatorDevice {
         true
     }
 
-    fn allocate(&self, bytes: u64, what: &str) -> Result<DevicePtr> {
+    /// All kinds of memory are the host's own here.
+    fn allocate(&self, memory: Memory, bytes: u64, what: &str) -> Result<Block> {
         if bytes == 0 {
-            return Ok(0);
+            return Ok(Block::EMPTY);
         }
         let allocated = self.write(|emulator| {
             let pointer = emulator.alloc(bytes, what)?;
             emulator.fill(pointer, UNWRITTEN, bytes)?;
             emulator.forget(pointer, bytes);
-            Ok(pointer)
+            let found = emulator.memory().find(pointer).filter(|_| memory != Memory::Device);
+            let host = found.map(|at| emulator.memory().allocations()[at].host());
+            Ok(Block { pointer, host: host.unwrap_or(std::ptr::null_mut()) })
         });
         allocated.map_err(memory_error)
     }
 
-    fn free(&self, pointer: DevicePtr) {
-        if pointer != 0 {
+    fn free(&self, _: Memory, block: Block) {
+        if block.pointer != 0 {
             // Only what `allocate` gave is freed, once: there is no error to report.
-            let _ = self.write(|emulator| emulator.free(pointer));
+            let _ = self.write(|emulator| emulator.free(block.pointer));
         }
     }
 

@@ -26,6 +26,18 @@ pub enum Error {
     /// The arguments do not fit the kernel's signature: name, type, rank, extent, fact.
     #[error("kernel `{kernel}`: {message}")]
     Argument { kernel: String, message: String },
+    /// As many elements were asked for by a shape, but another number was given.
+    #[error("{what} has {expected} elements, but {given} were given")]
+    Length { what: String, expected: u64, given: u64 },
+    /// An array of another element type or rank than the Rust type says.
+    #[error("an array of {given} is no array of {expected}")]
+    ArrayType { expected: String, given: String },
+    /// A part of an array that cannot be: outside of it, or not aligned as kernels need it.
+    #[error("{0}")]
+    View(String),
+    /// A byte of a `bool` came back from a device as neither 0 nor 1.
+    #[error("element {index} has a bool whose byte is {byte}: neither 0 (false) nor 1 (true)")]
+    InvalidBool { index: u64, byte: u8 },
     /// An access outside an array, found on the device.
     #[error("{0}")]
     Bounds(BoundsFailure),

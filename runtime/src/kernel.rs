@@ -193,11 +193,11 @@ impl<'m> Kernel<'m> {
             for (other, given_there) in given.iter().enumerate() {
                 if let Some(Argument::Array(there)) = given_there
                     && other != at
-                    && array.pointers().any(|pointer| pointer != 0 && there.pointers().any(|p| p == pointer))
+                    && array.overlaps(there)
                 {
                     let (name, other) = (&argument.name, &arguments[other].name);
                     return Err(self.error(format!(
-                        "`{name}` is written and is the same array as `{other}`; pass a copy of one"
+                        "`{name}` is written and is the same memory as `{other}`; pass a copy of one"
                     )));
                 }
             }

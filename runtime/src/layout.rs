@@ -35,28 +35,32 @@ pub fn uncovered(element: &ElementType, layout: Layout, count: u64) -> Option<Ve
 
 /// The device images of a host array.
 pub fn to_device(array: &HostArray, layout: Layout) -> Vec<Vec<u8>> {
-    let count = array.len();
-    let Some(sizes) = allocation_sizes(&array.element, layout, count) else { return Vec::new() };
+    images(&array.element, &array.bytes, layout)
+}
+
+/// The device images of elements in their C layout.
+pub fn images(element: &ElementType, bytes: &[u8], layout: Layout) -> Vec<Vec<u8>> {
     if layout == Layout::Aos {
-        return vec![array.bytes.clone()];
+        return vec![bytes.to_vec()];
     }
+    let count = bytes.len() as u64 / element.size.max(1);
+    let Some(sizes) = allocation_sizes(element, layout, count) else { return Vec::new() };
     let mut images: Vec<Vec<u8>> = sizes.iter().map(|size| vec![0; *size as usize]).collect();
-    visit(&array.element, layout, count, |host, (image, device), size| {
-        images[image][device..device + size].copy_from_slice(&array.bytes[host..host + size]);
+    visit(element, layout, count, |host, (image, device), size| {
+        images[image][device..device + size].copy_from_slice(&bytes[host..host + size]);
     });
     images
 }
 
-/// Fills a host array from its device images.
-pub fn from_device(array: &mut HostArray, layout: Layout, images: &[Vec<u8>]) {
+/// Fills elements in their C layout from their device images.
+pub fn elements(element: &ElementType, bytes: &mut [u8], layout: Layout, images: &[Vec<u8>]) {
     if layout == Layout::Aos {
-        array.bytes.copy_from_slice(&images[0]);
+        bytes.copy_from_slice(&images[0]);
         return;
     }
-    let count = array.len();
-    let element = array.element.clone();
-    visit(&element, layout, count, |host, (image, device), size| {
-        array.bytes[host..host + size].copy_from_slice(&images[image][device..device + size]);
+    let count = bytes.len() as u64 / element.size.max(1);
+    visit(element, layout, count, |host, (image, device), size| {
+        bytes[host..host + size].copy_from_slice(&images[image][device..device + size]);
     });
 }
 
@@ -142,7 +146,7 @@ mod tests {
                 let array = sample(count);
                 let images = to_device(&array, layout);
                 let mut back = HostArray::zeros(element(), vec![count]).expect("small");
-                from_device(&mut back, layout, &images);
+                elements(&element(), &mut back.bytes, layout, &images);
                 assert_eq!(back, array, "{layout:?} {count}");
             }
         }

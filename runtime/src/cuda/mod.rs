@@ -3,11 +3,13 @@
 //! This folder is the only user of cudarc. All calls go to one primary context a device, which is made current on
 //! the calling thread before each call, and to the default stream.
 
+mod allocation;
 mod event;
 mod module;
 
-use crate::backend::{Backend, DevicePtr, LaunchRequest, LoadedModule};
+use crate::backend::{Backend, Block, DevicePtr, LaunchRequest, LoadedModule};
 use crate::error::{Error, Result};
+use crate::memory::Memory;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use event::Event;
@@ -109,26 +111,17 @@ impl Backend for CudaDevice {
         false
     }
 
-    fn allocate(&self, bytes: u64, what: &str) -> Result<DevicePtr> {
+    fn allocate(&self, memory: Memory, bytes: u64, what: &str) -> Result<Block> {
         if bytes == 0 {
-            return Ok(0);
+            return Ok(Block::EMPTY);
         }
         self.current()?;
-        // SAFETY: a plain allocation in the current context.
-        match unsafe { result::malloc_sync(bytes as usize) } {
-            Ok(pointer) => Ok(pointer),
-            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
-                let free = result::mem_get_info().ok().map(|(free, _)| free as u64);
-                Err(Error::OutOfMemory { what: what.to_string(), asked: bytes, free })
-            }
-            Err(error) => Err(driver_error("cuMemAlloc")(error)),
-        }
+        allocation::allocate(memory, bytes, what)
     }
 
-    fn free(&self, pointer: DevicePtr) {
-        if pointer != 0 && self.current().is_ok() {
-            // SAFETY: only called with what `allocate` returned, once. An error here has nobody to go to.
-            let _ = unsafe { result::free_sync(pointer) };
+    fn free(&self, memory: Memory, block: Block) {
+        if block.pointer != 0 && self.current().is_ok() {
+            allocation::free(memory, block);
         }
     }
 

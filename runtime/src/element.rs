@@ -1,0 +1,210 @@
+//! Rust types that are elements of arrays, and their bytes: to a device image and back.
+
+use crate::error::{Error, Result};
+use krn_compiler::data::{ElementType, HostArray, Scalar};
+use std::borrow::Cow;
+use std::mem::MaybeUninit;
+
+/// A Rust type that an array on a device can hold: every scalar of the language, and `#[repr(C)]` structs of them.
+///
+/// # Safety
+/// [`element_type`](Self::element_type) describes the type as it lies in memory: `size` and `align` are those of the
+/// type; every leaf's scalars lie inside it, at their offsets, aligned, and do not overlap; they are initialised in
+/// every value of the type; any bits in them make a value of the type, but that a `bool` is 0 or 1. Bytes that no leaf
+/// covers are padding: they are never read, and may come back as anything.
+pub unsafe trait Element: Copy + Send + Sync + 'static {
+    /// Name, size and leaves, as the language sees the type.
+    fn element_type() -> ElementType;
+}
+
+macro_rules! scalars {
+    ($($ty:ty: $scalar:ident,)*) => {
+        $(
+            // SAFETY: one scalar of the type's own size at offset 0, for which all bits are a value (`bool` apart).
+            unsafe impl Element for $ty {
+                fn element_type() -> ElementType {
+                    ElementType::scalar(Scalar::$scalar)
+                }
+            }
+        )*
+    };
+}
+
+scalars! {
+    bool: Bool, i8: I8, i16: I16, i32: I32, i64: I64, u8: U8, u16: U16, u32: U32, u64: U64,
+    half::f16: F16, half::bf16: BF16, f32: F32, f64: F64,
+}
+
+/// Whether the two types have the same bytes; names do not matter.
+pub(crate) fn same_type(left: &ElementType, right: &ElementType) -> bool {
+    left.leaves == right.leaves && left.size == right.size && left.align == right.align
+}
+
+/// Whether a scalar covers every byte, so that an array's bytes may be read as they are.
+pub(crate) fn is_dense(element: &ElementType) -> bool {
+    element.leaves.iter().map(|leaf| leaf.count() * leaf.scalar.size()).sum::<u64>() == element.size
+}
+
+/// Where in an element the bytes lie that are either 0 or 1.
+fn bool_offsets(element: &ElementType) -> Vec<u64> {
+    let leaves = element.leaves.iter().filter(|leaf| leaf.scalar == Scalar::Bool);
+    leaves.flat_map(|leaf| leaf.offsets()).collect()
+}
+
+/// The bytes of values, in their C layout, with zeros for padding. Borrowed where there is no padding.
+pub(crate) fn bytes_of<T: Element>(values: &[T]) -> Cow<'_, [u8]> {
+    let element = T::element_type();
+    let start = values.as_ptr().cast::<u8>();
+    if is_dense(&element) {
+        // SAFETY: every byte belongs to a scalar, so all are initialised; they live as long as the values.
+        return Cow::Borrowed(unsafe { std::slice::from_raw_parts(start, size_of_val(values)) });
+    }
+    let mut bytes = vec![0u8; size_of_val(values)];
+    for leaf in &element.leaves {
+        let size = leaf.scalar.size() as usize;
+        for offset in leaf.offsets() {
+            for at in (offset as usize..bytes.len()).step_by(size_of::<T>()) {
+                // SAFETY: a scalar's bytes are initialised and lie inside the value; `bytes` is as long as the values.
+                unsafe { std::ptr::copy_nonoverlapping(start.add(at), bytes.as_mut_ptr().add(at), size) };
+            }
+        }
+    }
+    Cow::Owned(bytes)
+}
+
+/// That every `bool` in these elements is 0 or 1.
+///
+/// # Errors
+/// [`Error::InvalidBool`] at the first that is not.
+pub(crate) fn check_bools(element: &ElementType, bytes: &[u8]) -> Result<()> {
+    for offset in bool_offsets(element) {
+        let here = bytes.iter().enumerate().skip(offset as usize).step_by(element.size.max(1) as usize);
+        if let Some((at, byte)) = here.clone().find(|(_, byte)| **byte > 1) {
+            return Err(Error::InvalidBool { index: at as u64 / element.size.max(1), byte: *byte });
+        }
+    }
+    Ok(())
+}
+
+/// Values whose bytes `fill` writes, all of them, in their C layout.
+///
+/// # Errors
+/// What `fill` says; [`Error::InvalidBool`]; [`Error::OutOfMemory`] where the host has not so much.
+pub(crate) fn values_from<T: Element>(
+    count: usize,
+    fill: impl FnOnce(&mut [u8]) -> Result<()>,
+) -> Result<Vec<T>> {
+    let mut values: Vec<MaybeUninit<T>> = Vec::new();
+    let bytes = count.checked_mul(size_of::<T>());
+    let bytes = bytes.filter(|_| values.try_reserve_exact(count).is_ok()).ok_or_else(|| {
+        Error::OutOfMemory { what: "values on the host".to_string(), asked: count as u64, free: None }
+    })?;
+    let start = values.as_mut_ptr().cast::<u8>();
+    // SAFETY: so many bytes were reserved; they are set before they are seen as `u8`.
+    let image = unsafe {
+        start.write_bytes(0, bytes);
+        std::slice::from_raw_parts_mut(start, bytes)
+    };
+    fill(image)?;
+    check_bools(&T::element_type(), image)?;
+    let (start, capacity) = (values.as_mut_ptr().cast::<T>(), values.capacity());
+    std::mem::forget(values);
+    // SAFETY: all `count` elements are set, every `bool` is 0 or 1, and for everything else any bits are a value. The
+    // allocation is that of `values`, which gave it up; `MaybeUninit<T>` has the layout of `T`.
+    Ok(unsafe { Vec::from_raw_parts(start, count, capacity) })
+}
+
+/// A scalar or struct as an argument by value: [`Argument::Value`](crate::Argument::Value).
+///
+/// ```
+/// assert_eq!(krn_runtime::value(1.5f32).bytes, [0, 0, 192, 63]);
+/// ```
+pub fn value<T: Element>(value: T) -> HostArray {
+    HostArray { element: T::element_type(), shape: Vec::new(), bytes: bytes_of(&[value]).into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use krn_compiler::data::Leaf;
+
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    #[repr(C)]
+    struct Padded {
+        on: bool,
+        value: f32,
+        pair: [u16; 2],
+        last: u8,
+    }
+
+    // SAFETY: offsets by the compiler; the leaves are the fields.
+    unsafe impl Element for Padded {
+        fn element_type() -> ElementType {
+            let leaf = |path: &str, scalar, offset: usize, extents: Vec<u64>, strides: Vec<u64>| Leaf {
+                path: path.to_string(),
+                scalar,
+                offset: offset as u64,
+                extents,
+                strides,
+            };
+            use std::mem::offset_of;
+            ElementType {
+                name: "Padded".to_string(),
+                leaves: vec![
+                    leaf("on", Scalar::Bool, offset_of!(Padded, on), vec![], vec![]),
+                    leaf("value", Scalar::F32, offset_of!(Padded, value), vec![], vec![]),
+                    leaf("pair", Scalar::U16, offset_of!(Padded, pair), vec![2], vec![2]),
+                    leaf("last", Scalar::U8, offset_of!(Padded, last), vec![], vec![]),
+                ],
+                size: size_of::<Padded>() as u64,
+                align: align_of::<Padded>() as u64,
+            }
+        }
+    }
+
+    #[test]
+    fn padding_is_zero_and_values_come_back() {
+        let values = [
+            Padded { on: true, value: 1.5, pair: [1, 2], last: 7 },
+            Padded { on: false, value: -2.0, pair: [3, 4], last: 9 },
+        ];
+        let bytes = bytes_of(&values);
+        assert_eq!(bytes.len(), 32);
+        for element in bytes.chunks(16) {
+            assert_eq!((&element[1..4], &element[13..16]), (&[0u8; 3][..], &[0u8; 3][..]));
+        }
+        let back = values_from::<Padded>(2, |image| {
+            image.copy_from_slice(&bytes);
+            Ok(())
+        });
+        assert_eq!(back.expect("good"), values);
+    }
+
+    #[test]
+    fn a_bool_that_is_neither_is_an_error() {
+        let read = |bytes: &[u8]| {
+            values_from::<bool>(bytes.len(), |image| {
+                image.copy_from_slice(bytes);
+                Ok(())
+            })
+        };
+        assert_eq!(read(&[0, 1, 1]).expect("good"), [false, true, true]);
+        assert!(matches!(read(&[0, 1, 2]), Err(Error::InvalidBool { index: 2, byte: 2 })));
+        let mut image = [0u8; 32];
+        image[16] = 0xA5;
+        let bad = values_from::<Padded>(2, |bytes| {
+            bytes.copy_from_slice(&image);
+            Ok(())
+        });
+        assert!(matches!(bad, Err(Error::InvalidBool { index: 1, byte: 0xA5 })));
+    }
+
+    #[test]
+    fn dense_values_are_not_copied() {
+        assert!(matches!(bytes_of(&[1.0f32, 2.0]), Cow::Borrowed([0, 0, 128, 63, 0, 0, 0, 64])));
+        assert!(matches!(bytes_of::<f64>(&[]), Cow::Borrowed([])));
+        assert_eq!(values_from::<f64>(0, |_| Ok(())).expect("nothing"), [0.0; 0]);
+        let host = value(half::f16::from_f32(2.0));
+        assert_eq!(host.values::<half::f16>().expect("f16")[0].to_f32(), 2.0);
+    }
+}

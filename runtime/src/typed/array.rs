@@ -1,0 +1,319 @@
+//! Arrays of a Rust type, of a rank known at compile time.
+
+use super::view::{View, ViewMut};
+use crate::array::DeviceArray;
+use crate::device::Device;
+use crate::element::{self, Element};
+use crate::error::{Error, Result};
+use crate::memory::Memory;
+use krn_compiler::manifest::Layout;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// An array that kernels can use, of elements `T` with `RANK` axes, row-major, in memory of any [kind](Memory).
+///
+/// It owns its memory, and gives it back when it is dropped; a kernel that still uses it is not disturbed. It has no
+/// `Clone`: a copy takes memory and time, so it is made by hand.
+///
+/// ```
+/// use krn_runtime::{Array, Device, Selection};
+///
+/// let device = Device::open_as(Selection::Emulator)?;
+/// let mut table = Array::from_slice(&device, [2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// assert_eq!((table.shape(), table.len()), ([2, 3], 6));
+/// table.write(&[0.5; 6])?;
+/// assert_eq!(table.to_vec()?, [0.5; 6]);
+/// // A wrong number of values is an error that names both.
+/// let error = table.write(&[0.5; 5]).unwrap_err();
+/// assert_eq!(error.to_string(), "an array of shape [2, 3] has 6 elements, but 5 were given");
+/// # Ok::<(), krn_runtime::Error>(())
+/// ```
+pub struct Array<T: Element, const RANK: usize> {
+    array: DeviceArray,
+    element: PhantomData<T>,
+}
+
+/// How an array is to lie in memory: its kind of memory, and the layout of structs.
+///
+/// ```
+/// use krn_runtime::{Array, ArrayOptions, Device, Layout, Memory, Selection};
+///
+/// let device = Device::open_as(Selection::Emulator)?;
+/// let options = ArrayOptions::new().memory(Memory::Managed).layout(Layout::Soa);
+/// let array: Array<u16, 1> = options.zeros(&device, [100])?;
+/// assert_eq!((array.memory(), array.layout()), (Memory::Managed, Layout::Soa));
+/// # Ok::<(), krn_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArrayOptions {
+    memory: Memory,
+    layout: Layout,
+}
+
+impl Default for ArrayOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ArrayOptions {
+    /// Device memory, elements one after the other.
+    pub fn new() -> Self {
+        Self { memory: Memory::Device, layout: Layout::Aos }
+    }
+
+    /// The kind of memory.
+    pub fn memory(self, memory: Memory) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// The layout that the kernels want which the array is for: [`Kernel::layout`](crate::Kernel::layout).
+    pub fn layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
+    /// An array of this kind, all its bytes zero.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn zeros<T: Element, const RANK: usize>(
+        self,
+        device: &Device,
+        shape: [usize; RANK],
+    ) -> Result<Array<T, RANK>> {
+        let array = self.uninitialised(device, shape)?;
+        array.array.fill(0)?;
+        Ok(array)
+    }
+
+    /// An array of this kind with these values, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the shape holds another number of elements; [`Error::OutOfMemory`]; a failed copy.
+    pub fn from_slice<T: Element, const RANK: usize>(
+        self,
+        device: &Device,
+        shape: [usize; RANK],
+        values: &[T],
+    ) -> Result<Array<T, RANK>> {
+        check_length(&shape, values.len())?;
+        let mut array = self.uninitialised(device, shape)?;
+        array.write(values)?;
+        Ok(array)
+    }
+
+    /// For callers that fill every element.
+    pub(crate) fn uninitialised<T: Element, const RANK: usize>(
+        self,
+        device: &Device,
+        shape: [usize; RANK],
+    ) -> Result<Array<T, RANK>> {
+        let (element, shape) = (T::element_type(), extents(&shape));
+        let array = DeviceArray::allocate_in(device, self.memory, "array", element, shape, self.layout)?;
+        Ok(Array { array, element: PhantomData })
+    }
+}
+
+fn extents(shape: &[usize]) -> Vec<u64> {
+    shape.iter().map(|extent| *extent as u64).collect()
+}
+
+/// That a shape holds as many elements as were given.
+pub(crate) fn check_length(shape: &[usize], given: usize) -> Result<()> {
+    let expected = shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent as u64));
+    match expected {
+        Some(expected) if expected == given as u64 => Ok(()),
+        expected => Err(Error::Length {
+            what: format!("an array of shape {shape:?}"),
+            expected: expected.unwrap_or(u64::MAX),
+            given: given as u64,
+        }),
+    }
+}
+
+impl<T: Element, const RANK: usize> Array<T, RANK> {
+    /// In device memory, all bytes zero.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn zeros(device: &Device, shape: [usize; RANK]) -> Result<Self> {
+        ArrayOptions::new().zeros(device, shape)
+    }
+
+    /// In memory of that kind, all bytes zero.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn zeros_in(device: &Device, memory: Memory, shape: [usize; RANK]) -> Result<Self> {
+        ArrayOptions::new().memory(memory).zeros(device, shape)
+    }
+
+    /// In device memory, with these values in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the shape holds another number of elements; [`Error::OutOfMemory`]; a failed copy.
+    pub fn from_slice(device: &Device, shape: [usize; RANK], values: &[T]) -> Result<Self> {
+        ArrayOptions::new().from_slice(device, shape, values)
+    }
+
+    /// An untyped array as one of this type.
+    ///
+    /// # Errors
+    /// [`Error::ArrayType`] where its element type or its rank is another.
+    pub fn from_dynamic(array: DeviceArray) -> Result<Self> {
+        let wanted = T::element_type();
+        if array.shape().len() != RANK || !element::same_type(&wanted, array.element()) {
+            let axes = |name: &str, rank: usize| format!("`{name}` with {rank} axes");
+            return Err(Error::ArrayType {
+                expected: axes(&wanted.name, RANK),
+                given: axes(&array.element().name, array.shape().len()),
+            });
+        }
+        Ok(Self { array, element: PhantomData })
+    }
+
+    /// The untyped array that [`Kernel::launch`](crate::Kernel::launch) takes.
+    pub fn dynamic(&self) -> &DeviceArray {
+        &self.array
+    }
+
+    /// Gives up the type.
+    pub fn into_dynamic(self) -> DeviceArray {
+        self.array
+    }
+
+    /// Extents, outermost first.
+    pub fn shape(&self) -> [usize; RANK] {
+        // The constructors check the rank.
+        std::array::from_fn(|axis| self.array.shape().get(axis).map_or(0, |extent| *extent as usize))
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.shape().iter().product()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The kind of memory that it lies in.
+    pub fn memory(&self) -> Memory {
+        self.array.memory()
+    }
+
+    /// How structs lie in it.
+    pub fn layout(&self) -> Layout {
+        self.array.layout()
+    }
+
+    /// Copies values over all elements, in row-major order. Waits until they are read, not until the device has them.
+    ///
+    /// # Errors
+    /// [`Error::Length`] with another number of values; a failed copy.
+    pub fn write(&mut self, values: &[T]) -> Result<()> {
+        check_length(&self.shape(), values.len())?;
+        self.array.write_bytes(&element::bytes_of(values))
+    }
+
+    /// Copies all elements to the host, in row-major order, after the work that was launched on them before.
+    ///
+    /// # Errors
+    /// A failed copy, or an earlier kernel's failure; [`Error::InvalidBool`].
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        element::values_from(self.len(), |image| self.array.read_bytes(image))
+    }
+
+    /// The elements in `range` of axis 0, to read.
+    ///
+    /// # Errors
+    /// [`Error::View`] where the range does not lie in the axis, or starts where a kernel could not read well: a part
+    /// starts at a multiple of 16 bytes.
+    pub fn view(&self, range: Range<usize>) -> Result<View<'_, T, RANK>> {
+        Ok(View::new(Self { array: self.array.part(range)?, element: PhantomData }))
+    }
+
+    /// The elements in `range` of axis 0, to read and write. The array itself is out of reach meanwhile.
+    ///
+    /// # Errors
+    /// As for [`view`](Self::view).
+    pub fn view_mut(&mut self, range: Range<usize>) -> Result<ViewMut<'_, T, RANK>> {
+        Ok(ViewMut::new(Self { array: self.array.part(range)?, element: PhantomData }))
+    }
+
+    /// Both sides of an index of axis 0, to read and write, one apart from the other.
+    ///
+    /// # Errors
+    /// As for [`view`](Self::view).
+    pub fn split_at_mut(&mut self, at: usize) -> Result<(ViewMut<'_, T, RANK>, ViewMut<'_, T, RANK>)> {
+        let end = self.shape().first().copied().unwrap_or(0);
+        let part = |range| Ok(ViewMut::new(Self { array: self.array.part(range)?, element: PhantomData }));
+        Ok((part(0..at)?, part(at..end.max(at))?))
+    }
+}
+
+impl<T: Element, const RANK: usize> std::fmt::Debug for Array<T, RANK> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Array of `{}` {:?} in {}", self.array.element().name, self.shape(), self.memory())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Selection;
+
+    fn device() -> Device {
+        Device::open_as(Selection::Emulator).expect("always there")
+    }
+
+    #[test]
+    fn every_kind_of_memory_takes_and_gives_back() {
+        let device = device();
+        for memory in [Memory::Device, Memory::Mapped, Memory::Managed] {
+            let mut array = Array::<i16, 2>::zeros_in(&device, memory, [2, 3]).expect("small");
+            assert_eq!((array.to_vec().expect("there"), array.memory()), (vec![0; 6], memory));
+            array.write(&[1, 2, 3, 4, 5, 6]).expect("fits");
+            assert_eq!(array.to_vec().expect("there"), [1, 2, 3, 4, 5, 6]);
+        }
+        assert_eq!(Array::<u8, 0>::from_slice(&device, [], &[7]).expect("one").to_vec().expect("one"), [7]);
+        assert!(Array::<u8, 2>::zeros(&device, [0, 5]).expect("none").to_vec().expect("none").is_empty());
+    }
+
+    #[test]
+    fn wrong_lengths_types_and_ranks_are_named() {
+        let device = device();
+        let text = |error: Error| error.to_string();
+        let short = Array::from_slice(&device, [2, 2], &[1u8]).map(|_| ()).map_err(text);
+        assert_eq!(short, Err("an array of shape [2, 2] has 4 elements, but 1 were given".to_string()));
+        let array = Array::from_slice(&device, [4], &[1u8, 2, 3, 4]).expect("fits").into_dynamic();
+        let wrong = Array::<i8, 1>::from_dynamic(array).map(|_| ()).map_err(text);
+        assert_eq!(wrong, Err("an array of `u8` with 1 axes is no array of `i8` with 1 axes".to_string()));
+        let array = Array::from_slice(&device, [4], &[1u8, 2, 3, 4]).expect("fits").into_dynamic();
+        assert!(matches!(Array::<u8, 2>::from_dynamic(array), Err(Error::ArrayType { .. })));
+        let huge = Array::<u64, 2>::zeros(&device, [usize::MAX, 4]);
+        assert!(matches!(huge, Err(Error::OutOfMemory { .. })));
+    }
+
+    #[test]
+    fn parts_share_memory_and_are_aligned() {
+        let device = device();
+        let values: Vec<i32> = (0..64).collect();
+        let mut array = Array::from_slice(&device, [16, 4], &values).expect("fits");
+        let part = array.view(3..5).expect("rows of 16 bytes");
+        assert_eq!((part.shape(), part.to_vec().expect("there")), ([2, 4], (12..20).collect()));
+        array.view_mut(1..2).and_then(|mut part| part.write(&[-1; 4])).expect("fits");
+        assert_eq!(array.to_vec().expect("there")[3..9], [3, -1, -1, -1, -1, 8]);
+        let (mut low, mut high) = array.split_at_mut(8).expect("rows of 16 bytes");
+        low.write(&[0; 32]).and_then(|()| high.write(&[1; 32])).expect("fits");
+        assert_eq!(array.to_vec().expect("there").iter().sum::<i32>(), 32);
+        let text = |result: Result<View<'_, i32, 1>>| result.map(|_| ()).map_err(|error| error.to_string());
+        let flat = Array::from_slice(&device, [64], &values).expect("fits");
+        let odd = "a part from 3 on starts 12 bytes into the array; kernels need a multiple of 16 bytes";
+        assert_eq!(text(flat.view(3..9)), Err(odd.to_string()));
+        assert_eq!(text(flat.view(60..65)), Err("60..65 does not lie in an axis of extent 64".to_string()));
+        assert!(flat.view(5..5).expect("empty").to_vec().expect("empty").is_empty());
+        assert!(Array::from_slice(&device, [], &[1]).expect("one").view(0..0).is_err());
+    }
+}
