@@ -31,6 +31,8 @@ pub enum Command {
     Bench(BenchOptions),
     /// Count what a kernel does to a GPU's memory, by source line, and say what limits it; needs no GPU
     Profile(ProfileOptions),
+    /// Write one page of HTML about a kernel: source, schedule, IR, PTX, counters, and pictures of what memory sees
+    Report(ReportOptions),
     /// Add the compiler's passes one by one: check each step, and say what it costs
     Ladder(LadderOptions),
     /// Print the schedules that the compiler chose for a file, or the page of a diagnostic code
@@ -257,6 +259,25 @@ pub struct ProfileOptions {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct ReportOptions {
+    #[command(flatten)]
+    pub kernel: KernelArguments,
+    /// Where to write the page
+    #[arg(short, long, value_name = "PATH", default_value = "report.html")]
+    pub output: PathBuf,
+    /// The GPU whose limits are compared with: h200, h100, a100, rtx3090, rtx4090 or t4
+    #[arg(long, value_name = "NAME", default_value = "h200")]
+    pub gpu: String,
+    /// Where time is measured, beside what the emulator counts: cuda or cuda:N; auto, where there is one
+    #[arg(long, default_value = "auto")]
+    pub device: Selection,
+    #[command(flatten)]
+    pub compile: CompileArguments,
+    #[command(flatten)]
+    pub measure: MeasureArguments,
 }
 
 #[derive(Args, Debug)]

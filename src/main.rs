@@ -14,6 +14,7 @@ mod numbers;
 mod progress;
 mod ptxas;
 mod request;
+mod subject;
 mod table;
 
 use arguments::{Arguments, Command};
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Test(options) => commands::test::run(options),
         Command::Bench(options) => commands::bench::run(options),
         Command::Profile(options) => commands::profile::run(options),
+        Command::Report(options) => commands::report::run(options),
         Command::Ladder(options) => commands::ladder::run(options),
         Command::Explain(options) => commands::explain::run(options),
     };

@@ -28,6 +28,8 @@ const CRATES: &[(&str, &str)] = &[
     ("ariadne", "compiler/src/diagnostic"),
     ("chumsky", "compiler/src/syntax"),
     ("cudarc", "runtime/src/cuda"),
+    ("maud", "src/commands/report/page"),
+    ("similar", "src/commands/report"),
 ];
 
 fn root() -> PathBuf {

@@ -9,5 +9,6 @@ pub mod explain;
 pub mod ladder;
 pub mod opt;
 pub mod profile;
+pub mod report;
 pub mod run;
 pub mod test;

@@ -120,6 +120,11 @@ impl Pipeline {
         self.rows.iter().map(|row| row.pass.name())
     }
 
+    /// The names, each with what the pass is good for, in one line.
+    pub fn passes(&self) -> impl Iterator<Item = (&str, &str)> + '_ {
+        self.rows.iter().map(|row| (row.pass.name(), row.pass.reason()))
+    }
+
     pub fn len(&self) -> usize {
         self.rows.len()
     }

@@ -9,6 +9,7 @@ use crate::measuring::{Work, choose, measure_cold, sources};
 use crate::progress::Progress;
 use crate::ptxas::{Ptxas, Usage};
 use crate::request::{Request, pick};
+use crate::subject::Subject;
 use crate::{files, memory, messages};
 use krn_compiler::data::HostArray;
 use krn_compiler::passes::Pipeline;
@@ -18,30 +19,42 @@ use krn_runtime::{Device, Measured};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub fn run(options: &LadderOptions) -> Result<()> {
-    let (text, agrees) = climb(options, None)?;
+    let (text, agrees) = run_with(options, None)?;
     files::print(&text)?;
     if agrees { Ok(()) } else { Err(Failure::silent(MISMATCH)) }
 }
 
 /// What there is to say, and whether all rungs of the pipeline (the target's, unless one is given) agree with the
 /// reference.
-fn climb(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(String, bool)> {
+fn run_with(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(String, bool)> {
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
-    let ptxas = Ptxas::find()?;
     let device = open(options.device)?;
     let mut compile = messages::options(&options.compile, device.capability());
     compile.pipeline = pipeline;
     let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
-    let program = &compilation.program;
-    let typed = pick(program, &options.kernel)?;
-    compile.only = Some(typed.name.clone());
-    let manifest = compilation.compiled.manifest.kernels.iter().find(|known| known.name == typed.name);
-    let Some(manifest) = manifest else {
-        return Err(Failure::new(INPUT, format!("kernel `{}` was not compiled", typed.name)));
+    let subject = Subject {
+        source: &source,
+        compilation: &compilation,
+        compile: &compile,
+        kernel: &options.kernel,
+        measure: &options.measure,
     };
-    let mut request = Request::parse(&options.kernel, &[], manifest)?;
-    let seed = options.kernel.seed;
-    let (sizes, arrays, work) = choose(&options.measure, seed, &request, &device, program, typed, manifest)?;
+    climb(&subject, &device, |ladder| {
+        let text = if options.json { format!("{}\n", ladder.json()) } else { ladder.text() };
+        (text, ladder.agrees())
+    })
+}
+
+/// Climbs the ladder of a kernel, and lets somebody tell of it.
+pub fn climb<T>(subject: &Subject<'_>, device: &Device, tell: impl FnOnce(&Ladder<'_>) -> T) -> Result<T> {
+    let ptxas = Ptxas::find()?;
+    let (typed, manifest) = subject.pick()?;
+    let program = &subject.compilation.program;
+    let mut compile = subject.compile.clone();
+    compile.only = Some(typed.name.clone());
+    let mut request = Request::parse(subject.kernel, &[], manifest)?;
+    let seed = subject.seed();
+    let (sizes, arrays, work) = choose(subject.measure, seed, &request, device, program, typed, manifest)?;
     // A GPU is measured at sizes that fill it, and checked at smaller ones where the user does not say.
     if device.is_emulator() {
         request.fix(&sizes);
@@ -49,11 +62,10 @@ fn climb(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(String,
     let (checked, case) =
         request.case(manifest, seed, |sizes| memory::check(manifest, sizes, device.is_emulator(), false))?;
     let mut ladder = Ladder {
-        options,
+        subject: *subject,
         compile: &compile,
-        file: source.name(),
         kernel: &typed.name,
-        device: &device,
+        device,
         ptxas: ptxas.as_ref(),
         request: &request,
         sizes: &sizes,
@@ -63,7 +75,7 @@ fn climb(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(String,
         work,
         rungs: Vec::new(),
     };
-    let rungs = verify::rungs(&source, &compile).map_err(|error| Failure::new(USAGE, error))?;
+    let rungs = verify::rungs(subject.source, &compile).map_err(|error| Failure::new(USAGE, error))?;
     let mut progress = Progress::new(rungs.count_of_all() as u64, "climbing");
     let mut expectation = None;
     for rung in rungs {
@@ -86,8 +98,7 @@ fn climb(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(String,
         ladder.rungs.push((rung.added, found));
     }
     drop(progress);
-    let text = if options.json { format!("{}\n", ladder.json()) } else { ladder.text() };
-    Ok((text, ladder.agrees()))
+    Ok(tell(&ladder))
 }
 
 /// A rung that does not compile: the whole pipeline did, so the file has no mistakes.
@@ -106,19 +117,18 @@ struct Found {
     usage: Option<Usage>,
 }
 
-struct Ladder<'a> {
-    options: &'a LadderOptions,
+pub struct Ladder<'a> {
+    subject: Subject<'a>,
     compile: &'a CompileOptions,
-    file: &'a str,
     kernel: &'a str,
     device: &'a Device,
-    ptxas: Option<&'a Ptxas>,
+    pub ptxas: Option<&'a Ptxas>,
     request: &'a Request,
-    sizes: &'a Sizes,
+    pub sizes: &'a Sizes,
     /// The inputs that are files.
     arrays: &'a BTreeMap<String, HostArray>,
     /// The sizes at which results are checked.
-    checked: &'a Sizes,
+    pub checked: &'a Sizes,
     case: &'a Case,
     work: Work,
     /// The pass that each adds, and what was found; nothing where the code is that of the rung below.
@@ -129,13 +139,13 @@ impl Ladder<'_> {
     /// Checks one rung against the reference, which is evaluated for the first one, and measures it.
     fn measure(&self, compilation: &Compilation, expectation: &mut Option<Expectation>) -> Result<Found> {
         let program = &compilation.program;
-        let typed = pick(program, &self.options.kernel)?;
+        let typed = pick(program, self.subject.kernel)?;
         let module = self.device.load(&compilation.compiled)?;
         let expected = match expectation {
             Some(expected) => expected,
             None => {
                 let statics = verify::read_statics(&module)?;
-                let check = CheckOptions { seed: self.options.kernel.seed, ..CheckOptions::default() };
+                let check = CheckOptions { seed: self.subject.seed(), ..CheckOptions::default() };
                 expectation.insert(Expectation::of(program, typed, self.case, &statics, &check))
             }
         };
@@ -146,9 +156,8 @@ impl Ladder<'_> {
         // What the check has left in the statics is not what is measured.
         let module = self.device.load(&compilation.compiled)?;
         let kernel = module.kernel(self.kernel)?;
-        let sources =
-            sources(self.request, &kernel, self.sizes, self.arrays.clone(), self.options.kernel.seed)?;
-        let cold = measure_cold(&self.options.measure, self.device, &kernel, self.sizes, &sources)?;
+        let sources = sources(self.request, &kernel, self.sizes, self.arrays.clone(), self.subject.seed())?;
+        let cold = measure_cold(self.subject.measure, self.device, &kernel, self.sizes, &sources)?;
         let usage = match self.ptxas {
             Some(ptxas) => {
                 let all = ptxas.assemble(&compilation.compiled.ptx, &self.compile.target)?;
@@ -159,7 +168,7 @@ impl Ladder<'_> {
         Ok(Found { measured: cold.measured, check, entries: cold.entries.len(), usage })
     }
 
-    fn agrees(&self) -> bool {
+    pub fn agrees(&self) -> bool {
         self.rungs.iter().all(|(_, found)| found.as_ref().is_none_or(|found| found.check.agrees()))
     }
 }
@@ -225,7 +234,7 @@ mod tests {
         let Command::Ladder(options) = Arguments::parse_from(arguments).command else { panic!("a ladder") };
         let target = Pipeline::for_target(&TargetFacts::new(90));
         let pipeline = target.before("fold", MulToAdd).expect("it fits");
-        let (text, agrees) = climb(&options, Some(pipeline)).expect("it runs");
+        let (text, agrees) = run_with(&options, Some(pipeline)).expect("it runs");
         assert!(!agrees && !text.contains("every step agrees"), "{text}");
         let line =
             |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();

@@ -31,7 +31,8 @@ impl Found {
 impl Ladder<'_> {
     pub fn text(&self) -> String {
         let device = self.device.description();
-        let mut text = format!("{}: {}{} on {device}\n", self.file, self.kernel, with(self.sizes));
+        let mut text =
+            format!("{}: {}{} on {device}\n", self.subject.source.name(), self.kernel, with(self.sizes));
         if self.checked.dims != self.sizes.dims {
             text.push_str(&format!("  results are checked{}\n", with(self.checked)));
         }
@@ -39,10 +40,7 @@ impl Ladder<'_> {
             text.push_str("  NO TIME: the emulator counts lane instructions, it does not measure\n");
         }
         text.push_str(&align(&self.table()));
-        let same = |(name, found): &(Option<String>, Option<Found>)| {
-            found.is_none().then(|| name.clone().unwrap_or_default())
-        };
-        let same: Vec<String> = self.rungs.iter().filter_map(same).collect();
+        let same = self.same();
         if !same.is_empty() {
             text.push_str(&format!("  changed nothing here: {}\n", same.join(", ")));
         }
@@ -65,8 +63,16 @@ impl Ladder<'_> {
         text
     }
 
+    /// The passes that changed nothing.
+    pub fn same(&self) -> Vec<String> {
+        let same = |(name, found): &(Option<String>, Option<Found>)| {
+            found.is_none().then(|| name.clone().unwrap_or_default())
+        };
+        self.rungs.iter().filter_map(same).collect()
+    }
+
     /// The head, and a row for each rung with code of its own.
-    fn table(&self) -> Vec<Vec<String>> {
+    pub fn table(&self) -> Vec<Vec<String>> {
         let mut head = vec!["pass"];
         if self.device.is_emulator() {
             head.push("lane instructions");
@@ -114,7 +120,7 @@ impl Ladder<'_> {
         let params: BTreeMap<&str, String> =
             self.sizes.params.iter().map(|(name, value)| (name.as_str(), show_value(value))).collect();
         json!({
-            "file": self.file,
+            "file": self.subject.source.name(),
             "kernel": self.kernel,
             "device": self.device.description(),
             "emulator": self.device.is_emulator(),

@@ -1,28 +1,28 @@
 //! The profile for programs.
 
 use super::super::run::show_value;
-use super::report::{GLOBAL, Launch, Report, SHARED, used};
+use super::found::{GLOBAL, Launch, Profile, SHARED, used};
 use krn_runtime::emulator::{Counts, Kind};
 use krn_runtime::profile::{Bound, Roofline};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-pub fn json(report: &Report<'_>) -> Value {
-    let lines = report.lines.iter().map(|(line, counts)| {
+pub fn json(profile: &Profile<'_>) -> Value {
+    let lines = profile.lines.iter().map(|(line, counts)| {
         let mut object = counters(|wanted| counts.total(wanted));
         object.insert("line".into(), json!(line));
-        object.insert("text".into(), json!(report.text_of(*line)));
+        object.insert("text".into(), json!(profile.text_of(*line)));
         Value::Object(object)
     });
     let params: BTreeMap<&str, String> =
-        report.sizes.params.iter().map(|(name, value)| (name.as_str(), show_value(value))).collect();
-    let gpu = report.gpu;
+        profile.sizes.params.iter().map(|(name, value)| (name.as_str(), show_value(value))).collect();
+    let gpu = profile.gpu;
     let (rate, rate64) = gpu.flops();
     json!({
-        "file": report.source.name(),
-        "kernel": report.kernel,
-        "target": report.target,
-        "dims": report.sizes.dims,
+        "file": profile.source.name(),
+        "kernel": profile.kernel,
+        "target": profile.target,
+        "dims": profile.sizes.dims,
         "params": params,
         "counted_by": "emulator",
         "instructions_are": "ptx",
@@ -35,15 +35,15 @@ pub fn json(report: &Report<'_>) -> Value {
             "flop_per_s": rate,
             "flop64_per_s": rate64,
         },
-        "useful_bytes": report.work.bytes,
-        "roofline": roofline(&report.roofline),
-        "measured": report.time.as_ref().map(|time| json!({
+        "useful_bytes": profile.work.bytes,
+        "roofline": roofline(&profile.roofline),
+        "measured": profile.time.as_ref().map(|time| json!({
             "device": time.device,
             "median_s": time.median,
-            "share_of_limit": report.roofline.time / time.median,
+            "share_of_limit": profile.roofline.time / time.median,
         })),
         "lines": lines.collect::<Vec<_>>(),
-        "launches": report.launches.iter().map(launch).collect::<Vec<_>>(),
+        "launches": profile.launches.iter().map(launch).collect::<Vec<_>>(),
     })
 }
 

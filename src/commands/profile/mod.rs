@@ -1,59 +1,94 @@
 //! `krn profile`: what a kernel does to a GPU's memory, by source line and by launch, and what limits it.
 
+pub mod found;
 mod json;
-mod report;
-mod table;
-mod text;
+pub mod table;
+pub mod text;
 
-use crate::arguments::{MessageFormat, ProfileOptions};
+use crate::arguments::{CompileArguments, KernelArguments, MessageFormat, ProfileOptions};
 use crate::exit::{DEVICE, Failure, Result, USAGE};
 use crate::measuring::{Quantiles, bind, choose, measure_cold, sources};
 use crate::ptxas::Ptxas;
-use crate::request::{Request, pick};
+use crate::request::Request;
+use crate::subject::Subject;
 use crate::{files, interrupt, memory, messages};
+use found::{Profile, Time};
+use krn_compiler::CompileOptions;
 use krn_runtime::profile::{GPUS, Gpu};
 use krn_runtime::{Device, Measured, Selection};
-use report::{Report, Time};
 
 pub fn run(options: &ProfileOptions) -> Result<()> {
-    let Some(gpu) = Gpu::find(&options.gpu) else {
-        let names: Vec<&str> = GPUS.iter().map(|gpu| gpu.name).collect();
-        let message =
-            format!("--gpu {}: there is no such GPU here; there are {}", options.gpu, names.join(", "));
-        return Err(Failure::new(USAGE, message));
-    };
+    let gpu = gpu(&options.gpu)?;
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let machine = machine(options.device)?;
-    let capability = machine.as_ref().and_then(Device::capability);
-    let mut compile = messages::options(&options.compile, capability);
-    if options.compile.target.is_none() && machine.is_none() {
+    let compile = compile_options(&options.compile, &options.kernel, gpu, machine.as_ref());
+    let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
+    let subject = Subject {
+        source: &source,
+        compilation: &compilation,
+        compile: &compile,
+        kernel: &options.kernel,
+        measure: &options.measure,
+    };
+    let profile = profile(&subject, gpu, machine.as_ref())?;
+    let text = if options.json { format!("{}\n", json::json(&profile)) } else { text::text(&profile) };
+    files::print(&text)
+}
+
+/// The GPU of a name on the command line.
+pub fn gpu(name: &str) -> Result<&'static Gpu> {
+    Gpu::find(name).ok_or_else(|| {
+        let names: Vec<&str> = GPUS.iter().map(|gpu| gpu.name).collect();
+        Failure::new(
+            USAGE,
+            format!("--gpu {name}: there is no such GPU here; there are {}", names.join(", ")),
+        )
+    })
+}
+
+/// The target asked for, else that of the machine, else that of the GPU to hold the kernel against.
+pub fn compile_options(
+    arguments: &CompileArguments,
+    kernel: &KernelArguments,
+    gpu: &Gpu,
+    machine: Option<&Device>,
+) -> CompileOptions {
+    let mut compile = messages::options(arguments, machine.and_then(Device::capability));
+    if arguments.target.is_none() && machine.is_none() {
         compile.target = gpu.target.to_string();
     }
-    compile.only.clone_from(&options.kernel.kernel);
-    let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
-    let program = &compilation.program;
-    let typed = pick(program, &options.kernel)?;
+    compile.only.clone_from(&kernel.kernel);
+    compile
+}
+
+/// Runs the kernel on the emulator and counts; on a machine with a GPU, measures it too.
+pub fn profile<'a>(
+    subject: &Subject<'a>,
+    gpu: &'static Gpu,
+    machine: Option<&Device>,
+) -> Result<Profile<'a>> {
+    let (typed, manifest) = subject.pick()?;
+    let compiled = &subject.compilation.compiled;
     let emulator = Device::interruptible_emulator(interrupt::flag());
-    let module = emulator.load(&compilation.compiled)?;
+    let module = emulator.load(compiled)?;
     let kernel = module.kernel(&typed.name)?;
-    let manifest = kernel.manifest();
-    let request = Request::parse(&options.kernel, &[], manifest)?;
-    let seed = options.kernel.seed;
-    let (sizes, files_given, work) =
-        choose(&options.measure, seed, &request, &emulator, program, typed, manifest)?;
+    let request = Request::parse(subject.kernel, &[], manifest)?;
+    let (seed, measure) = (subject.seed(), subject.measure);
+    let program = &subject.compilation.program;
+    let (sizes, files_given, work) = choose(measure, seed, &request, &emulator, program, typed, manifest)?;
     memory::check(manifest, &sizes, true, false)?;
     let sources = sources(&request, &kernel, &sizes, files_given, seed)?;
     let arrays = sources.iter().map(|source| source.upload(&emulator)).collect::<Result<Vec<_>>>()?;
     let launches = bind(&kernel, &sizes, &sources, &arrays)?.count()?.unwrap_or_default();
     let usage = match Ptxas::find()? {
-        Some(ptxas) => Some(ptxas.assemble(&compilation.compiled.ptx, &compile.target)?),
+        Some(ptxas) => Some(ptxas.assemble(&compiled.ptx, &subject.compile.target)?),
         None => None,
     };
-    let time = match &machine {
+    let time = match machine {
         Some(machine) => {
-            let module = machine.load(&compilation.compiled)?;
+            let module = machine.load(compiled)?;
             let kernel = module.kernel(&typed.name)?;
-            let cold = measure_cold(&options.measure, machine, &kernel, &sizes, &sources)?;
+            let cold = measure_cold(measure, machine, &kernel, &sizes, &sources)?;
             let Measured::Time { runs, .. } = &cold.measured else {
                 return Err(Failure::new(DEVICE, "the device has no clock"));
             };
@@ -61,13 +96,11 @@ pub fn run(options: &ProfileOptions) -> Result<()> {
         }
         None => None,
     };
-    let report = Report::new(&source, gpu, &compile.target, manifest, &sizes, work, launches, usage, time);
-    let text = if options.json { format!("{}\n", json::json(&report)) } else { text::text(&report) };
-    files::print(&text)
+    Ok(Profile::new(subject, gpu, manifest, sizes, work, launches, usage, time))
 }
 
 /// The GPU to measure on; without one, `auto` measures nothing.
-fn machine(selection: Selection) -> Result<Option<Device>> {
+pub fn machine(selection: Selection) -> Result<Option<Device>> {
     match selection {
         Selection::Emulator => Ok(None),
         Selection::Auto => Ok(Device::open_as(selection).ok().filter(|device| !device.is_emulator())),

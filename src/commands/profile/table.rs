@@ -1,6 +1,6 @@
 //! The table by source line.
 
-use super::report::{Report, used};
+use super::found::{Profile, used};
 use crate::numbers::grouped;
 use crate::table::align;
 use krn_runtime::emulator::{Counts, Kind};
@@ -64,20 +64,27 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("turns", |line| number(all(line).serial)),
 ];
 
-/// The head, and a row for each line that was executed.
-pub fn lines(report: &Report<'_>) -> String {
+/// Head first, a column for each thing of which there is any number, in front of them the numbers of the lines.
+pub fn columns(profile: &Profile<'_>) -> Vec<Vec<String>> {
     let mut columns: Vec<Vec<String>> = vec![vec!["line".to_string()]];
-    columns[0].extend(report.lines.keys().map(|line| if *line == 0 { "-".into() } else { line.to_string() }));
+    columns[0]
+        .extend(profile.lines.keys().map(|line| if *line == 0 { "-".into() } else { line.to_string() }));
     for (head, cell) in COLUMNS {
-        let cells: Vec<Option<String>> = report.lines.values().map(cell).collect();
+        let cells: Vec<Option<String>> = profile.lines.values().map(cell).collect();
         if cells.iter().any(Option::is_some) {
             let mut column = vec![(*head).to_string()];
             column.extend(cells.into_iter().map(Option::unwrap_or_default));
             columns.push(column);
         }
     }
+    columns
+}
+
+/// The head, and a row for each line that was executed.
+pub fn lines(profile: &Profile<'_>) -> String {
+    let columns = columns(profile);
     // To the left, after all that stand to the right.
-    let texts: Vec<&str> = report.lines.keys().map(|line| report.text_of(*line)).collect();
+    let texts: Vec<&str> = profile.lines.keys().map(|line| profile.text_of(*line)).collect();
     let shown = |text: &str| -> String {
         if text.chars().count() <= WIDTH {
             return text.to_string();

@@ -1,39 +1,39 @@
 //! The profile for people.
 
-use super::report::{GLOBAL, Launch, Report, SHARED, Sort, used};
+use super::found::{GLOBAL, Launch, Profile, SHARED, Sort, used};
 use super::table::lines;
 use crate::numbers::{bytes, grouped};
 use crate::table::with;
 use krn_runtime::emulator::{Counts, Kind};
 use krn_runtime::profile::{Bound, Roofline};
 
-pub fn text(report: &Report<'_>) -> String {
-    let gpu = report.gpu;
+pub fn text(profile: &Profile<'_>) -> String {
+    let gpu = profile.gpu;
     let mut text = format!(
         "{}: {}{} for one {} ({})\n",
-        report.source.name(),
-        report.kernel,
-        with(report.sizes),
+        profile.source.name(),
+        profile.kernel,
+        with(&profile.sizes),
         gpu.title,
-        report.target
+        profile.target
     );
     text.push_str(
         "  counted by the emulator; instructions are PTX's, memory is counted as the hardware does\n\n",
     );
-    text.push_str(&lines(report));
-    for (launch, count) in grouped_launches(report) {
+    text.push_str(&lines(profile));
+    for (launch, count) in grouped_launches(profile) {
         text.push('\n');
         text.push_str(&of_launch(launch, count));
     }
     text.push('\n');
-    text.push_str(&summary(report));
+    text.push_str(&summary(profile));
     text
 }
 
 /// Launches of the same shape that did the same, each with how many there are, in the order of the first ones.
-fn grouped_launches<'a>(report: &'a Report<'_>) -> Vec<(&'a Launch, usize)> {
+pub fn grouped_launches<'a>(profile: &'a Profile<'_>) -> Vec<(&'a Launch, usize)> {
     let mut groups: Vec<(&Launch, usize)> = Vec::new();
-    for launch in &report.launches {
+    for launch in &profile.launches {
         match groups.iter_mut().find(|(first, _)| first.counted == launch.counted) {
             Some((_, count)) => *count += 1,
             None => groups.push((launch, 1)),
@@ -42,7 +42,7 @@ fn grouped_launches<'a>(report: &'a Report<'_>) -> Vec<(&'a Launch, usize)> {
     groups
 }
 
-fn of_launch(launch: &Launch, count: usize) -> String {
+pub fn of_launch(launch: &Launch, count: usize) -> String {
     let counted = &launch.counted;
     let by = |extents: [u32; 3]| {
         let used = extents.iter().rposition(|extent| *extent > 1).map_or(1, |last| last + 1);
@@ -78,7 +78,7 @@ fn of_launch(launch: &Launch, count: usize) -> String {
         say_unless_empty(&mut say, shared(sort, &counted.counts.total(|kind| sort.has(kind))));
     }
     say(occupancy(launch));
-    say(roofline(&launch.roofline));
+    say(of_roofline(&launch.roofline));
     text
 }
 
@@ -136,7 +136,7 @@ fn occupancy(launch: &Launch) -> String {
     )
 }
 
-fn roofline(roofline: &Roofline) -> String {
+pub fn of_roofline(roofline: &Roofline) -> String {
     let Some((bound, times)) = roofline.verdict() else {
         return "moves nothing and computes nothing".to_string();
     };
@@ -155,22 +155,22 @@ fn roofline(roofline: &Roofline) -> String {
     )
 }
 
-fn summary(report: &Report<'_>) -> String {
-    let gpu = report.gpu;
-    let mut text = format!("  all launches: {}\n", roofline(&report.roofline));
-    let (useful, least) = (report.work.bytes, report.roofline.bytes);
+pub fn summary(profile: &Profile<'_>) -> String {
+    let gpu = profile.gpu;
+    let mut text = format!("  all launches: {}\n", of_roofline(&profile.roofline));
+    let (useful, least) = (profile.work.bytes, profile.roofline.bytes);
     text.push_str(&format!("  useful bytes: {}", bytes(useful as u64)));
     if least > 0.0 {
         text.push_str(&format!(", {:.1}% of what must move", useful / least * 100.0));
     }
     text.push('\n');
-    text.push_str(&format!("  at least {}", seconds(report.roofline.time)));
-    match &report.time {
+    text.push_str(&format!("  at least {}", seconds(profile.roofline.time)));
+    match &profile.time {
         Some(time) => text.push_str(&format!(
             "; measured {} on {}: {:.1}% of the limit\n",
             seconds(time.median),
             time.device,
-            report.roofline.time / time.median * 100.0
+            profile.roofline.time / time.median * 100.0
         )),
         None => text.push_str("; NO TIME: nothing was measured\n"),
     }
@@ -185,7 +185,7 @@ fn summary(report: &Report<'_>) -> String {
         gpu.flops().1 / 1e12,
         gpu.balance()
     ));
-    if !report.has_ptxas {
+    if !profile.has_ptxas {
         text.push_str(
             "  no ptxas in PATH (KRN_PTXAS names one elsewhere): registers are estimated, spills not known\n",
         );
@@ -193,7 +193,7 @@ fn summary(report: &Report<'_>) -> String {
     text
 }
 
-fn seconds(time: f64) -> String {
+pub fn seconds(time: f64) -> String {
     match time {
         time if time >= 1e-6 => crate::numbers::duration(std::time::Duration::from_secs_f64(time)),
         time => format!("{:.1} ns", time * 1e9),

@@ -2,6 +2,7 @@
 
 use crate::measuring::Work;
 use crate::ptxas::Usage;
+use crate::subject::Subject;
 use krn_compiler::manifest::KernelManifest;
 use krn_compiler::source::SourceFile;
 use krn_runtime::emulator::{Counts, Kind};
@@ -28,12 +29,12 @@ pub struct Launch {
     pub roofline: Roofline,
 }
 
-pub struct Report<'a> {
+pub struct Profile<'a> {
     pub source: &'a SourceFile,
-    pub gpu: &'a Gpu,
+    pub gpu: &'static Gpu,
     pub target: &'a str,
     pub kernel: &'a str,
-    pub sizes: &'a Sizes,
+    pub sizes: Sizes,
     pub work: Work,
     pub lines: BTreeMap<u32, LineCounts>,
     pub launches: Vec<Launch>,
@@ -42,14 +43,13 @@ pub struct Report<'a> {
     pub time: Option<Time>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> Profile<'a> {
     #[allow(clippy::too_many_arguments, reason = "what was found out, each of its own kind")]
     pub fn new(
-        source: &'a SourceFile,
-        gpu: &'a Gpu,
-        target: &'a str,
+        subject: &Subject<'a>,
+        gpu: &'static Gpu,
         manifest: &'a KernelManifest,
-        sizes: &'a Sizes,
+        sizes: Sizes,
         work: Work,
         launches: Vec<CountedLaunch>,
         usage: Option<BTreeMap<String, Usage>>,
@@ -79,6 +79,7 @@ impl<'a> Report<'a> {
         let launches: Vec<Launch> = launches.into_iter().map(launch).collect();
         let roofline = launches.iter().fold(Roofline::default(), |sum, launch| sum.then(launch.roofline));
         let (kernel, has_ptxas) = (manifest.name.as_str(), usage.is_some());
+        let (source, target) = (subject.source, subject.compile.target.as_str());
         Self { source, gpu, target, kernel, sizes, work, lines, launches, roofline, has_ptxas, time }
     }
 

@@ -1,0 +1,84 @@
+//! `krn report`: all that there is to see of a kernel, on one page of HTML that needs nothing else.
+
+mod diff;
+mod fragments;
+mod listing;
+mod page;
+mod stages;
+mod steps;
+mod variants;
+
+use crate::arguments::{MessageFormat, ReportOptions};
+use crate::commands::profile::found::Profile;
+use crate::commands::profile::{compile_options, gpu, machine, profile};
+use crate::exit::{Failure, Result};
+use crate::files::Target;
+use crate::messages;
+use crate::subject::Subject;
+use fragments::{Fragment, fragments, spans};
+use krn_compiler::explain_schedules;
+use listing::{Listing, listing};
+use stages::{Stage, stages};
+use std::collections::BTreeSet;
+use steps::{Steps, steps};
+use variants::{Variant, variants};
+
+/// What the page shows.
+pub struct Report<'a> {
+    pub profile: Profile<'a>,
+    /// The source's lines, cut at what PTX comes from.
+    pub source: Vec<Vec<Fragment>>,
+    /// As `krn explain` prints it.
+    pub schedule: String,
+    pub stages: Vec<Stage>,
+    pub listing: Listing<'a>,
+    /// The entries, in the order of the listing.
+    pub variants: Vec<Variant>,
+    pub steps: Steps,
+}
+
+pub fn run(options: &ReportOptions) -> Result<()> {
+    let gpu = gpu(&options.gpu)?;
+    let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
+    // Before anything takes time.
+    let target = Target::new(&options.output)?;
+    let machine = machine(options.device)?;
+    let mut compile = compile_options(&options.compile, &options.kernel, gpu, machine.as_ref());
+    let all = messages::compile(&source, &compile, MessageFormat::Human)?;
+    let name = crate::request::pick(&all.program, &options.kernel)?.name.clone();
+    // The page is about one kernel: so is its PTX.
+    compile.only = Some(name.clone());
+    let compilation = match all.ir.kernels.len() {
+        1 => all,
+        _ => krn_compiler::compile(&source, &compile).map_err(uncompiled)?,
+    };
+    let subject = Subject {
+        source: &source,
+        compilation: &compilation,
+        compile: &compile,
+        kernel: &options.kernel,
+        measure: &options.measure,
+    };
+    let profile = profile(&subject, gpu, machine.as_ref())?;
+    let listing = listing(&compilation.compiled.ptx);
+    let runs = listing.entries.iter().flat_map(|entry| &entry.runs);
+    let wanted: BTreeSet<_> = runs.filter_map(|run| run.place).collect();
+    let kernel = compilation.ir.kernels.iter().find(|kernel| kernel.name == name);
+    let known = kernel.map(|kernel| spans(&source, kernel)).unwrap_or_default();
+    let explained = explain_schedules(&compilation).into_iter().find(|known| known.kernel == name);
+    let report = Report {
+        source: fragments(&source, &known, &wanted),
+        schedule: explained.map(|known| known.text).unwrap_or_default(),
+        stages: stages(&source, &compile, &name).map_err(uncompiled)?,
+        variants: variants(&compilation, &listing, &profile),
+        listing,
+        steps: steps(&subject, machine.as_ref())?,
+        profile,
+    };
+    target.write(page::page(&report).into_string().as_bytes())
+}
+
+/// The whole file did compile: this is no mistake of the user's.
+fn uncompiled(error: krn_compiler::CompileError) -> Failure {
+    Failure::new(crate::exit::INPUT, error)
+}
