@@ -1,6 +1,6 @@
 //! Arrays in device memory.
 
-use crate::backend::DevicePtr;
+use crate::backend::{Backend, DevicePtr, StreamNumber};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::layout;
@@ -36,13 +36,14 @@ impl DeviceArray {
         shape: Vec<u64>,
         layout: Layout,
     ) -> Result<Self> {
-        Self::allocate_in(device, Memory::Device, what, element, shape, layout)
+        Self::allocate_in(device, Memory::Device, 0, what, element, shape, layout)
     }
 
-    /// The same in memory of some kind.
+    /// The same in memory of some kind, for a first use on some stream.
     pub(crate) fn allocate_in(
         device: &Device,
         memory: Memory,
+        stream: StreamNumber,
         what: &str,
         element: ElementType,
         shape: Vec<u64>,
@@ -55,12 +56,47 @@ impl DeviceArray {
             return Err(Error::OutOfMemory { what: what.to_string(), asked: u64::MAX, free: None });
         };
         let words = sizes.iter().map(|size| size.next_multiple_of(layout::WORD));
-        let storage = Arc::new(Storage::allocate(device, memory, words, what)?);
+        let storage = Arc::new(Storage::allocate(&device.shared, memory, words, stream, what)?);
         let allocations: Vec<(DevicePtr, u64)> = storage.pointers().zip(sizes).collect();
-        for ((pointer, _), uncovered) in allocations.iter().zip(uncovered) {
-            device.backend.fill(pointer + uncovered.start, 0, uncovered.end - uncovered.start)?;
+        let array = Self { device: device.clone(), element, shape, layout, allocations, storage };
+        if uncovered.iter().any(|range| !range.is_empty()) {
+            array.queue(stream, true, |backend| {
+                let mut ranges = array.allocations.iter().zip(uncovered);
+                ranges.try_for_each(|((pointer, _), range)| {
+                    backend.fill(stream, pointer + range.start, 0, range.end - range.start)
+                })
+            })?;
         }
-        Ok(Self { device: device.clone(), element, shape, layout, allocations, storage })
+        Ok(array)
+    }
+
+    /// Queues work on this array alone.
+    fn queue(
+        &self,
+        stream: StreamNumber,
+        write: bool,
+        work: impl FnOnce(&dyn Backend) -> Result<()>,
+    ) -> Result<()> {
+        let backend = self.device.backend.as_ref();
+        let uses = [(&self.storage.usage, write)].into_iter();
+        self.device.shared.order.enqueue(backend, stream, "array", uses, || work(backend))
+    }
+
+    /// Does work on this array alone that is done when it returns, or has read what it needs.
+    fn run(&self, write: bool, work: impl FnOnce(&dyn Backend) -> Result<()>) -> Result<()> {
+        let backend = self.device.backend.as_ref();
+        let uses = [(&self.storage.usage, write)].into_iter();
+        self.device.shared.order.run(backend, 0, "copy", uses, || work(backend))
+    }
+
+    /// The memory that it shares with its parts.
+    pub(crate) fn storage(&self) -> &Arc<Storage> {
+        &self.storage
+    }
+
+    /// The device that it is on.
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
     /// The elements in `range` of axis 0, in the same memory: what is written to one is seen in the other.
@@ -136,13 +172,16 @@ impl DeviceArray {
                     message: "an array cannot be filled with copies of an empty one".to_string(),
                 });
             }
-            let mut done = (image.len() as u64).min(*size);
-            device.backend.copy_in(*pointer, &image[..done as usize])?;
-            while done < *size {
-                let more = done.min(size - done);
-                device.backend.copy(pointer + done, *pointer, more)?;
-                done += more;
-            }
+            array.run(true, |backend| {
+                let mut done = (image.len() as u64).min(*size);
+                backend.copy_in(*pointer, &image[..done as usize])?;
+                while done < *size {
+                    let more = done.min(size - done);
+                    backend.copy(0, pointer + done, *pointer, more)?;
+                    done += more;
+                }
+                Ok(())
+            })?;
         }
         Ok(array)
     }
@@ -162,6 +201,12 @@ impl DeviceArray {
     /// The kind of memory that it lies in.
     pub fn memory(&self) -> Memory {
         self.storage.memory()
+    }
+
+    /// Where the host finds its first element, if it can and there is one.
+    pub(crate) fn host_pointer(&self) -> Option<*mut u8> {
+        let (pointer, size) = *self.allocations.first()?;
+        if size == 0 { None } else { self.storage.host_pointer(pointer) }
     }
 
     /// Device addresses: one a leaf for a structure of arrays, else one.
@@ -202,13 +247,13 @@ impl DeviceArray {
     /// Copies all elements from their bytes in the C layout, as many as there are.
     pub(crate) fn write_bytes(&self, bytes: &[u8]) -> Result<()> {
         if self.layout == Layout::Aos {
-            return self.device.backend.copy_in(self.allocations[0].0, bytes);
+            return self.run(true, |backend| backend.copy_in(self.allocations[0].0, bytes));
         }
         let images = layout::images(&self.element, bytes, self.layout);
-        for ((pointer, _), image) in self.allocations.iter().zip(&images) {
-            self.device.backend.copy_in(*pointer, image)?;
-        }
-        Ok(())
+        self.run(true, |backend| {
+            let mut pieces = self.allocations.iter().zip(&images);
+            pieces.try_for_each(|((pointer, _), image)| backend.copy_in(*pointer, image))
+        })
     }
 
     /// Sets every byte.
@@ -216,9 +261,22 @@ impl DeviceArray {
     /// # Errors
     /// A failed driver call.
     pub fn fill(&self, byte: u8) -> Result<()> {
-        self.allocations
-            .iter()
-            .try_for_each(|(pointer, size)| self.device.backend.fill(*pointer, byte, *size))
+        self.fill_on(0, byte)
+    }
+
+    /// Copies the first allocation to the host on a stream, behind that stream's work.
+    pub(crate) fn read_words(&self, stream: StreamNumber, bytes: &mut [u8]) -> Result<()> {
+        let backend = self.device.backend.as_ref();
+        let uses = [(&self.storage.usage, false)].into_iter();
+        let order = &self.device.shared.order;
+        order.run(backend, stream, "copy", uses, || backend.copy_out(stream, self.allocations[0].0, bytes))
+    }
+
+    pub(crate) fn fill_on(&self, stream: StreamNumber, byte: u8) -> Result<()> {
+        self.queue(stream, true, |backend| {
+            let mut pieces = self.allocations.iter();
+            pieces.try_for_each(|(pointer, size)| backend.fill(stream, *pointer, byte, *size))
+        })
     }
 
     /// Copies the array to the host, waiting for all work that was launched before.
@@ -242,14 +300,14 @@ impl DeviceArray {
     /// none.
     pub(crate) fn read_bytes(&self, bytes: &mut [u8]) -> Result<()> {
         if self.layout == Layout::Aos {
-            return self.device.backend.copy_out(self.allocations[0].0, bytes);
+            return self.run(false, |backend| backend.copy_out(0, self.allocations[0].0, bytes));
         }
-        let mut images = Vec::with_capacity(self.allocations.len());
-        for (pointer, size) in &self.allocations {
-            let mut image = vec![0; *size as usize];
-            self.device.backend.copy_out(*pointer, &mut image)?;
-            images.push(image);
-        }
+        let mut images: Vec<Vec<u8>> =
+            self.allocations.iter().map(|(_, size)| vec![0; *size as usize]).collect();
+        self.run(false, |backend| {
+            let mut pieces = self.allocations.iter().zip(&mut images);
+            pieces.try_for_each(|((pointer, _), image)| backend.copy_out(0, *pointer, image))
+        })?;
         layout::elements(&self.element, bytes, self.layout, &images);
         Ok(())
     }
@@ -285,7 +343,7 @@ mod tests {
         let array = DeviceArray::allocate(&device, "narrow", narrow, vec![5], Layout::Aos).expect("small");
         let mut words = [1; 8];
         let pointer = array.pointers().next().expect("one allocation");
-        device.backend.copy_out(pointer, &mut words).expect("its own memory");
+        device.backend.copy_out(0, pointer, &mut words).expect("its own memory");
         assert_eq!(words[5..], [0; 3]);
         // The elements themselves are not: the emulator shows what was never written.
         assert_eq!(words[..5], [UNWRITTEN; 5]);

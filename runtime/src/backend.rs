@@ -10,6 +10,9 @@ use std::time::Duration;
 /// A device address.
 pub type DevicePtr = u64;
 
+/// A stream of a device: 0 is the default stream, the others are below 64.
+pub type StreamNumber = u8;
+
 /// An allocation: where the device finds it, and the host where it can.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
@@ -38,6 +41,21 @@ pub trait LoadedModule: Send + Sync + Any {
     fn log(&self) -> &str;
 }
 
+/// A mark in a stream's queue.
+pub trait RecordedEvent: Send + Sync + Any {
+    /// For the backend to find its own type again.
+    fn as_any(&self) -> &dyn Any;
+    /// Waits until the stream has come to it.
+    fn wait(&self) -> Result<()>;
+    /// Whether the stream has come to it.
+    fn is_done(&self) -> Result<bool>;
+    /// How long after the other mark the stream came to this one; waits for both. `None` where the other one is of
+    /// another backend, or later.
+    fn since(&self, earlier: &dyn RecordedEvent) -> Result<Option<Duration>>;
+    /// What is queued on the stream from now on waits for the mark.
+    fn hold(&self, stream: StreamNumber) -> Result<()>;
+}
+
 /// One launch of one entry.
 pub struct LaunchRequest<'a> {
     /// The kernel, for messages.
@@ -46,6 +64,7 @@ pub struct LaunchRequest<'a> {
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub shared_bytes: u32,
+    pub stream: StreamNumber,
     /// Little-endian bytes of each parameter, in order.
     pub params: &'a [Vec<u8>],
 }
@@ -60,11 +79,14 @@ pub trait Backend: Send + Sync {
     fn allocate(&self, memory: Memory, bytes: u64, what: &str) -> Result<Block>;
     /// Gives back what `allocate` gave for the same kind of memory.
     fn free(&self, memory: Memory, block: Block);
+    /// Copies from the host, on the default stream; returns when the bytes are read.
     fn copy_in(&self, pointer: DevicePtr, bytes: &[u8]) -> Result<()>;
-    fn copy_out(&self, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()>;
-    fn fill(&self, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()>;
-    /// Copies within device memory; the two places do not overlap.
-    fn copy(&self, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()>;
+    /// Copies to the host, on a stream; returns when the bytes are there.
+    fn copy_out(&self, stream: StreamNumber, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()>;
+    /// Queues the setting of bytes.
+    fn fill(&self, stream: StreamNumber, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()>;
+    /// Queues a copy within device memory; the two places do not overlap.
+    fn copy(&self, stream: StreamNumber, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()>;
     fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>>;
     /// Returns when the launch is queued (CUDA) or done (emulator).
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()>;
@@ -76,6 +98,16 @@ pub trait Backend: Send + Sync {
     ) -> Result<Option<LaunchCounts>>;
     /// Waits for everything queued.
     fn synchronize(&self) -> Result<()>;
+    /// Makes sure that the stream of that number exists.
+    fn open_stream(&self, stream: StreamNumber) -> Result<()>;
+    /// Waits for everything queued on a stream.
+    fn synchronize_stream(&self, stream: StreamNumber) -> Result<()>;
+    /// What is queued on `stream` from now on waits for what is queued on `other` by now. One call at a time.
+    fn wait_for_stream(&self, stream: StreamNumber, other: StreamNumber) -> Result<()>;
+    /// Queues a mark on a stream.
+    fn record(&self, stream: StreamNumber) -> Result<Box<dyn RecordedEvent>>;
+    /// Free and total bytes of device memory, where the device has its own.
+    fn memory_info(&self) -> Result<Option<(u64, u64)>>;
     /// Runs `work` and returns how long the device took for what it queued.
     fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration>;
     /// Calls `work` with 0, 1, … `runs` - 1 and returns how long the device took for what each call queued, without

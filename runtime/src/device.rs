@@ -6,6 +6,8 @@ use crate::cuda::{self, CudaDevice};
 use crate::emulator_device::EmulatorDevice;
 use crate::error::Result;
 use crate::module::Module;
+use crate::shared::Shared;
+use crate::stream::Stream;
 use krn_compiler::CompiledModule;
 use krn_compiler::data::{ElementType, HostArray};
 use krn_compiler::manifest::Layout;
@@ -44,7 +46,7 @@ impl std::str::FromStr for Selection {
 #[derive(Clone)]
 pub struct Device {
     pub(crate) backend: Arc<dyn Backend>,
-    notice: Option<String>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Device {
@@ -61,37 +63,40 @@ impl Device {
     pub fn open_as(selection: Selection) -> Result<Self> {
         match selection {
             Selection::Emulator => Ok(Self::emulator(None)),
-            Selection::Cuda(ordinal) => {
-                Ok(Self { backend: Arc::new(CudaDevice::open(ordinal)?), notice: None })
-            }
+            Selection::Cuda(ordinal) => Ok(Self::with(CudaDevice::open(ordinal)?, None)),
             Selection::Auto if !cuda::driver_present() => {
                 Ok(Self::emulator(Some("no CUDA driver found: running on the emulator".to_string())))
             }
             Selection::Auto => match CudaDevice::open(0) {
-                Ok(device) => Ok(Self { backend: Arc::new(device), notice: None }),
+                Ok(device) => Ok(Self::with(device, None)),
                 Err(error) => Ok(Self::emulator(Some(format!("{error}: running on the emulator")))),
             },
         }
     }
 
+    fn with(backend: impl Backend + 'static, notice: Option<String>) -> Self {
+        let backend: Arc<dyn Backend> = Arc::new(backend);
+        Self { shared: Arc::new(Shared::new(Arc::clone(&backend), notice)), backend }
+    }
+
     fn emulator(notice: Option<String>) -> Self {
-        Self { backend: Arc::new(EmulatorDevice::new(Arc::new(AtomicBool::new(false)))), notice }
+        Self::with(EmulatorDevice::new(Arc::new(AtomicBool::new(false))), notice)
     }
 
     /// The emulator, stopping with [`Error::Interrupted`](crate::Error::Interrupted) soon after the flag is set.
     pub fn interruptible_emulator(interrupted: Arc<AtomicBool>) -> Self {
-        Self { backend: Arc::new(EmulatorDevice::new(interrupted)), notice: None }
+        Self::with(EmulatorDevice::new(interrupted), None)
     }
 
     /// The emulator, interruptible too, that ends a launch at the first race between threads and at the first read of
     /// shared or global memory that nobody has written, naming the source lines and the threads. Many times slower.
     pub fn sanitizing_emulator(interrupted: Arc<AtomicBool>) -> Self {
-        Self { backend: Arc::new(EmulatorDevice::sanitizing(interrupted)), notice: None }
+        Self::with(EmulatorDevice::sanitizing(interrupted), None)
     }
 
     /// One line for the user where the device is not what they may expect.
     pub fn notice(&self) -> Option<&str> {
-        self.notice.as_deref()
+        self.shared.notice.as_deref()
     }
 
     /// `NVIDIA H200 (sm_90)`, `emulator (2 cores)`.
@@ -156,11 +161,44 @@ impl Device {
         Module::load(self, module)
     }
 
-    /// Waits for everything launched so far.
+    /// A new stream, beside the default stream and all others.
+    ///
+    /// # Errors
+    /// [`Error::Stream`](crate::Error::Stream) where the device has 63 already; a failed driver call.
+    pub fn stream(&self) -> Result<Stream> {
+        Stream::new(self)
+    }
+
+    /// Free and total bytes of the device's memory; `None` on the emulator, whose memory is the host's. What the pool
+    /// holds ([`pooled_bytes`](Self::pooled_bytes)) does not count as free.
+    ///
+    /// # Errors
+    /// A failed driver call.
+    pub fn memory_info(&self) -> Result<Option<(u64, u64)>> {
+        self.backend.memory_info()
+    }
+
+    /// Bytes that arrays gave back and that wait for the next array. The emulator keeps none.
+    pub fn pooled_bytes(&self) -> u64 {
+        self.shared.pooled_bytes()
+    }
+
+    /// Gives what the pool holds back to the driver, for other programs. Waits for all work. What runs out of memory
+    /// does so by itself.
+    pub fn trim(&self) {
+        self.shared.trim();
+    }
+
+    /// Waits for everything launched so far, on all streams.
     ///
     /// # Errors
     /// What a kernel did wrong.
     pub fn synchronize(&self) -> Result<()> {
         self.backend.synchronize()
+    }
+
+    /// Whether the other handle is one of the same opened device.
+    pub(crate) fn is_same(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 }

@@ -86,6 +86,23 @@ pub(crate) fn check_bools(element: &ElementType, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// The same for values in memory that a device has written.
+///
+/// # Safety
+/// So many elements of `T` start there, but that a `bool` may have any byte; nothing writes them meanwhile.
+pub(crate) unsafe fn check_bools_at<T: Element>(start: *const T, count: usize) -> Result<()> {
+    for offset in bool_offsets(&T::element_type()) {
+        for index in 0..count {
+            // SAFETY: the byte of a scalar inside an element; it is initialised.
+            let byte = unsafe { start.add(index).cast::<u8>().add(offset as usize).read() };
+            if byte > 1 {
+                return Err(Error::InvalidBool { index: index as u64, byte });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Values whose bytes `fill` writes, all of them, in their C layout.
 ///
 /// # Errors

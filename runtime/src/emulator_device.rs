@@ -1,6 +1,6 @@
 //! The emulator as a device.
 
-use crate::backend::{Backend, Block, DevicePtr, LaunchRequest, LoadedModule};
+use crate::backend::{Backend, Block, DevicePtr, LaunchRequest, LoadedModule, RecordedEvent, StreamNumber};
 use crate::emulator::{
     self, ArgValue, Emulator, LaunchConfig, LaunchCounts, LaunchError, LaunchReport, MemoryError,
 };
@@ -144,23 +144,23 @@ impl Backend for EmulatorDevice {
         self.read(|emulator| emulator.copy_in(pointer, bytes)).map_err(memory_error)
     }
 
-    fn copy_out(&self, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()> {
+    fn copy_out(&self, _: StreamNumber, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
         self.read(|emulator| emulator.copy_out(pointer, bytes)).map_err(memory_error)
     }
 
-    fn fill(&self, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()> {
+    fn fill(&self, _: StreamNumber, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         self.read(|emulator| emulator.fill(pointer, byte, bytes)).map_err(memory_error)
     }
 
-    fn copy(&self, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()> {
+    fn copy(&self, stream: StreamNumber, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()> {
         let mut between = vec![0; bytes as usize];
-        self.copy_out(from, &mut between)?;
+        self.copy_out(stream, from, &mut between)?;
         self.copy_in(to, &between)
     }
 
@@ -196,6 +196,26 @@ impl Backend for EmulatorDevice {
         Ok(())
     }
 
+    fn open_stream(&self, _: StreamNumber) -> Result<()> {
+        Ok(())
+    }
+
+    fn synchronize_stream(&self, _: StreamNumber) -> Result<()> {
+        Ok(())
+    }
+
+    fn wait_for_stream(&self, _: StreamNumber, _: StreamNumber) -> Result<()> {
+        Ok(())
+    }
+
+    fn record(&self, _: StreamNumber) -> Result<Box<dyn RecordedEvent>> {
+        Ok(Box::new(Moment(Instant::now())))
+    }
+
+    fn memory_info(&self) -> Result<Option<(u64, u64)>> {
+        Ok(None)
+    }
+
     fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
         let start = Instant::now();
         work()?;
@@ -213,6 +233,32 @@ impl Backend for EmulatorDevice {
 
     fn lane_instructions(&self) -> Option<u64> {
         Some(self.lane_instructions.load(Ordering::Relaxed))
+    }
+}
+
+/// Everything before it was done when it was made.
+struct Moment(Instant);
+
+impl RecordedEvent for Moment {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn wait(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_done(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn since(&self, earlier: &dyn RecordedEvent) -> Result<Option<Duration>> {
+        let earlier = earlier.as_any().downcast_ref::<Moment>();
+        Ok(earlier.and_then(|earlier| self.0.checked_duration_since(earlier.0)))
+    }
+
+    fn hold(&self, _: StreamNumber) -> Result<()> {
+        Ok(())
     }
 }
 

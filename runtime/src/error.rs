@@ -35,6 +35,15 @@ pub enum Error {
     /// A part of an array that cannot be: outside of it, or not aligned as kernels need it.
     #[error("{0}")]
     View(String),
+    /// A stream was used in a way that it cannot be.
+    #[error("{0}")]
+    Stream(String),
+    /// The host has a slice of the array that something else would change or read meanwhile.
+    #[error("{0}")]
+    HostAccess(String),
+    /// Things of two devices were brought together.
+    #[error("{what} is on another device ({there}) than {other} ({here})")]
+    WrongDevice { what: String, there: String, other: String, here: String },
     /// A byte of a `bool` came back from a device as neither 0 nor 1.
     #[error("element {index} has a bool whose byte is {byte}: neither 0 (false) nor 1 (true)")]
     InvalidBool { index: u64, byte: u8 },

@@ -1,19 +1,21 @@
 //! Launching kernels: arguments by name, results allocated, the launch plan carried out.
 
 use crate::array::DeviceArray;
-use crate::backend::LaunchRequest;
+use crate::backend::{LaunchRequest, StreamNumber};
 use crate::binding::{self, Binding, Given};
-use crate::error::{BoundsFailure, Error, Result};
+use crate::error::{Error, Result};
+use crate::memory::Memory;
 use crate::module::Module;
 use crate::profile::CountedLaunch;
+use crate::record::ErrorRecord;
+use crate::storage::Storage;
+use crate::stream::{Stream, same_device};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::{
     ArgumentKind, Direction, Expr, KernelManifest, Launch, LaunchArgument, Layout, Step, Value,
 };
+use std::sync::Arc;
 use std::time::Duration;
-
-/// Bytes of the record that a failing bounds check fills in.
-const ERROR_RECORD_BYTES: u64 = 32;
 
 /// An argument of a launch.
 #[derive(Clone, Copy)]
@@ -129,7 +131,34 @@ impl<'m> Kernel<'m> {
         Ok((prepared.results, elapsed))
     }
 
+    /// Queues a launch on a stream and returns: the arrays belong to the stream's work until that is done, which the
+    /// runtime keeps track of, and may be dropped. Results that are not among the arguments are allocated and
+    /// returned; what uses them comes after the launch.
+    ///
+    /// # Errors
+    /// As for [`launch`](Self::launch), [`Error::WrongDevice`] among them; but what the kernel does wrong is said by
+    /// [`Stream::synchronize`] (the emulator says most of it here).
+    pub fn launch_on(
+        &self,
+        stream: &Stream,
+        arguments: &[(&str, Argument<'_>)],
+    ) -> Result<Vec<(String, DeviceArray)>> {
+        same_device("the stream", stream.device(), "the module", &self.module.device)?;
+        let prepared = self.prepare_on(arguments, Some(stream))?;
+        prepared.enqueue()?;
+        Ok(prepared.results)
+    }
+
     pub(crate) fn prepare<'a>(&self, arguments: &[(&str, Argument<'a>)]) -> Result<Prepared<'m, 'a>> {
+        self.prepare_on(arguments, None)
+    }
+
+    /// For a launch on a stream, or on the default stream.
+    pub(crate) fn prepare_on<'a>(
+        &self,
+        arguments: &[(&str, Argument<'a>)],
+        stream: Option<&Stream>,
+    ) -> Result<Prepared<'m, 'a>> {
         let manifest = self.manifest();
         for (position, (name, _)) in arguments.iter().enumerate() {
             if !manifest.arguments.iter().any(|argument| argument.name == *name) {
@@ -167,7 +196,7 @@ impl<'m> Kernel<'m> {
         }
         let binding = binding::bind(manifest, &bound)?;
         self.check_arrays(&given)?;
-        self.allocate(given, binding)
+        self.allocate(given, binding, stream)
     }
 
     /// Layouts must be those of the signature, and nothing that is written may be passed twice.
@@ -179,6 +208,8 @@ impl<'m> Kernel<'m> {
             else {
                 continue;
             };
+            let name = format!("argument `{}`", argument.name);
+            same_device(&name, array.device(), "the module", &self.module.device)?;
             if buffer.layout != array.layout() {
                 return Err(self.error(format!(
                     "`{}` wants the layout {:?}, but the array was uploaded as {:?}",
@@ -205,38 +236,50 @@ impl<'m> Kernel<'m> {
         Ok(())
     }
 
-    fn allocate<'a>(&self, given: Vec<Option<Argument<'a>>>, binding: Binding) -> Result<Prepared<'m, 'a>> {
+    fn allocate<'a>(
+        &self,
+        given: Vec<Option<Argument<'a>>>,
+        binding: Binding,
+        stream: Option<&Stream>,
+    ) -> Result<Prepared<'m, 'a>> {
         let manifest = self.manifest();
         let device = &self.module.device;
+        let number = stream.map_or(0, Stream::number);
+        let allocate = |what: &str, element: &ElementType, shape: &[u64], layout| {
+            let (element, shape) = (element.clone(), shape.to_vec());
+            DeviceArray::allocate_in(device, Memory::Device, number, what, element, shape, layout)
+        };
         let mut results = Vec::new();
         for (at, argument) in manifest.arguments.iter().enumerate() {
             if let (ArgumentKind::Array { buffer, .. }, None) = (&argument.kind, &given[at]) {
-                let (element, shape) = (buffer.element.clone(), binding.shapes[at].clone());
-                let array = DeviceArray::allocate(device, &argument.name, element, shape, buffer.layout)?;
+                let shape = &binding.shapes[at];
+                let array = allocate(&argument.name, &buffer.element, shape, buffer.layout)?;
                 results.push((argument.name.clone(), array));
             }
         }
         let mut scratch = Vec::new();
         for (buffer, shape) in manifest.scratch.iter().zip(&binding.scratch_shapes) {
             let what = format!("scratch `{}`", buffer.name);
-            let (element, shape) = (buffer.element.clone(), shape.clone());
-            scratch.push(DeviceArray::allocate(device, &what, element, shape, buffer.layout)?);
+            scratch.push(allocate(&what, &buffer.element, shape, buffer.layout)?);
         }
-        let record = if uses_error_record(&manifest.plan) {
-            let element = ElementType::scalar(Scalar::U64);
-            let record = DeviceArray::allocate(
-                device,
-                "error record",
-                element,
-                vec![ERROR_RECORD_BYTES / 8],
-                Layout::Aos,
-            )?;
-            record.fill(0)?;
-            Some(record)
-        } else {
-            None
+        let record = match stream {
+            _ if !uses_error_record(&manifest.plan) => None,
+            Some(stream) => Some(stream.record_of(&self.module.manifest, self.position)?),
+            None => Some(Arc::new(ErrorRecord::new(device, &self.module.manifest, self.position, 0)?)),
         };
-        Ok(Prepared { module: self.module, manifest, given, binding, results, scratch, record })
+        let mut uses = Vec::new();
+        for (argument, given) in manifest.arguments.iter().zip(&given) {
+            if let (ArgumentKind::Array { direction, .. }, Some(Argument::Array(array))) =
+                (&argument.kind, given)
+            {
+                uses.push((Arc::clone(array.storage()), *direction != Direction::In));
+            }
+        }
+        let made = results.iter().map(|(_, array)| array).chain(&scratch).map(DeviceArray::storage);
+        let hidden = record.iter().map(|record| record.storage()).chain(&self.module.statics);
+        uses.extend(made.chain(hidden).map(|storage| (Arc::clone(storage), true)));
+        let module = self.module;
+        Ok(Prepared { module, manifest, given, binding, results, scratch, record, uses, stream: number })
     }
 }
 
@@ -276,12 +319,30 @@ pub(crate) struct Prepared<'m, 'a> {
     binding: Binding,
     results: Vec<(String, DeviceArray)>,
     scratch: Vec<DeviceArray>,
-    record: Option<DeviceArray>,
+    record: Option<Arc<ErrorRecord>>,
+    /// All memory that the launch uses, and whether it writes it.
+    uses: Vec<(Arc<Storage>, bool)>,
+    /// Where its launches are queued.
+    stream: StreamNumber,
 }
 
 impl<'m> Prepared<'m, '_> {
     fn enqueue(&self) -> Result<()> {
-        self.each_launch(&mut |launch| self.submit(&launch))
+        self.in_order(self.stream, || self.each_launch(&mut |launch| self.submit_on(self.stream, &launch)))
+    }
+
+    /// Queues launches of this plan behind all earlier work on what they use.
+    pub fn in_order<T>(&self, stream: StreamNumber, queue: impl FnOnce() -> Result<T>) -> Result<T> {
+        if let Some(record) = &self.record {
+            record.mark_used();
+        }
+        let device = &self.module.device;
+        let uses = self.uses.iter().map(|(storage, write)| (&storage.usage, *write));
+        device.shared.order.enqueue(device.backend.as_ref(), stream, &self.manifest.name, uses, queue)
+    }
+
+    pub fn record(&self) -> Option<&Arc<ErrorRecord>> {
+        self.record.as_ref()
     }
 
     /// Calls back for every launch of the plan, in order, its parameters worked out.
@@ -290,15 +351,17 @@ impl<'m> Prepared<'m, '_> {
         self.steps(&self.manifest.plan, &mut symbols, each)
     }
 
-    /// Queues one of this plan's launches.
-    pub fn submit(&self, launch: &ReadyLaunch<'_>) -> Result<()> {
-        self.module.device.backend.launch(self.module.loaded.as_ref(), &self.request(launch))
+    /// Queues one of this plan's launches, within [`in_order`](Self::in_order).
+    pub fn submit_on(&self, stream: StreamNumber, launch: &ReadyLaunch<'_>) -> Result<()> {
+        let request = LaunchRequest { stream, ..self.request(launch) };
+        self.module.device.backend.launch(self.module.loaded.as_ref(), &request)
     }
 
     /// Runs one of this plan's launches and counts; `None` where the device cannot.
     pub fn count(&self, launch: &ReadyLaunch<'_>) -> Result<Option<CountedLaunch>> {
         let backend = &self.module.device.backend;
-        let counts = backend.launch_counted(self.module.loaded.as_ref(), &self.request(launch))?;
+        let loaded = self.module.loaded.as_ref();
+        let counts = self.in_order(self.stream, || backend.launch_counted(loaded, &self.request(launch)))?;
         let entry = launch.entry.to_string();
         let (grid, block) = (launch.grid, launch.block);
         Ok(counts.map(|counts| CountedLaunch { entry, grid, block, counts }))
@@ -311,6 +374,7 @@ impl<'m> Prepared<'m, '_> {
             grid: launch.grid,
             block: launch.block,
             shared_bytes: launch.shared_bytes,
+            stream: self.stream,
             params: &launch.params,
         }
     }
@@ -405,32 +469,13 @@ impl<'m> Prepared<'m, '_> {
                     _ => Some(self.binding.symbol_bytes[*symbol].clone()),
                 }
             }
-            LaunchArgument::ErrorRecord => pointer(self.record.as_ref()?, 0),
+            LaunchArgument::ErrorRecord => Some(self.record.as_ref()?.pointer()?.to_le_bytes().to_vec()),
         }
     }
 
     /// Waits, and turns a bounds failure that the device reported into an error.
     pub fn finish(&self) -> Result<()> {
         self.module.device.backend.synchronize()?;
-        let Some(record) = &self.record else { return Ok(()) };
-        let bytes = record.download()?.bytes;
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
-        let (claimed, site) = (word(0) as u32, (word(0) >> 32) as usize);
-        if claimed == 0 {
-            return Ok(());
-        }
-        let Some(place) = self.manifest.sites.get(site) else {
-            return Err(Error::Fault(format!("kernel `{}` reported an unknown site", self.manifest.name)));
-        };
-        Err(Error::Bounds(BoundsFailure {
-            kernel: self.manifest.name.clone(),
-            file: self.module.manifest.source.clone(),
-            line: place.line,
-            column: place.column,
-            array: place.array.clone(),
-            axis: place.axis,
-            index: word(8) as i64,
-            extent: word(16) as i64,
-        }))
+        self.record.as_ref().map_or(Ok(()), |record| record.check(self.stream))
     }
 }

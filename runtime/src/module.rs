@@ -4,6 +4,7 @@ use crate::backend::LoadedModule;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::storage::Storage;
 use krn_compiler::CompiledModule;
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{Manifest, StaticManifest};
@@ -11,15 +12,24 @@ use std::sync::Arc;
 
 /// A compiled module, loaded on a device.
 pub struct Module {
+    // Before the device, which has to outlive it.
+    pub(crate) loaded: Arc<dyn LoadedModule>,
     pub(crate) device: Device,
-    pub(crate) loaded: Box<dyn LoadedModule>,
     pub(crate) manifest: Arc<Manifest>,
+    /// Stands for all statics: every kernel of a module with statics counts as one that writes them.
+    pub(crate) statics: Option<Arc<Storage>>,
 }
 
 impl Module {
     pub(crate) fn load(device: &Device, compiled: &CompiledModule) -> Result<Self> {
-        let loaded = device.backend.load(compiled)?;
-        Ok(Self { device: device.clone(), loaded, manifest: Arc::new(compiled.manifest.clone()) })
+        let loaded = Arc::from(device.backend.load(compiled)?);
+        let statics = !compiled.manifest.statics.is_empty();
+        Ok(Self {
+            loaded,
+            device: device.clone(),
+            manifest: Arc::new(compiled.manifest.clone()),
+            statics: statics.then(|| Arc::new(Storage::without_memory(&device.shared))),
+        })
     }
 
     /// What the driver said while it compiled the PTX; empty where it had nothing to say.
@@ -56,7 +66,7 @@ impl Module {
         let Some(mut host) = host else {
             return Err(Error::OutOfMemory { what: name.to_string(), asked: u64::MAX, free: None });
         };
-        self.device.backend.copy_out(pointer, &mut host.bytes)?;
+        self.with_statics(false, || self.device.backend.copy_out(0, pointer, &mut host.bytes))?;
         Ok(host)
     }
 
@@ -75,7 +85,14 @@ impl Module {
                 ),
             });
         }
-        self.device.backend.copy_in(pointer, &value.bytes)
+        self.with_statics(true, || self.device.backend.copy_in(pointer, &value.bytes))
+    }
+
+    /// Copies behind the kernels that were launched before.
+    fn with_statics(&self, write: bool, copy: impl FnOnce() -> Result<()>) -> Result<()> {
+        let uses = self.statics.iter().map(|statics| (&statics.usage, write));
+        let backend = self.device.backend.as_ref();
+        self.device.shared.order.run(backend, 0, "static", uses, copy)
     }
 
     fn find_static(&self, name: &str) -> Result<(&StaticManifest, u64)> {

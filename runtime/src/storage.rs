@@ -1,30 +1,47 @@
-//! The memory of an array: shared by the array and its parts, given back when the last of them is gone.
+//! The memory of an array: shared by the array, its parts and the graphs that use it, given back when the last of
+//! them is gone.
 
-use crate::backend::{Block, DevicePtr};
-use crate::device::Device;
+use crate::backend::{Block, DevicePtr, StreamNumber};
 use crate::error::Result;
 use crate::memory::Memory;
+use crate::order::Usage;
+use crate::shared::Shared;
+use std::sync::Arc;
 
-/// The allocations of one array.
+/// The allocations of one array, and who uses them.
 pub(crate) struct Storage {
-    device: Device,
+    shared: Arc<Shared>,
     memory: Memory,
-    blocks: Vec<Block>,
+    /// With their sizes in bytes.
+    blocks: Vec<(Block, u64)>,
+    pub usage: Usage,
 }
 
 impl Storage {
-    /// One block for each size in bytes. `what` names it in messages.
+    /// One block for each size in bytes, for a first use on that stream. `what` names it in messages.
     pub fn allocate(
-        device: &Device,
+        shared: &Arc<Shared>,
         memory: Memory,
         sizes: impl Iterator<Item = u64>,
+        stream: StreamNumber,
         what: &str,
     ) -> Result<Self> {
-        let mut storage = Self { device: device.clone(), memory, blocks: Vec::with_capacity(1) };
+        let mut storage = Self::without_memory(shared);
+        storage.memory = memory;
+        let mut footprint = 0;
         for size in sizes {
-            storage.blocks.push(device.backend.allocate(memory, size, what)?);
+            let pooled = shared.allocate(memory, size, stream, what)?;
+            storage.blocks.push((pooled.block, pooled.bytes));
+            footprint |= pooled.footprint;
         }
+        storage.usage = Usage::after(footprint);
         Ok(storage)
+    }
+
+    /// Stands for memory that is not this storage's, so that its users come in order.
+    pub fn without_memory(shared: &Arc<Shared>) -> Self {
+        let blocks = Vec::with_capacity(1);
+        Self { shared: Arc::clone(shared), memory: Memory::Device, blocks, usage: Usage::default() }
     }
 
     pub fn memory(&self) -> Memory {
@@ -32,14 +49,25 @@ impl Storage {
     }
 
     pub fn pointers(&self) -> impl Iterator<Item = DevicePtr> + '_ {
-        self.blocks.iter().map(|block| block.pointer)
+        self.blocks.iter().map(|(block, _)| block.pointer)
+    }
+
+    /// Where the host finds a byte, by its address on the device.
+    pub fn host_pointer(&self, pointer: DevicePtr) -> Option<*mut u8> {
+        let inside = |(block, bytes): &&(Block, u64)| {
+            pointer.checked_sub(block.pointer).is_some_and(|offset| offset < *bytes)
+        };
+        let (block, _) = self.blocks.iter().find(inside).filter(|(block, _)| !block.host.is_null())?;
+        // Inside the block, so inside the host's allocation.
+        Some(block.host.wrapping_add((pointer - block.pointer) as usize))
     }
 }
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        for block in &self.blocks {
-            self.device.backend.free(self.memory, *block);
+        let footprint = self.usage.footprint();
+        for (block, bytes) in &self.blocks {
+            self.shared.free(self.memory, *block, *bytes, footprint);
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Timing: a launch whose arguments are bound once, repeated many times with nothing but launches in between.
 
+use crate::backend::StreamNumber;
 use crate::error::{Error, Result};
 use crate::kernel::{Argument, Kernel, Prepared, ReadyLaunch};
 use crate::profile::CountedLaunch;
+use crate::stream::{Stream, same_device};
 use std::time::Duration;
 
 /// Device time that the default warm-up takes at least: clocks rise, and what is loaded lazily is loaded.
@@ -47,7 +49,26 @@ impl Bound<'_, '_> {
     /// # Errors
     /// A failed driver call; on the emulator, what the kernel did wrong.
     pub fn launch(&self) -> Result<()> {
-        self.launches.iter().try_for_each(|launch| self.prepared.submit(launch))
+        self.queue(0)
+    }
+
+    /// Queues the kernel once more, on a stream. Its results and scratch memory are the same each time, so launches
+    /// on several streams wait for each other.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`]; a failed driver call; on the emulator, what the kernel did wrong.
+    pub fn launch_on(&self, stream: &Stream) -> Result<()> {
+        same_device("the stream", stream.device(), "the kernel", &self.prepared.module.device)?;
+        if let Some(record) = self.prepared.record() {
+            stream.watch(record);
+        }
+        self.queue(stream.number())
+    }
+
+    fn queue(&self, stream: StreamNumber) -> Result<()> {
+        let mut launches = self.launches.iter();
+        self.prepared
+            .in_order(stream, || launches.try_for_each(|launch| self.prepared.submit_on(stream, launch)))
     }
 
     /// Runs the kernel once more and counts, launch by launch, what the hardware would; `None` (and nothing done) on

@@ -1,22 +1,25 @@
 //! CUDA through cudarc's driver bindings, loaded dynamically: the same binary runs without a driver.
 //!
 //! This folder is the only user of cudarc. All calls go to one primary context a device, which is made current on
-//! the calling thread before each call, and to the default stream.
+//! the calling thread before each call.
 
 mod allocation;
 mod event;
 mod module;
+mod streams;
 
-use crate::backend::{Backend, Block, DevicePtr, LaunchRequest, LoadedModule};
+use crate::backend::{Backend, Block, DevicePtr, LaunchRequest, LoadedModule, RecordedEvent, StreamNumber};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
-use event::Event;
+use event::{Event, UserEvent};
 use krn_compiler::CompiledModule;
 use module::CudaModule;
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::time::Duration;
+use streams::Streams;
 
 /// Bytes of shared memory that a launch can have without asking the driver first.
 const SHARED_BYTES_UNASKED: u32 = 48 * 1024;
@@ -29,6 +32,7 @@ pub struct CudaDevice {
     capability: u32,
     /// Of the L2 cache.
     cache_bytes: u64,
+    streams: Arc<Streams>,
 }
 
 // SAFETY: a driver context may be used from any thread; every call makes it current first.
@@ -82,17 +86,34 @@ impl CudaDevice {
         // SAFETY: `device` came from the driver; released in `drop`.
         let context = unsafe { result::primary_ctx::retain(device) }
             .map_err(driver_error("cuDevicePrimaryCtxRetain"))?;
-        Ok(Self { device, context, name, capability: (major * 10 + minor) as u32, cache_bytes })
+        Ok(Self {
+            device,
+            context,
+            name,
+            capability: (major * 10 + minor) as u32,
+            cache_bytes,
+            streams: Arc::new(Streams::new()),
+        })
     }
 
     fn current(&self) -> Result<()> {
-        // SAFETY: the context was retained by `open` and lives as long as `self`.
-        unsafe { result::ctx::set_current(self.context) }.map_err(driver_error("cuCtxSetCurrent"))
+        make_current(self.context)
     }
+}
+
+/// Of a context that was retained by `open`: everything that keeps one keeps the device, too.
+fn make_current(context: sys::CUcontext) -> Result<()> {
+    // SAFETY: a handle that the driver gave; one that is gone is an error of the call.
+    unsafe { result::ctx::set_current(context) }.map_err(driver_error("cuCtxSetCurrent"))
 }
 
 impl Drop for CudaDevice {
     fn drop(&mut self) {
+        if self.current().is_ok()
+            && let Some(streams) = Arc::get_mut(&mut self.streams)
+        {
+            streams.close();
+        }
         // SAFETY: retained once in `open`. An error here has nobody to go to.
         let _ = unsafe { result::primary_ctx::release(self.device) };
     }
@@ -131,40 +152,56 @@ impl Backend for CudaDevice {
         }
         self.current()?;
         // SAFETY: the caller passes an allocation of at least so many bytes.
-        unsafe { result::memcpy_htod_sync(pointer, bytes) }.map_err(driver_error("cuMemcpyHtoD"))
+        unsafe { result::memcpy_htod_sync(pointer, bytes) }
+            .map_err(|error| driver_error(&format!("cuMemcpyHtoD of {} bytes", bytes.len()))(error))
     }
 
-    fn copy_out(&self, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()> {
+    fn copy_out(&self, stream: StreamNumber, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
         self.current()?;
-        // SAFETY: as above.
-        unsafe { result::memcpy_dtoh_sync(bytes, pointer) }.map_err(driver_error("cuMemcpyDtoH"))
+        let size = bytes.len();
+        if stream == 0 {
+            // SAFETY: as above.
+            return unsafe { result::memcpy_dtoh_sync(bytes, pointer) }
+                .map_err(|error| driver_error(&format!("cuMemcpyDtoH of {size} bytes"))(error));
+        }
+        let stream = self.streams.get(stream)?;
+        // SAFETY: as above; the bytes are there before this returns.
+        unsafe {
+            sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), pointer, size, stream)
+                .result()
+                .and_then(|()| result::stream::synchronize(stream))
+        }
+        .map_err(|error| driver_error(&format!("cuMemcpyDtoHAsync of {size} bytes"))(error))
     }
 
-    fn fill(&self, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()> {
+    fn fill(&self, stream: StreamNumber, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         self.current()?;
+        let stream = self.streams.get(stream)?;
         // SAFETY: as above.
-        unsafe { result::memset_d8_sync(pointer, byte, bytes as usize) }.map_err(driver_error("cuMemsetD8"))
+        unsafe { result::memset_d8_async(pointer, byte, bytes as usize, stream) }
+            .map_err(|error| driver_error(&format!("cuMemsetD8Async of {bytes} bytes"))(error))
     }
 
-    fn copy(&self, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()> {
+    fn copy(&self, stream: StreamNumber, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         self.current()?;
-        // SAFETY: both places lie in allocations and have so many bytes; the default stream orders the copy.
-        unsafe { result::memcpy_dtod_async(to, from, bytes as usize, result::stream::null()) }
-            .map_err(driver_error("cuMemcpyDtoDAsync"))
+        let stream = self.streams.get(stream)?;
+        // SAFETY: both places lie in allocations and have so many bytes; the stream orders the copy.
+        unsafe { result::memcpy_dtod_async(to, from, bytes as usize, stream) }
+            .map_err(|error| driver_error(&format!("cuMemcpyDtoDAsync of {bytes} bytes"))(error))
     }
 
     fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>> {
         self.current()?;
-        Ok(Box::new(CudaModule::load(module)?))
+        Ok(Box::new(CudaModule::load(self.context, module)?))
     }
 
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()> {
@@ -174,6 +211,7 @@ impl Backend for CudaDevice {
         })?;
         self.current()?;
         let function = module.function(request.entry)?;
+        let stream = self.streams.get(request.stream)?;
         let mut pointers: Vec<*mut c_void> =
             request.params.iter().map(|bytes| bytes.as_ptr().cast::<c_void>().cast_mut()).collect();
         let [gx, gy, gz] = request.grid;
@@ -189,12 +227,16 @@ impl Backend for CudaDevice {
                 (gx, gy, gz),
                 (bx, by, bz),
                 request.shared_bytes,
-                result::stream::null(),
+                stream,
                 &mut pointers,
             )
         }
         .map_err(|error| {
-            let call = format!("launch of `{}` with grid {:?}", request.entry, request.grid);
+            let LaunchRequest { kernel, entry, grid, block, shared_bytes, .. } = request;
+            let call = format!(
+                "cuLaunchKernel of `{entry}` (kernel `{kernel}`) with grid {grid:?}, blocks of {block:?}, \
+                 {shared_bytes} bytes of shared memory"
+            );
             driver_error(&call)(error)
         })
     }
@@ -213,12 +255,41 @@ impl Backend for CudaDevice {
         result::ctx::synchronize().map_err(driver_error("cuCtxSynchronize (a kernel failed)"))
     }
 
+    fn open_stream(&self, stream: StreamNumber) -> Result<()> {
+        self.current()?;
+        self.streams.open(stream)
+    }
+
+    fn synchronize_stream(&self, stream: StreamNumber) -> Result<()> {
+        self.current()?;
+        let stream = self.streams.get(stream)?;
+        // SAFETY: the stream is open as long as `self`.
+        unsafe { result::stream::synchronize(stream) }
+            .map_err(driver_error("cuStreamSynchronize (a kernel failed)"))
+    }
+
+    fn wait_for_stream(&self, stream: StreamNumber, other: StreamNumber) -> Result<()> {
+        self.current()?;
+        self.streams.wait(stream, other)
+    }
+
+    fn record(&self, stream: StreamNumber) -> Result<Box<dyn RecordedEvent>> {
+        self.current()?;
+        Ok(Box::new(UserEvent::record(self.context, &self.streams, stream)?))
+    }
+
+    fn memory_info(&self) -> Result<Option<(u64, u64)>> {
+        self.current()?;
+        let (free, total) = result::mem_get_info().map_err(driver_error("cuMemGetInfo"))?;
+        Ok(Some((free as u64, total as u64)))
+    }
+
     fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
         self.current()?;
         let (start, end) = (Event::new()?, Event::new()?);
-        start.record()?;
+        start.record(result::stream::null())?;
         work()?;
-        end.record()?;
+        end.record(result::stream::null())?;
         end.since(&start)
     }
 
@@ -231,9 +302,9 @@ impl Backend for CudaDevice {
         // All events are made first: nothing but launches and records lies between two of them.
         let pairs = (0..runs).map(|_| Ok((Event::new()?, Event::new()?))).collect::<Result<Vec<_>>>()?;
         for (run, (start, end)) in pairs.iter().enumerate() {
-            start.record()?;
+            start.record(result::stream::null())?;
             work(run)?;
-            end.record()?;
+            end.record(result::stream::null())?;
         }
         pairs.iter().map(|(start, end)| end.since(start)).collect::<Result<Vec<_>>>().map(Some)
     }

@@ -1,6 +1,6 @@
 //! Loading PTX through the driver's compiler, with its messages.
 
-use super::driver_error;
+use super::{driver_error, make_current};
 use crate::backend::{DevicePtr, LoadedModule};
 use crate::error::{Error, Result};
 use cudarc::driver::result;
@@ -16,6 +16,7 @@ const LOG_BYTES: usize = 16 * 1024;
 
 pub(super) struct CudaModule {
     module: sys::CUmodule,
+    context: sys::CUcontext,
     log: String,
     /// Entries that were asked for already.
     functions: Mutex<FxHashMap<String, sys::CUfunction>>,
@@ -27,8 +28,8 @@ unsafe impl Send for CudaModule {}
 unsafe impl Sync for CudaModule {}
 
 impl CudaModule {
-    /// Compiles and loads in the current context.
-    pub fn load(compiled: &CompiledModule) -> Result<Self> {
+    /// Compiles and loads in the context, which is current.
+    pub fn load(context: sys::CUcontext, compiled: &CompiledModule) -> Result<Self> {
         let text = CString::new(compiled.ptx.as_str())
             .map_err(|_| Error::Jit { message: "the PTX has a NUL byte".to_string(), log: String::new() })?;
         let mut info = vec![0u8; LOG_BYTES];
@@ -63,7 +64,7 @@ impl CudaModule {
         };
         let (info, errors) = (read(&info), read(&errors));
         match status.result() {
-            Ok(()) => Ok(Self { module, log: info, functions: Mutex::default() }),
+            Ok(()) => Ok(Self { module, context, log: info, functions: Mutex::default() }),
             Err(error) => {
                 let Error::Driver { message, .. } = driver_error("cuModuleLoadDataEx")(error) else {
                     return Err(driver_error("cuModuleLoadDataEx")(error));
@@ -95,6 +96,7 @@ impl LoadedModule for CudaModule {
 
     fn symbol(&self, name: &str) -> Result<(DevicePtr, u64)> {
         let name = CString::new(name).unwrap_or_default();
+        make_current(self.context)?;
         // SAFETY: as above.
         let (pointer, size) = unsafe { result::module::get_global(self.module, name) }
             .map_err(driver_error("cuModuleGetGlobal"))?;
@@ -108,6 +110,10 @@ impl LoadedModule for CudaModule {
 
 impl Drop for CudaModule {
     fn drop(&mut self) {
+        // Its kernels may still run, on any stream: their code is not taken away from under them.
+        if make_current(self.context).is_err() || result::ctx::synchronize().is_err() {
+            return;
+        }
         // SAFETY: loaded once in `load`, unloaded once here. An error here has nobody to go to.
         let _ = unsafe { result::module::unload(self.module) };
     }

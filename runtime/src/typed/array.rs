@@ -109,7 +109,7 @@ impl ArrayOptions {
         shape: [usize; RANK],
     ) -> Result<Array<T, RANK>> {
         let (element, shape) = (T::element_type(), extents(&shape));
-        let array = DeviceArray::allocate_in(device, self.memory, "array", element, shape, self.layout)?;
+        let array = DeviceArray::allocate_in(device, self.memory, 0, "array", element, shape, self.layout)?;
         Ok(Array { array, element: PhantomData })
     }
 }

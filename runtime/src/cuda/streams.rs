@@ -1,0 +1,91 @@
+//! The driver's streams of one context, by number, and the events by which they wait for each other.
+
+use super::driver_error;
+use super::event::Event;
+use crate::backend::StreamNumber;
+use crate::error::{Error, Result};
+use cudarc::driver::result::{self, stream::StreamKind};
+use cudarc::driver::sys;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Numbers of streams; 0 is the context's default stream.
+const COUNT: usize = 64;
+
+struct Opened {
+    stream: sys::CUstream,
+    /// Recorded again for each wait: a wait is for the last record before it.
+    mark: Event,
+}
+
+// SAFETY: a stream's handle may be used from any thread whose current context is the stream's.
+unsafe impl Send for Opened {}
+// SAFETY: the handles are never changed after they were made.
+unsafe impl Sync for Opened {}
+
+/// Streams that were opened once stay: the next owner of the number goes on behind what is queued.
+pub(super) struct Streams {
+    opened: [OnceLock<Opened>; COUNT],
+    /// Held while one is opened.
+    opening: Mutex<()>,
+}
+
+impl Streams {
+    pub fn new() -> Self {
+        Self { opened: [const { OnceLock::new() }; COUNT], opening: Mutex::new(()) }
+    }
+
+    /// In the current context. Streams but the default one do not wait for the default one.
+    pub fn open(&self, number: StreamNumber) -> Result<()> {
+        let _guard = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = self.slot(number)?;
+        if slot.get().is_some() {
+            return Ok(());
+        }
+        let stream = match number {
+            0 => result::stream::null(),
+            _ => result::stream::create(StreamKind::NonBlocking).map_err(driver_error("cuStreamCreate"))?,
+        };
+        let opened = Opened { stream, mark: Event::without_time()? };
+        // Empty, and only filled under the guard.
+        let _ = slot.set(opened);
+        Ok(())
+    }
+
+    fn slot(&self, number: StreamNumber) -> Result<&OnceLock<Opened>> {
+        let slot = self.opened.get(usize::from(number));
+        slot.ok_or_else(|| Error::Stream(format!("there is no stream {number}")))
+    }
+
+    pub fn get(&self, number: StreamNumber) -> Result<sys::CUstream> {
+        if number == 0 {
+            return Ok(result::stream::null());
+        }
+        let opened = self.slot(number)?.get();
+        let opened = opened.ok_or_else(|| Error::Stream(format!("stream {number} was not opened")))?;
+        Ok(opened.stream)
+    }
+
+    /// `stream` waits for what is queued on `other` by now.
+    pub fn wait(&self, stream: StreamNumber, other: StreamNumber) -> Result<()> {
+        if self.slot(other)?.get().is_none() {
+            self.open(other)?;
+        }
+        let Some(opened) = self.slot(other)?.get() else {
+            return Err(Error::Stream(format!("stream {other} was not opened")));
+        };
+        opened.mark.record(opened.stream)?;
+        opened.mark.hold(self.get(stream)?)
+    }
+
+    /// Destroys all, in the current context: their queued work still runs.
+    pub fn close(&mut self) {
+        for (number, slot) in self.opened.iter_mut().enumerate() {
+            if let Some(opened) = slot.take()
+                && number != 0
+            {
+                // SAFETY: made by `open`, not used after. An error here has nobody to go to.
+                let _ = unsafe { result::stream::destroy(opened.stream) };
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The error record: where a kernel's failing bounds check leaves word for the host.
+
+use crate::array::DeviceArray;
+use crate::backend::{DevicePtr, StreamNumber};
+use crate::device::Device;
+use crate::error::{BoundsFailure, Error, Result};
+use crate::memory::Memory;
+use crate::storage::Storage;
+use krn_compiler::data::{ElementType, Scalar};
+use krn_compiler::manifest::{Layout, Manifest};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Words of 64 bits in a record.
+const WORDS: u64 = 4;
+
+/// The record of one kernel's launches. The first failure is kept until it is reported.
+pub(crate) struct ErrorRecord {
+    manifest: Arc<Manifest>,
+    kernel: usize,
+    array: DeviceArray,
+    /// Whether a launch had it since it was looked at.
+    used: AtomicBool,
+}
+
+impl ErrorRecord {
+    /// For launches on a stream of the kernel at that position of the manifest.
+    pub fn new(
+        device: &Device,
+        manifest: &Arc<Manifest>,
+        kernel: usize,
+        stream: StreamNumber,
+    ) -> Result<Self> {
+        let element = ElementType::scalar(Scalar::U64);
+        let array = DeviceArray::allocate_in(
+            device,
+            Memory::Device,
+            stream,
+            "error record",
+            element,
+            vec![WORDS],
+            Layout::Aos,
+        )?;
+        array.fill_on(stream, 0)?;
+        Ok(Self { manifest: Arc::clone(manifest), kernel, array, used: AtomicBool::new(false) })
+    }
+
+    pub fn is_of(&self, manifest: &Arc<Manifest>, kernel: usize) -> bool {
+        Arc::ptr_eq(&self.manifest, manifest) && self.kernel == kernel
+    }
+
+    /// A launch has it now.
+    pub fn mark_used(&self) {
+        self.used.store(true, Ordering::Release);
+    }
+
+    pub fn pointer(&self) -> Option<DevicePtr> {
+        self.array.pointers().next()
+    }
+
+    pub fn storage(&self) -> &Arc<Storage> {
+        self.array.storage()
+    }
+
+    /// Turns a failure that the device reported into an error, once. Looks on the stream, behind its work.
+    pub fn check(&self, stream: StreamNumber) -> Result<()> {
+        if !self.used.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let mut bytes = [0; WORDS as usize * 8];
+        self.array.read_words(stream, &mut bytes)?;
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+        let (claimed, site) = (word(0) as u32, (word(0) >> 32) as usize);
+        if claimed == 0 {
+            return Ok(());
+        }
+        self.array.fill_on(stream, 0)?;
+        let kernel = &self.manifest.kernels[self.kernel];
+        let Some(place) = kernel.sites.get(site) else {
+            return Err(Error::Fault(format!("kernel `{}` reported an unknown site", kernel.name)));
+        };
+        Err(Error::Bounds(BoundsFailure {
+            kernel: kernel.name.clone(),
+            file: self.manifest.source.clone(),
+            line: place.line,
+            column: place.column,
+            array: place.array.clone(),
+            axis: place.axis,
+            index: word(8) as i64,
+            extent: word(16) as i64,
+        }))
+    }
+}

@@ -1,0 +1,191 @@
+//! Streams and events.
+
+use crate::backend::{RecordedEvent, StreamNumber};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::record::ErrorRecord;
+use krn_compiler::manifest::Manifest;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A queue of work on a device, beside its default stream and all others. Cheap to clone: a clone is the same queue.
+///
+/// Work on one stream runs in order; work on two streams runs at the same time where it can. What uses the same array
+/// stays in order all the same: a kernel that reads what another stream writes waits, on the device, until that is
+/// done. Nothing has to be said for it, and nothing is waited for where one stream alone uses an array.
+///
+/// The order is kept array by array: a part of an array counts as all of it. The emulator has the same meaning with
+/// other times: there, every call does its work before it returns.
+///
+/// ```
+/// use krn_compiler::{CompileOptions, compile, source::SourceFile};
+/// use krn_runtime::{Argument, Array, Device, Selection};
+///
+/// let text = "kernel double(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i] }";
+/// let compiled = compile(&SourceFile::new("double.krn", text), &CompileOptions::default()).unwrap().compiled;
+/// let device = Device::open_as(Selection::Emulator)?;
+/// let module = device.load(&compiled)?;
+/// let double = module.kernel("double")?;
+///
+/// let x = Array::from_slice(&device, [3], &[1.0f32, 2.0, 3.0])?;
+/// let mut y = Array::<f32, 1>::zeros(&device, [3])?;
+/// let (first, second) = (device.stream()?, device.stream()?);
+/// double.launch_on(&first, &[("x", Argument::Array(x.dynamic())), ("y", Argument::Array(y.dynamic()))])?;
+/// // On another stream, but it reads `y`: it comes after.
+/// let mut results = double.launch_on(&second, &[("x", Argument::Array(y.dynamic()))])?;
+/// second.synchronize()?;
+/// let (_, z) = results.remove(0);
+/// assert_eq!(Array::<f32, 1>::from_dynamic(z)?.to_vec()?, [4.0, 8.0, 12.0]);
+/// # Ok::<(), krn_runtime::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Stream {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    device: Device,
+    number: StreamNumber,
+    /// Where kernels that were launched here report failures.
+    records: Mutex<Vec<Arc<ErrorRecord>>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The next stream of this number goes on behind what is still queued.
+        self.device.shared.order.give_number_back(self.number);
+    }
+}
+
+impl Stream {
+    pub(crate) fn new(device: &Device) -> Result<Self> {
+        let number = device.shared.order.take_number()?;
+        let inner = Inner { device: device.clone(), number, records: Mutex::default() };
+        device.backend.open_stream(number)?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The device that it is on.
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    pub(crate) fn number(&self) -> StreamNumber {
+        self.inner.number
+    }
+
+    /// Waits for everything queued on this stream.
+    ///
+    /// # Errors
+    /// What a kernel did wrong that was launched on it: [`Error::Bounds`] once for each kernel that failed; an access
+    /// that the device itself caught makes every later call fail, too.
+    pub fn synchronize(&self) -> Result<()> {
+        self.inner.device.backend.synchronize_stream(self.number())?;
+        self.check_records()
+    }
+
+    /// The first failure that a kernel left word of.
+    pub(crate) fn check_records(&self) -> Result<()> {
+        // A panic elsewhere leaves the list whole: records are added in one step.
+        let records = self.inner.records.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        records.iter().try_for_each(|record| record.check(self.number()))
+    }
+
+    /// The record of a kernel's launches on this stream.
+    pub(crate) fn record_of(&self, manifest: &Arc<Manifest>, kernel: usize) -> Result<Arc<ErrorRecord>> {
+        let mut records = self.inner.records.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(record) = records.iter().find(|record| record.is_of(manifest, kernel)) {
+            return Ok(Arc::clone(record));
+        }
+        let record = ErrorRecord::new(&self.inner.device, manifest, kernel, self.number())?;
+        records.push(Arc::new(record));
+        Ok(Arc::clone(&records[records.len() - 1]))
+    }
+
+    /// Has [`synchronize`](Self::synchronize) look at a record as well.
+    pub(crate) fn watch(&self, record: &Arc<ErrorRecord>) {
+        let mut records = self.inner.records.lock().unwrap_or_else(PoisonError::into_inner);
+        if !records.iter().any(|known| Arc::ptr_eq(known, record)) {
+            records.push(Arc::clone(record));
+        }
+    }
+
+    /// Marks where the queue is now.
+    ///
+    /// # Errors
+    /// A failed driver call.
+    pub fn record(&self) -> Result<Event> {
+        let event = self.inner.device.backend.record(self.number())?;
+        Ok(Event { event, device: self.inner.device.clone() })
+    }
+
+    /// What is queued from now on waits, on the device, for the event. For arrays this is not needed; it is for what
+    /// the runtime cannot see.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`]; a failed driver call.
+    pub fn wait_for(&self, event: &Event) -> Result<()> {
+        same_device("the event", &event.device, "the stream", &self.inner.device)?;
+        event.event.hold(self.number())
+    }
+}
+
+/// That two things are on the same opened device.
+pub(crate) fn same_device(what: &str, there: &Device, other: &str, here: &Device) -> Result<()> {
+    if there.is_same(here) {
+        return Ok(());
+    }
+    Err(Error::WrongDevice {
+        what: what.to_string(),
+        there: there.description(),
+        other: other.to_string(),
+        here: here.description(),
+    })
+}
+
+/// A mark in a stream's queue, with the time at which the device came to it.
+///
+/// ```
+/// use krn_runtime::{Device, Selection};
+///
+/// let stream = Device::open_as(Selection::Emulator)?.stream()?;
+/// let start = stream.record()?;
+/// // … launches …
+/// let end = stream.record()?;
+/// println!("{:?}", end.elapsed_since(&start)?);
+/// # Ok::<(), krn_runtime::Error>(())
+/// ```
+pub struct Event {
+    // Before the device, which has to outlive it.
+    event: Box<dyn RecordedEvent>,
+    device: Device,
+}
+
+impl Event {
+    /// Waits until the stream has come to it.
+    ///
+    /// # Errors
+    /// A kernel before it did what the device does not allow.
+    pub fn synchronize(&self) -> Result<()> {
+        self.event.wait()
+    }
+
+    /// Whether the stream has come to it.
+    ///
+    /// # Errors
+    /// As for [`synchronize`](Self::synchronize).
+    pub fn is_done(&self) -> Result<bool> {
+        self.event.is_done()
+    }
+
+    /// The device's time from the other mark to this one, to about half a microsecond. Waits for both.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`]; [`Error::Stream`] where the other one is the later; as for
+    /// [`synchronize`](Self::synchronize).
+    pub fn elapsed_since(&self, earlier: &Event) -> Result<Duration> {
+        same_device("the earlier event", &earlier.device, "this event", &self.device)?;
+        let elapsed = self.event.since(earlier.event.as_ref())?;
+        elapsed.ok_or_else(|| Error::Stream("the earlier of two events came later".to_string()))
+    }
+}
