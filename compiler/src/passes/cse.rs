@@ -7,19 +7,22 @@
 //! ```
 //!
 //! A pure instruction, or a load from a buffer that its launch does not write, is replaced by an equal one that
-//! comes before it in the same region or in one around it. Operands of commutative ops match in either order.
+//! comes before it in the same region or in one around it. Operands of commutative ops match in either order. A load
+//! from a buffer that is written is replaced where nothing between the two writes that buffer or waits for other
+//! threads: no other thread may write what this one reads (programs have no races), so memory holds the same.
 //!
 //! # Limits
 //!
 //! Equal instructions in two regions of which neither is around the other stay (`licm` brings many of them
-//! together). Loads from buffers that the launch writes stay, whatever lies between.
+//! together). Loads from buffers that the launch writes stay where they are in a loop and the equal one before it, and
+//! where the launch changes the buffer by atomics.
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::Substitution;
 use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{InstData, Kernel, Payload};
 use crate::ir::op::{Constant, Effect, Opcode};
-use cranelift_entity::EntitySet;
+use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -37,10 +40,14 @@ impl Pass for Cse {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let available = FxHashMap::with_capacity_and_hasher(kernel.insts.len() / 2, Default::default());
         let (written, replaced) = (EntitySet::new(), kernel.of_values());
-        let mut eliminator = Eliminator { kernel, written, available, replaced, changed: false };
+        let (atomic, clock) = (EntitySet::new(), Clock::default());
+        let mut eliminator =
+            Eliminator { kernel, written, atomic, clock, available, replaced, changed: false };
         for launch in eliminator.kernel.launches.keys().collect::<Vec<_>>() {
             let body = eliminator.kernel.launches[launch].body;
             eliminator.written = written_buffers(eliminator.kernel, body);
+            eliminator.atomic = atomic_buffers(eliminator.kernel, body);
+            eliminator.clock = Clock::default();
             eliminator.block(body);
         }
         eliminator.changed.into()
@@ -53,7 +60,7 @@ pub(super) fn written_buffers(kernel: &Kernel, block: Block) -> EntitySet<Buffer
     kernel.walk(block, &mut |_, inst| {
         let data = &kernel.insts[inst];
         if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload
-            && data.opcode != Opcode::Load
+            && data.opcode.info().effect == Effect::Write
         {
             written.insert(buffer);
         }
@@ -61,9 +68,51 @@ pub(super) fn written_buffers(kernel: &Kernel, block: Block) -> EntitySet<Buffer
     written
 }
 
+/// Buffers that atomics in a block or in what is inside change.
+fn atomic_buffers(kernel: &Kernel, block: Block) -> EntitySet<Buffer> {
+    let mut atomic = EntitySet::new();
+    kernel.walk(block, &mut |_, inst| {
+        if let Payload::Atomic { buffer, .. } = kernel.insts[inst].payload {
+            atomic.insert(buffer);
+        }
+    });
+    atomic
+}
+
+/// Which loads from written buffers see the same memory: those of a buffer at one time.
+#[derive(Default)]
+struct Clock {
+    /// Of all buffers: barriers and loops.
+    all: u32,
+    /// Of one: what writes it.
+    own: SecondaryMap<Buffer, u32>,
+    /// When a load from a written buffer was found.
+    loads: FxHashMap<Inst, (u32, u32)>,
+}
+
+impl Clock {
+    fn of(&self, buffer: Buffer) -> (u32, u32) {
+        (self.all, self.own[buffer])
+    }
+
+    /// What the instruction itself does to memory; its regions count by what is in them.
+    fn pass(&mut self, data: &InstData) {
+        match (data.opcode.info().effect, &data.payload) {
+            (Effect::Pure | Effect::Read | Effect::Terminator, _) => {}
+            (_, Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) => self.own[*buffer] += 1,
+            // Both sides of an `if` see what was before it; a loop's body sees what the body itself does.
+            _ if matches!(data.opcode, Opcode::If | Opcode::Check) => {}
+            _ => self.all += 1,
+        }
+    }
+}
+
 struct Eliminator<'k> {
     kernel: &'k mut Kernel,
     written: EntitySet<Buffer>,
+    /// Of those, the ones that other threads may change at any time.
+    atomic: EntitySet<Buffer>,
+    clock: Clock,
     /// Instructions in scope, by hash: of those with equal hashes the last one.
     available: FxHashMap<u64, Inst>,
     replaced: Substitution,
@@ -82,6 +131,7 @@ impl Eliminator<'_> {
                     *argument = value;
                 }
             }
+            self.clock.pass(data);
             for at in 0..data.regions.len() {
                 self.block(self.kernel.insts[*inst].regions[at]);
             }
@@ -99,18 +149,23 @@ impl Eliminator<'_> {
     /// Whether an equal instruction is in scope, which then takes the place of this one.
     fn eliminate(&mut self, inst: Inst, added: &mut Vec<(u64, Option<Inst>)>) -> bool {
         let data = &self.kernel.insts[inst];
-        let shared = match (data.opcode.info().effect, &data.payload) {
-            (Effect::Pure, _) => true,
-            (Effect::Read, Payload::Access { buffer, .. }) => !self.written.contains(*buffer),
-            _ => false,
+        let time = match (data.opcode.info().effect, &data.payload) {
+            (Effect::Pure, _) => None,
+            (Effect::Read, Payload::Access { buffer, .. }) if !self.written.contains(*buffer) => None,
+            (Effect::Read, Payload::Access { buffer, .. }) if !self.atomic.contains(*buffer) => {
+                Some(self.clock.of(*buffer))
+            }
+            _ => return false,
         };
-        if !shared {
-            return false;
-        }
         let hash = hash(data);
         let before = self.available.get(&hash).copied();
-        let equal = before.filter(|other| equal(&self.kernel.insts[*other], data));
+        let equal = before.filter(|other| {
+            equal(&self.kernel.insts[*other], data) && self.clock.loads.get(other).copied() == time
+        });
         let Some(other) = equal else {
+            if let Some(time) = time {
+                self.clock.loads.insert(inst, time);
+            }
             self.available.insert(hash, inst);
             added.push((hash, before));
             return false;
