@@ -10,7 +10,8 @@
 //! does no harm where the loop never runs. A load moves too if nothing in the loop writes its buffer and it
 //! would not touch memory that the program does not: either the loop surely runs and reaches the load in its
 //! first round, or every subscript is inside for another reason (the index of a loop from at least 0 to the
-//! buffer's extent, or a number in the extent's constant range).
+//! buffer's extent, a number in the extent's constant range, or no more than what an `if` around the loop compares with
+//! the extent).
 //!
 //! # Limits
 //!
@@ -18,7 +19,7 @@
 
 use super::cse::written_buffers;
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{Polynomial, Ranges};
+use crate::analysis::{Affine, Polynomial, Ranges, difference};
 use crate::ir::Owners;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
@@ -39,7 +40,8 @@ impl Pass for Licm {
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let (ranges, depths) = (Ranges::on_the_way(kernel), kernel.of_values());
-        let mut mover = Mover { kernel, ranges, owners: Owners::new(), depths, changed: false };
+        let mut mover =
+            Mover { kernel, ranges, owners: Owners::new(), around: Vec::new(), depths, changed: false };
         for launch in mover.kernel.launches.keys().collect::<Vec<_>>() {
             mover.block(mover.kernel.launches[launch].body, 0);
         }
@@ -52,6 +54,8 @@ struct Mover<'k> {
     ranges: Ranges,
     /// The instructions around where the pass is. Blocks keep their owners while instructions move.
     owners: Owners,
+    /// The blocks around where the pass is, from the outermost inwards.
+    around: Vec<Block>,
     /// How many regions are around each value's definition.
     depths: SecondaryMap<Value, u32>,
     changed: bool,
@@ -63,6 +67,7 @@ impl Mover<'_> {
         for value in &self.kernel.blocks[block].params {
             self.depths[*value] = depth;
         }
+        self.around.push(block);
         let insts = std::mem::take(&mut self.kernel.blocks[block].insts);
         let mut done = Vec::with_capacity(insts.len());
         for inst in insts {
@@ -91,6 +96,7 @@ impl Mover<'_> {
             done.push(inst);
         }
         self.kernel.blocks[block].insts = done;
+        self.around.pop();
     }
 
     /// Moves what is invariant from a region of a loop to the end of `outside`.
@@ -149,7 +155,7 @@ impl Mover<'_> {
         found
     }
 
-    /// Whether every subscript of a load is inside wherever the load may stand.
+    /// Whether every subscript of a load is inside its extent wherever the block that the pass is in is reached.
     fn inside(&mut self, inst: Inst) -> bool {
         let kernel = &*self.kernel;
         let Payload::Access { buffer, leaf } = kernel.insts[inst].payload else { return false };
@@ -164,9 +170,37 @@ impl Mover<'_> {
             }
             match extent {
                 Expr::Int(extent) => interval.high < i128::from(*extent),
-                extent => self.below_extent(*index, extent),
+                extent => self.below_extent(*index, extent) || self.guarded(*index, extent),
             }
         })
+    }
+
+    /// Whether an `if` around the block says that a value, or more than it, is below the extent or less.
+    fn guarded(&mut self, index: Value, extent: &Expr) -> bool {
+        let Some(extent) = Polynomial::from_expression(extent) else { return false };
+        let kernel = &*self.kernel;
+        let mut affine = Affine::new(kernel);
+        let guards = self.around.iter().filter_map(|block| {
+            let data = &kernel.insts[self.owners[*block].expand()?];
+            (data.opcode == Opcode::If && data.regions[0] == *block).then(|| data.arguments[0])
+        });
+        let mut conditions: Vec<Value> = guards.collect();
+        while let Some(condition) = conditions.pop() {
+            let Some(data) = kernel.definition_data(condition) else { continue };
+            match (data.opcode, &data.arguments[..]) {
+                (Opcode::And, both) => conditions.extend(both),
+                (Opcode::Lt, [low, high]) => {
+                    let more = difference(kernel, &mut affine, &mut self.ranges, index, *low);
+                    let more = more.and_then(|more| more.as_constant());
+                    let left = extent.sub(&affine.form(*high)).as_constant();
+                    if more.zip(left).is_some_and(|(more, left)| more >= 0 && left >= 0) {
+                        return true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        false
     }
 
     /// Whether a value is the index of a loop that ends at the extent or before it.
