@@ -65,6 +65,10 @@ pub enum Emit {
     Ir,
     /// The launch manifest, as JSON
     Manifest,
+    /// Machine code for one target, through NVIDIA's ptxas
+    Cubin,
+    /// PTX, manifest and, where ptxas is found, machine code for each --target, as one JSON document
+    Fat,
 }
 
 /// What decides the code that comes out.
@@ -90,6 +94,9 @@ pub struct BuildOptions {
     pub output: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
     pub emit: Emit,
+    /// A dimension that is known now: -D k=64; the kernels that have it take no other size, and trip counts are exact
+    #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
+    pub dims: Vec<String>,
     #[command(flatten)]
     pub compile: CompileArguments,
     /// Print the IR after a pass (or after `all`) to standard error; may be repeated
@@ -131,6 +138,9 @@ pub struct KernelArguments {
     /// A dimension: -D n=1000
     #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
     pub dims: Vec<String>,
+    /// Compile for exactly the sizes that -D gives: trip counts are exact, other sizes are refused
+    #[arg(long, requires = "dims")]
+    pub specialize: bool,
     /// A scalar parameter (a struct's field by `name.field=value`): --set alpha=2.0
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     pub set: Vec<String>,
@@ -304,6 +314,9 @@ pub struct ExplainOptions {
     /// Only the schedule of this kernel
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
+    /// A dimension that is known at compile time, as in `krn build`
+    #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
+    pub dims: Vec<String>,
     #[command(flatten)]
     pub compile: CompileArguments,
     #[arg(long, value_enum, default_value_t)]

@@ -1,8 +1,8 @@
 //! Diagnostics on the terminal, and compiling with them.
 
-use crate::arguments::{CompileArguments, MessageFormat};
+use crate::arguments::{CompileArguments, KernelArguments, MessageFormat};
 use crate::exit::{Failure, INPUT, Result, USAGE};
-use crate::files;
+use crate::{files, request};
 use krn_compiler::diagnostic::Diagnostics;
 use krn_compiler::diagnostic::json::to_json_lines;
 use krn_compiler::diagnostic::render::{RenderOptions, render};
@@ -52,15 +52,21 @@ pub fn compile(source: &SourceFile, options: &CompileOptions, format: MessageFor
             show(source, &compilation.warnings, format)?;
             Ok(compilation)
         }
-        Err(CompileError::Diagnostics(diagnostics)) => {
-            show(source, &diagnostics, format)?;
-            Err(Failure::silent(INPUT))
+        Err(error) => Err(refused(source, error, format)),
+    }
+}
+
+/// Shows why a file did not compile.
+pub fn refused(source: &SourceFile, error: CompileError, format: MessageFormat) -> Failure {
+    match error {
+        CompileError::Diagnostics(diagnostics) => match show(source, &diagnostics, format) {
+            Ok(()) => Failure::silent(INPUT),
+            Err(failure) => failure,
+        },
+        CompileError::UnknownTarget(_) | CompileError::Size(_) | CompileError::Pipeline(_) => {
+            Failure::new(USAGE, error)
         }
-        Err(error @ CompileError::UnknownTarget(_)) => Err(Failure::new(USAGE, error)),
-        Err(CompileError::Pipeline(error)) => Err(Failure::new(USAGE, error)),
-        Err(error @ CompileError::Select(_)) => {
-            Err(Failure::new(INPUT, format!("{}: {error}", source.name())))
-        }
+        CompileError::Select(_) => Failure::new(INPUT, format!("{}: {error}", source.name())),
     }
 }
 
@@ -74,6 +80,19 @@ pub fn options(arguments: &CompileArguments, capability: Option<u32>) -> Compile
     options.unchecked = arguments.unchecked;
     options.without.clone_from(&arguments.without);
     options
+}
+
+/// As [`options`], for one kernel of a file at the sizes that the command line gives.
+pub fn options_for(
+    kernel: &KernelArguments,
+    arguments: &CompileArguments,
+    capability: Option<u32>,
+) -> Result<CompileOptions> {
+    let mut options = options(arguments, capability);
+    if kernel.specialize {
+        options.sizes = request::dims(&kernel.dims)?;
+    }
+    Ok(options)
 }
 
 /// The newest target that a device of this capability runs.

@@ -59,6 +59,19 @@ impl Ptxas {
     /// # Errors
     /// ptxas cannot be run, or refuses the module.
     pub fn assemble(&self, ptx: &str, target: &str) -> Result<BTreeMap<String, Usage>> {
+        self.run(ptx, target).map(|(log, _)| read(&log))
+    }
+
+    /// Assembles a module; its machine code.
+    ///
+    /// # Errors
+    /// As [`assemble`](Self::assemble).
+    pub fn code(&self, ptx: &str, target: &str) -> Result<Vec<u8>> {
+        self.run(ptx, target).map(|(_, code)| code)
+    }
+
+    /// What ptxas says, and the machine code.
+    fn run(&self, ptx: &str, target: &str) -> Result<(String, Vec<u8>)> {
         let failed = |what: String| Failure::new(FILE, format!("`{}`: {what}", self.program.display()));
         let folder = tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
         let (input, output) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
@@ -75,7 +88,9 @@ impl Ptxas {
         if !run.status.success() {
             return Err(failed(format!("it refuses the module for {target}:\n{}", log.trim_end())));
         }
-        Ok(read(&log))
+        let code =
+            std::fs::read(&output).map_err(|error| failed(format!("its output cannot be read: {error}")))?;
+        Ok((log, code))
     }
 }
 

@@ -43,6 +43,22 @@ pub enum Input {
     File(PathBuf),
 }
 
+/// What `-D` gives: extents by the names of dimensions.
+pub fn dims(texts: &[String]) -> Result<BTreeMap<String, u64>> {
+    let usage = |message: String| Failure::new(USAGE, message);
+    let mut dims = BTreeMap::new();
+    for text in texts {
+        let (name, value) = numbers::assignment(text).map_err(usage)?;
+        let size = value.replace('_', "").parse().ok().filter(|size| *size <= 1u64 << 36);
+        let size =
+            size.ok_or_else(|| usage(format!("`{text}`: a dimension is a whole number from 0 to 2^36")))?;
+        if dims.insert(name.to_string(), size).is_some() {
+            return Err(usage(format!("-D {name} is given twice")));
+        }
+    }
+    Ok(dims)
+}
+
 /// What the command line asks for, checked against the kernel's signature.
 pub struct Request {
     dims: BTreeMap<String, i64>,
@@ -62,15 +78,8 @@ impl Request {
             inputs: BTreeMap::new(),
             outputs: Vec::new(),
         };
-        for text in &options.dims {
-            let (name, value) = numbers::assignment(text).map_err(usage)?;
-            let value = value.replace('_', "");
-            let size = value.parse().ok().filter(|size| (0..=1i64 << 36).contains(size));
-            let size =
-                size.ok_or_else(|| usage(format!("`{text}`: a dimension is a whole number from 0 to 2^36")))?;
-            if request.dims.insert(name.to_string(), size).is_some() {
-                return Err(usage(format!("-D {name} is given twice")));
-            }
+        for (name, size) in dims(&options.dims)? {
+            request.dims.insert(name, size as i64);
         }
         let mut set = BTreeSet::new();
         for text in &options.set {

@@ -5,7 +5,8 @@ mod refused;
 
 pub use explain::{ExplainedSchedule, explain_schedules};
 
-use crate::check::{self, typed::Program};
+use crate::analysis::DIMENSION_LIMIT;
+use crate::check::{self, Sizes, typed::Program};
 use crate::diagnostic::Diagnostics;
 use crate::ir;
 use crate::lower;
@@ -16,6 +17,7 @@ use crate::ptx::select::{SelectError, SelectOptions, select};
 use crate::source::SourceFile;
 use crate::syntax;
 use crate::targets::{TARGETS, capability};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// What to compile for, and how.
@@ -33,6 +35,9 @@ pub struct CompileOptions {
     /// Generates code for the kernel of this name only; every kernel is checked all the same. None is generated where
     /// there is no such kernel.
     pub only: Option<String>,
+    /// Extents that are known now: in every kernel that has a dimension of this name it is that number, trip counts are
+    /// exact, and a launch with arrays of another extent is refused. At most 2^36 each.
+    pub sizes: Sizes,
 }
 
 impl CompileOptions {
@@ -44,6 +49,7 @@ impl CompileOptions {
             pipeline: None,
             passes: PipelineOptions::default(),
             only: None,
+            sizes: Sizes::new(),
         }
     }
 
@@ -100,6 +106,8 @@ pub enum CompileError {
     Diagnostics(Diagnostics),
     /// The target is not one that Krn knows.
     UnknownTarget(String),
+    /// A size was given for a dimension that no kernel has, or one that no launch would take.
+    Size(String),
     /// The pipeline could not be built, or a pass broke a kernel.
     Pipeline(PipelineError),
     /// A kernel cannot be expressed in PTX.
@@ -116,6 +124,7 @@ impl fmt::Display for CompileError {
             CompileError::UnknownTarget(target) => {
                 write!(f, "`{target}` is no target; known are {}", TARGETS.join(", "))
             }
+            CompileError::Size(message) => f.write_str(message),
             CompileError::Pipeline(error) => error.fmt(f),
             CompileError::Select(error) => write!(f, "kernel `{}`: {}", error.kernel, error.message),
         }
@@ -127,8 +136,12 @@ impl std::error::Error for CompileError {}
 /// Parses and checks a file. The program holds the kernels that have no mistakes; what could not be parsed
 /// keeps nothing else from being checked.
 pub fn check(source: &SourceFile) -> (Program, Diagnostics) {
+    check_with(source, &Sizes::new())
+}
+
+fn check_with(source: &SourceFile, sizes: &Sizes) -> (Program, Diagnostics) {
     let (file, mut diagnostics) = syntax::parse(source);
-    let (program, found) = check::check(&file);
+    let (program, found) = check::check(&file, sizes);
     diagnostics.extend(found);
     diagnostics.sort();
     (program, diagnostics)
@@ -150,18 +163,38 @@ fn located(mut error: PipelineError, source: &SourceFile) -> PipelineError {
     error
 }
 
+/// Sizes are those of dimensions that there are, and not more than a launch takes.
+fn check_sizes(program: &Program, sizes: &Sizes) -> Result<(), CompileError> {
+    let dims = || program.kernels.iter().flat_map(|kernel| kernel.dims.values()).map(|dim| dim.name.as_str());
+    for (name, size) in sizes {
+        if !dims().any(|known| known == name) {
+            let known: BTreeSet<&str> = dims().collect();
+            let known = match known.len() {
+                0 => "there are none".to_string(),
+                _ => format!("there are {}", Vec::from_iter(known).join(", ")),
+            };
+            return Err(CompileError::Size(format!("no kernel has a dimension `{name}`; {known}")));
+        }
+        if *size > DIMENSION_LIMIT as u64 {
+            return Err(CompileError::Size(format!("`{name}` cannot be {size}: the limit is 2^36")));
+        }
+    }
+    Ok(())
+}
+
 /// Compiles a file.
 ///
 /// # Errors
-/// Mistakes in the file as diagnostics; an unknown target or pass; see [`CompileError`].
+/// Mistakes in the file as diagnostics; an unknown target, pass or dimension; see [`CompileError`].
 pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilation, CompileError> {
     let Some(capability) = capability(&options.target) else {
         return Err(CompileError::UnknownTarget(options.target.clone()));
     };
-    let (program, diagnostics) = check(source);
+    let (program, diagnostics) = check_with(source, &options.sizes);
     if diagnostics.has_errors() {
         return Err(CompileError::Diagnostics(diagnostics));
     }
+    check_sizes(&program, &options.sizes)?;
     let chosen = options.only.as_ref().map(|name| {
         let mut chosen = program.clone();
         chosen.kernels.retain(|kernel| kernel.name == *name);

@@ -9,6 +9,7 @@ pub mod check;
 mod compile;
 pub mod data;
 pub mod diagnostic;
+pub mod fat;
 pub mod ir;
 pub mod lower;
 pub mod manifest;

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub fn run(options: &BenchOptions) -> Result<()> {
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open(options.device)?;
-    let mut compile = messages::options(&options.compile, device.capability());
+    let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
     compile.only.clone_from(&options.kernel.kernel);
     let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
     let typed = pick(&compilation.program, &options.kernel)?;

@@ -13,7 +13,7 @@ use serde_json::json;
 pub fn run(options: &RunOptions) -> Result<()> {
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open(options.device)?;
-    let compile = messages::options(&options.compile, device.capability());
+    let compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
     // The least code that there can be: mistakes of the passes are not in the way.
     let lowest = verify::rungs(&source, &compile).map_err(|error| Failure::new(USAGE, error))?.next();
     let lowest = match lowest {

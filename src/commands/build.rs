@@ -1,10 +1,14 @@
 //! `krn build`
 
 use crate::arguments::{BuildOptions, Emit};
-use crate::exit::{FILE, Failure, Result};
-use crate::{files, messages, numbers};
+use crate::exit::{FILE, Failure, Result, USAGE};
+use crate::ptxas::{self, Ptxas};
+use crate::{files, messages, numbers, request};
+use krn_compiler::fat::Fat;
 use krn_compiler::ir::text::{PrintOptions, print_module};
 use krn_compiler::passes::PassSelection;
+use krn_compiler::source::SourceFile;
+use krn_compiler::{CompileError, CompileOptions, TARGETS};
 use std::time::Duration;
 
 pub fn run(options: &BuildOptions) -> Result<()> {
@@ -13,22 +17,68 @@ pub fn run(options: &BuildOptions) -> Result<()> {
     compile.passes.print_after = selection(&options.print_after);
     compile.passes.print_before = selection(&options.print_before);
     compile.passes.time = options.time_passes;
+    compile.sizes = request::dims(&options.dims)?;
+    if options.emit == Emit::Fat {
+        let text = fat(&source, options, &mut compile)?;
+        return files::write_or_print(options.output.as_deref(), &text);
+    }
     let compilation = messages::compile(&source, &compile, options.message_format)?;
     eprint!("{}", compilation.printed);
     if options.time_passes {
         print_times(&compilation.reports);
     }
+    let compiled = &compilation.compiled;
     let text = match options.emit {
-        Emit::Ptx => compilation.compiled.ptx.clone(),
         Emit::Ir => print_module(&compilation.ir, PrintOptions::default()),
         Emit::Manifest => {
-            let mut json = serde_json::to_string_pretty(&compilation.compiled.manifest)
+            let mut json = serde_json::to_string_pretty(&compiled.manifest)
                 .map_err(|error| Failure::new(FILE, format!("cannot write the manifest as JSON: {error}")))?;
             json.push('\n');
             json
         }
+        Emit::Cubin => {
+            let Some(path) = &options.output else {
+                return Err(Failure::new(USAGE, "machine code is written to a file: add `-o kernels.cubin`"));
+            };
+            let ptxas = Ptxas::find()?.ok_or_else(|| Failure::new(FILE, ptxas::ADVICE))?;
+            return files::write(path, &ptxas.code(&compiled.ptx, &compile.target)?);
+        }
+        Emit::Ptx | Emit::Fat => compiled.ptx.clone(),
     };
     files::write_or_print(options.output.as_deref(), &text)
+}
+
+/// Why one target of several has no code.
+enum Stop {
+    Compile(CompileError),
+    Failure(Failure),
+}
+
+impl From<CompileError> for Stop {
+    fn from(error: CompileError) -> Self {
+        Self::Compile(error)
+    }
+}
+
+/// A document with code for all targets that `--target` lists, or all that there are.
+fn fat(source: &SourceFile, options: &BuildOptions, compile: &mut CompileOptions) -> Result<String> {
+    let listed = options.compile.target.as_deref();
+    let targets: Vec<&str> = listed.map_or(TARGETS.to_vec(), |listed| listed.split(',').collect());
+    // Once for what there is to say of the file.
+    compile.target = targets[0].to_string();
+    messages::compile(source, compile, options.message_format)?;
+    let ptxas = Ptxas::find()?;
+    if ptxas.is_none() {
+        eprintln!("note: {}; the document has PTX alone", ptxas::ADVICE);
+    }
+    let assemble = |ptx: &str, target: &str| {
+        ptxas.as_ref().map(|ptxas| ptxas.code(ptx, target)).transpose().map_err(Stop::Failure)
+    };
+    match Fat::compile(source, compile, &targets, assemble) {
+        Ok(fat) => Ok(fat.to_json() + "\n"),
+        Err(Stop::Compile(error)) => Err(messages::refused(source, error, options.message_format)),
+        Err(Stop::Failure(failure)) => Err(failure),
+    }
 }
 
 fn selection(names: &[String]) -> PassSelection {

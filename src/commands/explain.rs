@@ -2,7 +2,7 @@
 
 use crate::arguments::ExplainOptions;
 use crate::exit::{Failure, INPUT, Result, USAGE};
-use crate::{files, messages};
+use crate::{files, messages, request};
 use krn_compiler::diagnostic::codes::ALL;
 use krn_compiler::diagnostic::explain;
 use krn_compiler::diagnostic::suggest::nearest;
@@ -29,7 +29,8 @@ pub fn run(options: &ExplainOptions) -> Result<()> {
 /// Prints the schedule of each kernel of a file.
 fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
     let source = messages::load(path, options.message_format)?;
-    let compile = messages::options(&options.compile, None);
+    let mut compile = messages::options(&options.compile, None);
+    compile.sizes = request::dims(&options.dims)?;
     let compilation = messages::compile(&source, &compile, options.message_format)?;
     let mut explained = explain_schedules(&compilation);
     if let Some(wanted) = &options.kernel {

@@ -1,5 +1,6 @@
 //! The checker of one file: its items by name, and the passes over them.
 
+use super::Sizes;
 use super::functions::Function;
 use super::typed::{Builtin, ConstId, Expr, Program, StaticId, StructId, Type};
 use super::types;
@@ -33,6 +34,8 @@ pub(super) enum ConstantValue {
 
 pub(super) struct Checker<'a> {
     pub file: &'a ast::File,
+    /// What dimensions stand for, where that is known.
+    pub sizes: &'a Sizes,
     pub program: Program,
     pub diagnostics: Diagnostics,
     pub globals: FxHashMap<&'a str, Global>,
@@ -47,9 +50,10 @@ pub(super) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub fn new(file: &'a ast::File) -> Self {
+    pub fn new(file: &'a ast::File, sizes: &'a Sizes) -> Self {
         Self {
             file,
+            sizes,
             program: Program::default(),
             diagnostics: Diagnostics::new(),
             globals: FxHashMap::default(),

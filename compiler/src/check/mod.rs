@@ -45,10 +45,15 @@ mod types;
 
 use crate::diagnostic::Diagnostics;
 use crate::syntax::ast;
+use std::collections::BTreeMap;
 
-/// Checks a file. Kernels that have mistakes are not in the program; the diagnostics say why.
-pub fn check(file: &ast::File) -> (typed::Program, Diagnostics) {
-    let mut checker = items::Checker::new(file);
+/// Extents that are known when a file is compiled, by the name of the dimension.
+pub type Sizes = BTreeMap<String, u64>;
+
+/// Checks a file. Kernels that have mistakes are not in the program; the diagnostics say why. In every kernel that has a
+/// dimension of `sizes`, its name stands for that number: the kernel takes arrays of that extent only.
+pub fn check(file: &ast::File, sizes: &Sizes) -> (typed::Program, Diagnostics) {
+    let mut checker = items::Checker::new(file, sizes);
     checker.collect_names();
     checker.scalar_constants();
     checker.structs();

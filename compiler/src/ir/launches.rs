@@ -3,7 +3,9 @@
 use super::clone::ValueMap;
 use super::entities::{Block, Launch};
 use super::kernel::{Kernel, LaunchData, Step};
-use crate::manifest::Expr;
+use crate::manifest::{Expr, Value};
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 
 impl Kernel {
     /// A copy of a launch under the name with a suffix; the plan does not know it yet.
@@ -42,6 +44,28 @@ impl Kernel {
         self.plan = plan;
     }
 
+    /// Settles branches of the plan whose conditions are constants, and forgets launches that no step runs; whether
+    /// anything changed. Launches are numbered anew.
+    pub fn settle_plan(&mut self) -> bool {
+        let mut plan = std::mem::take(&mut self.plan);
+        let settled = settle(&mut plan);
+        let mut numbers: SecondaryMap<Launch, PackedOption<Launch>> = SecondaryMap::new();
+        each_launch(&mut plan, &mut |launch| numbers[*launch] = (*launch).into());
+        let changed = settled || self.launches.keys().any(|launch| numbers[launch].is_none());
+        if changed {
+            let mut kept = PrimaryMap::<Launch, LaunchData>::new();
+            for (launch, data) in std::mem::take(&mut self.launches) {
+                if numbers[launch].is_some() {
+                    numbers[launch] = kept.push(data).into();
+                }
+            }
+            self.launches = kept;
+            each_launch(&mut plan, &mut |launch| *launch = numbers[*launch].expand().unwrap_or(*launch));
+        }
+        self.plan = plan;
+        changed
+    }
+
     /// Makes the plan run `special` where the condition holds, and `launch` where it does not. The special launch
     /// may rely on the condition.
     pub fn prefer(&mut self, condition: Expr, special: Launch, launch: Launch) {
@@ -52,6 +76,47 @@ impl Kernel {
             otherwise: vec![Step::Launch(launch)],
         };
         self.replace_step(launch, &[branch]);
+    }
+}
+
+/// Puts what a branch comes to in the place of one whose condition is a constant; whether there was any.
+fn settle(plan: &mut Vec<Step>) -> bool {
+    let mut changed = false;
+    for step in std::mem::take(plan) {
+        match step {
+            Step::Branch { condition, then, otherwise } => {
+                let (mut then, mut otherwise) = (then, otherwise);
+                changed |= settle(&mut then);
+                changed |= settle(&mut otherwise);
+                match condition.evaluate(&[]) {
+                    Some(Value::Bool(holds)) => {
+                        changed = true;
+                        plan.append(if holds { &mut then } else { &mut otherwise });
+                    }
+                    _ => plan.push(Step::Branch { condition, then, otherwise }),
+                }
+            }
+            Step::Repeat { symbol, low, high, step, mut body } => {
+                changed |= settle(&mut body);
+                plan.push(Step::Repeat { symbol, low, high, step, body });
+            }
+            step @ Step::Launch(_) => plan.push(step),
+        }
+    }
+    changed
+}
+
+/// Calls back for every launch of a plan.
+fn each_launch(plan: &mut [Step], each: &mut dyn FnMut(&mut Launch)) {
+    for step in plan {
+        match step {
+            Step::Launch(launch) => each(launch),
+            Step::Repeat { body, .. } => each_launch(body, each),
+            Step::Branch { then, otherwise, .. } => {
+                each_launch(then, each);
+                each_launch(otherwise, each);
+            }
+        }
     }
 }
 

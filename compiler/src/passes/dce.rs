@@ -7,7 +7,9 @@
 //! ```
 //!
 //! An instruction stays if it writes memory or checks bounds, if something inside it does, or if one that stays
-//! uses its result. Stores to a private buffer that nothing loads count as no writes.
+//! uses its result. Stores to a private buffer that nothing loads count as no writes. A branch of the plan whose
+//! condition is a constant is settled, and launches that no step of the plan runs are forgotten: variants for sizes that
+//! the ones given at compile time are not.
 //!
 //! # Limits
 //!
@@ -31,7 +33,7 @@ impl Pass for Dce {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let mut changed = false;
+        let mut changed = kernel.settle_plan();
         // A load that goes may have been the only one of its private buffer.
         let private = kernel.buffers.values().any(|data| data.kind == BufferKind::Private);
         while sweep(kernel, private) {

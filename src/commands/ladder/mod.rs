@@ -29,7 +29,7 @@ pub fn run(options: &LadderOptions) -> Result<()> {
 fn run_with(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(String, bool)> {
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open(options.device)?;
-    let mut compile = messages::options(&options.compile, device.capability());
+    let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
     compile.pipeline = pipeline;
     let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
     let subject = Subject {

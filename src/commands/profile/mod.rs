@@ -21,7 +21,7 @@ pub fn run(options: &ProfileOptions) -> Result<()> {
     let gpu = gpu(&options.gpu)?;
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let machine = machine(options.device)?;
-    let compile = compile_options(&options.compile, &options.kernel, gpu, machine.as_ref());
+    let compile = compile_options(&options.compile, &options.kernel, gpu, machine.as_ref())?;
     let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
     let subject = Subject {
         source: &source,
@@ -52,13 +52,13 @@ pub fn compile_options(
     kernel: &KernelArguments,
     gpu: &Gpu,
     machine: Option<&Device>,
-) -> CompileOptions {
-    let mut compile = messages::options(arguments, machine.and_then(Device::capability));
+) -> Result<CompileOptions> {
+    let mut compile = messages::options_for(kernel, arguments, machine.and_then(Device::capability))?;
     if arguments.target.is_none() && machine.is_none() {
         compile.target = gpu.target.to_string();
     }
     compile.only.clone_from(&kernel.kernel);
-    compile
+    Ok(compile)
 }
 
 /// Runs the kernel on the emulator and counts; on a machine with a GPU, measures it too.

@@ -43,7 +43,7 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     // Before anything takes time.
     let target = Target::new(&options.output)?;
     let machine = machine(options.device)?;
-    let mut compile = compile_options(&options.compile, &options.kernel, gpu, machine.as_ref());
+    let mut compile = compile_options(&options.compile, &options.kernel, gpu, machine.as_ref())?;
     let all = messages::compile(&source, &compile, MessageFormat::Human)?;
     let name = crate::request::pick(&all.program, &options.kernel)?.name.clone();
     // The page is about one kernel: so is its PTX.

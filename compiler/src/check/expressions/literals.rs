@@ -126,7 +126,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 Some(local_value(id, &ty, span))
             }
             Binding::Index(id) => Some(self.make(ExprKind::Index(id), Type::I64, span)),
-            Binding::Dim(id) => Some(self.make(ExprKind::Dim(id), Type::I64, span)),
+            Binding::Dim(id) => {
+                let size = self.checker.sizes.get(&name.name);
+                let kind = size.map_or(ExprKind::Dim(id), |size| ExprKind::Int(i128::from(*size)));
+                Some(self.make(kind, Type::I64, span))
+            }
             Binding::Param(id) => {
                 let ty = types::widened(&self.kernel.params[id].ty);
                 Some(self.make(ExprKind::Param(id), ty, span))

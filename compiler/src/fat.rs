@@ -1,0 +1,201 @@
+//! One document with a module for several GPUs: what `krn build --emit fat` writes, what programs embed, and what a host
+//! in any language reads to launch the PTX itself. JSON; `docs/manifest.md` describes it.
+
+use crate::compile::{CompileError, CompileOptions, CompiledModule, compile};
+use crate::manifest::Manifest;
+use crate::ptx;
+use crate::source::SourceFile;
+use crate::targets::capability;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The first field of a document of this version.
+pub const FORMAT: &str = "krn fat 1";
+
+/// A module for several targets.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Fat {
+    /// [`FORMAT`].
+    pub format: String,
+    /// One a target, in the order in which they were asked for.
+    pub images: Vec<Image>,
+}
+
+/// A module for one target. Launches differ from target to target: code goes with its own manifest only.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Image {
+    /// `sm_90`
+    pub target: String,
+    pub manifest: Manifest,
+    /// For the driver to compile; runs on the target and on all later ones (`sm_90a`: on that one alone).
+    pub ptx: String,
+    /// Machine code in base64, if it was made: runs on GPUs of the same generation (major number).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cubin: Option<String>,
+}
+
+/// Why a document cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FatError {
+    /// It is no JSON, or not of this form.
+    Malformed(String),
+    /// It was written in another format, of this name.
+    Format(String),
+    /// None of its targets runs on a device of this capability (10 × major + minor).
+    NoTarget { capability: u32, targets: Vec<String> },
+}
+
+impl fmt::Display for FatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(why) => write!(f, "no module of Krn: {why}"),
+            Self::Format(format) => {
+                write!(f, "the module has the format `{format}`, this library reads `{FORMAT}`")
+            }
+            Self::NoTarget { capability, targets } => {
+                let targets = targets.join(", ");
+                write!(f, "the module was compiled for {targets}; the device is an sm_{capability}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FatError {}
+
+impl Fat {
+    /// Compiles a file for each target. `assemble` makes machine code of PTX for a target, where it can.
+    ///
+    /// # Errors
+    /// As [`compile`]; whatever `assemble` says.
+    pub fn compile<E: From<CompileError>>(
+        source: &SourceFile,
+        options: &CompileOptions,
+        targets: &[&str],
+        mut assemble: impl FnMut(&str, &str) -> Result<Option<Vec<u8>>, E>,
+    ) -> Result<Self, E> {
+        let mut images = Vec::with_capacity(targets.len());
+        for target in targets {
+            let options = CompileOptions { target: (*target).to_string(), ..options.clone() };
+            let CompiledModule { ptx, manifest, .. } = compile(source, &options)?.compiled;
+            let cubin = assemble(&ptx, target)?.map(|code| STANDARD.encode(code));
+            images.push(Image { target: (*target).to_string(), manifest, ptx, cubin });
+        }
+        Ok(Self { format: FORMAT.to_string(), images })
+    }
+
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// [`FatError::Malformed`] and [`FatError::Format`].
+    pub fn parse(json: &str) -> Result<Self, FatError> {
+        #[derive(Deserialize)]
+        struct Head {
+            format: String,
+        }
+        let malformed = |error: serde_json::Error| FatError::Malformed(error.to_string());
+        let head: Head = serde_json::from_str(json).map_err(malformed)?;
+        if head.format != FORMAT {
+            return Err(FatError::Format(head.format));
+        }
+        serde_json::from_str(json).map_err(malformed)
+    }
+
+    /// The document as text.
+    pub fn to_json(&self) -> String {
+        // Strings, numbers and vectors of them: nothing that JSON could not say.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The image for a device: the newest that runs there, the device's own generation-specific one first. With `None`
+    /// (the emulator, which runs all) the newest.
+    ///
+    /// # Errors
+    /// [`FatError::NoTarget`].
+    pub fn image(&self, device: Option<u32>) -> Result<&Image, FatError> {
+        let rank = |image: &&Image| {
+            let own = image.target.ends_with('a');
+            let needs = capability(&image.target)?;
+            let runs = device.is_none_or(|device| if own { needs == device } else { needs <= device });
+            runs.then_some((needs, own))
+        };
+        let best = self.images.iter().filter(|image| rank(image).is_some()).max_by_key(rank);
+        best.ok_or_else(|| FatError::NoTarget {
+            capability: device.unwrap_or(0),
+            targets: self.images.iter().map(|image| image.target.clone()).collect(),
+        })
+    }
+}
+
+impl Image {
+    /// The image as the compiler would have given it.
+    ///
+    /// # Errors
+    /// [`FatError::Malformed`] where PTX or base64 are damaged.
+    pub fn module(&self) -> Result<CompiledModule, FatError> {
+        let module = ptx::parse(&self.ptx).map_err(|error| FatError::Malformed(format!("{error}")))?;
+        Ok(CompiledModule { ptx: self.ptx.clone(), module, manifest: self.manifest.clone() })
+    }
+
+    /// The machine code, if there is any and a device of this capability runs it.
+    ///
+    /// # Errors
+    /// [`FatError::Malformed`] where base64 is damaged.
+    pub fn code(&self, device: u32) -> Result<Option<Vec<u8>>, FatError> {
+        let runs = capability(&self.target).is_some_and(|made| made / 10 == device / 10 && made <= device);
+        let Some(cubin) = self.cubin.as_ref().filter(|_| runs) else { return Ok(None) };
+        STANDARD.decode(cubin).map(Some).map_err(|error| FatError::Malformed(format!("its code: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fat(targets: &[&str]) -> Fat {
+        let text = "kernel double(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i] }\n";
+        let source = SourceFile::new("double.krn", text);
+        let assemble = |ptx: &str, _: &str| -> Result<_, CompileError> { Ok(Some(ptx.as_bytes().to_vec())) };
+        Fat::compile(&source, &CompileOptions::default(), targets, assemble).expect("it compiles")
+    }
+
+    #[test]
+    fn a_document_comes_back_as_it_went() {
+        let fat = fat(&["sm_80", "sm_90"]);
+        let back = Fat::parse(&fat.to_json()).expect("its own text");
+        assert_eq!(back, fat);
+        let image = back.image(Some(90)).expect("it is there");
+        let module = image.module().expect("its own PTX");
+        assert_eq!(ptx::print(&module.module), image.ptx);
+        assert_eq!(image.code(90).expect("its own code").as_deref(), Some(image.ptx.as_bytes()));
+    }
+
+    #[test]
+    fn a_device_gets_the_newest_image_that_runs_there() {
+        let fat = fat(&["sm_80", "sm_90a", "sm_75", "sm_90"]);
+        let target = |device| fat.image(device).map(|image| image.target.as_str());
+        assert_eq!(target(None), Ok("sm_90a"));
+        assert_eq!(target(Some(90)), Ok("sm_90a"));
+        assert_eq!(target(Some(100)), Ok("sm_90"));
+        assert_eq!(target(Some(89)), Ok("sm_80"));
+        assert_eq!(target(Some(75)), Ok("sm_75"));
+        assert!(matches!(target(Some(70)), Err(FatError::NoTarget { capability: 70, .. })));
+        // Machine code is for one generation.
+        let image = &fat.images[0];
+        assert!(image.code(86).expect("good base64").is_some() && image.code(90).expect("unused").is_none());
+    }
+
+    #[test]
+    fn what_is_no_such_document_is_refused() {
+        assert!(matches!(Fat::parse("{"), Err(FatError::Malformed(_))));
+        assert!(matches!(Fat::parse("[1]"), Err(FatError::Malformed(_))));
+        let newer = r#"{"format": "krn fat 2", "images": 7}"#;
+        assert_eq!(Fat::parse(newer), Err(FatError::Format("krn fat 2".to_string())));
+        let mut broken = fat(&["sm_90"]);
+        broken.images[0].cubin = Some("not base64".to_string());
+        assert!(matches!(broken.images[0].code(90), Err(FatError::Malformed(_))));
+        broken.images[0].ptx.push('}');
+        assert!(matches!(broken.images[0].module(), Err(FatError::Malformed(_))));
+    }
+}

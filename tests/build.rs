@@ -1,0 +1,93 @@
+//! `krn build`: sizes that are known, machine code, and documents for several GPUs.
+
+use krn_compiler::fat::Fat;
+use std::process::{Command, Output};
+
+fn krn(arguments: &[&str]) -> Output {
+    let ptxas = xtask::cuda_tools::find("ptxas").expect("`cargo xtask setup` installs it");
+    Command::new(env!("CARGO_BIN_EXE_krn"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("KRN_PTXAS", ptxas)
+        .output()
+        .expect("the tool can be started")
+}
+
+/// Runs, and checks the exit code; standard output and error.
+fn run(arguments: &[&str], code: i32) -> (String, String) {
+    let output = krn(arguments);
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
+    (out, err)
+}
+
+#[test]
+fn known_sizes_are_numbers_in_the_code() {
+    let (general, _) = run(&["build", "examples/matmul.krn"], 0);
+    let (known, _) = run(&["build", "examples/matmul.krn", "-D", "m=256", "n=256", "k=64"], 0);
+    assert!(general.matches(".visible .entry").count() > 1, "variants for what is not known");
+    assert_eq!(known.matches(".visible .entry").count(), 1, "{known}");
+    assert!(!known.contains("[p_k]"), "no parameter for what is known:\n{known}");
+}
+
+#[test]
+fn a_kernel_for_known_sizes_takes_no_others() {
+    let sizes = ["-D", "m=70", "n=33", "k=20"];
+    let run_with = |more: &[&str], code| {
+        let arguments = [&["run", "examples/matmul.krn", "--device", "emulator"], &sizes[..], more].concat();
+        run(&arguments, code)
+    };
+    let (out, _) = run_with(&["--specialize"], 0);
+    assert!(out.contains("c: verified, 2,310 values agree"), "{out}");
+    let (_, err) = run(&["run", "examples/matmul.krn", "--specialize"], 2);
+    assert!(err.contains("-D"), "{err}");
+}
+
+#[test]
+fn sizes_that_cannot_be_are_refused() {
+    let (_, err) = run(&["build", "examples/matmul.krn", "-D", "q=3"], 2);
+    assert_eq!(err, "error: no kernel has a dimension `q`; there are k, m, n\n");
+    let (_, err) = run(&["build", "examples/matmul.krn", "-D", "k=99999999999999"], 2);
+    assert!(err.contains("from 0 to 2^36"), "{err}");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("fact.krn");
+    std::fs::write(&file, "kernel k(x: f32[n]) -> y: f32[n] where n % 4 == 0 { y[i] = x[i] }\n")
+        .expect("written");
+    let file = file.display().to_string();
+    let (_, err) = run(&["build", &file, "-D", "n=6"], 1);
+    assert!(err.contains("E0410") && err.contains("n % 4 == 0"), "{err}");
+    run(&["build", &file, "-D", "n=8"], 0);
+}
+
+#[test]
+fn machine_code_is_written_whole() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("saxpy.cubin");
+    let text = path.display().to_string();
+    run(&["build", "examples/saxpy.krn", "--emit", "cubin", "--target", "sm_90", "-o", &text], 0);
+    let code = std::fs::read(&path).expect("the file is there");
+    assert_eq!(&code[..4], b"\x7fELF");
+    let (_, err) = run(&["build", "examples/saxpy.krn", "--emit", "cubin"], 2);
+    assert!(err.contains("-o kernels.cubin"), "{err}");
+    let entries = std::fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(entries, 1, "nothing else is left");
+}
+
+#[test]
+fn a_fat_document_has_code_for_each_target() {
+    let arguments = ["build", "examples/saxpy.krn", "--emit", "fat", "--target", "sm_80,sm_90"];
+    let (out, err) = run(&arguments, 0);
+    assert_eq!(err, "");
+    assert_eq!(out, run(&arguments, 0).0, "the same bytes each time");
+    let fat = Fat::parse(&out).expect("a document");
+    let targets: Vec<&str> = fat.images.iter().map(|image| image.target.as_str()).collect();
+    assert_eq!(targets, ["sm_80", "sm_90"]);
+    for image in &fat.images {
+        assert!(image.ptx.contains(&format!(".target {}", image.target)), "{}", image.ptx);
+        assert_eq!(image.manifest.target, image.target);
+        let capability = krn_compiler::capability(&image.target).expect("a target");
+        assert_eq!(&image.code(capability).expect("good").expect("ptxas is there")[..4], b"\x7fELF");
+    }
+    let (_, err) = run(&["build", "examples/saxpy.krn", "--emit", "fat", "--target", "sm_80,sm_1"], 2);
+    assert!(err.contains("`sm_1` is no target"), "{err}");
+}
