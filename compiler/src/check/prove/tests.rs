@@ -27,7 +27,7 @@ fn checked(text: &str) -> (Program, Diagnostics) {
     let file = SourceFile::new("test.krn", text);
     let (parsed, reports) = syntax::parse(&file);
     assert!(!reports.has_errors(), "{text}: {reports:?}");
-    check(&parsed)
+    check(&parsed, &Default::default())
 }
 
 /// The codes that are reported, but for unused names.
