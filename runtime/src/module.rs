@@ -46,14 +46,15 @@ impl Module {
     /// # Errors
     /// [`Error::UnknownKernel`], with the names that there are.
     pub fn kernel(&self, name: &str) -> Result<Kernel<'_>> {
+        Ok(Kernel::new(self, self.kernel_position(name)?))
+    }
+
+    pub(crate) fn kernel_position(&self, name: &str) -> Result<usize> {
         let position = self.manifest.kernels.iter().position(|kernel| kernel.name == name);
-        match position {
-            Some(position) => Ok(Kernel::new(self, position)),
-            None => Err(Error::UnknownKernel {
-                name: name.to_string(),
-                known: self.manifest.kernels.iter().map(|kernel| kernel.name.clone()).collect(),
-            }),
-        }
+        position.ok_or_else(|| Error::UnknownKernel {
+            name: name.to_string(),
+            known: self.manifest.kernels.iter().map(|kernel| kernel.name.clone()).collect(),
+        })
     }
 
     /// The current value of a static.
