@@ -264,6 +264,64 @@ impl DeviceArray {
         self.fill_on(0, byte)
     }
 
+    /// Address and size in bytes of each of its allocations.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = (DevicePtr, u64)> + '_ {
+        self.allocations.iter().copied()
+    }
+
+    /// Queues a copy from or to its first allocation.
+    pub(crate) fn queue_copy(
+        &self,
+        stream: StreamNumber,
+        write: bool,
+        copy: impl FnOnce(&dyn Backend, DevicePtr) -> Result<()>,
+    ) -> Result<()> {
+        match self.allocations.first() {
+            Some((pointer, size)) if *size > 0 => {
+                self.queue(stream, write, |backend| copy(backend, *pointer))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies all elements of an array of the same type, shape and layout, on this device or on another one.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where type, shape or layout differ; a failed driver call.
+    pub fn copy_from(&self, from: &DeviceArray) -> Result<()> {
+        let like = (&self.element.leaves, &self.shape, self.layout);
+        if like != (&from.element.leaves, &from.shape, from.layout)
+            || self.overlaps(from) && self.is_with(from)
+        {
+            return Err(Error::Argument {
+                kernel: "copy".to_string(),
+                message: format!(
+                    "an array of `{}` {:?} ({:?}) cannot be copied into one of `{}` {:?} ({:?}), nor into itself",
+                    from.element.name, from.shape, from.layout, self.element.name, self.shape, self.layout
+                ),
+            });
+        }
+        let mut pieces = self.allocations.iter().zip(&from.allocations);
+        if self.is_with(from) {
+            let backend = self.device.backend.as_ref();
+            let uses = [(&self.storage.usage, true), (&from.storage.usage, false)].into_iter();
+            return self.device.shared.order.enqueue(backend, 0, "copy", uses, || {
+                pieces.try_for_each(|((to, size), (from, _))| backend.copy(0, *to, *from, *size))
+            });
+        }
+        from.run(false, |other| {
+            self.run(true, |backend| {
+                pieces.try_for_each(|((to, size), (from, _))| {
+                    if *size == 0 { Ok(()) } else { backend.copy_from_device(*to, other, *from, *size) }
+                })
+            })
+        })
+    }
+
+    fn is_with(&self, other: &DeviceArray) -> bool {
+        self.device.is_same(&other.device)
+    }
+
     /// Copies the first allocation to the host on a stream, behind that stream's work.
     pub(crate) fn read_words(&self, stream: StreamNumber, bytes: &mut [u8]) -> Result<()> {
         let backend = self.device.backend.as_ref();

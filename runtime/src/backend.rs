@@ -3,6 +3,7 @@
 use crate::emulator::LaunchCounts;
 use crate::error::Result;
 use crate::memory::Memory;
+use crate::typed::{Advice, Place};
 use krn_compiler::CompiledModule;
 use std::any::Any;
 use std::time::Duration;
@@ -69,7 +70,7 @@ pub struct LaunchRequest<'a> {
     pub params: &'a [Vec<u8>],
 }
 
-pub trait Backend: Send + Sync {
+pub trait Backend: Send + Sync + Any {
     /// `NVIDIA H200 (sm_90)`, `emulator (2 cores)`.
     fn description(&self) -> String;
     /// Compute capability as 10 × major + minor; `None` for the emulator, which runs any.
@@ -83,6 +84,37 @@ pub trait Backend: Send + Sync {
     fn copy_in(&self, pointer: DevicePtr, bytes: &[u8]) -> Result<()>;
     /// Copies to the host, on a stream; returns when the bytes are there.
     fn copy_out(&self, stream: StreamNumber, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()>;
+    /// Queues a copy from memory of the host.
+    ///
+    /// # Safety
+    /// So many bytes start at `from`, page-locked, and stay as they are until the copy is done.
+    unsafe fn copy_in_async(
+        &self,
+        stream: StreamNumber,
+        pointer: DevicePtr,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<()>;
+    /// Queues a copy to memory of the host.
+    ///
+    /// # Safety
+    /// So many bytes start at `to`, page-locked, and nobody uses them until the copy is done.
+    unsafe fn copy_out_async(
+        &self,
+        stream: StreamNumber,
+        to: *mut u8,
+        pointer: DevicePtr,
+        bytes: usize,
+    ) -> Result<()>;
+    /// Copies from another device's memory, when both default streams have come so far; returns when it is done.
+    fn copy_from_device(&self, to: DevicePtr, other: &dyn Backend, from: DevicePtr, bytes: u64)
+    -> Result<()>;
+    /// For a backend to find its own type again.
+    fn as_any(&self) -> &dyn Any;
+    /// Queues the move of pages of managed memory.
+    fn prefetch(&self, stream: StreamNumber, pointer: DevicePtr, bytes: u64, to: Place) -> Result<()>;
+    /// Tells what is known of managed memory.
+    fn advise(&self, pointer: DevicePtr, bytes: u64, advice: Advice) -> Result<()>;
     /// Queues the setting of bytes.
     fn fill(&self, stream: StreamNumber, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()>;
     /// Queues a copy within device memory; the two places do not overlap.
@@ -121,4 +153,23 @@ pub trait Backend: Send + Sync {
     fn cache_bytes(&self) -> Option<u64>;
     /// Instructions executed so far by all lanes, where the backend counts them.
     fn lane_instructions(&self) -> Option<u64>;
+}
+
+/// Copies between devices that have nothing in common, by way of the host.
+pub(crate) fn copy_by_host(
+    here: &dyn Backend,
+    to: DevicePtr,
+    other: &dyn Backend,
+    from: DevicePtr,
+    bytes: u64,
+) -> Result<()> {
+    /// Bytes at a time.
+    const STEP: u64 = 16 << 20;
+    let mut between = vec![0; bytes.min(STEP) as usize];
+    for start in (0..bytes).step_by(STEP as usize) {
+        let piece = &mut between[..(bytes - start).min(STEP) as usize];
+        other.copy_out(0, from + start, piece)?;
+        here.copy_in(to + start, piece)?;
+    }
+    Ok(())
 }

@@ -103,6 +103,29 @@ pub(crate) unsafe fn check_bools_at<T: Element>(start: *const T, count: usize) -
     Ok(())
 }
 
+/// Sets the bytes to zero that belong to no scalar.
+///
+/// # Safety
+/// So many elements start there, and are the caller's own.
+pub(crate) unsafe fn clear_padding<T: Element>(start: *mut T, count: usize) {
+    let element = T::element_type();
+    if is_dense(&element) {
+        return;
+    }
+    let mut padding = vec![true; size_of::<T>()];
+    for leaf in &element.leaves {
+        for offset in leaf.offsets() {
+            padding[offset as usize..(offset + leaf.scalar.size()) as usize].fill(false);
+        }
+    }
+    for index in 0..count {
+        for (at, _) in padding.iter().enumerate().filter(|(_, padding)| **padding) {
+            // SAFETY: a byte inside an element.
+            unsafe { start.add(index).cast::<u8>().add(at).write(0) };
+        }
+    }
+}
+
 /// Values whose bytes `fill` writes, all of them, in their C layout.
 ///
 /// # Errors
@@ -195,6 +218,19 @@ mod tests {
             Ok(())
         });
         assert_eq!(back.expect("good"), values);
+    }
+
+    #[test]
+    fn padding_can_be_cleared_in_place() {
+        let mut values = [Padded { on: true, value: 1.5, pair: [1, 2], last: 7 }; 3];
+        let start = values.as_mut_ptr();
+        // SAFETY: the array is this test's own; all of its bytes are set first, padding too, to what makes values.
+        let bytes = unsafe {
+            start.cast::<u8>().write_bytes(1, size_of_val(&values));
+            clear_padding(start, 3);
+            std::slice::from_raw_parts(start.cast::<u8>(), 48)
+        };
+        assert_eq!(bytes[16..32], [1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
     }
 
     #[test]

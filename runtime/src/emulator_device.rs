@@ -1,11 +1,14 @@
 //! The emulator as a device.
 
-use crate::backend::{Backend, Block, DevicePtr, LaunchRequest, LoadedModule, RecordedEvent, StreamNumber};
+use crate::backend::{
+    self, Backend, Block, DevicePtr, LaunchRequest, LoadedModule, RecordedEvent, StreamNumber,
+};
 use crate::emulator::{
     self, ArgValue, Emulator, LaunchConfig, LaunchCounts, LaunchError, LaunchReport, MemoryError,
 };
 use crate::error::{Error, Result};
 use crate::memory::Memory;
+use crate::typed::{Advice, Place};
 use krn_compiler::CompiledModule;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -149,6 +152,51 @@ impl Backend for EmulatorDevice {
             return Ok(());
         }
         self.read(|emulator| emulator.copy_out(pointer, bytes)).map_err(memory_error)
+    }
+
+    unsafe fn copy_in_async(
+        &self,
+        _: StreamNumber,
+        pointer: DevicePtr,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.copy_in(pointer, unsafe { std::slice::from_raw_parts(from, bytes) })
+    }
+
+    unsafe fn copy_out_async(
+        &self,
+        stream: StreamNumber,
+        to: *mut u8,
+        pointer: DevicePtr,
+        bytes: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.copy_out(stream, pointer, unsafe { std::slice::from_raw_parts_mut(to, bytes) })
+    }
+
+    fn copy_from_device(
+        &self,
+        to: DevicePtr,
+        other: &dyn Backend,
+        from: DevicePtr,
+        bytes: u64,
+    ) -> Result<()> {
+        backend::copy_by_host(self, to, other, from, bytes)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    /// There is one place.
+    fn prefetch(&self, _: StreamNumber, _: DevicePtr, _: u64, _: Place) -> Result<()> {
+        Ok(())
+    }
+
+    fn advise(&self, _: DevicePtr, _: u64, _: Advice) -> Result<()> {
+        Ok(())
     }
 
     fn fill(&self, _: StreamNumber, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()> {

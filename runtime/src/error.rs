@@ -1,5 +1,6 @@
 //! Everything that can go wrong between a host program and a kernel.
 
+use crate::memory::Memory;
 use std::fmt;
 
 /// An error of the runtime. Its `Display` is one readable message that names the user's things.
@@ -29,12 +30,15 @@ pub enum Error {
     /// As many elements were asked for by a shape, but another number was given.
     #[error("{what} has {expected} elements, but {given} were given")]
     Length { what: String, expected: u64, given: u64 },
-    /// An array of another element type or rank than the Rust type says.
-    #[error("an array of {given} is no array of {expected}")]
+    /// An array or a static has another element type or rank than the Rust type says.
+    #[error("{given} is no {expected}")]
     ArrayType { expected: String, given: String },
     /// A part of an array that cannot be: outside of it, or not aligned as kernels need it.
     #[error("{0}")]
     View(String),
+    /// Something was asked of an array that only another kind of memory can do.
+    #[error("{what} needs {wanted}, but the array lies in {given}")]
+    WrongMemory { what: String, wanted: Memory, given: Memory },
     /// A stream was used in a way that it cannot be.
     #[error("{0}")]
     Stream(String),

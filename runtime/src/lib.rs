@@ -45,4 +45,6 @@ pub use memory::Memory;
 pub use module::Module;
 pub use stream::{Event, Stream};
 pub use timing::{Bound, Measured, TimingOptions, measure};
-pub use typed::{Array, ArrayOptions, HostSlice, HostSliceMut, View, ViewMut};
+pub use typed::{
+    Advice, Array, ArrayOptions, HostSlice, HostSliceMut, Pending, Pinned, Place, Static, View, ViewMut,
+};

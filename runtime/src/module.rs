@@ -90,13 +90,13 @@ impl Module {
     }
 
     /// Copies behind the kernels that were launched before.
-    fn with_statics(&self, write: bool, copy: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) fn with_statics(&self, write: bool, copy: impl FnOnce() -> Result<()>) -> Result<()> {
         let uses = self.statics.iter().map(|statics| (&statics.usage, write));
         let backend = self.device.backend.as_ref();
         self.device.shared.order.run(backend, 0, "static", uses, copy)
     }
 
-    fn find_static(&self, name: &str) -> Result<(&StaticManifest, u64)> {
+    pub(crate) fn find_static(&self, name: &str) -> Result<(&StaticManifest, u64)> {
         let statics = &self.manifest.statics;
         let Some(variable) = statics.iter().find(|variable| variable.name == name) else {
             let known = statics.iter().map(|variable| variable.name.clone()).collect();

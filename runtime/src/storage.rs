@@ -6,7 +6,9 @@ use crate::error::Result;
 use crate::memory::Memory;
 use crate::order::Usage;
 use crate::shared::Shared;
+use crate::typed::Advice;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The allocations of one array, and who uses them.
 pub(crate) struct Storage {
@@ -15,6 +17,8 @@ pub(crate) struct Storage {
     /// With their sizes in bytes.
     blocks: Vec<(Block, u64)>,
     pub usage: Usage,
+    /// Whether the driver was told something of it, which the next owner would not expect.
+    advised: AtomicBool,
 }
 
 impl Storage {
@@ -41,7 +45,18 @@ impl Storage {
     /// Stands for memory that is not this storage's, so that its users come in order.
     pub fn without_memory(shared: &Arc<Shared>) -> Self {
         let blocks = Vec::with_capacity(1);
-        Self { shared: Arc::clone(shared), memory: Memory::Device, blocks, usage: Usage::default() }
+        Self {
+            shared: Arc::clone(shared),
+            memory: Memory::Device,
+            blocks,
+            usage: Usage::default(),
+            advised: AtomicBool::new(false),
+        }
+    }
+
+    /// Has what the driver is told of the memory taken back in the end.
+    pub fn mark_advised(&self) {
+        self.advised.store(true, Ordering::Relaxed);
     }
 
     pub fn memory(&self) -> Memory {
@@ -67,6 +82,12 @@ impl Drop for Storage {
     fn drop(&mut self) {
         let footprint = self.usage.footprint();
         for (block, bytes) in &self.blocks {
+            if self.advised.load(Ordering::Relaxed) {
+                for advice in [Advice::NotReadMostly, Advice::NoPreference] {
+                    // It changes speed alone: there is nothing to report.
+                    let _ = self.shared.backend.advise(block.pointer, *bytes, advice);
+                }
+            }
             self.shared.free(self.memory, *block, *bytes, footprint);
         }
     }

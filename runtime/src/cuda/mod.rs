@@ -4,18 +4,23 @@
 //! the calling thread before each call.
 
 mod allocation;
+mod copies;
 mod event;
 mod module;
 mod streams;
 
-use crate::backend::{Backend, Block, DevicePtr, LaunchRequest, LoadedModule, RecordedEvent, StreamNumber};
+use crate::backend::{
+    self, Backend, Block, DevicePtr, LaunchRequest, LoadedModule, RecordedEvent, StreamNumber,
+};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
+use crate::typed::{Advice, Place};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use event::{Event, UserEvent};
 use krn_compiler::CompiledModule;
 use module::CudaModule;
+use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
@@ -175,6 +180,60 @@ impl Backend for CudaDevice {
                 .and_then(|()| result::stream::synchronize(stream))
         }
         .map_err(|error| driver_error(&format!("cuMemcpyDtoHAsync of {size} bytes"))(error))
+    }
+
+    unsafe fn copy_in_async(
+        &self,
+        stream: StreamNumber,
+        pointer: DevicePtr,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<()> {
+        self.current()?;
+        // SAFETY: the caller's promise, and an allocation of so many bytes.
+        unsafe { copies::in_async(self.streams.get(stream)?, pointer, from, bytes) }
+    }
+
+    unsafe fn copy_out_async(
+        &self,
+        stream: StreamNumber,
+        to: *mut u8,
+        pointer: DevicePtr,
+        bytes: usize,
+    ) -> Result<()> {
+        self.current()?;
+        // SAFETY: as above.
+        unsafe { copies::out_async(self.streams.get(stream)?, to, pointer, bytes) }
+    }
+
+    fn copy_from_device(
+        &self,
+        to: DevicePtr,
+        other: &dyn Backend,
+        from: DevicePtr,
+        bytes: u64,
+    ) -> Result<()> {
+        let Some(peer) = other.as_any().downcast_ref::<CudaDevice>() else {
+            return backend::copy_by_host(self, to, other, from, bytes);
+        };
+        other.synchronize_stream(0)?;
+        self.synchronize_stream(0)?;
+        copies::between(self.context, to, peer.context, from, bytes)?;
+        self.synchronize_stream(0)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn prefetch(&self, stream: StreamNumber, pointer: DevicePtr, bytes: u64, to: Place) -> Result<()> {
+        self.current()?;
+        copies::prefetch(self.device, self.streams.get(stream)?, pointer, bytes, to)
+    }
+
+    fn advise(&self, pointer: DevicePtr, bytes: u64, advice: Advice) -> Result<()> {
+        self.current()?;
+        copies::advise(self.device, pointer, bytes, advice)
     }
 
     fn fill(&self, stream: StreamNumber, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()> {

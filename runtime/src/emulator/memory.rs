@@ -8,6 +8,7 @@
 //! not undefined behaviour on the host, every access during a launch is a relaxed atomic access (a plain `mov` on
 //! the usual hosts).
 
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// An address in device memory. Zero is never valid.
@@ -54,9 +55,50 @@ pub struct Allocation {
     /// Stores from the device fault.
     pub read_only: bool,
     /// The bytes, in words so that accesses of up to eight bytes are aligned on the host.
-    words: Box<[AtomicU64]>,
+    words: Words,
     /// For each byte whether anyone has written it, where that is tracked.
     written: Option<Box<[AtomicU8]>>,
+}
+
+/// Zeroed words on the heap that stay where they are when their owner moves: the host may have pointers to them.
+struct Words {
+    start: NonNull<AtomicU64>,
+    count: usize,
+}
+
+// SAFETY: it owns its words, which are atomic.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+impl Words {
+    fn layout(count: usize) -> Option<std::alloc::Layout> {
+        std::alloc::Layout::array::<AtomicU64>(count).ok().filter(|layout| layout.size() > 0)
+    }
+
+    fn zeroed(count: usize) -> Option<Self> {
+        // SAFETY: the layout is not empty; zero bytes are valid atomic words.
+        let start = unsafe { std::alloc::alloc_zeroed(Self::layout(count)?) };
+        NonNull::new(start.cast()).map(|start| Self { start, count })
+    }
+}
+
+impl std::ops::Deref for Words {
+    type Target = [AtomicU64];
+
+    fn deref(&self) -> &[AtomicU64] {
+        // SAFETY: so many words were given, and live as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        if let Some(layout) = Self::layout(self.count) {
+            // SAFETY: given by `zeroed` with this layout, freed once.
+            unsafe { std::alloc::dealloc(self.start.as_ptr().cast(), layout) };
+        }
+    }
 }
 
 impl std::fmt::Debug for Allocation {
@@ -68,7 +110,7 @@ impl std::fmt::Debug for Allocation {
 impl Allocation {
     /// The host address of the first byte. Valid for `size` bytes rounded up to eight, for atomic access.
     pub fn host(&self) -> *mut u8 {
-        self.words.as_ptr() as *mut u8
+        self.words.start.as_ptr().cast()
     }
 
     /// Whether all of these bytes have been written by the host or by a kernel; true where that is not tracked.
@@ -277,15 +319,7 @@ fn copy_bytes_out(from: &[AtomicU8], to: &mut [u8]) {
 fn allocate(base: u64, size: u64, name: &str, read_only: bool) -> Option<Allocation> {
     // Some words more than needed: lanes that are switched off are pointed at the start, whatever the size.
     let words = usize::try_from(size.div_ceil(8)).ok()?.checked_add(super::exec::memory::Arena::SLACK)?;
-    let layout = std::alloc::Layout::array::<AtomicU64>(words).ok()?;
-    // SAFETY: the layout is not empty; zero bytes are valid atomic words; the box takes over exactly this allocation.
-    let words = unsafe {
-        let start = std::alloc::alloc_zeroed(layout) as *mut AtomicU64;
-        if start.is_null() {
-            return None;
-        }
-        Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, words))
-    };
+    let words = Words::zeroed(words)?;
     Some(Allocation { base, size, name: name.to_owned(), read_only, words, written: None })
 }
 

@@ -163,10 +163,10 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
     pub fn from_dynamic(array: DeviceArray) -> Result<Self> {
         let wanted = T::element_type();
         if array.shape().len() != RANK || !element::same_type(&wanted, array.element()) {
-            let axes = |name: &str, rank: usize| format!("`{name}` with {rank} axes");
+            let axes = |name: &str, rank: usize| format!("array of `{name}` with {rank} axes");
             return Err(Error::ArrayType {
                 expected: axes(&wanted.name, RANK),
-                given: axes(&array.element().name, array.shape().len()),
+                given: format!("an {}", axes(&array.element().name, array.shape().len())),
             });
         }
         Ok(Self { array, element: PhantomData })
