@@ -6,6 +6,7 @@ use crate::memory::Memory;
 use crate::typed::{Advice, Place};
 use krn_compiler::CompiledModule;
 use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A device address.
@@ -70,6 +71,40 @@ pub struct LaunchRequest<'a> {
     pub params: &'a [Vec<u8>],
 }
 
+/// One launch of a graph, with all that it needs.
+pub struct GraphNode {
+    pub module: Arc<dyn LoadedModule>,
+    pub kernel: String,
+    pub entry: String,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared_bytes: u32,
+    /// Little-endian bytes of each parameter, in order.
+    pub params: Vec<Vec<u8>>,
+    /// Positions of earlier launches of the graph that come before it.
+    pub after: Vec<usize>,
+}
+
+impl GraphNode {
+    pub fn request(&self, stream: StreamNumber) -> LaunchRequest<'_> {
+        LaunchRequest {
+            kernel: &self.kernel,
+            entry: &self.entry,
+            grid: self.grid,
+            block: self.block,
+            shared_bytes: self.shared_bytes,
+            stream,
+            params: &self.params,
+        }
+    }
+}
+
+/// A graph that a backend has made ready.
+pub trait LoadedGraph: Send + Sync + Any {
+    /// For the backend to find its own type again.
+    fn as_any(&self) -> &dyn Any;
+}
+
 pub trait Backend: Send + Sync + Any {
     /// `NVIDIA H200 (sm_90)`, `emulator (2 cores)`.
     fn description(&self) -> String;
@@ -128,6 +163,10 @@ pub trait Backend: Send + Sync + Any {
         module: &dyn LoadedModule,
         request: &LaunchRequest<'_>,
     ) -> Result<Option<LaunchCounts>>;
+    /// Makes launches ready to be queued as a whole.
+    fn load_graph(&self, nodes: &[GraphNode]) -> Result<Box<dyn LoadedGraph>>;
+    /// Queues all launches of a graph, which was made of these.
+    fn launch_graph(&self, graph: &dyn LoadedGraph, nodes: &[GraphNode], stream: StreamNumber) -> Result<()>;
     /// Waits for everything queued.
     fn synchronize(&self) -> Result<()>;
     /// Makes sure that the stream of that number exists.

@@ -1,7 +1,8 @@
 //! The emulator as a device.
 
 use crate::backend::{
-    self, Backend, Block, DevicePtr, LaunchRequest, LoadedModule, RecordedEvent, StreamNumber,
+    self, Backend, Block, DevicePtr, GraphNode, LaunchRequest, LoadedGraph, LoadedModule, RecordedEvent,
+    StreamNumber,
 };
 use crate::emulator::{
     self, ArgValue, Emulator, LaunchConfig, LaunchCounts, LaunchError, LaunchReport, MemoryError,
@@ -240,6 +241,14 @@ impl Backend for EmulatorDevice {
         counted.map(Some)
     }
 
+    fn load_graph(&self, _: &[GraphNode]) -> Result<Box<dyn LoadedGraph>> {
+        Ok(Box::new(Replayed))
+    }
+
+    fn launch_graph(&self, _: &dyn LoadedGraph, nodes: &[GraphNode], stream: StreamNumber) -> Result<()> {
+        nodes.iter().try_for_each(|node| self.launch(node.module.as_ref(), &node.request(stream)))
+    }
+
     fn synchronize(&self) -> Result<()> {
         Ok(())
     }
@@ -281,6 +290,15 @@ impl Backend for EmulatorDevice {
 
     fn lane_instructions(&self) -> Option<u64> {
         Some(self.lane_instructions.load(Ordering::Relaxed))
+    }
+}
+
+/// Its launches are done one after the other.
+struct Replayed;
+
+impl LoadedGraph for Replayed {
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 

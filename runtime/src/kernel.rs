@@ -1,7 +1,7 @@
 //! Launching kernels: arguments by name, results allocated, the launch plan carried out.
 
 use crate::array::DeviceArray;
-use crate::backend::{LaunchRequest, StreamNumber};
+use crate::backend::{GraphNode, LaunchRequest, StreamNumber};
 use crate::binding::{self, Binding, Given};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -145,7 +145,9 @@ impl<'m> Kernel<'m> {
     ) -> Result<Vec<(String, DeviceArray)>> {
         same_device("the stream", stream.device(), "the module", &self.module.device)?;
         let prepared = self.prepare_on(arguments, Some(stream))?;
-        prepared.enqueue()?;
+        if !prepared.capture(stream)? {
+            prepared.enqueue()?;
+        }
         Ok(prepared.results)
     }
 
@@ -339,6 +341,27 @@ impl<'m> Prepared<'m, '_> {
         let device = &self.module.device;
         let uses = self.uses.iter().map(|(storage, write)| (&storage.usage, *write));
         device.shared.order.enqueue(device.backend.as_ref(), stream, &self.manifest.name, uses, queue)
+    }
+
+    /// Adds its launches to what the stream captures, if it does.
+    pub fn capture(&self, stream: &Stream) -> Result<bool> {
+        let Some(mut recording) = stream.recorded() else { return Ok(false) };
+        let mut nodes = Vec::new();
+        self.each_launch(&mut |launch| {
+            nodes.push(GraphNode {
+                module: Arc::clone(&self.module.loaded),
+                kernel: self.manifest.name.clone(),
+                entry: launch.entry.to_string(),
+                grid: launch.grid,
+                block: launch.block,
+                shared_bytes: launch.shared_bytes,
+                params: launch.params,
+                after: Vec::new(),
+            });
+            Ok(())
+        })?;
+        recording.add(nodes, &self.uses, self.record.as_ref());
+        Ok(true)
     }
 
     pub fn record(&self) -> Option<&Arc<ErrorRecord>> {

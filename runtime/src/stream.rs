@@ -3,9 +3,10 @@
 use crate::backend::{RecordedEvent, StreamNumber};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::graph::Recording;
 use crate::record::ErrorRecord;
 use krn_compiler::manifest::Manifest;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A queue of work on a device, beside its default stream and all others. Cheap to clone: a clone is the same queue.
@@ -48,21 +49,53 @@ struct Inner {
     number: StreamNumber,
     /// Where kernels that were launched here report failures.
     records: Mutex<Vec<Arc<ErrorRecord>>>,
+    /// Of a stream that only captures: what it was given. It has the default stream's number, and queues nothing.
+    recording: Option<Mutex<Recording>>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         // The next stream of this number goes on behind what is still queued.
-        self.device.shared.order.give_number_back(self.number);
+        if self.recording.is_none() {
+            self.device.shared.order.give_number_back(self.number);
+        }
     }
 }
 
 impl Stream {
     pub(crate) fn new(device: &Device) -> Result<Self> {
         let number = device.shared.order.take_number()?;
-        let inner = Inner { device: device.clone(), number, records: Mutex::default() };
+        let inner = Inner { device: device.clone(), number, records: Mutex::default(), recording: None };
         device.backend.open_stream(number)?;
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// A stream that keeps the launches that it is given.
+    pub(crate) fn recording(device: &Device) -> Self {
+        let recording = Some(Mutex::default());
+        let inner = Inner { device: device.clone(), number: 0, records: Mutex::default(), recording };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What it was given, if it only captures.
+    pub(crate) fn recorded(&self) -> Option<MutexGuard<'_, Recording>> {
+        // Launches are added in one step: a panic elsewhere leaves it whole.
+        self.inner
+            .recording
+            .as_ref()
+            .map(|recording| recording.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn take_recording(&self) -> Recording {
+        self.recorded().map(|mut recording| std::mem::take(&mut *recording)).unwrap_or_default()
+    }
+
+    /// Its number, for what cannot be captured.
+    pub(crate) fn live(&self, refusal: &str) -> Result<StreamNumber> {
+        if self.inner.recording.is_some() {
+            return Err(Error::Stream(format!("{refusal} on a stream that is being captured")));
+        }
+        Ok(self.inner.number)
     }
 
     /// The device that it is on.
@@ -80,7 +113,8 @@ impl Stream {
     /// What a kernel did wrong that was launched on it: [`Error::Bounds`] once for each kernel that failed; an access
     /// that the device itself caught makes every later call fail, too.
     pub fn synchronize(&self) -> Result<()> {
-        self.inner.device.backend.synchronize_stream(self.number())?;
+        let number = self.live("nothing can be waited for")?;
+        self.inner.device.backend.synchronize_stream(number)?;
         self.check_records()
     }
 
@@ -115,7 +149,8 @@ impl Stream {
     /// # Errors
     /// A failed driver call.
     pub fn record(&self) -> Result<Event> {
-        let event = self.inner.device.backend.record(self.number())?;
+        let number = self.live("no event can be recorded")?;
+        let event = self.inner.device.backend.record(number)?;
         Ok(Event { event, device: self.inner.device.clone() })
     }
 
@@ -126,7 +161,7 @@ impl Stream {
     /// [`Error::WrongDevice`]; a failed driver call.
     pub fn wait_for(&self, event: &Event) -> Result<()> {
         same_device("the event", &event.device, "the stream", &self.inner.device)?;
-        event.event.hold(self.number())
+        event.event.hold(self.live("no event can be waited for")?)
     }
 }
 

@@ -59,6 +59,9 @@ impl Bound<'_, '_> {
     /// [`Error::WrongDevice`]; a failed driver call; on the emulator, what the kernel did wrong.
     pub fn launch_on(&self, stream: &Stream) -> Result<()> {
         same_device("the stream", stream.device(), "the kernel", &self.prepared.module.device)?;
+        if self.prepared.capture(stream)? {
+            return Ok(());
+        }
         if let Some(record) = self.prepared.record() {
             stream.watch(record);
         }

@@ -6,11 +6,13 @@
 mod allocation;
 mod copies;
 mod event;
+mod graph;
 mod module;
 mod streams;
 
 use crate::backend::{
-    self, Backend, Block, DevicePtr, LaunchRequest, LoadedModule, RecordedEvent, StreamNumber,
+    self, Backend, Block, DevicePtr, GraphNode, LaunchRequest, LoadedGraph, LoadedModule, RecordedEvent,
+    StreamNumber,
 };
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -18,6 +20,7 @@ use crate::typed::{Advice, Place};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use event::{Event, UserEvent};
+use graph::CudaGraph;
 use krn_compiler::CompiledModule;
 use module::CudaModule;
 use std::any::Any;
@@ -275,9 +278,7 @@ impl Backend for CudaDevice {
             request.params.iter().map(|bytes| bytes.as_ptr().cast::<c_void>().cast_mut()).collect();
         let [gx, gy, gz] = request.grid;
         let [bx, by, bz] = request.block;
-        if request.shared_bytes > SHARED_BYTES_UNASKED {
-            allow_shared(function, request)?;
-        }
+        allow_shared(function, request)?;
         // SAFETY: the parameters are those of the entry, in order and in size: both come from one manifest. The
         // driver copies them before it returns.
         unsafe {
@@ -298,6 +299,20 @@ impl Backend for CudaDevice {
             );
             driver_error(&call)(error)
         })
+    }
+
+    fn load_graph(&self, nodes: &[GraphNode]) -> Result<Box<dyn LoadedGraph>> {
+        self.current()?;
+        Ok(Box::new(CudaGraph::load(self.context, nodes)?))
+    }
+
+    fn launch_graph(&self, graph: &dyn LoadedGraph, _: &[GraphNode], stream: StreamNumber) -> Result<()> {
+        let graph = graph.as_any().downcast_ref::<CudaGraph>().ok_or_else(|| Error::Driver {
+            call: "cuGraphLaunch".to_string(),
+            message: "the graph was made on another device".to_string(),
+        })?;
+        self.current()?;
+        graph.launch(self.streams.get(stream)?)
     }
 
     /// Counters need a profiler, which runs beside the program.
@@ -377,8 +392,11 @@ impl Backend for CudaDevice {
     }
 }
 
-/// Asks the driver for as much shared memory as a launch needs.
+/// Asks the driver for as much shared memory as a launch needs, where it has to be asked.
 fn allow_shared(function: sys::CUfunction, request: &LaunchRequest<'_>) -> Result<()> {
+    if request.shared_bytes <= SHARED_BYTES_UNASKED {
+        return Ok(());
+    }
     let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
     let bytes = i32::try_from(request.shared_bytes).unwrap_or(i32::MAX);
     // SAFETY: the function is of a module that is loaded in this context; the attribute is an integer.

@@ -3,6 +3,7 @@
 use super::array::{Array, check_length};
 use super::pinned::Pinned;
 use super::view::ViewMut;
+use crate::backend::StreamNumber;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::stream::{Event, Stream, same_device};
@@ -81,8 +82,8 @@ impl<B> Drop for Pending<B> {
 }
 
 impl<T: Element, const RANK: usize> Array<T, RANK> {
-    /// What both directions ask for; the addresses and sizes of a copy.
-    fn check_copy(&self, buffer: &Pinned<T>, stream: &Stream) -> Result<()> {
+    /// What both directions ask for; the stream's number.
+    fn check_copy(&self, buffer: &Pinned<T>, stream: &Stream) -> Result<StreamNumber> {
         check_length(&self.shape(), buffer.len())?;
         same_device("the stream", stream.device(), "the array", self.dynamic().device())?;
         if self.layout() != Layout::Aos {
@@ -92,18 +93,18 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
                     .to_string(),
             ));
         }
-        Ok(())
+        stream.live("no copy can be queued")
     }
 
     pub(super) fn send(&self, mut buffer: Pinned<T>, stream: &Stream) -> Result<Pending<Pinned<T>>> {
-        self.check_copy(&buffer, stream)?;
+        let number = self.check_copy(&buffer, stream)?;
         buffer.clear_padding();
         let (from, size) = buffer.raw();
         // SAFETY: the buffer lives until the copy is done, for `Pending` owns it and waits; on an error below it is
         // waited for here.
-        let queued = self.dynamic().queue_copy(stream.number(), true, |backend, to| unsafe {
-            backend.copy_in_async(stream.number(), to, from, size)
-        });
+        let queued = self
+            .dynamic()
+            .queue_copy(number, true, |backend, to| unsafe { backend.copy_in_async(number, to, from, size) });
         pending(queued, buffer, stream, |_| Ok(()))
     }
 
@@ -121,11 +122,11 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
     /// # Errors
     /// As for [`write_async`](Self::write_async).
     pub fn read_async(&self, mut buffer: Pinned<T>, stream: &Stream) -> Result<Pending<Pinned<T>>> {
-        self.check_copy(&buffer, stream)?;
+        let number = self.check_copy(&buffer, stream)?;
         let (to, size) = buffer.raw();
         // SAFETY: as for `send`.
-        let queued = self.dynamic().queue_copy(stream.number(), false, |backend, from| unsafe {
-            backend.copy_out_async(stream.number(), to, from, size)
+        let queued = self.dynamic().queue_copy(number, false, |backend, from| unsafe {
+            backend.copy_out_async(number, to, from, size)
         });
         pending(queued, buffer, stream, Pinned::check_bools)
     }

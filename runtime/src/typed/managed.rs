@@ -62,10 +62,10 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
     pub fn prefetch(&self, to: Place, stream: &Stream) -> Result<()> {
         self.check_managed("prefetch")?;
         same_device("the stream", stream.device(), "the array", self.dynamic().device())?;
+        let number = stream.live("no move of pages can be queued")?;
         let size = self.dynamic().bytes();
-        self.dynamic().queue_copy(stream.number(), false, |backend, pointer| {
-            backend.prefetch(stream.number(), pointer, size, to)
-        })
+        self.dynamic()
+            .queue_copy(number, false, |backend, pointer| backend.prefetch(number, pointer, size, to))
     }
 
     /// Tells the driver what is known of the array. At once: it is no work of a stream.
