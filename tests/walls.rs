@@ -28,7 +28,7 @@ const CRATES: &[(&str, &str)] = &[
     ("ariadne", "compiler/src/diagnostic"),
     ("chumsky", "compiler/src/syntax"),
     ("cudarc", "runtime/src/cuda"),
-    ("maud", "src/commands/report/page"),
+    ("maud", "src/commands/report"),
     ("similar", "src/commands/report"),
 ];
 

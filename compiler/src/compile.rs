@@ -2,8 +2,10 @@
 
 mod explain;
 mod refused;
+mod shared;
 
 pub use explain::{ExplainedSchedule, explain_schedules};
+pub use shared::{SharedArray, shared_arrays};
 
 use crate::analysis::DIMENSION_LIMIT;
 use crate::check::{self, Sizes, typed::Program};

@@ -1,6 +1,6 @@
 //! What a device must be able to do. CUDA and the emulator each do it; nothing above this trait knows which.
 
-use crate::emulator::LaunchCounts;
+use crate::emulator::{LaunchCounts, TracedAccess};
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::typed::{Advice, Place};
@@ -163,6 +163,12 @@ pub trait Backend: Send + Sync + Any {
         module: &dyn LoadedModule,
         request: &LaunchRequest<'_>,
     ) -> Result<Option<LaunchCounts>>;
+    /// Launches and keeps one warp's addresses of each access; `None` (and nothing done) where the backend cannot.
+    fn launch_traced(
+        &self,
+        module: &dyn LoadedModule,
+        request: &LaunchRequest<'_>,
+    ) -> Result<Option<Vec<TracedAccess>>>;
     /// Makes launches ready to be queued as a whole.
     fn load_graph(&self, nodes: &[GraphNode]) -> Result<Box<dyn LoadedGraph>>;
     /// Queues all launches of a graph, which was made of these.

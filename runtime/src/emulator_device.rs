@@ -6,6 +6,7 @@ use crate::backend::{
 };
 use crate::emulator::{
     self, ArgValue, Emulator, LaunchConfig, LaunchCounts, LaunchError, LaunchReport, MemoryError,
+    TracedAccess,
 };
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -239,6 +240,17 @@ impl Backend for EmulatorDevice {
             emulator.launch_counted(loaded, request.entry, config, arguments)
         });
         counted.map(Some)
+    }
+
+    fn launch_traced(
+        &self,
+        module: &dyn LoadedModule,
+        request: &LaunchRequest<'_>,
+    ) -> Result<Option<Vec<TracedAccess>>> {
+        let traced = self.with(module, request, |emulator, loaded, config, arguments| {
+            emulator.launch_traced(loaded, request.entry, config, arguments)
+        });
+        traced.map(Some)
     }
 
     fn load_graph(&self, _: &[GraphNode]) -> Result<Box<dyn LoadedGraph>> {

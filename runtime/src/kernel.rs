@@ -6,7 +6,7 @@ use crate::binding::{self, Binding, Given};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::module::Module;
-use crate::profile::CountedLaunch;
+use crate::profile::{CountedLaunch, TracedLaunch};
 use crate::record::ErrorRecord;
 use crate::storage::Storage;
 use crate::stream::{Stream, same_device};
@@ -388,6 +388,39 @@ impl<'m> Prepared<'m, '_> {
         let entry = launch.entry.to_string();
         let (grid, block) = (launch.grid, launch.block);
         Ok(counts.map(|counts| CountedLaunch { entry, grid, block, counts }))
+    }
+
+    /// Runs one of this plan's launches and keeps one warp's addresses of each access; `None` where the device cannot.
+    pub fn trace(&self, launch: &ReadyLaunch<'_>) -> Result<Option<TracedLaunch>> {
+        let backend = &self.module.device.backend;
+        let Some(mut accesses) = backend.launch_traced(self.module.loaded.as_ref(), &self.request(launch))?
+        else {
+            return Ok(None);
+        };
+        for (name, base) in accesses.iter_mut().filter_map(|access| access.allocation.as_mut()) {
+            if let Some(known) = self.array_at(*base) {
+                *name = known.to_string();
+            }
+        }
+        let (grid, block) = (launch.grid, launch.block);
+        let shared_bytes = u64::from(launch.shared_bytes);
+        Ok(Some(TracedLaunch { entry: launch.entry.to_string(), grid, block, shared_bytes, accesses }))
+    }
+
+    /// The name, in the kernel's signature, of the array that starts at an address.
+    fn array_at(&self, base: u64) -> Option<&str> {
+        let starts = |array: &DeviceArray| array.pointers().any(|pointer| pointer == base);
+        let given =
+            self.manifest.arguments.iter().zip(&self.given).find_map(|(argument, given)| match given {
+                Some(Argument::Array(array)) if starts(array) => Some(argument.name.as_str()),
+                _ => None,
+            });
+        let made = || self.results.iter().find(|(_, array)| starts(array)).map(|(name, _)| name.as_str());
+        let scratch = || {
+            let mut all = self.manifest.scratch.iter().zip(&self.scratch);
+            all.find(|(_, array)| starts(array)).map(|(buffer, _)| buffer.name.as_str())
+        };
+        given.or_else(made).or_else(scratch)
     }
 
     fn request<'a>(&'a self, launch: &'a ReadyLaunch<'_>) -> LaunchRequest<'a> {

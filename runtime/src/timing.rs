@@ -3,7 +3,7 @@
 use crate::backend::StreamNumber;
 use crate::error::{Error, Result};
 use crate::kernel::{Argument, Kernel, Prepared, ReadyLaunch};
-use crate::profile::CountedLaunch;
+use crate::profile::{CountedLaunch, TracedLaunch};
 use crate::stream::{Stream, same_device};
 use std::time::Duration;
 
@@ -84,6 +84,18 @@ impl Bound<'_, '_> {
         let counted = counted.collect::<Result<Option<Vec<_>>>>()?;
         self.finish()?;
         Ok(counted)
+    }
+
+    /// Runs the kernel once more and keeps, launch by launch, the addresses of one warp for each access; `None` (and
+    /// nothing done) on a device that cannot: the emulator can.
+    ///
+    /// # Errors
+    /// What the kernel did wrong.
+    pub fn trace(&self) -> Result<Option<Vec<TracedLaunch>>> {
+        let traced = self.launches.iter().map(|launch| self.prepared.trace(launch));
+        let traced = traced.collect::<Result<Option<Vec<_>>>>()?;
+        self.finish()?;
+        Ok(traced)
     }
 
     /// Waits for all launches.

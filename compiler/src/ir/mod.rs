@@ -29,6 +29,7 @@ pub mod few;
 pub mod kernel;
 mod launches;
 pub mod op;
+pub mod placement;
 mod query;
 pub mod schedule;
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! reads the directives that concern it in place of its own choice and says what it did with each; a directive that no
 //! pass has carried out by the end of the pipeline is an error at its span, never ignored.
 
+use super::placement::{SharedTile, Spread};
 use crate::source::Span;
 use std::fmt;
 
@@ -16,6 +17,10 @@ pub struct Schedule {
     pub directives: Vec<Scheduled>,
     /// What passes chose, in the order in which they did. No part of the text form.
     pub choices: Vec<Choice>,
+    /// How axes are spread over the machine, launch by launch, and how tiles lie in shared memory. Like choices no part
+    /// of the text form.
+    pub spreads: Vec<Spread>,
+    pub tiles: Vec<SharedTile>,
     /// Axes over which a reduction is parallel in a launch that `rfactor` made: no `order` can name them together with
     /// those of loops.
     pub factored: Vec<String>,
@@ -251,6 +256,12 @@ impl Schedule {
         self.choices.push(choice);
     }
 
+    /// Records how an axis is spread in a launch.
+    pub fn spread(&mut self, spread: Spread) {
+        self.spreads.retain(|known| known.launch != spread.launch || known.axis != spread.axis);
+        self.spreads.push(spread);
+    }
+
     /// Whether the tile that the schedule says of an axis is that of a launch.
     pub fn is_tiled(&self, launch: &str, name: &str) -> bool {
         self.choices.iter().any(|choice| {
@@ -259,7 +270,7 @@ impl Schedule {
         })
     }
 
-    /// Gives a copy of a launch the choices of the original.
+    /// Gives a copy of a launch the choices of the original, and its axes.
     pub fn copy_choices(&mut self, from: &str, to: &str) {
         let copies: Vec<Choice> = self
             .choices
@@ -268,6 +279,10 @@ impl Schedule {
             .map(|choice| Choice { launch: to.to_string(), ..choice.clone() })
             .collect();
         self.choices.extend(copies);
+        let spreads = self.spreads.iter().filter(|spread| spread.launch == from);
+        let copies: Vec<Spread> =
+            spreads.map(|spread| Spread { launch: to.to_string(), ..spread.clone() }).collect();
+        self.spreads.extend(copies);
     }
 }
 

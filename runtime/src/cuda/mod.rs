@@ -324,6 +324,15 @@ impl Backend for CudaDevice {
         Ok(None)
     }
 
+    /// A GPU does not tell what its lanes access.
+    fn launch_traced(
+        &self,
+        _: &dyn LoadedModule,
+        _: &LaunchRequest<'_>,
+    ) -> Result<Option<Vec<crate::emulator::TracedAccess>>> {
+        Ok(None)
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.current()?;
         result::ctx::synchronize().map_err(driver_error("cuCtxSynchronize (a kernel failed)"))

@@ -21,6 +21,7 @@ pub mod module;
 pub mod observe;
 pub mod program;
 pub mod sanitize;
+pub mod trace;
 
 mod decode;
 mod grid;
@@ -33,6 +34,7 @@ pub use launch::{ArgValue, LaunchConfig, LaunchError, LaunchReport};
 pub use memory::{DevicePtr, Memory, MemoryError};
 pub use module::{LoadError, LoadedModule};
 pub use observe::{Observer, Quiet};
+pub use trace::TracedAccess;
 
 use krn_compiler::ptx;
 
@@ -161,6 +163,20 @@ impl Emulator {
         let counter = count::Counter::new(source, program, &self.memory, config);
         let (report, counter) = self.launch_observed(module, entry, config, args, counter)?;
         Ok((report, counter.finish(|pc| module.location(program, pc))))
+    }
+
+    /// Runs a kernel and keeps, of each instruction that accesses memory, the addresses of one warp ([`trace`]).
+    pub fn launch_traced(
+        &self,
+        module: &LoadedModule,
+        entry: &str,
+        config: &LaunchConfig<'_>,
+        args: &[ArgValue],
+    ) -> Result<(LaunchReport, Vec<TracedAccess>), LaunchError> {
+        let (source, program) = entry_of(module, entry)?;
+        let tracer = trace::Tracer::new(source, program);
+        let (report, tracer) = self.launch_observed(module, entry, config, args, tracer)?;
+        Ok((report, tracer.finish(&self.memory, config, |pc| module.location(program, pc))))
     }
 
     /// Runs a kernel under an observer's eyes.

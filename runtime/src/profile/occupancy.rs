@@ -55,25 +55,30 @@ const QUARTERS: u32 = 4;
 /// Shared memory is given out by so many bytes.
 const SHARED_UNIT: u64 = 128;
 
+/// How many blocks a multiprocessor would hold if there were but one limit, for each of them.
+pub fn limits(gpu: &Gpu, needs: &Needs) -> [(u64, Limiter); 5] {
+    let warps = needs.threads.div_ceil(WARP).max(1);
+    let of_warp = (needs.registers.max(1) * WARP).next_multiple_of(REGISTER_UNIT);
+    let by_registers = (gpu.registers / QUARTERS / of_warp) * QUARTERS / warps;
+    let shared = (needs.shared_bytes + u64::from(gpu.shared_reserved)).next_multiple_of(SHARED_UNIT);
+    let by_shared = u64::from(gpu.shared).checked_div(shared).unwrap_or(u64::MAX);
+    let by_grid = needs.blocks.div_ceil(gpu.multiprocessors.into());
+    let fits = needs.shared_bytes <= gpu.shared_of_block.into();
+    // Of equals the first: what the user can change.
+    [
+        (by_registers.into(), Limiter::Registers),
+        (if fits { by_shared } else { 0 }, Limiter::SharedMemory),
+        ((gpu.threads / (warps * WARP)).into(), Limiter::Threads),
+        (gpu.blocks.into(), Limiter::BlocksPerMultiprocessor),
+        (by_grid.max(1), Limiter::Grid),
+    ]
+}
+
 impl Occupancy {
     /// `None` where not even one block fits.
     pub fn of(gpu: &Gpu, needs: &Needs) -> Option<Occupancy> {
         let warps = needs.threads.div_ceil(WARP).max(1);
-        let of_warp = (needs.registers.max(1) * WARP).next_multiple_of(REGISTER_UNIT);
-        let by_registers = (gpu.registers / QUARTERS / of_warp) * QUARTERS / warps;
-        let shared = (needs.shared_bytes + u64::from(gpu.shared_reserved)).next_multiple_of(SHARED_UNIT);
-        let by_shared = u64::from(gpu.shared).checked_div(shared).unwrap_or(u64::MAX);
-        let by_grid = needs.blocks.div_ceil(gpu.multiprocessors.into());
-        let fits = needs.shared_bytes <= gpu.shared_of_block.into();
-        // Of equals the first: what the user can change.
-        let limits = [
-            (by_registers.into(), Limiter::Registers),
-            (if fits { by_shared } else { 0 }, Limiter::SharedMemory),
-            ((gpu.threads / (warps * WARP)).into(), Limiter::Threads),
-            (gpu.blocks.into(), Limiter::BlocksPerMultiprocessor),
-            (by_grid.max(1), Limiter::Grid),
-        ];
-        let (blocks, limiter) = limits.into_iter().min_by_key(|(blocks, _)| *blocks)?;
+        let (blocks, limiter) = limits(gpu, needs).into_iter().min_by_key(|(blocks, _)| *blocks)?;
         let blocks = u32::try_from(blocks).ok().filter(|blocks| *blocks > 0)?;
         Some(Occupancy { blocks, warps: blocks * warps, most_warps: gpu.threads / WARP, limiter })
     }

@@ -20,6 +20,7 @@ pub struct Time {
 /// One launch, with what follows from its counters.
 pub struct Launch {
     pub counted: CountedLaunch,
+    pub needs: Needs,
     /// Of a thread; from ptxas, else an estimate.
     pub registers: u32,
     pub registers_estimated: bool,
@@ -73,6 +74,7 @@ impl<'a> Profile<'a> {
                 spill_bytes: usage.map(|usage| usage.spill_bytes),
                 occupancy: Occupancy::of(gpu, &needs),
                 roofline: Roofline::of(gpu, &counted),
+                needs,
                 counted,
             }
         };

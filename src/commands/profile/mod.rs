@@ -7,15 +7,16 @@ pub mod text;
 
 use crate::arguments::{CompileArguments, KernelArguments, MessageFormat, ProfileOptions};
 use crate::exit::{DEVICE, Failure, Result, USAGE};
-use crate::measuring::{Quantiles, bind, choose, measure_cold, sources};
+use crate::measuring::{Quantiles, Source, Work, bind, choose, measure_cold, sources};
 use crate::ptxas::Ptxas;
 use crate::request::Request;
 use crate::subject::Subject;
 use crate::{files, interrupt, memory, messages};
 use found::{Profile, Time};
 use krn_compiler::CompileOptions;
-use krn_runtime::profile::{GPUS, Gpu};
-use krn_runtime::{Device, Measured, Selection};
+use krn_runtime::profile::{GPUS, Gpu, TracedLaunch};
+use krn_runtime::verify::Sizes;
+use krn_runtime::{Bound, Device, Measured, Selection};
 
 pub fn run(options: &ProfileOptions) -> Result<()> {
     let gpu = gpu(&options.gpu)?;
@@ -61,6 +62,37 @@ pub fn compile_options(
     Ok(compile)
 }
 
+/// A kernel bound to its arrays on an emulator of its own.
+struct Emulated<'r, 'm, 'a> {
+    bound: Bound<'m, 'a>,
+    sizes: &'r Sizes,
+    work: Work,
+    sources: &'r [Source],
+}
+
+/// Chooses sizes and arrays, as the command line says them, and lets somebody run the kernel.
+fn emulated<T>(subject: &Subject<'_>, run: impl FnOnce(&Emulated<'_, '_, '_>) -> Result<T>) -> Result<T> {
+    let (typed, manifest) = subject.pick()?;
+    let compiled = &subject.compilation.compiled;
+    let emulator = Device::interruptible_emulator(interrupt::flag());
+    let module = emulator.load(compiled)?;
+    let kernel = module.kernel(&typed.name)?;
+    let request = Request::parse(subject.kernel, &[], manifest)?;
+    let (seed, program) = (subject.seed(), &subject.compilation.program);
+    let (sizes, files_given, work) =
+        choose(subject.measure, seed, &request, &emulator, program, typed, manifest)?;
+    memory::check(manifest, &sizes, true, false)?;
+    let sources = sources(&request, &kernel, &sizes, files_given, seed)?;
+    let arrays = sources.iter().map(|source| source.upload(&emulator)).collect::<Result<Vec<_>>>()?;
+    let bound = bind(&kernel, &sizes, &sources, &arrays)?;
+    run(&Emulated { bound, sizes: &sizes, work, sources: &sources })
+}
+
+/// Runs the kernel on the emulator and keeps one warp's addresses of each access.
+pub fn trace(subject: &Subject<'_>) -> Result<Vec<TracedLaunch>> {
+    emulated(subject, |emulated| Ok(emulated.bound.trace()?.unwrap_or_default()))
+}
+
 /// Runs the kernel on the emulator and counts; on a machine with a GPU, measures it too.
 pub fn profile<'a>(
     subject: &Subject<'a>,
@@ -69,34 +101,29 @@ pub fn profile<'a>(
 ) -> Result<Profile<'a>> {
     let (typed, manifest) = subject.pick()?;
     let compiled = &subject.compilation.compiled;
-    let emulator = Device::interruptible_emulator(interrupt::flag());
-    let module = emulator.load(compiled)?;
-    let kernel = module.kernel(&typed.name)?;
-    let request = Request::parse(subject.kernel, &[], manifest)?;
-    let (seed, measure) = (subject.seed(), subject.measure);
-    let program = &subject.compilation.program;
-    let (sizes, files_given, work) = choose(measure, seed, &request, &emulator, program, typed, manifest)?;
-    memory::check(manifest, &sizes, true, false)?;
-    let sources = sources(&request, &kernel, &sizes, files_given, seed)?;
-    let arrays = sources.iter().map(|source| source.upload(&emulator)).collect::<Result<Vec<_>>>()?;
-    let launches = bind(&kernel, &sizes, &sources, &arrays)?.count()?.unwrap_or_default();
-    let usage = match Ptxas::find()? {
-        Some(ptxas) => Some(ptxas.assemble(&compiled.ptx, &subject.compile.target)?),
-        None => None,
-    };
-    let time = match machine {
-        Some(machine) => {
-            let module = machine.load(compiled)?;
-            let kernel = module.kernel(&typed.name)?;
-            let cold = measure_cold(measure, machine, &kernel, &sizes, &sources)?;
-            let Measured::Time { runs, .. } = &cold.measured else {
-                return Err(Failure::new(DEVICE, "the device has no clock"));
-            };
-            Quantiles::of(runs).map(|times| Time { device: machine.description(), median: times.median })
-        }
-        None => None,
-    };
-    Ok(Profile::new(subject, gpu, manifest, sizes, work, launches, usage, time))
+    emulated(subject, |emulated| {
+        let launches = emulated.bound.count()?.unwrap_or_default();
+        let usage = match Ptxas::find()? {
+            Some(ptxas) => Some(ptxas.assemble(&compiled.ptx, &subject.compile.target)?),
+            None => None,
+        };
+        let time = match machine {
+            Some(machine) => {
+                let module = machine.load(compiled)?;
+                let kernel = module.kernel(&typed.name)?;
+                let (sizes, sources) = (emulated.sizes, emulated.sources);
+                let cold = measure_cold(subject.measure, machine, &kernel, sizes, sources)?;
+                let Measured::Time { runs, .. } = &cold.measured else {
+                    return Err(Failure::new(DEVICE, "the device has no clock"));
+                };
+                let device = machine.description();
+                Quantiles::of(runs).map(|times| Time { device, median: times.median })
+            }
+            None => None,
+        };
+        let (sizes, work) = (emulated.sizes.clone(), emulated.work);
+        Ok(Profile::new(subject, gpu, manifest, sizes, work, launches, usage, time))
+    })
 }
 
 /// The GPU to measure on; without one, `auto` measures nothing.

@@ -26,6 +26,12 @@ pub fn spans(source: &SourceFile, kernel: &Kernel) -> BTreeMap<Place, Span> {
     spans
 }
 
+/// The first line of the expression at each place.
+pub fn texts(source: &SourceFile, spans: &BTreeMap<Place, Span>) -> BTreeMap<Place, String> {
+    let first = |span: &Span| source.slice(*span).lines().next().unwrap_or_default().trim().to_string();
+    spans.iter().map(|(place, span)| (*place, first(span))).collect()
+}
+
 /// The lines of the source, each cut at the places in `wanted`. An expression of several lines belongs to all of them.
 pub fn fragments(
     source: &SourceFile,

@@ -1,25 +1,30 @@
 //! `krn report`: all that there is to see of a kernel, on one page of HTML that needs nothing else.
 
+mod accesses;
+mod axes;
 mod diff;
 mod fragments;
 mod listing;
 mod page;
 mod stages;
 mod steps;
+mod svg;
 mod variants;
 
 use crate::arguments::{MessageFormat, ReportOptions};
 use crate::commands::profile::found::Profile;
-use crate::commands::profile::{compile_options, gpu, machine, profile};
+use crate::commands::profile::{compile_options, gpu, machine, profile, trace};
 use crate::exit::{Failure, Result};
 use crate::files::Target;
 use crate::messages;
 use crate::subject::Subject;
-use fragments::{Fragment, fragments, spans};
-use krn_compiler::explain_schedules;
-use listing::{Listing, listing};
+use accesses::{Alike, accesses};
+use axes::{Axis, axes};
+use fragments::{Fragment, fragments, spans, texts};
+use krn_compiler::{SharedArray, explain_schedules, shared_arrays};
+use listing::{Listing, Place, listing};
 use stages::{Stage, stages};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use steps::{Steps, steps};
 use variants::{Variant, variants};
 
@@ -28,6 +33,8 @@ pub struct Report<'a> {
     pub profile: Profile<'a>,
     /// The source's lines, cut at what PTX comes from.
     pub source: Vec<Vec<Fragment>>,
+    /// What stands at each place: the first line of the expression that starts there.
+    pub texts: BTreeMap<Place, String>,
     /// As `krn explain` prints it.
     pub schedule: String,
     pub stages: Vec<Stage>,
@@ -35,6 +42,10 @@ pub struct Report<'a> {
     /// The entries, in the order of the listing.
     pub variants: Vec<Variant>,
     pub steps: Steps,
+    /// What the warps access, and what lies in shared memory of the entries that ran.
+    pub accesses: Vec<Alike>,
+    pub shared: Vec<SharedArray>,
+    pub axes: Vec<Axis>,
 }
 
 pub fn run(options: &ReportOptions) -> Result<()> {
@@ -66,7 +77,19 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     let kernel = compilation.ir.kernels.iter().find(|kernel| kernel.name == name);
     let known = kernel.map(|kernel| spans(&source, kernel)).unwrap_or_default();
     let explained = explain_schedules(&compilation).into_iter().find(|known| known.kernel == name);
+    let mut ran: Vec<&str> = Vec::new();
+    for launch in &profile.launches {
+        if !ran.contains(&launch.counted.entry.as_str()) {
+            ran.push(&launch.counted.entry);
+        }
+    }
+    let mut shared = kernel.map(shared_arrays).unwrap_or_default();
+    shared.retain(|array| ran.contains(&array.entry.as_str()));
     let report = Report {
+        accesses: accesses(kernel, &trace(&subject)?),
+        axes: kernel.map(|kernel| axes(kernel, &profile.sizes, &ran)).unwrap_or_default(),
+        shared,
+        texts: texts(&source, &known),
         source: fragments(&source, &known, &wanted),
         schedule: explained.map(|known| known.text).unwrap_or_default(),
         stages: stages(&source, &compile, &name).map_err(uncompiled)?,

@@ -26,6 +26,8 @@ impl Kernel {
             compactor.new.launches[launch].body = body;
         }
         compactor.new.schedule.choices.clear();
+        compactor.new.schedule.spreads.clear();
+        compactor.new.schedule.tiles.clear();
         for scheduled in &mut compactor.new.schedule.directives {
             scheduled.outcome = Default::default();
         }

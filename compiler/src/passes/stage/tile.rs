@@ -7,6 +7,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
+use crate::ir::placement::SharedTile;
 use crate::ir::schedule::Placement;
 use crate::manifest::{Expr, Layout};
 
@@ -191,7 +192,7 @@ impl Tile {
             unreachable!("a tile is of a load")
         };
         let name = format!("{}_tile", kernel.buffers[buffer].name);
-        kernel.buffers.push(BufferData {
+        let buffer = kernel.buffers.push(BufferData {
             name,
             kind: BufferKind::Shared,
             element: ElementType::scalar(self.scalar),
@@ -199,6 +200,14 @@ impl Tile {
             layout: Layout::Aos,
             layout_fixed: true,
             cache: None,
-        })
+        });
+        let row = if self.straight { self.fast.size } else { self.slow.size };
+        kernel.schedule.tiles.push(SharedTile {
+            buffer,
+            row: row as u64,
+            pitch: self.pitch as u64,
+            swizzle: self.mask() as u64,
+        });
+        buffer
     }
 }

@@ -7,7 +7,7 @@
 use super::code::copy_group;
 use super::conditions::Conditions;
 use super::copier::Copier;
-use super::pattern::{Pattern, SCATTERED};
+use super::pattern::{LoopAxis, Pattern, SCATTERED};
 use super::tile::{Side, Tile};
 use super::{Blocks, THREADS, high, variant};
 use crate::analysis::wavefronts;
@@ -15,8 +15,9 @@ use crate::data::Scalar;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::kernel::{Kernel, Level, Payload};
 use crate::ir::op::Opcode;
+use crate::ir::placement::{Spread, factors};
 use crate::ir::schedule::{Directive, Placement, SAID};
 use crate::manifest::Expr;
 use cranelift_entity::EntitySet;
@@ -188,7 +189,36 @@ impl Transpose {
     /// The staged launch.
     pub fn generate(&self, kernel: &mut Kernel, launch: Launch) -> Launch {
         let grid = self.blocks.grid(kernel);
-        variant(kernel, launch, self.position, self.suffix, (grid, THREADS), |emit, map| self.code(emit, map))
+        let block = (grid, THREADS);
+        let staged =
+            variant(kernel, launch, self.position, self.suffix, block, |emit, map| self.code(emit, map));
+        let name = kernel.launches[staged].name.clone();
+        self.spreads(&name).into_iter().for_each(|spread| kernel.schedule.spread(spread));
+        staged
+    }
+
+    /// How the axes lie on the machine, while results are stored.
+    fn spreads(&self, launch: &str) -> Vec<Spread> {
+        let spread = |axis: &LoopAxis, factors| Spread {
+            launch: launch.to_string(),
+            axis: axis.name.clone(),
+            extent: Some(axis.extent.clone()),
+            factors,
+        };
+        let (columns, rows) = (self.across * self.lanes, THREADS / self.across);
+        let x = [
+            (Level::Serial, self.edges[0] / columns),
+            (Level::Lane, self.across),
+            (Level::Vector, self.lanes),
+        ];
+        let lanes = 32 / self.across;
+        let y = [(Level::Serial, self.edges[1] / rows), (Level::Warp, rows / lanes), (Level::Lane, lanes)];
+        let mut spreads = vec![
+            spread(&self.blocks.y.0, factors(Level::Grid, &y)),
+            spread(&self.blocks.x.0, factors(Level::Grid, &x)),
+        ];
+        spreads.extend(self.blocks.others.iter().map(|axis| spread(axis, factors(Level::Grid, &[]))));
+        spreads
     }
 
     fn code(&self, emit: &mut Emit<'_>, mut map: ValueMap) {

@@ -35,6 +35,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, Kernel, Level, Payload, Phase};
 use crate::ir::op::Opcode;
+use crate::ir::placement;
 use coordinates::{Spread, Threads, block_stride, grid_counts, open_serial, with_blocks};
 use team::Team;
 
@@ -78,7 +79,7 @@ fn spread_launch(kernel: &mut Kernel, launch: Launch) {
     let Some(forall) = before.pop() else { return };
     kernel.blocks[root].insts = before;
 
-    let axes = Spread::of(kernel, forall);
+    let mut axes = Spread::of(kernel, forall);
     let body = kernel.insts[forall].regions[0];
     let span = kernel.insts[forall].span;
     // The verifier has checked that the host can compute every open grid factor.
@@ -106,6 +107,13 @@ fn spread_launch(kernel: &mut Kernel, launch: Launch) {
     });
     kernel.launches[launch].grid = Some(grid);
     kernel.blocks[root].insts.extend(after);
+    let launch = kernel.launches[launch].name.clone();
+    axes.extend(shared.map(|inst| Spread::of(kernel, inst)).unwrap_or_default());
+    for axis in axes {
+        let Spread { name, extent, factors, .. } = axis;
+        let launch = launch.clone();
+        kernel.schedule.spread(placement::Spread { launch, axis: name, extent, factors });
+    }
 }
 
 /// Where the distributed loop stands: in the launch's root, or in a branch there that all threads take alike.

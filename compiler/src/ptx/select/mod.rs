@@ -35,6 +35,8 @@ mod random;
 mod selector;
 mod shared;
 
+pub use shared::{SharedPlan, plan as shared_plan};
+
 use super::module::{Length, Module, SourceName, Variable};
 use super::operand::ModuleVariable;
 use super::target::Target;

@@ -23,11 +23,58 @@ pub struct Banked {
 /// Of an access of `bytes` (1, 2, 4, 8 or 16) at addresses that are multiples of it, by the lanes in `mask`.
 pub fn banked(addresses: &[u64; LANES], mask: u32, bytes: u32, is_load: bool) -> Banked {
     let mut banked = Banked::default();
+    each_part(addresses, mask, bytes, is_load, &mut |lanes| {
+        let wavefronts = turns(addresses, lanes, u64::from(bytes));
+        banked.wavefronts += wavefronts;
+        banked.conflicts += wavefronts - 1;
+    });
+    banked
+}
+
+/// What one wavefront brings, or takes: pieces of neighbouring banks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wavefront {
+    /// Whether it is there because another word of one of its banks came before.
+    pub conflict: bool,
+    /// The first bank of each piece, its lanes as bits, and how many banks it spans.
+    pub pieces: Vec<(u32, u32, u32)>,
+}
+
+/// The wavefronts of an access one by one, as [`banked`] counts them.
+pub fn wavefronts(addresses: &[u64; LANES], mask: u32, bytes: u32, is_load: bool) -> Vec<Wavefront> {
+    let mut wavefronts = Vec::new();
+    let unit = u64::from(bytes).max(WORD);
+    let (rows, banks) = (BANKS as u64 * WORD / unit, (unit / WORD) as u32);
+    each_part(addresses, mask, bytes, is_load, &mut |lanes| {
+        let mut places: Vec<(u64, u32)> = Vec::new();
+        for lane in lanes_of(lanes) {
+            let place = addresses[lane] / unit;
+            match places.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, lanes)) => *lanes |= 1 << lane,
+                None => places.push((place, 1 << lane)),
+            }
+        }
+        places.sort_unstable();
+        let mut part: Vec<Wavefront> = Vec::new();
+        let mut turns = [0usize; BANKS];
+        for (place, lanes) in places {
+            let row = (place % rows) as usize;
+            if turns[row] == part.len() {
+                part.push(Wavefront { conflict: !part.is_empty(), pieces: Vec::new() });
+            }
+            part[turns[row]].pieces.push((row as u32 * banks, lanes, banks));
+            turns[row] += 1;
+        }
+        wavefronts.extend(part);
+    });
+    wavefronts
+}
+
+/// Calls back for the lanes that are served together, part by part.
+fn each_part(addresses: &[u64; LANES], mask: u32, bytes: u32, is_load: bool, each: &mut dyn FnMut(u32)) {
     let mut part = |lanes: u32| {
         if mask & lanes != 0 {
-            let wavefronts = turns(addresses, mask & lanes, u64::from(bytes));
-            banked.wavefronts += wavefronts;
-            banked.conflicts += wavefronts - 1;
+            each(mask & lanes);
         }
     };
     let joined = |lanes: u32| is_load && neighbours_agree(addresses, mask & lanes, bytes == 16);
@@ -47,7 +94,6 @@ pub fn banked(addresses: &[u64; LANES], mask: u32, bytes: u32, is_load: bool) ->
         }
         _ => part(u32::MAX),
     }
-    banked
 }
 
 /// Whether all lanes agree with their neighbours at distance 1, or all at distance 2.
@@ -105,6 +151,24 @@ mod tests {
     fn a_stride_meets_its_bank_again() {
         for (stride, expected) in [(0, 1), (1, 1), (2, 2), (8, 8), (32, 32), (33, 1)] {
             assert_eq!(wavefronts(4, true, |lane| lane * stride), expected, "stride {stride}");
+        }
+    }
+
+    #[test]
+    fn wavefronts_one_by_one_are_as_many_as_are_counted() {
+        for bytes in [1u32, 2, 4, 8, 16] {
+            for stride in [0, 1, 2, 3, 8, 17, 32, 33] {
+                for (mask, is_load) in [(u32::MAX, true), (u32::MAX, false), (0x0f0f_3001, true)] {
+                    let addresses = std::array::from_fn(|lane| lane as u64 * stride * u64::from(bytes));
+                    let counted = banked(&addresses, mask, bytes, is_load);
+                    let found = super::wavefronts(&addresses, mask, bytes, is_load);
+                    assert_eq!(found.len(), counted.wavefronts as usize, "{bytes} bytes, stride {stride}");
+                    let conflicts = found.iter().filter(|wavefront| wavefront.conflict).count();
+                    assert_eq!(conflicts, counted.conflicts as usize);
+                    let lanes = found.iter().flat_map(|wavefront| &wavefront.pieces);
+                    assert_eq!(lanes.fold(0, |all, piece| all | piece.1), mask);
+                }
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! The page: one document, its style and script inside, nothing to fetch.
 
 mod code;
+mod machine;
+mod memory;
 mod overview;
 mod passes;
 mod tables;
@@ -29,6 +31,10 @@ fn sections(report: &Report<'_>) -> Vec<Section> {
     vec![
         code::section(report),
         passes::schedule(report),
+        machine::axes(report),
+        memory::global(report),
+        memory::shared(report),
+        machine::limits(report),
         tables::counters(report),
         tables::ladder(report),
         passes::section(report),

@@ -42,8 +42,9 @@ use super::{Blocks, high, variant};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::kernel::{Kernel, Level, Payload};
 use crate::ir::op::{Combiner, Opcode};
+use crate::ir::placement::{Spread, factors};
 use crate::ir::schedule::{Directive, Refusal};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
@@ -286,7 +287,27 @@ impl Product {
         let bodies = if self.shape.unroll == self.shape.depth { 1 } else { 2 };
         let combined = bodies * self.shape.unroll as usize + 1;
         kernel.reserve(results * (combined * (self.steps.len() + 1) + 8));
-        variant(kernel, launch, self.position, &suffix, block, |emit, map| self.code(emit, map))
+        let staged = variant(kernel, launch, self.position, &suffix, block, |emit, map| self.code(emit, map));
+        let name = kernel.launches[staged].name.clone();
+        self.spreads(&name).into_iter().for_each(|spread| kernel.schedule.spread(spread));
+        staged
+    }
+
+    /// How the axes lie on the machine.
+    fn spreads(&self, launch: &str) -> Vec<Spread> {
+        let spread = |axis: &LoopAxis, factors| Spread {
+            launch: launch.to_string(),
+            axis: axis.name.clone(),
+            extent: Some(axis.extent.clone()),
+            factors,
+        };
+        let mut spreads = vec![
+            spread(&self.blocks.y.0, self.shape.factors(0)),
+            spread(&self.blocks.x.0, self.shape.factors(1)),
+            spread(&self.inner, factors(Level::Serial, &[(Level::Serial, self.shape.depth)])),
+        ];
+        spreads.extend(self.blocks.others.iter().map(|axis| spread(axis, factors(Level::Grid, &[]))));
+        spreads
     }
 
     fn code(&self, emit: &mut Emit<'_>, mut map: ValueMap) {

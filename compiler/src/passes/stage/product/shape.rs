@@ -4,6 +4,8 @@
 use super::super::pattern::Pattern;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
+use crate::ir::kernel::{Factor, Level};
+use crate::ir::placement::factors;
 use crate::ir::schedule::RefusalKind;
 use crate::passes::TargetFacts;
 
@@ -160,6 +162,20 @@ impl Shape {
     /// Whether every tile of a matrix that is large enough can be moved inside it.
     pub fn fits(&self) -> bool {
         self.least[0] >= self.tile[0] && self.least[1] >= self.tile[1]
+    }
+
+    /// How a side of the tile lies on the machine, as [`places`](Self::places) and [`offset`](Self::offset) say it.
+    pub fn factors(&self, side: usize) -> Vec<Factor> {
+        let (lanes, piece) = (self.lanes()[side], self.piece(side));
+        factors(
+            Level::Grid,
+            &[
+                (Level::Warp, self.grid()[side] / lanes),
+                (Level::Serial, self.per_thread[side] / piece),
+                (Level::Lane, lanes),
+                (Level::Vector, piece),
+            ],
+        )
     }
 
     /// Emits a thread's first row and column within the tile.
