@@ -72,3 +72,30 @@ fn n_body() {
     good("n_body", &["0", "1"], "step   1");
     refused("n_body", &["many"], "`many` is no number");
 }
+
+#[test]
+fn each_kind_of_memory() {
+    good("memory_device", &[], "[100.0, 102.0, 104.0, 106.0, 8.0, 10.0, 12.0, 14.0]");
+    good("memory_device", &[], "refused: kernel `saxpy`: axis 0 of `y` must have extent 65536");
+    good("memory_pinned", &[], "300 squared is 90000");
+    good("memory_mapped", &[], "refused: histogram: an array cannot be written while the host has a slice");
+    good("memory_managed", &[], "[3.0, 1.0, 1.0, 1.0, 1.0, 1.0]");
+    good("memory_constant", &[], "gain [10.0, 0.5] makes [20.5, 20.5, 20.5, 20.5]; [2000] samples so far");
+}
+
+#[test]
+fn overlap() {
+    good("overlap", &[], "gain:");
+    good("overlap", &["2", "100"], "three streams:");
+    refused("overlap", &["many"], "`many` is no number");
+}
+
+#[test]
+fn memory_table() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("table.json").display().to_string();
+    good("memory_table", &["0.0625", &path], "mapped, read over the bus");
+    let table: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&path).expect("written")).expect("it is JSON");
+    assert_eq!(table["rows"].as_array().map(Vec::len), Some(13), "{table}");
+}

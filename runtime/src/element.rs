@@ -72,6 +72,16 @@ pub(crate) fn bytes_of<T: Element>(values: &[T]) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
+/// The bytes of values, to write, where any bytes make values: there is no `bool` and no padding.
+pub(crate) fn bytes_mut<T: Element>(values: &mut [T]) -> Option<&mut [u8]> {
+    let element = T::element_type();
+    if !is_dense(&element) || !bool_offsets(&element).is_empty() {
+        return None;
+    }
+    // SAFETY: all bytes are initialised, whatever is written makes values, and they live as long as the values.
+    Some(unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) })
+}
+
 /// That every `bool` in these elements is 0 or 1.
 ///
 /// # Errors

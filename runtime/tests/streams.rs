@@ -3,7 +3,7 @@
 
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileOptions, compile};
-use krn_runtime::{Argument, Array, Device, Error, Module, Stream};
+use krn_runtime::{Argument, Array, Device, Error, Memory, Module, Pinned, Place, Stream};
 use std::time::Duration;
 
 const KERNELS: &str = "
@@ -149,6 +149,114 @@ fn a_failing_check_is_told_when_the_stream_is_waited_for() {
     bound.launch_on(&stream).expect("queued");
     assert!(matches!(stream.synchronize(), Err(Error::Bounds(_))));
     bound.finish().expect("it was told once");
+}
+
+#[test]
+fn a_graph_does_what_its_launches_do() {
+    let device = device();
+    let module = load(&device);
+    let (advance, double) =
+        (module.kernel("advance").expect("there"), module.kernel("double").expect("there"));
+    let total = module.kernel("total").expect("there");
+    let (stream, other) = (device.stream().expect("opens"), device.stream().expect("opens"));
+    let n = 100_000;
+    let x = Array::<i32, 1>::zeros(&device, [n]).expect("small");
+    let y = Array::<i32, 1>::zeros(&device, [n]).expect("small");
+    let mut sums = Vec::new();
+    let graph = stream.capture(|captured| {
+        for _ in 0..5 {
+            advance.launch_on(captured, &[("x", array(&x))])?;
+            double.launch_on(captured, &[("x", array(&x)), ("y", array(&y))])?;
+            advance.launch_on(captured, &[("x", array(&y))])?;
+            sums.extend(total.launch_on(captured, &[("x", array(&y))])?);
+        }
+        Ok(())
+    });
+    let graph = graph.expect("captured");
+    assert_eq!(x.to_vec().expect("copied")[0], 0, "nothing ran");
+    for round in 0..4 {
+        // Graphs, launches and copies on other streams stay in order.
+        graph.launch(if round % 2 == 0 { &stream } else { &other }).expect("queued");
+        advance.launch_on(&other, &[("x", array(&x))]).expect("queued");
+    }
+    assert_eq!(x.to_vec().expect("copied"), vec![24; n]);
+    assert_eq!(y.to_vec().expect("copied"), vec![47; n]);
+    let sums: Vec<i32> = sums
+        .into_iter()
+        .map(|(_, sum)| Array::<i32, 0>::from_dynamic(sum).expect("i32").to_vec().expect("copied")[0])
+        .collect();
+    assert_eq!(sums, [39, 41, 43, 45, 47].map(|each| each * n as i32));
+}
+
+#[test]
+fn copies_slices_and_kernels_stay_in_order() {
+    let device = device();
+    let module = load(&device);
+    let advance = module.kernel("advance").expect("there");
+    let streams: Vec<Stream> = (0..2).map(|_| device.stream().expect("opens")).collect();
+    let n = 1 << 18;
+    for memory in [Memory::Device, Memory::Mapped, Memory::Managed] {
+        let mut x = Array::<i32, 1>::zeros_in(&device, memory, [n]).expect("small");
+        let mut buffer = Pinned::<i32>::zeros(&device, n).expect("small");
+        for round in 0..6usize {
+            buffer.fill(round as i32 * 100);
+            let sent = x.write_async(buffer, &streams[round % 2]).expect("queued");
+            advance.launch_on(&streams[(round + 1) % 2], &[("x", array(&x))]).expect("queued");
+            if memory == Memory::Managed {
+                x.prefetch(Place::Host, &streams[round % 2]).expect("queued");
+            }
+            if memory != Memory::Device {
+                assert!(x.as_slice().expect("shared").iter().all(|value| *value == round as i32 * 100 + 1));
+                x.host_mut().expect("shared")[n - 1] = -5;
+            }
+            let received = x.read_async(Pinned::zeros(&device, n).expect("small"), &streams[round % 2]);
+            let received = received.and_then(|received| received.wait()).expect("copied");
+            assert_eq!(received[0], round as i32 * 100 + 1);
+            assert_eq!(received[n - 1] == -5, memory != Memory::Device);
+            buffer = sent.wait().expect("copied");
+        }
+    }
+}
+
+#[test]
+fn arrays_go_from_device_to_device() {
+    let here = device();
+    let there = match std::env::var("KRN_SECOND_DEVICE") {
+        Ok(name) => Device::open_as(name.parse().expect("a device's name")).expect("it is there"),
+        Err(_) => device(),
+    };
+    let (near, far) = (load(&here), load(&there));
+    let x = Array::from_slice(&here, [1000], &[3i32; 1000]).expect("small");
+    let mut y = Array::<i32, 1>::zeros(&there, [1000]).expect("small");
+    near.kernel("advance").expect("there").launch(&[("x", array(&x))]).expect("runs");
+    y.copy_from(&x).expect("copied");
+    let stream = there.stream().expect("opens");
+    far.kernel("advance").expect("there").launch_on(&stream, &[("x", array(&y))]).expect("queued");
+    let mut back = Array::<i32, 1>::zeros(&here, [1000]).expect("small");
+    back.copy_from(&y).expect("copied behind the launch");
+    assert_eq!(back.to_vec().expect("copied"), [5; 1000]);
+}
+
+#[test]
+fn out_of_memory_says_what_was_asked_and_what_is_free() {
+    let device = device();
+    // The emulator's memory is the host's.
+    let free = device.memory_info().expect("asked").map(|(free, _)| free);
+    let ask = free.map_or(1 << 45, |free| free as usize);
+    // What the pool has is given back before anything fails.
+    let part = free.map_or(1 << 20, |free| free as usize / 8 * 5);
+    drop(Array::<u8, 1>::zeros(&device, [part]).expect("there is room"));
+    let kept = Array::<u8, 1>::zeros(&device, [part / 5 * 6]).expect("there is room again");
+    match Array::<u8, 1>::zeros(&device, [ask]) {
+        Err(Error::OutOfMemory { asked, free: left, .. }) => {
+            assert!(asked >= ask as u64);
+            assert_eq!(left.is_some(), free.is_some());
+        }
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("{ask} bytes were given"),
+    }
+    drop(kept);
+    Array::<u8, 1>::zeros(&device, [1 << 20]).expect("the device is as good as before");
 }
 
 #[test]

@@ -225,6 +225,22 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
         element::values_from(self.len(), |image| self.array.read_bytes(image))
     }
 
+    /// The same to where the values are to be.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where there is room for another number of values; as for [`to_vec`](Self::to_vec).
+    pub fn read_into(&self, values: &mut [T]) -> Result<()> {
+        check_length(&self.shape(), values.len())?;
+        match element::bytes_mut(values) {
+            Some(bytes) => self.array.read_bytes(bytes),
+            // What comes has to be looked at before it counts as values.
+            None => {
+                values.copy_from_slice(&self.to_vec()?);
+                Ok(())
+            }
+        }
+    }
+
     /// The elements in `range` of axis 0, to read.
     ///
     /// # Errors
@@ -276,8 +292,16 @@ mod tests {
             assert_eq!((array.to_vec().expect("there"), array.memory()), (vec![0; 6], memory));
             array.write(&[1, 2, 3, 4, 5, 6]).expect("fits");
             assert_eq!(array.to_vec().expect("there"), [1, 2, 3, 4, 5, 6]);
+            let mut values = [0; 6];
+            array.read_into(&mut values).expect("fits");
+            assert_eq!(values, [1, 2, 3, 4, 5, 6]);
+            assert!(matches!(array.read_into(&mut values[..5]), Err(Error::Length { .. })));
         }
         assert_eq!(Array::<u8, 0>::from_slice(&device, [], &[7]).expect("one").to_vec().expect("one"), [7]);
+        let flags = Array::from_slice(&device, [2], &[true, false]).expect("fits");
+        let mut values = [false; 2];
+        flags.read_into(&mut values).expect("fits");
+        assert_eq!(values, [true, false]);
         assert!(Array::<u8, 2>::zeros(&device, [0, 5]).expect("none").to_vec().expect("none").is_empty());
     }
 
