@@ -1,5 +1,6 @@
 //! Chores of the workspace, as a library: tests use it to reach NVIDIA's own tools.
 
+pub mod chromium;
 pub mod cuda_tools;
 pub mod ptxas;
 

@@ -1,12 +1,13 @@
 //! `cargo xtask <chore>`.
 
 use anyhow::{Result, bail};
-use xtask::cuda_tools;
+use xtask::{chromium, cuda_tools};
 
 const USAGE: &str = "usage: cargo xtask <chore>
 
 chores:
-  setup    install NVIDIA's ptxas, cuobjdump and nvdisasm into target/cuda-tools, for the tests
+  setup    install what the tests need: NVIDIA's ptxas, cuobjdump and nvdisasm into target/cuda-tools, and a Chromium by
+           the system's package manager, unless there is one
   test     setup, then formatting, lints (warnings denied), every test of the workspace and of the benchmark scripts";
 
 fn main() -> Result<()> {
@@ -14,7 +15,10 @@ fn main() -> Result<()> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["setup"] => {
             let (folder, installed) = cuda_tools::install()?;
-            println!("{} in {}", if installed { "installed" } else { "already installed" }, folder.display());
+            let said = |installed| if installed { "installed" } else { "already installed" };
+            println!("{} in {}", said(installed), folder.display());
+            let (browser, installed) = chromium::install()?;
+            println!("{}: {}", said(installed), browser.display());
             Ok(())
         }
         ["test"] => test(),
@@ -30,6 +34,7 @@ fn main() -> Result<()> {
 /// Everything that must hold before a change lands.
 fn test() -> Result<()> {
     cuda_tools::install()?;
+    chromium::install()?;
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     cargo(&["test", "--workspace"])?;
