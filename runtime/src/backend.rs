@@ -33,10 +33,37 @@ impl Block {
     pub const EMPTY: Block = Block { pointer: 0, host: std::ptr::null_mut() };
 }
 
+/// A kernel parameter: its little-endian bytes, at most 8.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C, align(8))]
+pub struct Param {
+    bytes: [u8; 8],
+    len: u8,
+}
+
+impl Param {
+    /// Bytes past the eighth are left out: entries have no such parameters.
+    pub fn new(given: &[u8]) -> Self {
+        let len = given.len().min(8);
+        let mut bytes = [0; 8];
+        bytes[..len].copy_from_slice(&given[..len]);
+        Self { bytes, len: len as u8 }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// The place of an entry in its loaded module.
+pub type EntryNumber = u32;
+
 /// A module that a backend has loaded.
 pub trait LoadedModule: Send + Sync + Any {
     /// For the backend to find its own type again.
     fn as_any(&self) -> &dyn Any;
+    /// For launches of the entry.
+    fn entry(&self, name: &str) -> Result<EntryNumber>;
     /// Address and size in bytes of a module-level variable.
     fn symbol(&self, name: &str) -> Result<(DevicePtr, u64)>;
     /// What the driver said while compiling, if anything.
@@ -63,12 +90,13 @@ pub struct LaunchRequest<'a> {
     /// The kernel, for messages.
     pub kernel: &'a str,
     pub entry: &'a str,
+    pub number: EntryNumber,
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub shared_bytes: u32,
     pub stream: StreamNumber,
-    /// Little-endian bytes of each parameter, in order.
-    pub params: &'a [Vec<u8>],
+    /// In order.
+    pub params: &'a [Param],
 }
 
 /// One launch of a graph, with all that it needs.
@@ -76,11 +104,12 @@ pub struct GraphNode {
     pub module: Arc<dyn LoadedModule>,
     pub kernel: String,
     pub entry: String,
+    pub number: EntryNumber,
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub shared_bytes: u32,
-    /// Little-endian bytes of each parameter, in order.
-    pub params: Vec<Vec<u8>>,
+    /// In order.
+    pub params: Vec<Param>,
     /// Positions of earlier launches of the graph that come before it.
     pub after: Vec<usize>,
 }
@@ -90,6 +119,7 @@ impl GraphNode {
         LaunchRequest {
             kernel: &self.kernel,
             entry: &self.entry,
+            number: self.number,
             grid: self.grid,
             block: self.block,
             shared_bytes: self.shared_bytes,

@@ -1,8 +1,8 @@
 //! The emulator as a device.
 
 use crate::backend::{
-    self, Backend, Block, DevicePtr, GraphNode, LaunchRequest, LoadedGraph, LoadedModule, RecordedEvent,
-    StreamNumber,
+    self, Backend, Block, DevicePtr, EntryNumber, GraphNode, LaunchRequest, LoadedGraph, LoadedModule,
+    RecordedEvent, StreamNumber,
 };
 use crate::emulator::{
     self, ArgValue, Emulator, LaunchConfig, LaunchCounts, LaunchError, LaunchReport, MemoryError,
@@ -76,7 +76,8 @@ impl EmulatorDevice {
         let Some(loaded) = loaded else {
             return Err(Error::Fault("the module was loaded on another device".to_string()));
         };
-        let arguments: Vec<ArgValue> = request.params.iter().map(|bytes| ArgValue(bytes.clone())).collect();
+        let arguments: Vec<ArgValue> =
+            request.params.iter().map(|param| ArgValue(param.bytes().to_vec())).collect();
         let config = LaunchConfig {
             shared_bytes: request.shared_bytes,
             cancel: Some(&self.interrupted),
@@ -343,6 +344,11 @@ impl RecordedEvent for Moment {
 impl LoadedModule for EmulatorModule {
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    /// Entries go by name here.
+    fn entry(&self, _: &str) -> Result<EntryNumber> {
+        Ok(0)
     }
 
     fn symbol(&self, name: &str) -> Result<(DevicePtr, u64)> {

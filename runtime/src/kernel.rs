@@ -1,7 +1,7 @@
 //! Launching kernels: arguments by name, results allocated, the launch plan carried out.
 
 use crate::array::DeviceArray;
-use crate::backend::{GraphNode, LaunchRequest, StreamNumber};
+use crate::backend::{EntryNumber, GraphNode, LaunchRequest, Param, StreamNumber};
 use crate::binding::{self, Binding, Given};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -12,7 +12,7 @@ use crate::storage::Storage;
 use crate::stream::{Stream, same_device};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::{
-    ArgumentKind, Direction, Expr, KernelManifest, Launch, LaunchArgument, Layout, Step, Value,
+    ArgumentKind, Direction, Expr, KernelManifest, Launch, LaunchArgument, Layout, Step, SymbolKind, Value,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -293,14 +293,30 @@ fn uses_error_record(plan: &[Step]) -> bool {
     })
 }
 
+/// Where a parameter of a launch comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    /// From what the plan was made for.
+    Fixed(Param),
+    /// The address of an array's allocation.
+    Argument { argument: usize, leaf: usize },
+    /// A symbol that is part of an argument by value.
+    Value { argument: usize, symbol: usize },
+}
+
+/// The address of an array's allocation, as a parameter.
+pub(crate) fn pointer(array: &DeviceArray, leaf: usize) -> Option<Param> {
+    array.pointers().nth(leaf).map(|pointer| Param::new(&pointer.to_le_bytes()))
+}
+
 /// One launch of a plan, its parameters worked out.
 pub(crate) struct ReadyLaunch<'m> {
     entry: &'m str,
+    number: EntryNumber,
     grid: [u32; 3],
     block: [u32; 3],
     shared_bytes: u32,
-    /// Little-endian bytes of each.
-    params: Vec<Vec<u8>>,
+    params: Vec<Param>,
 }
 
 impl ReadyLaunch<'_> {
@@ -352,6 +368,7 @@ impl<'m> Prepared<'m, '_> {
                 module: Arc::clone(&self.module.loaded),
                 kernel: self.manifest.name.clone(),
                 entry: launch.entry.to_string(),
+                number: launch.number,
                 grid: launch.grid,
                 block: launch.block,
                 shared_bytes: launch.shared_bytes,
@@ -427,6 +444,7 @@ impl<'m> Prepared<'m, '_> {
         LaunchRequest {
             kernel: &self.manifest.name,
             entry: launch.entry,
+            number: launch.number,
             grid: launch.grid,
             block: launch.block,
             shared_bytes: launch.shared_bytes,
@@ -496,36 +514,54 @@ impl<'m> Prepared<'m, '_> {
         if grid.contains(&0) {
             return Ok(None);
         }
-        let params = launch.arguments.iter().map(|argument| self.param(argument, symbols));
-        let params =
-            params.collect::<Option<Vec<Vec<u8>>>>().ok_or_else(|| self.error("an argument is missing"))?;
-        let shared_bytes = evaluate(&launch.shared_bytes)?;
-        Ok(Some(ReadyLaunch { entry: &launch.entry, grid, block: launch.block, shared_bytes, params }))
+        let params = launch.arguments.iter().map(|argument| self.param(self.source(argument, symbols)?));
+        let params: Option<Vec<Param>> = params.collect();
+        let params = params.ok_or_else(|| self.error("an argument is missing"))?;
+        let (number, shared_bytes) =
+            (self.module.loaded.entry(&launch.entry)?, evaluate(&launch.shared_bytes)?);
+        let (entry, block) = (launch.entry.as_str(), launch.block);
+        Ok(Some(ReadyLaunch { entry, number, grid, block, shared_bytes, params }))
     }
 
-    fn param(&self, argument: &LaunchArgument, symbols: &[Value]) -> Option<Vec<u8>> {
-        let pointer = |array: &DeviceArray, leaf: usize| {
-            array.pointers().nth(leaf).map(|pointer| pointer.to_le_bytes().to_vec())
-        };
-        match argument {
-            LaunchArgument::Argument { argument, leaf } => match &self.given[*argument] {
-                Some(Argument::Array(array)) => pointer(array, *leaf),
-                Some(Argument::Value(_)) => None,
-                None => {
-                    let name = &self.manifest.arguments[*argument].name;
-                    let (_, array) = self.results.iter().find(|(known, _)| known == name)?;
-                    pointer(array, *leaf)
-                }
-            },
-            LaunchArgument::Scratch { scratch, leaf } => pointer(self.scratch.get(*scratch)?, *leaf),
+    /// Where a parameter of a launch comes from.
+    fn source(&self, argument: &LaunchArgument, symbols: &[Value]) -> Option<Source> {
+        Some(match argument {
+            LaunchArgument::Argument { argument, leaf } => {
+                Source::Argument { argument: *argument, leaf: *leaf }
+            }
+            LaunchArgument::Scratch { scratch, leaf } => {
+                Source::Fixed(pointer(self.scratch.get(*scratch)?, *leaf)?)
+            }
             LaunchArgument::Symbol(symbol) => {
-                use krn_compiler::manifest::SymbolKind;
                 match (&self.manifest.symbols[*symbol].kind, symbols[*symbol]) {
-                    (SymbolKind::Counter, Value::Int(value)) => Some((value as i64).to_le_bytes().to_vec()),
-                    _ => Some(self.binding.symbol_bytes[*symbol].clone()),
+                    (SymbolKind::Counter, Value::Int(value)) => {
+                        Source::Fixed(Param::new(&(value as i64).to_le_bytes()))
+                    }
+                    (SymbolKind::Parameter { argument, .. }, _) => {
+                        Source::Value { argument: *argument, symbol: *symbol }
+                    }
+                    _ => Source::Fixed(Param::new(&self.binding.symbol_bytes[*symbol])),
                 }
             }
-            LaunchArgument::ErrorRecord => Some(self.record.as_ref()?.pointer()?.to_le_bytes().to_vec()),
+            LaunchArgument::ErrorRecord => {
+                Source::Fixed(Param::new(&self.record.as_ref()?.pointer()?.to_le_bytes()))
+            }
+        })
+    }
+
+    fn param(&self, source: Source) -> Option<Param> {
+        match source {
+            Source::Fixed(param) => Some(param),
+            Source::Value { symbol, .. } => Some(Param::new(&self.binding.symbol_bytes[symbol])),
+            Source::Argument { argument, leaf } => match &self.given[argument] {
+                Some(Argument::Array(array)) => pointer(array, leaf),
+                Some(Argument::Value(_)) => None,
+                None => {
+                    let name = &self.manifest.arguments[argument].name;
+                    let (_, array) = self.results.iter().find(|(known, _)| known == name)?;
+                    pointer(array, leaf)
+                }
+            },
         }
     }
 

@@ -1,7 +1,7 @@
 //! Graphs of kernel launches.
 
 use super::module::CudaModule;
-use super::{allow_shared, driver_error, make_current};
+use super::{driver_error, make_current};
 use crate::backend::{GraphNode, LoadedGraph};
 use crate::error::{Error, Result};
 use cudarc::driver::{result, sys};
@@ -62,10 +62,9 @@ fn add(graph: sys::CUgraph, node: &GraphNode, after: &[sys::CUgraphNode]) -> Res
         message: "the module was loaded on another device".to_string(),
     })?;
     let request = node.request(0);
-    let function = module.function(&node.entry)?;
-    allow_shared(function, &request)?;
+    let function = module.function(&request)?;
     let mut params: Vec<*mut c_void> =
-        node.params.iter().map(|bytes| bytes.as_ptr().cast::<c_void>().cast_mut()).collect();
+        node.params.iter().map(|param| param.bytes().as_ptr().cast::<c_void>().cast_mut()).collect();
     let described = sys::CUDA_KERNEL_NODE_PARAMS {
         func: function,
         gridDimX: node.grid[0],

@@ -23,14 +23,12 @@ use event::{Event, UserEvent};
 use graph::CudaGraph;
 use krn_compiler::CompiledModule;
 use module::CudaModule;
+use smallvec::SmallVec;
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 use streams::Streams;
-
-/// Bytes of shared memory that a launch can have without asking the driver first.
-const SHARED_BYTES_UNASKED: u32 = 48 * 1024;
 
 /// One CUDA device.
 pub struct CudaDevice {
@@ -272,13 +270,12 @@ impl Backend for CudaDevice {
             message: "the module was loaded on another device".to_string(),
         })?;
         self.current()?;
-        let function = module.function(request.entry)?;
+        let function = module.function(request)?;
         let stream = self.streams.get(request.stream)?;
-        let mut pointers: Vec<*mut c_void> =
-            request.params.iter().map(|bytes| bytes.as_ptr().cast::<c_void>().cast_mut()).collect();
+        let mut pointers: SmallVec<[*mut c_void; 32]> =
+            request.params.iter().map(|param| param.bytes().as_ptr().cast::<c_void>().cast_mut()).collect();
         let [gx, gy, gz] = request.grid;
         let [bx, by, bz] = request.block;
-        allow_shared(function, request)?;
         // SAFETY: the parameters are those of the entry, in order and in size: both come from one manifest. The
         // driver copies them before it returns.
         unsafe {
@@ -399,18 +396,4 @@ impl Backend for CudaDevice {
     fn lane_instructions(&self) -> Option<u64> {
         None
     }
-}
-
-/// Asks the driver for as much shared memory as a launch needs, where it has to be asked.
-fn allow_shared(function: sys::CUfunction, request: &LaunchRequest<'_>) -> Result<()> {
-    if request.shared_bytes <= SHARED_BYTES_UNASKED {
-        return Ok(());
-    }
-    let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    let bytes = i32::try_from(request.shared_bytes).unwrap_or(i32::MAX);
-    // SAFETY: the function is of a module that is loaded in this context; the attribute is an integer.
-    unsafe { result::function::set_function_attribute(function, attribute, bytes) }.map_err(|error| {
-        let call = format!("{bytes} bytes of shared memory for `{}`", request.entry);
-        driver_error(&call)(error)
-    })
 }
