@@ -2,12 +2,14 @@
 
 use crate::backend::{Backend, DevicePtr, StreamNumber};
 use crate::device::Device;
+use crate::element;
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::memory::Memory;
 use crate::storage::Storage;
 use krn_compiler::data::{ElementType, HostArray};
 use krn_compiler::manifest::Layout;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,6 +23,8 @@ pub struct DeviceArray {
     element: ElementType,
     shape: Vec<u64>,
     layout: Layout,
+    /// Of element type and layout: arrays with the same one are alike but for their shape.
+    kind: u64,
     /// One a leaf for a structure of arrays, else one; with its size in bytes.
     allocations: Vec<(DevicePtr, u64)>,
     storage: Arc<Storage>,
@@ -58,7 +62,8 @@ impl DeviceArray {
         let words = sizes.iter().map(|size| size.next_multiple_of(layout::WORD));
         let storage = Arc::new(Storage::allocate(&device.shared, memory, words, stream, what)?);
         let allocations: Vec<(DevicePtr, u64)> = storage.pointers().zip(sizes).collect();
-        let array = Self { device: device.clone(), element, shape, layout, allocations, storage };
+        let kind = element::kind(&element, layout);
+        let array = Self { device: device.clone(), element, shape, layout, kind, allocations, storage };
         if uncovered.iter().any(|range| !range.is_empty()) {
             array.queue(stream, true, |backend| {
                 let mut ranges = array.allocations.iter().zip(uncovered);
@@ -139,6 +144,7 @@ impl DeviceArray {
             element,
             shape,
             layout: self.layout,
+            kind: self.kind,
             allocations,
             storage: Arc::clone(&self.storage),
         })
@@ -196,6 +202,11 @@ impl DeviceArray {
 
     pub fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// A number of the element type and the layout: see [`element::kind`].
+    pub(crate) fn kind(&self) -> u64 {
+        self.kind
     }
 
     /// The kind of memory that it lies in.
@@ -368,6 +379,13 @@ impl DeviceArray {
         })?;
         layout::elements(&self.element, bytes, self.layout, &images);
         Ok(())
+    }
+}
+
+impl fmt::Debug for DeviceArray {
+    /// Type, shape, layout and kind of memory: `f32 [3, 4] Aos Device`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?} {:?} {:?}", self.element.name, self.shape, self.layout, self.memory())
     }
 }
 

@@ -224,7 +224,8 @@ impl Binder<'_> {
     }
 }
 
-fn symbols_of(expr: &Expr, used: &mut Vec<usize>) {
+/// Adds the symbols of an expression, each once.
+pub(crate) fn symbols_of(expr: &Expr, used: &mut Vec<usize>) {
     match expr {
         Expr::Symbol(symbol) => {
             if !used.contains(symbol) {

@@ -2,7 +2,9 @@
 
 use crate::error::{Error, Result};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
+use krn_compiler::manifest::Layout;
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::MaybeUninit;
 
 /// A Rust type that an array on a device can hold: every scalar of the language, and `#[repr(C)]` structs of them.
@@ -38,6 +40,16 @@ scalars! {
 /// Whether the two types have the same bytes; names do not matter.
 pub(crate) fn same_type(left: &ElementType, right: &ElementType) -> bool {
     left.leaves == right.leaves && left.size == right.size && left.align == right.align
+}
+
+/// A number for a type in a layout, which types of other bytes or names do not share.
+pub(crate) fn kind(element: &ElementType, layout: Layout) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&element.name, element.size, element.align, layout).hash(&mut hasher);
+    for leaf in &element.leaves {
+        (&leaf.path, leaf.scalar as u8, leaf.offset, &leaf.extents, &leaf.strides).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// Whether a scalar covers every byte, so that an array's bytes may be read as they are.

@@ -334,9 +334,9 @@ pub(crate) struct Prepared<'m, 'a> {
     pub module: &'m Module,
     manifest: &'m KernelManifest,
     given: Vec<Option<Argument<'a>>>,
-    binding: Binding,
+    pub binding: Binding,
     results: Vec<(String, DeviceArray)>,
-    scratch: Vec<DeviceArray>,
+    pub scratch: Vec<DeviceArray>,
     record: Option<Arc<ErrorRecord>>,
     /// All memory that the launch uses, and whether it writes it.
     uses: Vec<(Arc<Storage>, bool)>,
@@ -387,6 +387,14 @@ impl<'m> Prepared<'m, '_> {
 
     /// Calls back for every launch of the plan, in order, its parameters worked out.
     pub fn each_launch(&self, each: &mut dyn FnMut(ReadyLaunch<'m>) -> Result<()>) -> Result<()> {
+        self.each_step(&mut |launch, symbols| match self.ready(launch, symbols)? {
+            Some(ready) => each(ready),
+            None => Ok(()),
+        })
+    }
+
+    /// Calls back for every launch of the plan, in order, with the values of the symbols.
+    pub fn each_step(&self, each: &mut dyn FnMut(&'m Launch, &[Value]) -> Result<()>) -> Result<()> {
         let mut symbols = self.binding.symbols.clone();
         self.steps(&self.manifest.plan, &mut symbols, each)
     }
@@ -463,7 +471,11 @@ impl<'m> Prepared<'m, '_> {
         given.chain(made).chain(self.scratch.iter().map(DeviceArray::bytes)).sum()
     }
 
-    fn error(&self, message: &str) -> Error {
+    pub fn manifest(&self) -> &'m KernelManifest {
+        self.manifest
+    }
+
+    pub fn error(&self, message: &str) -> Error {
         Error::Argument { kernel: self.manifest.name.clone(), message: message.to_string() }
     }
 
@@ -471,15 +483,11 @@ impl<'m> Prepared<'m, '_> {
         &self,
         steps: &'m [Step],
         symbols: &mut Vec<Value>,
-        each: &mut dyn FnMut(ReadyLaunch<'m>) -> Result<()>,
+        each: &mut dyn FnMut(&'m Launch, &[Value]) -> Result<()>,
     ) -> Result<()> {
         for step in steps {
             match step {
-                Step::Launch(launch) => {
-                    if let Some(ready) = self.ready(launch, symbols)? {
-                        each(ready)?;
-                    }
-                }
+                Step::Launch(launch) => each(launch, symbols)?,
                 Step::Repeat { symbol, low, high, step, body } => {
                     let evaluate = |expr: &Expr, symbols: &[Value]| {
                         expr.evaluate_int(symbols).ok_or_else(|| self.error("a loop's bound overflows"))
@@ -503,8 +511,8 @@ impl<'m> Prepared<'m, '_> {
         Ok(())
     }
 
-    /// `None` where there is nothing to do.
-    fn ready(&self, launch: &'m Launch, symbols: &[Value]) -> Result<Option<ReadyLaunch<'m>>> {
+    /// Blocks of a launch, and its dynamic shared memory in bytes; `None` where there is nothing to do.
+    pub fn size(&self, launch: &Launch, symbols: &[Value]) -> Result<Option<([u32; 3], u32)>> {
         let evaluate = |expr: &Expr| {
             expr.evaluate_int(symbols)
                 .and_then(|value| u32::try_from(value).ok())
@@ -514,17 +522,22 @@ impl<'m> Prepared<'m, '_> {
         if grid.contains(&0) {
             return Ok(None);
         }
+        Ok(Some((grid, evaluate(&launch.shared_bytes)?)))
+    }
+
+    /// `None` where there is nothing to do.
+    fn ready(&self, launch: &'m Launch, symbols: &[Value]) -> Result<Option<ReadyLaunch<'m>>> {
+        let Some((grid, shared_bytes)) = self.size(launch, symbols)? else { return Ok(None) };
         let params = launch.arguments.iter().map(|argument| self.param(self.source(argument, symbols)?));
         let params: Option<Vec<Param>> = params.collect();
         let params = params.ok_or_else(|| self.error("an argument is missing"))?;
-        let (number, shared_bytes) =
-            (self.module.loaded.entry(&launch.entry)?, evaluate(&launch.shared_bytes)?);
+        let number = self.module.loaded.entry(&launch.entry)?;
         let (entry, block) = (launch.entry.as_str(), launch.block);
         Ok(Some(ReadyLaunch { entry, number, grid, block, shared_bytes, params }))
     }
 
     /// Where a parameter of a launch comes from.
-    fn source(&self, argument: &LaunchArgument, symbols: &[Value]) -> Option<Source> {
+    pub fn source(&self, argument: &LaunchArgument, symbols: &[Value]) -> Option<Source> {
         Some(match argument {
             LaunchArgument::Argument { argument, leaf } => {
                 Source::Argument { argument: *argument, leaf: *leaf }

@@ -4,12 +4,14 @@ use crate::array::DeviceArray;
 use crate::element::{self, Element};
 use crate::error::{Error, Result};
 use crate::kernel::{Argument, Kernel};
+use crate::memory::Memory;
 use crate::module::Module;
-use crate::stream::Stream;
+use crate::plan::{self, Plan};
+use crate::stream::{Stream, same_device};
 use krn_compiler::data::HostArray;
-use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, Layout};
+use krn_compiler::manifest::{ArgumentKind, ArgumentManifest, Direction, KernelManifest, Layout};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An argument or result of a launch, by its place in the signature.
 pub enum Operand<'a> {
@@ -27,12 +29,31 @@ impl<'a> Operand<'a> {
 }
 
 /// A kernel of a loaded module that keeps the module alive, for callers who know its signature: the code that
-/// `kernels!` writes.
+/// `kernels!` writes. Cheap to clone.
+///
+/// What a launch with such arguments comes to is worked out at the first one: its variants, grids, scratch memory. The
+/// next launch with arrays of the same types and shapes checks just that they are the same, and takes no memory of the
+/// host's.
 #[derive(Clone)]
 pub struct Launcher {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
     module: Arc<Module>,
     position: usize,
+    /// By argument: whether it is an array that is written.
+    writes: Vec<bool>,
+    /// By argument: bytes of one by value.
+    sizes: Vec<Option<usize>>,
+    /// By argument: whether it is one by value that a plan is made for.
+    decisive: Vec<bool>,
+    /// Made last, the latest at the end.
+    plans: Mutex<Vec<Arc<Plan>>>,
 }
+
+/// How many plans a kernel keeps: shapes and streams that take turns.
+const PLANS: usize = 8;
 
 impl Launcher {
     /// The kernel of that name.
@@ -41,11 +62,28 @@ impl Launcher {
     /// [`Error::UnknownKernel`].
     pub fn new(module: &Arc<Module>, kernel: &str) -> Result<Self> {
         let position = module.kernel_position(kernel)?;
-        Ok(Self { module: Arc::clone(module), position })
+        let manifest = &module.manifest.kernels[position];
+        let writes = |argument: &ArgumentManifest| match &argument.kind {
+            ArgumentKind::Array { direction, .. } => *direction != Direction::In,
+            ArgumentKind::Value { .. } => false,
+        };
+        let size = |argument: &ArgumentManifest| match &argument.kind {
+            ArgumentKind::Array { .. } => None,
+            ArgumentKind::Value { element } => Some(element.size as usize),
+        };
+        let inner = Inner {
+            module: Arc::clone(module),
+            position,
+            writes: manifest.arguments.iter().map(writes).collect(),
+            sizes: manifest.arguments.iter().map(size).collect(),
+            decisive: plan::decisive(manifest),
+            plans: Mutex::default(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     pub fn manifest(&self) -> &KernelManifest {
-        &self.module.manifest.kernels[self.position]
+        &self.inner.module.manifest.kernels[self.inner.position]
     }
 
     /// The layout that the argument or result at that place wants; [`Layout::Aos`] for values.
@@ -56,44 +94,154 @@ impl Launcher {
         }
     }
 
+    /// Whether the argument at that place is written.
+    pub fn writes(&self, argument: usize) -> bool {
+        self.inner.writes.get(argument).copied().unwrap_or(false)
+    }
+
+    fn error(&self, message: String) -> Error {
+        Error::Argument { kernel: self.manifest().name.clone(), message }
+    }
+
     /// Queues a launch on a stream. The results that are [`Operand::Absent`] are allocated and returned, in the order of
     /// the signature.
     ///
     /// # Errors
     /// As for [`Kernel::launch_on`].
     pub fn launch(&self, stream: &Stream, operands: &[Operand<'_>]) -> Result<Vec<DeviceArray>> {
-        let manifest = self.manifest();
-        let count = manifest.arguments.len();
-        if operands.len() != count {
-            return Err(Error::Argument {
-                kernel: manifest.name.clone(),
-                message: format!("takes {count} arguments and results, but {} were given", operands.len()),
-            });
+        let Inner { module, sizes, writes, .. } = &*self.inner;
+        let device = &module.device;
+        same_device("the stream", stream.device(), "the module", device)?;
+        let fits = |(operand, size): (&Operand<'_>, &Option<usize>)| match (operand, size) {
+            (Operand::Value(bytes), Some(size)) => bytes.len() == *size,
+            (Operand::Value(_), None) | (_, Some(_)) => false,
+            (_, None) => true,
+        };
+        if operands.len() != sizes.len() || !operands.iter().zip(sizes).all(fits) {
+            return Err(self.misfit(operands));
         }
-        let mut values = Vec::new();
-        for (argument, operand) in manifest.arguments.iter().zip(operands) {
-            if let (ArgumentKind::Value { element }, Operand::Value(bytes)) = (&argument.kind, operand) {
-                let host = HostArray { element: element.clone(), shape: Vec::new(), bytes: bytes.to_vec() };
-                values.push((argument.name.as_str(), host));
-            }
+        let plan = self.plan(stream, operands)?;
+        self.check_arrays(operands)?;
+        let mut results = Vec::new();
+        for (at, shape) in &plan.results {
+            let argument = &self.manifest().arguments[*at];
+            let ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
+            let (element, shape, layout) = (buffer.element.clone(), shape.clone(), buffer.layout);
+            let number = stream.number();
+            let (memory, name) = (Memory::Device, &argument.name);
+            results.push(DeviceArray::allocate_in(device, memory, number, name, element, shape, layout)?);
         }
-        let mut arguments: Vec<(&str, Argument<'_>)> =
-            values.iter().map(|(name, value)| (*name, Argument::Value(value))).collect();
-        for (argument, operand) in manifest.arguments.iter().zip(operands) {
-            if let Operand::Array(array) = operand {
-                arguments.push((&argument.name, Argument::Array(array)));
-            }
+        if let Some(record) = &plan.record {
+            record.mark_used();
         }
-        let results = Kernel::new(&self.module, self.position).launch_on(stream, &arguments)?;
-        Ok(results.into_iter().map(|(_, array)| array).collect())
+        let given = operands.iter().zip(writes).filter_map(|(operand, write)| match operand {
+            Operand::Array(array) => Some((&array.storage().usage, *write)),
+            _ => None,
+        });
+        let made = results.iter().chain(&plan.scratch).map(DeviceArray::storage);
+        let hidden = plan.record.iter().map(|record| record.storage()).chain(&module.statics);
+        let uses = given.chain(made.chain(hidden).map(|storage| (&storage.usage, true)));
+        let (backend, name) = (device.backend.as_ref(), self.manifest().name.as_str());
+        device.shared.order.enqueue(backend, stream.number(), name, uses, || {
+            plan.submit(module, name, operands, &results)
+        })?;
+        Ok(results)
     }
 
-    /// Whether the argument at that place is written.
-    pub fn writes(&self, argument: usize) -> bool {
-        let argument = self.manifest().arguments.get(argument);
-        argument.is_some_and(|argument| match &argument.kind {
-            ArgumentKind::Array { direction, .. } => *direction != Direction::In,
-            ArgumentKind::Value { .. } => false,
-        })
+    /// Why operands do not fit the signature.
+    fn misfit(&self, operands: &[Operand<'_>]) -> Error {
+        let arguments = &self.manifest().arguments;
+        if operands.len() != arguments.len() {
+            let (takes, got) = (arguments.len(), operands.len());
+            return self.error(format!("takes {takes} arguments and results, but {got} were given"));
+        }
+        for ((argument, operand), size) in arguments.iter().zip(operands).zip(&self.inner.sizes) {
+            let name = &argument.name;
+            return self.error(match (operand, size) {
+                (Operand::Value(bytes), Some(size)) if bytes.len() != *size => {
+                    format!("`{name}` has {size} bytes, but {} were given", bytes.len())
+                }
+                (Operand::Value(_), None) => format!("`{name}` is an array and was not given as one"),
+                (Operand::Array(_) | Operand::Absent, Some(_)) => {
+                    format!("`{name}` is a scalar and was not given as one")
+                }
+                _ => continue,
+            });
+        }
+        self.error("the arguments do not fit".to_string())
+    }
+
+    /// Arrays are on the module's device, and nothing that is written is passed twice. The rest is the plan's.
+    fn check_arrays(&self, operands: &[Operand<'_>]) -> Result<()> {
+        let name = |at: usize| &self.manifest().arguments[at].name;
+        for (at, operand) in operands.iter().enumerate() {
+            let Operand::Array(array) = operand else { continue };
+            if !array.device().is_same(&self.inner.module.device) {
+                let what = format!("argument `{}`", name(at));
+                same_device(&what, array.device(), "the module", &self.inner.module.device)?;
+            }
+            if !self.inner.writes[at] {
+                continue;
+            }
+            for (other, there) in operands.iter().enumerate() {
+                if let Operand::Array(there) = there
+                    && other != at
+                    && array.overlaps(there)
+                {
+                    return Err(self.error(format!(
+                        "`{}` is written and is the same memory as `{}`; pass a copy of one",
+                        name(at),
+                        name(other)
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a launch with these operands comes to.
+    fn plan(&self, stream: &Stream, operands: &[Operand<'_>]) -> Result<Arc<Plan>> {
+        let known = {
+            let plans = self.plans();
+            let known = plans.iter().rev().find(|plan| plan.serves(stream.number(), operands));
+            known.map(Arc::clone)
+        };
+        if let Some(plan) = known {
+            return Ok(plan);
+        }
+        let manifest = self.manifest();
+        let value = |(argument, operand): (&ArgumentManifest, &Operand<'_>)| match (&argument.kind, operand) {
+            (ArgumentKind::Value { element }, Operand::Value(bytes)) => {
+                Some(HostArray { element: element.clone(), shape: Vec::new(), bytes: bytes.to_vec() })
+            }
+            _ => None,
+        };
+        let values: Vec<Option<HostArray>> = manifest.arguments.iter().zip(operands).map(value).collect();
+        let mut arguments = Vec::new();
+        for ((argument, operand), value) in manifest.arguments.iter().zip(operands).zip(&values) {
+            match (operand, value) {
+                (Operand::Array(array), _) => {
+                    arguments.push((argument.name.as_str(), Argument::Array(array)))
+                }
+                (_, Some(value)) => arguments.push((&argument.name, Argument::Value(value))),
+                _ => {}
+            }
+        }
+        let kernel = Kernel::new(&self.inner.module, self.inner.position);
+        let prepared = kernel.prepare_on(&arguments, Some(stream))?;
+        let plan = Arc::new(Plan::new(prepared, stream.number(), operands, &self.inner.decisive)?);
+        if plan.is_short() {
+            let mut plans = self.plans();
+            if plans.len() == PLANS {
+                plans.remove(0);
+            }
+            plans.push(Arc::clone(&plan));
+        }
+        Ok(plan)
+    }
+
+    fn plans(&self) -> MutexGuard<'_, Vec<Arc<Plan>>> {
+        // A panic elsewhere leaves the list whole: it is changed in single steps.
+        self.inner.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -21,6 +21,7 @@ mod memory;
 mod module;
 pub mod npy;
 mod order;
+mod plan;
 pub mod profile;
 mod record;
 mod scratch;

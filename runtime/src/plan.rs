@@ -1,0 +1,216 @@
+//! The launches of a kernel for arguments of one type and shape, worked out once: what a typed kernel repeats.
+
+use crate::array::DeviceArray;
+use crate::backend::{EntryNumber, LaunchRequest, Param, StreamNumber};
+use crate::binding::symbols_of;
+use crate::error::{Error, Result};
+use crate::kernel::{Prepared, Source, pointer};
+use crate::launcher::Operand;
+use crate::module::Module;
+use crate::record::ErrorRecord;
+use krn_compiler::manifest::{
+    ArgumentKind, BufferManifest, Expr, KernelManifest, LaunchArgument, Step, SymbolKind,
+};
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Plans of more launches are not kept: a kernel may repeat its launches as often as a dimension says.
+const LAUNCH_LIMIT: usize = 256;
+/// Stands in a key for a result that is allocated for the launch.
+const ABSENT: u64 = u64::MAX;
+
+/// What differs from launch to launch with the same plan: addresses, and values that decide nothing.
+enum Place {
+    Fixed(Param),
+    Address { argument: usize, leaf: usize },
+    Value { argument: usize, bytes: Range<usize> },
+}
+
+struct Planned {
+    entry: String,
+    number: EntryNumber,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    params: Vec<Place>,
+}
+
+pub(crate) struct Plan {
+    stream: StreamNumber,
+    /// Kind, rank and extents of each array, or [`ABSENT`].
+    key: Vec<u64>,
+    /// Arguments by value that decide what is launched, and what they were.
+    values: Vec<(usize, Vec<u8>)>,
+    launches: Vec<Planned>,
+    pub scratch: Vec<DeviceArray>,
+    pub record: Option<Arc<ErrorRecord>>,
+    /// The places and shapes of the results to allocate.
+    pub results: Vec<(usize, Vec<u64>)>,
+}
+
+impl Plan {
+    /// For what was checked for these operands on that stream; `decisive`: the arguments by value that count.
+    pub fn new(
+        prepared: Prepared<'_, '_>,
+        stream: StreamNumber,
+        operands: &[Operand<'_>],
+        decisive: &[bool],
+    ) -> Result<Self> {
+        let mut launches = Vec::new();
+        prepared.each_step(&mut |launch, symbols| {
+            let Some((grid, shared_bytes)) = prepared.size(launch, symbols)? else { return Ok(()) };
+            let place = |argument: &LaunchArgument| {
+                Some(match prepared.source(argument, symbols)? {
+                    Source::Fixed(param) => Place::Fixed(param),
+                    Source::Argument { argument, leaf } => Place::Address { argument, leaf },
+                    Source::Value { argument, symbol } => {
+                        Place::Value { argument, bytes: bytes_of(prepared.manifest(), symbol)? }
+                    }
+                })
+            };
+            let params: Option<Vec<Place>> = launch.arguments.iter().map(place).collect();
+            let params = params.ok_or_else(|| prepared.error("an argument is missing"))?;
+            let number = prepared.module.loaded.entry(&launch.entry)?;
+            let (entry, block) = (launch.entry.clone(), launch.block);
+            launches.push(Planned { entry, number, grid, block, shared_bytes, params });
+            Ok(())
+        })?;
+        let mut key = Vec::new();
+        let mut values = Vec::new();
+        let mut results = Vec::new();
+        for (at, operand) in operands.iter().enumerate() {
+            match operand {
+                Operand::Array(array) => {
+                    key.extend([array.kind(), array.shape().len() as u64]);
+                    key.extend(array.shape());
+                }
+                Operand::Absent => {
+                    key.push(ABSENT);
+                    results.push((at, prepared.binding.shapes[at].clone()));
+                }
+                Operand::Value(bytes) if decisive[at] => values.push((at, bytes.to_vec())),
+                Operand::Value(_) => {}
+            }
+        }
+        let record = prepared.record().cloned();
+        Ok(Self { stream, key, values, launches, scratch: prepared.scratch, record, results })
+    }
+
+    /// Whether it is worth keeping.
+    pub fn is_short(&self) -> bool {
+        self.launches.len() <= LAUNCH_LIMIT
+    }
+
+    /// Whether these operands, of which there are as many as the kernel has, are such as it was made for.
+    pub fn serves(&self, stream: StreamNumber, operands: &[Operand<'_>]) -> bool {
+        let mut key = self.key.iter().copied();
+        let alike = |operand: &Operand<'_>| match operand {
+            Operand::Array(array) => {
+                key.next() == Some(array.kind())
+                    && key.next() == Some(array.shape().len() as u64)
+                    && array.shape().iter().all(|extent| key.next() == Some(*extent))
+            }
+            Operand::Absent => key.next() == Some(ABSENT),
+            Operand::Value(_) => true,
+        };
+        let same = |(at, known): &(usize, Vec<u8>)| matches!(&operands[*at], Operand::Value(bytes) if **bytes == **known);
+        self.stream == stream && operands.iter().all(alike) && self.values.iter().all(same)
+    }
+
+    /// Queues the launches, for the caller who has put the uses in order.
+    pub fn submit(
+        &self,
+        module: &Module,
+        kernel: &str,
+        operands: &[Operand<'_>],
+        results: &[DeviceArray],
+    ) -> Result<()> {
+        let array = |argument: usize| match &operands[argument] {
+            Operand::Array(array) => Some(*array),
+            _ => {
+                self.results.iter().zip(results).find(|((at, _), _)| *at == argument).map(|(_, array)| array)
+            }
+        };
+        let missing =
+            || Error::Argument { kernel: kernel.to_string(), message: "an argument is missing".to_string() };
+        for launch in &self.launches {
+            let mut params: SmallVec<[Param; 24]> = SmallVec::new();
+            for place in &launch.params {
+                let param = match place {
+                    Place::Fixed(param) => Some(*param),
+                    Place::Address { argument, leaf } => {
+                        array(*argument).and_then(|array| pointer(array, *leaf))
+                    }
+                    Place::Value { argument, bytes } => match &operands[*argument] {
+                        Operand::Value(value) => value.get(bytes.clone()).map(Param::new),
+                        _ => None,
+                    },
+                };
+                params.push(param.ok_or_else(missing)?);
+            }
+            let request = LaunchRequest {
+                kernel,
+                entry: &launch.entry,
+                number: launch.number,
+                grid: launch.grid,
+                block: launch.block,
+                shared_bytes: launch.shared_bytes,
+                stream: self.stream,
+                params: &params,
+            };
+            module.device.backend.launch(module.loaded.as_ref(), &request)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where in its argument's bytes the symbol of an argument by value lies.
+fn bytes_of(kernel: &KernelManifest, symbol: usize) -> Option<Range<usize>> {
+    let SymbolKind::Parameter { argument, leaf, element } = kernel.symbols[symbol].kind else { return None };
+    let ArgumentKind::Value { element: ty } = &kernel.arguments[argument].kind else { return None };
+    let leaf = ty.leaves.get(leaf)?;
+    let start = leaf.offset_of(element) as usize;
+    Some(start..start + leaf.scalar.size() as usize)
+}
+
+/// One an argument: whether it is one by value on which shapes, facts or the choice and size of launches depend.
+pub(crate) fn decisive(kernel: &KernelManifest) -> Vec<bool> {
+    let mut symbols = Vec::new();
+    let mut see = |expr: &Expr| symbols_of(expr, &mut symbols);
+    kernel.facts.iter().for_each(|fact| see(&fact.condition));
+    let buffers = kernel.arguments.iter().filter_map(|argument| match &argument.kind {
+        ArgumentKind::Array { buffer, .. } => Some(buffer),
+        ArgumentKind::Value { .. } => None,
+    });
+    let extents = |buffer: &BufferManifest| buffer.extents.clone();
+    buffers.chain(&kernel.scratch).flat_map(extents).for_each(|extent| see(&extent));
+    each_expr(&kernel.plan, &mut see);
+    let mut decisive = vec![false; kernel.arguments.len()];
+    for symbol in symbols {
+        if let SymbolKind::Parameter { argument, .. } = kernel.symbols[symbol].kind {
+            decisive[argument] = true;
+        }
+    }
+    decisive
+}
+
+fn each_expr(plan: &[Step], see: &mut dyn FnMut(&Expr)) {
+    for step in plan {
+        match step {
+            Step::Launch(launch) => {
+                launch.grid.iter().for_each(&mut *see);
+                see(&launch.shared_bytes);
+            }
+            Step::Repeat { low, high, step, body, .. } => {
+                [low, high, step].into_iter().for_each(&mut *see);
+                each_expr(body, see);
+            }
+            Step::Branch { condition, then, otherwise } => {
+                see(condition);
+                each_expr(then, see);
+                each_expr(otherwise, see);
+            }
+        }
+    }
+}
