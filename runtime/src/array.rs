@@ -365,9 +365,15 @@ impl DeviceArray {
         Ok(host)
     }
 
+    /// What the kernels did wrong, as far as they left word of it, on the stream that wrote the array last.
+    pub(crate) fn check_writers(&self) -> Result<()> {
+        self.device.shared.check_records(self.storage.usage.in_flight(false))
+    }
+
     /// Copies all elements to where their bytes in the C layout belong; padding is left as it is where the layout has
     /// none.
     pub(crate) fn read_bytes(&self, bytes: &mut [u8]) -> Result<()> {
+        self.check_writers()?;
         if self.layout == Layout::Aos {
             return self.run(false, |backend| backend.copy_out(0, self.allocations[0].0, bytes));
         }

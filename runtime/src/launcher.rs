@@ -120,6 +120,9 @@ impl Launcher {
         if operands.len() != sizes.len() || !operands.iter().zip(sizes).all(fits) {
             return Err(self.misfit(operands));
         }
+        if stream.is_captured() {
+            return self.capture(stream, operands);
+        }
         let plan = self.plan(stream, operands)?;
         self.check_arrays(operands)?;
         let mut results = Vec::new();
@@ -209,6 +212,32 @@ impl Launcher {
         if let Some(plan) = known {
             return Ok(plan);
         }
+        let plan = Arc::new(self.with_names(operands, |kernel, arguments| {
+            let prepared = kernel.prepare_on(arguments, Some(stream))?;
+            Plan::new(prepared, stream.number(), operands, &self.inner.decisive)
+        })?);
+        if plan.is_short() {
+            let mut plans = self.plans();
+            if plans.len() == PLANS {
+                plans.remove(0);
+            }
+            plans.push(Arc::clone(&plan));
+        }
+        Ok(plan)
+    }
+
+    /// Adds the launch to what the stream captures.
+    fn capture(&self, stream: &Stream, operands: &[Operand<'_>]) -> Result<Vec<DeviceArray>> {
+        let results = self.with_names(operands, |kernel, arguments| kernel.launch_on(stream, arguments))?;
+        Ok(results.into_iter().map(|(_, array)| array).collect())
+    }
+
+    /// The kernel, and the operands as its arguments by name.
+    fn with_names<'s, T>(
+        &'s self,
+        operands: &[Operand<'_>],
+        work: impl FnOnce(Kernel<'s>, &[(&str, Argument<'_>)]) -> Result<T>,
+    ) -> Result<T> {
         let manifest = self.manifest();
         let value = |(argument, operand): (&ArgumentManifest, &Operand<'_>)| match (&argument.kind, operand) {
             (ArgumentKind::Value { element }, Operand::Value(bytes)) => {
@@ -227,17 +256,7 @@ impl Launcher {
                 _ => {}
             }
         }
-        let kernel = Kernel::new(&self.inner.module, self.inner.position);
-        let prepared = kernel.prepare_on(&arguments, Some(stream))?;
-        let plan = Arc::new(Plan::new(prepared, stream.number(), operands, &self.inner.decisive)?);
-        if plan.is_short() {
-            let mut plans = self.plans();
-            if plans.len() == PLANS {
-                plans.remove(0);
-            }
-            plans.push(Arc::clone(&plan));
-        }
-        Ok(plan)
+        work(Kernel::new(&self.inner.module, self.inner.position), &arguments)
     }
 
     fn plans(&self) -> MutexGuard<'_, Vec<Arc<Plan>>> {

@@ -4,19 +4,46 @@ use crate::backend::{Backend, Block, StreamNumber};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::order::{Footprint, Order, Pool, Pooled};
-use std::sync::Arc;
+use crate::record::ErrorRecord;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub(crate) struct Shared {
     pub backend: Arc<dyn Backend>,
     pub order: Order,
     pool: Pool,
+    /// Where kernels on a stream report failures.
+    records: Mutex<Vec<(StreamNumber, Weak<ErrorRecord>)>>,
     /// For the user where the device is not what they may expect.
     pub notice: Option<String>,
 }
 
 impl Shared {
     pub fn new(backend: Arc<dyn Backend>, notice: Option<String>) -> Self {
-        Self { backend, order: Order::default(), pool: Pool::default(), notice }
+        let (order, pool, records) = (Order::default(), Pool::default(), Mutex::default());
+        Self { backend, order, pool, records, notice }
+    }
+
+    fn records(&self) -> MutexGuard<'_, Vec<(StreamNumber, Weak<ErrorRecord>)>> {
+        // A panic elsewhere leaves the list whole: it is changed in single steps.
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whoever reads what the stream has written looks at this record first.
+    pub fn watch(&self, stream: StreamNumber, record: &Arc<ErrorRecord>) {
+        let mut records = self.records();
+        records.retain(|(_, known)| known.strong_count() > 0);
+        records.push((stream, Arc::downgrade(record)));
+    }
+
+    /// The first failure that a kernel on one of these streams, given as bits, left word of; waits for them.
+    pub fn check_records(&self, streams: u64) -> Result<()> {
+        let of_streams = |(stream, record): &(StreamNumber, Weak<ErrorRecord>)| {
+            let record = (streams >> stream & 1 == 1).then(|| record.upgrade()).flatten()?;
+            Some((*stream, record))
+        };
+        let records: Vec<(StreamNumber, Arc<ErrorRecord>)> =
+            self.records().iter().filter_map(of_streams).collect();
+        records.into_iter().try_for_each(|(stream, record)| record.check(stream))
     }
 
     /// Memory for a first use on that stream, with the streams that may still use it. The emulator's is always fresh:

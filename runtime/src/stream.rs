@@ -103,6 +103,11 @@ impl Stream {
         &self.inner.device
     }
 
+    /// Whether it only captures.
+    pub(crate) fn is_captured(&self) -> bool {
+        self.inner.recording.is_some()
+    }
+
     pub(crate) fn number(&self) -> StreamNumber {
         self.inner.number
     }
@@ -131,15 +136,17 @@ impl Stream {
         if let Some(record) = records.iter().find(|record| record.is_of(manifest, kernel)) {
             return Ok(Arc::clone(record));
         }
-        let record = ErrorRecord::new(&self.inner.device, manifest, kernel, self.number())?;
-        records.push(Arc::new(record));
-        Ok(Arc::clone(&records[records.len() - 1]))
+        let record = Arc::new(ErrorRecord::new(&self.inner.device, manifest, kernel, self.number())?);
+        self.inner.device.shared.watch(self.number(), &record);
+        records.push(Arc::clone(&record));
+        Ok(record)
     }
 
     /// Has [`synchronize`](Self::synchronize) look at a record as well.
     pub(crate) fn watch(&self, record: &Arc<ErrorRecord>) {
         let mut records = self.inner.records.lock().unwrap_or_else(PoisonError::into_inner);
         if !records.iter().any(|known| Arc::ptr_eq(known, record)) {
+            self.inner.device.shared.watch(self.number(), record);
             records.push(Arc::clone(record));
         }
     }

@@ -156,6 +156,40 @@ fn failures_on_the_device_are_told_once_and_launches_go_on() {
 }
 
 #[test]
+fn who_reads_a_result_hears_of_the_failure() {
+    let device = device();
+    let (gather, stream) = launcher(&device, "gather");
+    let x = ramp(&device, 10);
+    let bad = Array::from_slice(&device, [3], &[9i32, -1, 4]).expect("small");
+    let y = Array::<f32, 1>::zeros(&device, [3]).expect("small");
+    let operands = [Operand::Array(x.dynamic()), Operand::Array(bad.dynamic()), Operand::Array(y.dynamic())];
+    gather.launch(&stream, &operands).expect("it is queued");
+    let error =
+        y.to_vec().expect_err("nobody waited for the stream, but the values are not what was asked for");
+    assert!(matches!(&error, Error::Bounds(failure) if failure.index == -1), "{error}");
+    assert!(x.to_vec().is_ok(), "nobody wrote it");
+}
+
+#[test]
+fn launches_are_captured() {
+    let device = device();
+    let (axpy, stream) = launcher(&device, "axpy");
+    let x = ramp(&device, 8);
+    let y = Array::<f32, 1>::zeros(&device, [8]).expect("small");
+    let launch = |stream: &Stream| {
+        let operands = [Operand::value(&2.0f32), Operand::Array(x.dynamic()), Operand::Array(y.dynamic())];
+        axpy.launch(stream, &operands).map(|_| ())
+    };
+    launch(&stream).expect("it runs");
+    let graph =
+        stream.capture(|captured| launch(captured).and_then(|()| launch(captured))).expect("captured");
+    let count = |y: &Array<f32, 1>| y.to_vec().expect("its memory")[1];
+    assert_eq!(count(&y), 2.0, "nothing ran");
+    graph.launch(&stream).expect("it runs");
+    assert_eq!((graph.len(), count(&y)), (2, 6.0));
+}
+
+#[test]
 fn threads_share_a_launcher() {
     let device = device();
     let (axpy, _) = launcher(&device, "axpy");

@@ -43,6 +43,7 @@ impl<'a, T: Element> Guard<'a, T> {
             device.backend.synchronize_stream(streams.trailing_zeros() as StreamNumber)?;
             streams &= streams - 1;
         }
+        array.check_writers()?;
         // SAFETY: the array's elements start there; nothing writes them while the registration lasts.
         unsafe { element::check_bools_at::<T>(guard.start, count) }?;
         Ok(guard)
