@@ -187,6 +187,14 @@ pub trait Backend: Send + Sync + Any {
     fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>>;
     /// Returns when the launch is queued (CUDA) or done (emulator).
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()>;
+    /// The host's time for so many bare calls of the driver that make this launch; `None` (and nothing done) without a
+    /// driver.
+    fn time_driver(
+        &self,
+        module: &dyn LoadedModule,
+        request: &LaunchRequest<'_>,
+        calls: u32,
+    ) -> Result<Option<Duration>>;
     /// Launches and counts what the hardware counts; `None` (and nothing done) where the backend cannot.
     fn launch_counted(
         &self,

@@ -232,6 +232,10 @@ impl Backend for EmulatorDevice {
         })
     }
 
+    fn time_driver(&self, _: &dyn LoadedModule, _: &LaunchRequest<'_>, _: u32) -> Result<Option<Duration>> {
+        Ok(None)
+    }
+
     fn launch_counted(
         &self,
         module: &dyn LoadedModule,

@@ -12,6 +12,7 @@ use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, ArgumentManifest, Direction, KernelManifest, Layout};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// An argument or result of a launch, by its place in the signature.
 pub enum Operand<'a> {
@@ -149,6 +150,22 @@ impl Launcher {
             plan.submit(module, name, operands, &results)
         })?;
         Ok(results)
+    }
+
+    /// The host's time for so many bare calls of the driver that make this launch, which has one step and no results to
+    /// allocate: what [`launch`](Self::launch) is held against. `None` where there is no driver, or several steps.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn time_driver(
+        &self,
+        stream: &Stream,
+        operands: &[Operand<'_>],
+        calls: u32,
+    ) -> Result<Option<Duration>> {
+        self.launch(stream, operands)?;
+        let plan = self.plan(stream, operands)?;
+        plan.time_driver(&self.inner.module, &self.manifest().name, operands, calls)
     }
 
     /// Why operands do not fit the signature.

@@ -14,6 +14,7 @@ use krn_compiler::manifest::{
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Plans of more launches are not kept: a kernel may repeat its launches as often as a dimension says.
 const LAUNCH_LIMIT: usize = 256;
@@ -126,6 +127,36 @@ impl Plan {
         operands: &[Operand<'_>],
         results: &[DeviceArray],
     ) -> Result<()> {
+        let backend = &module.device.backend;
+        self.requests(kernel, operands, results, |request| backend.launch(module.loaded.as_ref(), request))
+    }
+
+    /// The host's time for bare calls of the driver; `None` without a driver, or with more launches than one.
+    pub fn time_driver(
+        &self,
+        module: &Module,
+        kernel: &str,
+        operands: &[Operand<'_>],
+        calls: u32,
+    ) -> Result<Option<Duration>> {
+        let mut time = None;
+        if self.launches.len() == 1 {
+            self.requests(kernel, operands, &[], |request| {
+                time = module.device.backend.time_driver(module.loaded.as_ref(), request, calls)?;
+                Ok(())
+            })?;
+        }
+        Ok(time)
+    }
+
+    /// Calls back for each launch, its parameters filled in.
+    fn requests(
+        &self,
+        kernel: &str,
+        operands: &[Operand<'_>],
+        results: &[DeviceArray],
+        mut each: impl FnMut(&LaunchRequest<'_>) -> Result<()>,
+    ) -> Result<()> {
         let array = |argument: usize| match &operands[argument] {
             Operand::Array(array) => Some(*array),
             _ => {
@@ -159,7 +190,7 @@ impl Plan {
                 stream: self.stream,
                 params: &params,
             };
-            module.device.backend.launch(module.loaded.as_ref(), &request)?;
+            each(&request)?;
         }
         Ok(())
     }

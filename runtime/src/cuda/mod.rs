@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use streams::Streams;
 
 /// One CUDA device.
@@ -111,6 +111,44 @@ impl CudaDevice {
 fn make_current(context: sys::CUcontext) -> Result<()> {
     // SAFETY: a handle that the driver gave; one that is gone is an error of the call.
     unsafe { result::ctx::set_current(context) }.map_err(driver_error("cuCtxSetCurrent"))
+}
+
+impl CudaDevice {
+    /// Gives `work` the driver's call that makes a launch.
+    fn with_call<T>(
+        &self,
+        module: &dyn LoadedModule,
+        request: &LaunchRequest<'_>,
+        work: impl FnOnce(&mut dyn FnMut() -> Result<()>) -> Result<T>,
+    ) -> Result<T> {
+        let module = module.as_any().downcast_ref::<CudaModule>().ok_or_else(|| Error::Driver {
+            call: "launch".to_string(),
+            message: "the module was loaded on another device".to_string(),
+        })?;
+        self.current()?;
+        let function = module.function(request)?;
+        let stream = self.streams.get(request.stream)?;
+        let mut pointers: SmallVec<[*mut c_void; 32]> =
+            request.params.iter().map(|param| param.bytes().as_ptr().cast::<c_void>().cast_mut()).collect();
+        let [gx, gy, gz] = request.grid;
+        let [bx, by, bz] = request.block;
+        work(&mut || {
+            // SAFETY: the parameters are those of the entry, in order and in size: both come from one manifest. The
+            // driver copies them before it returns.
+            unsafe {
+                let (grid, block) = ((gx, gy, gz), (bx, by, bz));
+                result::launch_kernel(function, grid, block, request.shared_bytes, stream, &mut pointers)
+            }
+            .map_err(|error| {
+                let LaunchRequest { kernel, entry, grid, block, shared_bytes, .. } = request;
+                let call = format!(
+                    "cuLaunchKernel of `{entry}` (kernel `{kernel}`) with grid {grid:?}, blocks of {block:?}, \
+                     {shared_bytes} bytes of shared memory"
+                );
+                driver_error(&call)(error)
+            })
+        })
+    }
 }
 
 impl Drop for CudaDevice {
@@ -265,36 +303,19 @@ impl Backend for CudaDevice {
     }
 
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()> {
-        let module = module.as_any().downcast_ref::<CudaModule>().ok_or_else(|| Error::Driver {
-            call: "launch".to_string(),
-            message: "the module was loaded on another device".to_string(),
-        })?;
-        self.current()?;
-        let function = module.function(request)?;
-        let stream = self.streams.get(request.stream)?;
-        let mut pointers: SmallVec<[*mut c_void; 32]> =
-            request.params.iter().map(|param| param.bytes().as_ptr().cast::<c_void>().cast_mut()).collect();
-        let [gx, gy, gz] = request.grid;
-        let [bx, by, bz] = request.block;
-        // SAFETY: the parameters are those of the entry, in order and in size: both come from one manifest. The
-        // driver copies them before it returns.
-        unsafe {
-            result::launch_kernel(
-                function,
-                (gx, gy, gz),
-                (bx, by, bz),
-                request.shared_bytes,
-                stream,
-                &mut pointers,
-            )
-        }
-        .map_err(|error| {
-            let LaunchRequest { kernel, entry, grid, block, shared_bytes, .. } = request;
-            let call = format!(
-                "cuLaunchKernel of `{entry}` (kernel `{kernel}`) with grid {grid:?}, blocks of {block:?}, \
-                 {shared_bytes} bytes of shared memory"
-            );
-            driver_error(&call)(error)
+        self.with_call(module, request, |call| call())
+    }
+
+    fn time_driver(
+        &self,
+        module: &dyn LoadedModule,
+        request: &LaunchRequest<'_>,
+        calls: u32,
+    ) -> Result<Option<Duration>> {
+        self.with_call(module, request, |call| {
+            let start = Instant::now();
+            (0..calls).try_for_each(|_| call())?;
+            Ok(Some(start.elapsed()))
         })
     }
 
