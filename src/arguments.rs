@@ -48,11 +48,27 @@ pub enum MessageFormat {
     Json,
 }
 
+/// What becomes of warnings of which the file itself says nothing.
+#[derive(Args, Debug)]
+pub struct LevelArguments {
+    /// Leave warnings of this code out; may be repeated
+    #[arg(long, value_name = "CODE")]
+    pub allow: Vec<String>,
+    /// Make errors of warnings of this code, or of all `warnings`; may be repeated
+    #[arg(long, value_name = "CODE")]
+    pub deny: Vec<String>,
+}
+
 #[derive(Args, Debug)]
 pub struct CheckOptions {
     /// .krn files
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// The GPU whose schedules and limits count: sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100 or sm_120
+    #[arg(long, value_name = "SM", default_value = "sm_90")]
+    pub target: String,
+    #[command(flatten)]
+    pub levels: LevelArguments,
     #[arg(long, value_enum, default_value_t)]
     pub message_format: MessageFormat,
 }
@@ -108,6 +124,8 @@ pub struct BuildOptions {
     /// Print how long each pass took to standard error
     #[arg(long)]
     pub time_passes: bool,
+    #[command(flatten)]
+    pub levels: LevelArguments,
     #[arg(long, value_enum, default_value_t)]
     pub message_format: MessageFormat,
 }
@@ -164,6 +182,8 @@ pub struct RunOptions {
     pub device: Selection,
     #[command(flatten)]
     pub compile: CompileArguments,
+    #[command(flatten)]
+    pub levels: LevelArguments,
     /// Do not check the outputs against the reference evaluator
     #[arg(long)]
     pub no_check: bool,

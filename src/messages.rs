@@ -1,11 +1,13 @@
 //! Diagnostics on the terminal, and compiling with them.
 
-use crate::arguments::{CompileArguments, KernelArguments, MessageFormat};
+use crate::arguments::{CompileArguments, KernelArguments, LevelArguments, MessageFormat};
 use crate::exit::{Failure, INPUT, Result, USAGE};
 use crate::{files, request};
 use krn_compiler::diagnostic::Diagnostics;
 use krn_compiler::diagnostic::json::to_json_lines;
+use krn_compiler::diagnostic::levels::{self, Level};
 use krn_compiler::diagnostic::render::{RenderOptions, render};
+use krn_compiler::diagnostic::suggest::nearest;
 use krn_compiler::source::SourceFile;
 use krn_compiler::{Compilation, CompileError, CompileOptions, syntax};
 use std::io::IsTerminal;
@@ -93,6 +95,32 @@ pub fn options_for(
         options.sizes = request::dims(&kernel.dims)?;
     }
     Ok(options)
+}
+
+/// What the command line says about warnings; those about speed are looked for.
+pub fn set_levels(options: &mut CompileOptions, arguments: &LevelArguments) -> Result<()> {
+    options.advise = true;
+    let code = |name: &String| {
+        levels::warning(name).ok_or_else(|| {
+            let known = levels::warnings();
+            let help = match nearest(name, known.iter().copied()) {
+                Some(nearest) => format!("did you mean {nearest}?"),
+                None => format!("the warnings are {}", known.join(", ")),
+            };
+            Failure::new(USAGE, format!("there is no warning `{name}`: {help}"))
+        })
+    };
+    for name in &arguments.allow {
+        options.levels.codes.push((code(name)?, Level::Allow));
+    }
+    for name in &arguments.deny {
+        if name == "warnings" {
+            options.levels.deny_all = true;
+        } else {
+            options.levels.codes.push((code(name)?, Level::Deny));
+        }
+    }
+    Ok(())
 }
 
 /// The newest target that a device of this capability runs.

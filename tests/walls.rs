@@ -20,6 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("analysis", &["source", "data", "manifest", "ir"]),
     ("passes", &["source", "data", "manifest", "ir", "analysis"]),
     ("ptx", &["source", "data", "manifest", "ir", "analysis", "targets"]),
+    ("advise", &["source", "diagnostic", "syntax", "check", "data", "manifest", "ir", "analysis"]),
     ("reference", &["source", "diagnostic", "syntax", "check", "data", "manifest"]),
 ];
 

@@ -1,6 +1,8 @@
 //! The whole way from source to PTX and manifest: the one place, with `lib.rs`, that joins the rooms.
 
+mod advice;
 mod explain;
+mod levels;
 mod refused;
 mod shared;
 
@@ -10,6 +12,7 @@ pub use shared::{SharedArray, shared_arrays};
 use crate::analysis::DIMENSION_LIMIT;
 use crate::check::{self, Sizes, typed::Program};
 use crate::diagnostic::Diagnostics;
+use crate::diagnostic::levels::{Levels, apply};
 use crate::ir;
 use crate::lower;
 use crate::manifest::Manifest;
@@ -40,6 +43,11 @@ pub struct CompileOptions {
     /// Extents that are known now: in every kernel that has a dimension of this name it is that number, trip counts are
     /// exact, and a launch with arrays of another extent is refused. At most 2^36 each.
     pub sizes: Sizes,
+    /// What becomes of warnings of which the file says nothing itself.
+    pub levels: Levels,
+    /// Looks for what one line of the file would make faster (warnings W06xx): takes up to as long again as compiling, and
+    /// longer where there is something to try.
+    pub advise: bool,
 }
 
 impl CompileOptions {
@@ -52,6 +60,8 @@ impl CompileOptions {
             passes: PipelineOptions::default(),
             only: None,
             sizes: Sizes::new(),
+            levels: Levels::default(),
+            advise: false,
         }
     }
 
@@ -145,8 +155,39 @@ fn check_with(source: &SourceFile, sizes: &Sizes) -> (Program, Diagnostics) {
     let (file, mut diagnostics) = syntax::parse(source);
     let (program, found) = check::check(&file, sizes);
     diagnostics.extend(found);
+    let mut diagnostics = apply(diagnostics, &levels::of_program(&program), &Levels::default());
     diagnostics.sort();
     (program, diagnostics)
+}
+
+/// The IR of the kernels that the options ask for, after all passes.
+fn optimised(
+    source: &SourceFile,
+    program: &Program,
+    options: &CompileOptions,
+    pipeline: &Pipeline,
+    pass_options: &PipelineOptions,
+    printed: &mut String,
+) -> Result<(ir::kernel::Module, Vec<(String, PipelineReport)>), CompileError> {
+    let chosen = options.only.as_ref().map(|name| {
+        let mut chosen = program.clone();
+        chosen.kernels.retain(|kernel| kernel.name == *name);
+        chosen
+    });
+    let mut ir = lower::lower(chosen.as_ref().unwrap_or(program), source, &options.target)
+        .map_err(CompileError::Diagnostics)?;
+    let mut reports = Vec::with_capacity(ir.kernels.len());
+    for kernel in &mut ir.kernels {
+        let report = pipeline
+            .run(kernel, pass_options, &mut |text| printed.push_str(text))
+            .map_err(|error| CompileError::Pipeline(located(error, source)))?;
+        reports.push((kernel.name.clone(), report));
+    }
+    let refused = refused::directives(&ir.kernels, pipeline);
+    if refused.has_errors() {
+        return Err(CompileError::Diagnostics(refused));
+    }
+    Ok((ir, reports))
 }
 
 /// The verifier's errors with the source lines of the instructions that they name.
@@ -193,32 +234,23 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
         return Err(CompileError::UnknownTarget(options.target.clone()));
     };
     let (program, diagnostics) = check_with(source, &options.sizes);
+    let mut diagnostics = apply(diagnostics, &[], &options.levels);
     if diagnostics.has_errors() {
         return Err(CompileError::Diagnostics(diagnostics));
     }
     check_sizes(&program, &options.sizes)?;
-    let chosen = options.only.as_ref().map(|name| {
-        let mut chosen = program.clone();
-        chosen.kernels.retain(|kernel| kernel.name == *name);
-        chosen
-    });
-    let mut ir = lower::lower(chosen.as_ref().unwrap_or(&program), source, &options.target)
-        .map_err(CompileError::Diagnostics)?;
     let pipeline = options.resolved_pipeline()?;
     // Passes that are not the compiler's own are held to the rules one by one.
     let mut pass_options = options.passes.clone();
     pass_options.verify |= options.pipeline.is_some();
     let mut printed = String::new();
-    let mut reports = Vec::with_capacity(ir.kernels.len());
-    for kernel in &mut ir.kernels {
-        let report = pipeline
-            .run(kernel, &pass_options, &mut |text| printed.push_str(text))
-            .map_err(|error| CompileError::Pipeline(located(error, source)))?;
-        reports.push((kernel.name.clone(), report));
-    }
-    let refused = refused::directives(&ir.kernels, &pipeline);
-    if refused.has_errors() {
-        return Err(CompileError::Diagnostics(refused));
+    let (ir, reports) = optimised(source, &program, options, &pipeline, &pass_options, &mut printed)?;
+    if options.advise {
+        diagnostics.extend(advice::of(source, &program, &ir, options, &pipeline, capability));
+        diagnostics.sort();
+        if diagnostics.has_errors() {
+            return Err(CompileError::Diagnostics(diagnostics));
+        }
     }
     let select_options =
         SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };

@@ -4,6 +4,7 @@
 //! import each other, are listed in `ARCHITECTURE.md`; this file alone joins them.
 
 mod accuracy;
+pub mod advise;
 pub mod analysis;
 pub mod check;
 mod compile;

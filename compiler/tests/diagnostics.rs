@@ -21,7 +21,8 @@ fn front_end(name: &str, bytes: &[u8]) -> (SourceFile, Diagnostics) {
         }
     };
     let file = SourceFile::new(name, text);
-    let reports = match krn_compiler::compile(&file, &CompileOptions::default()) {
+    let options = CompileOptions { advise: true, ..CompileOptions::default() };
+    let reports = match krn_compiler::compile(&file, &options) {
         Ok(compilation) => compilation.warnings,
         Err(CompileError::Diagnostics(reports)) => reports,
         Err(error) => panic!("{name}: {error}"),

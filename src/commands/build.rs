@@ -14,6 +14,7 @@ use std::time::Duration;
 pub fn run(options: &BuildOptions) -> Result<()> {
     let source = messages::load(&options.file, options.message_format)?;
     let mut compile = messages::options(&options.compile, None);
+    messages::set_levels(&mut compile, &options.levels)?;
     compile.passes.print_after = selection(&options.print_after);
     compile.passes.print_before = selection(&options.print_before);
     compile.passes.time = options.time_passes;
@@ -67,6 +68,8 @@ fn fat(source: &SourceFile, options: &BuildOptions, compile: &mut CompileOptions
     // Once for what there is to say of the file.
     compile.target = targets[0].to_string();
     messages::compile(source, compile, options.message_format)?;
+    // Said once, for the first target.
+    compile.advise = false;
     let ptxas = Ptxas::find()?;
     if ptxas.is_none() {
         eprintln!("note: {}; the document has PTX alone", ptxas::ADVICE);

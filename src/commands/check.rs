@@ -1,11 +1,13 @@
 //! `krn check`
 
 use crate::arguments::{CheckOptions, MessageFormat};
-use crate::exit::{Failure, INPUT, Result};
+use crate::exit::{Failure, INPUT, Result, USAGE};
 use crate::messages;
 use krn_compiler::{CompileError, CompileOptions};
 
 pub fn run(options: &CheckOptions) -> Result<()> {
+    let mut compile = CompileOptions::for_target(options.target.clone());
+    messages::set_levels(&mut compile, &options.levels)?;
     // The first failure decides the exit code.
     let mut failed = None;
     for path in &options.files {
@@ -19,12 +21,13 @@ pub fn run(options: &CheckOptions) -> Result<()> {
             }
         };
         // Lowering has mistakes of its own to report, so the whole way is gone.
-        match krn_compiler::compile(&source, &CompileOptions::default()) {
+        match krn_compiler::compile(&source, &compile) {
             Ok(compilation) => messages::show(&source, &compilation.warnings, options.message_format)?,
             Err(CompileError::Diagnostics(diagnostics)) => {
                 failed.get_or_insert(INPUT);
                 messages::show(&source, &diagnostics, options.message_format)?;
             }
+            Err(error @ CompileError::UnknownTarget(_)) => return Err(Failure::new(USAGE, error)),
             Err(error) => {
                 failed.get_or_insert(INPUT);
                 Failure::new(INPUT, format!("{}: {error}", path.display())).print();

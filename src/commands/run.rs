@@ -42,7 +42,8 @@ pub fn run(options: &RunOptions) -> Result<()> {
     }
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open_checked(options.device, options.sanitize)?;
-    let compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
+    let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
+    messages::set_levels(&mut compile, &options.levels)?;
     let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
     let program = &compilation.program;
     let kernel = pick(program, &options.kernel)?;

@@ -2,20 +2,24 @@
 //!
 //! - `polynomial.rs`, `affine.rs`: index values as polynomials of loop indices and symbols; strides of accesses.
 //! - `accesses.rs`: the memory accesses of a region and how often they run.
+//! - `banked.rs`: what a warp's access to shared memory costs, as an H200 counts it.
 //! - `banks.rs`: what a warp's access to shared memory costs.
 //! - `difference.rs`: differences of index values that do not wrap.
 //! - `float_bounds.rs`: what a float is at least.
 //! - `grid.rs`: how many blocks an axis needs.
+//! - `model/`: one warp of a launch, lane by lane, at model sizes: what its accesses and branches cost.
 //! - `multiples.rs`: which powers of two divide a value.
 //! - `ranges.rs`: which integers a value can be.
 //! - `sectors.rs`: what a request of a warp costs.
 
 mod accesses;
 mod affine;
+mod banked;
 mod banks;
 mod difference;
 mod float_bounds;
 mod grid;
+pub mod model;
 mod multiples;
 mod polynomial;
 mod ranges;
@@ -23,6 +27,7 @@ mod sectors;
 
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use affine::{Affine, Stride};
+pub use banked::{Banked, banked};
 pub use banks::{BANKS, wavefronts};
 pub use difference::difference;
 pub use float_bounds::{FloatBounds, least_normal};

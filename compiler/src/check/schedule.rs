@@ -2,6 +2,7 @@
 //! Which directives there are stands in one table; those that shape loops and tiles are in `shape.rs`. Whether the
 //! kernel has a place for a directive, the passes that carry it out say.
 
+mod levels;
 mod shape;
 
 use super::elaborator::Elaborator;
@@ -18,7 +19,7 @@ use crate::targets::TARGETS;
 use rustc_hash::FxHashMap;
 
 /// Directives, and how each is written; nothing for those that are for later.
-const DIRECTIVES: [(&str, Option<&str>); 19] = [
+const DIRECTIVES: [(&str, Option<&str>); 21] = [
     ("block", Some("block 256")),
     ("order", Some("order i, j")),
     ("layout", Some("layout body: soa` (or `aos`, `aosoa(32)")),
@@ -36,6 +37,8 @@ const DIRECTIVES: [(&str, Option<&str>); 19] = [
     ("split", Some("split p: 64")),
     ("atomic", Some("atomic total")),
     ("fast_math", Some("fast_math")),
+    ("allow", Some("allow W0601")),
+    ("deny", Some("deny W0601")),
     ("tensor", None),
     ("cluster", None),
     ("specialize", None),
@@ -110,11 +113,16 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         for item in items {
             let mut directives = Vec::with_capacity(item.directives.len());
             let mut seen: Vec<(String, Span)> = Vec::new();
+            let mut levels = Vec::new();
             for directive in &item.directives {
+                if let "allow" | "deny" = directive.name.name.as_str() {
+                    self.level_directive(directive, &mut seen, &mut levels);
+                    continue;
+                }
                 self.directive(kernel, directive, &mut seen, &mut directives);
             }
             let target = item.target.as_ref().map(|target| target.name.clone());
-            self.kernel.schedules.push(Schedule { target, directives, span: item.span });
+            self.kernel.schedules.push(Schedule { target, directives, levels, span: item.span });
         }
     }
 

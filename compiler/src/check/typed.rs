@@ -37,6 +37,8 @@
 //! the run is then an error.
 
 use crate::data::{ElementType, Scalar};
+use crate::diagnostic::Code;
+use crate::diagnostic::levels::Level;
 use crate::source::Span;
 use crate::syntax::ast::ReduceOp;
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -165,6 +167,14 @@ pub struct Kernel {
     pub body: Vec<Stmt>,
     /// Every schedule written for this kernel.
     pub schedules: Vec<Schedule>,
+}
+
+impl Kernel {
+    /// The schedule for the target counts, else the one for every target.
+    pub fn schedule_for(&self, target: &str) -> Option<&Schedule> {
+        let exact = self.schedules.iter().find(|schedule| schedule.target.as_deref() == Some(target));
+        exact.or_else(|| self.schedules.iter().find(|schedule| schedule.target.is_none()))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -574,6 +584,16 @@ pub struct Schedule {
     /// `for sm_90`; `None` for every target. The one for the target counts, else the one for every target.
     pub target: Option<String>,
     pub directives: Vec<Directive>,
+    /// `allow` and `deny`.
+    pub levels: Vec<LevelDirective>,
+    pub span: Span,
+}
+
+/// `allow W0601`: one code of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LevelDirective {
+    pub level: Level,
+    pub code: Code,
     pub span: Span,
 }
 

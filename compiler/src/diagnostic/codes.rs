@@ -2,7 +2,8 @@
 //! adds a code adds its page `docs/errors/CODE.md` and a snapshot test beside it.
 //!
 //! Ranges: E00xx text and syntax · E01xx names · E02xx types · E03xx shapes, ranges and indices ·
-//! E04xx bounds, races and coverage · E05xx schedules · E06xx limits of the target · W0xxx warnings.
+//! E04xx bounds, races and coverage · E05xx schedules · E06xx limits of the target · W0xxx warnings,
+//! of which W06xx are about speed.
 
 use super::Code;
 
@@ -148,6 +149,7 @@ codes! {
     E0515 "a schedule with too many threads a block";
     E0516 "a schedule with too much shared memory";
     E0517 "directives that contradict each other";
+    E0518 "a level for a warning that does not exist";
 
     // E06xx limits
     E0601 "a value that the host must know before the launch cannot be evaluated there";
@@ -163,4 +165,8 @@ codes! {
     W0301 "a range that is always empty";
     W0401 "a result that is not proved to be written everywhere";
     W0501 "a block of broken warps";
+    W0601 "threads of a warp far apart in memory";
+    W0602 "requests that start inside a sector";
+    W0603 "structs of which fields are fetched and not used";
+    W0604 "lanes that wait for one bank of shared memory";
 }

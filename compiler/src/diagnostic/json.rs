@@ -27,6 +27,17 @@ struct JsonDiagnostic<'a> {
     secondary: Vec<JsonLabel<'a>>,
     help: Option<&'a str>,
     notes: &'a [String],
+    /// The help line, as changes of the text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    edits: Vec<JsonEdit<'a>>,
+}
+
+/// Bytes to be replaced, and by what.
+#[derive(Serialize)]
+struct JsonEdit<'a> {
+    start: u32,
+    end: u32,
+    text: &'a str,
 }
 
 /// Every diagnostic of a file as a line of JSON.
@@ -48,9 +59,14 @@ pub fn to_json(file: &SourceFile, diagnostic: &Diagnostic) -> String {
         secondary: diagnostic.secondary.iter().map(|one| label(file, one)).collect(),
         help: diagnostic.help.as_deref(),
         notes: &diagnostic.notes,
+        edits: diagnostic.edits.iter().map(edit).collect(),
     };
     // Plain strings and numbers always serialize.
     serde_json::to_string(&object).unwrap_or_default()
+}
+
+fn edit(edit: &super::edit::Edit) -> JsonEdit<'_> {
+    JsonEdit { start: edit.span.start, end: edit.span.end, text: &edit.text }
 }
 
 fn label<'a>(file: &SourceFile, label: &'a Label) -> JsonLabel<'a> {

@@ -4,7 +4,9 @@
 //! them (`render.rs`, the only user of ariadne, and `json.rs`). Codes and their pages are in `codes.rs`.
 
 pub mod codes;
+pub mod edit;
 pub mod json;
+pub mod levels;
 pub mod render;
 pub mod suggest;
 
@@ -41,6 +43,8 @@ pub struct Diagnostic {
     /// What to write instead; pasteable where that is possible. Every error has one.
     pub help: Option<String>,
     pub notes: Vec<String>,
+    /// What the help line says, for a program to carry out; empty where that takes a person.
+    pub edits: Vec<edit::Edit>,
 }
 
 impl Diagnostic {
@@ -53,6 +57,7 @@ impl Diagnostic {
             secondary: Vec::new(),
             help: None,
             notes: Vec::new(),
+            edits: Vec::new(),
         }
     }
 

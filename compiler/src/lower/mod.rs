@@ -292,15 +292,9 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The schedule for the target counts, else the one for every target.
     fn apply_schedule(&mut self, target: &str) {
         let typed = self.typed;
-        let schedules = &typed.schedules;
-        let exact = schedules.iter().find(|schedule| schedule.target.as_deref() == Some(target));
-        let Some(schedule) = exact.or_else(|| schedules.iter().find(|schedule| schedule.target.is_none()))
-        else {
-            return;
-        };
+        let Some(schedule) = typed.schedule_for(target) else { return };
         let array_name = |array: &ArrayId| typed.arrays[*array].name.clone();
         for directive in &schedule.directives {
             let passed_on = match &directive.kind {

@@ -5,7 +5,6 @@
 //! Instructions are counted in PTX: a GPU executes other ones, which its assembler made of them. What L2 gives is a
 //! model ([`l1`]).
 
-pub mod banks;
 pub mod footprint;
 pub mod kind;
 pub mod l1;
@@ -23,8 +22,9 @@ use super::fault::SourceLocation;
 use super::launch::LaunchConfig;
 use super::memory::{CONST_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
 use super::observe::{Event, Observer};
+use krn_compiler::analysis::{Banked, banked};
+
 use super::program::{Code, CopyForm, CopyOp, NOWHERE, Program};
-use banks::{Banked, banked};
 use footprint::Footprint;
 use kind::{Kind, Known};
 use l1::L1;

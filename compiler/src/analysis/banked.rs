@@ -1,13 +1,14 @@
-//! Shared memory's banks: 32 of four bytes each, one word a wavefront from every bank, a word to any number of lanes.
+//! Shared memory's banks, exactly: 32 of four bytes each, one word a wavefront from every bank, a word to any number of lanes.
 //!
 //! Lanes that ask for eight bytes each are served by halves of a warp, for sixteen bytes by quarters. A load takes two
 //! parts at once (the two halves of a warp; of sixteen bytes the two quarters of a half) where within them every lane
 //! and its neighbour agree on the address, as neighbours of one distance, 1 or 2. A lane whose neighbour is switched off
 //! agrees, where eight bytes are loaded; where it is sixteen, only neighbours at distance 1 do, and only if of all such
 //! pairs the same side is switched on. Stores are never joined. The rule is documented nowhere: it was read from an H200
-//! (`docs/counters.md`).
+//! (`docs/counters.md`). The emulator counts by it.
 
-use crate::emulator::exec::lanes::{LANES, lanes_of};
+/// Lanes of a warp.
+const LANES: usize = 32;
 
 const BANKS: usize = 32;
 const WORD: u64 = 4;
@@ -112,6 +113,10 @@ fn neighbours_agree(addresses: &[u64; LANES], mask: u32, strictly: bool) -> bool
         let of_one_side = alone & EVEN == 0 || alone & !EVEN == 0;
         !strictly || alone == 0 || (distance == 1 && of_one_side)
     })
+}
+
+fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
 
 /// The most words that one bank has to give.

@@ -1,0 +1,115 @@
+//! Warnings about speed: what a kernel does to the memory system that one line of the file would mend.
+//!
+//! Everything follows from the IR after the last pass: the launches that the plan takes at model sizes, with the layouts,
+//! subscripts and threads that they have ([`crate::analysis::model`]). Each warning is a small file with a function that looks
+//! for places; each place comes with proposals: a directive that the compiler would choose otherwise, one to add, a fact.
+//! A proposal is tried: the file is compiled with it. Only where the place is gone then, and the whole kernel costs
+//! less, is there a warning, and the proposal is its help line. So there is no warning without a way to act on it, and none
+//! where nothing can be gained.
+//!
+//! - `subject.rs`: what is looked at. - `mends.rs`: proposals as edits of the text. - `trials.rs`: trying them. - `score.rs`: what a
+//!   kernel costs. - the others: one warning each.
+
+mod banks;
+mod mends;
+mod misaligned;
+mod score;
+mod strided;
+mod structs;
+mod subject;
+mod text;
+mod trials;
+
+pub use subject::Subject;
+
+use crate::analysis::SECTOR_BYTES;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::ir::kernel::Kernel;
+use crate::source::{SourceFile, Span};
+use mends::Proposal;
+use subject::{AtPlace, Modelled, number};
+use trials::Trials;
+
+/// A place that may be mended.
+pub(crate) struct Finding {
+    code: Code,
+    /// Of the instructions that it is about, and where the warning points.
+    place: Span,
+    span: Span,
+    /// The array or loop that it is about.
+    about: String,
+    message: String,
+    label: String,
+    notes: Vec<String>,
+    proposals: Vec<Proposal>,
+    /// What is better after the mend, said in the help line; and whether that is worth a warning.
+    gain: Gain,
+}
+
+/// What must become better.
+#[derive(Clone, Copy)]
+pub(crate) enum Gain {
+    /// Sectors a request, at the finding's place.
+    Sectors,
+    /// Wavefronts a request, at the finding's place.
+    Wavefronts,
+}
+
+impl Gain {
+    /// Whether there is less of it, by a tenth at least.
+    fn is_reached(self, old: &AtPlace, new: &AtPlace) -> bool {
+        let less = |of: fn(&AtPlace) -> f64| of(new) < 0.9 * of(old);
+        match self {
+            Gain::Sectors => less(|place| place.sectors),
+            Gain::Wavefronts => less(|place| place.wavefronts),
+        }
+    }
+
+    /// For the end of a help line.
+    fn spell(self, new: &AtPlace) -> String {
+        let each = |sum: f64| number(sum / new.requests.max(1.0));
+        match self {
+            _ if new.requests == 0.0 => String::new(),
+            Gain::Sectors => {
+                let used = 100.0 * new.bytes / (new.sectors * SECTOR_BYTES as f64);
+                format!(": then {} sectors a request, {used:.0}% of their bytes used", each(new.sectors))
+            }
+            Gain::Wavefronts => format!(": then {} wavefronts a request", each(new.wavefronts)),
+        }
+    }
+}
+
+type Find = fn(&Modelled<'_>) -> Vec<Finding>;
+
+const WARNINGS: &[(Code, Find)] = &[
+    (crate::diagnostic::codes::W0601, strided::find),
+    (crate::diagnostic::codes::W0602, misaligned::find),
+    (crate::diagnostic::codes::W0603, structs::find),
+    (crate::diagnostic::codes::W0604, banks::find),
+];
+
+/// What there is to gain in a kernel. `compile` gives the kernel's IR for another text of the file, after the same passes,
+/// where that compiles; `wanted` says which codes are of interest.
+pub fn advise(
+    subject: &Subject<'_>,
+    wanted: &dyn Fn(Code) -> bool,
+    compile: &dyn Fn(&SourceFile) -> Option<Kernel>,
+) -> Diagnostics {
+    let mut diagnostics = Diagnostics::new();
+    let Some(modelled) = Modelled::new(subject) else { return diagnostics };
+    let mut trials = Trials::new(subject, &modelled, compile);
+    for (code, find) in WARNINGS.iter().filter(|(code, _)| wanted(*code)) {
+        debug_assert!(code.0.starts_with('W'));
+        for finding in find(&modelled) {
+            let Some(mend) = trials.best(&modelled, *find, &finding) else { continue };
+            let mut diagnostic =
+                Diagnostic::warning(finding.code, finding.span, finding.message, finding.label);
+            diagnostic.notes = finding.notes;
+            diagnostic.notes.push(modelled.note());
+            diagnostic.secondary = mend.labels;
+            diagnostic.edits = mend.edits;
+            diagnostics.push(diagnostic.help(mend.help));
+        }
+    }
+    diagnostics
+}

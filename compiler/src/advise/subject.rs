@@ -1,0 +1,184 @@
+//! What is looked at: a kernel, modelled at sizes, with its accesses put together by place in the text.
+
+use super::text::{Accessed, accessed};
+use crate::analysis::model::{AccessCost, LaunchCost, Request, Space, model, model_sizes, spell_sizes};
+use crate::check::typed;
+use crate::ir::entities::Buffer;
+use crate::ir::kernel::{BufferData, Kernel};
+use crate::manifest::Value;
+use crate::source::{SourceFile, Span};
+
+/// A kernel after the last pass, and where it comes from.
+pub struct Subject<'a> {
+    pub source: &'a SourceFile,
+    pub typed: &'a typed::Kernel,
+    pub kernel: &'a Kernel,
+    /// `sm_90`
+    pub target: &'a str,
+    /// 90
+    pub capability: u32,
+}
+
+/// A kernel with what it costs at model sizes.
+pub(crate) struct Modelled<'a> {
+    pub source: &'a SourceFile,
+    pub kernel: &'a Kernel,
+    pub capability: u32,
+    pub sizes: Vec<Value>,
+    pub launches: Vec<LaunchCost>,
+}
+
+/// The accesses of one place in the text to one array, over all launches and copies of the code.
+pub(crate) struct Site<'m> {
+    pub span: Span,
+    pub buffer: Buffer,
+    pub writes: bool,
+    pub requests: f64,
+    pub sectors: f64,
+    pub least_sectors: f64,
+    pub bytes: f64,
+    pub wavefronts: f64,
+    pub conflicts: f64,
+    /// Whether every request of it has known addresses.
+    pub known: bool,
+    /// Whether all requests cost the same.
+    pub even: bool,
+    pub atomic: bool,
+    /// The access with the most requests, and one request of it.
+    pub access: &'m AccessCost,
+    pub sample: &'m Request,
+}
+
+impl Site<'_> {
+    /// Sectors of a request, on average.
+    pub fn sectors_each(&self) -> f64 {
+        self.sectors / self.requests.max(1e-9)
+    }
+
+    pub fn wavefronts_each(&self) -> f64 {
+        self.wavefronts / self.requests.max(1e-9)
+    }
+
+    /// Bytes from the first lane's place to the next lane's.
+    pub fn step(&self) -> Option<i64> {
+        let (first, next) = self.sample.neighbours()?;
+        Some(self.sample.offsets[next] - self.sample.offsets[first])
+    }
+}
+
+impl<'a> Modelled<'a> {
+    pub fn new(subject: &Subject<'a>) -> Option<Self> {
+        let sizes = model_sizes(subject.kernel)?;
+        Self::at(subject.source, subject.kernel, subject.capability, sizes)
+    }
+
+    pub fn at(
+        source: &'a SourceFile,
+        kernel: &'a Kernel,
+        capability: u32,
+        sizes: Vec<Value>,
+    ) -> Option<Self> {
+        let launches = model(kernel, &sizes)?;
+        Some(Self { source, kernel, capability, sizes, launches })
+    }
+
+    pub fn buffer(&self, buffer: Buffer) -> &'a BufferData {
+        &self.kernel.buffers[buffer]
+    }
+
+    /// The sizes that numbers hold for.
+    pub fn note(&self) -> String {
+        match spell_sizes(self.kernel, &self.sizes) {
+            sizes if sizes.is_empty() => {
+                "computed from layouts and subscripts; `krn profile` counts the same".into()
+            }
+            sizes => {
+                format!("computed from layouts and subscripts, for {sizes}; `krn profile` counts the same")
+            }
+        }
+    }
+
+    /// The accesses to one kind of memory by place, in the order of the text. Places with no known address are left out.
+    pub fn sites(&self, space: Space) -> Vec<Site<'_>> {
+        let mut sites: Vec<Site<'_>> = Vec::new();
+        for access in self.launches.iter().flat_map(|launch| &launch.accesses) {
+            let Some(sample) = access.sample.as_ref().filter(|_| access.space == space) else { continue };
+            let span = self.kernel.insts[access.inst].span;
+            let known = sites
+                .iter_mut()
+                .find(|site| (site.span, site.buffer, site.writes) == (span, access.buffer, access.writes));
+            let Some(site) = known else {
+                sites.push(Site {
+                    span,
+                    buffer: access.buffer,
+                    writes: access.writes,
+                    requests: access.requests,
+                    sectors: access.sectors,
+                    least_sectors: access.least_sectors,
+                    bytes: access.bytes,
+                    wavefronts: access.wavefronts,
+                    conflicts: access.conflicts,
+                    known: access.unknown == 0.0,
+                    even: access.even,
+                    atomic: access.atomic,
+                    access,
+                    sample,
+                });
+                continue;
+            };
+            let each = |access: &AccessCost| access.sectors / access.requests;
+            site.even &= access.even && (each(access) - each(site.access)).abs() < 0.01;
+            if access.requests > site.access.requests {
+                (site.access, site.sample) = (access, sample);
+            }
+            site.requests += access.requests;
+            site.sectors += access.sectors;
+            site.least_sectors += access.least_sectors;
+            site.bytes += access.bytes;
+            site.wavefronts += access.wavefronts;
+            site.conflicts += access.conflicts;
+            site.known &= access.unknown == 0.0;
+        }
+        sites.sort_by_key(|site| (site.span, site.writes, site.buffer));
+        sites
+    }
+
+    /// What the accesses to an array cost that begin at a place of the text.
+    pub fn at_place(&self, start: u32, about: &str) -> AtPlace {
+        let mut sums = AtPlace::default();
+        for access in self.launches.iter().flat_map(|launch| &launch.accesses) {
+            let span = self.kernel.insts[access.inst].span;
+            if span.start == start && self.kernel.buffers[access.buffer].name == about {
+                sums.requests += access.requests;
+                sums.sectors += access.sectors;
+                sums.bytes += access.bytes;
+                sums.wavefronts += access.wavefronts;
+            }
+        }
+        sums
+    }
+
+    /// What a site is called, and where its text stands: the access itself where it can be found.
+    pub fn named(&self, site: &Site<'_>) -> (String, Span, Option<Accessed>) {
+        let name = &self.buffer(site.buffer).name;
+        match accessed(self.source, site.span, name) {
+            Some(access) => (format!("`{}`", self.source.slice(access.span)), access.span, Some(access)),
+            None => (format!("`{name}`"), site.span, None),
+        }
+    }
+}
+
+/// What accesses cost together.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct AtPlace {
+    pub requests: f64,
+    pub sectors: f64,
+    pub bytes: f64,
+    pub wavefronts: f64,
+}
+
+/// A number as people write it: whole ones without a point.
+pub(crate) fn number(value: f64) -> String {
+    let rounded = (value * 10.0).round() / 10.0;
+    if rounded.fract() == 0.0 { format!("{rounded:.0}") } else { format!("{rounded:.1}") }
+}

@@ -1,0 +1,165 @@
+//! Tries proposals: compiles the file with each, and looks whether the place is gone and the kernel costs less.
+
+use super::mends::{Proposal, add_directive, add_fact, groups};
+use super::score::score;
+use super::subject::{Modelled, Subject};
+use super::{Find, Finding};
+use crate::analysis::model::model_sizes;
+use crate::diagnostic::Label;
+use crate::diagnostic::edit::{Edit, apply_edits, moved};
+use crate::ir::kernel::Kernel;
+use crate::source::SourceFile;
+use rustc_hash::FxHashMap;
+
+/// Texts that are compiled for one kernel at most.
+const MOST_TRIALS: usize = 24;
+/// A mend must leave less than this of what the kernel costs.
+const WORTH: f64 = 0.97;
+
+/// A proposal that helps.
+pub(super) struct Mend {
+    pub edits: Vec<Edit>,
+    pub help: String,
+    pub labels: Vec<Label>,
+    /// Whether some of it is left, which nothing mends.
+    still: bool,
+    score: f64,
+}
+
+/// One way to write a proposal down.
+struct Candidate {
+    edits: Vec<Edit>,
+    /// `write `order i, j``
+    advice: String,
+    labels: Vec<Label>,
+}
+
+type Tried = Option<(SourceFile, Kernel)>;
+
+pub(super) struct Trials<'a> {
+    subject: &'a Subject<'a>,
+    /// Of the kernel as it is.
+    score: f64,
+    compile: &'a dyn Fn(&SourceFile) -> Option<Kernel>,
+    tried: FxHashMap<Vec<Edit>, Tried>,
+}
+
+impl<'a> Trials<'a> {
+    pub fn new(
+        subject: &'a Subject<'a>,
+        modelled: &Modelled<'_>,
+        compile: &'a dyn Fn(&SourceFile) -> Option<Kernel>,
+    ) -> Self {
+        Self { subject, score: score(modelled), compile, tried: FxHashMap::default() }
+    }
+
+    /// The kernel of the text after the edits; `None` where that does not compile, or enough was tried.
+    fn compiled(&mut self, edits: &[Edit]) -> Option<&(SourceFile, Kernel)> {
+        if !self.tried.contains_key(edits) {
+            if self.tried.len() == MOST_TRIALS {
+                return None;
+            }
+            let source = self.subject.source;
+            let text = SourceFile::new(source.name(), apply_edits(source.text(), edits));
+            let kernel = (self.compile)(&text);
+            self.tried.insert(edits.to_vec(), kernel.map(|kernel| (text, kernel)));
+        }
+        self.tried.get(edits)?.as_ref()
+    }
+
+    /// The best mend of a finding, if any helps; of equals the first.
+    pub fn best(&mut self, modelled: &Modelled<'_>, find: Find, finding: &Finding) -> Option<Mend> {
+        let mut best: Option<Mend> = None;
+        for proposal in &finding.proposals {
+            for candidate in self.candidates(proposal) {
+                let Some(mend) = self.judge(modelled, find, finding, candidate) else { continue };
+                let better = |best: &Mend| match (mend.still, best.still) {
+                    (false, true) => true,
+                    (true, false) => false,
+                    _ => mend.score < best.score * 0.99,
+                };
+                if best.as_ref().is_none_or(better) {
+                    best = Some(mend);
+                }
+            }
+        }
+        best
+    }
+
+    fn candidates(&mut self, proposal: &Proposal) -> Vec<Candidate> {
+        let subject = self.subject;
+        let (source, typed) = (subject.source, subject.typed);
+        match proposal {
+            Proposal::Rechoose(words) => {
+                let mut candidates = Vec::new();
+                for group in groups(source, typed, subject.target, words) {
+                    let label =
+                        |message: &str| vec![Label { span: group.span, message: message.to_string() }];
+                    let removal = vec![group.removal(source)];
+                    let chosen = self.compiled(&removal).and_then(|(_, kernel)| group.chosen(kernel));
+                    if let Some(text) = chosen.filter(|text| *text != group.text) {
+                        candidates.push(Candidate {
+                            edits: vec![Edit::replace(group.span, text.clone())],
+                            advice: format!("write `{text}` in the place of `{}`", group.text),
+                            labels: label("because of this"),
+                        });
+                    }
+                    candidates.push(Candidate {
+                        edits: removal,
+                        advice: format!("remove `{}`", group.text),
+                        labels: label("because of this"),
+                    });
+                }
+                candidates
+            }
+            Proposal::Replace { word, about, line } => {
+                let groups = groups(source, typed, subject.target, &[word]);
+                let own =
+                    groups.into_iter().filter(|group| group.about == [about.clone()] && group.text != *line);
+                own.map(|group| Candidate {
+                    edits: vec![Edit::replace(group.span, line.clone())],
+                    advice: format!("write `{line}` in the place of `{}`", group.text),
+                    labels: vec![Label { span: group.span, message: "because of this".to_string() }],
+                })
+                .collect()
+            }
+            Proposal::Directive(line) => vec![Candidate {
+                edits: vec![add_directive(source, typed, subject.target, line)],
+                advice: format!("add `{line}` to the schedule of `{}`", typed.name),
+                labels: Vec::new(),
+            }],
+            Proposal::Fact(fact) => add_fact(source, &typed.name, fact)
+                .map(|edit| Candidate {
+                    edits: vec![edit],
+                    advice: format!("if that holds, say `where {fact}`"),
+                    labels: Vec::new(),
+                })
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    fn judge(
+        &mut self,
+        modelled: &Modelled<'_>,
+        find: Find,
+        finding: &Finding,
+        candidate: Candidate,
+    ) -> Option<Mend> {
+        let (capability, whole) = (self.subject.capability, self.score);
+        let (source, kernel) = self.compiled(&candidate.edits)?;
+        let after = Modelled::at(source, kernel, capability, model_sizes(kernel)?)?;
+        let start = moved(finding.place.start, &candidate.edits);
+        let (old, new) =
+            (modelled.at_place(finding.place.start, &finding.about), after.at_place(start, &finding.about));
+        let score = score(&after);
+        if score > whole * WORTH || !finding.gain.is_reached(&old, &new) {
+            return None;
+        }
+        let still =
+            find(&after).iter().any(|other| other.about == finding.about && other.place.start == start);
+        let said = finding.gain.spell(&new);
+        let help = format!("{}{said}", candidate.advice);
+        Some(Mend { edits: candidate.edits, help, labels: candidate.labels, still, score })
+    }
+}

@@ -1,0 +1,413 @@
+//! One warp's way through a launch.
+//!
+//! Both sides of a branch whose condition is unknown are taken; of a long loop the first rounds stand for all, or, where
+//! nothing is carried from round to round, rounds evenly apart.
+
+use super::address::offsets;
+use super::lanes::{LANES, Lanes, compute, literal};
+use super::{AccessCost, BranchCost, LaunchCost, Request, Space};
+use crate::analysis::{SECTOR_BYTES, UNKNOWN_TRIPS, banked};
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::op::{Effect, Opcode};
+use crate::manifest;
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+/// Rounds of a loop that are looked at, by how many loops are around it.
+const ROUNDS: [u64; 4] = [8, 4, 2, 1];
+
+/// Where a warp stands in the grid.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub block: [u64; 3],
+    pub blocks: [u64; 3],
+    /// The first lane's number in its block.
+    pub first_thread: u32,
+}
+
+pub(super) struct Walk<'k> {
+    kernel: &'k Kernel,
+    sizes: &'k [manifest::Value],
+    place: Place,
+    cost: &'k mut LaunchCost,
+    values: SecondaryMap<Value, Option<Lanes>>,
+    /// Loops around what is looked at.
+    depth: usize,
+}
+
+impl<'k> Walk<'k> {
+    pub fn new(
+        kernel: &'k Kernel,
+        sizes: &'k [manifest::Value],
+        place: Place,
+        cost: &'k mut LaunchCost,
+    ) -> Self {
+        Self { kernel, sizes, place, cost, values: SecondaryMap::new(), depth: 0 }
+    }
+
+    pub fn run(&mut self, body: Block, mask: u32, weight: f64) {
+        self.block(body, mask, weight);
+    }
+
+    fn get(&self, value: Value) -> Lanes {
+        self.values[value].clone().unwrap_or(Lanes::Unknown)
+    }
+
+    fn set(&mut self, value: Value, lanes: Lanes) {
+        self.values[value] = Some(lanes);
+    }
+
+    /// Runs a region; what it yields.
+    fn block(&mut self, block: Block, mask: u32, weight: f64) -> Vec<Lanes> {
+        let kernel = self.kernel;
+        for inst in &kernel.blocks[block].insts {
+            let data = &kernel.insts[*inst];
+            if data.opcode == Opcode::Yield {
+                return data.arguments.iter().map(|value| self.get(*value)).collect();
+            }
+            self.inst(*inst, mask, weight);
+        }
+        Vec::new()
+    }
+
+    fn inst(&mut self, inst: Inst, mask: u32, weight: f64) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        if !matches!(data.opcode, Opcode::Const | Opcode::Symbol) {
+            self.cost.instructions += weight;
+        }
+        let results: Vec<Lanes> = match (data.opcode, &data.payload) {
+            (_, Payload::Constant(constant)) => vec![known(literal(*constant))],
+            (_, Payload::Symbol(symbol)) => vec![match self.sizes.get(symbol.index()) {
+                Some(manifest::Value::Int(value)) => known(i64::try_from(*value).ok()),
+                Some(manifest::Value::Bool(value)) => Lanes::Same(i64::from(*value)),
+                _ => Lanes::Unknown,
+            }],
+            (Opcode::BlockIndex, Payload::Grid(axis)) => {
+                vec![Lanes::Same(self.place.block[usize::from(*axis)] as i64)]
+            }
+            (Opcode::GridSize, Payload::Grid(axis)) => {
+                vec![Lanes::Same(self.place.blocks[usize::from(*axis)] as i64)]
+            }
+            (Opcode::ThreadIndex, _) => {
+                let first = i64::from(self.place.first_thread);
+                vec![Lanes::of(|lane| first + lane as i64)]
+            }
+            (Opcode::If, _) => self.branch(inst, mask, weight),
+            (Opcode::For | Opcode::Forall | Opcode::Reduce, _) => self.repeat(inst, mask, weight),
+            (Opcode::While, _) => self.unknown_rounds(inst, mask, weight),
+            (Opcode::Address, Payload::Access { buffer, leaf }) => {
+                vec![
+                    self.address(*buffer, *leaf, &data.arguments)
+                        .map_or(Lanes::Unknown, |offsets| Lanes::of(|lane| offsets[lane])),
+                ]
+            }
+            (_, Payload::Access { .. } | Payload::Atomic { .. }) => {
+                self.access(inst, mask, weight);
+                Vec::new()
+            }
+            (opcode, payload) if opcode.info().effect == Effect::Pure => {
+                let operand = |value: &Value| (kernel.value_type(*value), self.get(*value));
+                let operands: Vec<_> = data.arguments.iter().map(operand).collect();
+                vec![compute(opcode, payload, &operands)]
+            }
+            _ => Vec::new(),
+        };
+        for (at, value) in data.results.iter().enumerate() {
+            self.set(*value, results.get(at).cloned().unwrap_or(Lanes::Unknown));
+        }
+    }
+
+    fn address(&self, buffer: Buffer, leaf: u32, subscripts: &[Value]) -> Option<[i64; LANES]> {
+        let data = &self.kernel.buffers[buffer];
+        let rank = data.extents.len() + data.element.leaves[leaf as usize].extents.len();
+        let lanes: Vec<Lanes> = subscripts.get(..rank)?.iter().map(|value| self.get(*value)).collect();
+        offsets(self.kernel, buffer, leaf, &lanes, self.sizes)
+    }
+
+    fn access(&mut self, inst: Inst, mask: u32, weight: f64) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let (Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. }) = data.payload else {
+            return;
+        };
+        let scalar = kernel.buffers[buffer].element.leaves[leaf as usize].scalar.size();
+        let count = match data.opcode {
+            Opcode::LoadVector => data.results.len(),
+            Opcode::StoreVector => kernel.written_values(data),
+            _ => 1,
+        };
+        let mut width = scalar as u32 * count as u32;
+        if data.opcode == Opcode::CopyAsync {
+            let bytes = data.arguments.last().and_then(|value| kernel.int_of(*value));
+            width = bytes.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(width);
+            self.copied_from(inst, width, mask, weight);
+        }
+        let reads = matches!(data.opcode, Opcode::Load | Opcode::LoadVector);
+        let arguments = data.arguments.clone();
+        let (atomic, writes) = (data.opcode == Opcode::Atomic, !reads);
+        self.count(
+            Accessed { inst, buffer, leaf, width, writes, atomic, subscripts: &arguments },
+            mask,
+            weight,
+        );
+    }
+
+    /// The global side of a copy to shared memory.
+    fn copied_from(&mut self, inst: Inst, width: u32, mask: u32, weight: f64) {
+        let kernel = self.kernel;
+        let arguments = &kernel.insts[inst].arguments;
+        let source = arguments.len().checked_sub(2).and_then(|at| kernel.definition_data(arguments[at]));
+        let Some(source) = source else { return };
+        let Payload::Access { buffer, leaf } = source.payload else { return };
+        let accessed = Accessed {
+            inst,
+            buffer,
+            leaf,
+            width,
+            writes: false,
+            atomic: false,
+            subscripts: &source.arguments,
+        };
+        self.count(accessed, mask, weight);
+    }
+
+    fn count(&mut self, accessed: Accessed<'_>, mask: u32, weight: f64) {
+        let Accessed { inst, buffer, leaf, width, writes, atomic, subscripts } = accessed;
+        let space = match self.kernel.buffers[buffer].kind {
+            BufferKind::Shared => Space::Shared,
+            BufferKind::Private => Space::Local,
+            // Served by a cache of its own.
+            BufferKind::Constant(_) => return,
+            _ => Space::Global,
+        };
+        if mask == 0 {
+            return;
+        }
+        let data = &self.kernel.buffers[buffer];
+        let rank = data.extents.len() + data.element.leaves[leaf as usize].extents.len();
+        let found = self.address(buffer, leaf, subscripts);
+        let lanes: Option<Vec<[i64; LANES]>> =
+            subscripts.iter().take(rank).map(|value| self.get(*value).all()).collect();
+        let known = self.cost.accesses.iter().position(|known| known.inst == inst && known.buffer == buffer);
+        let at = known.unwrap_or_else(|| {
+            self.cost.accesses.push(AccessCost {
+                inst,
+                buffer,
+                leaf,
+                space,
+                writes,
+                atomic,
+                width,
+                requests: 0.0,
+                sectors: 0.0,
+                bytes: 0.0,
+                least_sectors: 0.0,
+                wavefronts: 0.0,
+                conflicts: 0.0,
+                unknown: 0.0,
+                sample: None,
+                even: true,
+            });
+            self.cost.accesses.len() - 1
+        });
+        let cost = &mut self.cost.accesses[at];
+        cost.requests += weight;
+        let (Some(offsets), Some(subscripts)) = (found, lanes) else {
+            cost.unknown += weight;
+            return;
+        };
+        let (sectors, bytes) = touched(&offsets, mask, width);
+        let addresses = offsets.map(|offset| offset as u64);
+        let turns = if space == Space::Shared {
+            banked(&addresses, mask, width, !writes)
+        } else {
+            Default::default()
+        };
+        let before = (cost.requests - cost.unknown - weight).max(0.0);
+        let alike = |sum: f64, own: u32| (sum - before * f64::from(own)).abs() < 0.01 * (sum + 1.0);
+        cost.even &=
+            before == 0.0 || (alike(cost.sectors, sectors) && alike(cost.wavefronts, turns.wavefronts));
+        cost.sectors += weight * f64::from(sectors);
+        cost.bytes += weight * f64::from(bytes);
+        cost.least_sectors += weight * f64::from(bytes.div_ceil(SECTOR_BYTES as u32));
+        cost.wavefronts += weight * f64::from(turns.wavefronts);
+        cost.conflicts += weight * f64::from(turns.conflicts);
+        // A sample with many lanes explains more.
+        if cost.sample.as_ref().is_none_or(|sample| sample.mask.count_ones() < mask.count_ones()) {
+            cost.sample = Some(Request { mask, offsets, subscripts });
+        }
+    }
+
+    fn branch(&mut self, inst: Inst, mask: u32, weight: f64) -> Vec<Lanes> {
+        let data = &self.kernel.insts[inst];
+        let (yes, no) = (data.regions[0], data.regions[1]);
+        let Some(condition) = self.get(data.arguments[0]).mask() else {
+            self.cost.exact = false;
+            let (yes, no) = (self.block(yes, mask, weight), self.block(no, mask, weight));
+            return yes
+                .iter()
+                .zip(&no)
+                .map(|(yes, no)| if yes == no { yes.clone() } else { Lanes::Unknown })
+                .collect();
+        };
+        let (then, otherwise) = (mask & condition, mask & !condition);
+        let before = self.cost.instructions;
+        let yes = if then != 0 { self.block(yes, then, weight) } else { Vec::new() };
+        let middle = self.cost.instructions;
+        let no = if otherwise != 0 { self.block(no, otherwise, weight) } else { Vec::new() };
+        let after = self.cost.instructions;
+        let share = |lanes: u32| f64::from(lanes.count_ones()) / LANES as f64;
+        let parts = then != 0 && otherwise != 0;
+        let lost = (middle - before) * share(otherwise) + (after - middle) * share(then);
+        // Lanes that wait for an empty side lose nothing by it.
+        self.note(inst, weight, if parts { weight } else { 0.0 }, if parts { lost } else { 0.0 });
+        if then == 0 {
+            no
+        } else if otherwise == 0 {
+            yes
+        } else {
+            yes.iter().zip(&no).map(|(yes, no)| yes.merge(no, condition)).collect()
+        }
+    }
+
+    fn note(&mut self, inst: Inst, runs: f64, divergent: f64, lost: f64) {
+        match self.cost.branches.iter_mut().find(|known| known.inst == inst) {
+            Some(known) => {
+                known.runs += runs;
+                known.divergent += divergent;
+                known.lost += lost;
+            }
+            None => self.cost.branches.push(BranchCost { inst, runs, divergent, lost }),
+        }
+    }
+
+    /// A loop whose number of rounds nobody can tell: one round stands for all.
+    fn unknown_rounds(&mut self, inst: Inst, mask: u32, weight: f64) -> Vec<Lanes> {
+        self.cost.exact = false;
+        for region in &self.kernel.insts[inst].regions {
+            for param in &self.kernel.blocks[*region].params {
+                self.set(*param, Lanes::Unknown);
+            }
+            self.depth += 1;
+            self.block(*region, mask, weight * UNKNOWN_TRIPS as f64);
+            self.depth -= 1;
+        }
+        Vec::new()
+    }
+
+    fn repeat(&mut self, inst: Inst, mask: u32, weight: f64) -> Vec<Lanes> {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let bounds = kernel.loop_bounds(inst);
+        let (step, initial) = match data.opcode {
+            Opcode::For => {
+                (self.get(data.arguments[2]), data.arguments[3..].iter().map(|v| self.get(*v)).collect())
+            }
+            _ => (Lanes::Same(1), Vec::new()),
+        };
+        // Rounds of each axis in each lane.
+        let mut axes = Vec::with_capacity(bounds.len());
+        for (low, high) in bounds {
+            let (low, high) = (self.get(low), self.get(high));
+            let extent = high.zip(&low, |high, low| high.saturating_sub(low).max(0));
+            let rounds =
+                extent.zip(&step, |extent, step| (extent as u64).div_ceil(step.max(1) as u64) as i64);
+            match rounds.all() {
+                Some(rounds) => axes.push((low, rounds)),
+                None => return self.unknown_rounds(inst, mask, weight),
+            }
+        }
+        self.rounds(inst, &axes, &step, initial, mask, weight)
+    }
+
+    fn rounds(
+        &mut self,
+        inst: Inst,
+        axes: &[(Lanes, [i64; LANES])],
+        step: &Lanes,
+        initial: Vec<Lanes>,
+        mask: u32,
+        weight: f64,
+    ) -> Vec<Lanes> {
+        let data = &self.kernel.insts[inst];
+        let body = data.regions[0];
+        let of_lane =
+            |lane: usize| axes.iter().map(|(_, rounds)| rounds[lane]).fold(1i64, i64::saturating_mul);
+        let totals: [i64; LANES] = std::array::from_fn(of_lane);
+        let active = || (0..LANES).filter(|lane| mask >> lane & 1 == 1);
+        let most = active().map(|lane| totals[lane]).max().unwrap_or(0) as u64;
+        let parts = active().any(|lane| totals[lane] as u64 != most);
+        let limit = ROUNDS[self.depth.min(ROUNDS.len() - 1)];
+        let looked = most.min(limit);
+        let carries = initial.iter().any(|lanes| *lanes != Lanes::Unknown);
+        let params = self.kernel.blocks[body].params.clone();
+        let (mut carried, mut before, mut lost) = (initial.clone(), initial, 0.0);
+        self.depth += 1;
+        for at in 0..looked {
+            let round =
+                if carries { at } else { (u128::from(at) * u128::from(most) / u128::from(looked)) as u64 };
+            let running = active().filter(|lane| (totals[*lane] as u64) > round);
+            let running = running.fold(0u32, |mask, lane| mask | 1 << lane);
+            // The place of the round on each axis, the last one fastest.
+            for (axis, (low, _)) in axes.iter().enumerate() {
+                let index = Lanes::of(|lane| {
+                    let later: i64 = axes[axis + 1..].iter().map(|(_, rounds)| rounds[lane].max(1)).product();
+                    let own = round as i64 / later.max(1);
+                    let own = if axis == 0 { own } else { own % axes[axis].1[lane].max(1) };
+                    low.get(lane).unwrap_or(0).wrapping_add(own.wrapping_mul(step.get(lane).unwrap_or(1)))
+                });
+                self.set(params[axis], index);
+            }
+            for (param, lanes) in params[axes.len()..].iter().zip(&carried) {
+                self.set(*param, lanes.clone());
+            }
+            let start = self.cost.instructions;
+            let share = weight * most as f64 / looked as f64;
+            let yielded = self.block(body, running, share);
+            let waiting = f64::from((mask & !running).count_ones()) / LANES as f64;
+            lost += (self.cost.instructions - start) * waiting;
+            if !carried.is_empty() {
+                let next = |(new, old): (&Lanes, &Lanes)| new.merge(old, running);
+                let next = yielded.iter().zip(&carried).map(next).collect();
+                before = std::mem::replace(&mut carried, next);
+            }
+        }
+        self.depth -= 1;
+        self.note(inst, weight, if parts { weight } else { 0.0 }, lost);
+        if looked == most {
+            return carried;
+        }
+        // What grew by the same in each round goes on so.
+        let left = (most - looked) as i64;
+        let last = |(new, old): (&Lanes, &Lanes)| new.zip(old, |new, old| new + (new - old) * left);
+        carried.iter().zip(&before).map(last).collect()
+    }
+}
+
+struct Accessed<'a> {
+    inst: Inst,
+    buffer: Buffer,
+    leaf: u32,
+    width: u32,
+    writes: bool,
+    atomic: bool,
+    subscripts: &'a [Value],
+}
+
+fn known(value: Option<i64>) -> Lanes {
+    value.map_or(Lanes::Unknown, Lanes::Same)
+}
+
+/// Different sectors, and different bytes, of accesses whose addresses are multiples of their width.
+fn touched(offsets: &[i64; LANES], mask: u32, width: u32) -> (u32, u32) {
+    let mut places: Vec<i64> =
+        (0..LANES).filter(|lane| mask >> lane & 1 == 1).map(|lane| offsets[lane]).collect();
+    places.sort_unstable();
+    places.dedup();
+    let bytes = places.len() as u32 * width;
+    let sector = SECTOR_BYTES as i64;
+    let mut sectors: Vec<i64> = places.iter().map(|place| place.div_euclid(sector)).collect();
+    sectors.dedup();
+    (sectors.len() as u32, bytes)
+}
