@@ -1,8 +1,8 @@
 //! The emulator's counters against those that NVIDIA's profiler read on an H200: the kernels of a plain CUDA author, as
 //! PTX with the same accesses (which loads nvcc made vectors of, too).
 
-use krn_compiler::analysis::banked;
 use krn_compiler::ptx;
+use krn_runtime::emulator::count::banks::banked;
 use krn_runtime::emulator::{ArgValue, Counts, Emulator, Kind, LaunchConfig, LaunchCounts};
 
 /// One launch of an entry `k`: pointers to arrays of so many words, then numbers.

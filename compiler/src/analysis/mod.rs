@@ -14,7 +14,7 @@
 
 mod accesses;
 mod affine;
-mod banked;
+pub mod banked;
 mod banks;
 mod difference;
 mod float_bounds;

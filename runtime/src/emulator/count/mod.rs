@@ -10,6 +10,8 @@ pub mod kind;
 pub mod l1;
 pub mod sectors;
 
+pub use krn_compiler::analysis::banked as banks;
+
 use std::ops::AddAssign;
 use std::sync::Arc;
 
@@ -22,9 +24,8 @@ use super::fault::SourceLocation;
 use super::launch::LaunchConfig;
 use super::memory::{CONST_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
 use super::observe::{Event, Observer};
-use krn_compiler::analysis::{Banked, banked};
-
 use super::program::{Code, CopyForm, CopyOp, NOWHERE, Program};
+use banks::{Banked, banked};
 use footprint::Footprint;
 use kind::{Kind, Known};
 use l1::L1;
