@@ -1,13 +1,14 @@
 //! Rust types that are elements of arrays, and their bytes: to a device image and back.
 
 use crate::error::{Error, Result};
-use krn_compiler::data::{ElementType, HostArray, Scalar};
+use krn_compiler::data::{ElementType, HostArray, Leaf, Scalar};
 use krn_compiler::manifest::Layout;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::MaybeUninit;
 
-/// A Rust type that an array on a device can hold: every scalar of the language, and `#[repr(C)]` structs of them.
+/// A Rust type that an array on a device can hold: every scalar of the language, and `#[repr(C)]` structs of them, for
+/// which [`#[derive(KrnStruct)]`](crate::KrnStruct) writes this.
 ///
 /// # Safety
 /// [`element_type`](Self::element_type) describes the type as it lies in memory: `size` and `align` are those of the
@@ -35,6 +36,62 @@ macro_rules! scalars {
 scalars! {
     bool: Bool, i8: I8, i16: I16, i32: I32, i64: I64, u8: U8, u16: U16, u32: U32, u64: U64,
     half::f16: F16, half::bf16: BF16, f32: F32, f64: F64,
+}
+
+/// A Rust type that a field of such a struct can have: every [`Element`], and fixed arrays of fields.
+///
+/// # Safety
+/// As for [`Element`], for the type that [`field`](Self::field) describes.
+pub unsafe trait Field: Copy + Send + Sync + 'static {
+    /// The type, and the fixed arrays around it.
+    fn field() -> FieldType;
+}
+
+/// What a field holds: elements of a type, in fixed arrays.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FieldType {
+    element: ElementType,
+    /// Of the fixed arrays, outermost first, with the byte stride of each.
+    extents: Vec<u64>,
+    strides: Vec<u64>,
+}
+
+// SAFETY: it is the element and nothing else.
+unsafe impl<T: Element> Field for T {
+    fn field() -> FieldType {
+        FieldType { element: T::element_type(), extents: Vec::new(), strides: Vec::new() }
+    }
+}
+
+// SAFETY: the elements of an array follow each other, a type's size apart.
+unsafe impl<T: Field, const N: usize> Field for [T; N] {
+    fn field() -> FieldType {
+        let mut field = T::field();
+        field.extents.insert(0, N as u64);
+        field.strides.insert(0, size_of::<T>() as u64);
+        field
+    }
+}
+
+/// The type of a `#[repr(C)]` struct from its fields: name, offset and type of each. `#[derive(KrnStruct)]` calls it.
+pub fn struct_type<T, const FIELDS: usize>(
+    name: &str,
+    fields: [(&str, usize, FieldType); FIELDS],
+) -> ElementType {
+    let mut leaves = Vec::with_capacity(FIELDS);
+    for (field_name, offset, field) in fields {
+        leaves.extend(field.element.leaves.into_iter().map(|leaf| Leaf {
+            path: match leaf.path.as_str() {
+                "" => field_name.to_string(),
+                inner => format!("{field_name}.{inner}"),
+            },
+            scalar: leaf.scalar,
+            offset: offset as u64 + leaf.offset,
+            extents: field.extents.iter().chain(&leaf.extents).copied().collect(),
+            strides: field.strides.iter().chain(&leaf.strides).copied().collect(),
+        }));
+    }
+    ElementType { name: name.to_string(), leaves, size: size_of::<T>() as u64, align: align_of::<T>() as u64 }
 }
 
 /// Whether the two types have the same bytes; names do not matter.
@@ -188,7 +245,6 @@ pub fn value<T: Element>(value: T) -> HostArray {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use krn_compiler::data::Leaf;
 
     #[derive(Clone, Copy, PartialEq, Debug)]
     #[repr(C)]

@@ -1,6 +1,7 @@
 //! Everything that can go wrong between a host program and a kernel.
 
 use crate::memory::Memory;
+use krn_compiler::fat::FatError;
 use std::fmt;
 
 /// An error of the runtime. Its `Display` is one readable message that names the user's things.
@@ -18,6 +19,9 @@ pub enum Error {
     /// Device memory ran out.
     #[error("out of device memory: {asked} bytes asked for `{what}`{}", free_text(*.free))]
     OutOfMemory { what: String, asked: u64, free: Option<u64> },
+    /// A document with modules for several targets is damaged, or has none for the device.
+    #[error(transparent)]
+    Document(FatError),
     /// The module has no kernel of this name.
     #[error("the module has no kernel `{name}`; it has {}", list(.known))]
     UnknownKernel { name: String, known: Vec<String> },

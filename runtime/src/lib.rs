@@ -1,8 +1,12 @@
 //! Loads and launches compiled Krn modules, on CUDA through the driver API or on the emulator.
 //!
 //! [`Device::open`] gives the CUDA device if there is a driver, else the emulator; both run the same
-//! [`CompiledModule`](krn_compiler::CompiledModule) through the same calls. Arguments go by name; every name, type,
-//! shape and `where` fact is checked before anything is launched.
+//! [`CompiledModule`](krn_compiler::CompiledModule) through the same calls. [`kernels!`] makes functions of the kernels of
+//! a file, whose arguments Rust checks; by way of [`Module`] arguments go by name, for files that only the run knows.
+//! Every type, shape and `where` fact is checked before anything is launched.
+
+// So that what the macros write finds this crate from within, too.
+extern crate self as krn_runtime;
 
 mod array;
 mod backend;
@@ -32,14 +36,16 @@ mod timing;
 mod typed;
 pub mod verify;
 
+pub use half::{bf16, f16};
 pub use krn_compiler::data::{ElementType, HostArray, Leaf, Scalar};
 pub use krn_compiler::manifest::Layout;
+pub use krn_macros::{KrnStruct, kernels};
 
 pub use array::DeviceArray;
 pub use backend::DevicePtr;
 pub use binding::{Binding, DIMENSION_LIMIT, Given, bind, decode};
 pub use device::{Device, Selection};
-pub use element::{Element, value};
+pub use element::{Element, Field, FieldType, struct_type, value};
 pub use error::{BoundsFailure, Error, Result};
 pub use graph::Graph;
 pub use kernel::{Argument, Kernel, Outputs, scalar};
@@ -49,5 +55,6 @@ pub use module::Module;
 pub use stream::{Event, Stream};
 pub use timing::{Bound, Measured, TimingOptions, measure};
 pub use typed::{
-    Advice, Array, ArrayOptions, HostSlice, HostSliceMut, Pending, Pinned, Place, Static, View, ViewMut,
+    Advice, Array, ArrayArgument, ArrayOptions, HostSlice, HostSliceMut, Pending, Pinned, Place, Static,
+    TypedModule, View, ViewMut, Writable,
 };

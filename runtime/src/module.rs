@@ -7,6 +7,7 @@ use crate::kernel::Kernel;
 use crate::storage::Storage;
 use krn_compiler::CompiledModule;
 use krn_compiler::data::HostArray;
+use krn_compiler::fat::Fat;
 use krn_compiler::manifest::{Manifest, StaticManifest};
 use std::sync::Arc;
 
@@ -30,6 +31,16 @@ impl Module {
             manifest: Arc::new(compiled.manifest.clone()),
             statics: statics.then(|| Arc::new(Storage::without_memory(&device.shared))),
         })
+    }
+
+    /// Loads a document with the module for several targets (`krn build --emit fat`): the newest that runs on the device.
+    ///
+    /// # Errors
+    /// [`Error::Document`] where it is damaged, or none of its targets runs on the device; as for [`Device::load`].
+    pub fn from_fat(device: &Device, document: &str) -> Result<Self> {
+        let fat = Fat::parse(document).map_err(Error::Document)?;
+        let image = fat.image(device.capability()).map_err(Error::Document)?;
+        Self::load(device, &image.module().map_err(Error::Document)?)
     }
 
     /// What the driver said while it compiled the PTX; empty where it had nothing to say.

@@ -269,6 +269,19 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
     }
 }
 
+impl<T: Element> Array<T, 0> {
+    /// The one element of an array without axes: what a kernel gives that has a single value as its result.
+    ///
+    /// # Errors
+    /// As for [`to_vec`](Self::to_vec).
+    pub fn value(&self) -> Result<T> {
+        let values: Vec<T> = self.to_vec()?;
+        let given = values.len() as u64;
+        let what = || "an array without axes".to_string();
+        values.first().copied().ok_or_else(|| Error::Length { what: what(), expected: 1, given })
+    }
+}
+
 impl<T: Element, const RANK: usize> std::fmt::Debug for Array<T, RANK> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Array of `{}` {:?} in {}", self.array.element().name, self.shape(), self.memory())

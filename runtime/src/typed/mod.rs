@@ -1,17 +1,21 @@
-//! The typed face of the runtime: arrays whose element type and rank Rust checks.
+//! The typed face of the runtime: arrays whose element type and rank Rust checks, and what `kernels!` builds on.
 
+mod argument;
 mod array;
 mod copies;
 mod host;
 mod managed;
+mod module;
 mod pinned;
 mod statics;
 mod view;
 
+pub use argument::{ArrayArgument, Writable};
 pub use array::{Array, ArrayOptions};
 pub use copies::Pending;
 pub use host::{HostSlice, HostSliceMut};
 pub use managed::{Advice, Place};
+pub use module::TypedModule;
 pub use pinned::Pinned;
 pub use statics::Static;
 pub use view::{View, ViewMut};

@@ -1,0 +1,154 @@
+//! What stands between the brackets of `kernels!(…)`.
+
+use krn_compiler::TARGETS;
+use proc_macro2::Ident;
+use std::collections::{BTreeMap, BTreeSet};
+use syn::parse::{Parse, ParseStream};
+use syn::{Error, LitInt, LitStr, Result, Token, braced, bracketed};
+
+/// Compiled for without a word of the user: every GPU since Turing runs one of them.
+const DEFAULT_TARGETS: [&str; 3] = ["sm_75", "sm_80", "sm_90"];
+
+pub struct Arguments {
+    /// As written: relative to the calling file.
+    pub path: LitStr,
+    pub name: Option<Ident>,
+    pub targets: Vec<String>,
+    pub sizes: BTreeMap<String, u64>,
+    /// The user's own types for structs of the file, by the file's name of each.
+    pub structs: BTreeMap<String, (Ident, syn::Path)>,
+}
+
+impl Parse for Arguments {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let path = input.parse::<LitStr>().map_err(|error| {
+            Error::new(error.span(), "expected the path of a `.krn` file: `kernels!(\"gravity.krn\")`")
+        })?;
+        let targets = DEFAULT_TARGETS.map(str::to_string).to_vec();
+        let mut arguments =
+            Self { path, name: None, targets, sizes: BTreeMap::new(), structs: BTreeMap::new() };
+        let mut seen = BTreeSet::new();
+        while !input.is_empty() {
+            input.parse::<Token![,]>()?;
+            if input.is_empty() {
+                break;
+            }
+            let option: Ident = input.parse()?;
+            if !seen.insert(option.to_string()) {
+                return Err(Error::new(option.span(), format!("`{option}` was given twice")));
+            }
+            input.parse::<Token![=]>()?;
+            match option.to_string().as_str() {
+                "name" => arguments.name = Some(input.parse()?),
+                "targets" => arguments.targets = targets_of(input)?,
+                "sizes" => arguments.sizes = sizes_of(input)?,
+                "structs" => arguments.structs = structs_of(input)?,
+                _ => {
+                    let message = format!(
+                        "`{option}` is no option: there are `name`, `targets`, `sizes` and `structs`"
+                    );
+                    return Err(Error::new(option.span(), message));
+                }
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+/// `["sm_80", "sm_90"]`
+fn targets_of(input: ParseStream<'_>) -> Result<Vec<String>> {
+    let list;
+    let brackets = bracketed!(list in input);
+    let mut targets: Vec<String> = Vec::new();
+    for target in list.parse_terminated(<LitStr as Parse>::parse, Token![,])? {
+        let name = target.value();
+        if !TARGETS.contains(&name.as_str()) {
+            let message = format!("`{name}` is no target; known are {}", TARGETS.join(", "));
+            return Err(Error::new(target.span(), message));
+        }
+        if targets.contains(&name) {
+            return Err(Error::new(target.span(), format!("`{name}` was given twice")));
+        }
+        targets.push(name);
+    }
+    if targets.is_empty() {
+        return Err(Error::new(brackets.span.join(), "name at least one target: `[\"sm_90\"]`"));
+    }
+    Ok(targets)
+}
+
+/// `{ k: 64, n: 128 }`
+fn sizes_of(input: ParseStream<'_>) -> Result<BTreeMap<String, u64>> {
+    let list;
+    braced!(list in input);
+    let mut sizes = BTreeMap::new();
+    while !list.is_empty() {
+        let name: Ident = list.parse()?;
+        list.parse::<Token![:]>()?;
+        let size = list.parse::<LitInt>()?.base10_parse()?;
+        if sizes.insert(name.to_string(), size).is_some() {
+            return Err(Error::new(name.span(), format!("`{name}` was given twice")));
+        }
+        if !list.is_empty() {
+            list.parse::<Token![,]>()?;
+        }
+    }
+    Ok(sizes)
+}
+
+/// `{ Body: crate::Body }`
+fn structs_of(input: ParseStream<'_>) -> Result<BTreeMap<String, (Ident, syn::Path)>> {
+    let list;
+    braced!(list in input);
+    let mut structs = BTreeMap::new();
+    while !list.is_empty() {
+        let name: Ident = list.parse()?;
+        list.parse::<Token![:]>()?;
+        let path: syn::Path = list.parse()?;
+        if structs.insert(name.to_string(), (name.clone(), path)).is_some() {
+            return Err(Error::new(name.span(), format!("`{name}` was given twice")));
+        }
+        if !list.is_empty() {
+            list.parse::<Token![,]>()?;
+        }
+    }
+    Ok(structs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::quote;
+
+    #[test]
+    fn options_are_read() {
+        let all = quote!("a/b.krn", name = other, targets = ["sm_80", "sm_90a"], sizes = { k: 64, n: 1_000 },
+            structs = { Body: crate::bodies::Body },);
+        let arguments: Arguments = syn::parse2(all).expect("good options");
+        assert_eq!(arguments.path.value(), "a/b.krn");
+        assert_eq!(arguments.name.expect("there").to_string(), "other");
+        assert_eq!(arguments.targets, ["sm_80", "sm_90a"]);
+        assert_eq!(arguments.sizes, BTreeMap::from([("k".to_string(), 64), ("n".to_string(), 1000)]));
+        assert!(arguments.structs.contains_key("Body"));
+        let plain: Arguments = syn::parse2(quote!("a.krn")).expect("a path");
+        assert_eq!(plain.targets, DEFAULT_TARGETS);
+    }
+
+    #[test]
+    fn what_is_no_option_is_refused() {
+        let refused =
+            |tokens| syn::parse2::<Arguments>(tokens).err().expect("it must not go through").to_string();
+        assert!(refused(quote!(gravity)).contains("expected the path of a `.krn` file"));
+        assert!(refused(quote!()).contains("expected the path"));
+        assert!(refused(quote!("a.krn", size = {})).contains("`size` is no option"));
+        assert!(
+            refused(quote!("a.krn", targets = ["sm_9"])).contains("`sm_9` is no target; known are sm_75")
+        );
+        assert!(refused(quote!("a.krn", targets = [])).contains("at least one target"));
+        assert!(refused(quote!("a.krn", targets = ["sm_80", "sm_80"])).contains("given twice"));
+        assert!(refused(quote!("a.krn", name = a, name = b)).contains("`name` was given twice"));
+        assert!(refused(quote!("a.krn", sizes = { k: 1, k: 2 })).contains("`k` was given twice"));
+        assert!(refused(quote!("a.krn", structs = { A: B, A: C })).contains("`A` was given twice"));
+        assert!(refused(quote!("a.krn" "b.krn")).contains("expected `,`"));
+    }
+}
