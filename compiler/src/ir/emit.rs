@@ -23,6 +23,14 @@ impl<'k> Emit<'k> {
         Self { kernel, block, span }
     }
 
+    /// Emits for another place of the source.
+    pub fn at<T>(&mut self, span: Span, emit: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.span, span);
+        let result = emit(self);
+        self.span = before;
+        result
+    }
+
     /// Any op without regions; its first result, if it has one.
     pub fn inst(&mut self, opcode: Opcode, payload: Payload, arguments: &[Value]) -> Option<Value> {
         let inst = self.kernel.make_inst(opcode, payload, arguments, self.span);

@@ -51,8 +51,11 @@ impl Copier {
     ) -> Vec<Value> {
         let tile = &self.tile;
         let payload = emit.kernel.insts[tile.load].payload.clone();
-        let indices = self.subscripts(emit, map, start, last, part);
-        load_vector(emit, payload, &indices, tile.scalar, tile.lanes as u64)
+        let span = emit.kernel.insts[tile.load].span;
+        emit.at(span, |emit| {
+            let indices = self.subscripts(emit, map, start, last, part);
+            load_vector(emit, payload, &indices, tile.scalar, tile.lanes as u64)
+        })
     }
 
     /// Where one of the parts begins along the fast side of the tile, or the slow one.
@@ -87,6 +90,11 @@ impl Copier {
 
     /// Stores what [`Self::load`] gave into one of the tile's copies.
     pub fn store(&self, emit: &mut Emit<'_>, copy: Value, values: &[Vec<Value>]) {
+        let span = emit.kernel.insts[self.tile.load].span;
+        emit.at(span, |emit| self.store_parts(emit, copy, values));
+    }
+
+    fn store_parts(&self, emit: &mut Emit<'_>, copy: Value, values: &[Vec<Value>]) {
         let tile = &self.tile;
         let payload = Payload::Access { buffer: self.buffer, leaf: 0 };
         for (part, values) in tile.parts().into_iter().zip(values) {

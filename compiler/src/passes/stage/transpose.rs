@@ -310,6 +310,7 @@ impl Reader<'_> {
         }
         for (copier, _) in &self.copiers {
             let tile = &copier.tile;
+            let span = std::mem::replace(&mut emit.span, emit.kernel.insts[tile.load].span);
             let line = emit.mul_int(self.column, tile.pitch);
             let base = emit.add(line, self.row);
             let zero = emit.int(0);
@@ -324,6 +325,7 @@ impl Reader<'_> {
                 let value = emit.load(copier.buffer, 0, &[zero, place]);
                 map.insert(emit.kernel.insts[tile.load].results[0], value);
             }
+            emit.span = span;
             skip.insert(tile.load);
         }
         let insts = emit.kernel.blocks[plan.body].insts.clone();

@@ -45,6 +45,17 @@ impl BlockCode<'_> {
         side: usize,
         (slot, row, step): (Value, Value, i64),
     ) -> Vec<Value> {
+        let span = emit.kernel.insts[staged.tile().load].span;
+        emit.at(span, |emit| self.read(emit, staged, side, (slot, row, step)))
+    }
+
+    fn read(
+        &self,
+        emit: &mut Emit<'_>,
+        staged: &Staged,
+        side: usize,
+        (slot, row, step): (Value, Value, i64),
+    ) -> Vec<Value> {
         let (tile, shape) = (staged.tile(), &self.plan.shape);
         let lanes = (16 / tile.bytes()).min(shape.piece(side));
         let line = emit.mul_int(row, tile.pitch);

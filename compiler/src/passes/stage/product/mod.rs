@@ -337,7 +337,8 @@ impl Product {
                 Some(condition) => Some(conditions::truth(emit, condition)),
             };
             let block = BlockCode { plan: self, operands, own, starts, ends, places, low, aligned, map };
-            let sums = block.reduce(emit);
+            let span = emit.kernel.insts[self.reduce].span;
+            let sums = emit.at(span, |emit| block.reduce(emit));
             block.finish(emit, &sums);
         });
     }

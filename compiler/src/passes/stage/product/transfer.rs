@@ -109,6 +109,7 @@ impl BlockCode<'_> {
             let mut begun: Vec<((i64, i64), usize)> = Vec::new();
             let mut parts = Vec::new();
             let mut step = None;
+            let span = std::mem::replace(&mut emit.span, emit.kernel.insts[tile.load].span);
             for part in tile.parts() {
                 let first = (if dense { 0 } else { part.0 }, part.1);
                 let at = match begun.iter().find(|(known, _)| *known == first) {
@@ -127,6 +128,7 @@ impl BlockCode<'_> {
                 };
                 parts.push((at, (part.0 - first.0) * tile.bytes(), tile.place(part.0, part.1)));
             }
+            emit.span = span;
             all.streams.push(Stream { parts });
         }
         all
@@ -148,6 +150,7 @@ impl BlockCode<'_> {
                     continue;
                 }
                 let tile = &copier.tile;
+                let span = std::mem::replace(&mut emit.span, emit.kernel.insts[tile.load].span);
                 let bytes = emit.int(tile.lanes * tile.bytes());
                 let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
                 for ((at, offset, place), part) in stream.parts.iter().zip(tile.parts()) {
@@ -164,6 +167,7 @@ impl BlockCode<'_> {
                         }
                     }
                 }
+                emit.span = span;
             }
             Vec::new()
         });
