@@ -118,8 +118,8 @@ fn roofline_figure(profile: &Profile<'_>) -> Markup {
                     (key("predicted", "predicted: a bound that follows from the counters")) " "
                     @match &profile.time {
                         Some(time) => {
-                            (key("measured", "measured"))
-                            ": " (seconds(time.median)) ", " (format!("{:.1}", profile.roofline.time / time.median * 100.0))
+                            (key("measured", "measured:"))
+                            (seconds(time.median)) ", " (format!("{:.1}", profile.roofline.time / time.median * 100.0))
                             " % of the limit"
                         }
                         None => { "Nothing was measured: there is no GPU." }

@@ -124,6 +124,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_measured_looks_other_than_what_is_predicted() {
+        let roof = Roof { bandwidth: 4.8e12, rate: 6.7e13 };
+        let point = |rate, measured| Point { name: "k".to_string(), intensity: 32.0, rate, measured };
+        let drawn = roofline(roof, &[point(6.7e13, false), point(2e12, true)], "roof").into_string();
+        assert_eq!(drawn.matches("point predicted").count(), 1, "{drawn}");
+        assert_eq!(drawn.matches("point measured").count(), 1, "{drawn}");
+    }
+
+    #[test]
     fn scales_hold_their_values() {
         let scale = Scale::around([0.5, 30.0, 0.0].into_iter());
         assert_eq!((scale.low, scale.high), (-1, 2));
