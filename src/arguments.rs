@@ -196,6 +196,9 @@ pub struct RunOptions {
     /// Add the passes one by one, and name the first with which the outputs differ from the reference
     #[arg(long, conflicts_with_all = ["no_check", "outputs"])]
     pub bisect: bool,
+    /// Run this PTX, which `krn build` wrote of the same file and somebody changed since, in the place of the compiler's
+    #[arg(long, value_name = "FILE", conflicts_with = "bisect")]
+    pub ptx: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -7,9 +7,11 @@ use crate::{files, interrupt, memory, messages, numbers};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::KernelManifest;
 use krn_compiler::source::SourceFile;
+use krn_compiler::{CompiledModule, ptx};
 use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Sizes, VerifyError};
 use krn_runtime::{Device, Outputs, Selection, npy};
 use serde_json::json;
+use std::path::Path;
 
 /// Opens a device; the emulator stops at Ctrl-C.
 pub fn open(selection: Selection) -> Result<Device> {
@@ -44,7 +46,10 @@ pub fn run(options: &RunOptions) -> Result<()> {
     let device = open_checked(options.device, options.sanitize)?;
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
     messages::set_levels(&mut compile, &options.levels)?;
-    let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
+    let mut compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
+    if let Some(path) = &options.ptx {
+        replace_ptx(&mut compilation.compiled, path)?;
+    }
     let program = &compilation.program;
     let kernel = pick(program, &options.kernel)?;
     let manifest = compilation.compiled.manifest.kernels.iter().find(|known| known.name == kernel.name);
@@ -105,6 +110,29 @@ pub fn run(options: &RunOptions) -> Result<()> {
         Some(CheckReport { both_refused: Some(message), .. }) => Err(Failure::new(DEVICE, message)),
         _ => Ok(()),
     }
+}
+
+/// Puts PTX that was changed by hand in the place of the compiler's, whose manifest it is launched by.
+fn replace_ptx(compiled: &mut CompiledModule, path: &Path) -> Result<()> {
+    let refuse = |message: String| Failure::new(INPUT, format!("{}: {message}", path.display()));
+    let text =
+        String::from_utf8(files::read(path)?).map_err(|_| refuse("it is not UTF-8 text".to_string()))?;
+    let module =
+        ptx::parse(&text).map_err(|error| Failure::new(INPUT, format!("{}:{error}", path.display())))?;
+    for entry in &compiled.module.entries {
+        let name = &entry.name;
+        let Some(given) = module.entry(name) else {
+            return Err(refuse(format!("it has no entry `{name}`, which the file's kernels launch")));
+        };
+        let bytes = |entry: &ptx::Entry| entry.params.values().map(|param| param.bytes()).collect::<Vec<_>>();
+        if bytes(given) != bytes(entry) {
+            return Err(refuse(format!(
+                "`{name}` has other parameters than the compiler's: they cannot be filled in"
+            )));
+        }
+    }
+    (compiled.ptx, compiled.module) = (text, module);
+    Ok(())
 }
 
 pub fn failure(error: VerifyError) -> Failure {
