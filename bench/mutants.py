@@ -141,9 +141,9 @@ def kind_of(result):
     code, said = result["code"], result["said"]
     if code == 0:
         return ""
-    for word in ("race", "nobody has written", "outside", "misaligned", "barrier", "shuffle", "deadlock", "mask"):
+    for word in ("race:", "uninitialised", "out-of-bounds", "misaligned", "barrier", "mask"):
         if word in said:
-            return {"nobody has written": "uninitialised read", "outside": "out of bounds"}.get(word, word)
+            return {"race:": "race", "uninitialised": "uninitialised read", "out-of-bounds": "out of bounds"}.get(word, word)
     return "wrong result" if code == 3 else said[:60] or f"exit code {code}"
 
 

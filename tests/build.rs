@@ -91,3 +91,30 @@ fn a_fat_document_has_code_for_each_target() {
     let (_, err) = run(&["build", "examples/saxpy.krn", "--emit", "fat", "--target", "sm_80,sm_1"], 2);
     assert!(err.contains("`sm_1` is no target"), "{err}");
 }
+
+#[test]
+fn ptx_changed_by_hand_runs_in_the_place_of_the_compilers() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (good, _) = run(&["build", "examples/saxpy.krn"], 0);
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name).display().to_string();
+        std::fs::write(&path, text).expect("written");
+        path
+    };
+    let with = |path: &str, code| {
+        run(&["run", "examples/saxpy.krn", "-D", "n=100", "--device", "emulator", "--ptx", path], code)
+    };
+    with(&write("same.ptx", &good), 0);
+    // A product instead of a sum of products: the reference knows better.
+    let wrong = good.replace("fma.rn.f32", "mul.rn.f32").replace("mul.rn.f32", "add.rn.f32");
+    let wrong = if wrong == good { good.replace("add.rn.f32", "sub.rn.f32") } else { wrong };
+    let path = write("wrong.ptx", &wrong);
+    let output = krn(&["run", "examples/saxpy.krn", "-D", "n=100", "--device", "emulator", "--ptx", &path]);
+    assert!(matches!(output.status.code(), Some(1 | 3)), "{output:?}");
+    let (_, err) = with(&write("broken.ptx", &good.replace("ret;", "rett;")), 1);
+    assert!(err.contains("broken.ptx:"), "{err}");
+    let (_, err) = with(&write("other.ptx", &good.replace(".entry saxpy", ".entry saxpi")), 1);
+    assert!(err.contains("it has no entry `saxpy`"), "{err}");
+    let (_, err) = with("examples", 5);
+    assert!(err.contains("cannot read"), "{err}");
+}
