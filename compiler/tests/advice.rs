@@ -105,6 +105,21 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
 /// Folders of kernels with schedules that are there to be carried out, however slow.
 const ODD_SCHEDULES: [&str; 2] = ["tests/kernels/schedules", "tests/kernels/stage"];
 
+/// Advice that is right for kernels that are there for something else: their results have rows of any length, whose vectors
+/// could begin anywhere.
+const REVIEWED: [(&str, &str); 10] = [
+    ("tests/kernels/arithmetic/bits.krn", "W0611"),
+    ("tests/kernels/arithmetic/corners.krn", "W0611"),
+    ("tests/kernels/arithmetic/floats.krn", "W0611"),
+    ("tests/kernels/arithmetic/shifts.krn", "W0611"),
+    ("tests/kernels/arrays/refused.krn", "W0611"),
+    ("tests/kernels/arrays/shapes.krn", "W0611"),
+    ("tests/kernels/builtins/f32_special.krn", "W0611"),
+    ("tests/kernels/builtins/f64_special.krn", "W0611"),
+    ("tests/kernels/builtins/integers.krn", "W0611"),
+    ("tests/kernels/forall/ranges.krn", "W0611"),
+];
+
 #[test]
 fn kernels_that_are_as_they_should_be_get_no_advice() {
     let mut paths = Vec::new();
@@ -118,7 +133,9 @@ fn kernels_that_are_as_they_should_be_get_no_advice() {
     for path in paths {
         let name = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
         let source = SourceFile::new(name, fs::read_to_string(&path).expect("a readable file"));
-        found.push_str(&rendered(&source, &advice(&source)));
+        let mut advice = advice(&source);
+        advice.retain(|one| !REVIEWED.contains(&(source.name(), one.code.0)));
+        found.push_str(&rendered(&source, &advice));
     }
     assert!(found.is_empty(), "{found}");
 }

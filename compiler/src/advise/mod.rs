@@ -11,19 +11,23 @@
 //!   kernel costs. - the others: one warning each.
 
 mod banks;
+mod divergence;
 mod mends;
 mod misaligned;
+mod occupancy;
+mod parallelism;
 mod score;
 mod strided;
 mod structs;
 mod subject;
 mod text;
 mod trials;
+mod vectors;
 
 pub use subject::Subject;
 
 use crate::analysis::SECTOR_BYTES;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, codes};
 use crate::ir::kernel::Kernel;
 use crate::source::{SourceFile, Span};
 use mends::Proposal;
@@ -53,6 +57,14 @@ pub(crate) enum Gain {
     Sectors,
     /// Wavefronts a request, at the finding's place.
     Wavefronts,
+    /// Requests at the finding's place.
+    Requests,
+    /// What lanes wait for each other at the finding's place.
+    Lost,
+    /// Blocks of the launch with the fewest.
+    Blocks,
+    /// Warps that a multiprocessor holds, of the launch of which it holds the fewest.
+    Occupancy,
 }
 
 impl Gain {
@@ -62,14 +74,28 @@ impl Gain {
         match self {
             Gain::Sectors => less(|place| place.sectors),
             Gain::Wavefronts => less(|place| place.wavefronts),
+            Gain::Requests => new.requests < 0.6 * old.requests,
+            Gain::Lost => less(|place| place.lost),
+            Gain::Blocks => new.blocks >= 2 * old.blocks,
+            Gain::Occupancy => 2 * new.warps >= 3 * old.warps,
         }
+    }
+
+    /// What a mend may leave of what the kernel costs. The cost knows nothing of latency, which more warps hide.
+    fn worth(self) -> f64 {
+        if let Gain::Occupancy = self { 1.01 } else { 0.97 }
     }
 
     /// For the end of a help line.
     fn spell(self, new: &AtPlace) -> String {
         let each = |sum: f64| number(sum / new.requests.max(1.0));
         match self {
+            Gain::Lost if new.lost == 0.0 => ": then they stay together".to_string(),
+            Gain::Blocks => format!(": then {} blocks", new.blocks),
+            Gain::Occupancy => format!(": then {} warps", new.warps),
+            Gain::Lost => String::new(),
             _ if new.requests == 0.0 => String::new(),
+            Gain::Requests => format!(": then {} bytes at a time", number(new.width)),
             Gain::Sectors => {
                 let used = 100.0 * new.bytes / (new.sectors * SECTOR_BYTES as f64);
                 format!(": then {} sectors a request, {used:.0}% of their bytes used", each(new.sectors))
@@ -82,10 +108,14 @@ impl Gain {
 type Find = fn(&Modelled<'_>) -> Vec<Finding>;
 
 const WARNINGS: &[(Code, Find)] = &[
-    (crate::diagnostic::codes::W0601, strided::find),
-    (crate::diagnostic::codes::W0602, misaligned::find),
-    (crate::diagnostic::codes::W0603, structs::find),
-    (crate::diagnostic::codes::W0604, banks::find),
+    (codes::W0601, strided::find),
+    (codes::W0602, misaligned::find),
+    (codes::W0603, structs::find),
+    (codes::W0604, banks::find),
+    (codes::W0607, divergence::find),
+    (codes::W0608, parallelism::find),
+    (codes::W0609, occupancy::find),
+    (codes::W0611, vectors::find),
 ];
 
 /// What there is to gain in a kernel. `compile` gives the kernel's IR for another text of the file, after the same passes,

@@ -1,5 +1,6 @@
 //! What is looked at: a kernel, modelled at sizes, with its accesses put together by place in the text.
 
+use super::occupancy::resident;
 use super::text::{Accessed, accessed};
 use crate::analysis::model::{AccessCost, LaunchCost, Request, Space, model, model_sizes, spell_sizes};
 use crate::check::typed;
@@ -153,8 +154,18 @@ impl<'a> Modelled<'a> {
                 sums.sectors += access.sectors;
                 sums.bytes += access.bytes;
                 sums.wavefronts += access.wavefronts;
+                sums.width += access.requests * f64::from(access.width);
             }
         }
+        sums.width /= sums.requests.max(1.0);
+        for branch in self.launches.iter().flat_map(|launch| &launch.branches) {
+            if self.kernel.insts[branch.inst].span.start == start {
+                sums.lost += branch.lost;
+            }
+        }
+        sums.blocks = self.launches.iter().map(LaunchCost::block_count).min().unwrap_or(0);
+        let warps = self.launches.iter().map(|launch| resident(launch, self.capability).0);
+        sums.warps = warps.min().unwrap_or(0);
         sums
     }
 
@@ -175,6 +186,13 @@ pub(crate) struct AtPlace {
     pub sectors: f64,
     pub bytes: f64,
     pub wavefronts: f64,
+    /// Bytes of a lane in a request, on average.
+    pub width: f64,
+    /// Instructions that waiting lanes miss, at branches there.
+    pub lost: f64,
+    /// Of the launch with the fewest, and of that of which a multiprocessor holds the fewest warps.
+    pub blocks: u64,
+    pub warps: u64,
 }
 
 /// A number as people write it: whole ones without a point.

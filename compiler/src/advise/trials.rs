@@ -13,8 +13,6 @@ use rustc_hash::FxHashMap;
 
 /// Texts that are compiled for one kernel at most.
 const MOST_TRIALS: usize = 24;
-/// A mend must leave less than this of what the kernel costs.
-const WORTH: f64 = 0.97;
 
 /// A proposal that helps.
 pub(super) struct Mend {
@@ -153,7 +151,7 @@ impl<'a> Trials<'a> {
         let (old, new) =
             (modelled.at_place(finding.place.start, &finding.about), after.at_place(start, &finding.about));
         let score = score(&after);
-        if score > whole * WORTH || !finding.gain.is_reached(&old, &new) {
+        if score > whole * finding.gain.worth() || !finding.gain.is_reached(&old, &new) {
             return None;
         }
         let still =

@@ -169,4 +169,8 @@ codes! {
     W0602 "requests that start inside a sector";
     W0603 "structs of which fields are fetched and not used";
     W0604 "lanes that wait for one bank of shared memory";
+    W0607 "lanes of a warp that part";
+    W0608 "too few blocks for the GPU";
+    W0609 "too few warps on a multiprocessor";
+    W0611 "neighbours that no vector brings";
 }
