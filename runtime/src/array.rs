@@ -75,6 +75,12 @@ impl DeviceArray {
         Ok(array)
     }
 
+    /// The same array, used apart from other parts of the memory that it is a part of. The memory as a whole cannot be used meanwhile.
+    pub(crate) fn apart(self) -> Self {
+        let storage = Arc::new(Storage::part(&self.storage));
+        Self { storage, ..self }
+    }
+
     /// Queues work on this array alone.
     fn queue(
         &self,

@@ -50,6 +50,9 @@ impl Recording {
         if nodes.is_empty() {
             return;
         }
+        // A part that is used apart now will be none when the graph is launched.
+        let uses: Vec<(Arc<Storage>, bool)> =
+            uses.iter().map(|(storage, write)| (Arc::clone(Storage::owner(storage)), *write)).collect();
         let in_the_way = |earlier: &&Call| {
             earlier.uses.iter().any(|(there, written)| {
                 uses.iter().any(|(here, write)| (*write || *written) && Arc::ptr_eq(here, there))
@@ -60,7 +63,7 @@ impl Recording {
             node.after = std::mem::replace(&mut after, vec![self.nodes.len()]);
             self.nodes.push(node);
         }
-        self.calls.push(Call { uses: uses.to_vec(), last: self.nodes.len() - 1 });
+        self.calls.push(Call { uses, last: self.nodes.len() - 1 });
         if let Some(record) = record
             && !self.records.iter().any(|known| Arc::ptr_eq(known, record))
         {

@@ -17,6 +17,8 @@ pub(crate) struct Storage {
     /// With their sizes in bytes.
     blocks: Vec<(Block, u64)>,
     pub usage: Usage,
+    /// Of a part that is used apart: whose memory it is.
+    whole: Option<Arc<Storage>>,
     /// Whether the driver was told something of it, which the next owner would not expect.
     advised: AtomicBool,
 }
@@ -50,13 +52,34 @@ impl Storage {
             memory: Memory::Device,
             blocks,
             usage: Usage::default(),
+            whole: None,
             advised: AtomicBool::new(false),
         }
     }
 
+    /// The same memory, for a part of it that is used apart from the rest until the last array in it is gone.
+    pub fn part(whole: &Arc<Storage>) -> Self {
+        Self {
+            shared: Arc::clone(&whole.shared),
+            memory: whole.memory,
+            blocks: whole.blocks.clone(),
+            usage: whole.shared.order.part(&whole.usage),
+            whole: Some(Arc::clone(whole)),
+            advised: AtomicBool::new(false),
+        }
+    }
+
+    /// What owns the memory.
+    pub fn owner(storage: &Arc<Storage>) -> &Arc<Storage> {
+        storage.whole.as_ref().map_or(storage, Storage::owner)
+    }
+
     /// Has what the driver is told of the memory taken back in the end.
     pub fn mark_advised(&self) {
-        self.advised.store(true, Ordering::Relaxed);
+        match &self.whole {
+            Some(whole) => whole.mark_advised(),
+            None => self.advised.store(true, Ordering::Relaxed),
+        }
     }
 
     pub fn memory(&self) -> Memory {
@@ -80,6 +103,10 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
+        if let Some(whole) = &self.whole {
+            self.shared.order.join(&whole.usage, &self.usage);
+            return;
+        }
         let footprint = self.usage.footprint();
         for (block, bytes) in &self.blocks {
             if self.advised.load(Ordering::Relaxed) {

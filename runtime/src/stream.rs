@@ -15,7 +15,8 @@ use std::time::Duration;
 /// stays in order all the same: a kernel that reads what another stream writes waits, on the device, until that is
 /// done. Nothing has to be said for it, and nothing is waited for where one stream alone uses an array.
 ///
-/// The order is kept array by array: a part of an array counts as all of it. The emulator has the same meaning with
+/// The order is kept array by array: a [`view`](crate::Array::view) counts as all of its array; parts from
+/// [`chunks_mut`](crate::Array::chunks_mut) and [`split_at_mut`](crate::Array::split_at_mut) are on their own. The emulator has the same meaning with
 /// other times: there, every call does its work before it returns.
 ///
 /// ```

@@ -219,6 +219,44 @@ fn copies_slices_and_kernels_stay_in_order() {
 }
 
 #[test]
+fn parts_are_used_apart_and_the_whole_comes_after_all() {
+    let device = device();
+    let module = load(&device);
+    let (advance, total) = (module.kernel("advance").expect("there"), module.kernel("total").expect("there"));
+    let streams: Vec<Stream> = (0..4).map(|_| device.stream().expect("opens")).collect();
+    let n = 1 << 18;
+    let mut x = Array::<i32, 1>::zeros(&device, [n]).expect("small");
+    for round in 1..6 {
+        let mut sent = Vec::new();
+        for (at, mut part) in x.chunks_mut(n / 8).expect("aligned").into_iter().enumerate() {
+            let stream = &streams[(at + round) % 4];
+            let buffer = Pinned::from_slice(&device, &vec![round as i32; n / 8]).expect("small");
+            sent.push(part.write_async(buffer, stream).expect("queued"));
+            advance.launch_on(stream, &[("x", array(&part))]).expect("queued");
+        }
+        // The whole, on one stream: after the work on all parts.
+        advance.launch_on(&streams[0], &[("x", array(&x))]).expect("queued");
+        let mut sum = total.launch_on(&streams[1], &[("x", array(&x))]).expect("queued");
+        let sum = Array::<i32, 0>::from_dynamic(sum.remove(0).1).expect("i32");
+        assert_eq!(sum.to_vec().expect("copied"), [(round + 2) as i32 * n as i32]);
+        sent.into_iter().for_each(|sent| drop(sent.wait().expect("copied")));
+    }
+    // A graph uses an array as a whole, also where it was captured with parts.
+    let stream = &streams[0];
+    let graph = {
+        let parts = x.chunks_mut(n / 2).expect("aligned");
+        let graph = stream.capture(|captured| {
+            parts.iter().try_for_each(|part| advance.launch_on(captured, &[("x", array(part))]).map(drop))
+        });
+        let graph = graph.expect("captured");
+        assert!(matches!(graph.launch(stream), Err(Error::HostAccess(_))), "the parts are in use");
+        graph
+    };
+    graph.launch(stream).expect("queued");
+    assert_eq!(x.to_vec().expect("copied"), vec![8; n]);
+}
+
+#[test]
 fn arrays_go_from_device_to_device() {
     let here = device();
     let there = match std::env::var("KRN_SECOND_DEVICE") {

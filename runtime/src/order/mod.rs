@@ -112,6 +112,11 @@ impl Order {
         }
         let mut others = 0;
         for (usage, write) in uses.clone() {
+            if usage.is_parted() {
+                return Err(Error::HostAccess(format!(
+                    "{what}: an array cannot be used as a whole while parts of it are split off: drop them first"
+                )));
+            }
             if usage.is_on_host(write) {
                 let verb = if write { "written" } else { "read" };
                 return Err(Error::HostAccess(format!(
@@ -140,13 +145,25 @@ impl Order {
         while usage.is_busy(write) {
             guard = self.done.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
-        if usage.is_on_host(write) {
+        if usage.is_on_host(write) || usage.is_parted() {
             return Err(Error::HostAccess(
                 "the host has another slice of the array: drop it first".to_string(),
             ));
         }
         usage.begin_host(write);
         Ok(usage.in_flight(write))
+    }
+
+    /// The usage of a part that is used apart.
+    pub fn part(&self, whole: &Usage) -> Usage {
+        let _guard = self.queueing();
+        whole.part()
+    }
+
+    /// The part is used apart no more.
+    pub fn join(&self, whole: &Usage, part: &Usage) {
+        let _guard = self.queueing();
+        whole.join(part);
     }
 
     pub fn end_host_slice(&self, usage: &Usage, write: bool) {

@@ -1,16 +1,20 @@
 //! What a storage remembers of its users.
 
 use crate::backend::StreamNumber;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Who uses a storage. All fields are read and changed under the lock of [`Order`](super::Order): they are atomic so
 /// that they can be shared, not to be raced for.
 #[derive(Default)]
 pub(crate) struct Usage {
-    /// One more than the number of the stream that wrote last; 0 for none.
-    writer: AtomicU8,
-    /// The streams that have read since, as bits. They have waited for the writer.
+    /// The streams that wrote last, as bits: several only where they wrote parts that were apart.
+    writers: AtomicU64,
+    /// The streams that have read since, as bits.
     readers: AtomicU64,
+    /// The streams that have waited for all writers.
+    informed: AtomicU64,
+    /// Parts that are apart: they have usages of their own, and come back to this one.
+    parts: AtomicU32,
     /// Readers that occupy a thread of the host now.
     busy_readers: AtomicU32,
     /// A writer that does.
@@ -33,28 +37,55 @@ impl Usage {
         self.in_flight(true)
     }
 
+    /// Of a part that is used apart from the rest for a while.
+    pub fn part(&self) -> Self {
+        self.parts.fetch_add(1, Relaxed);
+        let copy = |bits: &AtomicU64| AtomicU64::new(bits.load(Relaxed));
+        Self {
+            writers: copy(&self.writers),
+            readers: copy(&self.readers),
+            informed: copy(&self.informed),
+            ..Self::default()
+        }
+    }
+
+    /// The part is used apart no more: whoever used it has used this.
+    pub fn join(&self, part: &Usage) {
+        self.parts.fetch_sub(1, Relaxed);
+        self.writers.fetch_or(part.writers.load(Relaxed), Relaxed);
+        self.readers.fetch_or(part.readers.load(Relaxed), Relaxed);
+        self.informed.fetch_and(part.informed.load(Relaxed), Relaxed);
+    }
+
+    /// Whether parts of it are used apart.
+    pub fn is_parted(&self) -> bool {
+        self.parts.load(Relaxed) > 0
+    }
+
     /// The streams whose work has to be done before the host reads or writes, as bits.
     pub fn in_flight(&self, write: bool) -> u64 {
-        let writer = self.writer.load(Relaxed);
-        let writer = if writer == 0 { 0 } else { 1 << (writer - 1) };
-        if write { writer | self.readers.load(Relaxed) } else { writer }
+        let writers = self.writers.load(Relaxed);
+        if write { writers | self.readers.load(Relaxed) } else { writers }
     }
 
     /// The other streams that a stream has to wait for before it reads or writes, as bits.
     pub fn to_wait_for(&self, stream: StreamNumber, write: bool) -> u64 {
         let own = 1u64 << stream;
-        if !write && self.readers.load(Relaxed) & own != 0 {
+        if !write && self.informed.load(Relaxed) & own != 0 {
             return 0;
         }
         self.in_flight(write) & !own
     }
 
     pub fn mark(&self, stream: StreamNumber, write: bool) {
+        let own = 1u64 << stream;
         if write {
-            self.writer.store(stream + 1, Relaxed);
+            self.writers.store(own, Relaxed);
             self.readers.store(0, Relaxed);
+            self.informed.store(own, Relaxed);
         } else {
-            self.readers.store(self.readers.load(Relaxed) | 1 << stream, Relaxed);
+            self.readers.fetch_or(own, Relaxed);
+            self.informed.fetch_or(own, Relaxed);
         }
     }
 
@@ -138,5 +169,26 @@ mod tests {
         assert_eq!(usage.to_wait_for(2, true), 0b001);
         usage.mark(2, true);
         assert_eq!(usage.footprint(), 0b100);
+    }
+
+    #[test]
+    fn parts_are_used_apart_and_come_back() {
+        let whole = Usage::default();
+        whole.mark(1, true);
+        whole.mark(5, false);
+        let (left, right) = (whole.part(), whole.part());
+        assert!(whole.is_parted());
+        assert_eq!(left.to_wait_for(2, true), 0b10_0010, "parts come after what was");
+        left.mark(2, true);
+        assert_eq!(right.to_wait_for(3, true), 0b10_0010, "and not after each other");
+        right.mark(3, true);
+        right.mark(2, false);
+        whole.join(&left);
+        whole.join(&right);
+        assert!(!whole.is_parted());
+        assert_eq!(whole.to_wait_for(4, false), 0b1110);
+        assert_eq!(whole.to_wait_for(2, false), 0b1010, "of the rest it knows nothing");
+        assert_eq!(whole.to_wait_for(5, false), 0b1110, "it has seen older values");
+        assert_eq!(whole.to_wait_for(2, true), 0b10_1010);
     }
 }

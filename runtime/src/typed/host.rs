@@ -153,8 +153,7 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
 }
 
 impl<T: Element, const RANK: usize> ViewMut<'_, T, RANK> {
-    /// The part's elements as a slice to write: see [`Array::host_mut`]. Of one array, one slice can be written at a
-    /// time.
+    /// The part's elements as a slice to write: see [`Array::host_mut`].
     ///
     /// # Errors
     /// As there.
@@ -193,6 +192,7 @@ mod tests {
             next.launch(&[("x", Argument::Array(x.dynamic()))]).expect("the slice is gone");
             let mut part = x.view_mut(4..8).expect("aligned");
             part.host_mut().expect("shared")[0] = -1;
+            drop(part);
             assert_eq!(x.as_slice().expect("shared")[3..6], [5, -1, 7]);
         }
     }

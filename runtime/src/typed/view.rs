@@ -81,6 +81,12 @@ impl<T: Element, const RANK: usize> ViewMut<'_, T, RANK> {
     }
 }
 
+// So that the borrow of the whole lasts until the part is gone, not only until its last use: the whole cannot be used
+// while parts of it are split off.
+impl<T: Element, const RANK: usize> Drop for ViewMut<'_, T, RANK> {
+    fn drop(&mut self) {}
+}
+
 impl<T: Element, const RANK: usize> Deref for ViewMut<'_, T, RANK> {
     type Target = Array<T, RANK>;
 
