@@ -44,6 +44,8 @@ fn arguments_go_in_and_results_come_out() -> Result {
     let (mut low, mut high) = into.split_at_mut(4)?;
     let part = x.view(4..8)?;
     kernels.all_kinds_into(1.0, &part, &mut low, &mut high, &mut sum)?;
+    // Rust keeps the whole out of reach until its parts are gone.
+    drop((low, high));
     assert_eq!(into.to_vec()?, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
     assert_eq!(sum.value()?, 4.0);
     let a = Array::from_slice(&device, [2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
