@@ -74,9 +74,10 @@ pub fn refused(source: &SourceFile, error: CompileError, format: MessageFormat) 
 
 /// The target asked for, else the device's, else sm_90.
 pub fn options(arguments: &CompileArguments, capability: Option<u32>) -> CompileOptions {
-    let target = arguments.target.clone().unwrap_or_else(|| match capability {
-        Some(capability) => nearest_target(capability),
-        None => "sm_90".to_string(),
+    let target = arguments.target.clone().unwrap_or_else(|| match krn_compiler::newest_target(capability) {
+        Some(target) => target.to_string(),
+        // No target: compiling says so, with the device's own name.
+        None => format!("sm_{}", capability.unwrap_or(0)),
     });
     let mut options = CompileOptions::for_target(target);
     options.unchecked = arguments.unchecked;
@@ -121,14 +122,4 @@ pub fn set_levels(options: &mut CompileOptions, arguments: &LevelArguments) -> R
         }
     }
     Ok(())
-}
-
-/// The newest target that a device of this capability runs.
-fn nearest_target(capability: u32) -> String {
-    let runs = |target: &&&str| {
-        !target.ends_with('a') && krn_compiler::capability(target).is_some_and(|needs| needs <= capability)
-    };
-    let best =
-        krn_compiler::TARGETS.iter().filter(runs).max_by_key(|target| krn_compiler::capability(target));
-    best.map_or_else(|| format!("sm_{capability}"), |target| (*target).to_string())
 }

@@ -61,7 +61,7 @@ fn softmax() {
     let bytes = fs::read(&out).expect("the result");
     let result = npy::read(&bytes, &ElementType::scalar(Scalar::F32)).expect("a .npy file");
     assert_eq!(result, array(&[2, 2], &[0.5; 4]));
-    refused("softmax", &[&flat], "`x` has 2 axes");
+    refused("softmax", &[&flat], "holds 1 axes, but scores have two");
     refused("softmax", &["no/such/file.npy"], "cannot read `no/such/file.npy`");
 }
 

@@ -26,4 +26,4 @@ pub use compile::{
     Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, SharedArray,
     check as check_source, compile, explain_schedules, shared_arrays,
 };
-pub use targets::{TARGETS, capability};
+pub use targets::{TARGETS, capability, newest_target};

@@ -184,7 +184,8 @@ pub trait Backend: Send + Sync + Any {
     fn fill(&self, stream: StreamNumber, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()>;
     /// Queues a copy within device memory; the two places do not overlap.
     fn copy(&self, stream: StreamNumber, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()>;
-    fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>>;
+    /// Loads the PTX or, where there is some, the machine code that was made of it; the emulator runs the PTX always.
+    fn load(&self, module: &CompiledModule, code: Option<&[u8]>) -> Result<Box<dyn LoadedModule>>;
     /// Returns when the launch is queued (CUDA) or done (emulator).
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()>;
     /// The host's time for so many bare calls of the driver that make this launch; `None` (and nothing done) without a

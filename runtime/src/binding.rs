@@ -161,19 +161,32 @@ impl Binder<'_> {
 
     /// `n = 3, k = 5` for the symbols of an expression.
     fn values_in(&self, expr: &Expr) -> String {
+        self.each_value(expr, ", ", |_| String::new())
+    }
+
+    /// ``n = 3, from axis 0 of `a`; k = 5, from axis 1 of `a` `` for the symbols of an expression.
+    fn origins_in(&self, expr: &Expr) -> String {
+        self.each_value(expr, "; ", |kind| match kind {
+            SymbolKind::Dim { argument, axis } => {
+                format!(", from axis {axis} of `{}`", self.kernel.arguments[*argument].name)
+            }
+            SymbolKind::Parameter { .. } | SymbolKind::Counter => String::new(),
+        })
+    }
+
+    fn each_value(&self, expr: &Expr, between: &str, origin: impl Fn(&SymbolKind) -> String) -> String {
         let mut used = Vec::new();
         symbols_of(expr, &mut used);
-        used.iter()
-            .map(|symbol| {
-                let value = match self.symbols[*symbol] {
-                    Value::Int(value) => value.to_string(),
-                    Value::Float(value) => value.to_string(),
-                    Value::Bool(value) => value.to_string(),
-                };
-                format!("{} = {value}", self.kernel.symbols[*symbol].name)
-            })
-            .collect::<Vec<_>>()
-            .join(", ")
+        let text = used.iter().map(|symbol| {
+            let value = match self.symbols[*symbol] {
+                Value::Int(value) => value.to_string(),
+                Value::Float(value) => value.to_string(),
+                Value::Bool(value) => value.to_string(),
+            };
+            let symbol = &self.kernel.symbols[*symbol];
+            format!("{} = {value}{}", symbol.name, origin(&symbol.kind))
+        });
+        text.collect::<Vec<_>>().join(between)
     }
 
     fn check_shapes(&self, given: &[Given<'_>]) -> Result<Vec<Vec<u64>>> {
@@ -187,12 +200,14 @@ impl Binder<'_> {
             if let Given::Array { shape, .. } = given
                 && let Some(axis) = (0..wanted.len()).find(|axis| wanted[*axis] != shape[*axis])
             {
-                let values = self.values_in(&buffer.extents[axis]);
-                let why = if values.is_empty() { String::new() } else { format!(" ({values})") };
-                return Err(self.error(format!(
-                    "axis {axis} of `{}` must have extent {}{why}, but an array with extent {} was given",
-                    argument.name, wanted[axis], shape[axis]
-                )));
+                return Err(Error::Extent {
+                    kernel: self.kernel.name.clone(),
+                    argument: argument.name.clone(),
+                    axis,
+                    expected: wanted[axis],
+                    given: shape[axis],
+                    because: self.origins_in(&buffer.extents[axis]),
+                });
             }
             shapes.push(wanted);
         }

@@ -158,7 +158,7 @@ impl Device {
     /// # Errors
     /// [`Error::Jit`](crate::Error::Jit) with the driver's log where it refuses the PTX.
     pub fn load(&self, module: &CompiledModule) -> Result<Module> {
-        Module::load(self, module)
+        Module::load(self, module, None)
     }
 
     /// A new stream, beside the default stream and all others.

@@ -18,6 +18,11 @@ use std::mem::MaybeUninit;
 pub unsafe trait Element: Copy + Send + Sync + 'static {
     /// Name, size and leaves, as the language sees the type.
     fn element_type() -> ElementType;
+
+    /// Whether there are bytes that no leaf covers. Launches ask often: the answer should be a constant.
+    fn has_padding() -> bool {
+        !is_dense(&Self::element_type())
+    }
 }
 
 macro_rules! scalars {
@@ -27,6 +32,10 @@ macro_rules! scalars {
             unsafe impl Element for $ty {
                 fn element_type() -> ElementType {
                     ElementType::scalar(Scalar::$scalar)
+                }
+
+                fn has_padding() -> bool {
+                    false
                 }
             }
         )*
@@ -45,6 +54,9 @@ scalars! {
 pub unsafe trait Field: Copy + Send + Sync + 'static {
     /// The type, and the fixed arrays around it.
     fn field() -> FieldType;
+
+    /// Whether there are bytes in it that no scalar covers.
+    fn has_padding_inside() -> bool;
 }
 
 /// What a field holds: elements of a type, in fixed arrays.
@@ -61,6 +73,10 @@ unsafe impl<T: Element> Field for T {
     fn field() -> FieldType {
         FieldType { element: T::element_type(), extents: Vec::new(), strides: Vec::new() }
     }
+
+    fn has_padding_inside() -> bool {
+        T::has_padding()
+    }
 }
 
 // SAFETY: the elements of an array follow each other, a type's size apart.
@@ -70,6 +86,10 @@ unsafe impl<T: Field, const N: usize> Field for [T; N] {
         field.extents.insert(0, N as u64);
         field.strides.insert(0, size_of::<T>() as u64);
         field
+    }
+
+    fn has_padding_inside() -> bool {
+        T::has_padding_inside()
     }
 }
 
@@ -122,12 +142,12 @@ fn bool_offsets(element: &ElementType) -> Vec<u64> {
 
 /// The bytes of values, in their C layout, with zeros for padding. Borrowed where there is no padding.
 pub(crate) fn bytes_of<T: Element>(values: &[T]) -> Cow<'_, [u8]> {
-    let element = T::element_type();
     let start = values.as_ptr().cast::<u8>();
-    if is_dense(&element) {
+    if !T::has_padding() {
         // SAFETY: every byte belongs to a scalar, so all are initialised; they live as long as the values.
         return Cow::Borrowed(unsafe { std::slice::from_raw_parts(start, size_of_val(values)) });
     }
+    let element = T::element_type();
     let mut bytes = vec![0u8; size_of_val(values)];
     for leaf in &element.leaves {
         let size = leaf.scalar.size() as usize;

@@ -1,7 +1,9 @@
 //! Everything that can go wrong between a host program and a kernel.
 
 use crate::memory::Memory;
+use crate::module_options::CompileFailure;
 use krn_compiler::fat::FatError;
+use krn_compiler::manifest::Layout;
 use std::fmt;
 
 /// An error of the runtime. Its `Display` is one readable message that names the user's things.
@@ -19,6 +21,12 @@ pub enum Error {
     /// Device memory ran out.
     #[error("out of device memory: {asked} bytes asked for `{what}`{}", free_text(*.free))]
     OutOfMemory { what: String, asked: u64, free: Option<u64> },
+    /// A file cannot be read.
+    #[error("cannot read `{path}`: {message}")]
+    File { path: String, message: String },
+    /// A file does not compile; its mistakes are drawn.
+    #[error("{0}")]
+    Compile(Box<CompileFailure>),
     /// A document with modules for several targets is damaged, or has none for the device.
     #[error(transparent)]
     Document(FatError),
@@ -31,6 +39,19 @@ pub enum Error {
     /// The arguments do not fit the kernel's signature: name, type, rank, extent, fact.
     #[error("kernel `{kernel}`: {message}")]
     Argument { kernel: String, message: String },
+    /// An array has another extent than the signature says; `because` is where that comes from: `k = 70, from axis 1 of
+    /// `a``.
+    #[error(
+        "kernel `{kernel}`: axis {axis} of `{argument}` must have extent {expected}{}, but an array with extent {given} \
+         was given", in_brackets(.because)
+    )]
+    Extent { kernel: String, argument: String, axis: usize, expected: u64, given: u64, because: String },
+    /// The structs of an array lie in another way than the kernel was compiled for.
+    #[error(
+        "kernel `{kernel}`: `{argument}` must have the layout {}, but an array with the layout {} was given; make it for \
+         the kernel, or convert it with `to_layout`", layout_name(*.wanted), layout_name(*.given)
+    )]
+    Layout { kernel: String, argument: String, wanted: Layout, given: Layout },
     /// As many elements were asked for by a shape, but another number was given.
     #[error("{what} has {expected} elements, but {given} were given")]
     Length { what: String, expected: u64, given: u64 },
@@ -95,6 +116,19 @@ fn list(names: &[String]) -> String {
     match names {
         [] => "none".to_string(),
         names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn in_brackets(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" ({text})") }
+}
+
+/// As schedules write it.
+fn layout_name(layout: Layout) -> String {
+    match layout {
+        Layout::Aos => "`aos`".to_string(),
+        Layout::Soa => "`soa`".to_string(),
+        Layout::Aosoa(width) => format!("`aosoa({width})`"),
     }
 }
 

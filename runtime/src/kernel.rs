@@ -213,12 +213,12 @@ impl<'m> Kernel<'m> {
             let name = format!("argument `{}`", argument.name);
             same_device(&name, array.device(), "the module", &self.module.device)?;
             if buffer.layout != array.layout() {
-                return Err(self.error(format!(
-                    "`{}` wants the layout {:?}, but the array was uploaded as {:?}",
-                    argument.name,
-                    buffer.layout,
-                    array.layout()
-                )));
+                return Err(Error::Layout {
+                    kernel: self.manifest().name.clone(),
+                    argument: argument.name.clone(),
+                    wanted: buffer.layout,
+                    given: array.layout(),
+                });
             }
             if *direction == Direction::In {
                 continue;

@@ -23,6 +23,7 @@ mod launcher;
 mod layout;
 mod memory;
 mod module;
+mod module_options;
 pub mod npy;
 mod order;
 mod plan;
@@ -52,6 +53,7 @@ pub use kernel::{Argument, Kernel, Outputs, scalar};
 pub use launcher::{Launcher, Operand};
 pub use memory::Memory;
 pub use module::Module;
+pub use module_options::{CompileFailure, ModuleOptions};
 pub use stream::{Event, Stream};
 pub use timing::{Bound, Measured, TimingOptions, measure};
 pub use typed::{

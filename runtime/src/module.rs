@@ -22,8 +22,9 @@ pub struct Module {
 }
 
 impl Module {
-    pub(crate) fn load(device: &Device, compiled: &CompiledModule) -> Result<Self> {
-        let loaded = Arc::from(device.backend.load(compiled)?);
+    /// Of the PTX, or of the machine code that was made of it.
+    pub(crate) fn load(device: &Device, compiled: &CompiledModule, code: Option<&[u8]>) -> Result<Self> {
+        let loaded = Arc::from(device.backend.load(compiled, code)?);
         let statics = !compiled.manifest.statics.is_empty();
         Ok(Self {
             loaded,
@@ -33,14 +34,17 @@ impl Module {
         })
     }
 
-    /// Loads a document with the module for several targets (`krn build --emit fat`): the newest that runs on the device.
+    /// Loads a document with the module for several targets (`krn build --emit fat`): the newest that runs on the device,
+    /// as machine code where the document has some for the device.
     ///
     /// # Errors
     /// [`Error::Document`] where it is damaged, or none of its targets runs on the device; as for [`Device::load`].
     pub fn from_fat(device: &Device, document: &str) -> Result<Self> {
         let fat = Fat::parse(document).map_err(Error::Document)?;
         let image = fat.image(device.capability()).map_err(Error::Document)?;
-        Self::load(device, &image.module().map_err(Error::Document)?)
+        let code = device.capability().map(|capability| image.code(capability)).transpose();
+        let code = code.map_err(Error::Document)?.flatten();
+        Self::load(device, &image.module().map_err(Error::Document)?, code.as_deref())
     }
 
     /// What the driver said while it compiled the PTX; empty where it had nothing to say.

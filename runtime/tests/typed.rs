@@ -56,6 +56,8 @@ fn arguments_go_in_and_results_come_out() -> Result {
 
 #[test]
 fn structs_are_those_of_the_file() -> Result {
+    use krn_runtime::Element;
+    assert!(Inner::has_padding() && Outer::has_padding() && !Body::has_padding());
     let kernels = Kernels::load(&device())?;
     let outer = |flag, scale| Outer {
         flag,
@@ -144,7 +146,16 @@ fn what_does_not_fit_is_an_error_that_names_it() -> Result {
     let kernels = Kernels::load(&device)?;
     let mut given = ArrayOptions::new().layout(Layout::Aos).zeros::<Body, 1>(&device, [2])?;
     let text = kernels.fall_soa(&mut given, 1.0).expect_err("another layout").to_string();
-    assert!(text.contains("body") && text.contains("fall_soa"), "{text}");
+    let wanted =
+        "kernel `fall_soa`: `body` must have the layout `soa`, but an array with the layout `aos` was given";
+    assert!(text.starts_with(wanted), "{text}");
+    kernels.fall_soa(&mut given.to_layout(Layout::Soa)?, 1.0)?;
+    kernels.fall_aosoa(&mut given.to_layout(Layout::Aosoa(32))?, 1.0)?;
+    let array = |rows: usize, cols: usize| Array::<f32, 2>::zeros(&device, [rows, cols]);
+    let error = kernels.matmul(&array(8, 70)?, &array(64, 8)?).expect_err("70 is not 64");
+    assert!(matches!(&error, Error::Extent { axis: 0, expected: 70, given: 64, .. }), "{error}");
+    let text = "axis 0 of `b` must have extent 70 (k = 70, from axis 1 of `a`), but an array with extent 64 was given";
+    assert!(error.to_string().contains(text), "{error}");
     let none = kernels.zeros(typed::keep_heaviest::BODY, [0])?;
     let text = kernels.keep_heaviest(&none).expect_err("no body").to_string();
     assert!(text.contains("`where n >= 1` does not hold (n = 0)"), "{text}");

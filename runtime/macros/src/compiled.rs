@@ -64,3 +64,51 @@ impl Compiled {
         Ok(Self { source, file, program, warnings, document })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::quote;
+
+    fn refused(arguments: proc_macro2::TokenStream, bytes: &[u8]) -> Vec<String> {
+        let arguments: Arguments = syn::parse2(arguments).expect("good options");
+        let error = Compiled::new("gravity.krn", bytes.to_vec(), &arguments).err().expect("it has a mistake");
+        error.into_iter().map(|error| error.to_string()).collect()
+    }
+
+    #[test]
+    fn mistakes_are_told_with_file_line_code_and_help() {
+        let text = b"kernel k(x: f32[n]) -> y: f32[n] {\n    y[i] = z[i] + w\n}\n";
+        let errors = refused(quote!("gravity.krn"), text);
+        assert_eq!(errors.len(), 2, "{errors:?}");
+        assert!(errors[0].starts_with("gravity.krn:2:12: error[E"), "{}", errors[0]);
+        assert!(errors[1].starts_with("gravity.krn:2:19: error[E"), "{}", errors[1]);
+        for error in errors {
+            assert!(error.contains("y[i] = z[i] + w") && error.contains("Help: "), "{error}");
+            assert!(!error.contains('\u{1b}'), "{error}");
+        }
+        let errors = refused(quote!("gravity.krn"), b"kernel \xff");
+        assert!(errors[0].starts_with("gravity.krn:1:8: error[E"), "{}", errors[0]);
+    }
+
+    #[test]
+    fn sizes_are_those_of_dimensions() {
+        let text = b"kernel k(x: f32[n]) -> y: f32[n] { y[i] = x[i] }\n";
+        let errors = refused(quote!("gravity.krn", sizes = { k: 4 }), text);
+        assert_eq!(errors, ["gravity.krn: no kernel has a dimension `k`; there are n"]);
+    }
+
+    #[test]
+    fn each_target_has_its_image_and_the_same_input_gives_the_same_bytes() {
+        let text = b"kernel k(x: f32[n]) -> y: f32[n] { y[i] = x[i] }\n";
+        let compile = || {
+            let arguments: Arguments =
+                syn::parse2(quote!("k.krn", targets = ["sm_90", "sm_80"])).expect("good options");
+            Compiled::new("k.krn", text.to_vec(), &arguments).expect("it compiles").document
+        };
+        let document = compile();
+        let targets: Vec<&str> = document.images.iter().map(|image| image.target.as_str()).collect();
+        assert_eq!(targets, ["sm_90", "sm_80"]);
+        assert_eq!(document.to_json(), compile().to_json());
+    }
+}

@@ -39,6 +39,8 @@ pub fn expand(input: TokenStream, krn: &TokenStream) -> Result<TokenStream> {
     let ident = &input.ident;
     let name = ident.unraw().to_string();
     let mut described = Vec::with_capacity(fields.len());
+    let types = fields.iter().map(|field| &field.ty);
+    let inside = types.clone();
     for field in fields {
         let Field { ident: Some(field_ident), ty, .. } = field else { continue };
         let field_name = given_name(&field.attrs)?.unwrap_or_else(|| field_ident.unraw().to_string());
@@ -53,6 +55,11 @@ pub fn expand(input: TokenStream, krn: &TokenStream) -> Result<TokenStream> {
         unsafe impl #krn::Element for #ident {
             fn element_type() -> #krn::ElementType {
                 #krn::struct_type::<Self, _>(#name, [#(#described),*])
+            }
+
+            fn has_padding() -> ::core::primitive::bool {
+                let fields = 0 #(+ ::core::mem::size_of::<#types>())*;
+                fields != ::core::mem::size_of::<Self>() #(|| <#inside as #krn::Field>::has_padding_inside())*
             }
         }
     })

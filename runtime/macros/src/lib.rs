@@ -100,6 +100,61 @@ pub fn derive_krn_struct(input: TokenStream) -> TokenStream {
 /// kernels.vector_add(&a, &b)?; // `b` is not of `f32`
 /// # Ok::<(), krn_runtime::Error>(())
 /// ```
+///
+/// An array that is gone cannot be given, and what a kernel writes cannot be lent to somebody else meanwhile:
+///
+/// ```compile_fail,E0382
+/// krn_runtime::kernels!("../../examples/vector_add.krn");
+/// use krn_runtime::{Array, Device, Selection};
+///
+/// let device = Device::open_as(Selection::Emulator)?;
+/// let kernels = vector_add::Kernels::load(&device)?;
+/// let a = Array::<f32, 1>::zeros(&device, [8])?;
+/// drop(a);
+/// kernels.vector_add(&a, &a)?; // `a` was moved
+/// # Ok::<(), krn_runtime::Error>(())
+/// ```
+///
+/// ```compile_fail,E0502
+/// krn_runtime::kernels!("../../examples/vector_add.krn");
+/// use krn_runtime::{Array, Device, Selection};
+///
+/// let device = Device::open_as(Selection::Emulator)?;
+/// let kernels = vector_add::Kernels::load(&device)?;
+/// let mut a = Array::<f32, 1>::zeros(&device, [8])?;
+/// kernels.vector_add_into(&a, &a, &mut a)?; // `a` is read
+/// # Ok::<(), krn_runtime::Error>(())
+/// ```
+///
+/// ```compile_fail,E0277
+/// krn_runtime::kernels!("../../examples/vector_add.krn");
+/// use krn_runtime::{Array, Device, Selection};
+///
+/// let device = Device::open_as(Selection::Emulator)?;
+/// let kernels = vector_add::Kernels::load(&device)?;
+/// let a = Array::<f32, 1>::zeros(&device, [8])?;
+/// let mut sum = Array::<f32, 2>::zeros(&device, [8, 1])?;
+/// kernels.vector_add_into(&a, &a, &mut sum)?; // an array of one axis is written
+/// # Ok::<(), krn_runtime::Error>(())
+/// ```
+///
+/// Places of arguments belong to their module:
+///
+/// ```compile_fail,E0308
+/// krn_runtime::kernels!("../../examples/n_body.krn");
+/// krn_runtime::kernels!("../../examples/n_body.krn", name = other);
+/// use krn_runtime::{Device, Selection};
+///
+/// let kernels = n_body::Kernels::load(&Device::open_as(Selection::Emulator)?)?;
+/// kernels.zeros(other::gravity::BODY, [8])?; // of `other`
+/// # Ok::<(), krn_runtime::Error>(())
+/// ```
+///
+/// Mistakes in the file, and files that are not there, are errors of the Rust compiler:
+///
+/// ```compile_fail
+/// krn_runtime::kernels!("no_such_file.krn");
+/// ```
 #[proc_macro]
 pub fn kernels(input: TokenStream) -> TokenStream {
     let span = proc_macro::Span::call_site().local_file();

@@ -297,9 +297,9 @@ impl Backend for CudaDevice {
             .map_err(|error| driver_error(&format!("cuMemcpyDtoDAsync of {bytes} bytes"))(error))
     }
 
-    fn load(&self, module: &CompiledModule) -> Result<Box<dyn LoadedModule>> {
+    fn load(&self, module: &CompiledModule, code: Option<&[u8]>) -> Result<Box<dyn LoadedModule>> {
         self.current()?;
-        Ok(Box::new(CudaModule::load(self.context, module)?))
+        Ok(Box::new(CudaModule::load(self.context, module, code)?))
     }
 
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()> {

@@ -42,8 +42,8 @@ unsafe impl Send for CudaModule {}
 unsafe impl Sync for CudaModule {}
 
 impl CudaModule {
-    /// Compiles and loads in the context, which is current.
-    pub fn load(context: sys::CUcontext, compiled: &CompiledModule) -> Result<Self> {
+    /// Loads machine code, or compiles the PTX where there is none, in the context, which is current.
+    pub fn load(context: sys::CUcontext, compiled: &CompiledModule, code: Option<&[u8]>) -> Result<Self> {
         let text = CString::new(compiled.ptx.as_str())
             .map_err(|_| Error::Jit { message: "the PTX has a NUL byte".to_string(), log: String::new() })?;
         let mut info = vec![0u8; LOG_BYTES];
@@ -62,11 +62,16 @@ impl CudaModule {
             std::ptr::without_provenance_mut(LOG_BYTES),
         ];
         let mut module: sys::CUmodule = std::ptr::null_mut();
-        // SAFETY: `text` is NUL-terminated; options and values have the same length and outlive the call.
+        if code.is_some_and(|code| !is_whole(code)) {
+            let message = "the machine code is damaged".to_string();
+            return Err(Error::Jit { message, log: String::new() });
+        }
+        let image = code.map_or(text.as_ptr().cast(), |code| code.as_ptr().cast());
+        // SAFETY: `text` is NUL-terminated, and machine code says its own length; options and values have the same length and outlive the call.
         let status = unsafe {
             sys::cuModuleLoadDataEx(
                 &mut module,
-                text.as_ptr().cast(),
+                image,
                 options.len() as u32,
                 options.as_mut_ptr(),
                 values.as_mut_ptr(),
@@ -119,6 +124,34 @@ impl CudaModule {
     }
 }
 
+/// Whether this is an ELF file of 64 bits with all its sections: the driver reads as far as its header says.
+fn is_whole(code: &[u8]) -> bool {
+    let number = |at: usize, size: usize| {
+        let mut wide = [0; 8];
+        wide[..size].copy_from_slice(code.get(at..at + size)?);
+        Some(u64::from_le_bytes(wide))
+    };
+    let end = |offset, size, count| {
+        let (offset, size, count) = (number(offset, 8)?, number(size, 2)?, number(count, 2)?);
+        offset.checked_add(size * count)
+    };
+    let fits = |end: Option<u64>| end.is_some_and(|end| end <= code.len() as u64);
+    // Where the tables of segments and of sections stand.
+    if !code.starts_with(b"\x7fELF\x02\x01") || !fits(end(32, 54, 56)) || !fits(end(40, 58, 60)) {
+        return false;
+    }
+    let (Some(table), Some(size), Some(count)) = (number(40, 8), number(58, 2), number(60, 2)) else {
+        return false;
+    };
+    (0..count).all(|section| {
+        let at = (table + section * size) as usize;
+        // What takes no bytes in the file (`SHT_NOBITS`) may be as long as it likes.
+        let empty = number(at + 4, 4) == Some(8);
+        let end = || number(at + 24, 8)?.checked_add(number(at + 32, 8)?);
+        empty || fits(end())
+    })
+}
+
 /// Asks the driver for as much shared memory as a launch needs.
 fn allow_shared(function: sys::CUfunction, request: &LaunchRequest<'_>) -> Result<()> {
     let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -166,5 +199,39 @@ impl Drop for CudaModule {
         }
         // SAFETY: loaded once in `load`, unloaded once here. An error here has nobody to go to.
         let _ = unsafe { result::module::unload(self.module) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A header, and one section of 16 bytes behind the table of sections.
+    fn file() -> Vec<u8> {
+        let mut file = vec![0u8; 64 + 64 + 16];
+        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        file[40] = 64;
+        file[58] = 64;
+        file[60] = 1;
+        file[64 + 4] = 1;
+        file[64 + 24] = 128;
+        file[64 + 32] = 16;
+        file
+    }
+
+    #[test]
+    fn damaged_machine_code_never_comes_to_the_driver() {
+        assert!(is_whole(&file()));
+        for length in 0..file().len() {
+            assert!(!is_whole(&file()[..length]), "{length} bytes");
+        }
+        let mut long = file();
+        long[64 + 32] = 17;
+        assert!(!is_whole(&long));
+        long[64 + 4] = 8;
+        assert!(is_whole(&long), "a section that takes no bytes");
+        let mut wild = file();
+        wild[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert!(!is_whole(&wild) && !is_whole(b"no ELF file"));
     }
 }

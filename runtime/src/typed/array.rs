@@ -241,6 +241,35 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
         }
     }
 
+    /// The same elements in another layout, in a new array in the same kind of memory. They go by way of the host, which
+    /// waits for them: make arrays as the kernels want them (`upload` of [`kernels!`](crate::kernels)) where time matters.
+    ///
+    /// ```
+    /// use krn_runtime::{Array, Device, KrnStruct, Layout, Selection};
+    ///
+    /// #[repr(C)]
+    /// #[derive(Clone, Copy, PartialEq, Debug, KrnStruct)]
+    /// struct Point {
+    ///     x: f32,
+    ///     y: f32,
+    /// }
+    ///
+    /// let device = Device::open_as(Selection::Emulator)?;
+    /// let points = Array::from_slice(&device, [2], &[Point { x: 1.0, y: 2.0 }, Point { x: 3.0, y: 4.0 }])?;
+    /// let soa = points.to_layout(Layout::Soa)?;
+    /// assert_eq!((soa.layout(), soa.to_vec()?), (Layout::Soa, points.to_vec()?));
+    /// # Ok::<(), krn_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; a failed copy, or an earlier kernel's failure.
+    pub fn to_layout(&self, layout: Layout) -> Result<Self> {
+        let options = ArrayOptions::new().memory(self.memory()).layout(layout);
+        let converted: Self = options.uninitialised(self.array.device(), self.shape())?;
+        converted.array.write_bytes(&self.array.download()?.bytes)?;
+        Ok(converted)
+    }
+
     /// The elements in `range` of axis 0, to read.
     ///
     /// # Errors

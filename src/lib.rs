@@ -1,0 +1,3 @@
+#![doc = include_str!("../docs/host-guide.md")]
+
+pub use krn_runtime::*;
