@@ -126,6 +126,16 @@ if [ -n "$random" ]; then
     done < <(find "$random" -name '*.krn' | sort)
 fi
 
+# The documents that a host in Python launches by itself.
+if python3 -c 'import cupy' 2>/dev/null; then
+    mkdir -p "$out/python"
+    row "host in Python"
+    for file in matmul sum softmax gather_scatter; do
+        "$krn" build "examples/$file.krn" --emit fat --target sm_80,sm_90 -o "$out/python/$file.json" 2>/dev/null
+    done
+    check products python3 examples/python/products.py "$out/python"
+fi
+
 # sanitize WHAT FILE…: a row for each tool.
 sanitize() {
     local what=$1 tool
