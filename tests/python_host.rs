@@ -44,9 +44,10 @@ fn python_plans_what_the_runtime_launches() {
         let document = folder.path().join(format!("{file}.json")).display().to_string();
         run(krn, &["build", &source, "--emit", "fat", "--target", "sm_80,sm_90", "-o", &document]);
         let planned = run("python3", &["-c", SCRIPT, &document, kernel, shapes, values]);
-        let fixed = [&["profile", &source, "--kernel", kernel, "--device", "emulator", "--json", "-D"], *sizes].concat();
-        let profile: serde_json::Value =
-            serde_json::from_str(&run(krn, &fixed)).expect("one JSON object");
+        let fixed =
+            [&["profile", &source, "--kernel", kernel, "--device", "emulator", "--json", "-D"], *sizes]
+                .concat();
+        let profile: serde_json::Value = serde_json::from_str(&run(krn, &fixed)).expect("one JSON object");
         let launched = profile["launches"].as_array().expect("a list");
         let planned: Vec<&str> = planned.lines().collect();
         assert_eq!(planned.len(), launched.len(), "{file} {sizes:?}");

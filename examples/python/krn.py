@@ -16,6 +16,10 @@ DTYPES = {"bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": 
           "u64": "u8", "f16": "f2", "f32": "f4", "f64": "f8"}
 
 
+# Of the driver: a kernel has to be told before it is launched with more than 48 KiB.
+MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+
+
 class KrnError(Exception):
     """The arguments do not fit the kernel, or it failed on the device."""
 
@@ -171,7 +175,7 @@ class Module:
             params = [numpy.uint64(param) if isinstance(param, int) else param for param in params]
             function = self.module.get_function(launch["entry"])
             if shared > 48 * 1024:
-                function.max_dynamic_shared_size_bytes = shared
+                cupy.cuda.driver.funcSetAttribute(function.ptr, MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
             function(grid, tuple(launch["block"]), tuple(params), shared_mem=shared)
         if record is not None:
             self.check(kernel, record.get())
