@@ -116,8 +116,10 @@ fn buffers_of_a_product_fit_the_shared_memory_of_every_target() {
 #[test]
 fn the_code_of_a_product_stays_small() {
     let compilation = compiled(MATMUL, "sm_90");
-    let lines = compilation.compiled.ptx.lines().count();
-    assert!(lines < 4_400, "{lines} lines of PTX");
+    // Without what only says where code comes from.
+    let code = |line: &&str| !line.trim_start().starts_with(".loc") && !line.trim_start().starts_with("//");
+    let lines = compilation.compiled.ptx.lines().filter(code).count();
+    assert!(lines < 4_330, "{lines} lines of PTX");
     let copies = |data: &krn_compiler::ir::kernel::InstData| matches!(data.payload, Payload::Loop { .. });
     let kernel = &compilation.ir.kernels[0];
     let mut loops = 0;

@@ -15,22 +15,86 @@
 //!
 //! # Preconditions
 //!
-//! The vector's address does not change in the innermost loop around it, and nothing in the launch writes the buffer, so
-//! that the assembler loads it before the loop. An operation in the loop reads an element of it beside one of another
-//! vector, which does change, both of 32 bits and at places of the same parity.
+//! The vector is loaded before the loop; or its address does not change in the innermost loop around it, and nothing in
+//! the launch writes the buffer, so that the assembler loads it before the loop. An operation in the loop reads an element
+//! of it beside one of another vector, which does change, both of 32 bits and at places of the same parity.
 
 use super::Candidate;
-use crate::ir::Parents;
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
-
+use crate::ir::{Parents, Substitution};
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
-/// Takes the parts whose elements would meet others in their banks from those to be merged.
-pub fn leave_scalar(kernel: &Kernel, block: Block, parents: &Parents, parts: &mut Vec<Vec<Candidate>>) {
-    let narrow = |part: &[Candidate]| !part[0].place.stores && part[0].place.scalar.size() == 4;
+fn narrow(part: &[Candidate]) -> bool {
+    !part[0].place.stores && part[0].place.scalar.size() == 4
+}
+
+/// Takes the parts whose elements would meet others in their banks from those to be merged. `merged` is what the results
+/// of loads in the blocks inside this one are to be replaced by.
+pub fn leave_scalar(
+    kernel: &Kernel,
+    block: Block,
+    parents: &Parents,
+    merged: &Substitution,
+    parts: &mut Vec<Vec<Candidate>>,
+) {
+    before_loops(kernel, block, parents, merged, parts);
+    within_loop(kernel, block, parents, parts);
+}
+
+/// Vectors that are loaded before a loop and read in it.
+fn before_loops(
+    kernel: &Kernel,
+    block: Block,
+    parents: &Parents,
+    merged: &Substitution,
+    parts: &mut Vec<Vec<Candidate>>,
+) {
+    // Where an element stands in its vector.
+    let mut elements: FxHashMap<Value, (usize, usize)> = FxHashMap::default();
+    for (at, part) in parts.iter().enumerate().filter(|(_, part)| narrow(part)) {
+        for (place, candidate) in part.iter().enumerate() {
+            elements.insert(kernel.insts[candidate.inst].results[0], (at, place % 2));
+        }
+    }
+    if elements.is_empty() {
+        return;
+    }
+    let here = innermost_loop(kernel, block, parents);
+    let mut meeting = vec![false; parts.len()];
+    for inner in kernel.blocks_in(block) {
+        if innermost_loop(kernel, inner, parents) == here {
+            continue;
+        }
+        for inst in &kernel.blocks[inner].insts {
+            let data = &kernel.insts[*inst];
+            if data.opcode.info().effect != Effect::Pure {
+                continue;
+            }
+            for (at, parity) in data.arguments.iter().filter_map(|value| elements.get(value)) {
+                let other = |value: &Value| parity_in_vector(kernel, merged[*value].expand()?);
+                meeting[*at] |= data.arguments.iter().filter_map(other).any(|other| other == *parity);
+            }
+        }
+    }
+    let mut at = 0;
+    parts.retain(|_| {
+        at += 1;
+        !meeting[at - 1]
+    });
+}
+
+/// Whether a value is at an odd place of a vector of 32-bit elements that a load gives, if it is of one.
+fn parity_in_vector(kernel: &Kernel, value: Value) -> Option<usize> {
+    let Definition::Result(inst, place) = kernel.values[value].definition else { return None };
+    let vector = kernel.insts[inst].opcode == Opcode::LoadVector && kernel.value_type(value).size() == 4;
+    vector.then_some(usize::from(place) % 2)
+}
+
+/// Vectors in a loop whose address is the same in every round.
+fn within_loop(kernel: &Kernel, block: Block, parents: &Parents, parts: &mut Vec<Vec<Candidate>>) {
     if parts.iter().filter(|part| narrow(part)).count() < 2 {
         return;
     }

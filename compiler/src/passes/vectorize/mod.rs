@@ -53,7 +53,8 @@ impl Pass for Vectorize {
         let mut replaced = Substitution::new();
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             let mut multiples = Multiples::new(kernel, launch);
-            for block in kernel.blocks_in(kernel.launches[launch].body) {
+            // From the innermost outwards: what is loaded before a loop looks at what the loop loads.
+            for block in kernel.blocks_in(kernel.launches[launch].body).into_iter().rev() {
                 changed |= merge(kernel, block, &parents, &mut multiples, &mut replaced);
             }
         }
@@ -105,7 +106,7 @@ fn merge(
     let insts = insts.clone();
     let runs = runs(found, &touched(kernel, values, &insts));
     let mut parts: Vec<_> = runs.iter().flat_map(|run| split(kernel, run, multiples)).collect();
-    banks::leave_scalar(kernel, block, parents, &mut parts);
+    banks::leave_scalar(kernel, block, parents, values, &mut parts);
     let mut replaced: Vec<(usize, Inst, Vec<usize>)> = Vec::new();
     for part in &parts {
         let places = part.iter().map(|candidate| candidate.at);
