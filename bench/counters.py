@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The launches of counters.txt, and what the hardware counted for them beside what the emulator counts.
 
 usage: counters.py launches              one launch a line, as arguments of `krn run`

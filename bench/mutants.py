@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Broken PTX: what the emulator's sanitizer finds in it, beside what compute-sanitizer finds.
 
 usage: mutants.py make KRN OUT       writes mutants of good PTX to OUT, and their list
