@@ -49,6 +49,22 @@ fn add() {
 }
 
 #[test]
+fn ahead_of_time() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("saxpy.json").display().to_string();
+    let build = |emit: &str| {
+        let arguments = ["build", "examples/saxpy.krn", "--emit", emit, "-o", &path];
+        let status = Command::new(env!("CARGO_BIN_EXE_krn")).args(arguments).status();
+        assert!(status.expect("the tool starts").success());
+    };
+    build("fat");
+    good("ahead_of_time", &[&path], "PTX for sm_120\ny[10000] = 10001");
+    build("manifest");
+    refused("ahead_of_time", &[&path], "no module of Krn");
+    refused("ahead_of_time", &["nowhere.json"], "cannot read `nowhere.json`");
+}
+
+#[test]
 fn softmax() {
     good("softmax", &[], "64 rows of 1000");
     let folder = tempfile::tempdir().expect("a temporary folder");

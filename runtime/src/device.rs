@@ -192,9 +192,10 @@ impl Device {
     /// Waits for everything launched so far, on all streams.
     ///
     /// # Errors
-    /// What a kernel did wrong.
+    /// What a kernel did wrong: [`Error::Bounds`](crate::Error::Bounds) once for each kernel and stream that failed.
     pub fn synchronize(&self) -> Result<()> {
-        self.backend.synchronize()
+        self.backend.synchronize()?;
+        self.shared.check_records(u64::MAX)
     }
 
     /// Whether the other handle is one of the same opened device.

@@ -87,7 +87,7 @@ fn shapes_are_checked_whatever_plans_there_are() {
     }
     let (a, b) = (matrix(3, 4), matrix(3, 5));
     let operands = [Operand::Array(a.dynamic()), Operand::Array(b.dynamic()), Operand::Absent];
-    assert!(matches!(product.launch(&stream, &operands), Err(Error::Argument { .. })));
+    assert!(matches!(product.launch(&stream, &operands), Err(Error::Extent { .. })));
     // The right number of elements, but of another type.
     let a = Array::<i32, 2>::zeros(&device, [3, 4]).expect("small");
     let b = matrix(4, 5);
@@ -168,6 +168,10 @@ fn who_reads_a_result_hears_of_the_failure() {
         y.to_vec().expect_err("nobody waited for the stream, but the values are not what was asked for");
     assert!(matches!(&error, Error::Bounds(failure) if failure.index == -1), "{error}");
     assert!(x.to_vec().is_ok(), "nobody wrote it");
+    gather.launch(&stream, &operands).expect("it is queued");
+    let error = device.synchronize().expect_err("who waits for the device hears of it as well");
+    assert!(matches!(error, Error::Bounds(_)), "{error}");
+    device.synchronize().expect("told once");
 }
 
 #[test]
