@@ -1,10 +1,9 @@
 //! One document with a module for several GPUs: what `krn build --emit fat` writes, what programs embed, and what a host
 //! in any language reads to launch the PTX itself. JSON; `docs/manifest.md` describes it.
 
-use crate::compile::{CompileError, CompileOptions, CompiledModule, compile};
+use crate::compile::CompiledModule;
 use crate::manifest::Manifest;
 use crate::ptx;
-use crate::source::SourceFile;
 use crate::targets::capability;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The first field of a document of this version.
-pub const FORMAT: &str = "krn fat 1";
+const FORMAT: &str = "krn fat 1";
 
 /// A module for several targets.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Fat {
-    /// [`FORMAT`].
+    /// `krn fat 1`
     pub format: String,
     /// One a target, in the order in which they were asked for.
     pub images: Vec<Image>,
@@ -65,24 +64,9 @@ impl fmt::Display for FatError {
 impl std::error::Error for FatError {}
 
 impl Fat {
-    /// Compiles a file for each target. `assemble` makes machine code of PTX for a target, where it can.
-    ///
-    /// # Errors
-    /// As [`compile`]; whatever `assemble` says.
-    pub fn compile<E: From<CompileError>>(
-        source: &SourceFile,
-        options: &CompileOptions,
-        targets: &[&str],
-        mut assemble: impl FnMut(&str, &str) -> Result<Option<Vec<u8>>, E>,
-    ) -> Result<Self, E> {
-        let mut images = Vec::with_capacity(targets.len());
-        for target in targets {
-            let options = CompileOptions { target: (*target).to_string(), ..options.clone() };
-            let CompiledModule { ptx, manifest, .. } = compile(source, &options)?.compiled;
-            let cubin = assemble(&ptx, target)?.map(|code| STANDARD.encode(code));
-            images.push(Image { target: (*target).to_string(), manifest, ptx, cubin });
-        }
-        Ok(Self { format: FORMAT.to_string(), images })
+    /// A document of these images.
+    pub fn new(images: Vec<Image>) -> Self {
+        Self { format: FORMAT.to_string(), images }
     }
 
     /// Reads a document.
@@ -129,6 +113,12 @@ impl Fat {
 }
 
 impl Image {
+    /// A module that was compiled for the target, with its machine code if that was made.
+    pub fn new(target: &str, compiled: CompiledModule, code: Option<Vec<u8>>) -> Self {
+        let CompiledModule { ptx, manifest, .. } = compiled;
+        Self { target: target.to_string(), manifest, ptx, cubin: code.map(|code| STANDARD.encode(code)) }
+    }
+
     /// The image as the compiler would have given it.
     ///
     /// # Errors
@@ -152,12 +142,20 @@ impl Image {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compile::{CompileOptions, compile};
+    use crate::source::SourceFile;
 
+    /// Its machine code is the text of the PTX.
     fn fat(targets: &[&str]) -> Fat {
         let text = "kernel double(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i] }\n";
         let source = SourceFile::new("double.krn", text);
-        let assemble = |ptx: &str, _: &str| -> Result<_, CompileError> { Ok(Some(ptx.as_bytes().to_vec())) };
-        Fat::compile(&source, &CompileOptions::default(), targets, assemble).expect("it compiles")
+        let image = |target: &&str| {
+            let compiled =
+                compile(&source, &CompileOptions::for_target(*target)).expect("it compiles").compiled;
+            let code = compiled.ptx.as_bytes().to_vec();
+            Image::new(target, compiled, Some(code))
+        };
+        Fat::new(targets.iter().map(image).collect())
     }
 
     #[test]

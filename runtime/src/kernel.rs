@@ -201,41 +201,11 @@ impl<'m> Kernel<'m> {
         self.allocate(given, binding, stream)
     }
 
-    /// Layouts must be those of the signature, and nothing that is written may be passed twice.
     fn check_arrays(&self, given: &[Option<Argument<'_>>]) -> Result<()> {
-        let arguments = &self.manifest().arguments;
-        for (at, (argument, given_here)) in arguments.iter().zip(given).enumerate() {
-            let (ArgumentKind::Array { buffer, direction }, Some(Argument::Array(array))) =
-                (&argument.kind, given_here)
-            else {
-                continue;
-            };
-            let name = format!("argument `{}`", argument.name);
-            same_device(&name, array.device(), "the module", &self.module.device)?;
-            if buffer.layout != array.layout() {
-                return Err(Error::Layout {
-                    kernel: self.manifest().name.clone(),
-                    argument: argument.name.clone(),
-                    wanted: buffer.layout,
-                    given: array.layout(),
-                });
-            }
-            if *direction == Direction::In {
-                continue;
-            }
-            for (other, given_there) in given.iter().enumerate() {
-                if let Some(Argument::Array(there)) = given_there
-                    && other != at
-                    && array.overlaps(there)
-                {
-                    let (name, other) = (&argument.name, &arguments[other].name);
-                    return Err(self.error(format!(
-                        "`{name}` is written and is the same memory as `{other}`; pass a copy of one"
-                    )));
-                }
-            }
-        }
-        Ok(())
+        check_arrays(self.module, self.manifest(), |at| match given[at] {
+            Some(Argument::Array(array)) => Some(array),
+            _ => None,
+        })
     }
 
     fn allocate<'a>(
@@ -283,6 +253,48 @@ impl<'m> Kernel<'m> {
         let module = self.module;
         Ok(Prepared { module, manifest, given, binding, results, scratch, record, uses, stream: number })
     }
+}
+
+/// That the arrays given for a kernel's arguments and results, by their places, lie on the module's device and as the
+/// signature wants, and that none is written and passed twice.
+pub(crate) fn check_arrays<'a>(
+    module: &Module,
+    kernel: &KernelManifest,
+    array_at: impl Fn(usize) -> Option<&'a DeviceArray>,
+) -> Result<()> {
+    for (at, argument) in kernel.arguments.iter().enumerate() {
+        let (ArgumentKind::Array { buffer, direction }, Some(array)) = (&argument.kind, array_at(at)) else {
+            continue;
+        };
+        // Asked first: most launches need no message.
+        if !array.device().is_same(&module.device) {
+            let name = format!("argument `{}`", argument.name);
+            same_device(&name, array.device(), "the module", &module.device)?;
+        }
+        if buffer.layout != array.layout() {
+            return Err(Error::Layout {
+                kernel: kernel.name.clone(),
+                argument: argument.name.clone(),
+                wanted: buffer.layout,
+                given: array.layout(),
+            });
+        }
+        if *direction == Direction::In {
+            continue;
+        }
+        let twice =
+            |other: &usize| *other != at && array_at(*other).is_some_and(|there| array.overlaps(there));
+        if let Some(other) = (0..kernel.arguments.len()).find(twice) {
+            let (name, other) = (&argument.name, &kernel.arguments[other].name);
+            return Err(Error::Argument {
+                kernel: kernel.name.clone(),
+                message: format!(
+                    "`{name}` is written and is the same memory as `{other}`; pass a copy of one"
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn uses_error_record(plan: &[Step]) -> bool {

@@ -3,7 +3,7 @@
 use crate::array::DeviceArray;
 use crate::element::{self, Element};
 use crate::error::{Error, Result};
-use crate::kernel::{Argument, Kernel};
+use crate::kernel::{Argument, Kernel, check_arrays};
 use crate::memory::Memory;
 use crate::module::Module;
 use crate::plan::{self, Plan};
@@ -110,22 +110,18 @@ impl Launcher {
     /// # Errors
     /// As for [`Kernel::launch_on`].
     pub fn launch(&self, stream: &Stream, operands: &[Operand<'_>]) -> Result<Vec<DeviceArray>> {
-        let Inner { module, sizes, writes, .. } = &*self.inner;
+        let Inner { module, writes, .. } = &*self.inner;
         let device = &module.device;
         same_device("the stream", stream.device(), "the module", device)?;
-        let fits = |(operand, size): (&Operand<'_>, &Option<usize>)| match (operand, size) {
-            (Operand::Value(bytes), Some(size)) => bytes.len() == *size,
-            (Operand::Value(_), None) | (_, Some(_)) => false,
-            (_, None) => true,
-        };
-        if operands.len() != sizes.len() || !operands.iter().zip(sizes).all(fits) {
-            return Err(self.misfit(operands));
-        }
+        self.check_signature(operands)?;
         if stream.is_captured() {
             return self.capture(stream, operands);
         }
         let plan = self.plan(stream, operands)?;
-        self.check_arrays(operands)?;
+        check_arrays(module, self.manifest(), |at| match &operands[at] {
+            Operand::Array(array) => Some(*array),
+            _ => None,
+        })?;
         let mut results = Vec::new();
         for (at, shape) in &plan.results {
             let argument = &self.manifest().arguments[*at];
@@ -168,53 +164,25 @@ impl Launcher {
         plan.time_driver(&self.inner.module, &self.manifest().name, operands, calls)
     }
 
-    /// Why operands do not fit the signature.
-    fn misfit(&self, operands: &[Operand<'_>]) -> Error {
-        let arguments = &self.manifest().arguments;
-        if operands.len() != arguments.len() {
-            let (takes, got) = (arguments.len(), operands.len());
-            return self.error(format!("takes {takes} arguments and results, but {got} were given"));
+    /// That there is an operand for each argument and result, by value or as an array, as the signature says.
+    fn check_signature(&self, operands: &[Operand<'_>]) -> Result<()> {
+        let sizes = &self.inner.sizes;
+        if operands.len() != sizes.len() {
+            let (takes, got) = (sizes.len(), operands.len());
+            return Err(self.error(format!("takes {takes} arguments and results, but {got} were given")));
         }
-        for ((argument, operand), size) in arguments.iter().zip(operands).zip(&self.inner.sizes) {
-            let name = &argument.name;
-            return self.error(match (operand, size) {
+        for (at, (operand, size)) in operands.iter().zip(sizes).enumerate() {
+            let what = match (operand, size) {
                 (Operand::Value(bytes), Some(size)) if bytes.len() != *size => {
-                    format!("`{name}` has {size} bytes, but {} were given", bytes.len())
+                    format!("has {size} bytes, but {} were given", bytes.len())
                 }
-                (Operand::Value(_), None) => format!("`{name}` is an array and was not given as one"),
+                (Operand::Value(_), None) => "is an array and was not given as one".to_string(),
                 (Operand::Array(_) | Operand::Absent, Some(_)) => {
-                    format!("`{name}` is a scalar and was not given as one")
+                    "is a scalar and was not given as one".to_string()
                 }
                 _ => continue,
-            });
-        }
-        self.error("the arguments do not fit".to_string())
-    }
-
-    /// Arrays are on the module's device, and nothing that is written is passed twice. The rest is the plan's.
-    fn check_arrays(&self, operands: &[Operand<'_>]) -> Result<()> {
-        let name = |at: usize| &self.manifest().arguments[at].name;
-        for (at, operand) in operands.iter().enumerate() {
-            let Operand::Array(array) = operand else { continue };
-            if !array.device().is_same(&self.inner.module.device) {
-                let what = format!("argument `{}`", name(at));
-                same_device(&what, array.device(), "the module", &self.inner.module.device)?;
-            }
-            if !self.inner.writes[at] {
-                continue;
-            }
-            for (other, there) in operands.iter().enumerate() {
-                if let Operand::Array(there) = there
-                    && other != at
-                    && array.overlaps(there)
-                {
-                    return Err(self.error(format!(
-                        "`{}` is written and is the same memory as `{}`; pass a copy of one",
-                        name(at),
-                        name(other)
-                    )));
-                }
-            }
+            };
+            return Err(self.error(format!("`{}` {what}", self.manifest().arguments[at].name)));
         }
         Ok(())
     }

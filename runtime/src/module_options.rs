@@ -143,7 +143,7 @@ mod tests {
     use crate::device::Selection;
     use crate::kernel::Argument;
     use crate::typed::Array;
-    use krn_compiler::fat::Fat;
+    use krn_compiler::fat::{Fat, Image};
 
     const TEXT: &str = "kernel double(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i] }\n";
 
@@ -190,9 +190,11 @@ mod tests {
     fn documents_are_loaded_or_refused() {
         let device = device();
         let source = SourceFile::new("double.krn", TEXT);
-        let assemble = |_: &str, _: &str| -> std::result::Result<_, CompileError> { Ok(None) };
-        let fat = Fat::compile(&source, &CompileOptions::default(), &["sm_75", "sm_90"], assemble);
-        let fat = fat.expect("good");
+        let image = |target| {
+            let compiled = compile(&source, &CompileOptions::for_target(target)).expect("good").compiled;
+            Image::new(target, compiled, None)
+        };
+        let fat = Fat::new(["sm_75", "sm_90"].map(image).into());
         let module = Module::from_fat(&device, &fat.to_json()).expect("its own text");
         assert_eq!(module.manifest().target, "sm_90");
         assert!(text(Module::from_fat(&device, "{}")).starts_with("no module of Krn"));

@@ -48,7 +48,7 @@ pub struct Stream {
 struct Inner {
     device: Device,
     number: StreamNumber,
-    /// Where kernels that were launched here report failures.
+    /// Where kernels that were launched here report failures: kept while they may; the device looks at them.
     records: Mutex<Vec<Arc<ErrorRecord>>>,
     /// Of a stream that only captures: what it was given. It has the default stream's number, and queues nothing.
     recording: Option<Mutex<Recording>>,
@@ -126,13 +126,12 @@ impl Stream {
 
     /// The first failure that a kernel left word of.
     pub(crate) fn check_records(&self) -> Result<()> {
-        // A panic elsewhere leaves the list whole: records are added in one step.
-        let records = self.inner.records.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        records.iter().try_for_each(|record| record.check(self.number()))
+        self.inner.device.shared.check_records(1 << self.number())
     }
 
     /// The record of a kernel's launches on this stream.
     pub(crate) fn record_of(&self, manifest: &Arc<Manifest>, kernel: usize) -> Result<Arc<ErrorRecord>> {
+        // A panic elsewhere leaves the list whole: records are added in one step.
         let mut records = self.inner.records.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(record) = records.iter().find(|record| record.is_of(manifest, kernel)) {
             return Ok(Arc::clone(record));

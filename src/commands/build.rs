@@ -4,11 +4,11 @@ use crate::arguments::{BuildOptions, Emit};
 use crate::exit::{FILE, Failure, Result, USAGE};
 use crate::ptxas::{self, Ptxas};
 use crate::{files, messages, numbers, request};
-use krn_compiler::fat::Fat;
+use krn_compiler::fat::{Fat, Image};
 use krn_compiler::ir::text::{PrintOptions, print_module};
 use krn_compiler::passes::PassSelection;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileError, CompileOptions, TARGETS};
+use krn_compiler::{CompileOptions, CompiledModule, TARGETS};
 use std::time::Duration;
 
 pub fn run(options: &BuildOptions) -> Result<()> {
@@ -49,39 +49,32 @@ pub fn run(options: &BuildOptions) -> Result<()> {
     files::write_or_print(options.output.as_deref(), &text)
 }
 
-/// Why one target of several has no code.
-enum Stop {
-    Compile(CompileError),
-    Failure(Failure),
-}
-
-impl From<CompileError> for Stop {
-    fn from(error: CompileError) -> Self {
-        Self::Compile(error)
-    }
-}
-
 /// A document with code for all targets that `--target` lists, or all that there are.
 fn fat(source: &SourceFile, options: &BuildOptions, compile: &mut CompileOptions) -> Result<String> {
     let listed = options.compile.target.as_deref();
     let targets: Vec<&str> = listed.map_or(TARGETS.to_vec(), |listed| listed.split(',').collect());
-    // Once for what there is to say of the file.
-    compile.target = targets[0].to_string();
-    messages::compile(source, compile, options.message_format)?;
-    // Said once, for the first target.
-    compile.advise = false;
+    let mut modules = Vec::with_capacity(targets.len());
+    for target in &targets {
+        compile.target = target.to_string();
+        // What there is to say of the file is said once, for the first target.
+        let compilation = match modules.is_empty() {
+            true => messages::compile(source, compile, options.message_format)?,
+            false => krn_compiler::compile(source, compile)
+                .map_err(|error| messages::refused(source, error, options.message_format))?,
+        };
+        compile.advise = false;
+        modules.push(compilation.compiled);
+    }
     let ptxas = Ptxas::find()?;
     if ptxas.is_none() {
         eprintln!("note: {}; the document has PTX alone", ptxas::ADVICE);
     }
-    let assemble = |ptx: &str, target: &str| {
-        ptxas.as_ref().map(|ptxas| ptxas.code(ptx, target)).transpose().map_err(Stop::Failure)
+    let image = |(target, module): (&&str, CompiledModule)| {
+        let code = ptxas.as_ref().map(|ptxas| ptxas.code(&module.ptx, target)).transpose()?;
+        Ok(Image::new(target, module, code))
     };
-    match Fat::compile(source, compile, &targets, assemble) {
-        Ok(fat) => Ok(fat.to_json() + "\n"),
-        Err(Stop::Compile(error)) => Err(messages::refused(source, error, options.message_format)),
-        Err(Stop::Failure(failure)) => Err(failure),
-    }
+    let images = targets.iter().zip(modules).map(image).collect::<Result<Vec<_>>>()?;
+    Ok(Fat::new(images).to_json() + "\n")
 }
 
 fn selection(names: &[String]) -> PassSelection {

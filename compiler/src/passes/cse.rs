@@ -45,8 +45,14 @@ impl Pass for Cse {
             Eliminator { kernel, written, atomic, clock, available, replaced, changed: false };
         for launch in eliminator.kernel.launches.keys().collect::<Vec<_>>() {
             let body = eliminator.kernel.launches[launch].body;
-            eliminator.written = written_buffers(eliminator.kernel, body);
-            eliminator.atomic = atomic_buffers(eliminator.kernel, body);
+            let Eliminator { kernel, written, atomic, .. } = &mut eliminator;
+            (written.clear(), atomic.clear());
+            each_write(kernel, body, |buffer, by_atomic| {
+                written.insert(buffer);
+                if by_atomic {
+                    atomic.insert(buffer);
+                }
+            });
             eliminator.clock = Clock::default();
             eliminator.block(body);
         }
@@ -54,29 +60,27 @@ impl Pass for Cse {
     }
 }
 
+/// Calls back for every write in a block or in what is inside: the buffer, and whether by an atomic.
+fn each_write(kernel: &Kernel, block: Block, mut each: impl FnMut(Buffer, bool)) {
+    kernel.walk(block, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        match data.payload {
+            Payload::Atomic { buffer, .. } => each(buffer, true),
+            Payload::Access { buffer, .. } if data.opcode.info().effect == Effect::Write => {
+                each(buffer, false)
+            }
+            _ => {}
+        }
+    });
+}
+
 /// Buffers that a block or what is inside writes.
 pub(super) fn written_buffers(kernel: &Kernel, block: Block) -> EntitySet<Buffer> {
     let mut written = EntitySet::new();
-    kernel.walk(block, &mut |_, inst| {
-        let data = &kernel.insts[inst];
-        if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload
-            && data.opcode.info().effect == Effect::Write
-        {
-            written.insert(buffer);
-        }
+    each_write(kernel, block, |buffer, _| {
+        written.insert(buffer);
     });
     written
-}
-
-/// Buffers that atomics in a block or in what is inside change.
-fn atomic_buffers(kernel: &Kernel, block: Block) -> EntitySet<Buffer> {
-    let mut atomic = EntitySet::new();
-    kernel.walk(block, &mut |_, inst| {
-        if let Payload::Atomic { buffer, .. } = kernel.insts[inst].payload {
-            atomic.insert(buffer);
-        }
-    });
-    atomic
 }
 
 /// Which loads from written buffers see the same memory: those of a buffer at one time.

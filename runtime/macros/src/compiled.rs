@@ -4,7 +4,7 @@ use crate::arguments::Arguments;
 use crate::messages;
 use krn_compiler::check::typed::Program;
 use krn_compiler::diagnostic::Diagnostics;
-use krn_compiler::fat::{FORMAT, Fat, Image};
+use krn_compiler::fat::{Fat, Image};
 use krn_compiler::source::SourceFile;
 use krn_compiler::syntax::ast::File;
 use krn_compiler::{Compilation, CompileError, CompileOptions, compile, syntax};
@@ -48,20 +48,14 @@ impl Compiled {
                     CompileError::Diagnostics(diagnostics) => messages::errors(&source, &diagnostics, span),
                     other => Error::new(span, format!("{name}: {other}")),
                 })?;
-            images.push(Image {
-                target: target.clone(),
-                manifest: compiled.manifest,
-                ptx: compiled.ptx,
-                cubin: None,
-            });
+            images.push(Image::new(target, compiled, None));
             found.get_or_insert((program, warnings));
         }
         let Some((program, warnings)) = found else {
             return Err(Error::new(span, "there is no target to compile for"));
         };
         let (file, _) = syntax::parse(&source);
-        let document = Fat { format: FORMAT.to_string(), images };
-        Ok(Self { source, file, program, warnings, document })
+        Ok(Self { source, file, program, warnings, document: Fat::new(images) })
     }
 }
 

@@ -4,8 +4,9 @@
 use crate::analysis::{Affine, Atom, Polynomial, Stride, sectors_per_request};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Symbol, Value};
-use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload};
+use crate::ir::kernel::{BufferKind, Definition, Factor, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
+use crate::ir::placement::Spread;
 use crate::manifest::{BinaryOp, Expr, Layout};
 use cranelift_entity::{EntityRef, EntitySet};
 
@@ -21,6 +22,12 @@ pub struct LoopAxis {
 }
 
 impl LoopAxis {
+    /// How the axis lies on the machine in a launch.
+    pub fn spread(&self, launch: &str, factors: Vec<Factor>) -> Spread {
+        let extent = Some(self.extent.clone());
+        Spread { launch: launch.to_string(), axis: self.name.clone(), extent, factors }
+    }
+
     /// The axes of a loop; `None` where the host cannot compute a bound.
     fn of(kernel: &Kernel, inst: Inst) -> Option<Vec<Self>> {
         let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else {

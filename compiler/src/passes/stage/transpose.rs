@@ -199,12 +199,7 @@ impl Transpose {
 
     /// How the axes lie on the machine, while results are stored.
     fn spreads(&self, launch: &str) -> Vec<Spread> {
-        let spread = |axis: &LoopAxis, factors| Spread {
-            launch: launch.to_string(),
-            axis: axis.name.clone(),
-            extent: Some(axis.extent.clone()),
-            factors,
-        };
+        let spread = |axis: &LoopAxis, factors| axis.spread(launch, factors);
         let (columns, rows) = (self.across * self.lanes, THREADS / self.across);
         let x = [
             (Level::Serial, self.edges[0] / columns),

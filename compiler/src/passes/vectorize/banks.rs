@@ -20,10 +20,11 @@
 //! of it beside one of another vector, which does change, both of 32 bits and at places of the same parity.
 
 use super::Candidate;
-use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::kernel::{Definition, Kernel, Payload};
+use crate::ir::entities::{Block, Value};
+use crate::ir::kernel::{Definition, Kernel};
 use crate::ir::op::{Effect, Opcode};
 use crate::ir::{Parents, Substitution};
+use crate::passes::cse::written_buffers;
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
@@ -120,10 +121,15 @@ fn within_loop(kernel: &Kernel, block: Block, parents: &Parents, parts: &mut Vec
             meeting[*at] |= read().any(|(_, other, invariant)| !invariant && other == parity);
         }
     });
+    if !meeting.contains(&true) {
+        return;
+    }
+    let bodies = || kernel.launches.values().map(|launch| launch.body);
+    let written: Vec<_> = bodies().map(|body| written_buffers(kernel, body)).collect();
     let mut at = 0;
     parts.retain(|part| {
         at += 1;
-        !(meeting[at - 1] && unwritten(kernel, part))
+        !meeting[at - 1] || written.iter().any(|written| written.contains(part[0].place.buffer))
     });
 }
 
@@ -149,16 +155,4 @@ fn defined_in(kernel: &Kernel, region: Block) -> EntitySet<Value> {
         }
     }
     values
-}
-
-/// Whether the whole kernel only reads what a part loads from.
-fn unwritten(kernel: &Kernel, part: &[Candidate]) -> bool {
-    let mut written = false;
-    kernel.walk_all(&mut |_, inst: Inst| {
-        let data = &kernel.insts[inst];
-        if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload {
-            written |= buffer == part[0].place.buffer && data.opcode.info().effect == Effect::Write;
-        }
-    });
-    !written
 }

@@ -295,12 +295,7 @@ impl Product {
 
     /// How the axes lie on the machine.
     fn spreads(&self, launch: &str) -> Vec<Spread> {
-        let spread = |axis: &LoopAxis, factors| Spread {
-            launch: launch.to_string(),
-            axis: axis.name.clone(),
-            extent: Some(axis.extent.clone()),
-            factors,
-        };
+        let spread = |axis: &LoopAxis, factors| axis.spread(launch, factors);
         let mut spreads = vec![
             spread(&self.blocks.y.0, self.shape.factors(0)),
             spread(&self.blocks.x.0, self.shape.factors(1)),
