@@ -2,6 +2,7 @@
 
 use super::mends::Proposal;
 use super::subject::{Modelled, Site, number};
+use super::text::verb;
 use super::{Finding, Gain};
 use crate::analysis::BANKS;
 use crate::analysis::model::{LANES, Space};
@@ -36,7 +37,6 @@ fn finding(modelled: &Modelled<'_>, site: &Site<'_>) -> Finding {
         about: array.to_string(),
         line: format!("stage {array} {place}"),
     };
-    let verb = if site.writes { "writes" } else { "reads" };
     let step = site.step().unwrap_or(0);
     Finding {
         code: codes::W0604,
@@ -44,8 +44,9 @@ fn finding(modelled: &Modelled<'_>, site: &Site<'_>) -> Finding {
         span: site.span,
         about: tile.clone(),
         message: format!(
-            "the tile of `{array}` in shared memory takes {} wavefronts a request where it {verb}",
+            "the tile of `{array}` in shared memory takes {} wavefronts a request where it {}",
             number(site.wavefronts_each()),
+            verb(site.writes),
         ),
         label: format!(
             "{degree} words of a request lie in bank {bank}: from thread to thread {step} bytes, and every {} bytes the banks begin again",

@@ -3,6 +3,7 @@
 use super::mends::Proposal;
 use super::strided::LANES;
 use super::subject::{Modelled, Site, number};
+use super::text::verb;
 use super::{Finding, Gain};
 use crate::analysis::SECTOR_BYTES;
 use crate::analysis::model::Space;
@@ -35,14 +36,14 @@ fn finding(modelled: &Modelled<'_>, site: &Site<'_>) -> Finding {
             proposals.push(Proposal::Fact(format!("{} % {} == 0", symbol.name, SECTOR_BYTES / scalar)));
         }
     }
-    let verb = if site.writes { "writes" } else { "reads" };
     Finding {
         code: codes::W0602,
         place: site.span,
         span,
         about: data.name.clone(),
         message: format!(
-            "{what} {verb} {} sectors of memory a request where {} hold what it wants",
+            "{what} {} {} sectors of memory a request where {} hold what it wants",
+            verb(site.writes),
             number(site.sectors_each()),
             number(site.least_sectors / site.requests),
         ),

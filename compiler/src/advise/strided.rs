@@ -2,6 +2,7 @@
 
 use super::mends::Proposal;
 use super::subject::{Modelled, Site, number};
+use super::text::verb;
 use super::{Finding, Gain};
 use crate::analysis::model::Space;
 use crate::diagnostic::codes;
@@ -74,14 +75,14 @@ fn finding(modelled: &Modelled<'_>, site: &Site<'_>) -> Finding {
         _ => format!("from thread to thread {step} bytes apart"),
     };
     let ideal = site.least_sectors / site.requests;
-    let verb = if site.writes { "writes" } else { "reads" };
     Finding {
         code: codes::W0601,
         place: site.span,
         span,
         about: data.name.clone(),
         message: format!(
-            "{what} {verb} {} sectors of memory a request where {} hold what it wants",
+            "{what} {} {} sectors of memory a request where {} hold what it wants",
+            verb(site.writes),
             number(site.sectors_each()),
             number(ideal.max(1.0)),
         ),

@@ -2,7 +2,9 @@
 
 use super::mends::Proposal;
 use super::subject::{Modelled, Site, number};
+use super::text::verb;
 use super::{Finding, Gain};
+use crate::analysis::SECTOR_BYTES;
 use crate::analysis::model::Space;
 use crate::diagnostic::codes;
 use crate::manifest::Layout;
@@ -48,17 +50,17 @@ fn leaves_some(modelled: &Modelled<'_>, site: &Site<'_>) -> bool {
 fn finding(modelled: &Modelled<'_>, site: &Site<'_>) -> Finding {
     let data = modelled.buffer(site.buffer);
     let (what, span, _) = modelled.named(site);
-    let verb = if site.writes { "writes" } else { "reads" };
     Finding {
         code: codes::W0603,
         place: site.span,
         span,
         about: data.name.clone(),
         message: format!(
-            "{what} {verb} {} sectors of memory a request and uses {} of {} bytes",
+            "{what} {} {} sectors of memory a request and uses {} of {} bytes",
+            verb(site.writes),
             number(site.sectors_each()),
             number(site.bytes / site.requests),
-            number(site.sectors_each() * 32.0),
+            number(site.sectors_each() * SECTOR_BYTES as f64),
         ),
         label: format!(
             "`{}` is an array of structs of {} bytes, of which a lane takes {}",

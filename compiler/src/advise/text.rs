@@ -1,4 +1,4 @@
-//! The access itself within the text that an instruction stands for.
+//! The access itself within the text that an instruction stands for, and what it is called.
 
 use crate::source::{SourceFile, Span};
 
@@ -46,6 +46,11 @@ pub(crate) fn accessed(source: &SourceFile, span: Span, name: &str) -> Option<Ac
         }
     }
     None
+}
+
+/// What an access does to its array.
+pub(crate) fn verb(writes: bool) -> &'static str {
+    if writes { "writes" } else { "reads" }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::mends::Proposal;
 use super::subject::Modelled;
+use super::text::verb;
 use super::{Finding, Gain};
 use crate::analysis::model::{AccessCost, LANES, Space};
 use crate::diagnostic::codes;
@@ -56,13 +57,16 @@ fn finding(modelled: &Modelled<'_>, access: &AccessCost) -> Option<Finding> {
     let symbols =
         modelled.kernel.symbols.values().filter(|symbol| symbol.scalar.is_integer() && known(&symbol.kind));
     let proposals = symbols.map(|symbol| Proposal::Fact(format!("{} % {width} == 0", symbol.name))).collect();
-    let verb = if access.writes { "writes" } else { "reads" };
     Some(Finding {
         code: codes::W0611,
         place,
         span,
         about: data.name.clone(),
-        message: format!("a thread {verb} neighbours of {what} one by one, {} bytes each", access.width),
+        message: format!(
+            "a thread {} neighbours of {what} one by one, {} bytes each",
+            verb(access.writes),
+            access.width
+        ),
         label: format!(
             "a vector of {width} must begin at a multiple of {VECTOR} bytes, and nothing says that it does"
         ),
