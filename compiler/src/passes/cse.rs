@@ -46,7 +46,8 @@ impl Pass for Cse {
         for launch in eliminator.kernel.launches.keys().collect::<Vec<_>>() {
             let body = eliminator.kernel.launches[launch].body;
             let Eliminator { kernel, written, atomic, .. } = &mut eliminator;
-            (written.clear(), atomic.clear());
+            written.clear();
+            atomic.clear();
             each_write(kernel, body, |buffer, by_atomic| {
                 written.insert(buffer);
                 if by_atomic {
