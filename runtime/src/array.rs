@@ -75,6 +75,44 @@ impl DeviceArray {
         Ok(array)
     }
 
+    /// An array in memory that somebody else owns, one allocation at each address.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] where the shape has too many elements; [`Error::Length`] where the layout has another number of
+    /// allocations; [`Error::RawPointer`].
+    pub(crate) fn borrowed(
+        device: &Device,
+        element: ElementType,
+        shape: Vec<u64>,
+        layout: Layout,
+        pointers: &[DevicePtr],
+    ) -> Result<Self> {
+        let count = shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent));
+        let Some(sizes) = count.and_then(|count| layout::allocation_sizes(&element, layout, count)) else {
+            let what = "a borrowed array".to_string();
+            return Err(Error::OutOfMemory { what, asked: u64::MAX, free: None });
+        };
+        if sizes.len() != pointers.len() {
+            return Err(Error::Length {
+                what: format!("the list of addresses of an array of `{}` ({layout:?})", element.name),
+                expected: sizes.len() as u64,
+                given: pointers.len() as u64,
+            });
+        }
+        for (pointer, size) in pointers.iter().zip(&sizes).filter(|(_, size)| **size > 0) {
+            if !pointer.is_multiple_of(WIDEST_ACCESS) {
+                return Err(Error::RawPointer(format!(
+                    "address {pointer:#x} is no multiple of {WIDEST_ACCESS} bytes, as kernels need it"
+                )));
+            }
+            device.backend.check_borrowed(*pointer, size.next_multiple_of(layout::WORD))?;
+        }
+        let allocations: Vec<(DevicePtr, u64)> = pointers.iter().copied().zip(sizes).collect();
+        let storage = Arc::new(Storage::borrowed(&device.shared, allocations.iter().copied()));
+        let kind = element::kind(&element, layout);
+        Ok(Self { device: device.clone(), element, shape, layout, kind, allocations, storage })
+    }
+
     /// The same array, used apart from other parts of the memory that it is a part of. The memory as a whole cannot be used meanwhile.
     pub(crate) fn apart(self) -> Self {
         let storage = Arc::new(Storage::part(&self.storage));

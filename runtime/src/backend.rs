@@ -6,6 +6,7 @@ use crate::memory::Memory;
 use crate::typed::{Advice, Place};
 use krn_compiler::CompiledModule;
 use std::any::Any;
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,9 @@ pub type DevicePtr = u64;
 
 /// A stream of a device: 0 is the default stream, the others are below 64.
 pub type StreamNumber = u8;
+
+/// A stream as the CUDA driver knows it: a `CUstream`, which is a `cudaStream_t` as well. Null is the default stream.
+pub type RawStream = *mut c_void;
 
 /// An allocation: where the device finds it, and the host where it can.
 #[derive(Clone, Copy, Debug)]
@@ -220,6 +224,19 @@ pub trait Backend: Send + Sync + Any {
     fn synchronize_stream(&self, stream: StreamNumber) -> Result<()>;
     /// What is queued on `stream` from now on waits for what is queued on `other` by now. One call at a time.
     fn wait_for_stream(&self, stream: StreamNumber, other: StreamNumber) -> Result<()>;
+    /// That so many bytes of memory that somebody else owns, at least one, can be used by kernels, as far as can be told.
+    fn check_borrowed(&self, pointer: DevicePtr, bytes: u64) -> Result<()>;
+    /// Has a number, of a stream that exists, stand for a stream that somebody else owns, behind what is queued on it.
+    /// One call at a time.
+    ///
+    /// # Safety
+    /// The stream is open, not captured, until `return_stream` was called for the number.
+    unsafe fn borrow_stream(&self, stream: StreamNumber, raw: RawStream) -> Result<()>;
+    /// The number stands for a stream of this backend's again, behind what is queued on the borrowed one. One call at a
+    /// time.
+    fn return_stream(&self, stream: StreamNumber) -> Result<()>;
+    /// The stream as the driver knows it.
+    fn raw_stream(&self, stream: StreamNumber) -> Result<RawStream>;
     /// Queues a mark on a stream.
     fn record(&self, stream: StreamNumber) -> Result<Box<dyn RecordedEvent>>;
     /// Free and total bytes of device memory, where the device has its own.

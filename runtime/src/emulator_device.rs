@@ -2,7 +2,7 @@
 
 use crate::backend::{
     self, Backend, Block, DevicePtr, EntryNumber, GraphNode, LaunchRequest, LoadedGraph, LoadedModule,
-    RecordedEvent, StreamNumber,
+    RawStream, RecordedEvent, StreamNumber,
 };
 use crate::emulator::{
     self, ArgValue, Emulator, LaunchConfig, LaunchCounts, LaunchError, LaunchReport, MemoryError,
@@ -280,6 +280,31 @@ impl Backend for EmulatorDevice {
 
     fn wait_for_stream(&self, _: StreamNumber, _: StreamNumber) -> Result<()> {
         Ok(())
+    }
+
+    /// An address is one of the emulated device: the host's own pointers mean nothing to it.
+    fn check_borrowed(&self, pointer: DevicePtr, bytes: u64) -> Result<()> {
+        self.read(|emulator| emulator.check(pointer, bytes)).map_err(|error| {
+            Error::RawPointer(format!("{error}; a raw pointer is an address of the emulator's own memory"))
+        })
+    }
+
+    unsafe fn borrow_stream(&self, _: StreamNumber, _: RawStream) -> Result<()> {
+        Err(Error::Stream(
+            "the emulator has no driver whose streams it could borrow, but for the default stream (null)"
+                .to_string(),
+        ))
+    }
+
+    fn return_stream(&self, _: StreamNumber) -> Result<()> {
+        Ok(())
+    }
+
+    fn raw_stream(&self, stream: StreamNumber) -> Result<RawStream> {
+        match stream {
+            0 => Ok(std::ptr::null_mut()),
+            _ => Err(Error::Stream("streams of the emulator are none of the CUDA driver's".to_string())),
+        }
     }
 
     fn record(&self, _: StreamNumber) -> Result<Box<dyn RecordedEvent>> {

@@ -61,6 +61,9 @@ pub enum Error {
     /// A part of an array that cannot be: outside of it, or not aligned as kernels need it.
     #[error("{0}")]
     View(String),
+    /// A raw pointer that no array can be borrowed from: not the device's, or not aligned as kernels need it.
+    #[error("{0}")]
+    RawPointer(String),
     /// Something was asked of an array that only another kind of memory can do.
     #[error("{what} needs {wanted}, but the array lies in {given}")]
     WrongMemory { what: String, wanted: Memory, given: Memory },

@@ -43,7 +43,7 @@ pub use krn_compiler::manifest::Layout;
 pub use krn_macros::{KrnStruct, kernels};
 
 pub use array::DeviceArray;
-pub use backend::DevicePtr;
+pub use backend::{DevicePtr, RawStream};
 pub use binding::{Binding, DIMENSION_LIMIT, Given, bind, decode};
 pub use device::{Device, Selection};
 pub use element::{Element, Field, FieldType, struct_type, value};
@@ -57,6 +57,6 @@ pub use module_options::{CompileFailure, ModuleOptions};
 pub use stream::{Event, Stream};
 pub use timing::{Bound, Measured, TimingOptions, measure};
 pub use typed::{
-    Advice, Array, ArrayArgument, ArrayOptions, HostSlice, HostSliceMut, Pending, Pinned, Place, Static,
-    TypedModule, View, ViewMut, Writable,
+    Advice, Array, ArrayArgument, ArrayOptions, Foreign, HostSlice, HostSliceMut, Pending, Pinned, Place,
+    Static, TypedModule, View, ViewMut, Writable,
 };

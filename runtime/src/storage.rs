@@ -19,6 +19,8 @@ pub(crate) struct Storage {
     pub usage: Usage,
     /// Of a part that is used apart: whose memory it is.
     whole: Option<Arc<Storage>>,
+    /// Whether the memory is somebody else's, who gives it back.
+    borrowed: bool,
     /// Whether the driver was told something of it, which the next owner would not expect.
     advised: AtomicBool,
 }
@@ -53,8 +55,18 @@ impl Storage {
             blocks,
             usage: Usage::default(),
             whole: None,
+            borrowed: false,
             advised: AtomicBool::new(false),
         }
+    }
+
+    /// Memory that somebody else owns: so many bytes at each address.
+    pub fn borrowed(shared: &Arc<Shared>, pieces: impl Iterator<Item = (DevicePtr, u64)>) -> Self {
+        let block = |(pointer, bytes)| (Block { pointer, ..Block::EMPTY }, bytes);
+        let mut storage = Self::without_memory(shared);
+        storage.borrowed = true;
+        storage.blocks.extend(pieces.map(block));
+        storage
     }
 
     /// The same memory, for a part of it that is used apart from the rest until the last array in it is gone.
@@ -65,6 +77,7 @@ impl Storage {
             blocks: whole.blocks.clone(),
             usage: whole.shared.order.part(&whole.usage),
             whole: Some(Arc::clone(whole)),
+            borrowed: false,
             advised: AtomicBool::new(false),
         }
     }
@@ -105,6 +118,9 @@ impl Drop for Storage {
     fn drop(&mut self) {
         if let Some(whole) = &self.whole {
             self.shared.order.join(&whole.usage, &self.usage);
+            return;
+        }
+        if self.borrowed {
             return;
         }
         let footprint = self.usage.footprint();

@@ -1,6 +1,6 @@
 //! Streams and events.
 
-use crate::backend::{RecordedEvent, StreamNumber};
+use crate::backend::{RawStream, RecordedEvent, StreamNumber};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::graph::Recording;
@@ -50,32 +50,96 @@ struct Inner {
     number: StreamNumber,
     /// Where kernels that were launched here report failures: kept while they may; the device looks at them.
     records: Mutex<Vec<Arc<ErrorRecord>>>,
+    /// Whether the stream is somebody else's.
+    borrowed: bool,
     /// Of a stream that only captures: what it was given. It has the default stream's number, and queues nothing.
     recording: Option<Mutex<Recording>>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // The next stream of this number goes on behind what is still queued.
-        if self.recording.is_none() {
-            self.device.shared.order.give_number_back(self.number);
+        if self.recording.is_some() {
+            return;
         }
+        if self.borrowed {
+            let backend = &self.device.backend;
+            // Where it fails the device has failed, and every later call says so.
+            let _ = self.device.shared.order.alone(|| backend.return_stream(self.number));
+        }
+        // The next stream of this number goes on behind what is still queued.
+        self.device.shared.order.give_number_back(self.number);
     }
 }
 
 impl Stream {
     pub(crate) fn new(device: &Device) -> Result<Self> {
-        let number = device.shared.order.take_number()?;
-        let inner = Inner { device: device.clone(), number, records: Mutex::default(), recording: None };
-        device.backend.open_stream(number)?;
-        Ok(Self { inner: Arc::new(inner) })
+        let stream = Self::with_number(device, device.shared.order.take_number()?, false);
+        device.backend.open_stream(stream.number())?;
+        Ok(stream)
+    }
+
+    fn with_number(device: &Device, number: StreamNumber, borrowed: bool) -> Self {
+        let (device, records) = (device.clone(), Mutex::default());
+        Self { inner: Arc::new(Inner { device, number, records, borrowed, recording: None }) }
+    }
+
+    /// The stream of another library, to queue launches and copies on: they come behind what is queued on it, and what
+    /// is queued on it after them comes behind them. Null is the device's default stream; the emulator has no other.
+    ///
+    /// Krn knows nothing of what others queue. It keeps arrays in order as far as its own work goes, as on any stream;
+    /// [`foreign`](Self::foreign) tells it of arrays that another library works on.
+    ///
+    /// ```
+    /// use krn_runtime::{Device, Selection, Stream};
+    ///
+    /// let device = Device::open_as(Selection::Emulator)?;
+    /// // SAFETY: the default stream is always there.
+    /// let stream = unsafe { Stream::from_raw(&device, std::ptr::null_mut())? };
+    /// stream.synchronize()?;
+    /// # Ok::<(), krn_runtime::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// `raw` is null or the handle (`CUstream`, `cudaStream_t`) of a stream that is open, and not being captured into a
+    /// graph by others, until this stream and all its clones are dropped.
+    ///
+    /// # Errors
+    /// [`Error::Stream`] for the handle of the calling thread's own default stream, and on the emulator for any but null;
+    /// [`Error::WrongDevice`] where the stream is not of the device's primary context (that of the CUDA runtime API);
+    /// as for [`Device::stream`].
+    pub unsafe fn from_raw(device: &Device, raw: RawStream) -> Result<Self> {
+        /// As the driver names the default stream where it is not null.
+        const LEGACY: usize = 1;
+        if raw.is_null() || raw.addr() == LEGACY {
+            return Ok(Self::with_number(device, 0, false));
+        }
+        // Of our own first: it is what the number stands for before and after.
+        let mut stream = Self::new(device)?;
+        let (order, number) = (&device.shared.order, stream.number());
+        // SAFETY: the caller's promise; given back when the last clone is dropped.
+        order.alone(|| unsafe { device.backend.borrow_stream(number, raw) })?;
+        if let Some(inner) = Arc::get_mut(&mut stream.inner) {
+            inner.borrowed = true;
+        }
+        Ok(stream)
+    }
+
+    /// The stream's handle (`CUstream`, `cudaStream_t`) for other libraries, which must not destroy it. It is open until
+    /// the last clone of this stream is dropped; null for the default stream. What others queue on it Krn does not see:
+    /// see [`foreign`](Self::foreign).
+    ///
+    /// # Errors
+    /// [`Error::Stream`] on the emulator, whose streams are none of the driver's, and while the stream is captured.
+    pub fn raw(&self) -> Result<RawStream> {
+        let number = self.live("there is no handle")?;
+        self.inner.device.backend.raw_stream(number)
     }
 
     /// A stream that keeps the launches that it is given.
     pub(crate) fn recording(device: &Device) -> Self {
         let recording = Some(Mutex::default());
-        let inner = Inner { device: device.clone(), number: 0, records: Mutex::default(), recording };
-        Self { inner: Arc::new(inner) }
+        let (device, records) = (device.clone(), Mutex::default());
+        Self { inner: Arc::new(Inner { device, number: 0, records, borrowed: false, recording }) }
     }
 
     /// What it was given, if it only captures.

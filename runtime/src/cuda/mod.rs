@@ -8,11 +8,12 @@ mod copies;
 mod event;
 mod graph;
 mod module;
+mod raw;
 mod streams;
 
 use crate::backend::{
-    self, Backend, Block, DevicePtr, GraphNode, LaunchRequest, LoadedGraph, LoadedModule, RecordedEvent,
-    StreamNumber,
+    self, Backend, Block, DevicePtr, GraphNode, LaunchRequest, LoadedGraph, LoadedModule, RawStream,
+    RecordedEvent, StreamNumber,
 };
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -372,6 +373,27 @@ impl Backend for CudaDevice {
     fn wait_for_stream(&self, stream: StreamNumber, other: StreamNumber) -> Result<()> {
         self.current()?;
         self.streams.wait(stream, other)
+    }
+
+    fn check_borrowed(&self, pointer: DevicePtr, bytes: u64) -> Result<()> {
+        self.current()?;
+        raw::check_memory(pointer, bytes)
+    }
+
+    unsafe fn borrow_stream(&self, stream: StreamNumber, raw: RawStream) -> Result<()> {
+        self.current()?;
+        // SAFETY: the caller's promise.
+        let raw = unsafe { raw::stream_of(self.context, &self.name, raw) }?;
+        self.streams.borrow(stream, raw)
+    }
+
+    fn return_stream(&self, stream: StreamNumber) -> Result<()> {
+        self.current()?;
+        self.streams.give_back(stream)
+    }
+
+    fn raw_stream(&self, stream: StreamNumber) -> Result<RawStream> {
+        Ok(self.streams.get(stream)?.cast())
     }
 
     fn record(&self, stream: StreamNumber) -> Result<Box<dyn RecordedEvent>> {

@@ -6,6 +6,7 @@ use crate::backend::StreamNumber;
 use crate::error::{Error, Result};
 use cudarc::driver::result::{self, stream::StreamKind};
 use cudarc::driver::sys;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Numbers of streams; 0 is the context's default stream.
@@ -13,14 +14,24 @@ const COUNT: usize = 64;
 
 struct Opened {
     stream: sys::CUstream,
+    /// Somebody else's stream that the number stands for now; else null.
+    borrowed: AtomicPtr<sys::CUstream_st>,
     /// Recorded again for each wait: a wait is for the last record before it.
     mark: Event,
 }
 
 // SAFETY: a stream's handle may be used from any thread whose current context is the stream's.
 unsafe impl Send for Opened {}
-// SAFETY: the handles are never changed after they were made.
+// SAFETY: the handles are never changed after they were made, but for an atomic one.
 unsafe impl Sync for Opened {}
+
+impl Opened {
+    /// What work of the number is queued on.
+    fn current(&self) -> sys::CUstream {
+        let borrowed = self.borrowed.load(Ordering::Acquire);
+        if borrowed.is_null() { self.stream } else { borrowed }
+    }
+}
 
 /// Streams that were opened once stay: the next owner of the number goes on behind what is queued.
 pub(super) struct Streams {
@@ -45,7 +56,7 @@ impl Streams {
             0 => result::stream::null(),
             _ => result::stream::create(StreamKind::NonBlocking).map_err(driver_error("cuStreamCreate"))?,
         };
-        let opened = Opened { stream, mark: Event::without_time()? };
+        let opened = Opened { stream, borrowed: AtomicPtr::default(), mark: Event::without_time()? };
         // Empty, and only filled under the guard.
         let _ = slot.set(opened);
         Ok(())
@@ -60,9 +71,7 @@ impl Streams {
         if number == 0 {
             return Ok(result::stream::null());
         }
-        let opened = self.slot(number)?.get();
-        let opened = opened.ok_or_else(|| Error::Stream(format!("stream {number} was not opened")))?;
-        Ok(opened.stream)
+        Ok(self.known(number)?.current())
     }
 
     /// `stream` waits for what is queued on `other` by now.
@@ -70,11 +79,34 @@ impl Streams {
         if self.slot(other)?.get().is_none() {
             self.open(other)?;
         }
-        let Some(opened) = self.slot(other)?.get() else {
-            return Err(Error::Stream(format!("stream {other} was not opened")));
-        };
-        opened.mark.record(opened.stream)?;
+        let opened = self.known(other)?;
+        opened.mark.record(opened.current())?;
         opened.mark.hold(self.get(stream)?)
+    }
+
+    /// Has an opened number stand for somebody else's stream of the current context, behind what is queued on it.
+    pub fn borrow(&self, number: StreamNumber, raw: sys::CUstream) -> Result<()> {
+        let opened = self.known(number)?;
+        opened.mark.record(opened.stream)?;
+        opened.mark.hold(raw)?;
+        opened.borrowed.store(raw, Ordering::Release);
+        Ok(())
+    }
+
+    /// Has it stand for its own stream again, behind what is queued on the borrowed one.
+    pub fn give_back(&self, number: StreamNumber) -> Result<()> {
+        let opened = self.known(number)?;
+        let raw = opened.borrowed.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if raw.is_null() {
+            return Ok(());
+        }
+        opened.mark.record(raw)?;
+        opened.mark.hold(opened.stream)
+    }
+
+    fn known(&self, number: StreamNumber) -> Result<&Opened> {
+        let opened = self.slot(number)?.get();
+        opened.ok_or_else(|| Error::Stream(format!("stream {number} was not opened")))
     }
 
     /// Destroys all, in the current context: their queued work still runs.

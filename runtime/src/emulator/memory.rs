@@ -251,6 +251,11 @@ impl Memory {
         }
     }
 
+    /// That so many bytes at an address lie within one allocation.
+    pub fn check(&self, at: DevicePtr, bytes: u64) -> Result<(), MemoryError> {
+        self.range(at, bytes).map(|_| ())
+    }
+
     /// Copies bytes from the host to the device.
     pub fn copy_in(&self, to: DevicePtr, from: &[u8]) -> Result<(), MemoryError> {
         let (allocation, offset) = self.range(to, from.len() as u64)?;

@@ -99,6 +99,11 @@ impl Emulator {
         self.memory.copy_in(to, from)
     }
 
+    /// That so many bytes at an address lie within one allocation.
+    pub fn check(&self, at: DevicePtr, bytes: u64) -> Result<(), MemoryError> {
+        self.memory.check(at, bytes)
+    }
+
     /// Copies from the device to the host.
     pub fn copy_out(&self, from: DevicePtr, to: &mut [u8]) -> Result<(), MemoryError> {
         self.memory.copy_out(from, to)

@@ -154,6 +154,12 @@ impl Order {
         Ok(usage.in_flight(write))
     }
 
+    /// Does something while nothing is queued.
+    pub fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _guard = self.queueing();
+        work()
+    }
+
     /// The usage of a part that is used apart.
     pub fn part(&self, whole: &Usage) -> Usage {
         let _guard = self.queueing();

@@ -3,16 +3,19 @@
 mod argument;
 mod array;
 mod copies;
+mod foreign;
 mod host;
 mod managed;
 mod module;
 mod pinned;
+mod raw;
 mod statics;
 mod view;
 
 pub use argument::{ArrayArgument, Writable};
 pub use array::{Array, ArrayOptions};
 pub use copies::Pending;
+pub use foreign::Foreign;
 pub use host::{HostSlice, HostSliceMut};
 pub use managed::{Advice, Place};
 pub use module::TypedModule;
