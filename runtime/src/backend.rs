@@ -7,6 +7,7 @@ use crate::typed::{Advice, Place};
 use krn_compiler::CompiledModule;
 use std::any::Any;
 use std::ffi::c_void;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,15 +90,34 @@ pub trait RecordedEvent: Send + Sync + Any {
     fn hold(&self, stream: StreamNumber) -> Result<()>;
 }
 
-/// One launch of one entry.
-pub struct LaunchRequest<'a> {
-    /// The kernel, for messages.
-    pub kernel: &'a str,
-    pub entry: &'a str,
+/// What a launch is, but for its parameters: kept by plans and graphs, and by who says what ran when something fails.
+#[derive(PartialEq, Eq, Debug)]
+pub struct LaunchSpec {
+    pub kernel: String,
+    /// For messages: `x: f32[1024], a: f32`.
+    pub arguments: Arc<str>,
+    pub entry: String,
     pub number: EntryNumber,
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub shared_bytes: u32,
+}
+
+impl fmt::Display for LaunchSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, arguments, entry, grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes, .. } =
+            self;
+        write!(
+            f,
+            "kernel `{kernel}` with ({arguments}): entry `{entry}`, grid {gx} × {gy} × {gz}, blocks of {bx} × {by} × {bz} \
+             threads, {shared_bytes} bytes of dynamic shared memory"
+        )
+    }
+}
+
+/// One launch of one entry.
+pub struct LaunchRequest<'a> {
+    pub launch: &'a Arc<LaunchSpec>,
     pub stream: StreamNumber,
     /// In order.
     pub params: &'a [Param],
@@ -106,12 +126,7 @@ pub struct LaunchRequest<'a> {
 /// One launch of a graph, with all that it needs.
 pub struct GraphNode {
     pub module: Arc<dyn LoadedModule>,
-    pub kernel: String,
-    pub entry: String,
-    pub number: EntryNumber,
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    pub shared_bytes: u32,
+    pub launch: Arc<LaunchSpec>,
     /// In order.
     pub params: Vec<Param>,
     /// Positions of earlier launches of the graph that come before it.
@@ -120,16 +135,7 @@ pub struct GraphNode {
 
 impl GraphNode {
     pub fn request(&self, stream: StreamNumber) -> LaunchRequest<'_> {
-        LaunchRequest {
-            kernel: &self.kernel,
-            entry: &self.entry,
-            number: self.number,
-            grid: self.grid,
-            block: self.block,
-            shared_bytes: self.shared_bytes,
-            stream,
-            params: &self.params,
-        }
+        LaunchRequest { launch: &self.launch, stream, params: &self.params }
     }
 }
 

@@ -79,9 +79,9 @@ impl EmulatorDevice {
         let arguments: Vec<ArgValue> =
             request.params.iter().map(|param| ArgValue(param.bytes().to_vec())).collect();
         let config = LaunchConfig {
-            shared_bytes: request.shared_bytes,
+            shared_bytes: request.launch.shared_bytes,
             cancel: Some(&self.interrupted),
-            ..LaunchConfig::new(request.grid, request.block)
+            ..LaunchConfig::new(request.launch.grid, request.launch.block)
         };
         match self.read(|emulator| launch(emulator, loaded, &config, &arguments)) {
             Ok((report, found)) => {
@@ -89,7 +89,7 @@ impl EmulatorDevice {
                 Ok(found)
             }
             Err(LaunchError::Cancelled { .. }) => Err(Error::Interrupted),
-            Err(error) => Err(Error::Fault(format!("kernel `{}`: {error}", request.kernel))),
+            Err(error) => Err(Error::Fault(format!("kernel `{}`: {error}", request.launch.kernel))),
         }
     }
 }
@@ -224,9 +224,9 @@ impl Backend for EmulatorDevice {
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()> {
         self.with(module, request, |emulator, loaded, config, arguments| {
             let report = if self.sanitizing {
-                emulator.launch_sanitized(loaded, request.entry, config, arguments)
+                emulator.launch_sanitized(loaded, &request.launch.entry, config, arguments)
             } else {
-                emulator.launch(loaded, request.entry, config, arguments)
+                emulator.launch(loaded, &request.launch.entry, config, arguments)
             };
             report.map(|report| (report, ()))
         })
@@ -242,7 +242,7 @@ impl Backend for EmulatorDevice {
         request: &LaunchRequest<'_>,
     ) -> Result<Option<LaunchCounts>> {
         let counted = self.with(module, request, |emulator, loaded, config, arguments| {
-            emulator.launch_counted(loaded, request.entry, config, arguments)
+            emulator.launch_counted(loaded, &request.launch.entry, config, arguments)
         });
         counted.map(Some)
     }
@@ -253,7 +253,7 @@ impl Backend for EmulatorDevice {
         request: &LaunchRequest<'_>,
     ) -> Result<Option<Vec<TracedAccess>>> {
         let traced = self.with(module, request, |emulator, loaded, config, arguments| {
-            emulator.launch_traced(loaded, request.entry, config, arguments)
+            emulator.launch_traced(loaded, &request.launch.entry, config, arguments)
         });
         traced.map(Some)
     }

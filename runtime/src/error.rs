@@ -1,5 +1,6 @@
 //! Everything that can go wrong between a host program and a kernel.
 
+use crate::lost::{LostDevice, write_in_flight};
 use crate::memory::Memory;
 use crate::module_options::CompileFailure;
 use krn_compiler::fat::FatError;
@@ -12,9 +13,19 @@ pub enum Error {
     /// No CUDA driver, or it has no device of that number.
     #[error("{0}")]
     NoDevice(String),
-    /// The driver refused something; which call, and what it said.
-    #[error("CUDA: {call} failed: {message}")]
-    Driver { call: String, message: String },
+    /// The driver refused something; which call, for which launch, and what it said. Where it waited for launches, those
+    /// that were not known to be done.
+    #[error("CUDA: {call} failed: {message}{}", Launches(.in_flight))]
+    Driver { call: String, message: String, in_flight: Vec<String> },
+    /// A fault after which the device cannot be used by this process; every later call on it says so again.
+    #[error("{0}")]
+    DeviceLost(Box<LostDevice>),
+    /// The driver is older than what it was given.
+    #[error(
+        "the CUDA driver is too old: {needs} is needed, but it is {has}; update the driver, or compile for an older \
+         target"
+    )]
+    DriverTooOld { needs: String, has: String },
     /// The driver could not compile the PTX; its log follows.
     #[error("the CUDA driver refused the PTX: {message}\n{log}")]
     Jit { message: String, log: String },
@@ -132,6 +143,14 @@ fn layout_name(layout: Layout) -> String {
         Layout::Aos => "`aos`".to_string(),
         Layout::Soa => "`soa`".to_string(),
         Layout::Aosoa(width) => format!("`aosoa({width})`"),
+    }
+}
+
+struct Launches<'a>(&'a [String]);
+
+impl fmt::Display for Launches<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_in_flight(f, self.0)
     }
 }
 

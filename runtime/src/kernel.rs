@@ -1,7 +1,7 @@
 //! Launching kernels: arguments by name, results allocated, the launch plan carried out.
 
 use crate::array::DeviceArray;
-use crate::backend::{EntryNumber, GraphNode, LaunchRequest, Param, StreamNumber};
+use crate::backend::{GraphNode, LaunchRequest, LaunchSpec, Param, StreamNumber};
 use crate::binding::{self, Binding, Given};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -12,8 +12,10 @@ use crate::storage::Storage;
 use crate::stream::{Stream, same_device};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::{
-    ArgumentKind, Direction, Expr, KernelManifest, Launch, LaunchArgument, Layout, Step, SymbolKind, Value,
+    ArgumentKind, BufferManifest, Direction, Expr, KernelManifest, Launch, LaunchArgument, Layout, Step,
+    SymbolKind, Value,
 };
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -250,9 +252,26 @@ impl<'m> Kernel<'m> {
         let made = results.iter().map(|(_, array)| array).chain(&scratch).map(DeviceArray::storage);
         let hidden = record.iter().map(|record| record.storage()).chain(&self.module.statics);
         uses.extend(made.chain(hidden).map(|storage| (Arc::clone(storage), true)));
-        let module = self.module;
-        Ok(Prepared { module, manifest, given, binding, results, scratch, record, uses, stream: number })
+        let (module, stream) = (self.module, number);
+        let described = describe(manifest, &binding).into();
+        Ok(Prepared { module, manifest, given, binding, results, scratch, record, uses, stream, described })
     }
+}
+
+/// The arguments and results of a launch, for messages: `x: f32[1024], a: f32`.
+fn describe(manifest: &KernelManifest, binding: &Binding) -> String {
+    let mut text = String::new();
+    for (argument, shape) in manifest.arguments.iter().zip(&binding.shapes) {
+        let separator = if text.is_empty() { "" } else { ", " };
+        let (ArgumentKind::Array { buffer: BufferManifest { element, .. }, .. }
+        | ArgumentKind::Value { element }) = &argument.kind;
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{separator}{}: {}", argument.name, element.name);
+        if !shape.is_empty() {
+            let _ = write!(text, "{shape:?}");
+        }
+    }
+    text
 }
 
 /// That the arrays given for a kernel's arguments and results, by their places, lie on the module's device and as the
@@ -322,22 +341,18 @@ pub(crate) fn pointer(array: &DeviceArray, leaf: usize) -> Option<Param> {
 }
 
 /// One launch of a plan, its parameters worked out.
-pub(crate) struct ReadyLaunch<'m> {
-    entry: &'m str,
-    number: EntryNumber,
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared_bytes: u32,
+pub(crate) struct ReadyLaunch {
+    spec: Arc<LaunchSpec>,
     params: Vec<Param>,
 }
 
-impl ReadyLaunch<'_> {
+impl ReadyLaunch {
     pub(crate) fn entry(&self) -> &str {
-        self.entry
+        &self.spec.entry
     }
 
     pub(crate) fn shared_bytes(&self) -> u32 {
-        self.shared_bytes
+        self.spec.shared_bytes
     }
 }
 
@@ -354,6 +369,8 @@ pub(crate) struct Prepared<'m, 'a> {
     uses: Vec<(Arc<Storage>, bool)>,
     /// Where its launches are queued.
     stream: StreamNumber,
+    /// Its arguments, for messages.
+    described: Arc<str>,
 }
 
 impl<'m> Prepared<'m, '_> {
@@ -378,12 +395,7 @@ impl<'m> Prepared<'m, '_> {
         self.each_launch(&mut |launch| {
             nodes.push(GraphNode {
                 module: Arc::clone(&self.module.loaded),
-                kernel: self.manifest.name.clone(),
-                entry: launch.entry.to_string(),
-                number: launch.number,
-                grid: launch.grid,
-                block: launch.block,
-                shared_bytes: launch.shared_bytes,
+                launch: launch.spec,
                 params: launch.params,
                 after: Vec::new(),
             });
@@ -398,7 +410,7 @@ impl<'m> Prepared<'m, '_> {
     }
 
     /// Calls back for every launch of the plan, in order, its parameters worked out.
-    pub fn each_launch(&self, each: &mut dyn FnMut(ReadyLaunch<'m>) -> Result<()>) -> Result<()> {
+    pub fn each_launch(&self, each: &mut dyn FnMut(ReadyLaunch) -> Result<()>) -> Result<()> {
         self.each_step(&mut |launch, symbols| match self.ready(launch, symbols)? {
             Some(ready) => each(ready),
             None => Ok(()),
@@ -412,23 +424,23 @@ impl<'m> Prepared<'m, '_> {
     }
 
     /// Queues one of this plan's launches, within [`in_order`](Self::in_order).
-    pub fn submit_on(&self, stream: StreamNumber, launch: &ReadyLaunch<'_>) -> Result<()> {
+    pub fn submit_on(&self, stream: StreamNumber, launch: &ReadyLaunch) -> Result<()> {
         let request = LaunchRequest { stream, ..self.request(launch) };
         self.module.device.backend.launch(self.module.loaded.as_ref(), &request)
     }
 
     /// Runs one of this plan's launches and counts; `None` where the device cannot.
-    pub fn count(&self, launch: &ReadyLaunch<'_>) -> Result<Option<CountedLaunch>> {
+    pub fn count(&self, launch: &ReadyLaunch) -> Result<Option<CountedLaunch>> {
         let backend = &self.module.device.backend;
         let loaded = self.module.loaded.as_ref();
         let counts = self.in_order(self.stream, || backend.launch_counted(loaded, &self.request(launch)))?;
-        let entry = launch.entry.to_string();
-        let (grid, block) = (launch.grid, launch.block);
+        let entry = launch.spec.entry.clone();
+        let (grid, block) = (launch.spec.grid, launch.spec.block);
         Ok(counts.map(|counts| CountedLaunch { entry, grid, block, counts }))
     }
 
     /// Runs one of this plan's launches and keeps one warp's addresses of each access; `None` where the device cannot.
-    pub fn trace(&self, launch: &ReadyLaunch<'_>) -> Result<Option<TracedLaunch>> {
+    pub fn trace(&self, launch: &ReadyLaunch) -> Result<Option<TracedLaunch>> {
         let backend = &self.module.device.backend;
         let Some(mut accesses) = backend.launch_traced(self.module.loaded.as_ref(), &self.request(launch))?
         else {
@@ -439,9 +451,9 @@ impl<'m> Prepared<'m, '_> {
                 *name = known.to_string();
             }
         }
-        let (grid, block) = (launch.grid, launch.block);
-        let shared_bytes = u64::from(launch.shared_bytes);
-        Ok(Some(TracedLaunch { entry: launch.entry.to_string(), grid, block, shared_bytes, accesses }))
+        let (grid, block) = (launch.spec.grid, launch.spec.block);
+        let shared_bytes = u64::from(launch.spec.shared_bytes);
+        Ok(Some(TracedLaunch { entry: launch.spec.entry.clone(), grid, block, shared_bytes, accesses }))
     }
 
     /// The name, in the kernel's signature, of the array that starts at an address.
@@ -460,17 +472,8 @@ impl<'m> Prepared<'m, '_> {
         given.or_else(made).or_else(scratch)
     }
 
-    fn request<'a>(&'a self, launch: &'a ReadyLaunch<'_>) -> LaunchRequest<'a> {
-        LaunchRequest {
-            kernel: &self.manifest.name,
-            entry: launch.entry,
-            number: launch.number,
-            grid: launch.grid,
-            block: launch.block,
-            shared_bytes: launch.shared_bytes,
-            stream: self.stream,
-            params: &launch.params,
-        }
+    fn request<'a>(&self, launch: &'a ReadyLaunch) -> LaunchRequest<'a> {
+        LaunchRequest { launch: &launch.spec, stream: self.stream, params: &launch.params }
     }
 
     /// Bytes of all arrays of the launch, with those that were allocated for it.
@@ -523,8 +526,8 @@ impl<'m> Prepared<'m, '_> {
         Ok(())
     }
 
-    /// Blocks of a launch, and its dynamic shared memory in bytes; `None` where there is nothing to do.
-    pub fn size(&self, launch: &Launch, symbols: &[Value]) -> Result<Option<([u32; 3], u32)>> {
+    /// How a launch is made; `None` where there is nothing to do.
+    pub fn spec(&self, launch: &Launch, symbols: &[Value]) -> Result<Option<LaunchSpec>> {
         let evaluate = |expr: &Expr| {
             expr.evaluate_int(symbols)
                 .and_then(|value| u32::try_from(value).ok())
@@ -534,18 +537,24 @@ impl<'m> Prepared<'m, '_> {
         if grid.contains(&0) {
             return Ok(None);
         }
-        Ok(Some((grid, evaluate(&launch.shared_bytes)?)))
+        Ok(Some(LaunchSpec {
+            kernel: self.manifest.name.clone(),
+            arguments: Arc::clone(&self.described),
+            entry: launch.entry.clone(),
+            number: self.module.loaded.entry(&launch.entry)?,
+            grid,
+            block: launch.block,
+            shared_bytes: evaluate(&launch.shared_bytes)?,
+        }))
     }
 
     /// `None` where there is nothing to do.
-    fn ready(&self, launch: &'m Launch, symbols: &[Value]) -> Result<Option<ReadyLaunch<'m>>> {
-        let Some((grid, shared_bytes)) = self.size(launch, symbols)? else { return Ok(None) };
+    fn ready(&self, launch: &Launch, symbols: &[Value]) -> Result<Option<ReadyLaunch>> {
+        let Some(spec) = self.spec(launch, symbols)? else { return Ok(None) };
         let params = launch.arguments.iter().map(|argument| self.param(self.source(argument, symbols)?));
         let params: Option<Vec<Param>> = params.collect();
         let params = params.ok_or_else(|| self.error("an argument is missing"))?;
-        let number = self.module.loaded.entry(&launch.entry)?;
-        let (entry, block) = (launch.entry.as_str(), launch.block);
-        Ok(Some(ReadyLaunch { entry, number, grid, block, shared_bytes, params }))
+        Ok(Some(ReadyLaunch { spec: Arc::new(spec), params }))
     }
 
     /// Where a parameter of a launch comes from.

@@ -1,7 +1,7 @@
 //! The launches of a kernel for arguments of one type and shape, worked out once: what a typed kernel repeats.
 
 use crate::array::DeviceArray;
-use crate::backend::{EntryNumber, LaunchRequest, Param, StreamNumber};
+use crate::backend::{LaunchRequest, LaunchSpec, Param, StreamNumber};
 use crate::binding::symbols_of;
 use crate::error::{Error, Result};
 use crate::kernel::{Prepared, Source, pointer};
@@ -29,11 +29,7 @@ enum Place {
 }
 
 struct Planned {
-    entry: String,
-    number: EntryNumber,
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared_bytes: u32,
+    spec: Arc<LaunchSpec>,
     params: Vec<Place>,
 }
 
@@ -60,7 +56,7 @@ impl Plan {
     ) -> Result<Self> {
         let mut launches = Vec::new();
         prepared.each_step(&mut |launch, symbols| {
-            let Some((grid, shared_bytes)) = prepared.size(launch, symbols)? else { return Ok(()) };
+            let Some(spec) = prepared.spec(launch, symbols)? else { return Ok(()) };
             let place = |argument: &LaunchArgument| {
                 Some(match prepared.source(argument, symbols)? {
                     Source::Fixed(param) => Place::Fixed(param),
@@ -72,9 +68,7 @@ impl Plan {
             };
             let params: Option<Vec<Place>> = launch.arguments.iter().map(place).collect();
             let params = params.ok_or_else(|| prepared.error("an argument is missing"))?;
-            let number = prepared.module.loaded.entry(&launch.entry)?;
-            let (entry, block) = (launch.entry.clone(), launch.block);
-            launches.push(Planned { entry, number, grid, block, shared_bytes, params });
+            launches.push(Planned { spec: Arc::new(spec), params });
             Ok(())
         })?;
         let mut key = Vec::new();
@@ -180,16 +174,7 @@ impl Plan {
                 };
                 params.push(param.ok_or_else(missing)?);
             }
-            let request = LaunchRequest {
-                kernel,
-                entry: &launch.entry,
-                number: launch.number,
-                grid: launch.grid,
-                block: launch.block,
-                shared_bytes: launch.shared_bytes,
-                stream: self.stream,
-                params: &params,
-            };
+            let request = LaunchRequest { launch: &launch.spec, stream: self.stream, params: &params };
             each(&request)?;
         }
         Ok(())

@@ -24,7 +24,7 @@ const RUNS: (u128, u128) = (5, 50);
 /// launch.
 pub struct Bound<'m, 'a> {
     prepared: Prepared<'m, 'a>,
-    launches: Vec<ReadyLaunch<'m>>,
+    launches: Vec<ReadyLaunch>,
 }
 
 impl<'m> Kernel<'m> {

@@ -1,6 +1,6 @@
 //! The driver's calls that give memory of each kind, and take it back.
 
-use super::driver_error;
+use super::context::Context;
 use crate::backend::Block;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -8,7 +8,7 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUmemAttach_flags, CUresult};
 
 /// At least one byte, in the current context.
-pub(super) fn allocate(memory: Memory, bytes: u64, what: &str) -> Result<Block> {
+pub(super) fn allocate(context: &Context, memory: Memory, bytes: u64, what: &str) -> Result<Block> {
     let size = bytes as usize;
     let (call, block) = match memory {
         // SAFETY: a plain allocation in the current context.
@@ -22,11 +22,12 @@ pub(super) fn allocate(memory: Memory, bytes: u64, what: &str) -> Result<Block> 
             ("cuMemAllocManaged", pointer.map(block))
         }
     };
-    block.map_err(|error| allocation_error(error, call, memory, bytes, what))
+    block.map_err(|error| allocation_error(context, error, call, memory, bytes, what))
 }
 
 /// Out of memory says what was asked and how much of the device's is free; anything else which call failed.
 pub(super) fn allocation_error(
+    context: &Context,
     error: DriverError,
     call: &str,
     memory: Memory,
@@ -34,7 +35,7 @@ pub(super) fn allocation_error(
     what: &str,
 ) -> Error {
     if error.0 != CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-        return driver_error(&format!("{call} of {bytes} bytes for `{what}`"))(error);
+        return context.failed(format!("{call} of {bytes} bytes for `{what}`"))(error);
     }
     let free = match memory {
         Memory::Mapped => None,

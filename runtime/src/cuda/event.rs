@@ -1,7 +1,7 @@
 //! Events: marks in a stream's queue that know when the device came to them.
 
+use super::context::Context;
 use super::streams::Streams;
-use super::{driver_error, make_current};
 use crate::backend::{RecordedEvent, StreamNumber};
 use crate::error::Result;
 use cudarc::driver::result::{self, DriverError};
@@ -11,82 +11,98 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// An event of the current context, destroyed when it is dropped.
-pub(super) struct Event(sys::CUevent);
+pub(super) struct Event {
+    handle: sys::CUevent,
+    context: Arc<Context>,
+}
+
+/// A place in a stream's queue: the stream, and how many launches it was given before.
+pub(super) type Mark = (StreamNumber, u64);
 
 impl Event {
-    /// In the current context.
-    pub fn new() -> Result<Self> {
-        Self::with(CUevent_flags::CU_EVENT_DEFAULT)
+    /// In the context, which is current.
+    pub fn new(context: &Arc<Context>) -> Result<Self> {
+        Self::with(context, CUevent_flags::CU_EVENT_DEFAULT)
     }
 
     /// One that costs the device less, and has no time.
-    pub fn without_time() -> Result<Self> {
-        Self::with(CUevent_flags::CU_EVENT_DISABLE_TIMING)
+    pub fn without_time(context: &Arc<Context>) -> Result<Self> {
+        Self::with(context, CUevent_flags::CU_EVENT_DISABLE_TIMING)
     }
 
-    fn with(flags: CUevent_flags) -> Result<Self> {
-        result::event::create(flags).map(Self).map_err(driver_error("cuEventCreate"))
+    fn with(context: &Arc<Context>, flags: CUevent_flags) -> Result<Self> {
+        let handle = result::event::create(flags).map_err(context.failed("cuEventCreate"))?;
+        Ok(Self { handle, context: Arc::clone(context) })
     }
 
     /// Queues the mark behind everything launched so far on the stream.
-    pub fn record(&self, stream: sys::CUstream) -> Result<()> {
+    pub fn record(&self, stream: StreamNumber, queue: sys::CUstream) -> Result<Mark> {
+        let launches = self.context.launches(stream);
         // SAFETY: the event lives as long as `self`, and belongs to the context that the stream is of.
-        unsafe { result::event::record(self.0, stream) }.map_err(driver_error("cuEventRecord"))
+        unsafe { result::event::record(self.handle, queue) }.map_err(self.context.failed("cuEventRecord"))?;
+        Ok((stream, launches))
     }
 
     /// What is queued on the stream from now on waits for the mark.
-    pub fn hold(&self, stream: sys::CUstream) -> Result<()> {
+    pub fn hold(&self, queue: sys::CUstream) -> Result<()> {
         // SAFETY: both are alive, and of one context.
-        unsafe { result::stream::wait_event(stream, self.0, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT) }
-            .map_err(driver_error("cuStreamWaitEvent"))
+        unsafe { result::stream::wait_event(queue, self.handle, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT) }
+            .map_err(self.context.failed("cuStreamWaitEvent"))
     }
 
-    pub fn wait(&self) -> Result<()> {
+    /// Waits for the mark, where the event was recorded last.
+    pub fn wait(&self, mark: Mark) -> Result<()> {
         // SAFETY: the event is alive and was recorded.
-        unsafe { result::event::synchronize(self.0) }
-            .map_err(driver_error("cuEventSynchronize (a kernel failed)"))
+        self.context
+            .wait_for_mark(mark, "cuEventSynchronize", || unsafe { result::event::synchronize(self.handle) })
     }
 
-    /// Waits for this mark, and says how long the device took to come here from the other.
-    pub fn since(&self, start: &Event) -> Result<Duration> {
-        self.wait()?;
-        // SAFETY: both events are alive and were recorded, the other one earlier.
-        let milliseconds =
-            unsafe { result::event::elapsed(start.0, self.0) }.map_err(driver_error("cuEventElapsedTime"))?;
-        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
+    /// Milliseconds from another mark to this one; both have come.
+    fn milliseconds_since(&self, start: &Event) -> Result<f32> {
+        // SAFETY: both events are alive and were recorded.
+        unsafe { result::event::elapsed(start.handle, self.handle) }
+            .map_err(self.context.failed("cuEventElapsedTime"))
+    }
+
+    /// Waits for this mark, and says how long the device took to come here from the other, earlier one.
+    pub fn since(&self, start: &Event, mark: Mark) -> Result<Duration> {
+        self.wait(mark)?;
+        Ok(Duration::from_secs_f64(f64::from(self.milliseconds_since(start)?.max(0.0)) / 1e3))
     }
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: made once in `new`, not used after. An error here has nobody to go to.
-        let _ = unsafe { result::event::destroy(self.0) };
+        // Where the context is gone, the event is gone with it.
+        if self.context.enter().is_ok() {
+            // SAFETY: made once in `with`, not used after. An error here has nobody to go to.
+            let _ = unsafe { result::event::destroy(self.handle) };
+        }
     }
 }
 
 /// An event in the hands of a user.
 pub(super) struct UserEvent {
-    event: Option<Event>,
-    context: sys::CUcontext,
+    event: Event,
+    mark: Mark,
     streams: Arc<Streams>,
 }
 
-// SAFETY: an event and a context may be used from any thread; each call makes the context current first.
+// SAFETY: an event may be used from any thread; each call makes its context current first.
 unsafe impl Send for UserEvent {}
 // SAFETY: the driver's calls on events are thread-safe, and the handles are never changed.
 unsafe impl Sync for UserEvent {}
 
 impl UserEvent {
-    /// Recorded on a stream, in the current context.
-    pub fn record(context: sys::CUcontext, streams: &Arc<Streams>, stream: StreamNumber) -> Result<Self> {
-        let event = Event::new()?;
-        event.record(streams.get(stream)?)?;
-        Ok(Self { event: Some(event), context, streams: Arc::clone(streams) })
+    /// Recorded on a stream, in the context, which is current.
+    pub fn record(context: &Arc<Context>, streams: &Arc<Streams>, stream: StreamNumber) -> Result<Self> {
+        let event = Event::new(context)?;
+        let mark = event.record(stream, streams.get(stream)?)?;
+        Ok(Self { event, mark, streams: Arc::clone(streams) })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&Event) -> Result<T>) -> Result<Option<T>> {
-        make_current(self.context)?;
-        self.event.as_ref().map(work).transpose()
+    fn enter(&self) -> Result<&Event> {
+        self.event.context.enter().map(|()| &self.event)
     }
 }
 
@@ -96,48 +112,28 @@ impl RecordedEvent for UserEvent {
     }
 
     fn wait(&self) -> Result<()> {
-        self.with(Event::wait).map(|_| ())
+        self.enter()?.wait(self.mark)
     }
 
     fn is_done(&self) -> Result<bool> {
-        let done = self.with(|event| {
-            // SAFETY: the event is alive and was recorded.
-            match unsafe { result::event::query(event.0) } {
-                Ok(()) => Ok(true),
-                Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
-                Err(error) => Err(driver_error("cuEventQuery (a kernel failed)")(error)),
-            }
-        })?;
-        Ok(done.unwrap_or(true))
+        let event = self.enter()?;
+        // SAFETY: the event is alive and was recorded.
+        match unsafe { result::event::query(event.handle) } {
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+            answer => event.context.wait_for_mark(self.mark, "cuEventQuery", || answer).map(|()| true),
+        }
     }
 
     fn since(&self, earlier: &dyn RecordedEvent) -> Result<Option<Duration>> {
         let Some(earlier) = earlier.as_any().downcast_ref::<UserEvent>() else { return Ok(None) };
-        let Some(start) = &earlier.event else { return Ok(None) };
-        self.with(|event| {
-            start.wait()?;
-            event.wait()?;
-            // SAFETY: both events are alive, were recorded and have come.
-            let milliseconds = unsafe { result::event::elapsed(start.0, event.0) }
-                .map_err(driver_error("cuEventElapsedTime"))?;
-            Ok((milliseconds >= 0.0).then(|| Duration::from_secs_f64(f64::from(milliseconds) / 1e3)))
-        })
-        .map(Option::flatten)
+        earlier.wait()?;
+        self.wait()?;
+        let milliseconds = self.enter()?.milliseconds_since(&earlier.event)?;
+        Ok((milliseconds >= 0.0).then(|| Duration::from_secs_f64(f64::from(milliseconds) / 1e3)))
     }
 
     fn hold(&self, stream: StreamNumber) -> Result<()> {
-        let stream = self.streams.get(stream)?;
-        self.with(|event| event.hold(stream)).map(|_| ())
-    }
-}
-
-impl Drop for UserEvent {
-    fn drop(&mut self) {
-        if make_current(self.context).is_ok() {
-            self.event = None;
-        } else {
-            // The context is gone, and the event with it.
-            std::mem::forget(self.event.take());
-        }
+        let queue = self.streams.get(stream)?;
+        self.enter()?.hold(queue)
     }
 }

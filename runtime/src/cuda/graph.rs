@@ -1,17 +1,20 @@
 //! Graphs of kernel launches.
 
+use super::context::Context;
+use super::elsewhere;
+use super::in_flight::stream_name;
 use super::module::CudaModule;
-use super::{driver_error, make_current};
-use crate::backend::{GraphNode, LoadedGraph};
-use crate::error::{Error, Result};
+use crate::backend::{GraphNode, LoadedGraph, StreamNumber};
+use crate::error::Result;
 use cudarc::driver::{result, sys};
 use std::any::Any;
 use std::ffi::c_void;
+use std::sync::Arc;
 
 /// A graph that the driver has made ready to launch.
 pub(super) struct CudaGraph {
     executable: sys::CUgraphExec,
-    context: sys::CUcontext,
+    context: Arc<Context>,
 }
 
 // SAFETY: a graph's handle may be used from any thread whose current context is the graph's.
@@ -31,49 +34,58 @@ impl Drop for Template {
 
 impl CudaGraph {
     /// In the context, which is current.
-    pub fn load(context: sys::CUcontext, nodes: &[GraphNode]) -> Result<Self> {
+    pub fn load(context: &Arc<Context>, nodes: &[GraphNode]) -> Result<Self> {
         let mut graph: sys::CUgraph = std::ptr::null_mut();
         // SAFETY: the handle is written where the driver is told.
-        unsafe { sys::cuGraphCreate(&mut graph, 0) }.result().map_err(driver_error("cuGraphCreate"))?;
+        unsafe { sys::cuGraphCreate(&mut graph, 0) }.result().map_err(context.failed("cuGraphCreate"))?;
         let graph = Template(graph);
         let mut made: Vec<sys::CUgraphNode> = Vec::with_capacity(nodes.len());
         for node in nodes {
             let after: Vec<sys::CUgraphNode> = node.after.iter().map(|at| made[*at]).collect();
-            made.push(add(graph.0, node, &after)?);
+            made.push(add(context, graph.0, node, &after)?);
         }
         let mut executable: sys::CUgraphExec = std::ptr::null_mut();
         // SAFETY: the graph is whole.
-        unsafe { sys::cuGraphInstantiateWithFlags(&mut executable, graph.0, 0) }.result().map_err(
-            |error| driver_error(&format!("cuGraphInstantiate of {} launches", nodes.len()))(error),
-        )?;
-        Ok(Self { executable, context })
+        unsafe { sys::cuGraphInstantiateWithFlags(&mut executable, graph.0, 0) }
+            .result()
+            .map_err(context.failed(format!("cuGraphInstantiate of {} launches", nodes.len())))?;
+        Ok(Self { executable, context: Arc::clone(context) })
     }
 
-    /// In the current context.
-    pub fn launch(&self, stream: sys::CUstream) -> Result<()> {
+    /// In the current context: the launches that it was made of, on a stream.
+    pub fn launch(&self, queue: sys::CUstream, stream: StreamNumber, nodes: &[GraphNode]) -> Result<()> {
         // SAFETY: the graph is alive, and so is all memory that its launches use.
-        unsafe { result::graph::launch(self.executable, stream) }.map_err(driver_error("cuGraphLaunch"))
+        let launched = unsafe { result::graph::launch(self.executable, queue) };
+        launched.map_err(|error| {
+            let call = format!("cuGraphLaunch of {} launches on {}", nodes.len(), stream_name(stream));
+            self.context.failed(call)(error)
+        })?;
+        nodes.iter().for_each(|node| self.context.launched(stream, &node.launch));
+        Ok(())
     }
 }
 
-fn add(graph: sys::CUgraph, node: &GraphNode, after: &[sys::CUgraphNode]) -> Result<sys::CUgraphNode> {
-    let module = node.module.as_any().downcast_ref::<CudaModule>().ok_or_else(|| Error::Driver {
-        call: "cuGraphAddKernelNode".to_string(),
-        message: "the module was loaded on another device".to_string(),
-    })?;
-    let request = node.request(0);
-    let function = module.function(&request)?;
+fn add(
+    context: &Context,
+    graph: sys::CUgraph,
+    node: &GraphNode,
+    after: &[sys::CUgraphNode],
+) -> Result<sys::CUgraphNode> {
+    let module = node.module.as_any().downcast_ref::<CudaModule>();
+    let module = module.ok_or_else(|| elsewhere("cuGraphAddKernelNode", "the module was loaded"))?;
+    let GraphNode { launch, .. } = node;
+    let function = module.function(launch)?;
     let mut params: Vec<*mut c_void> =
         node.params.iter().map(|param| param.bytes().as_ptr().cast::<c_void>().cast_mut()).collect();
     let described = sys::CUDA_KERNEL_NODE_PARAMS {
         func: function,
-        gridDimX: node.grid[0],
-        gridDimY: node.grid[1],
-        gridDimZ: node.grid[2],
-        blockDimX: node.block[0],
-        blockDimY: node.block[1],
-        blockDimZ: node.block[2],
-        sharedMemBytes: node.shared_bytes,
+        gridDimX: launch.grid[0],
+        gridDimY: launch.grid[1],
+        gridDimZ: launch.grid[2],
+        blockDimX: launch.block[0],
+        blockDimY: launch.block[1],
+        blockDimZ: launch.block[2],
+        sharedMemBytes: launch.shared_bytes,
         kernelParams: params.as_mut_ptr(),
         extra: std::ptr::null_mut(),
         kern: std::ptr::null_mut(),
@@ -83,7 +95,7 @@ fn add(graph: sys::CUgraph, node: &GraphNode, after: &[sys::CUgraphNode]) -> Res
     // SAFETY: the parameters are those of the entry, in order and in size; the driver copies them before it returns.
     unsafe { sys::cuGraphAddKernelNode_v2(&mut made, graph, after.as_ptr(), after.len(), &described) }
         .result()
-        .map_err(|error| driver_error(&format!("cuGraphAddKernelNode of `{}`", node.entry))(error))?;
+        .map_err(|error| context.failed(format!("cuGraphAddKernelNode of {launch}"))(error))?;
     Ok(made)
 }
 
@@ -95,7 +107,7 @@ impl LoadedGraph for CudaGraph {
 
 impl Drop for CudaGraph {
     fn drop(&mut self) {
-        if make_current(self.context).is_ok() {
+        if self.context.enter().is_ok() {
             // SAFETY: made once in `load`, not used after; a launch that still runs goes on to its end. An error here
             // has nobody to go to.
             let _ = unsafe { result::graph::exec_destroy(self.executable) };

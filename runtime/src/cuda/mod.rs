@@ -4,12 +4,15 @@
 //! the calling thread before each call.
 
 mod allocation;
+mod context;
 mod copies;
 mod event;
 mod graph;
+mod in_flight;
 mod module;
 mod raw;
 mod streams;
+mod versions;
 
 use crate::backend::{
     self, Backend, Block, DevicePtr, GraphNode, LaunchRequest, LoadedGraph, LoadedModule, RawStream,
@@ -18,7 +21,8 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::typed::{Advice, Place};
-use cudarc::driver::result::{self, DriverError};
+use context::{Context, driver_error};
+use cudarc::driver::result;
 use cudarc::driver::sys;
 use event::{Event, UserEvent};
 use graph::CudaGraph;
@@ -33,19 +37,12 @@ use streams::Streams;
 
 /// One CUDA device.
 pub struct CudaDevice {
-    device: sys::CUdevice,
-    context: sys::CUcontext,
-    name: String,
+    context: Arc<Context>,
     capability: u32,
     /// Of the L2 cache.
     cache_bytes: u64,
     streams: Arc<Streams>,
 }
-
-// SAFETY: a driver context may be used from any thread; every call makes it current first.
-unsafe impl Send for CudaDevice {}
-// SAFETY: the driver API is thread-safe, and this struct is never changed after it was made.
-unsafe impl Sync for CudaDevice {}
 
 /// Whether a CUDA driver library can be loaded at all.
 pub fn driver_present() -> bool {
@@ -53,22 +50,19 @@ pub fn driver_present() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
-pub(crate) fn driver_error(call: &str) -> impl FnOnce(DriverError) -> Error + '_ {
-    move |error| {
-        let name = error.error_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let text = error.error_string().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
-        Error::Driver { call: call.to_string(), message: format!("{text} ({name})") }
-    }
-}
-
 impl CudaDevice {
     /// Opens the device of that number.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] without a driver or with fewer devices; [`Error::Driver`] for anything else.
+    /// [`Error::NoDevice`] without a driver or with fewer devices; [`Error::DriverTooOld`] where it lacks calls;
+    /// [`Error::Driver`] for anything else.
     pub fn open(ordinal: u32) -> Result<Self> {
         if !driver_present() {
             return Err(Error::NoDevice("there is no CUDA driver on this machine".to_string()));
+        }
+        if let Some(call) = versions::missing_call() {
+            let has = format!("without `{call}`");
+            return Err(Error::DriverTooOld { needs: "CUDA 12.0".to_string(), has });
         }
         result::init().map_err(driver_error("cuInit"))?;
         let count = result::device::get_count().map_err(driver_error("cuDeviceGetCount"))?;
@@ -90,28 +84,10 @@ impl CudaDevice {
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let cache_bytes =
             u64::try_from(attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?).unwrap_or(0);
-        // SAFETY: `device` came from the driver; released in `drop`.
-        let context = unsafe { result::primary_ctx::retain(device) }
-            .map_err(driver_error("cuDevicePrimaryCtxRetain"))?;
-        Ok(Self {
-            device,
-            context,
-            name,
-            capability: (major * 10 + minor) as u32,
-            cache_bytes,
-            streams: Arc::new(Streams::new()),
-        })
+        let capability = (major * 10 + minor) as u32;
+        let context = Arc::new(Context::retain(device, format!("{name} (sm_{capability})"))?);
+        Ok(Self { streams: Arc::new(Streams::new(&context)), context, capability, cache_bytes })
     }
-
-    fn current(&self) -> Result<()> {
-        make_current(self.context)
-    }
-}
-
-/// Of a context that was retained by `open`: everything that keeps one keeps the device, too.
-fn make_current(context: sys::CUcontext) -> Result<()> {
-    // SAFETY: a handle that the driver gave; one that is gone is an error of the call.
-    unsafe { result::ctx::set_current(context) }.map_err(driver_error("cuCtxSetCurrent"))
 }
 
 impl CudaDevice {
@@ -122,51 +98,39 @@ impl CudaDevice {
         request: &LaunchRequest<'_>,
         work: impl FnOnce(&mut dyn FnMut() -> Result<()>) -> Result<T>,
     ) -> Result<T> {
-        let module = module.as_any().downcast_ref::<CudaModule>().ok_or_else(|| Error::Driver {
-            call: "launch".to_string(),
-            message: "the module was loaded on another device".to_string(),
-        })?;
-        self.current()?;
-        let function = module.function(request)?;
-        let stream = self.streams.get(request.stream)?;
+        let module = module.as_any().downcast_ref::<CudaModule>();
+        let module = module.ok_or_else(|| elsewhere("launch", "the module was loaded"))?;
+        self.context.enter()?;
+        let LaunchRequest { launch, stream: number, params } = request;
+        let function = module.function(launch)?;
+        let stream = self.streams.get(*number)?;
         let mut pointers: SmallVec<[*mut c_void; 32]> =
-            request.params.iter().map(|param| param.bytes().as_ptr().cast::<c_void>().cast_mut()).collect();
-        let [gx, gy, gz] = request.grid;
-        let [bx, by, bz] = request.block;
+            params.iter().map(|param| param.bytes().as_ptr().cast::<c_void>().cast_mut()).collect();
+        let [gx, gy, gz] = launch.grid;
+        let [bx, by, bz] = launch.block;
         work(&mut || {
             // SAFETY: the parameters are those of the entry, in order and in size: both come from one manifest. The
             // driver copies them before it returns.
             unsafe {
                 let (grid, block) = ((gx, gy, gz), (bx, by, bz));
-                result::launch_kernel(function, grid, block, request.shared_bytes, stream, &mut pointers)
+                result::launch_kernel(function, grid, block, launch.shared_bytes, stream, &mut pointers)
             }
-            .map_err(|error| {
-                let LaunchRequest { kernel, entry, grid, block, shared_bytes, .. } = request;
-                let call = format!(
-                    "cuLaunchKernel of `{entry}` (kernel `{kernel}`) with grid {grid:?}, blocks of {block:?}, \
-                     {shared_bytes} bytes of shared memory"
-                );
-                driver_error(&call)(error)
-            })
+            .map_err(|error| self.context.launch_failed("cuLaunchKernel", launch, *number, error))?;
+            self.context.launched(*number, launch);
+            Ok(())
         })
     }
 }
 
-impl Drop for CudaDevice {
-    fn drop(&mut self) {
-        if self.current().is_ok()
-            && let Some(streams) = Arc::get_mut(&mut self.streams)
-        {
-            streams.close();
-        }
-        // SAFETY: retained once in `open`. An error here has nobody to go to.
-        let _ = unsafe { result::primary_ctx::release(self.device) };
-    }
+/// What was made on one device was given to another.
+fn elsewhere(call: &str, what: &str) -> Error {
+    let message = format!("{what} on another device");
+    Error::Driver { call: call.to_string(), message, in_flight: Vec::new() }
 }
 
 impl Backend for CudaDevice {
     fn description(&self) -> String {
-        format!("{} (sm_{})", self.name, self.capability)
+        self.context.description().to_string()
     }
 
     fn capability(&self) -> Option<u32> {
@@ -181,12 +145,12 @@ impl Backend for CudaDevice {
         if bytes == 0 {
             return Ok(Block::EMPTY);
         }
-        self.current()?;
-        allocation::allocate(memory, bytes, what)
+        self.context.enter()?;
+        allocation::allocate(&self.context, memory, bytes, what)
     }
 
     fn free(&self, memory: Memory, block: Block) {
-        if block.pointer != 0 && self.current().is_ok() {
+        if block.pointer != 0 && self.context.enter().is_ok() {
             allocation::free(memory, block);
         }
     }
@@ -195,31 +159,31 @@ impl Backend for CudaDevice {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.current()?;
+        self.context.enter()?;
         // SAFETY: the caller passes an allocation of at least so many bytes.
-        unsafe { result::memcpy_htod_sync(pointer, bytes) }
-            .map_err(|error| driver_error(&format!("cuMemcpyHtoD of {} bytes", bytes.len()))(error))
+        let copy = || unsafe { result::memcpy_htod_sync(pointer, bytes) };
+        self.context.wait_for(0, &format!("cuMemcpyHtoD of {} bytes", bytes.len()), copy)
     }
 
     fn copy_out(&self, stream: StreamNumber, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.current()?;
+        self.context.enter()?;
         let size = bytes.len();
         if stream == 0 {
             // SAFETY: as above.
-            return unsafe { result::memcpy_dtoh_sync(bytes, pointer) }
-                .map_err(|error| driver_error(&format!("cuMemcpyDtoH of {size} bytes"))(error));
+            let copy = || unsafe { result::memcpy_dtoh_sync(bytes, pointer) };
+            return self.context.wait_for(0, &format!("cuMemcpyDtoH of {size} bytes"), copy);
         }
-        let stream = self.streams.get(stream)?;
+        let queue = self.streams.get(stream)?;
         // SAFETY: as above; the bytes are there before this returns.
-        unsafe {
-            sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), pointer, size, stream)
+        let copy = || unsafe {
+            sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), pointer, size, queue)
                 .result()
-                .and_then(|()| result::stream::synchronize(stream))
-        }
-        .map_err(|error| driver_error(&format!("cuMemcpyDtoHAsync of {size} bytes"))(error))
+                .and_then(|()| result::stream::synchronize(queue))
+        };
+        self.context.wait_for(stream, &format!("cuMemcpyDtoHAsync of {size} bytes"), copy)
     }
 
     unsafe fn copy_in_async(
@@ -229,9 +193,9 @@ impl Backend for CudaDevice {
         from: *const u8,
         bytes: usize,
     ) -> Result<()> {
-        self.current()?;
+        self.context.enter()?;
         // SAFETY: the caller's promise, and an allocation of so many bytes.
-        unsafe { copies::in_async(self.streams.get(stream)?, pointer, from, bytes) }
+        unsafe { copies::in_async(&self.context, self.streams.get(stream)?, pointer, from, bytes) }
     }
 
     unsafe fn copy_out_async(
@@ -241,9 +205,9 @@ impl Backend for CudaDevice {
         pointer: DevicePtr,
         bytes: usize,
     ) -> Result<()> {
-        self.current()?;
+        self.context.enter()?;
         // SAFETY: as above.
-        unsafe { copies::out_async(self.streams.get(stream)?, to, pointer, bytes) }
+        unsafe { copies::out_async(&self.context, self.streams.get(stream)?, to, pointer, bytes) }
     }
 
     fn copy_from_device(
@@ -258,7 +222,7 @@ impl Backend for CudaDevice {
         };
         other.synchronize_stream(0)?;
         self.synchronize_stream(0)?;
-        copies::between(self.context, to, peer.context, from, bytes)?;
+        copies::between(&self.context, to, &peer.context, from, bytes)?;
         self.synchronize_stream(0)
     }
 
@@ -267,40 +231,40 @@ impl Backend for CudaDevice {
     }
 
     fn prefetch(&self, stream: StreamNumber, pointer: DevicePtr, bytes: u64, to: Place) -> Result<()> {
-        self.current()?;
-        copies::prefetch(self.device, self.streams.get(stream)?, pointer, bytes, to)
+        self.context.enter()?;
+        copies::prefetch(&self.context, self.streams.get(stream)?, pointer, bytes, to)
     }
 
     fn advise(&self, pointer: DevicePtr, bytes: u64, advice: Advice) -> Result<()> {
-        self.current()?;
-        copies::advise(self.device, pointer, bytes, advice)
+        self.context.enter()?;
+        copies::advise(&self.context, pointer, bytes, advice)
     }
 
     fn fill(&self, stream: StreamNumber, pointer: DevicePtr, byte: u8, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
-        self.current()?;
+        self.context.enter()?;
         let stream = self.streams.get(stream)?;
         // SAFETY: as above.
         unsafe { result::memset_d8_async(pointer, byte, bytes as usize, stream) }
-            .map_err(|error| driver_error(&format!("cuMemsetD8Async of {bytes} bytes"))(error))
+            .map_err(|error| self.context.failed(format!("cuMemsetD8Async of {bytes} bytes"))(error))
     }
 
     fn copy(&self, stream: StreamNumber, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
-        self.current()?;
+        self.context.enter()?;
         let stream = self.streams.get(stream)?;
         // SAFETY: both places lie in allocations and have so many bytes; the stream orders the copy.
         unsafe { result::memcpy_dtod_async(to, from, bytes as usize, stream) }
-            .map_err(|error| driver_error(&format!("cuMemcpyDtoDAsync of {bytes} bytes"))(error))
+            .map_err(|error| self.context.failed(format!("cuMemcpyDtoDAsync of {bytes} bytes"))(error))
     }
 
     fn load(&self, module: &CompiledModule, code: Option<&[u8]>) -> Result<Box<dyn LoadedModule>> {
-        self.current()?;
-        Ok(Box::new(CudaModule::load(self.context, module, code)?))
+        self.context.enter()?;
+        Ok(Box::new(CudaModule::load(&self.context, module, code)?))
     }
 
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()> {
@@ -321,17 +285,15 @@ impl Backend for CudaDevice {
     }
 
     fn load_graph(&self, nodes: &[GraphNode]) -> Result<Box<dyn LoadedGraph>> {
-        self.current()?;
-        Ok(Box::new(CudaGraph::load(self.context, nodes)?))
+        self.context.enter()?;
+        Ok(Box::new(CudaGraph::load(&self.context, nodes)?))
     }
 
-    fn launch_graph(&self, graph: &dyn LoadedGraph, _: &[GraphNode], stream: StreamNumber) -> Result<()> {
-        let graph = graph.as_any().downcast_ref::<CudaGraph>().ok_or_else(|| Error::Driver {
-            call: "cuGraphLaunch".to_string(),
-            message: "the graph was made on another device".to_string(),
-        })?;
-        self.current()?;
-        graph.launch(self.streams.get(stream)?)
+    fn launch_graph(&self, graph: &dyn LoadedGraph, nodes: &[GraphNode], stream: StreamNumber) -> Result<()> {
+        let graph = graph.as_any().downcast_ref::<CudaGraph>();
+        let graph = graph.ok_or_else(|| elsewhere("cuGraphLaunch", "the graph was made"))?;
+        self.context.enter()?;
+        graph.launch(self.streams.get(stream)?, stream, nodes)
     }
 
     /// Counters need a profiler, which runs beside the program.
@@ -353,42 +315,41 @@ impl Backend for CudaDevice {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.current()?;
-        result::ctx::synchronize().map_err(driver_error("cuCtxSynchronize (a kernel failed)"))
+        self.context.enter()?;
+        self.context.wait_for_all("cuCtxSynchronize", result::ctx::synchronize)
     }
 
     fn open_stream(&self, stream: StreamNumber) -> Result<()> {
-        self.current()?;
+        self.context.enter()?;
         self.streams.open(stream)
     }
 
     fn synchronize_stream(&self, stream: StreamNumber) -> Result<()> {
-        self.current()?;
-        let stream = self.streams.get(stream)?;
+        self.context.enter()?;
+        let queue = self.streams.get(stream)?;
         // SAFETY: the stream is open as long as `self`.
-        unsafe { result::stream::synchronize(stream) }
-            .map_err(driver_error("cuStreamSynchronize (a kernel failed)"))
+        self.context.wait_for(stream, "cuStreamSynchronize", || unsafe { result::stream::synchronize(queue) })
     }
 
     fn wait_for_stream(&self, stream: StreamNumber, other: StreamNumber) -> Result<()> {
-        self.current()?;
+        self.context.enter()?;
         self.streams.wait(stream, other)
     }
 
     fn check_borrowed(&self, pointer: DevicePtr, bytes: u64) -> Result<()> {
-        self.current()?;
+        self.context.enter()?;
         raw::check_memory(pointer, bytes)
     }
 
     unsafe fn borrow_stream(&self, stream: StreamNumber, raw: RawStream) -> Result<()> {
-        self.current()?;
+        self.context.enter()?;
         // SAFETY: the caller's promise.
-        let raw = unsafe { raw::stream_of(self.context, &self.name, raw) }?;
+        let raw = unsafe { raw::stream_of(&self.context, raw) }?;
         self.streams.borrow(stream, raw)
     }
 
     fn return_stream(&self, stream: StreamNumber) -> Result<()> {
-        self.current()?;
+        self.context.enter()?;
         self.streams.give_back(stream)
     }
 
@@ -397,23 +358,24 @@ impl Backend for CudaDevice {
     }
 
     fn record(&self, stream: StreamNumber) -> Result<Box<dyn RecordedEvent>> {
-        self.current()?;
-        Ok(Box::new(UserEvent::record(self.context, &self.streams, stream)?))
+        self.context.enter()?;
+        Ok(Box::new(UserEvent::record(&self.context, &self.streams, stream)?))
     }
 
     fn memory_info(&self) -> Result<Option<(u64, u64)>> {
-        self.current()?;
-        let (free, total) = result::mem_get_info().map_err(driver_error("cuMemGetInfo"))?;
+        self.context.enter()?;
+        let (free, total) = result::mem_get_info().map_err(self.context.failed("cuMemGetInfo"))?;
         Ok(Some((free as u64, total as u64)))
     }
 
     fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
-        self.current()?;
-        let (start, end) = (Event::new()?, Event::new()?);
-        start.record(result::stream::null())?;
+        self.context.enter()?;
+        let new = || Event::new(&self.context);
+        let (start, end) = (new()?, new()?);
+        start.record(0, result::stream::null())?;
         work()?;
-        end.record(result::stream::null())?;
-        end.since(&start)
+        let mark = end.record(0, result::stream::null())?;
+        end.since(&start, mark)
     }
 
     fn time_each(
@@ -421,15 +383,18 @@ impl Backend for CudaDevice {
         runs: usize,
         work: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Option<Vec<Duration>>> {
-        self.current()?;
+        self.context.enter()?;
+        let new = || Event::new(&self.context);
         // All events are made first: nothing but launches and records lies between two of them.
-        let pairs = (0..runs).map(|_| Ok((Event::new()?, Event::new()?))).collect::<Result<Vec<_>>>()?;
+        let pairs = (0..runs).map(|_| Ok((new()?, new()?))).collect::<Result<Vec<_>>>()?;
+        let mut marks = Vec::with_capacity(runs);
         for (run, (start, end)) in pairs.iter().enumerate() {
-            start.record(result::stream::null())?;
+            start.record(0, result::stream::null())?;
             work(run)?;
-            end.record(result::stream::null())?;
+            marks.push(end.record(0, result::stream::null())?);
         }
-        pairs.iter().map(|(start, end)| end.since(start)).collect::<Result<Vec<_>>>().map(Some)
+        let times = pairs.iter().zip(marks).map(|((start, end), mark)| end.since(start, mark));
+        times.collect::<Result<Vec<_>>>().map(Some)
     }
 
     fn cache_bytes(&self) -> Option<u64> {

@@ -1,15 +1,15 @@
 //! Loading PTX through the driver's compiler, with its messages.
 
-use super::{driver_error, make_current};
-use crate::backend::{DevicePtr, EntryNumber, LaunchRequest, LoadedModule};
+use super::context::Context;
+use crate::backend::{DevicePtr, EntryNumber, LaunchSpec, LoadedModule};
 use crate::error::{Error, Result};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUjit_option};
 use krn_compiler::CompiledModule;
 use std::any::Any;
 use std::ffi::{CString, c_void};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of each of the driver's two logs.
 const LOG_BYTES: usize = 16 * 1024;
@@ -18,7 +18,7 @@ const SHARED_BYTES_UNASKED: u32 = 48 * 1024;
 
 pub(super) struct CudaModule {
     module: sys::CUmodule,
-    context: sys::CUcontext,
+    context: Arc<Context>,
     log: String,
     /// By name, in the order of their names.
     functions: Vec<(String, OnceLock<Function>)>,
@@ -43,7 +43,7 @@ unsafe impl Sync for CudaModule {}
 
 impl CudaModule {
     /// Loads machine code, or compiles the PTX where there is none, in the context, which is current.
-    pub fn load(context: sys::CUcontext, compiled: &CompiledModule, code: Option<&[u8]>) -> Result<Self> {
+    pub fn load(context: &Arc<Context>, compiled: &CompiledModule, code: Option<&[u8]>) -> Result<Self> {
         let text = CString::new(compiled.ptx.as_str())
             .map_err(|_| Error::Jit { message: "the PTX has a NUL byte".to_string(), log: String::new() })?;
         let mut info = vec![0u8; LOG_BYTES];
@@ -88,40 +88,49 @@ impl CudaModule {
                 let mut functions: Vec<(String, OnceLock<Function>)> =
                     entries.map(|entry| (entry.name.to_string(), OnceLock::new())).collect();
                 functions.sort_by(|left, right| left.0.cmp(&right.0));
-                Ok(Self { module, context, log: info, functions })
+                Ok(Self { module, context: Arc::clone(context), log: info, functions })
             }
             Err(error) => {
-                let Error::Driver { message, .. } = driver_error("cuModuleLoadDataEx")(error) else {
-                    return Err(driver_error("cuModuleLoadDataEx")(error));
-                };
-                Err(Error::Jit { message, log: [errors, info].join("\n").trim().to_string() })
+                let log = [errors, info].join("\n").trim().to_string();
+                Err(context.load_failed(error, &compiled.module, log))
             }
         }
     }
 
     /// The kernel of that number, ready for launches with so much dynamic shared memory.
-    pub fn function(&self, request: &LaunchRequest<'_>) -> Result<sys::CUfunction> {
-        let unknown = || Error::Driver {
-            call: format!("launch of `{}`", request.entry),
-            message: "the module has no such kernel".to_string(),
-        };
-        let (name, slot) = self.functions.get(request.number as usize).ok_or_else(unknown)?;
+    pub fn function(&self, launch: &LaunchSpec) -> Result<sys::CUfunction> {
+        let unknown = || unknown_entry(&launch.entry);
+        let (entry, slot) = self.functions.get(launch.number as usize).ok_or_else(unknown)?;
         let function = match slot.get() {
             Some(function) => function,
             None => {
-                let name = CString::new(name.as_str()).unwrap_or_default();
+                let name = CString::new(entry.as_str()).unwrap_or_default();
                 // SAFETY: the module is loaded and lives as long as `self`.
                 let handle = unsafe { result::module::get_function(self.module, name) }
-                    .map_err(driver_error("cuModuleGetFunction"))?;
+                    .map_err(self.context.failed(format!("cuModuleGetFunction of `{entry}`")))?;
                 slot.get_or_init(|| Function { handle, allowed: AtomicU32::new(SHARED_BYTES_UNASKED) })
             }
         };
-        if request.shared_bytes > function.allowed.load(Ordering::Acquire) {
-            allow_shared(function.handle, request)?;
-            function.allowed.fetch_max(request.shared_bytes, Ordering::AcqRel);
+        if launch.shared_bytes > function.allowed.load(Ordering::Acquire) {
+            self.allow_shared(function.handle, launch)?;
+            function.allowed.fetch_max(launch.shared_bytes, Ordering::AcqRel);
         }
         Ok(function.handle)
     }
+
+    /// Asks the driver for as much shared memory as a launch needs.
+    fn allow_shared(&self, function: sys::CUfunction, launch: &LaunchSpec) -> Result<()> {
+        let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let bytes = i32::try_from(launch.shared_bytes).unwrap_or(i32::MAX);
+        // SAFETY: the function is of a module that is loaded in this context; the attribute is an integer.
+        unsafe { result::function::set_function_attribute(function, attribute, bytes) }
+            .map_err(|error| self.context.failed(format!("cuFuncSetAttribute for {launch}"))(error))
+    }
+}
+
+fn unknown_entry(name: &str) -> Error {
+    let (call, message) = (format!("launch of `{name}`"), "the module has no such kernel".to_string());
+    Error::Driver { call, message, in_flight: Vec::new() }
 }
 
 /// Whether this is an ELF file of 64 bits with all its sections: the driver reads as far as its header says.
@@ -152,17 +161,6 @@ fn is_whole(code: &[u8]) -> bool {
     })
 }
 
-/// Asks the driver for as much shared memory as a launch needs.
-fn allow_shared(function: sys::CUfunction, request: &LaunchRequest<'_>) -> Result<()> {
-    let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    let bytes = i32::try_from(request.shared_bytes).unwrap_or(i32::MAX);
-    // SAFETY: the function is of a module that is loaded in this context; the attribute is an integer.
-    unsafe { result::function::set_function_attribute(function, attribute, bytes) }.map_err(|error| {
-        let call = format!("{bytes} bytes of shared memory for `{}`", request.entry);
-        driver_error(&call)(error)
-    })
-}
-
 impl LoadedModule for CudaModule {
     fn as_any(&self) -> &dyn Any {
         self
@@ -171,18 +169,15 @@ impl LoadedModule for CudaModule {
     fn entry(&self, name: &str) -> Result<EntryNumber> {
         let place = self.functions.binary_search_by(|(known, _)| known.as_str().cmp(name));
         // As many as a file has kernels and their variants.
-        place.map(|place| place as EntryNumber).map_err(|_| Error::Driver {
-            call: format!("launch of `{name}`"),
-            message: "the module has no such kernel".to_string(),
-        })
+        place.map(|place| place as EntryNumber).map_err(|_| unknown_entry(name))
     }
 
     fn symbol(&self, name: &str) -> Result<(DevicePtr, u64)> {
         let name = CString::new(name).unwrap_or_default();
-        make_current(self.context)?;
+        self.context.enter()?;
         // SAFETY: as above.
         let (pointer, size) = unsafe { result::module::get_global(self.module, name) }
-            .map_err(driver_error("cuModuleGetGlobal"))?;
+            .map_err(self.context.failed("cuModuleGetGlobal"))?;
         Ok((pointer, size as u64))
     }
 
@@ -194,7 +189,7 @@ impl LoadedModule for CudaModule {
 impl Drop for CudaModule {
     fn drop(&mut self) {
         // Its kernels may still run, on any stream: their code is not taken away from under them.
-        if make_current(self.context).is_err() || result::ctx::synchronize().is_err() {
+        if self.context.enter().is_err() || result::ctx::synchronize().is_err() {
             return;
         }
         // SAFETY: loaded once in `load`, unloaded once here. An error here has nobody to go to.

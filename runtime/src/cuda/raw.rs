@@ -1,6 +1,6 @@
 //! Memory and streams that somebody else owns: what the driver knows of them.
 
-use super::driver_error;
+use super::context::Context;
 use crate::backend::{DevicePtr, RawStream};
 use crate::error::{Error, Result};
 use cudarc::driver::sys::{self, CUpointer_attribute};
@@ -34,11 +34,7 @@ const PER_THREAD: usize = 2;
 ///
 /// # Safety
 /// The stream is open.
-pub(super) unsafe fn stream_of(
-    context: sys::CUcontext,
-    device: &str,
-    raw: RawStream,
-) -> Result<sys::CUstream> {
+pub(super) unsafe fn stream_of(context: &Context, raw: RawStream) -> Result<sys::CUstream> {
     let stream: sys::CUstream = raw.cast();
     if raw.addr() == PER_THREAD {
         return Err(Error::Stream(
@@ -47,13 +43,13 @@ pub(super) unsafe fn stream_of(
     }
     let mut of: sys::CUcontext = std::ptr::null_mut();
     // SAFETY: the caller's promise.
-    unsafe { sys::cuStreamGetCtx(stream, &mut of) }.result().map_err(driver_error("cuStreamGetCtx"))?;
-    if of != context {
+    unsafe { sys::cuStreamGetCtx(stream, &mut of) }.result().map_err(context.failed("cuStreamGetCtx"))?;
+    if of != context.handle() {
         return Err(Error::WrongDevice {
             what: "the borrowed stream".to_string(),
             there: "in another CUDA context".to_string(),
             other: "the device's primary context".to_string(),
-            here: device.to_string(),
+            here: context.description().to_string(),
         });
     }
     Ok(stream)

@@ -1,13 +1,13 @@
 //! The driver's streams of one context, by number, and the events by which they wait for each other.
 
-use super::driver_error;
+use super::context::Context;
 use super::event::Event;
 use crate::backend::StreamNumber;
 use crate::error::{Error, Result};
 use cudarc::driver::result::{self, stream::StreamKind};
 use cudarc::driver::sys;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Numbers of streams; 0 is the context's default stream.
 const COUNT: usize = 64;
@@ -38,11 +38,13 @@ pub(super) struct Streams {
     opened: [OnceLock<Opened>; COUNT],
     /// Held while one is opened.
     opening: Mutex<()>,
+    context: Arc<Context>,
 }
 
 impl Streams {
-    pub fn new() -> Self {
-        Self { opened: [const { OnceLock::new() }; COUNT], opening: Mutex::new(()) }
+    pub fn new(context: &Arc<Context>) -> Self {
+        let (opened, opening) = ([const { OnceLock::new() }; COUNT], Mutex::new(()));
+        Self { opened, opening, context: Arc::clone(context) }
     }
 
     /// In the current context. Streams but the default one do not wait for the default one.
@@ -54,9 +56,11 @@ impl Streams {
         }
         let stream = match number {
             0 => result::stream::null(),
-            _ => result::stream::create(StreamKind::NonBlocking).map_err(driver_error("cuStreamCreate"))?,
+            _ => result::stream::create(StreamKind::NonBlocking)
+                .map_err(self.context.failed("cuStreamCreate"))?,
         };
-        let opened = Opened { stream, borrowed: AtomicPtr::default(), mark: Event::without_time()? };
+        let mark = Event::without_time(&self.context)?;
+        let opened = Opened { stream, borrowed: AtomicPtr::default(), mark };
         // Empty, and only filled under the guard.
         let _ = slot.set(opened);
         Ok(())
@@ -80,14 +84,14 @@ impl Streams {
             self.open(other)?;
         }
         let opened = self.known(other)?;
-        opened.mark.record(opened.current())?;
+        opened.mark.record(other, opened.current())?;
         opened.mark.hold(self.get(stream)?)
     }
 
     /// Has an opened number stand for somebody else's stream of the current context, behind what is queued on it.
     pub fn borrow(&self, number: StreamNumber, raw: sys::CUstream) -> Result<()> {
         let opened = self.known(number)?;
-        opened.mark.record(opened.stream)?;
+        opened.mark.record(number, opened.stream)?;
         opened.mark.hold(raw)?;
         opened.borrowed.store(raw, Ordering::Release);
         Ok(())
@@ -100,7 +104,7 @@ impl Streams {
         if raw.is_null() {
             return Ok(());
         }
-        opened.mark.record(raw)?;
+        opened.mark.record(number, raw)?;
         opened.mark.hold(opened.stream)
     }
 
@@ -108,13 +112,18 @@ impl Streams {
         let opened = self.slot(number)?.get();
         opened.ok_or_else(|| Error::Stream(format!("stream {number} was not opened")))
     }
+}
 
-    /// Destroys all, in the current context: their queued work still runs.
-    pub fn close(&mut self) {
+impl Drop for Streams {
+    /// Their queued work still runs.
+    fn drop(&mut self) {
+        let alive = self.context.enter().is_ok();
         for (number, slot) in self.opened.iter_mut().enumerate() {
-            if let Some(opened) = slot.take()
-                && number != 0
-            {
+            let Some(opened) = slot.take() else { continue };
+            if !alive {
+                // The context is gone, and all that was in it.
+                std::mem::forget(opened);
+            } else if number != 0 {
                 // SAFETY: made by `open`, not used after. An error here has nobody to go to.
                 let _ = unsafe { result::stream::destroy(opened.stream) };
             }
