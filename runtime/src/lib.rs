@@ -25,6 +25,7 @@ mod lost;
 mod memory;
 mod module;
 mod module_options;
+mod modules;
 pub mod npy;
 mod order;
 mod plan;

@@ -24,7 +24,7 @@ pub struct Module {
 impl Module {
     /// Of the PTX, or of the machine code that was made of it.
     pub(crate) fn load(device: &Device, compiled: &CompiledModule, code: Option<&[u8]>) -> Result<Self> {
-        let loaded = Arc::from(device.backend.load(compiled, code)?);
+        let loaded = device.shared.modules.load(device.backend.as_ref(), compiled, code)?;
         let statics = !compiled.manifest.statics.is_empty();
         Ok(Self {
             loaded,

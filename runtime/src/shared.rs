@@ -3,6 +3,7 @@
 use crate::backend::{Backend, Block, StreamNumber};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
+use crate::modules::Modules;
 use crate::order::{Footprint, Order, Pool, Pooled};
 use crate::record::ErrorRecord;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,6 +12,7 @@ pub(crate) struct Shared {
     pub backend: Arc<dyn Backend>,
     pub order: Order,
     pool: Pool,
+    pub modules: Modules,
     /// Where kernels on a stream report failures.
     records: Mutex<Vec<(StreamNumber, Weak<ErrorRecord>)>>,
     /// For the user where the device is not what they may expect.
@@ -19,8 +21,8 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub fn new(backend: Arc<dyn Backend>, notice: Option<String>) -> Self {
-        let (order, pool, records) = (Order::default(), Pool::default(), Mutex::default());
-        Self { backend, order, pool, records, notice }
+        let (order, pool, modules) = (Order::default(), Pool::default(), Modules::default());
+        Self { backend, order, pool, modules, records: Mutex::default(), notice }
     }
 
     fn records(&self) -> MutexGuard<'_, Vec<(StreamNumber, Weak<ErrorRecord>)>> {

@@ -67,6 +67,27 @@ fn text<T>(result: Result<T, Error>) -> String {
     result.map(|_| ()).expect_err("it was to fail").to_string()
 }
 
+/// How often the driver was called so.
+fn calls(folder: &Path, call: &str) -> usize {
+    let log = std::fs::read_to_string(folder.join("calls")).expect("the driver writes it");
+    log.lines().filter(|line| *line == call).count()
+}
+
+#[test]
+fn a_module_that_is_loaded_again_is_in_the_driver_once() {
+    with_driver("a_module_that_is_loaded_again_is_in_the_driver_once", "", |folder| {
+        let device = open();
+        let (first, second) = (load(&device), load(&device));
+        assert_eq!(calls(folder, "cuModuleLoadDataEx"), 1);
+        drop(first);
+        assert_eq!(calls(folder, "cuModuleUnload"), 0);
+        drop(second);
+        assert_eq!(calls(folder, "cuModuleUnload"), 1);
+        load(&device);
+        assert_eq!(calls(folder, "cuModuleLoadDataEx"), 2);
+    });
+}
+
 #[test]
 fn without_faults_the_fake_driver_is_a_device() {
     with_driver("without_faults_the_fake_driver_is_a_device", "", |_| {

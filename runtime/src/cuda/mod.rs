@@ -115,9 +115,7 @@ impl CudaDevice {
                 let (grid, block) = ((gx, gy, gz), (bx, by, bz));
                 result::launch_kernel(function, grid, block, launch.shared_bytes, stream, &mut pointers)
             }
-            .map_err(|error| self.context.launch_failed("cuLaunchKernel", launch, *number, error))?;
-            self.context.launched(*number, launch);
-            Ok(())
+            .map_err(|error| self.context.launch_failed("cuLaunchKernel", launch, *number, error))
         })
     }
 }
@@ -268,7 +266,9 @@ impl Backend for CudaDevice {
     }
 
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()> {
-        self.with_call(module, request, |call| call())
+        self.with_call(module, request, |call| call())?;
+        self.context.launched(request.stream, request.launch);
+        Ok(())
     }
 
     fn time_driver(

@@ -1,0 +1,114 @@
+//! The modules that a device has: code that is loaded twice is in the driver once.
+
+use crate::backend::{Backend, LoadedModule};
+use crate::error::Result;
+use krn_compiler::CompiledModule;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// One that is loaded, for as long as somebody has it.
+struct Known {
+    ptx: String,
+    code: Option<Vec<u8>>,
+    loaded: Weak<dyn LoadedModule>,
+}
+
+impl Known {
+    /// The module, if it was made of the same and is still there.
+    fn of(&self, compiled: &CompiledModule, code: Option<&[u8]>) -> Option<Arc<dyn LoadedModule>> {
+        let same = self.ptx == compiled.ptx && self.code.as_deref() == code;
+        if same { self.loaded.upgrade() } else { None }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Modules {
+    known: Mutex<Vec<Known>>,
+}
+
+impl Modules {
+    fn known(&self) -> MutexGuard<'_, Vec<Known>> {
+        // A panic elsewhere leaves the list whole: it is changed in single steps.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Loads a module, or finds it loaded. One with variables of its own is loaded each time: each has its own values.
+    pub fn load(
+        &self,
+        backend: &dyn Backend,
+        compiled: &CompiledModule,
+        code: Option<&[u8]>,
+    ) -> Result<Arc<dyn LoadedModule>> {
+        if !compiled.manifest.statics.is_empty() {
+            return backend.load(compiled, code).map(Arc::from);
+        }
+        let find = |known: &[Known]| known.iter().find_map(|known| known.of(compiled, code));
+        if let Some(loaded) = find(&self.known()) {
+            return Ok(loaded);
+        }
+        // Without the lock: other modules may be loaded meanwhile, or this one.
+        let loaded: Arc<dyn LoadedModule> = Arc::from(backend.load(compiled, code)?);
+        let mut known = self.known();
+        if let Some(earlier) = find(&known) {
+            drop(known);
+            return Ok(earlier);
+        }
+        known.retain(|known| known.loaded.strong_count() > 0);
+        let (ptx, code) = (compiled.ptx.clone(), code.map(<[u8]>::to_vec));
+        known.push(Known { ptx, code, loaded: Arc::downgrade(&loaded) });
+        Ok(loaded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::device::{Device, Selection};
+    use crate::module::Module;
+    use crate::module_options::ModuleOptions;
+    use krn_compiler::data::{ElementType, HostArray, Scalar};
+    use std::sync::{Arc, Weak};
+
+    const TEXT: &str = "kernel double(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i] }";
+
+    #[test]
+    fn the_same_code_is_loaded_once_while_somebody_has_it() {
+        let device = Device::open_as(Selection::Emulator).expect("always there");
+        let load = |options: ModuleOptions| options.from_source(&device, "double.krn", TEXT).expect("good");
+        let (first, second) = (load(ModuleOptions::new()), load(ModuleOptions::new()));
+        assert!(Arc::ptr_eq(&first.loaded, &second.loaded));
+        let other = load(ModuleOptions::new().size("n", 64));
+        assert!(!Arc::ptr_eq(&first.loaded, &other.loaded), "another variant");
+        let elsewhere = Device::open_as(Selection::Emulator).expect("always there");
+        let elsewhere = Module::from_source(&elsewhere, "double.krn", TEXT).expect("good");
+        assert!(!Arc::ptr_eq(&first.loaded, &elsewhere.loaded), "another device");
+        let gone: Weak<_> = Arc::downgrade(&first.loaded);
+        drop((first, second));
+        assert_eq!(gone.strong_count(), 0, "nobody has it any more");
+        load(ModuleOptions::new());
+    }
+
+    #[test]
+    fn statics_are_each_modules_own() {
+        let device = Device::open_as(Selection::Emulator).expect("always there");
+        let text = "static calls: i32 = 0\nkernel count(x: f32[n]) -> y: f32[n] { calls += 1; y[i] = x[i] }";
+        let load = || Module::from_source(&device, "own.krn", text);
+        let (Ok(first), Ok(second)) = (load(), load()) else { panic!("{:?}", load().err()) };
+        let element = ElementType::scalar(Scalar::I32);
+        let seven = HostArray { element, shape: Vec::new(), bytes: 7i32.to_le_bytes().to_vec() };
+        first.write_static("calls", &seven).expect("its type");
+        assert_eq!(first.read_static("calls").expect("there"), seven);
+        assert_ne!(second.read_static("calls").expect("there"), seven);
+    }
+
+    #[test]
+    fn many_threads_that_load_one_module_share_it() {
+        let device = Device::open_as(Selection::Emulator).expect("always there");
+        let load = || Module::from_source(&device, "double.krn", TEXT).expect("good");
+        let first = load();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| load().loaded)).collect();
+            for thread in threads {
+                assert!(Arc::ptr_eq(&first.loaded, &thread.join().expect("no panic")));
+            }
+        });
+    }
+}
