@@ -162,7 +162,7 @@ pub struct KernelArguments {
     /// A scalar parameter (a struct's field by `name.field=value`): --set alpha=2.0
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     pub set: Vec<String>,
-    /// An input: a .npy file, random, random(LOW,HIGH), zeros, ones, iota, ramp(LOW,HIGH), permutation or special
+    /// An input: a .npy file, FILE.npz:NAME (or FILE.npz for its array NAME), random, random(LOW,HIGH), zeros, ones, iota, ramp(LOW,HIGH), permutation or special
     #[arg(long = "in", value_name = "NAME=WHAT", num_args = 1..)]
     pub inputs: Vec<String>,
     /// Picks the random inputs
@@ -174,7 +174,7 @@ pub struct KernelArguments {
 pub struct RunOptions {
     #[command(flatten)]
     pub kernel: KernelArguments,
-    /// Write a result or inout array to a .npy file
+    /// Write a result or inout array to a .npy file, or several into one FILE.npz (:NAME calls them otherwise)
     #[arg(long = "out", value_name = "NAME=FILE", num_args = 1..)]
     pub outputs: Vec<String>,
     /// auto, emulator, cuda or cuda:N

@@ -2,6 +2,7 @@
 //! the libraries.
 
 mod arguments;
+mod array_files;
 mod commands;
 mod exit;
 mod files;

@@ -1,15 +1,15 @@
 //! What the command line says about one kernel: which, at what sizes, on what data.
 
 use crate::arguments::KernelArguments;
+use crate::array_files::{self, ArrayFile};
 use crate::exit::{Failure, INPUT, Result, USAGE};
-use crate::{files, numbers};
+use crate::numbers;
 use krn_compiler::check::typed::{Kernel, Program};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, SymbolKind};
-use krn_runtime::npy;
 use krn_runtime::verify::{self, Case, Fill, Sizes};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The size of a dimension that nobody gives, by how many dimensions the kernel has: the work stays small.
 const DEFAULT_SIZES: [i64; 5] = [1 << 20, 1 << 20, 1024, 256, 64];
@@ -40,7 +40,7 @@ pub fn pick<'a>(program: &'a Program, options: &KernelArguments) -> Result<&'a K
 /// An input as the command line gives it.
 pub enum Input {
     Fill(Fill),
-    File(PathBuf),
+    File(ArrayFile),
 }
 
 /// What `-D` gives: extents by the names of dimensions.
@@ -65,7 +65,7 @@ pub struct Request {
     params: BTreeMap<String, HostArray>,
     inputs: BTreeMap<String, Input>,
     /// Where results go.
-    pub outputs: Vec<(String, PathBuf)>,
+    pub outputs: Vec<(String, ArrayFile)>,
 }
 
 impl Request {
@@ -112,7 +112,7 @@ impl Request {
                     manifest.name
                 )));
             }
-            if request.inputs.insert(name.to_string(), input(value).map_err(usage)?).is_some() {
+            if request.inputs.insert(name.to_string(), input(name, value).map_err(usage)?).is_some() {
                 return Err(usage(format!("--in {name} is given twice")));
             }
         }
@@ -125,10 +125,9 @@ impl Request {
                     manifest.name
                 )));
             }
-            if request.outputs.iter().any(|(_, known)| known == Path::new(path)) {
-                return Err(usage(format!("--out writes `{path}` twice")));
-            }
-            request.outputs.push((name.to_string(), PathBuf::from(path)));
+            let file = ArrayFile::parse(path, name).unwrap_or_else(|| ArrayFile::single(path));
+            array_files::check_apart(request.outputs.iter().map(|(_, known)| known), &file)?;
+            request.outputs.push((name.to_string(), file));
         }
         Ok(request)
     }
@@ -145,11 +144,8 @@ impl Request {
         let mut dims = self.dims.clone();
         for (number, argument) in manifest.arguments.iter().enumerate() {
             let ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
-            let Some(Input::File(path)) = self.inputs.get(&argument.name) else { continue };
-            let bytes = files::read(path)?;
-            let array = npy::read(&bytes, &buffer.element).map_err(|error| {
-                Failure::new(INPUT, format!("`{}` for `{}`: {error}", path.display(), argument.name))
-            })?;
+            let Some(Input::File(file)) = self.inputs.get(&argument.name) else { continue };
+            let array = file.read(&argument.name, &buffer.element)?;
             for symbol in &manifest.symbols {
                 if let SymbolKind::Dim { argument: owner, axis } = symbol.kind
                     && owner == number
@@ -160,7 +156,7 @@ impl Request {
                         && given != extent
                     {
                         let message =
-                            format!("-D {}={given}, but `{}` has {extent}", symbol.name, path.display());
+                            format!("-D {}={given}, but `{}` has {extent}", symbol.name, file.path.display());
                         return Err(Failure::new(USAGE, message));
                     }
                 }
@@ -234,16 +230,16 @@ fn scalars(manifest: &KernelManifest) -> String {
     if names.is_empty() { "none".to_string() } else { names.join(", ") }
 }
 
-fn input(text: &str) -> std::result::Result<Input, String> {
+fn input(name: &str, text: &str) -> std::result::Result<Input, String> {
     if let Some(fill) = fill(text)? {
         return Ok(Input::Fill(fill));
     }
-    if text.ends_with(".npy") {
-        return Ok(Input::File(PathBuf::from(text)));
+    if let Some(file) = ArrayFile::parse(text, name) {
+        return Ok(Input::File(file));
     }
     Err(format!(
-        "`{text}` is no input: use a .npy file, random, zeros, ones, iota, permutation, special, random(LOW,HIGH) or \
-         ramp(LOW,HIGH)"
+        "`{text}` is no input: use a .npy file, FILE.npz:NAME, random, zeros, ones, iota, permutation, special, \
+         random(LOW,HIGH) or ramp(LOW,HIGH)"
     ))
 }
 

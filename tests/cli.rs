@@ -205,6 +205,32 @@ fn arrays_go_to_npy_files_and_come_back() {
 }
 
 #[test]
+fn several_arrays_go_to_one_npz_file_and_come_back() {
+    let folder = folder();
+    let file = folder.path().join("all.npz").display().to_string();
+    let source = write(
+        folder.path(),
+        "k.krn",
+        "kernel k(x: f32[n]) -> y: f32[n], z: i32[n] {\n    y[i] = 2.0 * x[i]\n    z[i] = x[i] as i32\n}\n",
+    );
+    let run = |arguments: &[&str], code| {
+        run(&[&["run", &source, "--device", "emulator"], arguments].concat(), code)
+    };
+    let (y, z) = (format!("y={file}"), format!("z={file}:whole"));
+    run(&["-D", "n=37", "--out", &y, &z], 0);
+    // NumPy calls them `y` and `whole`; `x` is read by the name that it has there.
+    let from = format!("x={file}:y");
+    let (out, _) = run(&["--in", &from], 0);
+    assert!(out.contains("n = 37") && out.contains("verified"), "{out}");
+    let (_, err) = run(&["--in", &format!("x={file}")], 1);
+    assert!(err.contains("the file has no array `x`; it has `y`, `whole`"), "{err}");
+    let (_, err) = run(&["--in", &format!("x={file}:whole")], 1);
+    assert!(err.contains("`whole`: the file holds `<i4` where `f32` is wanted"), "{err}");
+    let (_, err) = run(&["--out", &y, &format!("z={file}:y")], 2);
+    assert!(err.contains("all.npz:y` twice"), "{err}");
+}
+
+#[test]
 fn an_access_outside_is_reported_with_its_place() {
     let folder = folder();
     let source = write(

@@ -66,6 +66,9 @@ pub enum Error {
     /// As many elements were asked for by a shape, but another number was given.
     #[error("{what} has {expected} elements, but {given} were given")]
     Length { what: String, expected: u64, given: u64 },
+    /// An array on the host has another shape than the one on the device.
+    #[error("an array of shape {expected:?} was expected, but one of shape {given:?} was given")]
+    Shape { expected: Vec<usize>, given: Vec<usize> },
     /// An array or a static has another element type or rank than the Rust type says.
     #[error("{given} is no {expected}")]
     ArrayType { expected: String, given: String },

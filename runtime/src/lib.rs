@@ -27,6 +27,7 @@ mod module;
 mod module_options;
 mod modules;
 pub mod npy;
+pub mod npz;
 mod order;
 mod plan;
 pub mod profile;

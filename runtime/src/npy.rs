@@ -11,6 +11,12 @@ use std::io::Cursor;
 #[error("{0}")]
 pub struct NpyError(String);
 
+impl NpyError {
+    pub(crate) fn new(message: String) -> Self {
+        Self(message)
+    }
+}
+
 /// One scalar (or fixed array of scalars) of the file's elements.
 struct FileLeaf {
     path: String,

@@ -1,6 +1,7 @@
 //! `krn run`
 
 use crate::arguments::{MessageFormat, RunOptions};
+use crate::array_files::Targets;
 use crate::exit::{DEVICE, Failure, INPUT, MISMATCH, Result, USAGE};
 use crate::request::{Request, pick};
 use crate::{files, interrupt, memory, messages, numbers};
@@ -9,7 +10,7 @@ use krn_compiler::manifest::KernelManifest;
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompiledModule, ptx};
 use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Sizes, VerifyError};
-use krn_runtime::{Device, Outputs, Selection, npy};
+use krn_runtime::{Device, Outputs, Selection};
 use serde_json::json;
 use std::path::Path;
 
@@ -57,11 +58,7 @@ pub fn run(options: &RunOptions) -> Result<()> {
         return Err(Failure::new(INPUT, format!("kernel `{}` was not compiled", kernel.name)));
     };
     let request = Request::parse(&options.kernel, &options.outputs, manifest)?;
-    let outputs: Vec<_> = request
-        .outputs
-        .iter()
-        .map(|(name, path)| Ok((name, files::Target::new(path)?)))
-        .collect::<Result<_>>()?;
+    let outputs = Targets::open(&request.outputs)?;
     let (sizes, case) = request.case(manifest, options.kernel.seed, |sizes| {
         memory::check(manifest, sizes, device.is_emulator(), options.full_check)
     })?;
@@ -94,11 +91,7 @@ pub fn run(options: &RunOptions) -> Result<()> {
     };
     // A refused run has no outputs; a wrong one is written all the same, for looking into it.
     if let Some(results) = &results {
-        for (name, target) in outputs {
-            if let Some((_, array)) = results.arrays.iter().find(|(known, _)| known == name) {
-                target.write(&npy::write(array))?;
-            }
-        }
+        outputs.write(&results.arrays)?;
     }
     if options.json {
         files::print(&format!("{}\n", summary.json()))?;

@@ -16,7 +16,7 @@ use syn::{Error, Result};
 use types::Types;
 
 /// What `Kernels` has beside the kernels.
-const METHODS: [&str; 7] = ["load", "on", "stream", "device", "module", "upload", "zeros"];
+const METHODS: [&str; 8] = ["load", "on", "stream", "device", "module", "layout", "upload", "zeros"];
 
 /// The module, for a call in that file, where the compiler says which.
 pub fn expand(input: TokenStream, caller: Option<PathBuf>, krn: &TokenStream) -> Result<TokenStream> {
@@ -139,6 +139,17 @@ fn common_methods(krn: &TokenStream) -> TokenStream {
         /// The module, for what goes by name.
         pub fn module(&self) -> &::std::sync::Arc<#krn::Module> {
             self.0.module()
+        }
+
+        /// How an argument's structs are to lie in memory: for `ArrayOptions`.
+        ///
+        /// # Errors
+        /// None, for arguments of these kernels.
+        pub fn layout<T: #krn::Element, const RANK: #usize>(
+            &self,
+            argument: #krn::ArrayArgument<Self, T, RANK>,
+        ) -> #krn::Result<#krn::Layout> {
+            self.0.layout(argument)
         }
 
         /// An array in device memory with these values, in row-major order, that lies as the kernel wants it.

@@ -7,6 +7,8 @@ mod foreign;
 mod host;
 mod managed;
 mod module;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod pinned;
 mod raw;
 mod statics;

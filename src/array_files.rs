@@ -1,0 +1,122 @@
+//! Files that arrays come from and go to: `.npy` files with one array, `.npz` files with several by name.
+
+use crate::exit::{Failure, INPUT, Result, USAGE};
+use crate::files::{self, Target};
+use krn_compiler::data::{ElementType, HostArray};
+use krn_runtime::{npy, npz};
+use std::path::{Path, PathBuf};
+
+/// A file, or an array of a `.npz` file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ArrayFile {
+    pub path: PathBuf,
+    /// The array's name, where the file has several.
+    pub member: Option<String>,
+}
+
+impl ArrayFile {
+    /// `x.npy`, `all.npz:x`, or `all.npz` for the array that is called like the argument; `None` for anything else.
+    pub fn parse(text: &str, argument: &str) -> Option<Self> {
+        let several = |path: &str, member: &str| Self { path: path.into(), member: Some(member.to_string()) };
+        if let Some(at) = text.rfind(".npz:") {
+            let (path, member) = (&text[..at + ".npz".len()], &text[at + ".npz:".len()..]);
+            return (!member.is_empty()).then(|| several(path, member));
+        }
+        if text.ends_with(".npz") {
+            return Some(several(text, argument));
+        }
+        text.ends_with(".npy").then(|| Self::single(text))
+    }
+
+    /// A file with one array, whatever its name.
+    pub fn single(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), member: None }
+    }
+
+    pub fn read(&self, argument: &str, wanted: &ElementType) -> Result<HostArray> {
+        let bytes = files::read(&self.path)?;
+        let array = match &self.member {
+            None => npy::read(&bytes, wanted),
+            Some(member) => npz::read(&bytes, member, wanted),
+        };
+        array.map_err(|error| {
+            Failure::new(INPUT, format!("`{}` for `{argument}`: {error}", self.path.display()))
+        })
+    }
+
+    /// Whether both cannot be written: the same array of a file, or a file and an array of it.
+    fn clashes(&self, other: &ArrayFile) -> bool {
+        self.path == other.path
+            && (self.member == other.member || self.member.is_none() || other.member.is_none())
+    }
+}
+
+/// That no file, or array of a file, is written twice.
+pub fn check_apart<'f>(written: impl Iterator<Item = &'f ArrayFile>, file: &ArrayFile) -> Result<()> {
+    let mut written = written;
+    match (written.any(|known| known.clashes(file)), &file.member) {
+        (false, _) => Ok(()),
+        (true, None) => Err(Failure::new(USAGE, format!("--out writes `{}` twice", file.path.display()))),
+        (true, Some(member)) => {
+            Err(Failure::new(USAGE, format!("--out writes `{}:{member}` twice", file.path.display())))
+        }
+    }
+}
+
+/// The files that results go to, known to be writable. Each is written whole: a `.npz` file has the arrays of this run and
+/// no others.
+pub struct Targets<'f> {
+    files: Vec<(Target<'f>, Vec<(&'f str, &'f ArrayFile)>)>,
+}
+
+impl<'f> Targets<'f> {
+    /// Of results by name.
+    pub fn open(outputs: &'f [(String, ArrayFile)]) -> Result<Self> {
+        let mut files: Vec<(&Path, Target<'f>, Vec<(&str, &ArrayFile)>)> = Vec::new();
+        for (name, file) in outputs {
+            match files.iter_mut().find(|(path, ..)| *path == file.path) {
+                Some((_, _, arrays)) => arrays.push((name, file)),
+                None => files.push((&file.path, Target::new(&file.path)?, vec![(name, file)])),
+            }
+        }
+        Ok(Self { files: files.into_iter().map(|(_, target, arrays)| (target, arrays)).collect() })
+    }
+
+    pub fn write(self, results: &[(String, HostArray)]) -> Result<()> {
+        for (target, arrays) in self.files {
+            let result = |name: &str| results.iter().find(|(known, _)| known == name).map(|(_, array)| array);
+            let named: Vec<(Option<&str>, &HostArray)> = arrays
+                .iter()
+                .filter_map(|(name, file)| Some((file.member.as_deref(), result(name)?)))
+                .collect();
+            match named.as_slice() {
+                [] => {}
+                [(None, array)] => target.write(&npy::write(array))?,
+                several => {
+                    let several: Vec<(&str, &HostArray)> =
+                        several.iter().filter_map(|(member, array)| Some(((*member)?, *array))).collect();
+                    let bytes = npz::write(&several);
+                    target.write(&bytes.map_err(|error| Failure::new(USAGE, error.to_string()))?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_of_files_have_names() {
+        let parse =
+            |text| ArrayFile::parse(text, "x").map(|file| (file.path.display().to_string(), file.member));
+        let npz = |path: &str, member: &str| Some((path.to_string(), Some(member.to_string())));
+        assert_eq!(parse("a/b.npy"), Some(("a/b.npy".to_string(), None)));
+        assert_eq!(parse("a/b.npz"), npz("a/b.npz", "x"));
+        assert_eq!(parse("a/b.npz:weights"), npz("a/b.npz", "weights"));
+        assert_eq!(parse("c:/b.npz:a.npy"), npz("c:/b.npz", "a.npy"));
+        assert_eq!((parse("a.npz:"), parse("a.txt")), (None, None));
+    }
+}
