@@ -66,26 +66,34 @@ pub fn check_apart<'f>(written: impl Iterator<Item = &'f ArrayFile>, file: &Arra
 /// The files that results go to, known to be writable. Each is written whole: a `.npz` file has the arrays of this run and
 /// no others.
 pub struct Targets<'f> {
-    files: Vec<(Target<'f>, Vec<(&'f str, &'f ArrayFile)>)>,
+    files: Vec<Written<'f>>,
+}
+
+/// One file, and the results that go there.
+struct Written<'f> {
+    path: &'f Path,
+    target: Target<'f>,
+    results: Vec<(&'f str, &'f ArrayFile)>,
 }
 
 impl<'f> Targets<'f> {
     /// Of results by name.
     pub fn open(outputs: &'f [(String, ArrayFile)]) -> Result<Self> {
-        let mut files: Vec<(&Path, Target<'f>, Vec<(&str, &ArrayFile)>)> = Vec::new();
+        let mut files: Vec<Written<'f>> = Vec::new();
         for (name, file) in outputs {
-            match files.iter_mut().find(|(path, ..)| *path == file.path) {
-                Some((_, _, arrays)) => arrays.push((name, file)),
-                None => files.push((&file.path, Target::new(&file.path)?, vec![(name, file)])),
+            let (path, result) = (file.path.as_path(), (name.as_str(), file));
+            match files.iter_mut().find(|known| known.path == path) {
+                Some(known) => known.results.push(result),
+                None => files.push(Written { path, target: Target::new(path)?, results: vec![result] }),
             }
         }
-        Ok(Self { files: files.into_iter().map(|(_, target, arrays)| (target, arrays)).collect() })
+        Ok(Self { files })
     }
 
     pub fn write(self, results: &[(String, HostArray)]) -> Result<()> {
-        for (target, arrays) in self.files {
+        for Written { target, results: wanted, .. } in self.files {
             let result = |name: &str| results.iter().find(|(known, _)| known == name).map(|(_, array)| array);
-            let named: Vec<(Option<&str>, &HostArray)> = arrays
+            let named: Vec<(Option<&str>, &HostArray)> = wanted
                 .iter()
                 .filter_map(|(name, file)| Some((file.member.as_deref(), result(name)?)))
                 .collect();
