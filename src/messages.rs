@@ -2,6 +2,7 @@
 
 use crate::arguments::{CompileArguments, KernelArguments, LevelArguments, MessageFormat};
 use crate::exit::{Failure, INPUT, Result, USAGE};
+use crate::ptxas::Ptxas;
 use crate::{files, request};
 use krn_compiler::diagnostic::Diagnostics;
 use krn_compiler::diagnostic::json::to_json_lines;
@@ -12,6 +13,7 @@ use krn_compiler::source::SourceFile;
 use krn_compiler::{Compilation, CompileError, CompileOptions, syntax};
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Reads a source; bytes that are not UTF-8 are a diagnostic.
 pub fn load(path: &Path, format: MessageFormat) -> Result<SourceFile> {
@@ -96,6 +98,19 @@ pub fn options_for(
         options.sizes = request::dims(&kernel.dims)?;
     }
     Ok(options)
+}
+
+/// Lets the warnings that only NVIDIA's assembler can tell be looked for, where there is one.
+pub fn set_assembler(options: &mut CompileOptions) -> Result<()> {
+    let Some(ptxas) = Ptxas::find()? else { return Ok(()) };
+    options.assembler = Some(Arc::new(move |ptx, target| match ptxas.assemble(ptx, target) {
+        Ok(usages) => Some(usages),
+        Err(failure) => {
+            failure.print();
+            None
+        }
+    }));
+    Ok(())
 }
 
 /// What the command line says about warnings; those about speed are looked for.

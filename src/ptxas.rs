@@ -1,7 +1,8 @@
 //! NVIDIA's assembler `ptxas`, where there is one: what a kernel takes of a multiprocessor.
 
 use crate::exit::{FILE, Failure, Result};
-use std::collections::BTreeMap;
+pub use krn_compiler::advise::Usage;
+use krn_compiler::advise::{Usages, read_log};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,17 +11,6 @@ use std::process::Command;
 /// How to get one, for a line on the terminal.
 pub const ADVICE: &str = "no ptxas in PATH: registers, shared memory and spills are not known. It comes with the CUDA \
                           toolkit and with `pip install nvidia-cuda-nvcc`; KRN_PTXAS names one elsewhere";
-
-/// What one entry takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Usage {
-    /// Of one thread.
-    pub registers: u32,
-    /// Static shared memory of a block, in bytes.
-    pub shared_bytes: u32,
-    /// Bytes of a thread's registers that are stored to memory and loaded again, stores and loads together.
-    pub spill_bytes: u32,
-}
 
 pub struct Ptxas {
     program: PathBuf,
@@ -58,8 +48,8 @@ impl Ptxas {
     ///
     /// # Errors
     /// ptxas cannot be run, or refuses the module.
-    pub fn assemble(&self, ptx: &str, target: &str) -> Result<BTreeMap<String, Usage>> {
-        self.run(ptx, target).map(|(log, _)| read(&log))
+    pub fn assemble(&self, ptx: &str, target: &str) -> Result<Usages> {
+        self.run(ptx, target).map(|(log, _)| read_log(&log))
     }
 
     /// Assembles a module; its machine code.
@@ -94,55 +84,9 @@ impl Ptxas {
     }
 }
 
-/// Reads what `ptxas -v` prints.
-fn read(log: &str) -> BTreeMap<String, Usage> {
-    let mut entries: BTreeMap<String, Usage> = BTreeMap::new();
-    let mut current: Option<&mut Usage> = None;
-    for line in log.lines() {
-        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
-            let name = rest.split('\'').next().unwrap_or(rest);
-            current = Some(entries.entry(name.to_string()).or_default());
-        }
-        let Some(usage) = &mut current else { continue };
-        let line = line.split_once("info    :").map_or(line, |(_, rest)| rest);
-        for part in line.split(',') {
-            let words: Vec<&str> = part.split_whitespace().collect();
-            let (count, field) = match words.as_slice() {
-                ["Used", count, "registers"] => (count, &mut usage.registers),
-                [count, "bytes", "smem"] => (count, &mut usage.shared_bytes),
-                [count, "bytes", "spill", "stores" | "loads"] => (count, &mut usage.spill_bytes),
-                _ => continue,
-            };
-            // Spills come in two parts; of the others there is one.
-            if let Ok(count) = count.parse::<u32>() {
-                *field = field.saturating_add(count);
-            }
-        }
-    }
-    entries
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_log_is_read_by_entry() {
-        let log = "ptxas info    : 0 bytes gmem\n\
-                   ptxas info    : Compiling entry function 'sum_pieces' for 'sm_90'\n\
-                   ptxas info    : Function properties for sum_pieces\n    \
-                   8 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads\n\
-                   ptxas info    : Used 36 registers, used 1 barriers, 32 bytes smem, 360 bytes cmem[0]\n\
-                   ptxas info    : Compile time = 74.902 ms\n\
-                   ptxas info    : Compiling entry function 'sum' for 'sm_90'\n    \
-                   0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
-                   ptxas info    : Used 24 registers, used 0 barriers\n";
-        let expected = [
-            ("sum".to_string(), Usage { registers: 24, shared_bytes: 0, spill_bytes: 0 }),
-            ("sum_pieces".to_string(), Usage { registers: 36, shared_bytes: 32, spill_bytes: 28 }),
-        ];
-        assert_eq!(read(log), BTreeMap::from(expected));
-    }
 
     #[test]
     fn the_environment_goes_before_the_path() {

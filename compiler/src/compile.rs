@@ -9,6 +9,7 @@ mod shared;
 pub use explain::{ExplainedSchedule, explain_schedules};
 pub use shared::{SharedArray, shared_arrays};
 
+use crate::advise::Usages;
 use crate::analysis::DIMENSION_LIMIT;
 use crate::check::{self, Sizes, typed::Program};
 use crate::diagnostic::Diagnostics;
@@ -24,6 +25,7 @@ use crate::syntax;
 use crate::targets::{TARGETS, capability};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 /// What to compile for, and how.
 #[derive(Clone)]
@@ -48,7 +50,13 @@ pub struct CompileOptions {
     /// Looks for what one line of the file would make faster (warnings W06xx): takes up to as long again as compiling, and
     /// longer where there is something to try.
     pub advise: bool,
+    /// NVIDIA's assembler, for those of these warnings that only it can tell: what each entry of a PTX module takes on a target,
+    /// by name; `None` where it refuses. It runs once for each kernel, and once for each proposal that is tried.
+    pub assembler: Option<Assembler>,
 }
+
+/// Assembles PTX for a target: what each entry takes, by name.
+pub type Assembler = Arc<dyn Fn(&str, &str) -> Option<Usages> + Send + Sync>;
 
 impl CompileOptions {
     pub fn for_target(target: impl Into<String>) -> Self {
@@ -62,6 +70,7 @@ impl CompileOptions {
             sizes: Sizes::new(),
             levels: Levels::default(),
             advise: false,
+            assembler: None,
         }
     }
 

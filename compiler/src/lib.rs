@@ -23,7 +23,7 @@ mod targets;
 
 pub use accuracy::{error_model, error_model_of};
 pub use compile::{
-    Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, SharedArray,
+    Assembler, Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, SharedArray,
     check as check_source, compile, explain_schedules, shared_arrays,
 };
 pub use targets::{TARGETS, capability, newest_target};

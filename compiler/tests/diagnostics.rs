@@ -2,6 +2,10 @@
 //! is reported is an insta snapshot beside the others in `snapshots/`. A file is named after the code that it
 //! shows: `E0004-unterminated-comment.krn`. To add one, write the file and run with `INSTA_UPDATE=always`.
 
+#[path = "support/assembler.rs"]
+mod assembler;
+
+use assembler::assembler;
 use krn_compiler::diagnostic::{Diagnostics, Severity, codes, render};
 use krn_compiler::source::SourceFile;
 use krn_compiler::syntax;
@@ -21,7 +25,7 @@ fn front_end(name: &str, bytes: &[u8]) -> (SourceFile, Diagnostics) {
         }
     };
     let file = SourceFile::new(name, text);
-    let options = CompileOptions { advise: true, ..CompileOptions::default() };
+    let options = CompileOptions { advise: true, assembler: Some(assembler()), ..CompileOptions::default() };
     let reports = match krn_compiler::compile(&file, &options) {
         Ok(compilation) => compilation.warnings,
         Err(CompileError::Diagnostics(reports)) => reports,

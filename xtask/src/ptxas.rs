@@ -82,15 +82,25 @@ impl Assembler {
         Ok(Assembler { program, identity, cache })
     }
 
-    /// Assembles one module; the error holds what ptxas said.
+    /// Assembles one module without optimising it: whether ptxas takes it does not depend on how hard it optimises, and
+    /// thousands of modules wait. The error holds what ptxas said.
     pub fn assemble(&self, text: &str, target: &str) -> Result<Report> {
+        self.at_level("0", text, target)
+    }
+
+    /// As [`assemble`](Self::assemble), as a user would: with the registers and spills of the code that runs.
+    pub fn optimise(&self, text: &str, target: &str) -> Result<Report> {
+        self.at_level("3", text, target)
+    }
+
+    fn at_level(&self, level: &str, text: &str, target: &str) -> Result<Report> {
         let mut hasher = DefaultHasher::new();
-        (&self.identity, target, text).hash(&mut hasher);
+        (&self.identity, level, target, text).hash(&mut hasher);
         let kept = self.cache.join(format!("{:016x}-{}-{target}.log", hasher.finish(), text.len()));
         let answer = match fs::read_to_string(&kept) {
             Ok(answer) => answer,
             Err(_) => {
-                let answer = self.run(text, target)?;
+                let answer = self.run(level, text, target)?;
                 // Written aside and renamed: another test may be reading.
                 let aside = self.scratch("log");
                 fs::write(&aside, &answer).context("cannot write to the cache of ptxas")?;
@@ -140,12 +150,11 @@ impl Assembler {
             .collect()
     }
 
-    fn run(&self, text: &str, target: &str) -> Result<String> {
+    fn run(&self, level: &str, text: &str, target: &str) -> Result<String> {
         let (input, output) = (self.scratch("ptx"), self.scratch("cubin"));
         fs::write(&input, text).context("cannot write the input of ptxas")?;
-        // Whether ptxas takes it does not depend on how hard it optimises, and thousands of modules wait.
         let run = Command::new(&self.program)
-            .args(["-v", "--opt-level", "0", "--gpu-name", target, "--output-file"])
+            .args(["-v", "--opt-level", level, "--gpu-name", target, "--output-file"])
             .arg(&output)
             .arg(&input)
             .output();

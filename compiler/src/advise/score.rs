@@ -1,7 +1,8 @@
 //! What a kernel costs as one number, for comparing it with itself after a mend.
 
+use super::assembled::Usage;
 use super::subject::Modelled;
-use crate::analysis::model::Space;
+use crate::analysis::model::{LaunchCost, Space};
 
 /// A GPU that stands for a capability: its name, and how many multiprocessors it has.
 pub(crate) fn machine(capability: u32) -> (&'static str, u64) {
@@ -17,20 +18,32 @@ pub(crate) fn machine(capability: u32) -> (&'static str, u64) {
 }
 
 /// Cycles of a multiprocessor, roughly, on the multiprocessor with the most work: two sectors, one wavefront, or four instructions
-/// a cycle. Good for comparing, not for telling a time.
-pub(crate) fn score(modelled: &Modelled<'_>) -> f64 {
+/// a cycle. Good for comparing, not for telling a time. Where `assembled` is said, what the assembler keeps in registers costs
+/// nothing, and what it spills does.
+pub(crate) fn score(modelled: &Modelled<'_>, assembled: bool) -> f64 {
+    modelled.launches.iter().map(|launch| score_of(modelled, launch, assembled)).sum()
+}
+
+fn score_of(modelled: &Modelled<'_>, launch: &LaunchCost, assembled: bool) -> f64 {
     let (_, multiprocessors) = machine(modelled.capability);
-    let launch = |launch: &crate::analysis::model::LaunchCost| {
-        let memory: f64 = launch
-            .accesses
-            .iter()
-            .map(|access| match access.space {
-                Space::Global | Space::Local => access.sectors / 2.0 + access.unknown * 16.0,
-                Space::Shared => access.wavefronts + access.unknown,
-            })
-            .sum();
-        let busy = launch.block_count().clamp(1, multiprocessors);
-        (memory + launch.instructions / 4.0) / busy as f64
-    };
-    modelled.launches.iter().map(launch).sum()
+    let usage = modelled.usage(launch).filter(|_| assembled);
+    let in_registers = usage.is_some_and(|usage| usage.array_bytes() == 0);
+    let memory: f64 = launch
+        .accesses
+        .iter()
+        .map(|access| match access.space {
+            Space::Local if in_registers => 0.0,
+            Space::Global | Space::Local => access.sectors / 2.0 + access.unknown * 16.0,
+            Space::Shared => access.wavefronts + access.unknown,
+        })
+        .sum();
+    let spills = usage.map_or(0.0, |usage| spilled(launch, usage));
+    let busy = launch.block_count().clamp(1, multiprocessors);
+    (memory + spills + launch.instructions / 4.0) / busy as f64
+}
+
+/// Cycles for the spills of all warps, each taken once: of each word a warp has four sectors.
+fn spilled(launch: &LaunchCost, usage: &Usage) -> f64 {
+    let warps = launch.block_count() as f64 * f64::from(launch.threads).div_euclid(32.0).max(1.0);
+    f64::from(usage.spill_bytes) / 2.0 * warps * launch.repeats
 }

@@ -1,23 +1,31 @@
 //! What is looked at: a kernel, modelled at sizes, with its accesses put together by place in the text.
 
+use super::assembled::{Usage, Usages};
 use super::occupancy::resident;
 use super::text::{Accessed, accessed};
 use crate::analysis::model::{AccessCost, LaunchCost, Request, Space, model, model_sizes, spell_sizes};
 use crate::check::typed;
-use crate::ir::entities::Buffer;
-use crate::ir::kernel::{BufferData, Kernel};
-use crate::manifest::Value;
+use crate::ir::entities::{Buffer, Value};
+use crate::ir::kernel::{BufferData, Kernel, Module};
+use crate::manifest;
 use crate::source::{SourceFile, Span};
+
+/// Asks the assembler about entries of a kernel, given its text and its module.
+pub type Assemble<'a> = dyn Fn(&SourceFile, &Module, &Kernel, &[&str]) -> Option<Usages> + 'a;
 
 /// A kernel after the last pass, and where it comes from.
 pub struct Subject<'a> {
     pub source: &'a SourceFile,
     pub typed: &'a typed::Kernel,
+    /// With the kernel's constants and statics.
+    pub module: &'a Module,
     pub kernel: &'a Kernel,
     /// `sm_90`
     pub target: &'a str,
     /// 90
     pub capability: u32,
+    /// What the assembler says of the entries of these names, where there is one.
+    pub assemble: Option<&'a Assemble<'a>>,
 }
 
 /// A kernel with what it costs at model sizes.
@@ -25,8 +33,10 @@ pub(crate) struct Modelled<'a> {
     pub source: &'a SourceFile,
     pub kernel: &'a Kernel,
     pub capability: u32,
-    pub sizes: Vec<Value>,
+    pub sizes: Vec<manifest::Value>,
     pub launches: Vec<LaunchCost>,
+    /// Of the launches' entries, where the assembler was asked.
+    pub usages: Option<Usages>,
 }
 
 /// The accesses of one place in the text to one array, over all launches and copies of the code.
@@ -77,10 +87,38 @@ impl<'a> Modelled<'a> {
         source: &'a SourceFile,
         kernel: &'a Kernel,
         capability: u32,
-        sizes: Vec<Value>,
+        sizes: Vec<manifest::Value>,
     ) -> Option<Self> {
         let launches = model(kernel, &sizes)?;
-        Some(Self { source, kernel, capability, sizes, launches })
+        Some(Self { source, kernel, capability, sizes, launches, usages: None })
+    }
+
+    /// Asks the assembler, where there is one, about the entries that are launched.
+    pub fn assembled(&self, subject: &Subject<'_>, module: &Module) -> Option<Usages> {
+        let name = |cost: &LaunchCost| self.kernel.launches[cost.launch].name.as_str();
+        let mut names: Vec<&str> = self.launches.iter().map(name).collect();
+        names.sort_unstable();
+        names.dedup();
+        subject.assemble.and_then(|assemble| assemble(self.source, module, self.kernel, &names))
+    }
+
+    /// What the assembler said of a launch's entry.
+    pub fn usage(&self, launch: &LaunchCost) -> Option<&Usage> {
+        self.usages.as_ref()?.get(&self.kernel.launches[launch.launch].name)
+    }
+
+    /// The size of a buffer at the model's sizes.
+    pub fn bytes(&self, buffer: Buffer) -> Option<u64> {
+        let data = &self.kernel.buffers[buffer];
+        let extents = data.extents.iter().map(|extent| u64::try_from(extent.evaluate_int(&self.sizes)?).ok());
+        extents.product::<Option<u64>>()?.checked_mul(data.element.size)
+    }
+
+    /// The subscripts of an access: of the array's axes, then of the element's.
+    pub fn subscripts(&self, access: &AccessCost) -> &'a [Value] {
+        let data = &self.kernel.buffers[access.buffer];
+        let rank = data.extents.len() + data.element.leaves[access.leaf as usize].extents.len();
+        self.kernel.insts[access.inst].arguments.get(..rank).unwrap_or(&[])
     }
 
     pub fn buffer(&self, buffer: Buffer) -> &'a BufferData {
@@ -163,8 +201,17 @@ impl<'a> Modelled<'a> {
                 sums.lost += branch.lost;
             }
         }
+        for division in self.launches.iter().flat_map(|launch| &launch.divisions) {
+            if self.kernel.insts[division.inst].span.start == start {
+                sums.divisions += division.runs;
+            }
+        }
+        for usage in self.launches.iter().filter_map(|launch| self.usage(launch)) {
+            sums.spill_bytes = sums.spill_bytes.max(usage.spill_bytes);
+            sums.array_bytes = sums.array_bytes.max(usage.array_bytes());
+        }
         sums.blocks = self.launches.iter().map(LaunchCost::block_count).min().unwrap_or(0);
-        let warps = self.launches.iter().map(|launch| resident(launch, self.capability).0);
+        let warps = self.launches.iter().map(|launch| resident(self, launch).0);
         sums.warps = warps.min().unwrap_or(0);
         sums
     }
@@ -190,6 +237,11 @@ pub(crate) struct AtPlace {
     pub width: f64,
     /// Instructions that waiting lanes miss, at branches there.
     pub lost: f64,
+    /// Divisions of 64 bits there.
+    pub divisions: f64,
+    /// What the assembler leaves in memory, of the launch with the most.
+    pub spill_bytes: u32,
+    pub array_bytes: u32,
     /// Of the launch with the fewest, and of that of which a multiprocessor holds the fewest warps.
     pub blocks: u64,
     pub warps: u64,

@@ -1,5 +1,6 @@
 //! Tries proposals: compiles the file with each, and looks whether the place is gone and the kernel costs less.
 
+use super::assembled::Usages;
 use super::mends::{Proposal, add_directive, add_fact, groups};
 use super::score::score;
 use super::subject::{Modelled, Subject};
@@ -7,9 +8,11 @@ use super::{Find, Finding};
 use crate::analysis::model::model_sizes;
 use crate::diagnostic::Label;
 use crate::diagnostic::edit::{Edit, apply_edits, moved};
-use crate::ir::kernel::Kernel;
+use crate::ir::kernel::{Kernel, Module};
+use crate::manifest::SymbolKind;
 use crate::source::SourceFile;
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 
 /// Texts that are compiled for one kernel at most.
 const MOST_TRIALS: usize = 24;
@@ -32,35 +35,41 @@ struct Candidate {
     labels: Vec<Label>,
 }
 
-type Tried = Option<(SourceFile, Kernel)>;
+/// A text that compiled, and what the assembler says of it, once it was asked.
+struct Tried {
+    source: SourceFile,
+    module: Module,
+    usages: OnceCell<Option<Usages>>,
+}
+
+impl Tried {
+    fn kernel(&self) -> &Kernel {
+        &self.module.kernels[0]
+    }
+}
 
 pub(super) struct Trials<'a> {
     subject: &'a Subject<'a>,
-    /// Of the kernel as it is.
-    score: f64,
-    compile: &'a dyn Fn(&SourceFile) -> Option<Kernel>,
-    tried: FxHashMap<Vec<Edit>, Tried>,
+    compile: &'a dyn Fn(&SourceFile) -> Option<Module>,
+    tried: FxHashMap<Vec<Edit>, Option<Tried>>,
 }
 
 impl<'a> Trials<'a> {
-    pub fn new(
-        subject: &'a Subject<'a>,
-        modelled: &Modelled<'_>,
-        compile: &'a dyn Fn(&SourceFile) -> Option<Kernel>,
-    ) -> Self {
-        Self { subject, score: score(modelled), compile, tried: FxHashMap::default() }
+    pub fn new(subject: &'a Subject<'a>, compile: &'a dyn Fn(&SourceFile) -> Option<Module>) -> Self {
+        Self { subject, compile, tried: FxHashMap::default() }
     }
 
     /// The kernel of the text after the edits; `None` where that does not compile, or enough was tried.
-    fn compiled(&mut self, edits: &[Edit]) -> Option<&(SourceFile, Kernel)> {
+    fn compiled(&mut self, edits: &[Edit]) -> Option<&Tried> {
         if !self.tried.contains_key(edits) {
             if self.tried.len() == MOST_TRIALS {
                 return None;
             }
             let source = self.subject.source;
             let text = SourceFile::new(source.name(), apply_edits(source.text(), edits));
-            let kernel = (self.compile)(&text);
-            self.tried.insert(edits.to_vec(), kernel.map(|kernel| (text, kernel)));
+            let module = (self.compile)(&text).filter(|module| !module.kernels.is_empty());
+            let tried = module.map(|module| Tried { source: text, module, usages: OnceCell::new() });
+            self.tried.insert(edits.to_vec(), tried);
         }
         self.tried.get(edits)?.as_ref()
     }
@@ -94,7 +103,7 @@ impl<'a> Trials<'a> {
                     let label =
                         |message: &str| vec![Label { span: group.span, message: message.to_string() }];
                     let removal = vec![group.removal(source)];
-                    let chosen = self.compiled(&removal).and_then(|(_, kernel)| group.chosen(kernel));
+                    let chosen = self.compiled(&removal).and_then(|tried| group.chosen(tried.kernel()));
                     if let Some(text) = chosen.filter(|text| *text != group.text) {
                         candidates.push(Candidate {
                             edits: vec![Edit::replace(group.span, text.clone())],
@@ -144,13 +153,22 @@ impl<'a> Trials<'a> {
         finding: &Finding,
         candidate: Candidate,
     ) -> Option<Mend> {
-        let (capability, whole) = (self.subject.capability, self.score);
-        let (source, kernel) = self.compiled(&candidate.edits)?;
-        let after = Modelled::at(source, kernel, capability, model_sizes(kernel)?)?;
+        let subject = self.subject;
+        let tried = self.compiled(&candidate.edits)?;
+        let mut after =
+            Modelled::at(&tried.source, tried.kernel(), subject.capability, model_sizes(tried.kernel())?)?;
+        let assembled = finding.gain.is_assembled() && modelled.usages.is_some();
+        if assembled {
+            after.usages = tried.usages.get_or_init(|| after.assembled(subject, &tried.module)).clone();
+            after.usages.as_ref()?;
+        }
+        // With a fact there may be other extents: both are held against each other at the same.
+        let same = at_extents(modelled, &after);
+        let modelled = same.as_ref().unwrap_or(modelled);
         let start = moved(finding.place.start, &candidate.edits);
         let (old, new) =
             (modelled.at_place(finding.place.start, &finding.about), after.at_place(start, &finding.about));
-        let score = score(&after);
+        let (whole, score) = (score(modelled, assembled), score(&after, assembled));
         if score > whole * finding.gain.worth() || !finding.gain.is_reached(&old, &new) {
             return None;
         }
@@ -160,4 +178,19 @@ impl<'a> Trials<'a> {
         let help = format!("{}{said}", candidate.advice);
         Some(Mend { edits: candidate.edits, help, labels: candidate.labels, still, score })
     }
+}
+
+/// The kernel as it is at the extents that it has after a mend; `None` where they are the same.
+fn at_extents<'a>(modelled: &Modelled<'a>, after: &Modelled<'_>) -> Option<Modelled<'a>> {
+    let mut sizes = modelled.sizes.clone();
+    for ((size, new), symbol) in sizes.iter_mut().zip(&after.sizes).zip(modelled.kernel.symbols.values()) {
+        if matches!(symbol.kind, SymbolKind::Dim { .. }) {
+            *size = *new;
+        }
+    }
+    if sizes == modelled.sizes {
+        return None;
+    }
+    let same = Modelled::at(modelled.source, modelled.kernel, modelled.capability, sizes)?;
+    Some(Modelled { usages: modelled.usages.clone(), ..same })
 }

@@ -1,12 +1,14 @@
 //! Warnings about speed, for all kernels of a compilation.
 
 use super::{CompileOptions, check_with, levels, optimised};
-use crate::advise::{Subject, advise};
+use crate::advise::{Assemble, Subject, Usages, advise};
 use crate::check::typed::Program;
 use crate::diagnostic::Diagnostics;
 use crate::diagnostic::levels::apply;
 use crate::ir::kernel::{Kernel, Module};
 use crate::passes::{Pipeline, PipelineOptions};
+use crate::ptx;
+use crate::ptx::select::{SelectOptions, select};
 use crate::source::SourceFile;
 
 /// The warnings that neither the file nor the options allow; those that are denied as errors.
@@ -23,20 +25,43 @@ pub fn of(
         let Some(typed) = program.kernels.iter().find(|typed| typed.name == kernel.name) else { continue };
         let said = levels::of_kernel(typed, &options.target);
         let compile = |source: &SourceFile| recompiled(source, &kernel.name, options, pipeline);
-        let subject = Subject { source, typed, kernel, target: &options.target, capability };
+        let assemble = |source: &SourceFile, module: &Module, kernel: &Kernel, names: &[&str]| {
+            assembled(source, module, kernel, names, options, capability)
+        };
+        let assemble = options.assembler.is_some().then_some(&assemble as &Assemble<'_>);
+        let target = options.target.as_str();
+        let subject = Subject { source, typed, module: ir, kernel, target, capability, assemble };
         let wanted = |code| !options.levels.allows(code) || said.iter().any(|said| said.code == code);
         found.extend(apply(advise(&subject, &wanted, &compile), &said, &options.levels));
     }
     found
 }
 
-/// A kernel of another text, after the same passes.
+/// What the assembler says of some entries of a kernel, which takes constants and statics from its module.
+fn assembled(
+    source: &SourceFile,
+    module: &Module,
+    kernel: &Kernel,
+    names: &[&str],
+    options: &CompileOptions,
+    capability: u32,
+) -> Option<Usages> {
+    let assembler = options.assembler.as_ref()?;
+    let select_options =
+        SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };
+    let alone = Module { kernels: vec![kernel.clone()], ..module.clone() };
+    let mut selected = select(&alone, source, &select_options).ok()?;
+    selected.module.entries.retain(|entry| names.contains(&entry.name.as_str()));
+    assembler(&ptx::print(&selected.module), &options.target)
+}
+
+/// A kernel of another text alone, after the same passes.
 fn recompiled(
     source: &SourceFile,
     name: &str,
     options: &CompileOptions,
     pipeline: &Pipeline,
-) -> Option<Kernel> {
+) -> Option<Module> {
     let (program, diagnostics) = check_with(source, &options.sizes);
     if diagnostics.has_errors() {
         return None;
@@ -44,5 +69,5 @@ fn recompiled(
     let options = CompileOptions { only: Some(name.to_string()), ..options.clone() };
     let passes = PipelineOptions { verify: false, ..PipelineOptions::default() };
     let (ir, _) = optimised(source, &program, &options, pipeline, &passes, &mut String::new()).ok()?;
-    ir.kernels.into_iter().next()
+    Some(ir)
 }

@@ -169,8 +169,11 @@ codes! {
     W0602 "requests that start inside a sector";
     W0603 "structs of which fields are fetched and not used";
     W0604 "lanes that wait for one bank of shared memory";
+    W0605 "arrays of a thread that lie in memory";
+    W0606 "values for which the registers are not enough";
     W0607 "lanes of a warp that part";
     W0608 "too few blocks for the GPU";
     W0609 "too few warps on a multiprocessor";
+    W0610 "indices divided in 64 bits";
     W0611 "neighbours that no vector brings";
 }

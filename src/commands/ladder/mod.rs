@@ -181,9 +181,11 @@ fn usage(all: &BTreeMap<String, Usage>, launched: &[String], dynamic_shared_byte
         let one = all.get(entry)?;
         total.registers = total.registers.max(one.registers);
         total.shared_bytes = total.shared_bytes.max(one.shared_bytes);
+        total.stack_bytes = total.stack_bytes.max(one.stack_bytes);
         // An entry that is launched several times has its spills once.
         if seen.insert(entry) {
             total.spill_bytes = total.spill_bytes.saturating_add(one.spill_bytes);
+            total.spill_store_bytes = total.spill_store_bytes.saturating_add(one.spill_store_bytes);
         }
     }
     total.shared_bytes = total.shared_bytes.saturating_add(dynamic_shared_bytes);
@@ -247,7 +249,12 @@ mod tests {
 
     #[test]
     fn only_launched_entries_count_and_each_once() {
-        let one = |registers, shared_bytes, spill_bytes| Usage { registers, shared_bytes, spill_bytes };
+        let one = |registers, shared_bytes, spill_bytes| Usage {
+            registers,
+            shared_bytes,
+            spill_bytes,
+            ..Usage::default()
+        };
         let all = [("a", one(32, 100, 8)), ("b", one(40, 16, 4)), ("c", one(255, 9999, 9999))];
         let all: BTreeMap<String, Usage> = all.map(|(name, usage)| (name.to_string(), usage)).into();
         let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();

@@ -87,6 +87,14 @@ pub struct BranchCost {
     pub lost: f64,
 }
 
+/// A division or remainder of 64-bit integers by what is no literal: no GPU has an instruction for it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DivisionCost {
+    pub inst: Inst,
+    /// Warps that come to it.
+    pub runs: f64,
+}
+
 /// What one launch costs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LaunchCost {
@@ -100,7 +108,9 @@ pub struct LaunchCost {
     pub shared_bytes: u64,
     pub accesses: Vec<AccessCost>,
     pub branches: Vec<BranchCost>,
-    /// Instructions of the IR that warps come to, constants left out.
+    /// Divisions of 64 bits by what is no literal.
+    pub divisions: Vec<DivisionCost>,
+    /// Instructions of the IR that warps come to, constants left out; a division counts as many as it takes.
     pub instructions: f64,
     /// Whether all branches and loops were decided: the numbers count, they do not estimate.
     pub exact: bool,

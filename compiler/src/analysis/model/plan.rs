@@ -71,6 +71,7 @@ fn launch_cost(kernel: &Kernel, launch: Launch, repeats: f64, sizes: &[Value]) -
         shared_bytes: shared_bytes(kernel, launch, sizes)?,
         accesses: Vec::new(),
         branches: Vec::new(),
+        divisions: Vec::new(),
         instructions: 0.0,
         exact: true,
     };

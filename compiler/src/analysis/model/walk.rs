@@ -5,7 +5,7 @@
 
 use super::address::offsets;
 use super::lanes::{LANES, Lanes, compute, literal};
-use super::{AccessCost, BranchCost, LaunchCost, Request, Space};
+use super::{AccessCost, BranchCost, DivisionCost, LaunchCost, Request, Space};
 use crate::analysis::{SECTOR_BYTES, UNKNOWN_TRIPS, banked};
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
@@ -15,6 +15,10 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Rounds of a loop that are looked at, by how many loops are around it.
 const ROUNDS: [u64; 4] = [8, 4, 2, 1];
+
+/// Instructions that a division of integers of 32 bits takes, and of 64 bits.
+const NARROW_DIVISION: f64 = 20.0;
+const WIDE_DIVISION: f64 = 100.0;
 
 /// Where a warp stands in the grid.
 #[derive(Clone, Copy)]
@@ -76,6 +80,9 @@ impl<'k> Walk<'k> {
         if !matches!(data.opcode, Opcode::Const | Opcode::Symbol) {
             self.cost.instructions += weight;
         }
+        if matches!(data.opcode, Opcode::Div | Opcode::Rem) {
+            self.division(inst, weight);
+        }
         let results: Vec<Lanes> = match (data.opcode, &data.payload) {
             (_, Payload::Constant(constant)) => vec![known(literal(*constant))],
             (_, Payload::Symbol(symbol)) => vec![match self.sizes.get(symbol.index()) {
@@ -115,6 +122,24 @@ impl<'k> Walk<'k> {
         };
         for (at, value) in data.results.iter().enumerate() {
             self.set(*value, results.get(at).cloned().unwrap_or(Lanes::Unknown));
+        }
+    }
+
+    /// Integers are divided by many instructions, unless a literal is known to divide by.
+    fn division(&mut self, inst: Inst, weight: f64) {
+        let data = &self.kernel.insts[inst];
+        let scalar = self.kernel.value_type(data.results[0]);
+        if !scalar.is_integer() || self.kernel.constant_of(data.arguments[1]).is_some() {
+            return;
+        }
+        if scalar.size() < 8 {
+            self.cost.instructions += weight * (NARROW_DIVISION - 1.0);
+            return;
+        }
+        self.cost.instructions += weight * (WIDE_DIVISION - 1.0);
+        match self.cost.divisions.iter_mut().find(|known| known.inst == inst) {
+            Some(known) => known.runs += weight,
+            None => self.cost.divisions.push(DivisionCost { inst, runs: weight }),
         }
     }
 
@@ -217,7 +242,10 @@ impl<'k> Walk<'k> {
             cost.unknown += weight;
             return;
         };
-        let (sectors, bytes) = touched(&offsets, mask, width);
+        let (sectors, bytes) = match space {
+            Space::Local => touched_locally(&offsets, mask, width),
+            _ => touched(&offsets, mask, width),
+        };
         let addresses = offsets.map(|offset| offset as u64);
         let turns = if space == Space::Shared {
             banked(&addresses, mask, width, !writes)
@@ -397,6 +425,19 @@ struct Accessed<'a> {
 
 fn known(value: Option<i64>) -> Lanes {
     value.map_or(Lanes::Unknown, Lanes::Same)
+}
+
+/// Local memory lies interleaved: of each word the lanes' own ones one after the other.
+fn touched_locally(offsets: &[i64; LANES], mask: u32, width: u32) -> (u32, u32) {
+    let lanes = || (0..LANES).filter(|lane| mask >> lane & 1 == 1);
+    let words =
+        |lane: usize| (0..i64::from(width.div_ceil(4))).map(move |at| offsets[lane].div_euclid(4) + at);
+    let sector = |word: i64, lane: usize| (word * LANES as i64 + lane as i64) * 4 / SECTOR_BYTES as i64;
+    let mut sectors: Vec<i64> =
+        lanes().flat_map(|lane| words(lane).map(move |word| sector(word, lane))).collect();
+    sectors.sort_unstable();
+    sectors.dedup();
+    (sectors.len() as u32, mask.count_ones() * width)
 }
 
 /// Different sectors, and different bytes, of accesses whose addresses are multiples of their width.
