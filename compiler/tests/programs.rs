@@ -7,6 +7,7 @@ use krn_compiler::source::SourceFile;
 use krn_compiler::syntax::ast::{File, Item};
 use krn_compiler::syntax::{parse, print::print};
 use krn_compiler::{CompileOptions, TARGETS, check_source, compile};
+use rayon::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use xtask::ptxas::{Assembler, Job};
@@ -117,28 +118,41 @@ fn the_same_program_gives_the_same_bytes() {
     }
 }
 
-/// PTX but for its header, which names the target.
-fn code(ptx: &str, target: &str) -> String {
-    ptx.lines().filter(|line| !line.starts_with(".version")).map(|line| line.replace(target, "")).collect()
+/// PTX but for its header, which names the target, and its immediates: one is as legal as another, and where targets
+/// differ in a number of processors only they differ in these.
+fn code(ptx: &str) -> String {
+    let mut code = String::with_capacity(ptx.len());
+    for line in ptx.lines().filter(|line| !line.starts_with(".version") && !line.starts_with(".target")) {
+        for word in line.split_whitespace() {
+            let immediate = word.starts_with(|letter: char| letter.is_ascii_digit() || letter == '-');
+            code.push_str(if immediate && line.starts_with(' ') { "#" } else { word });
+            code.push(' ');
+        }
+        code.push('\n');
+    }
+    code
+}
+
+/// A program's PTX for the targets that show what ptxas says for all: what is legal for a target is legal for all later
+/// ones, so of neighbours with the same code, the first and the last.
+fn telling_texts(source: &SourceFile) -> Vec<(String, &'static str, String)> {
+    let of_target = |target: &'static str| match compile(source, &CompileOptions::for_target(target)) {
+        Ok(done) => (code(&done.compiled.ptx), target, done.compiled.ptx),
+        Err(error) => panic!("{} for {target}: {error}", source.name()),
+    };
+    let texts: Vec<_> = TARGETS.iter().map(|target| of_target(target)).collect();
+    let ends = |same: &[(String, &'static str, String)]| {
+        let ends: Vec<_> = same.first().into_iter().chain(same[1..].last()).cloned().collect();
+        ends
+    };
+    let telling = texts.chunk_by(|one, other| one.0 == other.0).flat_map(ends);
+    telling.map(|(_, target, text)| (source.name().to_owned(), target, text)).collect()
 }
 
 #[test]
 fn ptxas_takes_every_program_for_every_target() {
     let assembler = Assembler::find().unwrap_or_else(|error| panic!("{error}"));
-    let mut texts: Vec<(String, &str, String)> = Vec::new();
-    for source in programs() {
-        let mut of_program = Vec::new();
-        for target in TARGETS {
-            match compile(&source, &CompileOptions::for_target(*target)) {
-                Ok(done) => of_program.push((source.name().to_owned(), *target, done.compiled.ptx)),
-                Err(error) => panic!("{} for {target}: {error}", source.name()),
-            }
-        }
-        // What is legal for a target is legal for all later ones: of neighbours with the same code, the first and the last.
-        for same in of_program.chunk_by(|one, other| code(&one.2, one.1) == code(&other.2, other.1)) {
-            texts.extend(same.first().into_iter().chain(same[1..].last()).cloned());
-        }
-    }
+    let texts: Vec<(String, &str, String)> = programs().par_iter().flat_map(telling_texts).collect();
     let jobs: Vec<Job<'_>> = texts.iter().map(|(_, target, text)| Job { text, target }).collect();
     let answers = assembler.assemble_all(&jobs);
     let complaints: Vec<String> = answers

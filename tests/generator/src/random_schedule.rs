@@ -26,16 +26,48 @@ impl Numbers {
 pub fn random_schedule(kernel: &str, axes: &[String], arrays: &[String], seed: u64) -> String {
     let mut numbers = Numbers(seed);
     let mut lines: Vec<String> = Vec::new();
-    let mut seen: Vec<String> = Vec::new();
-    for _ in 0..1 + numbers.below(5) {
-        let (subject, line) = directive(&mut numbers, axes, arrays);
-        if !subject.is_empty() && !seen.contains(&subject) {
-            seen.push(subject);
-            lines.push(line);
+    if axes.len() > 2 && arrays.len() > 1 && numbers.below(3) == 0 {
+        lines = shaped(&mut numbers, axes, arrays);
+    } else {
+        let mut seen: Vec<String> = Vec::new();
+        for _ in 0..1 + numbers.below(5) {
+            let (subject, line) = directive(&mut numbers, axes, arrays);
+            if !subject.is_empty() && !seen.contains(&subject) {
+                seen.push(subject);
+                lines.push(line);
+            }
         }
     }
     let body: String = lines.iter().map(|line| format!("    {line}\n")).collect();
     format!("schedule {kernel} {{\n{body}}}\n")
+}
+
+/// What says the shape of a product: sizes that fit together, for three of the axes and two of the arrays.
+fn shaped(numbers: &mut Numbers, axes: &[String], arrays: &[String]) -> Vec<String> {
+    let mut axes = axes.to_vec();
+    // Mostly in the order of the names: where these are i, j and p, or m, n and p, the last one is the reduced one.
+    if numbers.below(4) == 0 {
+        let at = numbers.below(axes.len());
+        axes.rotate_left(at);
+    }
+    let first = numbers.below(arrays.len() - 1);
+    let [row, column, step] = [&axes[0], &axes[1], &axes[axes.len() - 1]];
+    let (rows, columns) = (*numbers.one_of(&[16, 32, 64, 128]), *numbers.one_of(&[16, 32, 64, 128]));
+    let (down, across) = (*numbers.one_of(&[1, 2, 4, 8]), *numbers.one_of(&[1, 2, 4, 8]));
+    let steps = *numbers.one_of(&[4, 8, 16, 32]);
+    let depth = 1 + numbers.below(5);
+    let mut lines = vec![
+        format!("tile {row}: {rows}, {column}: {columns}, {step}: {steps}"),
+        format!("per_thread {row}: {down}, {column}: {across}"),
+    ];
+    for array in &arrays[first..first + 2] {
+        let pad = *numbers.one_of(&["", "", " pad 4", " pad 8", " swizzle"]);
+        lines.push(format!("stage {array}{pad} depth {depth}"));
+    }
+    if numbers.below(2) == 0 {
+        lines.push(format!("unroll {step}: {}", numbers.one_of(&[1, 2, 4, 8])));
+    }
+    lines
 }
 
 /// What a directive is about, and its text; both empty where the kernel has no name for it.
@@ -88,7 +120,7 @@ fn directive(numbers: &mut Numbers, axes: &[String], arrays: &[String]) -> (Stri
         "stage" | "atomic" if !arrays.is_empty() => {
             let array = numbers.one_of(arrays);
             let how = if word == "stage" {
-                *numbers.one_of(&["", "", " pad 1", " pad 4", " swizzle", " depth 2"])
+                *numbers.one_of(&["", "", " pad 1", " pad 4", " swizzle", " depth 1", " depth 2"])
             } else {
                 ""
             };
@@ -114,8 +146,8 @@ mod tests {
 
     #[test]
     fn every_directive_comes_up_and_the_seed_decides() {
-        let (axes, arrays) = (["i".to_string(), "j".to_string()], ["x".to_string()]);
-        let texts: Vec<String> = (0..300).map(|seed| random_schedule("k", &axes, &arrays, seed)).collect();
+        let (axes, array) = (["i".to_string(), "j".to_string()], ["x".to_string()]);
+        let texts: Vec<String> = (0..300).map(|seed| random_schedule("k", &axes, &array, seed)).collect();
         let all = texts.concat();
         for word in [
             "block",
@@ -132,7 +164,11 @@ mod tests {
         ] {
             assert!(all.contains(word), "{word}");
         }
-        assert_eq!(texts[7], random_schedule("k", &axes, &arrays, 7));
+        let names = ["i", "j", "p"].map(String::from);
+        let arrays = ["a", "b"].map(String::from);
+        let shaped = |seed| random_schedule("k", &names, &arrays, seed).contains("stage b depth 2");
+        assert!((0..300).any(shaped));
+        assert_eq!(texts[7], random_schedule("k", &axes, &array, 7));
         assert!(!random_schedule("k", &[], &[], 1).contains("tile"));
     }
 }

@@ -105,6 +105,11 @@ fn variants(
     least_blocks: Option<i64>,
 ) -> Vec<(Expr, Launch)> {
     if let Some(plans) = Pattern::find(kernel, launch).and_then(Transpose::plans) {
+        let plans = plans.unwrap_or_else(|misfit| {
+            let staged = |known: &Directive| matches!(known, Directive::Stage { array, .. } if misfit.arrays.contains(array));
+            kernel.schedule.refuse(staged, &misfit.refusal);
+            Vec::new()
+        });
         let mut variants = Vec::new();
         for plan in plans {
             let choices = plan.choices(kernel);
@@ -158,7 +163,7 @@ fn record(kernel: &mut Kernel, launch: Launch, choices: Vec<(Directive, String)>
             RefusalKind::DoesNotFit,
             format!("the launch that stages it has `{directive}`"),
             "leave out what it says beside the name; transpositions have any `pad`, or `swizzle`, and one tile; products \
-             3 to 8 (`depth`) tiles, and pads of whole vectors of 16 bytes",
+             1 to 8 (`depth`) tiles, and pads of whole vectors of 16 bytes",
         );
         kernel.schedule.refuse(|known| known.same_subject(&directive), &refusal);
         kernel.schedule.chose(&name, directive, reason);

@@ -205,6 +205,12 @@ impl<'k> Pattern<'k> {
         self.scalar(access).size()
     }
 
+    /// The name of the array that a load or store is of.
+    pub fn array(&self, access: Inst) -> Option<String> {
+        let Payload::Access { buffer, .. } = self.kernel.insts[access].payload else { return None };
+        Some(self.kernel.buffers[buffer].name.clone())
+    }
+
     /// What must hold for neighbours along `axis`, from a multiple of `lanes` past its low end on, to be a vector of
     /// that many scalars at an aligned address. `None` where they are none, whatever the sizes.
     pub fn vector_condition(&mut self, access: Inst, axis: &LoopAxis, lanes: u64) -> Option<Vec<Expr>> {

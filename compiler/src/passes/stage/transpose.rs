@@ -18,7 +18,7 @@ use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Level, Payload};
 use crate::ir::op::Opcode;
 use crate::ir::placement::{Spread, factors};
-use crate::ir::schedule::{Directive, Placement, SAID};
+use crate::ir::schedule::{Directive, Placement, Refusal, RefusalKind, SAID};
 use crate::manifest::Expr;
 use cranelift_entity::EntitySet;
 
@@ -67,9 +67,18 @@ struct Found {
     stores: Vec<Inst>,
 }
 
+/// Arrays of which no tile can be staged, and why.
+pub struct Misfit {
+    pub arrays: Vec<String>,
+    pub refusal: Refusal,
+}
+
 impl Transpose {
-    /// The variants of a launch of this form, the best first.
-    pub fn plans(mut pattern: Pattern<'_>) -> Option<Vec<Self>> {
+    /// The variants of a launch of this form, the best first; `None` where it has another form.
+    ///
+    /// # Errors
+    /// Where the schedule says a tile that cannot be.
+    pub fn plans(mut pattern: Pattern<'_>) -> Option<Result<Vec<Self>, Misfit>> {
         let kernel = pattern.kernel;
         let body = &kernel.blocks[pattern.body].insts;
         if pattern.axes.len() < 2 || pattern.reduce.is_some() || body.len() > MAX_BODY {
@@ -83,12 +92,14 @@ impl Transpose {
         let (loads, across) = staged(&mut pattern, along)?;
         let stores = stores.into_iter().filter(|store| body.contains(store)).collect();
         let found = Found { axes: [along, across], loads, stores };
-        Some(
-            [true, false]
-                .into_iter()
-                .filter_map(|vectors| Self::plan(&mut pattern, &found, vectors))
-                .collect(),
-        )
+        let plans: Vec<Self> = [true, false]
+            .into_iter()
+            .filter_map(|vectors| Self::plan(&mut pattern, &found, vectors))
+            .collect();
+        if plans.is_empty() {
+            return misfit(&pattern, &found).map(Err);
+        }
+        Some(Ok(plans))
     }
 
     fn plan(pattern: &mut Pattern<'_>, found: &Found, vectors: bool) -> Option<Self> {
@@ -108,7 +119,8 @@ impl Transpose {
         conditions.fits_grid(&blocks.grid(kernel));
 
         // As many scalars as every store that can take vectors can take at once.
-        let mut lanes = found.stores.iter().map(|store| vector_lanes(pattern, *store)).min().unwrap_or(1);
+        let lanes = found.stores.iter().map(|store| vector_lanes(pattern, *store)).min().unwrap_or(1);
+        let mut lanes = lanes.min(edges[0]);
         let mut vector_stores = EntitySet::new();
         for store in found.stores.iter().filter(|_| vectors && lanes > 1) {
             if let Some(needed) = pattern.vector_condition(*store, &blocks.x.0, lanes as u64) {
@@ -352,6 +364,17 @@ fn staged(pattern: &mut Pattern<'_>, along: usize) -> Option<(Vec<Inst>, usize)>
         }
     }
     other.map(|axis| (loads, axis))
+}
+
+/// Why no launch stages the arrays that the schedule wants staged, where that is for the tile that it says.
+fn misfit(pattern: &Pattern<'_>, found: &Found) -> Option<Misfit> {
+    let schedule = &pattern.kernel.schedule;
+    let names = found.axes.map(|axis| pattern.axes[axis].name.clone());
+    let said = names.iter().filter_map(|axis| Some(format!("{axis}: {}", schedule.tile(axis)?)));
+    let tile = said.reduce(|all, next| format!("{all}, {next}"))?;
+    let arrays: Vec<String> = found.loads.iter().filter_map(|load| pattern.array(*load)).collect();
+    let reason = format!("the {THREADS} threads of a block cannot share its elements with `tile {tile}`");
+    Some(Misfit { arrays, refusal: Refusal::new(RefusalKind::DoesNotFit, reason, "make the tile larger") })
 }
 
 /// Scalars in 16 bytes, as far as an access can take as many.

@@ -5,6 +5,8 @@
 //! chunk, after which the place of the chunk before can be filled. Chunks end where the axis ends: of the first one,
 //! some steps may lie in front of the axis. In shared memory they are neutral values (`neutral.rs`); where there are
 //! none, the first chunk begins later.
+//!
+//! Of rings of one or two chunks, `shallow.rs` has the loop.
 
 use super::BlockCode;
 use super::combine::Fragments;
@@ -15,7 +17,7 @@ use crate::ir::kernel::Payload;
 use crate::ir::op::{Combiner, Opcode};
 
 /// A chunk on its way to a place of the ring.
-struct Transfer<'t> {
+pub struct Transfer<'t> {
     streams: &'t Streams,
     addresses: &'t [Value],
     cut: &'t Cut,
@@ -29,7 +31,7 @@ struct Transfer<'t> {
 pub struct Cut {
     pub chunks: Value,
     /// Steps of the first chunk that are in front of the axis.
-    missing: Value,
+    pub missing: Value,
     /// The first step of the first chunk: at the low end or in front of it.
     pub start: Value,
 }
@@ -41,12 +43,13 @@ impl BlockCode<'_> {
         let (depth, stages) = (shape.depth, shape.stages);
         let cut = self.cut(emit);
         let streams = self.streams(emit, &cut);
+        if stages < 3 {
+            return self.reduce_shallow(emit, &streams, &cut);
+        }
         let addresses = self.fill(emit, &streams, &cut);
         self.wait(emit, stages - 2);
 
-        let scalar = emit.kernel.value_type(emit.kernel.insts[plan.reduce].results[0]);
-        let identity = emit.identity(plan.combiner, scalar)[0];
-        let sums = vec![identity; (shape.per_thread[0] * shape.per_thread[1]) as usize];
+        let sums = self.identities(emit);
         let (zero, one) = (emit.int(0), emit.int(1));
         let begin = if plan.fill.is_some() { zero } else { cut.missing };
         let fragments = self.fragments(emit, zero, (begin, 0));
@@ -66,13 +69,20 @@ impl BlockCode<'_> {
             let first = emit.mul_int(chunk, depth);
             let first = emit.add(cut.start, first);
             let (streams, cut) = (&streams, &cut);
-            let mut transfer =
-                Transfer { streams, addresses, cut, chunk: next, slot: before, parts: Vec::new() };
+            let mut transfer = self.transfer(streams, addresses, cut, (next, before));
             let rest = self.chunk(emit, chunk, (slot, ahead), first, (&like, rest), &mut transfer);
             let addresses = streams.moved(emit, addresses, steps);
             [addresses, rest].concat()
         });
-        done[done.len() - (shape.per_thread[0] * shape.per_thread[1]) as usize..].to_vec()
+        done[done.len() - shape.results()..].to_vec()
+    }
+
+    /// What the thread's results are before the first step.
+    pub fn identities(&self, emit: &mut Emit<'_>) -> Vec<Value> {
+        let plan = self.plan;
+        let scalar = emit.kernel.value_type(emit.kernel.insts[plan.reduce].results[0]);
+        let identity = emit.identity(plan.combiner, scalar)[0];
+        vec![identity; plan.shape.results()]
     }
 
     fn cut(&self, emit: &mut Emit<'_>) -> Cut {
@@ -140,20 +150,43 @@ impl BlockCode<'_> {
         }
     }
 
+    /// The first step of a chunk that is taken.
+    pub fn begin(&self, emit: &mut Emit<'_>, chunk: Value, cut: &Cut) -> Value {
+        let zero = emit.int(0);
+        match self.plan.fill {
+            Some(_) => zero,
+            None => {
+                let is_first = emit.binary(Opcode::Eq, chunk, zero);
+                emit.select(is_first, cut.missing, zero)
+            }
+        }
+    }
+
     /// The place in the ring of the chunk so many after another one.
-    fn slot(&self, emit: &mut Emit<'_>, chunk: Value, after: i64) -> Value {
+    pub fn slot(&self, emit: &mut Emit<'_>, chunk: Value, after: i64) -> Value {
         let chunk = emit.add_int(chunk, after);
         emit.rem_by(chunk, self.plan.shape.stages)
     }
 
-    fn first_step(&self, emit: &mut Emit<'_>, cut: &Cut, chunk: Value) -> Value {
+    pub fn first_step(&self, emit: &mut Emit<'_>, cut: &Cut, chunk: Value) -> Value {
         let steps = emit.mul_int(chunk, self.plan.shape.depth);
         emit.add(cut.start, steps)
     }
 
+    /// A chunk that is to come to a place of the ring.
+    pub fn transfer<'t>(
+        &self,
+        streams: &'t Streams,
+        addresses: &'t [Value],
+        cut: &'t Cut,
+        (chunk, slot): (Value, Value),
+    ) -> Transfer<'t> {
+        Transfer { streams, addresses, cut, chunk, slot, parts: Vec::new() }
+    }
+
     /// What is done for the chunk that is brought before (`last` is false) and after the work on another one: its parts
     /// are copied, or loaded first and stored last.
-    fn bring(&self, emit: &mut Emit<'_>, transfer: &mut Transfer<'_>, last: bool) {
+    pub fn bring(&self, emit: &mut Emit<'_>, transfer: &mut Transfer<'_>, last: bool) {
         let exists = emit.binary(Opcode::Lt, transfer.chunk, transfer.cut.chunks);
         match (self.plan.background, last) {
             (true, false) => {
@@ -173,7 +206,7 @@ impl BlockCode<'_> {
     }
 
     /// Until all but so many of the latest chunks are there for all threads.
-    fn wait(&self, emit: &mut Emit<'_>, under_way: i64) {
+    pub fn wait(&self, emit: &mut Emit<'_>, under_way: i64) {
         if self.plan.background {
             emit.inst(Opcode::CopyWait, Payload::Lanes(under_way as u8), &[]);
         }
@@ -194,34 +227,18 @@ impl BlockCode<'_> {
         let shape = &self.plan.shape;
         let (zero, unroll) = (emit.int(0), emit.int(shape.unroll));
         self.bring(emit, transfer, false);
-        // Steps from `begin` on. Each reads what the next one needs, the last one from `next`.
+        // Each step reads what the next one needs, the last one from `next`.
         let steps = |emit: &mut Emit<'_>, begin: Value, next: (Value, Value), values: &[Value]| {
             let mut values = values.iter().copied();
-            let mut fragments = like.refilled(&mut values);
-            let mut sums: Vec<Value> = values.collect();
-            let place = emit.add(first, begin);
-            for step in 0..shape.unroll {
-                let ahead = if step + 1 == shape.unroll {
-                    self.fragments(emit, next.0, (next.1, 0))
-                } else {
-                    self.fragments(emit, slot, (begin, step + 1))
-                };
-                let place = emit.add_int(place, step);
-                sums = self.combine(emit, &fragments, place, &sums);
-                fragments = ahead;
-            }
+            let fragments = like.refilled(&mut values);
+            let (fragments, sums) =
+                self.steps(emit, (slot, first, begin), fragments, values.collect(), Some(next));
             [fragments.flat(), sums].concat()
         };
         let values = if shape.unroll == shape.depth {
             steps(emit, zero, (ahead, zero), values)
         } else {
-            let begin = match self.plan.fill {
-                Some(_) => zero,
-                None => {
-                    let is_first = emit.binary(Opcode::Eq, chunk, zero);
-                    emit.select(is_first, transfer.cut.missing, zero)
-                }
-            };
+            let begin = self.begin(emit, chunk, transfer.cut);
             let end = emit.int(shape.depth);
             let values = emit.for_loop("step", (begin, end, unroll), values, |emit, begin, values| {
                 // The last ones read the first one: the next chunk is read once, below.

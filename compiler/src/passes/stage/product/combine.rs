@@ -69,6 +69,32 @@ impl BlockCode<'_> {
         values
     }
 
+    /// Combines the steps of the inner loop's body from `begin` on, of the chunk at `slot` whose first step is `first`. Each
+    /// reads what the next one needs, the last one from `next` (place of the ring, step), or nothing. The last fragments
+    /// and the sums.
+    pub fn steps(
+        &self,
+        emit: &mut Emit<'_>,
+        (slot, first, begin): (Value, Value, Value),
+        mut fragments: Fragments,
+        mut sums: Vec<Value>,
+        next: Option<(Value, Value)>,
+    ) -> (Fragments, Vec<Value>) {
+        let unroll = self.plan.shape.unroll;
+        let place = emit.add(first, begin);
+        for step in 0..unroll {
+            let ahead = match next {
+                _ if step + 1 < unroll => Some(self.fragments(emit, slot, (begin, step + 1))),
+                Some((slot, row)) => Some(self.fragments(emit, slot, (row, 0))),
+                None => None,
+            };
+            let place = emit.add_int(place, step);
+            sums = self.combine(emit, &fragments, place, &sums);
+            fragments = ahead.unwrap_or(fragments);
+        }
+        (fragments, sums)
+    }
+
     /// Combines one step into the thread's results.
     pub fn combine(
         &self,

@@ -15,6 +15,7 @@
 //! | `neutral.rs` | what stands for steps in front of the axis |
 //! | `operand.rs` | the tiles of one load, and what must hold for vectors |
 //! | `chunks.rs` | the loop over the chunks |
+//! | `shallow.rs` | the same where shared memory holds one or two of them |
 //! | `transfer.rs` | how a chunk comes to shared memory |
 //! | `combine.rs` | one step: from shared memory to registers, and into the sums |
 //! | `results.rs` | what the body does with the results |
@@ -32,6 +33,7 @@ mod found;
 mod neutral;
 mod operand;
 mod results;
+mod shallow;
 mod shape;
 mod transfer;
 mod wanted;
@@ -283,7 +285,7 @@ impl Product {
         let kind = if self.vectors && self.aligned.is_none() { "_vector" } else { "" };
         let suffix = format!("{}{kind}", self.shape.name);
         // Each result is combined once a step, and stored.
-        let results = (self.shape.per_thread[0] * self.shape.per_thread[1]) as usize;
+        let results = self.shape.results();
         let bodies = if self.shape.unroll == self.shape.depth { 1 } else { 2 };
         let combined = bodies * self.shape.unroll as usize + 1;
         kernel.reserve(results * (combined * (self.steps.len() + 1) + 8));

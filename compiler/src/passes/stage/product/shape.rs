@@ -29,7 +29,8 @@ pub struct Shape {
     pub depth: i64,
     /// Steps in the body of the inner loop.
     pub unroll: i64,
-    /// Chunks in shared memory at a time: one that is computed with, one that has come, and those under way.
+    /// Chunks in shared memory at a time: one that is computed with, one that has come, and those under way; of two, one
+    /// is under way.
     pub stages: i64,
     /// Rows and columns that a matrix must have for it.
     pub least: [i64; 2],
@@ -85,8 +86,13 @@ pub fn shapes(pattern: &Pattern<'_>, loads: &[Vec<Inst>; 2], least_blocks: Optio
 }
 
 impl Shape {
-    /// Chunks that shared memory can hold: one that is computed with, one that has come, and those under way.
-    pub const STAGES: std::ops::RangeInclusive<i64> = 3..=8;
+    /// Chunks that shared memory can hold.
+    pub const STAGES: std::ops::RangeInclusive<i64> = 1..=8;
+
+    /// Results of a thread.
+    pub fn results(&self) -> usize {
+        (self.per_thread[0] * self.per_thread[1]) as usize
+    }
 
     /// Threads along rows and columns.
     fn grid(&self) -> [i64; 2] {
@@ -150,9 +156,9 @@ impl Shape {
             return no(format!("{} unrolled steps do not divide {}", self.unroll, self.depth));
         }
         if !Self::STAGES.contains(&self.stages) {
-            return no(format!("{} tiles in shared memory at a time: not 3 to 8", self.stages));
+            return no(format!("{} tiles in shared memory at a time: not 1 to 8", self.stages));
         }
-        let results = self.per_thread[0] * self.per_thread[1];
+        let results = self.results();
         if results > 128 {
             return no(format!("{results} results a thread do not fit its registers"));
         }
@@ -228,7 +234,7 @@ mod tests {
         );
         assert_eq!(reason(|shape| shape.depth = 12), "12 steps at a time are not a power of two");
         assert_eq!(reason(|shape| shape.unroll = 3), "3 unrolled steps do not divide 8");
-        assert_eq!(reason(|shape| shape.stages = 2), "2 tiles in shared memory at a time: not 3 to 8");
+        assert_eq!(reason(|shape| shape.stages = 9), "9 tiles in shared memory at a time: not 1 to 8");
         assert_eq!(
             reason(|shape| (shape.tile, shape.per_thread) = ([256, 256], [16, 16])),
             "256 results a thread do not fit its registers"

@@ -9,7 +9,6 @@ use super::super::pattern::Pattern;
 use super::found::Found;
 use super::operand::Operand;
 use super::shape::Shape;
-use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::schedule::{Directive, Refusal, RefusalKind};
 use crate::passes::TargetFacts;
 
@@ -34,16 +33,13 @@ pub struct Wanted {
 /// How many tiles of an array the schedule wants in shared memory, if it says a number that can be.
 pub fn stages(pattern: &Pattern<'_>, found: &Found) -> Option<i64> {
     let said = |array: String| pattern.kernel.schedule.stage(&array)?.1;
-    let depths = arrays(pattern.kernel, found).filter_map(said).map(i64::from);
-    depths.into_iter().find(|depth| Shape::STAGES.contains(depth))
+    let mut depths = arrays(pattern, found).into_iter().filter_map(said).map(i64::from);
+    depths.find(|depth| Shape::STAGES.contains(depth))
 }
 
 /// The names of the arrays that go through shared memory.
-fn arrays(kernel: &Kernel, found: &Found) -> impl Iterator<Item = String> {
-    found.loads.iter().flatten().filter_map(|load| match kernel.insts[*load].payload {
-        Payload::Access { buffer, .. } => Some(kernel.buffers[buffer].name.to_string()),
-        _ => None,
-    })
+fn arrays(pattern: &Pattern<'_>, found: &Found) -> Vec<String> {
+    found.loads.iter().flatten().filter_map(|load| pattern.array(*load)).collect()
 }
 
 impl Wanted {
@@ -58,8 +54,8 @@ impl Wanted {
         let depth = schedule.tile(&reduced).map(i64::from);
         let unroll = schedule.unroll(&reduced).map(|factor| factor.map_or(0, i64::from));
         let shaped = tile.iter().chain(&per_thread).any(Option::is_some) || depth.is_some();
-        let arrays: Vec<String> =
-            arrays(pattern.kernel, found).filter(|array| schedule.stage(array).is_some()).collect();
+        let mut arrays = arrays(pattern, found);
+        arrays.retain(|array| schedule.stage(array).is_some());
         let both = shaped && !arrays.is_empty();
         both.then_some(Self { tile, per_thread, depth, unroll, names, reduced, arrays })
     }
