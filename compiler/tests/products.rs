@@ -170,7 +170,6 @@ fn what_no_product_can_have_is_refused_with_the_limit() {
             "E0517",
             "the tile makes blocks of 256 threads here, not of 128",
         ),
-        ("stage a depth 2", "E0512", "the launch that stages it has"),
         ("stage a pad 1", "E0512", "the launch that stages it has"),
         ("stage a swizzle", "E0512", "the launch that stages it has"),
     ] {

@@ -55,7 +55,7 @@ fn shaped(numbers: &mut Numbers, axes: &[String], arrays: &[String]) -> Vec<Stri
     let (rows, columns) = (*numbers.one_of(&[16, 32, 64, 128]), *numbers.one_of(&[16, 32, 64, 128]));
     let (down, across) = (*numbers.one_of(&[1, 2, 4, 8]), *numbers.one_of(&[1, 2, 4, 8]));
     let steps = *numbers.one_of(&[4, 8, 16, 32]);
-    let depth = 1 + numbers.below(5);
+    let depth = 1 + numbers.below(4);
     let mut lines = vec![
         format!("tile {row}: {rows}, {column}: {columns}, {step}: {steps}"),
         format!("per_thread {row}: {down}, {column}: {across}"),

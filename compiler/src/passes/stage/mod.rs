@@ -163,7 +163,7 @@ fn record(kernel: &mut Kernel, launch: Launch, choices: Vec<(Directive, String)>
             RefusalKind::DoesNotFit,
             format!("the launch that stages it has `{directive}`"),
             "leave out what it says beside the name; transpositions have any `pad`, or `swizzle`, and one tile; products \
-             1 to 8 (`depth`) tiles, and pads of whole vectors of 16 bytes",
+             1 to 4 (`depth`) tiles, and pads of whole vectors of 16 bytes",
         );
         kernel.schedule.refuse(|known| known.same_subject(&directive), &refusal);
         kernel.schedule.chose(&name, directive, reason);

@@ -87,7 +87,7 @@ pub fn shapes(pattern: &Pattern<'_>, loads: &[Vec<Inst>; 2], least_blocks: Optio
 
 impl Shape {
     /// Chunks that shared memory can hold.
-    pub const STAGES: std::ops::RangeInclusive<i64> = 1..=8;
+    pub const STAGES: std::ops::RangeInclusive<i64> = 1..=4;
 
     /// Results of a thread.
     pub fn results(&self) -> usize {
@@ -156,7 +156,7 @@ impl Shape {
             return no(format!("{} unrolled steps do not divide {}", self.unroll, self.depth));
         }
         if !Self::STAGES.contains(&self.stages) {
-            return no(format!("{} tiles in shared memory at a time: not 1 to 8", self.stages));
+            return no(format!("{} tiles in shared memory at a time: not 1 to 4", self.stages));
         }
         let results = self.results();
         if results > 128 {
@@ -234,7 +234,7 @@ mod tests {
         );
         assert_eq!(reason(|shape| shape.depth = 12), "12 steps at a time are not a power of two");
         assert_eq!(reason(|shape| shape.unroll = 3), "3 unrolled steps do not divide 8");
-        assert_eq!(reason(|shape| shape.stages = 9), "9 tiles in shared memory at a time: not 1 to 8");
+        assert_eq!(reason(|shape| shape.stages = 9), "9 tiles in shared memory at a time: not 1 to 4");
         assert_eq!(
             reason(|shape| (shape.tile, shape.per_thread) = ([256, 256], [16, 16])),
             "256 results a thread do not fit its registers"
