@@ -137,14 +137,25 @@ def device(krn, out):
     (out / "device.json").write_text(json.dumps(everywhere(out, work), indent=1))
 
 
+# What the emulator's messages say, and what the table calls it.
+KINDS = {
+    "race:": "race",
+    "uninitialised": "uninitialised read",
+    "out-of-bounds": "out of bounds",
+    "misaligned": "misaligned",
+    "barrier": "barrier",
+    "mask": "mask",
+}
+
+
 def kind_of(result):
     """What the emulator found, in a word or two."""
     code, said = result["code"], result["said"]
     if code == 0:
         return ""
-    for word in ("race:", "uninitialised", "out-of-bounds", "misaligned", "barrier", "mask"):
+    for word, kind in KINDS.items():
         if word in said:
-            return {"race:": "race", "uninitialised": "uninitialised read", "out-of-bounds": "out of bounds"}.get(word, word)
+            return kind
     return "wrong result" if code == 3 else said[:60] or f"exit code {code}"
 
 

@@ -278,17 +278,7 @@ pub struct BenchOptions {
 #[derive(Args, Debug)]
 pub struct ProfileOptions {
     #[command(flatten)]
-    pub kernel: KernelArguments,
-    /// The GPU whose limits are compared with: h200, h100, a100, rtx3090, rtx4090 or t4
-    #[arg(long, value_name = "NAME", default_value = "h200")]
-    pub gpu: String,
-    /// Where time is measured, beside what the emulator counts: cuda or cuda:N; auto, where there is one
-    #[arg(long, default_value = "auto")]
-    pub device: Selection,
-    #[command(flatten)]
-    pub compile: CompileArguments,
-    #[command(flatten)]
-    pub measure: MeasureArguments,
+    pub profile: ProfileArguments,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -297,10 +287,17 @@ pub struct ProfileOptions {
 #[derive(Args, Debug)]
 pub struct ReportOptions {
     #[command(flatten)]
-    pub kernel: KernelArguments,
+    pub profile: ProfileArguments,
     /// Where to write the page
     #[arg(short, long, value_name = "PATH", default_value = "report.html")]
     pub output: PathBuf,
+}
+
+/// What a kernel is counted with, and held against.
+#[derive(Args, Debug)]
+pub struct ProfileArguments {
+    #[command(flatten)]
+    pub kernel: KernelArguments,
     /// The GPU whose limits are compared with: h200, h100, a100, rtx3090, rtx4090 or t4
     #[arg(long, value_name = "NAME", default_value = "h200")]
     pub gpu: String,

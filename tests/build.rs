@@ -1,24 +1,14 @@
 //! `krn build`: sizes that are known, machine code, and documents for several GPUs.
 
+mod tool_support;
+
 use krn_compiler::fat::Fat;
-use std::process::{Command, Output};
+use tool_support::{command, ended};
 
-fn krn(arguments: &[&str]) -> Output {
-    let ptxas = xtask::cuda_tools::find("ptxas").expect("`cargo xtask setup` installs it");
-    Command::new(env!("CARGO_BIN_EXE_krn"))
-        .args(arguments)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .env("KRN_PTXAS", ptxas)
-        .output()
-        .expect("the tool can be started")
-}
-
-/// Runs, and checks the exit code; standard output and error.
+/// Standard output and error of a run with a ptxas that ends with this exit code.
 fn run(arguments: &[&str], code: i32) -> (String, String) {
-    let output = krn(arguments);
-    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
-    (out, err)
+    let ptxas = xtask::cuda_tools::find("ptxas").expect("`cargo xtask setup` installs it");
+    ended(command(arguments).env("KRN_PTXAS", ptxas), code)
 }
 
 #[test]

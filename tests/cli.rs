@@ -1,29 +1,10 @@
 //! The tool as a user runs it: what it prints, what it writes, and how it exits.
 
+mod tool_support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn krn(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_krn"))
-        .args(arguments)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("the tool can be started")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Runs, and checks the exit code; standard output and error.
-fn run(arguments: &[&str], code: i32) -> (String, String) {
-    let output = krn(arguments);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
-    assert!(!err.contains("panicked"), "{err}");
-    (out, err)
-}
+use tool_support::{command, ended, run};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
@@ -51,10 +32,8 @@ fn a_wrong_command_line_is_told_once() {
     let (out, err) = run(&["test", "examples/sum.krn", "examples/dot.krn", "--without", "quicksort"], 2);
     assert_eq!(out, "");
     assert_eq!(err.matches("there is no pass `quicksort`; the passes are fold, ").count(), 1, "{err}");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_krn"));
-    let output =
-        command.args(["run", "-"]).stdin(std::process::Stdio::null()).output().expect("the tool starts");
-    assert!(text(&output.stderr).contains("no kernel in what came on standard input"), "{output:?}");
+    let (_, err) = ended(command(&["run", "-"]).stdin(std::process::Stdio::null()), 1);
+    assert!(err.contains("no kernel in what came on standard input"), "{err}");
 }
 
 #[test]

@@ -1,21 +1,13 @@
 //! `krn test --costs` as a user runs it.
 
+mod tool_support;
+
 use std::path::Path;
-use std::process::Command;
+use tool_support::{command, ended};
 
 /// Standard output and error of a run that ends with this exit code.
 fn run(folder: &Path, arguments: &[&str], code: i32) -> (String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_krn"))
-        .arg("test")
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("the tool can be started");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
-    assert!(!err.contains("panicked"), "{err}");
-    (out, err)
+    ended(command(&["test"]).args(arguments).current_dir(folder), code)
 }
 
 const KERNELS: &str = "kernel scale(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i] }\n\

@@ -1,5 +1,7 @@
 //! Climbing the pipeline pass by pass: `krn ladder`, `krn run --bisect`, and the library behind them.
 
+mod tool_support;
+
 use krn_compiler::CompileOptions;
 use krn_compiler::ir::kernel::{Kernel, Phase};
 use krn_compiler::ir::op::Opcode;
@@ -8,22 +10,16 @@ use krn_compiler::source::SourceFile;
 use krn_runtime::verify::{Bisection, Case, CheckOptions, Fill, Verdict, bisect, fill};
 use krn_runtime::{Device, Selection};
 use std::collections::BTreeMap;
-use std::process::Command;
+use tool_support::{ended, without_ptxas};
 
 /// Standard output and error; `path` is where a ptxas is looked for.
 fn krn(arguments: &[&str], path: &str, ptxas: Option<&str>, code: i32) -> (String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_krn"));
-    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).env("PATH", path);
-    match ptxas {
-        Some(ptxas) => command.env("KRN_PTXAS", ptxas),
-        None => command.env_remove("KRN_PTXAS"),
-    };
-    let output = command.output().expect("the tool can be started");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
-    assert!(!err.contains("panicked"), "{err}");
-    (out, err)
+    let mut command = without_ptxas(arguments);
+    command.env("PATH", path);
+    if let Some(ptxas) = ptxas {
+        command.env("KRN_PTXAS", ptxas);
+    }
+    ended(&mut command, code)
 }
 
 #[test]

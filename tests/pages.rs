@@ -1,7 +1,9 @@
 //! Every command of `docs/memory.md`, with what it prints. INSTA_UPDATE=always writes the page anew.
 
+mod tool_support;
+
 use std::path::Path;
-use std::process::Command;
+use tool_support::{ended, without_ptxas};
 
 /// What a line `$ krn … | grep 'words'` prints: the lines that hold the words.
 fn printed(command: &str) -> String {
@@ -10,17 +12,8 @@ fn printed(command: &str) -> String {
         None => (command, ""),
     };
     let arguments = command.strip_prefix("$ krn ").expect("a command of the tool").split(' ');
-    let output = Command::new(env!("CARGO_BIN_EXE_krn"))
-        .args(arguments)
-        .args(["--device", "emulator"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        // What it prints should not depend on the toolkit of the machine.
-        .env("PATH", "")
-        .env_remove("KRN_PTXAS")
-        .output()
-        .expect("the tool can be started");
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{command}\n{out}\n{err}");
+    let arguments: Vec<&str> = arguments.chain(["--device", "emulator"]).collect();
+    let (out, _) = ended(&mut without_ptxas(&arguments), 0);
     let lines: String = out
         .lines()
         .filter(|line| line.contains(words))

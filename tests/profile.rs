@@ -1,28 +1,13 @@
 //! `krn profile` as a user runs it.
 
-use serde_json::Value;
-use std::process::{Command, Output};
+mod tool_support;
 
-fn profile(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_krn"))
-        .arg("profile")
-        .args(arguments)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        // What it prints should not depend on the toolkit of the machine.
-        .env("PATH", "")
-        .env_remove("KRN_PTXAS")
-        .output()
-        .expect("the tool can be started")
-}
+use serde_json::Value;
+use tool_support::{ended, without_ptxas};
 
 /// Standard output and error of a run that ends with this exit code.
 fn run(arguments: &[&str], code: i32) -> (String, String) {
-    let output = profile(arguments);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
-    assert!(!err.contains("panicked"), "{err}");
-    (out, err)
+    ended(&mut without_ptxas(&[&["profile"], arguments].concat()), code)
 }
 
 fn json(arguments: &[&str]) -> Value {

@@ -1,9 +1,10 @@
 //! `krn report`: the page that it writes, as text. `tests/report_browser.rs` opens it.
 
 mod report_support;
+mod tool_support;
 
 use report_support::{krn, report, unbalanced};
-use std::process::Command;
+use tool_support::{command, ended};
 
 #[test]
 fn the_page_needs_nothing_else_and_is_the_same_each_time() {
@@ -129,12 +130,9 @@ fn what_cannot_be_reported_is_told_and_leaves_the_old_page() {
     std::fs::write(&page, "old").expect("a file");
     let path = page.display().to_string();
     let run = |arguments: &[&str], code: i32, wanted: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_krn"));
-        command.arg("report").args(arguments).args(["-o", &path]).current_dir(report_support::root());
-        let output = command.output().expect("the tool can be started");
-        let err = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {err}");
-        assert!(err.contains(wanted) && !err.contains("panicked"), "{err}");
+        let mut command = command(&["report"]);
+        let (_, err) = ended(command.args(arguments).args(["-o", &path]), code);
+        assert!(err.contains(wanted), "{err}");
         assert_eq!(std::fs::read_to_string(&page).expect("the old page"), "old");
     };
     run(&["examples/sum.krn"], 2, "pick one of");

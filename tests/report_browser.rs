@@ -4,6 +4,7 @@
 
 mod browser_support;
 mod report_support;
+mod tool_support;
 
 use browser_support::Browser;
 use serde_json::Value;

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use crate::tool_support::{ended, without_ptxas};
 use std::path::PathBuf;
-use std::process::Command;
 
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -11,12 +11,7 @@ pub fn root() -> PathBuf {
 
 /// What a command prints that succeeds. No ptxas is found: numbers are the same on every machine.
 pub fn krn(arguments: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_krn"));
-    command.args(arguments).current_dir(root()).env("PATH", "").env_remove("KRN_PTXAS");
-    let output = command.output().expect("the tool can be started");
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {err}");
-    String::from_utf8(output.stdout).expect("text")
+    ended(&mut without_ptxas(arguments), 0).0
 }
 
 /// The page of a kernel.

@@ -79,40 +79,33 @@ fn targets_of(input: ParseStream<'_>) -> Result<Vec<String>> {
 
 /// `{ k: 64, n: 128 }`
 fn sizes_of(input: ParseStream<'_>) -> Result<BTreeMap<String, u64>> {
-    let list;
-    braced!(list in input);
-    let mut sizes = BTreeMap::new();
-    while !list.is_empty() {
-        let name: Ident = list.parse()?;
-        list.parse::<Token![:]>()?;
-        let size = list.parse::<LitInt>()?.base10_parse()?;
-        if sizes.insert(name.to_string(), size).is_some() {
-            return Err(Error::new(name.span(), format!("`{name}` was given twice")));
-        }
-        if !list.is_empty() {
-            list.parse::<Token![,]>()?;
-        }
-    }
-    Ok(sizes)
+    map_of(input, |list, _| list.parse::<LitInt>()?.base10_parse())
 }
 
 /// `{ Body: crate::Body }`
 fn structs_of(input: ParseStream<'_>) -> Result<BTreeMap<String, (Ident, syn::Path)>> {
+    map_of(input, |list, name| Ok((name.clone(), list.parse()?)))
+}
+
+/// `{ name: value, … }`, each name once.
+fn map_of<T>(
+    input: ParseStream<'_>,
+    value: impl Fn(ParseStream<'_>, &Ident) -> Result<T>,
+) -> Result<BTreeMap<String, T>> {
     let list;
     braced!(list in input);
-    let mut structs = BTreeMap::new();
+    let mut map = BTreeMap::new();
     while !list.is_empty() {
         let name: Ident = list.parse()?;
         list.parse::<Token![:]>()?;
-        let path: syn::Path = list.parse()?;
-        if structs.insert(name.to_string(), (name.clone(), path)).is_some() {
+        if map.insert(name.to_string(), value(&list, &name)?).is_some() {
             return Err(Error::new(name.span(), format!("`{name}` was given twice")));
         }
         if !list.is_empty() {
             list.parse::<Token![,]>()?;
         }
     }
-    Ok(structs)
+    Ok(map)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod json;
 pub mod table;
 pub mod text;
 
-use crate::arguments::{CompileArguments, KernelArguments, MessageFormat, ProfileOptions};
+use crate::arguments::{MessageFormat, ProfileArguments, ProfileOptions};
 use crate::exit::{DEVICE, Failure, Result, USAGE};
 use crate::measuring::{Quantiles, Source, Work, bind, choose, measure_cold, sources};
 use crate::ptxas::Ptxas;
@@ -19,17 +19,18 @@ use krn_runtime::verify::Sizes;
 use krn_runtime::{Bound, Device, Measured, Selection};
 
 pub fn run(options: &ProfileOptions) -> Result<()> {
-    let gpu = gpu(&options.gpu)?;
-    let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
-    let machine = machine(options.device)?;
-    let compile = compile_options(&options.compile, &options.kernel, gpu, machine.as_ref())?;
+    let arguments = &options.profile;
+    let gpu = gpu(&arguments.gpu)?;
+    let source = messages::load(&arguments.kernel.file, MessageFormat::Human)?;
+    let machine = machine(arguments.device)?;
+    let compile = compile_options(arguments, gpu, machine.as_ref())?;
     let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
     let subject = Subject {
         source: &source,
         compilation: &compilation,
         compile: &compile,
-        kernel: &options.kernel,
-        measure: &options.measure,
+        kernel: &arguments.kernel,
+        measure: &arguments.measure,
     };
     let profile = profile(&subject, gpu, machine.as_ref())?;
     let text = if options.json { format!("{}\n", json::json(&profile)) } else { text::text(&profile) };
@@ -49,16 +50,16 @@ pub fn gpu(name: &str) -> Result<&'static Gpu> {
 
 /// The target asked for, else that of the machine, else that of the GPU to hold the kernel against.
 pub fn compile_options(
-    arguments: &CompileArguments,
-    kernel: &KernelArguments,
+    arguments: &ProfileArguments,
     gpu: &Gpu,
     machine: Option<&Device>,
 ) -> Result<CompileOptions> {
-    let mut compile = messages::options_for(kernel, arguments, machine.and_then(Device::capability))?;
-    if arguments.target.is_none() && machine.is_none() {
+    let capability = machine.and_then(Device::capability);
+    let mut compile = messages::options_for(&arguments.kernel, &arguments.compile, capability)?;
+    if arguments.compile.target.is_none() && machine.is_none() {
         compile.target = gpu.target.to_string();
     }
-    compile.only.clone_from(&kernel.kernel);
+    compile.only.clone_from(&arguments.kernel.kernel);
     Ok(compile)
 }
 

@@ -37,18 +37,24 @@ impl Entry<'_> {
 const ENTRY: &str = ".visible .entry ";
 
 pub fn listing(ptx: &str) -> Listing<'_> {
+    let (head, pieces) = split_before(ptx, ENTRY);
+    let entries = pieces.into_iter().map(|piece| entry(piece.trim_end())).collect();
+    Listing { head, entries }
+}
+
+/// A text up to the first line that starts so, and the pieces from each such line to the next.
+pub fn split_before<'t>(text: &'t str, start: &str) -> (&'t str, Vec<&'t str>) {
     let mut starts = Vec::new();
     let mut at = 0;
-    for line in ptx.split_inclusive('\n') {
-        if line.starts_with(ENTRY) {
+    for line in text.split_inclusive('\n') {
+        if line.starts_with(start) {
             starts.push(at);
         }
         at += line.len();
     }
-    let head = &ptx[..starts.first().copied().unwrap_or(ptx.len())];
-    let ends = starts.iter().skip(1).copied().chain([ptx.len()]);
-    let entries = starts.iter().zip(ends).map(|(start, end)| entry(ptx[*start..end].trim_end())).collect();
-    Listing { head, entries }
+    let head = &text[..starts.first().copied().unwrap_or(text.len())];
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    (head, starts.iter().zip(ends).map(|(start, end)| &text[*start..end]).collect())
 }
 
 fn entry(text: &str) -> Entry<'_> {

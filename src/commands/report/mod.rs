@@ -49,14 +49,15 @@ pub struct Report<'a> {
 }
 
 pub fn run(options: &ReportOptions) -> Result<()> {
-    let gpu = gpu(&options.gpu)?;
-    let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
+    let arguments = &options.profile;
+    let gpu = gpu(&arguments.gpu)?;
+    let source = messages::load(&arguments.kernel.file, MessageFormat::Human)?;
     // Before anything takes time.
     let target = Target::new(&options.output)?;
-    let machine = machine(options.device)?;
-    let mut compile = compile_options(&options.compile, &options.kernel, gpu, machine.as_ref())?;
+    let machine = machine(arguments.device)?;
+    let mut compile = compile_options(arguments, gpu, machine.as_ref())?;
     let all = messages::compile(&source, &compile, MessageFormat::Human)?;
-    let name = crate::request::pick(&all.program, &options.kernel)?.name.clone();
+    let name = crate::request::pick(&all.program, &arguments.kernel)?.name.clone();
     // The page is about one kernel: so is its PTX.
     compile.only = Some(name.clone());
     let compilation = match all.ir.kernels.len() {
@@ -67,8 +68,8 @@ pub fn run(options: &ReportOptions) -> Result<()> {
         source: &source,
         compilation: &compilation,
         compile: &compile,
-        kernel: &options.kernel,
-        measure: &options.measure,
+        kernel: &arguments.kernel,
+        measure: &arguments.measure,
     };
     let profile = profile(&subject, gpu, machine.as_ref())?;
     let listing = listing(&compilation.compiled.ptx);

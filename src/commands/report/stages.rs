@@ -1,5 +1,6 @@
 //! The IR from pass to pass, cut into its launches, so that each is compared with itself.
 
+use super::listing::split_before;
 use krn_compiler::passes::PassSelection;
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileError, CompileOptions, compile};
@@ -37,7 +38,7 @@ pub fn stages(
     let printed = compile(source, &options)?.printed;
     let mut stages: Vec<Stage> = Vec::new();
     // Each piece starts with a comment that names the pass; the IR has no others.
-    for piece in split_before(&printed, "// ") {
+    for piece in split_before(&printed, "// ").1 {
         let (head, text) = piece.split_once('\n').unwrap_or((piece, ""));
         let pass = head.strip_prefix("// after ").map(str::to_string);
         let reason = pipeline
@@ -47,20 +48,6 @@ pub fn stages(
         stages.push(Stage { pass, reason: reason.unwrap_or_default(), parts: parts(text) });
     }
     Ok(stages)
-}
-
-/// Pieces of a text, each from a line that starts so to the next.
-fn split_before<'t>(text: &'t str, start: &str) -> Vec<&'t str> {
-    let mut starts = Vec::new();
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if line.starts_with(start) {
-            starts.push(at);
-        }
-        at += line.len();
-    }
-    let ends = starts.iter().skip(1).copied().chain([text.len()]);
-    starts.iter().zip(ends).map(|(start, end)| &text[*start..end]).collect()
 }
 
 /// Cuts a printed kernel at its launches, which stand one step in.

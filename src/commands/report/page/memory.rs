@@ -24,15 +24,23 @@ pub fn global(report: &Report<'_>) -> Section {
     let all: Vec<&Alike> = report.accesses.iter().filter(|alike| !alike.access.shared).collect();
     let body = html! {
         @if all.is_empty() { p { "No warp accessed global memory." } }
-        div.figures { @for alike in all.iter().take(OPEN) { (global_figure(report, alike)) } }
-        @if all.len() > OPEN {
-            details.more {
-                summary { (all.len() - OPEN) " more" }
-                div.figures { @for alike in all.iter().skip(OPEN) { (global_figure(report, alike)) } }
-            }
-        }
+        (figures(&all, |alike| global_figure(report, alike)))
     };
     super::section("memory", "Global memory", lead, body)
+}
+
+/// A figure of each: the first ones open, the rest behind a word.
+fn figures(all: &[&Alike], figure: impl Fn(&Alike) -> Markup) -> Markup {
+    let (open, more) = all.split_at(all.len().min(OPEN));
+    html! {
+        div.figures { @for alike in open { (figure(alike)) } }
+        @if !more.is_empty() {
+            details.more {
+                summary { (more.len()) " more" }
+                div.figures { @for alike in more { (figure(alike)) } }
+            }
+        }
+    }
 }
 
 pub fn key(class: &str, words: &str) -> Markup {
@@ -98,13 +106,7 @@ pub fn shared(report: &Report<'_>) -> Section {
         div.figures { @for array in &report.shared { (tile_figure(array)) } }
         @if !all.is_empty() {
             h3 { "Accesses, one warp of each" }
-            div.figures { @for alike in all.iter().take(OPEN) { (shared_figure(report, alike)) } }
-            @if all.len() > OPEN {
-                details.more {
-                    summary { (all.len() - OPEN) " more" }
-                    div.figures { @for alike in all.iter().skip(OPEN) { (shared_figure(report, alike)) } }
-                }
-            }
+            (figures(&all, |alike| shared_figure(report, alike)))
         }
     };
     super::section("shared", "Shared memory and its banks", lead, body)

@@ -1,0 +1,32 @@
+//! Runs the tool as a user does, in the repository.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::process::Command;
+
+pub fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_krn"));
+    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command
+}
+
+/// A command that finds no ptxas: what it prints does not depend on the toolkit of the machine.
+pub fn without_ptxas(arguments: &[&str]) -> Command {
+    let mut command = command(arguments);
+    command.env("PATH", "").env_remove("KRN_PTXAS");
+    command
+}
+
+/// Standard output and error of a command that ends with this exit code, and without a panic.
+pub fn ended(command: &mut Command, code: i32) -> (String, String) {
+    let output = command.output().expect("the tool can be started");
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert_eq!(output.status.code(), Some(code), "{command:?}\n{out}\n{err}");
+    assert!(!err.contains("panicked"), "{err}");
+    (out, err)
+}
+
+/// [`ended`] of the tool with these arguments.
+pub fn run(arguments: &[&str], code: i32) -> (String, String) {
+    ended(&mut command(arguments), code)
+}
