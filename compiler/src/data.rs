@@ -1,8 +1,10 @@
 //! Element types and host arrays: the one description of bytes that the checker, the reference evaluator,
 //! the manifest and the runtime share. A leaf room: it imports nothing of the compiler.
 
+mod constant_bank;
 mod values;
 
+pub use constant_bank::{CONSTANT_BANK_BYTES, ConstantPlace, constant_places};
 pub use values::Value;
 
 use serde::{Deserialize, Serialize};

@@ -6,8 +6,9 @@ use super::evaluate::{Value, evaluate};
 use super::items::{Checker, ConstantValue, Global};
 use super::typed::{Constant, Expr, Static, Type};
 use super::{layout, types};
-use crate::data::Scalar;
+use crate::data::{CONSTANT_BANK_BYTES, Scalar, constant_places};
 use crate::diagnostic::{Diagnostic, codes};
+use crate::source::Span;
 use crate::syntax::ast::{self, ConstItem, Ident, Item, StaticItem, TypeExpr};
 
 /// Largest constant or static, in bytes.
@@ -32,6 +33,30 @@ impl<'a> Checker<'a> {
         self.constants_where(|item| {
             item.ty.extents.is_some() || Scalar::from_name(&item.ty.name.name).is_none()
         });
+    }
+
+    /// Tells of arrays that lie in device memory, because they do not fit into constant memory.
+    pub fn constant_memory(&mut self) {
+        let sizes: Vec<u64> =
+            self.program.constants.values().map(|constant| constant.bytes.len() as u64).collect();
+        let places = constant_places(sizes.iter().map(|size| (*size).max(1)));
+        let named = self.program.constants.values().map(|constant| (constant.name.clone(), constant.span));
+        let named: Vec<(String, Span)> = named.collect();
+        for (((name, span), size), place) in named.into_iter().zip(sizes).zip(places) {
+            if place.in_bank {
+                continue;
+            }
+            let left = place.left;
+            self.report(
+                Diagnostic::warning(
+                    codes::W0302,
+                    span,
+                    format!("`{name}` does not fit into constant memory: it will lie in device memory"),
+                    format!("{size} bytes, but {left} are left of {CONSTANT_BANK_BYTES}"),
+                )
+                .help("put the arrays that need it first, or give this one to the kernel as an argument"),
+            );
+        }
     }
 
     fn constants_where(&mut self, filter: impl Fn(&ConstItem) -> bool) {

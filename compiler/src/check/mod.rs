@@ -58,6 +58,7 @@ pub fn check(file: &ast::File, sizes: &Sizes) -> (typed::Program, Diagnostics) {
     checker.scalar_constants();
     checker.structs();
     checker.other_constants();
+    checker.constant_memory();
     checker.statics();
     checker.functions();
     checker.kernels();

@@ -163,6 +163,7 @@ codes! {
     W0201 "an integer division by zero";
     W0202 "a shift by more than the width";
     W0301 "a range that is always empty";
+    W0302 "a constant array beyond constant memory";
     W0401 "a result that is not proved to be written everywhere";
     W0501 "a block of broken warps";
     W0601 "threads of a warp far apart in memory";

@@ -42,6 +42,7 @@ use super::operand::ModuleVariable;
 use super::target::Target;
 use super::types::{Space, Type};
 use super::verify::verify_lowest;
+use crate::data::constant_places;
 use crate::ir;
 use crate::ir::entities::{ConstantArray, StaticArray};
 use crate::manifest::{Manifest, StaticManifest};
@@ -72,9 +73,6 @@ pub struct Selected {
     pub module: Module,
     pub manifest: Manifest,
 }
-
-/// Bytes of constant memory that a module may declare.
-const CONSTANT_BANK_BYTES: u64 = 64 * 1024;
 
 /// Where the module's constant and static arrays went.
 pub(super) struct Globals {
@@ -138,14 +136,9 @@ fn declare_globals(module: &ir::kernel::Module, ptx: &mut Module) -> (Globals, V
         globals.names.push(ptx.variables[variable].name.clone());
         globals.dynamic_shared = Some(variable);
     }
-    let mut constant_bytes = 0u64;
-    for (id, data) in &module.constants {
-        let size = data.bytes.len().max(1) as u64;
-        let end = constant_bytes.next_multiple_of(16) + size;
-        let space = if end <= CONSTANT_BANK_BYTES { Space::Const } else { Space::Global };
-        if space == Space::Const {
-            constant_bytes = end;
-        }
+    let places = constant_places(module.constants.values().map(|data| data.bytes.len().max(1) as u64));
+    for ((id, data), place) in module.constants.iter().zip(places) {
+        let space = if place.in_bank { Space::Const } else { Space::Global };
         let variable = global(&mut ptx.variables, &format!("const_{}", data.name), space, data, false);
         globals.names.push(ptx.variables[variable].name.clone());
         globals.constants[id] = Some((variable, space));
