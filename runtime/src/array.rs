@@ -1,13 +1,14 @@
 //! Arrays in device memory.
 
 use crate::backend::{Backend, DevicePtr, StreamNumber};
+use crate::convert::{self, Conversion};
 use crate::device::Device;
 use crate::element;
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::memory::Memory;
 use crate::storage::Storage;
-use krn_compiler::data::{ElementType, HostArray};
+use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::Layout;
 use std::fmt;
 use std::ops::Range;
@@ -111,6 +112,50 @@ impl DeviceArray {
         let storage = Arc::new(Storage::borrowed(&device.shared, allocations.iter().copied()));
         let kind = element::kind(&element, layout);
         Ok(Self { device: device.clone(), element, shape, layout, kind, allocations, storage })
+    }
+
+    /// One of its allocations as a table of words of so many bytes, in the same memory.
+    pub(crate) fn as_words(&self, allocation: usize, width: u64, shape: [u64; 2]) -> Self {
+        let scalar = match width {
+            1 => Scalar::U8,
+            2 => Scalar::U16,
+            4 => Scalar::U32,
+            _ => Scalar::U64,
+        };
+        let (element, layout) = (ElementType::scalar(scalar), Layout::Aos);
+        let pointer = self.allocations.get(allocation).map_or(0, |(pointer, _)| *pointer);
+        Self {
+            device: self.device.clone(),
+            kind: element::kind(&element, layout),
+            element,
+            shape: shape.to_vec(),
+            layout,
+            allocations: vec![(pointer, shape[0] * shape[1] * width)],
+            storage: Arc::clone(&self.storage),
+        }
+    }
+
+    /// An array like this one with structs one after the other, to convert to or from it on the device: where that is
+    /// faster than by the host, and there is room for it.
+    fn staged(&self, to_device: bool) -> Option<(Self, Conversion)> {
+        let layouts = (Layout::Aos, self.layout);
+        let layouts = if to_device { layouts } else { (layouts.1, layouts.0) };
+        let conversion = convert::faster(&self.device, &self.element, layouts, self.bytes())?;
+        let (element, shape) = (self.element.clone(), self.shape.clone());
+        let array = Self::allocate(&self.device, "structs to convert", element, shape, Layout::Aos);
+        Some((array.ok()?, conversion))
+    }
+
+    /// Copies all elements into an array of the same type and shape, in whatever layouts the two are.
+    pub(crate) fn convert_into(&self, to: &DeviceArray) -> Result<()> {
+        if self.layout == to.layout {
+            return to.copy_from(self);
+        }
+        self.check_writers()?;
+        match convert::faster(&self.device, &self.element, (self.layout, to.layout), self.bytes()) {
+            Some(conversion) => conversion.queue(self, to),
+            None => to.write_bytes(&self.download()?.bytes),
+        }
     }
 
     /// The same array, used apart from other parts of the memory that it is a part of. The memory as a whole cannot be used meanwhile.
@@ -304,6 +349,10 @@ impl DeviceArray {
         if self.layout == Layout::Aos {
             return self.run(true, |backend| backend.copy_in(self.allocations[0].0, bytes));
         }
+        if let Some((structs, conversion)) = self.staged(true) {
+            structs.write_bytes(bytes)?;
+            return conversion.queue(&structs, self);
+        }
         let images = layout::images(&self.element, bytes, self.layout);
         self.run(true, |backend| {
             let mut pieces = self.allocations.iter().zip(&images);
@@ -421,6 +470,10 @@ impl DeviceArray {
         if self.layout == Layout::Aos {
             return self.run(false, |backend| backend.copy_out(0, self.allocations[0].0, bytes));
         }
+        if let Some((structs, conversion)) = self.staged(false) {
+            conversion.queue(self, &structs)?;
+            return structs.read_bytes(bytes);
+        }
         let mut images: Vec<Vec<u8>> =
             self.allocations.iter().map(|(_, size)| vec![0; *size as usize]).collect();
         self.run(false, |backend| {
@@ -444,7 +497,7 @@ mod tests {
     use super::*;
     use crate::device::Selection;
     use crate::emulator_device::UNWRITTEN;
-    use krn_compiler::data::{Leaf, Scalar};
+    use krn_compiler::data::Leaf;
 
     /// What was seen on a GPU under `compute-sanitizer --tool initcheck`: padding came back to the host, and atomics on
     /// narrow elements read the rest of the last word, with whatever the memory had held before.

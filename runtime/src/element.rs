@@ -51,6 +51,10 @@ scalars! {
 ///
 /// # Safety
 /// As for [`Element`], for the type that [`field`](Self::field) describes.
+#[diagnostic::on_unimplemented(
+    message = "structs of kernels have no fields of type `{Self}`",
+    label = "a field is a number, a `bool`, a struct with `#[derive(KrnStruct)]`, or an array `[T; N]` of those"
+)]
 pub unsafe trait Field: Copy + Send + Sync + 'static {
     /// The type, and the fixed arrays around it.
     fn field() -> FieldType;

@@ -11,6 +11,7 @@ extern crate self as krn_runtime;
 mod array;
 mod backend;
 mod binding;
+mod convert;
 pub mod cuda;
 mod device;
 mod element;
@@ -62,5 +63,5 @@ pub use stream::{Event, Stream};
 pub use timing::{Bound, Measured, TimingOptions, measure};
 pub use typed::{
     Advice, Array, ArrayArgument, ArrayOptions, Foreign, HostSlice, HostSliceMut, Pending, Pinned, Place,
-    Static, TypedModule, View, ViewMut, Writable,
+    Readable, Static, TypedModule, View, ViewMut, Writable,
 };

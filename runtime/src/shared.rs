@@ -1,20 +1,26 @@
 //! What all handles of one opened device share: the order of its work, and its free memory.
 
 use crate::backend::{Backend, Block, StreamNumber};
+use crate::convert::Conversions;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::modules::Modules;
 use crate::order::{Footprint, Order, Pool, Pooled};
 use crate::record::ErrorRecord;
+use crate::stream::{Stream, WeakStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub(crate) struct Shared {
+    /// Before the backend, which has to outlive them.
+    pub conversions: Conversions,
     pub backend: Arc<dyn Backend>,
     pub order: Order,
     pool: Pool,
     pub modules: Modules,
     /// Where kernels on a stream report failures.
     records: Mutex<Vec<(StreamNumber, Weak<ErrorRecord>)>>,
+    /// Where kernels are launched for which no stream was chosen, while there are any.
+    launches: Mutex<WeakStream>,
     /// For the user where the device is not what they may expect.
     pub notice: Option<String>,
 }
@@ -22,12 +28,26 @@ pub(crate) struct Shared {
 impl Shared {
     pub fn new(backend: Arc<dyn Backend>, notice: Option<String>) -> Self {
         let (order, pool, modules) = (Order::default(), Pool::default(), Modules::default());
-        Self { backend, order, pool, modules, records: Mutex::default(), notice }
+        let (records, launches) = (Mutex::default(), Mutex::default());
+        let conversions = Conversions::default();
+        Self { conversions, backend, order, pool, modules, records, launches, notice }
     }
 
     fn records(&self) -> MutexGuard<'_, Vec<(StreamNumber, Weak<ErrorRecord>)>> {
         // A panic elsewhere leaves the list whole: it is changed in single steps.
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The stream for kernels for which none was chosen: all share one, opened when it is first asked for.
+    pub fn launches(&self, open: impl FnOnce() -> Result<Stream>) -> Result<Stream> {
+        // A panic elsewhere leaves it whole: it is changed in one step.
+        let mut known = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stream) = known.upgrade() {
+            return Ok(stream);
+        }
+        let stream = open()?;
+        *known = stream.downgrade();
+        Ok(stream)
     }
 
     /// Whoever reads what the stream has written looks at this record first.

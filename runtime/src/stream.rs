@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::Recording;
 use crate::record::ErrorRecord;
 use krn_compiler::manifest::Manifest;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// A queue of work on a device, beside its default stream and all others. Cheap to clone: a clone is the same queue.
@@ -56,6 +56,16 @@ struct Inner {
     recording: Option<Mutex<Recording>>,
 }
 
+/// A stream that stays open only as long as others hold it.
+#[derive(Default)]
+pub(crate) struct WeakStream(Weak<Inner>);
+
+impl WeakStream {
+    pub fn upgrade(&self) -> Option<Stream> {
+        self.0.upgrade().map(|inner| Stream { inner })
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.recording.is_some() {
@@ -81,6 +91,15 @@ impl Stream {
     fn with_number(device: &Device, number: StreamNumber, borrowed: bool) -> Self {
         let (device, records) = (device.clone(), Mutex::default());
         Self { inner: Arc::new(Inner { device, number, records, borrowed, recording: None }) }
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakStream {
+        WeakStream(Arc::downgrade(&self.inner))
+    }
+
+    /// The device's default stream.
+    pub(crate) fn default_of(device: &Device) -> Self {
+        Self::with_number(device, 0, false)
     }
 
     /// The stream of another library, to queue launches and copies on: they come behind what is queued on it, and what
@@ -111,7 +130,7 @@ impl Stream {
         /// As the driver names the default stream where it is not null.
         const LEGACY: usize = 1;
         if raw.is_null() || raw.addr() == LEGACY {
-            return Ok(Self::with_number(device, 0, false));
+            return Ok(Self::default_of(device));
         }
         // Of our own first: it is what the number stands for before and after.
         let mut stream = Self::new(device)?;

@@ -1,6 +1,7 @@
 //! Kernels as functions: what `kernels!` writes, run on the emulator.
 
-use krn_runtime::{Array, ArrayOptions, Device, Error, Layout, Selection, bf16, f16, kernels};
+use krn_runtime::{Array, ArrayOptions, Device, Error, Layout, Selection, Stream, bf16, f16, kernels};
+use std::sync::Arc;
 
 kernels!("typed.krn");
 kernels!("typed.krn", name = small, sizes = { k: 4 }, targets = ["sm_90"], structs = { Body: own::Planet });
@@ -42,8 +43,7 @@ fn arguments_go_in_and_results_come_out() -> Result {
     let mut sum = Array::<f32, 0>::zeros(&device, [])?;
     let x = floats(&device, &[1.0; 8]);
     let (mut low, mut high) = into.split_at_mut(4)?;
-    let part = x.view(4..8)?;
-    kernels.all_kinds_into(1.0, &part, &mut low, &mut high, &mut sum)?;
+    kernels.all_kinds_into(1.0, &x.view(4..8)?, &mut low, &mut high, &mut sum)?;
     // Rust keeps the whole out of reach until its parts are gone.
     drop((low, high));
     assert_eq!(into.to_vec()?, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
@@ -51,7 +51,27 @@ fn arguments_go_in_and_results_come_out() -> Result {
     let a = Array::from_slice(&device, [2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
     let b = Array::from_slice(&device, [3, 1], &[1.0, 0.0, 2.0])?;
     assert_eq!(kernels.matmul(&a, &b)?.to_vec()?, [7.0, 16.0]);
+    // Whatever refers to an array is read alike.
+    let (mut a, b) = (a, Arc::new(b));
+    assert_eq!(kernels.matmul(&mut a, &b)?.to_vec()?, [7.0, 16.0]);
+    assert_eq!(kernels.matmul(&a.view_mut(0..2)?, &*b)?.to_vec()?, [7.0, 16.0]);
+    let references = [&a];
+    assert_eq!(kernels.matmul(references[0], &b)?.to_vec()?, [7.0, 16.0]);
     Ok(())
+}
+
+/// A device has 63 streams: kernels that are loaded do not use them up, and share one until they are given others.
+#[test]
+fn kernels_of_a_device_share_a_stream() {
+    let device = device();
+    let loaded: Vec<Kernels> = (0..70).map(|_| Kernels::load(&device).expect("it takes no stream")).collect();
+    let others: Vec<Stream> = (0..62).map(|_| device.stream().expect("one is taken")).collect();
+    assert!(device.stream().is_err());
+    drop(others);
+    drop(loaded);
+    let streams: Vec<Stream> = (0..63).map(|_| device.stream().expect("given back")).collect();
+    assert!(Kernels::load(&device).is_err());
+    drop(streams);
 }
 
 #[test]

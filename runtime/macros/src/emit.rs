@@ -99,7 +99,8 @@ fn module(compiled: &Compiled, arguments: &Arguments, krn: &TokenStream) -> Resu
         pub struct Kernels(#krn::TypedModule);
 
         impl Kernels {
-            /// Loads the kernels, to be launched on a stream of their own.
+            /// Loads the kernels, to be launched on the stream that all kernels of the device share that are loaded so;
+            /// `on` gives them another.
             ///
             /// # Errors
             /// None of the targets runs on the device; the driver refuses the code; the device has no stream left.

@@ -5,9 +5,44 @@ use super::view::ViewMut;
 use crate::array::DeviceArray;
 use crate::element::Element;
 use std::marker::PhantomData;
+use std::ops::Deref;
 
 mod sealed {
     pub trait Sealed {}
+    pub trait ReadableSealed {}
+}
+
+/// An array that a typed kernel reads: `&Array<T, RANK>`, or a reference to what stands for one ([`View`](crate::View),
+/// [`ViewMut`], `Arc<Array<T, RANK>>`).
+#[diagnostic::on_unimplemented(
+    message = "the kernel reads an array of `{T}` with {RANK} axes, and `{Self}` is none",
+    label = "give a `&Array<{T}, {RANK}>` or a `&View<'_, {T}, {RANK}>`"
+)]
+pub trait Readable<T: Element, const RANK: usize>: sealed::ReadableSealed {
+    /// The untyped array.
+    fn dynamic(&self) -> &DeviceArray;
+}
+
+impl<D: ?Sized> sealed::ReadableSealed for &D {}
+
+impl<T: Element, const RANK: usize> sealed::ReadableSealed for &mut Array<T, RANK> {}
+
+impl<T: Element, const RANK: usize> Readable<T, RANK> for &Array<T, RANK> {
+    fn dynamic(&self) -> &DeviceArray {
+        Array::dynamic(self)
+    }
+}
+
+impl<T: Element, const RANK: usize> Readable<T, RANK> for &mut Array<T, RANK> {
+    fn dynamic(&self) -> &DeviceArray {
+        Array::dynamic(self)
+    }
+}
+
+impl<T: Element, const RANK: usize, D: Deref<Target = Array<T, RANK>>> Readable<T, RANK> for &D {
+    fn dynamic(&self) -> &DeviceArray {
+        Array::dynamic(self)
+    }
 }
 
 /// An array that a typed kernel may write: `&mut Array<T, RANK>` or `&mut ViewMut<'_, T, RANK>`.

@@ -241,8 +241,9 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
         }
     }
 
-    /// The same elements in another layout, in a new array in the same kind of memory. They go by way of the host, which
-    /// waits for them: make arrays as the kernels want them (`upload` of [`kernels!`](crate::kernels)) where time matters.
+    /// The same elements in another layout, in a new array in the same kind of memory. Large arrays are converted on the
+    /// device; where that is not worth while (small ones, the emulator) they go by way of the host, which waits for them. Make
+    /// arrays as the kernels want them (`upload` of [`kernels!`](crate::kernels)) where time matters.
     ///
     /// ```
     /// use krn_runtime::{Array, Device, KrnStruct, Layout, Selection};
@@ -266,7 +267,7 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
     pub fn to_layout(&self, layout: Layout) -> Result<Self> {
         let options = ArrayOptions::new().memory(self.memory()).layout(layout);
         let converted: Self = options.uninitialised(self.array.device(), self.shape())?;
-        converted.array.write_bytes(&self.array.download()?.bytes)?;
+        self.array.convert_into(&converted.array)?;
         Ok(converted)
     }
 

@@ -14,7 +14,7 @@ mod raw;
 mod statics;
 mod view;
 
-pub use argument::{ArrayArgument, Writable};
+pub use argument::{ArrayArgument, Readable, Writable};
 pub use array::{Array, ArrayOptions};
 pub use copies::Pending;
 pub use foreign::Foreign;

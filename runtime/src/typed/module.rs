@@ -24,7 +24,7 @@ pub struct TypedModule {
 
 impl TypedModule {
     /// Loads a document with the module for several targets, for launches of the kernels of these names, in this order,
-    /// on a new stream.
+    /// on the stream that all such modules of the device share.
     ///
     /// # Errors
     /// As for [`Module::from_fat`] and [`Device::stream`]; [`Error::UnknownKernel`].
@@ -32,7 +32,7 @@ impl TypedModule {
         let module = Arc::new(Module::from_fat(device, document)?);
         let launchers: Result<Arc<[Launcher]>> =
             kernels.iter().map(|name| Launcher::new(&module, name)).collect();
-        Ok(Self { launchers: launchers?, stream: device.stream()?, module })
+        Ok(Self { launchers: launchers?, stream: device.shared.launches(|| device.stream())?, module })
     }
 
     /// That a struct of the program lies as the module's struct of that name does, wherever the module has it.

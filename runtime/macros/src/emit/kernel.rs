@@ -154,8 +154,8 @@ impl Writer<'_> {
         match &parameter.item {
             Item::Value(ty) => quote!(#ident: #ty),
             Item::Array(array) if array.role == ArrayRole::Input => {
-                let ty = self.array(array);
-                quote!(#ident: &#ty)
+                let (ty, rank) = (self.types.rust(&array.ty), array.extents.len());
+                quote!(#ident: impl #krn::Readable<#ty, #rank>)
             }
             Item::Array(array) => {
                 let (ty, rank) = (self.types.rust(&array.ty), array.extents.len());
@@ -169,7 +169,7 @@ impl Writer<'_> {
         match &parameter.item {
             Item::Value(_) => quote!(#krn::Operand::value(&#ident)),
             Item::Array(array) if array.role == ArrayRole::Input => {
-                quote!(#krn::Operand::Array(#krn::Array::dynamic(#ident)))
+                quote!(#krn::Operand::Array(#krn::Readable::dynamic(&#ident)))
             }
             Item::Array(_) => quote!(#krn::Operand::Array(#krn::Writable::dynamic(&#ident))),
         }
