@@ -89,6 +89,24 @@ fn a_module_that_is_loaded_again_is_in_the_driver_once() {
 }
 
 #[test]
+fn kernels_that_wait_for_those_before_them_are_started_early() {
+    with_driver("kernels_that_wait_for_those_before_them_are_started_early", "", |folder| {
+        let device = open();
+        for (target, early) in [("sm_90", true), ("sm_80", false)] {
+            let compiled = compile(&SourceFile::new("faults.krn", TEXT), &CompileOptions::for_target(target));
+            let module = device.load(&compiled.expect("it compiles").compiled).expect("it loads");
+            let x = Array::<f32, 1>::zeros(&device, [5]).expect("small");
+            let total = module.kernel("total").expect("there");
+            total.launch(&[("x", Argument::Array(x.dynamic()))]).expect("queued");
+            // The log tells which code was loaded, and how it was launched.
+            assert_eq!(calls(folder, "  griddepcontrol.wait") > 0, early, "{target}");
+            assert_eq!(calls(folder, "  starts early") > 0, early, "{target}");
+            std::fs::remove_file(folder.join("calls")).expect("there");
+        }
+    });
+}
+
+#[test]
 fn without_faults_the_fake_driver_is_a_device() {
     with_driver("without_faults_the_fake_driver_is_a_device", "", |_| {
         let device = Device::open().expect("a driver");
@@ -216,7 +234,7 @@ fn out_of_memory_says_what_was_asked_and_is_free() {
 
 #[test]
 fn a_refused_launch_says_which_and_leaves_the_device_usable() {
-    with_driver("a_refused_launch_says_which_and_leaves_the_device_usable", "cuLaunchKernel=701@2", |_| {
+    with_driver("a_refused_launch_says_which_and_leaves_the_device_usable", "cuLaunchKernelEx=701@2", |_| {
         let (device, alpha) = (open(), krn_runtime::value(2.0f32));
         let module = load(&device);
         let axpy = module.kernel("axpy").expect("there");
@@ -230,7 +248,7 @@ fn a_refused_launch_says_which_and_leaves_the_device_usable() {
         let stream = device.stream().expect("opens");
         axpy.launch_on(&stream, &given).expect("the first");
         let error = text(axpy.launch_on(&stream, &given));
-        let wanted = "CUDA: cuLaunchKernel of kernel `axpy` with (alpha: f32, x: f32[1000], y: f32[1000]): entry `axpy`, grid ";
+        let wanted = "CUDA: cuLaunchKernelEx of kernel `axpy` with (alpha: f32, x: f32[1000], y: f32[1000]): entry `axpy`, grid ";
         assert!(error.starts_with(wanted), "{error}");
         for part in [
             "threads, 0 bytes of dynamic shared memory, on stream 1, failed: too many",

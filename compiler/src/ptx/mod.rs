@@ -9,6 +9,7 @@
 mod assembly_tests;
 pub mod builder;
 mod canonical;
+pub mod dependent;
 mod digits;
 #[cfg(test)]
 mod generate;

@@ -3,15 +3,25 @@
 use crate::backend::{LaunchSpec, StreamNumber};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Launches of a stream that are kept.
+/// Launches of a stream that are kept, each as often as it was repeated.
 const KEPT: usize = 4;
 /// Numbers of streams.
 const STREAMS: usize = 64;
 
+/// Launches that are alike, one after the other.
+struct Run {
+    launch: Arc<LaunchSpec>,
+    /// How many launches the stream was given by the last of them, and how many of them there are.
+    end: u64,
+    count: u64,
+}
+
 #[derive(Default)]
 struct Queue {
     /// The latest, each at its number modulo their count.
-    latest: [Option<Arc<LaunchSpec>>; KEPT],
+    latest: [Option<Run>; KEPT],
+    /// Runs so far.
+    runs: usize,
     /// Launches so far, and how many of them are done.
     queued: u64,
     done: u64,
@@ -33,9 +43,19 @@ impl InFlight {
     /// A launch was queued.
     pub fn add(&self, stream: StreamNumber, launch: &Arc<LaunchSpec>) {
         let mut queue = self.queue(stream);
-        let place = (queue.queued % KEPT as u64) as usize;
-        queue.latest[place] = Some(Arc::clone(launch));
         queue.queued += 1;
+        let end = queue.queued;
+        let last = queue.runs.wrapping_sub(1) % KEPT;
+        // Most launches are like the one before: nothing is counted up or down for them.
+        if let Some(run) = &mut queue.latest[last]
+            && Arc::ptr_eq(&run.launch, launch)
+        {
+            (run.end, run.count) = (end, run.count + 1);
+            return;
+        }
+        let place = queue.runs % KEPT;
+        queue.latest[place] = Some(Run { launch: Arc::clone(launch), end, count: 1 });
+        queue.runs += 1;
     }
 
     /// How many launches the stream has been given.
@@ -74,18 +94,21 @@ impl InFlight {
             }
             let queue = self.queue(number);
             let name = stream_name(number);
-            let left = queue.queued - queue.done;
-            let latest = (1..=left.min(KEPT as u64)).filter_map(|back| {
-                let place = ((queue.queued - back) % KEPT as u64) as usize;
-                queue.latest[place].as_ref()
+            let mut left = queue.queued - queue.done;
+            let runs = (1..=queue.runs.min(KEPT)).filter_map(|back| {
+                let run = queue.latest[(queue.runs - back) % KEPT].as_ref()?;
+                let not_done = run.count.min(run.end.saturating_sub(queue.done));
+                (not_done > 0).then_some((&run.launch, not_done))
             });
-            let latest: Vec<&Arc<LaunchSpec>> = latest.collect();
-            for alike in latest.chunk_by(|left, right| left == right) {
-                let times = if alike.len() > 1 { format!(", {} times", alike.len()) } else { String::new() };
-                lines.push(format!("on {name}{times}: {}", alike[0]));
+            let runs: Vec<(&Arc<LaunchSpec>, u64)> = runs.collect();
+            for alike in runs.chunk_by(|(left, _), (right, _)| left == right) {
+                let count: u64 = alike.iter().map(|(_, count)| count).sum();
+                left -= count;
+                let times = if count > 1 { format!(", {count} times") } else { String::new() };
+                lines.push(format!("on {name}{times}: {}", alike[0].0));
             }
-            if left > KEPT as u64 {
-                lines.push(format!("on {name}: {} earlier launches", left - KEPT as u64));
+            if left > 0 {
+                lines.push(format!("on {name}: {left} earlier launches"));
             }
         }
         lines
@@ -122,17 +145,21 @@ mod tests {
         for kernel in ["a", "b", "c", "d", "e", "f"] {
             flight.add(3, &launch(kernel));
         }
-        flight.add(0, &launch("g"));
-        flight.add(0, &launch("g"));
+        let again = launch("g");
+        for launch in [&launch("g"), &again, &again] {
+            flight.add(0, launch);
+        }
         let lines = flight.describe(None);
         assert_eq!(lines.len(), 6, "{lines:?}");
         assert!(
-            lines[0].starts_with("on the default stream, 2 times: kernel `g` with (x: f32[5])"),
+            lines[0].starts_with("on the default stream, 3 times: kernel `g` with (x: f32[5])"),
             "{lines:?}"
         );
         assert!(lines[1].starts_with("on stream 3: kernel `f`") && lines[4].contains("`c`"), "{lines:?}");
         assert_eq!(lines[5], "on stream 3: 2 earlier launches");
-        assert_eq!(flight.describe(Some(0)).len(), 1);
+        flight.mark_done(0, 2);
+        let rest = flight.describe(Some(0));
+        assert!(rest.len() == 1 && rest[0].starts_with("on the default stream: kernel `g`"), "{rest:?}");
 
         flight.mark_done(3, 5);
         assert_eq!(flight.describe(Some(3)).len(), 1);

@@ -106,16 +106,30 @@ impl CudaDevice {
         let stream = self.streams.get(*number)?;
         let mut pointers: SmallVec<[*mut c_void; 32]> =
             params.iter().map(|param| param.bytes().as_ptr().cast::<c_void>().cast_mut()).collect();
-        let [gx, gy, gz] = launch.grid;
-        let [bx, by, bz] = launch.block;
+        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+        let mut early = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: gx,
+            gridDimY: gy,
+            gridDimZ: gz,
+            blockDimX: bx,
+            blockDimY: by,
+            blockDimZ: bz,
+            sharedMemBytes: launch.shared_bytes,
+            hStream: stream,
+            attrs: &mut early,
+            numAttrs: module.waits.into(),
+        };
         work(&mut || {
             // SAFETY: the parameters are those of the entry, in order and in size: both come from one manifest. The
-            // driver copies them before it returns.
-            unsafe {
-                let (grid, block) = ((gx, gy, gz), (bx, by, bz));
-                result::launch_kernel(function, grid, block, launch.shared_bytes, stream, &mut pointers)
-            }
-            .map_err(|error| self.context.launch_failed("cuLaunchKernel", launch, *number, error))
+            // driver copies them, and the attribute, before it returns.
+            unsafe { sys::cuLaunchKernelEx(&config, function, pointers.as_mut_ptr(), std::ptr::null_mut()) }
+                .result()
+                .map_err(|error| self.context.launch_failed("cuLaunchKernelEx", launch, *number, error))
         })
     }
 }

@@ -6,7 +6,10 @@ use crate::error::{Error, Result};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUjit_option};
 use krn_compiler::CompiledModule;
+use krn_compiler::ptx::dependent::wait_for_grids;
+use krn_compiler::ptx::print;
 use std::any::Any;
+use std::borrow::Cow;
 use std::ffi::{CString, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -20,6 +23,8 @@ pub(super) struct CudaModule {
     module: sys::CUmodule,
     context: Arc<Context>,
     log: String,
+    /// Whether its kernels wait by themselves for those in front of them on a stream, and may be started before.
+    pub waits: bool,
     /// By name, in the order of their names.
     functions: Vec<(String, OnceLock<Function>)>,
 }
@@ -44,7 +49,10 @@ unsafe impl Sync for CudaModule {}
 impl CudaModule {
     /// Loads machine code, or compiles the PTX where there is none, in the context, which is current.
     pub fn load(context: &Arc<Context>, compiled: &CompiledModule, code: Option<&[u8]>) -> Result<Self> {
-        let text = CString::new(compiled.ptx.as_str())
+        let waiting = if code.is_none() { wait_for_grids(&compiled.module) } else { None };
+        let waits = waiting.is_some();
+        let ptx = waiting.map_or(Cow::Borrowed(compiled.ptx.as_str()), |module| Cow::Owned(print(&module)));
+        let text = CString::new(&*ptx)
             .map_err(|_| Error::Jit { message: "the PTX has a NUL byte".to_string(), log: String::new() })?;
         let mut info = vec![0u8; LOG_BYTES];
         let mut errors = vec![0u8; LOG_BYTES];
@@ -88,7 +96,7 @@ impl CudaModule {
                 let mut functions: Vec<(String, OnceLock<Function>)> =
                     entries.map(|entry| (entry.name.to_string(), OnceLock::new())).collect();
                 functions.sort_by(|left, right| left.0.cmp(&right.0));
-                Ok(Self { module, context: Arc::clone(context), log: info, functions })
+                Ok(Self { module, context: Arc::clone(context), log: info, waits, functions })
             }
             Err(error) => {
                 let log = [errors, info].join("\n").trim().to_string();

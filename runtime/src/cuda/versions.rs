@@ -34,7 +34,7 @@ pub(super) const CALLS: &[&str] = &[
     "cuGraphInstantiateWithFlags",
     "cuGraphLaunch",
     "cuInit",
-    "cuLaunchKernel",
+    "cuLaunchKernelEx",
     "cuMemAdvise",
     "cuMemAllocManaged",
     "cuMemAlloc_v2",

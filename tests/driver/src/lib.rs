@@ -7,7 +7,7 @@ mod plan;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 type Handle = *mut c_void;
@@ -115,6 +115,27 @@ const MAJOR: c_int = 75;
 const MINOR: c_int = 76;
 const CACHE: c_int = 38;
 
+/// The driver's number for launches that may start before the one in front of them is done.
+const EARLY: c_uint = 6;
+
+/// The driver's, as far as it is read.
+#[repr(C)]
+pub struct LaunchConfig {
+    sizes: [c_uint; 7],
+    stream: Handle,
+    attributes: *const LaunchAttribute,
+    attribute_count: c_uint,
+}
+
+/// The driver's: a union of 64 bytes, of which the first number is read.
+#[repr(C)]
+pub struct LaunchAttribute {
+    id: c_uint,
+    pad: [u8; 4],
+    value: c_int,
+    rest: [c_int; 15],
+}
+
 calls! {
     fn cuInit(flags: c_uint) { 0 }
     fn cuDriverGetVersion(version: *mut c_int) {
@@ -220,6 +241,13 @@ calls! {
         options: *mut c_int,
         values: *mut Handle,
     ) {
+        // Machine code starts with a byte that no text has.
+        if unsafe { image.cast::<u8>().read() } != 0x7f {
+            let text = unsafe { CStr::from_ptr(image.cast()) }.to_string_lossy();
+            if text.contains("griddepcontrol.wait") {
+                plan::note("  griddepcontrol.wait");
+            }
+        }
         unsafe { give(module, handle()) }
     }
     fn cuModuleUnload(module: Handle) { 0 }
@@ -230,19 +258,16 @@ calls! {
         NOT_FOUND
     }
     fn cuFuncSetAttribute(function: Handle, attribute: c_int, value: c_int) { 0 }
-    fn cuLaunchKernel(
-        function: Handle,
-        grid_x: c_uint,
-        grid_y: c_uint,
-        grid_z: c_uint,
-        block_x: c_uint,
-        block_y: c_uint,
-        block_z: c_uint,
-        shared_bytes: c_uint,
-        stream: Handle,
-        params: *mut Handle,
-        extra: *mut Handle,
-    ) { 0 }
+    fn cuLaunchKernelEx(config: *const LaunchConfig, function: Handle, params: *mut Handle, extra: *mut Handle) {
+        let config = unsafe { &*config };
+        for at in 0..config.attribute_count as usize {
+            let attribute = unsafe { &*config.attributes.add(at) };
+            if attribute.id == EARLY && attribute.value == 1 {
+                plan::note("  starts early");
+            }
+        }
+        0
+    }
 
     fn cuGraphCreate(graph: *mut Handle, flags: c_uint) { unsafe { give(graph, handle()) } }
     fn cuGraphAddKernelNode_v2(

@@ -70,15 +70,20 @@ pub fn number(name: &str, otherwise: i64) -> i64 {
     plan().numbers.get(name).copied().unwrap_or(otherwise)
 }
 
-/// Notes a call, and gives the error that it has to return, if it has to.
-pub fn begin(call: &'static str) -> Option<i32> {
-    let mut state = state();
+/// Writes a line to the log.
+pub fn note(line: &str) {
     if let Some(path) = std::env::var_os("KRN_FAKE_DRIVER_LOG")
         && let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(path)
     {
         // A log that cannot be written is missed by the test that reads it.
-        let _ = writeln!(file, "{call}");
+        let _ = writeln!(file, "{line}");
     }
+}
+
+/// Notes a call, and gives the error that it has to return, if it has to.
+pub fn begin(call: &'static str) -> Option<i32> {
+    let mut state = state();
+    note(call);
     if !ALWAYS.contains(&call) && state.dead.is_some() {
         return state.dead;
     }

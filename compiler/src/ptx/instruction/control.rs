@@ -1,6 +1,6 @@
 //! Branches and ways to stop.
 
-use super::modifier::LeaveOp;
+use super::modifier::{GridDepAction, LeaveOp};
 use crate::ptx::operand::{Label, Operand};
 
 /// `bra`: jump to a label; with a guard, where the guard holds.
@@ -21,4 +21,11 @@ pub struct Leave {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Nanosleep {
     pub duration: Operand,
+}
+
+/// `griddepcontrol`: wait until the grids that this one was launched behind are done and their writes are seen, or let the
+/// next one start.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct GridDep {
+    pub action: GridDepAction,
 }

@@ -168,5 +168,7 @@ families! {
     Leave,
     /// `nanosleep`.
     Nanosleep,
+    /// `griddepcontrol`.
+    GridDep,
 }
 pub(crate) use with_families;

@@ -130,6 +130,9 @@ modifiers! {
     /// Operations of [`Redux`](super::Redux).
     ReduxOp { Add = "add", Min = "min", Max = "max", And = "and", Or = "or", Xor = "xor" }
 
+    /// What [`GridDep`](super::GridDep) does.
+    GridDepAction { Wait = "wait", LaunchDependents = "launch_dependents" }
+
     /// Ways to stop, for [`Leave`](super::Leave).
     LeaveOp { Ret = "ret", Exit = "exit", Trap = "trap", Brkpt = "brkpt" }
 }

@@ -202,6 +202,7 @@ fn kind(op: &Op) -> Kind {
         | Op::Fence(_)
         | Op::Membar(_)
         | Op::Leave(_)
-        | Op::Nanosleep(_) => Kind::Other,
+        | Op::Nanosleep(_)
+        | Op::GridDep(_) => Kind::Other,
     }
 }

@@ -231,8 +231,10 @@ impl<'a> Decoder<'a> {
             Op::CpAsync(op) => self.cp_async(op),
             Op::CpAsyncCommit(_) => Ok(memory::commit()),
             Op::CpAsyncWait(op) => Ok(memory::wait(op)),
-            // Memory is always coherent here, and nothing is cached or slow.
-            Op::Prefetch(_) | Op::Fence(_) | Op::Membar(_) | Op::Nanosleep(_) => Ok(Inst::new(Code::Nop)),
+            // Memory is always coherent here, nothing is cached or slow, and one grid runs after the other.
+            Op::Prefetch(_) | Op::Fence(_) | Op::Membar(_) | Op::Nanosleep(_) | Op::GridDep(_) => {
+                Ok(Inst::new(Code::Nop))
+            }
             Op::BarrierSync(op) => self.barrier_sync(op),
             Op::BarrierArrive(op) => self.barrier_arrive(op),
             Op::BarrierRed(op) => self.barrier_red(op),
