@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         by_name.push(start.elapsed());
     }
     let bare = median(&mut driver);
-    for (what, mut times) in [("cuLaunchKernel", driver), ("typed launch", typed), ("by name", by_name)] {
+    for (what, mut times) in [("cuLaunchKernelEx", driver), ("typed launch", typed), ("by name", by_name)] {
         let median = median(&mut times);
         println!("{what:16} {:8.0} ns  {:.3} x", median * 1e9 / f64::from(LAUNCHES), median / bare);
     }
