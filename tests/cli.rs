@@ -292,3 +292,55 @@ fn every_example_and_test_kernel_agrees_with_the_reference() {
     let (out, _) = run(&arguments, 0);
     assert!(out.contains(" kernels passed, 0 failed"), "{out}");
 }
+
+/// Two warnings of different codes, of which the schedules say nothing.
+const SLOW: &str = "kernel turn(a: f32[m, n]) -> b: f32[n, m] { b[j, i] = a[i, j] }\nschedule turn { order i, j }\n\
+                    kernel double(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i] }\nschedule double { block 32 }\n";
+
+/// The codes that `krn check` shows, with the severity of each.
+fn shown(arguments: &[&str], code: i32) -> Vec<String> {
+    let (_, err) = run(&[&["check"], arguments].concat(), code);
+    let heads = err.lines().filter(|line| line.starts_with("warning[") || line.starts_with("error["));
+    heads.filter_map(|line| Some(line.split_once(']')?.0.to_string() + "]")).collect()
+}
+
+#[test]
+fn warnings_are_allowed_and_denied_by_the_command_line_and_the_file() {
+    let folder = folder();
+    let file = write(folder.path(), "slow.krn", SLOW);
+    let file = file.as_str();
+    assert_eq!(shown(&[file], 0), ["warning[W0601]", "warning[W0609]"]);
+    assert_eq!(shown(&[file, "--allow", "W0601"], 0), ["warning[W0609]"]);
+    assert_eq!(shown(&[file, "--deny", "W0601"], 1), ["error[W0601]", "warning[W0609]"]);
+    assert_eq!(shown(&[file, "--deny", "warnings", "--allow", "W0609"], 1), ["error[W0601]"]);
+    assert_eq!(shown(&[file, "--allow", "W0601", "--allow", "w0609"], 0), [""; 0]);
+    let (_, err) = run(&["check", file, "--allow", "W0699"], 2);
+    assert!(err.contains("there is no warning `W0699`"), "{err}");
+    let (_, err) = run(&["build", file, "--deny", "W0601"], 1);
+    assert!(err.contains("error[W0601]"), "{err}");
+    // The file counts before the command line, a kernel's schedule before the file's.
+    let said = write(folder.path(), "said.krn", format!("schedule {{ allow W0601, W0609 }}\n{SLOW}"));
+    assert_eq!(shown(&[&said, "--deny", "warnings"], 0), [""; 0]);
+    let denied = SLOW.replace("order i, j", "order i, j; deny W0601");
+    let denied = write(folder.path(), "denied.krn", format!("schedule {{ allow W0601 }}\n{denied}"));
+    assert_eq!(shown(&[&denied], 1), ["error[W0601]", "warning[W0609]"]);
+}
+
+#[test]
+fn check_asks_the_assembler_where_there_is_one() {
+    let ptxas = xtask::cuda_tools::find("ptxas").unwrap_or_else(|error| panic!("{error}"));
+    let file = "compiler/tests/diagnostics/W0605-a-sort-in-memory.krn";
+    let check = |ptxas: Option<&Path>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_krn"));
+        command.args(["check", file]).current_dir(env!("CARGO_MANIFEST_DIR")).env("PATH", "");
+        match ptxas {
+            Some(ptxas) => command.env("KRN_PTXAS", ptxas),
+            None => command.env_remove("KRN_PTXAS"),
+        };
+        text(&command.output().expect("the tool can be started").stderr)
+    };
+    let asked = check(Some(&ptxas));
+    assert!(asked.contains("warning[W0605]") && asked.contains("`unroll b: 15`"), "{asked}");
+    let silent = check(None);
+    assert!(!silent.contains("W0605") && silent.contains("no mistakes"), "{silent}");
+}

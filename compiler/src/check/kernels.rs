@@ -15,6 +15,7 @@ impl<'a> Checker<'a> {
     pub fn kernels(&mut self) {
         let file = self.file;
         let schedules = self.schedules_by_kernel();
+        self.program.levels = self.levels_of_file();
         for item in &file.items {
             let Item::Kernel(item) = item else { continue };
             if self.is_duplicate(&item.name) {

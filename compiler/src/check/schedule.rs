@@ -52,17 +52,18 @@ impl<'a> Checker<'a> {
         let mut map: FxHashMap<&'a str, Vec<&'a ScheduleItem>> = FxHashMap::default();
         for item in &file.items {
             let Item::Schedule(item) = item else { continue };
-            if !matches!(self.globals.get(item.kernel.name.as_str()), Some(Global::Kernel)) {
-                if self.may_be_unread(&item.kernel.name) {
+            let Some(kernel) = &item.kernel else { continue };
+            if !matches!(self.globals.get(kernel.name.as_str()), Some(Global::Kernel)) {
+                if self.may_be_unread(&kernel.name) {
                     continue;
                 }
                 let kernels = self.global_names(|global| matches!(global, Global::Kernel));
-                let help = nearest_or(&item.kernel.name, &kernels, "name a kernel of this file");
+                let help = nearest_or(&kernel.name, &kernels, "name a kernel of this file");
                 self.report(
                     Diagnostic::error(
                         codes::E0501,
-                        item.kernel.span,
-                        format!("there is no kernel `{}` to schedule", item.kernel.name),
+                        kernel.span,
+                        format!("there is no kernel `{}` to schedule", kernel.name),
                         "not a kernel",
                     )
                     .help(help),
@@ -85,18 +86,18 @@ impl<'a> Checker<'a> {
                 );
                 continue;
             }
-            let list = map.entry(&item.kernel.name).or_default();
+            let list = map.entry(&kernel.name).or_default();
             let name_of = |item: &ScheduleItem| item.target.as_ref().map(|target| target.name.clone());
-            if let Some(first) = list.iter().find(|first| name_of(first) == name_of(item)) {
-                let span = first.kernel.span;
+            let first = list.iter().find(|first| name_of(first) == name_of(item));
+            if let Some(Some(first)) = first.map(|first| &first.kernel) {
                 self.report(
                     Diagnostic::error(
                         codes::E0503,
-                        item.kernel.span,
-                        format!("`{}` has two schedules for the same target", item.kernel.name),
+                        kernel.span,
+                        format!("`{}` has two schedules for the same target", kernel.name),
                         "scheduled again here",
                     )
-                    .label(span, "first scheduled here")
+                    .label(first.span, "first scheduled here")
                     .help("merge the two, or give one another target: `schedule … for sm_90`"),
                 );
                 continue;
@@ -105,6 +106,24 @@ impl<'a> Checker<'a> {
         }
         map
     }
+}
+
+/// A directive that says what another one has said; both are remembered.
+fn given_twice(what: &str, span: Span, seen: &mut Vec<(String, Span)>) -> Option<Diagnostic> {
+    let first = seen.iter().find(|(known, _)| known == what).map(|(_, first)| *first);
+    seen.push((what.to_string(), span));
+    let message = format!("`{what}` is given twice in one schedule");
+    Some(
+        Diagnostic::error(codes::E0506, span, message, "given again here")
+            .label(first?, "first given here")
+            .help("remove one of them"),
+    )
+}
+
+fn malformed(span: Span, word: &str) -> Diagnostic {
+    let form = DIRECTIVES.iter().find(|(name, _)| *name == word).and_then(|(_, form)| *form);
+    Diagnostic::error(codes::E0508, span, format!("`{word}` is not written like this"), "malformed")
+        .help(format!("write `{}`", form.unwrap_or(word)))
 }
 
 impl<'c, 'a> Elaborator<'c, 'a> {
@@ -116,7 +135,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             let mut levels = Vec::new();
             for directive in &item.directives {
                 if let "allow" | "deny" = directive.name.name.as_str() {
-                    self.level_directive(directive, &mut seen, &mut levels);
+                    self.checker.level_directive(directive, &mut seen, &mut levels);
                     continue;
                 }
                 self.directive(kernel, directive, &mut seen, &mut directives);
@@ -236,29 +255,13 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     fn once(&mut self, what: &str, span: Span, seen: &mut Vec<(String, Span)>) {
-        if let Some((_, first)) = seen.iter().find(|(known, _)| known == what) {
-            let first = *first;
-            self.report(
-                Diagnostic::error(
-                    codes::E0506,
-                    span,
-                    format!("`{what}` is given twice in one schedule"),
-                    "given again here",
-                )
-                .label(first, "first given here")
-                .help("remove one of them"),
-            );
+        if let Some(twice) = given_twice(what, span, seen) {
+            self.report(twice);
         }
-        seen.push((what.to_string(), span));
     }
 
     fn malformed<T>(&mut self, span: Span, word: &str) -> Option<T> {
-        let form = DIRECTIVES.iter().find(|(name, _)| *name == word).and_then(|(_, form)| *form);
-        let form = form.unwrap_or(word);
-        self.refuse(
-            Diagnostic::error(codes::E0508, span, format!("`{word}` is not written like this"), "malformed")
-                .help(format!("write `{form}`")),
-        )
+        self.refuse(malformed(span, word))
     }
 
     fn block_size(&mut self, directive: &'a ast::Directive) -> Option<u32> {

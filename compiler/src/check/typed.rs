@@ -80,6 +80,8 @@ pub struct Program {
     pub statics: PrimaryMap<StaticId, Static>,
     /// In source order.
     pub kernels: Vec<Kernel>,
+    /// What the file says of warnings, for all of it.
+    pub levels: Vec<LevelDirective>,
 }
 
 #[derive(Clone, Debug)]

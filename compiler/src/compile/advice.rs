@@ -4,7 +4,7 @@ use super::{CompileOptions, check_with, levels, optimised};
 use crate::advise::{Assemble, Subject, Usages, advise};
 use crate::check::typed::Program;
 use crate::diagnostic::Diagnostics;
-use crate::diagnostic::levels::apply;
+use crate::diagnostic::levels::{Level, apply};
 use crate::ir::kernel::{Kernel, Module};
 use crate::passes::{Pipeline, PipelineOptions};
 use crate::ptx;
@@ -23,7 +23,7 @@ pub fn of(
     let mut found = Diagnostics::new();
     for kernel in &ir.kernels {
         let Some(typed) = program.kernels.iter().find(|typed| typed.name == kernel.name) else { continue };
-        let said = levels::of_kernel(typed, &options.target);
+        let said = levels::of_kernel(program, typed, &options.target);
         let compile = |source: &SourceFile| recompiled(source, &kernel.name, options, pipeline);
         let assemble = |source: &SourceFile, module: &Module, kernel: &Kernel, names: &[&str]| {
             assembled(source, module, kernel, names, options, capability)
@@ -31,7 +31,10 @@ pub fn of(
         let assemble = options.assembler.is_some().then_some(&assemble as &Assemble<'_>);
         let target = options.target.as_str();
         let subject = Subject { source, typed, module: ir, kernel, target, capability, assemble };
-        let wanted = |code| !options.levels.allows(code) || said.iter().any(|said| said.code == code);
+        let wanted = |code| match said.iter().rev().find(|said| said.code == code) {
+            Some(said) => said.level != Level::Allow,
+            None => !options.levels.allows(code),
+        };
         found.extend(apply(advise(&subject, &wanted, &compile), &said, &options.levels));
     }
     found

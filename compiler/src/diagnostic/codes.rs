@@ -150,6 +150,7 @@ codes! {
     E0516 "a schedule with too much shared memory";
     E0517 "directives that contradict each other";
     E0518 "a level for a warning that does not exist";
+    E0519 "a directive in the schedule of the whole file";
 
     // E06xx limits
     E0601 "a value that the host must know before the launch cannot be evaluated there";

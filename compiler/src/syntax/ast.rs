@@ -353,10 +353,10 @@ pub enum ReduceOp {
     Count,
 }
 
-/// `schedule transpose for sm_90 { tile i: 32, j: 32 }`
+/// `schedule transpose for sm_90 { tile i: 32, j: 32 }`, or `schedule { allow W0601 }` for the whole file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ScheduleItem {
-    pub kernel: Ident,
+    pub kernel: Option<Ident>,
     pub target: Option<Ident>,
     pub directives: Vec<Directive>,
     pub span: Span,

@@ -55,7 +55,12 @@ fn cut(text: &str) -> Vec<String> {
     kernels
         .map(|(name, kernel)| {
             let schedules = file.items.iter().filter_map(|item| match item {
-                Item::Schedule(schedule) if schedule.kernel.name == name => Some(slice(item)),
+                // One for the whole file goes with each kernel.
+                Item::Schedule(schedule)
+                    if schedule.kernel.as_ref().is_none_or(|kernel| kernel.name == name) =>
+                {
+                    Some(slice(item))
+                }
                 _ => None,
             });
             let parts: Vec<String> = others.iter().cloned().chain([kernel]).chain(schedules).collect();

@@ -1,14 +1,49 @@
-//! `allow W0601` and `deny W0601`: what becomes of warnings about the kernel, and about the schedule itself.
+//! `allow W0601` and `deny W0601`: what becomes of warnings about the kernel, and about the schedule itself; in a schedule
+//! without a kernel, of all in the file.
 
-use crate::check::elaborator::Elaborator;
-use crate::check::items::nearest_or;
+use super::{given_twice, malformed};
+use crate::check::items::{Checker, nearest_or};
 use crate::check::typed::LevelDirective;
 use crate::diagnostic::levels::{self, Level};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
-use crate::syntax::ast::{self, DirectiveValue};
+use crate::syntax::ast::{self, DirectiveValue, Item};
 
-impl<'a> Elaborator<'_, 'a> {
+impl<'a> Checker<'a> {
+    /// What the schedules without a kernel say of warnings, in source order.
+    pub fn levels_of_file(&mut self) -> Vec<LevelDirective> {
+        let file = self.file;
+        let (mut levels, mut seen) = (Vec::new(), Vec::new());
+        for item in &file.items {
+            let Item::Schedule(item) = item else { continue };
+            if item.kernel.is_some() {
+                continue;
+            }
+            if let Some(target) = &item.target {
+                self.only_levels(target.span, "a target");
+            }
+            for directive in &item.directives {
+                match directive.name.name.as_str() {
+                    "allow" | "deny" => self.level_directive(directive, &mut seen, &mut levels),
+                    word => self.only_levels(directive.span, &format!("`{word}`")),
+                }
+            }
+        }
+        levels
+    }
+
+    fn only_levels(&mut self, span: Span, what: &str) {
+        self.report(
+            Diagnostic::error(
+                codes::E0519,
+                span,
+                format!("{what} in the schedule of the whole file"),
+                "about a kernel, and none is named",
+            )
+            .help("name the kernel, `schedule transpose { … }`; for all kernels there are `allow W0601` and `deny W0601`"),
+        );
+    }
+
     pub(super) fn level_directive(
         &mut self,
         directive: &'a ast::Directive,
@@ -18,13 +53,13 @@ impl<'a> Elaborator<'_, 'a> {
         let word = directive.name.name.as_str();
         let level = if word == "allow" { Level::Allow } else { Level::Deny };
         if directive.arguments.is_empty() {
-            let _: Option<()> = self.malformed(directive.span, word);
+            self.report(malformed(directive.span, word));
         }
         for argument in &directive.arguments {
             let (DirectiveValue::Name(name), None, true) =
                 (&argument.subject, &argument.value, argument.modifiers.is_empty())
             else {
-                let _: Option<()> = self.malformed(argument.span, word);
+                self.report(malformed(argument.span, word));
                 continue;
             };
             let Some(code) = levels::warning(&name.name).filter(|code| code.0 == name.name) else {
@@ -41,7 +76,9 @@ impl<'a> Elaborator<'_, 'a> {
                 );
                 continue;
             };
-            self.once(&format!("the level of {code}", code = code.0), name.span, seen);
+            if let Some(twice) = given_twice(&format!("the level of {}", code.0), name.span, seen) {
+                self.report(twice);
+            }
             out.push(LevelDirective { level, code, span: name.span });
         }
     }

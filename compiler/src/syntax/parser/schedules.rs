@@ -22,7 +22,7 @@ pub(super) fn schedule<'t>(words: Words<'t>) -> Rule<'t, Item> {
         .ignore_then(checked.then_ignore(end).repeated().collect::<Vec<_>>())
         .delimited_by(just(T::OpenBrace), just(T::CloseBrace));
     just(T::Schedule)
-        .ignore_then(name.clone())
+        .ignore_then(name.clone().or_not())
         .then(just(T::For).ignore_then(name).or_not())
         .then(body)
         .map_with(|((kernel, target), directives), e| {

@@ -94,8 +94,11 @@ impl Printer {
             }
             Item::Kernel(item) => self.kernel(item),
             Item::Schedule(item) => {
-                self.put("schedule ");
-                self.put(&item.kernel.name);
+                self.put("schedule");
+                if let Some(kernel) = &item.kernel {
+                    self.put(" ");
+                    self.put(&kernel.name);
+                }
                 if let Some(target) = &item.target {
                     self.put(" for ");
                     self.put(&target.name);

@@ -70,7 +70,7 @@ impl Grower<'_> {
                 span: AT,
             }),
             _ => Item::Schedule(ScheduleItem {
-                kernel: name,
+                kernel: self.maybe(Self::name),
                 target: self.maybe(Self::name),
                 directives: self.some(3, |g| Directive {
                     name: g.name(),
