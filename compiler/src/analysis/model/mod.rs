@@ -10,6 +10,8 @@ mod address;
 mod lanes;
 mod plan;
 mod sizes;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 pub use lanes::LANES;
