@@ -4,6 +4,8 @@
 usage: counters.py launches              one launch a line, as arguments of `krn run`
        counters.py table KRN OUT         a table in Markdown: the readings that counters.sh left in OUT beside
                                          `KRN profile --json`; OUT2 … may follow, whose readings are added
+       counters.py l2 KRN OUT            sectors that launches read from L2, and what the model of L1 says, where the two
+                                         are more than 5 % apart
 """
 import collections
 import csv
@@ -117,6 +119,28 @@ def table(krn, folders):
         print(f"- {what}: {count}")
 
 
+def from_l2(krn, folder):
+    found = readings(pathlib.Path(folder))
+    compared, exact, near = 0, 0, 0
+    for launch in launches():
+        rows = found.get(" ".join(launch), [])
+        if not rows:
+            continue
+        profile = json.loads(subprocess.run([krn, "profile", *launch, "--json"], stdout=subprocess.PIPE, check=True).stdout)
+        if [row["Kernel Name"] for row in rows] != [each["entry"] for each in profile["launches"]]:
+            continue
+        for row, each in zip(rows, profile["launches"]):
+            total = lambda field: sum(each.get(sort, {}).get(field, 0) for sort in ("global_loads", "copies"))
+            hardware = number(row.get("lts__t_sectors_srcunit_tex_op_read.sum", ""))
+            if hardware == 0 or total("sectors") != number(row.get(LSU.format("t_sectors", "global_op_ld"), "")):
+                continue
+            apart = abs(total("l2_sectors") / hardware - 1)
+            compared, exact, near = compared + 1, exact + (apart <= 0.001), near + (apart <= 0.05)
+            if apart > 0.05:
+                print(f"{' '.join(launch)}, {each['entry']}: h {hardware:,} e {total('l2_sectors'):,}")
+    print(f"{compared} launches: {exact} within 0.1 %, {near} within 5 %")
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["launches"]:
@@ -124,5 +148,7 @@ if __name__ == "__main__":
                 print(*launch)
         case ["table", krn, *folders] if folders:
             table(krn, folders)
+        case ["l2", krn, folder]:
+            from_l2(krn, folder)
         case _:
             sys.exit(__doc__)

@@ -1,5 +1,6 @@
 //! What an instruction is, before it runs: its kind, its floating-point operations, and whether L1 keeps what it reads.
 
+use super::l1::Stay;
 use krn_compiler::ptx::instruction::{
     AccessOrder, CacheOp, Eviction, FloatBinaryOp, FloatUnaryOp, IntBinaryOp, Op,
 };
@@ -105,14 +106,14 @@ pub struct Known {
     /// none. Of 64 bits, and of fewer.
     pub flops64: u8,
     pub flops: u8,
-    /// What it reads from global memory stays in L1.
-    pub stays_in_l1: bool,
+    /// What becomes in L1 of what it reads from global memory.
+    pub in_l1: Stay,
     /// Bytes that a lane loads, stores or copies.
     pub lane_bytes: u32,
 }
 
 impl Known {
-    const EXIT: Known = Known { kind: Kind::Other, flops64: 0, flops: 0, stays_in_l1: false, lane_bytes: 0 };
+    const EXIT: Known = Known { kind: Kind::Other, flops64: 0, flops: 0, in_l1: Stay::None, lane_bytes: 0 };
 
     /// Of the statement of an entry's body; the end of the body counts as an exit.
     pub fn of(entry: &Entry, statement: u32) -> Known {
@@ -136,14 +137,16 @@ impl Known {
             Op::FloatUnary(op) if !matches!(op.op, FloatUnaryOp::Neg | FloatUnaryOp::Abs) => flops(op.ty, 1),
             _ => (0, 0),
         };
-        let stays_in_l1 = match op {
-            Op::Ld(op) => {
-                op.order == AccessOrder::Weak
-                    && matches!(op.cache, None | Some(CacheOp::Ca))
-                    && op.evict != Some(Eviction::NoAllocate)
-            }
-            Op::CpAsync(op) => op.cache == CacheOp::Ca,
-            _ => false,
+        let in_l1 = match op {
+            Op::Ld(op) if op.order != AccessOrder::Weak => Stay::None,
+            Op::Ld(op) if op.evict == Some(Eviction::NoAllocate) => Stay::Short,
+            Op::Ld(op) => match op.cache {
+                None | Some(CacheOp::Ca) => Stay::Long,
+                Some(CacheOp::Cs) => Stay::Short,
+                Some(_) => Stay::None,
+            },
+            Op::CpAsync(op) if op.cache == CacheOp::Ca => Stay::Long,
+            _ => Stay::None,
         };
         let lane_bytes = match op {
             Op::Ld(op) => op.ty.bytes() * op.dst.len() as u32,
@@ -151,7 +154,7 @@ impl Known {
             Op::CpAsync(op) => op.bytes,
             _ => 0,
         };
-        Known { kind: kind(op), flops64, flops, stays_in_l1, lane_bytes }
+        Known { kind: kind(op), flops64, flops, in_l1, lane_bytes }
     }
 }
 

@@ -1,11 +1,14 @@
 //! A model of the first-level cache, for what is left to L2.
 //!
-//! Every block finds it empty and has it to itself: its share of the multiprocessor's 256 KiB, less shared memory, in
-//! sets of four lines, of which the one used longest ago makes place. So the count is the same however blocks are
+//! Every block finds it empty and has it to itself: its share of the multiprocessor's 256 KiB, less shared memory, of
+//! which the line used longest ago makes place. Lines that an access does not want kept (`L1::no_allocate`) are there until
+//! another one needs the place: neighbouring requests find them. What the block writes goes to L2 at once, and is
+//! there for it to read again. So the count is the same however blocks are
 //! spread over host threads; what one block finds because another fetched it is not seen.
 
 use super::sectors::LINE;
 use crate::emulator::launch::LaunchConfig;
+use rustc_hash::FxHashMap;
 
 /// Of one multiprocessor, of compute capability 9.0.
 const L1_AND_SHARED: u64 = 256 * 1024;
@@ -14,23 +17,38 @@ const THREADS: u64 = 2048;
 const BLOCKS: u64 = 32;
 /// Shared memory that the system takes for each block.
 const RESERVED: u64 = 1024;
-const WAYS: usize = 4;
 
-#[derive(Clone, Copy, Default, Debug)]
+/// What becomes of a line that an access brings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stay {
+    /// It is kept as long as there is place.
+    Long,
+    /// It is the first to go.
+    Short,
+    /// It goes past.
+    None,
+}
+
+/// A line, between the ones used just before and just after it.
+#[derive(Clone, Copy, Debug)]
 struct Line {
     tag: u64,
     sectors: u8,
-    /// The block that it belongs to, counted from 1, and when it was used last.
-    block: u32,
-    used: u32,
+    older: u32,
+    newer: u32,
 }
+
+/// No line.
+const NONE: u32 = u32::MAX;
 
 /// The cache as one block sees it.
 #[derive(Clone, Debug)]
 pub struct L1 {
-    sets: Vec<[Line; WAYS]>,
-    block: u32,
-    now: u32,
+    capacity: usize,
+    lines: Vec<Line>,
+    places: FxHashMap<u64, u32>,
+    oldest: u32,
+    newest: u32,
 }
 
 impl L1 {
@@ -43,37 +61,91 @@ impl L1 {
             .min(config.blocks().div_ceil(MULTIPROCESSORS))
             .max(1);
         let bytes = (L1_AND_SHARED / resident).saturating_sub(shared);
-        let sets = (bytes / LINE / WAYS as u64).max(1);
-        L1 { sets: vec![Default::default(); sets as usize], block: 0, now: 0 }
+        let capacity = (bytes / LINE).max(1) as usize;
+        L1 { capacity, lines: Vec::new(), places: FxHashMap::default(), oldest: NONE, newest: NONE }
     }
 
     /// Another block starts.
     pub fn clear(&mut self) {
-        self.block += 1;
-        self.now = 0;
+        self.lines.clear();
+        self.places.clear();
+        (self.oldest, self.newest) = (NONE, NONE);
     }
 
-    /// Reads sectors of a line; how many of them L2 must give. Without `stays`, what comes is not kept.
-    pub fn read(&mut self, line: u64, wanted: u8, stays: bool) -> u32 {
-        self.now += 1;
-        let sets = self.sets.len() as u64;
-        let set = (line ^ (line / sets)) % sets;
-        let set = &mut self.sets[set as usize];
-        let own = |slot: &Line| slot.block == self.block;
-        if let Some(found) = set.iter_mut().find(|slot| own(slot) && slot.tag == line) {
+    /// Reads sectors of a line; how many of them L2 must give.
+    pub fn read(&mut self, line: u64, wanted: u8, stay: Stay) -> u32 {
+        if let Some(&at) = self.places.get(&line) {
+            let found = &mut self.lines[at as usize];
             let missing = wanted & !found.sectors;
-            found.used = self.now;
-            if stays {
+            if stay != Stay::None {
                 found.sectors |= wanted;
+            }
+            if stay == Stay::Long && at != self.newest {
+                self.unlink(at);
+                self.link_newest(at);
             }
             return missing.count_ones();
         }
-        if stays {
-            let age = |slot: &Line| if own(slot) { slot.used } else { 0 };
-            let oldest = (0..WAYS).min_by_key(|at| age(&set[*at])).unwrap_or(0);
-            set[oldest] = Line { tag: line, sectors: wanted, block: self.block, used: self.now };
+        if stay == Stay::None {
+            return wanted.count_ones();
+        }
+        let new = Line { tag: line, sectors: wanted, older: NONE, newer: NONE };
+        let at = if self.lines.len() < self.capacity {
+            self.lines.push(new);
+            self.lines.len() as u32 - 1
+        } else {
+            let at = self.oldest;
+            self.unlink(at);
+            self.places.remove(&self.lines[at as usize].tag);
+            self.lines[at as usize] = new;
+            at
+        };
+        self.places.insert(line, at);
+        if stay == Stay::Long {
+            self.link_newest(at)
+        } else {
+            self.link_oldest(at)
         }
         wanted.count_ones()
+    }
+
+    /// Writes to sectors of a line.
+    pub fn write(&mut self, line: u64, sectors: u8) {
+        self.read(line, sectors, Stay::Long);
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let Line { older, newer, .. } = self.lines[at as usize];
+        match self.lines.get_mut(older as usize) {
+            Some(line) => line.newer = newer,
+            None => self.oldest = newer,
+        }
+        match self.lines.get_mut(newer as usize) {
+            Some(line) => line.older = older,
+            None => self.newest = older,
+        }
+    }
+
+    fn link_newest(&mut self, at: u32) {
+        let before = self.newest;
+        self.lines[at as usize].older = before;
+        self.lines[at as usize].newer = NONE;
+        match self.lines.get_mut(before as usize) {
+            Some(line) => line.newer = at,
+            None => self.oldest = at,
+        }
+        self.newest = at;
+    }
+
+    fn link_oldest(&mut self, at: u32) {
+        let after = self.oldest;
+        self.lines[at as usize].newer = after;
+        self.lines[at as usize].older = NONE;
+        match self.lines.get_mut(after as usize) {
+            Some(line) => line.older = at,
+            None => self.newest = at,
+        }
+        self.oldest = at;
     }
 }
 
@@ -85,22 +157,53 @@ mod tests {
     fn what_a_block_has_read_it_finds_again() {
         let mut cache = L1::new(&LaunchConfig::linear(1, 128), 0);
         cache.clear();
-        assert_eq!(cache.read(7, 0b0011, true), 2);
-        assert_eq!(cache.read(7, 0b0110, true), 1);
-        assert_eq!(cache.read(7, 0b0111, true), 0);
-        assert_eq!(cache.read(8, 0b1111, false), 4);
-        assert_eq!(cache.read(8, 0b1111, false), 4);
+        assert_eq!(cache.read(7, 0b0011, Stay::Long), 2);
+        assert_eq!(cache.read(7, 0b0110, Stay::Long), 1);
+        assert_eq!(cache.read(7, 0b0111, Stay::Long), 0);
+        assert_eq!(cache.read(8, 0b1111, Stay::None), 4);
+        assert_eq!(cache.read(8, 0b1111, Stay::None), 4);
         cache.clear();
-        assert_eq!(cache.read(7, 0b0001, true), 1);
+        assert_eq!(cache.read(7, 0b0001, Stay::Long), 1);
     }
 
     #[test]
     fn more_than_it_holds_pushes_the_oldest_out() {
         let mut cache = L1::new(&LaunchConfig::linear(1, 128), 0);
-        cache.clear();
         let lines = 2 * L1_AND_SHARED / LINE;
-        let misses = |cache: &mut L1| (0..lines).map(|line| cache.read(line, 1, true)).sum::<u32>();
+        let misses = |cache: &mut L1| (0..lines).map(|line| cache.read(line, 1, Stay::Long)).sum::<u32>();
         assert_eq!(u64::from(misses(&mut cache)), lines);
         assert_eq!(u64::from(misses(&mut cache)), lines);
+    }
+
+    #[test]
+    fn whatever_fits_is_kept_wherever_it_lies() {
+        let mut cache = L1::new(&LaunchConfig::linear(1, 128), 0);
+        let capacity = cache.capacity as u64;
+        let misses =
+            |cache: &mut L1| (0..capacity).map(|line| cache.read(line * 4096, 1, Stay::Long)).sum::<u32>();
+        assert_eq!(u64::from(misses(&mut cache)), capacity);
+        assert_eq!(misses(&mut cache), 0);
+        // The one used longest ago goes, and no other.
+        assert_eq!(cache.read(0, 1, Stay::Long), 0);
+        assert_eq!(cache.read(1, 1, Stay::Long), 1);
+        assert_eq!((cache.read(0, 1, Stay::Long), cache.read(4096, 1, Stay::Long)), (0, 1));
+    }
+
+    #[test]
+    fn what_a_block_has_written_it_finds() {
+        let mut cache = L1::new(&LaunchConfig::linear(1, 128), 0);
+        cache.write(7, 0b0011);
+        assert_eq!(cache.read(7, 0b0111, Stay::Long), 1);
+    }
+
+    #[test]
+    fn what_shall_not_stay_is_the_first_to_go() {
+        let mut cache = L1::new(&LaunchConfig::linear(1, 128), 0);
+        let capacity = cache.capacity as u64;
+        (0..capacity - 1).for_each(|line| assert_eq!(cache.read(line, 1, Stay::Long), 1));
+        assert_eq!(cache.read(9000, 0b0011, Stay::Short), 2);
+        assert_eq!(cache.read(9000, 0b0110, Stay::Short), 1);
+        assert_eq!(cache.read(9001, 1, Stay::Short), 1);
+        assert_eq!((cache.read(9000, 1, Stay::Short), cache.read(0, 1, Stay::Long)), (1, 0));
     }
 }

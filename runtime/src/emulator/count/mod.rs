@@ -255,7 +255,10 @@ impl<'a> Counter<'a> {
             for (line, sectors) in &pattern.touched.lines {
                 let line = first.wrapping_add(*line as u64);
                 if loads {
-                    counts.l2_sectors += u64::from(self.l1.read(line, *sectors, known.stays_in_l1));
+                    counts.l2_sectors += u64::from(self.l1.read(line, *sectors, known.in_l1));
+                }
+                if known.kind == Kind::GlobalStore && place == Place::Global {
+                    self.l1.write(line, *sectors);
                 }
                 self.footprint.touch(line, *sectors, reads, writes);
             }
