@@ -331,13 +331,14 @@ fn check_asks_the_assembler_where_there_is_one() {
     let ptxas = xtask::cuda_tools::find("ptxas").unwrap_or_else(|error| panic!("{error}"));
     let file = "compiler/tests/diagnostics/W0605-a-sort-in-memory.krn";
     let check = |ptxas: Option<&Path>| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_krn"));
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_krn"));
         command.args(["check", file]).current_dir(env!("CARGO_MANIFEST_DIR")).env("PATH", "");
         match ptxas {
             Some(ptxas) => command.env("KRN_PTXAS", ptxas),
             None => command.env_remove("KRN_PTXAS"),
         };
-        text(&command.output().expect("the tool can be started").stderr)
+        let output = command.output().expect("the tool can be started");
+        String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let asked = check(Some(&ptxas));
     assert!(asked.contains("warning[W0605]") && asked.contains("`unroll b: 15`"), "{asked}");
