@@ -215,7 +215,11 @@ impl Selector<'_> {
                 let zero = Operand::Int(0);
                 return self.int(IntBinaryOp::Sub, ty, zero, a).into();
             }
-            Some(_) => return self.int(op, ty, a, b).into(),
+            Some(value) => {
+                let wide = bits(ty) == Type::B64;
+                let short = wide.then(|| self.divide_by_constant(ty, a, value, remainder)).flatten();
+                return short.unwrap_or_else(|| self.int(op, ty, a, b).into());
+            }
             None if !(may_be(0) || ty.is_signed() && may_be(-1)) => return self.int(op, ty, a, b).into(),
             None => {}
         }

@@ -3,7 +3,7 @@
 //! Selection reads what the passes decided and decides nothing about layout itself: the threads are explicit
 //! (`explicit.rs`, `copies.rs`), buffers and their layouts become addresses (`address.rs`), regions become labels
 //! (`control.rs`, `loops.rs`), and each op becomes the shortest PTX that has the meaning stated in
-//! `check/typed.rs` (`arithmetic.rs`, `convert.rs`, `bits.rs`, `floats.rs`, `memory.rs`, `atomics.rs`).
+//! `check/typed.rs` (`arithmetic.rs`, `magic.rs`, `convert.rs`, `bits.rs`, `floats.rs`, `memory.rs`, `atomics.rs`).
 //!
 //! | file | what |
 //! |---|---|
@@ -27,6 +27,7 @@ mod explicit;
 mod floats;
 mod fmod;
 mod loops;
+mod magic;
 mod memory;
 mod neighbours;
 mod plan;
