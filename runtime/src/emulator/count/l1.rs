@@ -12,6 +12,8 @@ use rustc_hash::FxHashMap;
 
 /// Of one multiprocessor, of compute capability 9.0.
 const L1_AND_SHARED: u64 = 256 * 1024;
+/// Of that, what can be shared memory: the rest is L1 whatever blocks take.
+const SHARED_AT_MOST: u64 = 228 * 1024;
 const MULTIPROCESSORS: u64 = 132;
 const THREADS: u64 = 2048;
 const BLOCKS: u64 = 32;
@@ -57,10 +59,10 @@ impl L1 {
         let shared = shared_bytes + RESERVED;
         let resident = (THREADS / config.threads().max(1).next_multiple_of(32))
             .min(BLOCKS)
-            .min((L1_AND_SHARED - LINE) / shared)
+            .min(SHARED_AT_MOST / shared)
             .min(config.blocks().div_ceil(MULTIPROCESSORS))
             .max(1);
-        let bytes = (L1_AND_SHARED / resident).saturating_sub(shared);
+        let bytes = (L1_AND_SHARED - (resident * shared).min(SHARED_AT_MOST)) / resident;
         let capacity = (bytes / LINE).max(1) as usize;
         L1 { capacity, lines: Vec::new(), places: FxHashMap::default(), oldest: NONE, newest: NONE }
     }
