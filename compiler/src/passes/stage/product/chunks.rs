@@ -9,7 +9,7 @@
 //! Of rings of one or two chunks, `shallow.rs` has the loop.
 
 use super::BlockCode;
-use super::combine::Fragments;
+use super::combine::{Fragments, Next};
 use super::transfer::Streams;
 use crate::ir::emit::Emit;
 use crate::ir::entities::Value;
@@ -227,28 +227,31 @@ impl BlockCode<'_> {
         let shape = &self.plan.shape;
         let (zero, unroll) = (emit.int(0), emit.int(shape.unroll));
         self.bring(emit, transfer, false);
-        // Each step reads what the next one needs, the last one from `next`.
-        let steps = |emit: &mut Emit<'_>, begin: Value, next: (Value, Value), values: &[Value]| {
+        // Each step reads what the next one needs, the last one by `next`.
+        let steps = |emit: &mut Emit<'_>, begin: Value, next: Next<'_>, values: &[Value]| {
             let mut values = values.iter().copied();
             let fragments = like.refilled(&mut values);
             let (fragments, sums) =
                 self.steps(emit, (slot, first, begin), fragments, values.collect(), Some(next));
             [fragments.flat(), sums].concat()
         };
+        let of_next_chunk = |emit: &mut Emit<'_>| self.fragments(emit, ahead, (zero, 0));
         let values = if shape.unroll == shape.depth {
-            steps(emit, zero, (ahead, zero), values)
+            steps(emit, zero, &of_next_chunk, values)
         } else {
             let begin = self.begin(emit, chunk, transfer.cut);
             let end = emit.int(shape.depth);
-            let values = emit.for_loop("step", (begin, end, unroll), values, |emit, begin, values| {
-                // The last ones read the first one: the next chunk is read once, below.
+            emit.for_loop("step", (begin, end, unroll), values, |emit, begin, values| {
+                // Nothing is read twice: the assembler would leave that out, and no one could say what is read.
                 let next = emit.add_int(begin, shape.unroll);
-                let next = emit.rem_by(next, shape.depth);
-                steps(emit, begin, (slot, next), values)
-            });
-            let fragments = self.fragments(emit, ahead, (zero, 0)).flat();
-            let sums = values[fragments.len()..].to_vec();
-            [fragments, sums].concat()
+                let goes_on = emit.binary(Opcode::Lt, next, end);
+                let next = |emit: &mut Emit<'_>| {
+                    let own = |emit: &mut Emit<'_>| self.fragments(emit, slot, (next, 0)).flat();
+                    let values = emit.if_else(goes_on, own, |emit| of_next_chunk(emit).flat());
+                    like.refilled(&mut values.into_iter())
+                };
+                steps(emit, begin, &next, values)
+            })
         };
         self.bring(emit, transfer, true);
         values

@@ -28,6 +28,9 @@ impl Fragments {
     }
 }
 
+/// Reads what the step after the last one of a body needs.
+pub type Next<'a> = &'a dyn Fn(&mut Emit<'_>) -> Fragments;
+
 impl BlockCode<'_> {
     /// Reads what the thread needs of every tile in one step of the chunk at a place of the ring: so many after `row`.
     pub fn fragments(&self, emit: &mut Emit<'_>, slot: Value, (row, step): (Value, i64)) -> Fragments {
@@ -70,7 +73,7 @@ impl BlockCode<'_> {
     }
 
     /// Combines the steps of the inner loop's body from `begin` on, of the chunk at `slot` whose first step is `first`. Each
-    /// reads what the next one needs, the last one from `next` (place of the ring, step), or nothing. The last fragments
+    /// reads what the next one needs, the last one by `next`, or nothing. The last fragments
     /// and the sums.
     pub fn steps(
         &self,
@@ -78,14 +81,14 @@ impl BlockCode<'_> {
         (slot, first, begin): (Value, Value, Value),
         mut fragments: Fragments,
         mut sums: Vec<Value>,
-        next: Option<(Value, Value)>,
+        next: Option<Next<'_>>,
     ) -> (Fragments, Vec<Value>) {
         let unroll = self.plan.shape.unroll;
         let place = emit.add(first, begin);
         for step in 0..unroll {
             let ahead = match next {
                 _ if step + 1 < unroll => Some(self.fragments(emit, slot, (begin, step + 1))),
-                Some((slot, row)) => Some(self.fragments(emit, slot, (row, 0))),
+                Some(next) => Some(next(emit)),
                 None => None,
             };
             let place = emit.add_int(place, step);
