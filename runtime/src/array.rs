@@ -314,6 +314,11 @@ impl DeviceArray {
         self.allocations.iter().map(|(pointer, _)| *pointer)
     }
 
+    /// The address of the allocation of that number.
+    pub(crate) fn pointer(&self, allocation: usize) -> Option<DevicePtr> {
+        self.allocations.get(allocation).map(|(pointer, _)| *pointer)
+    }
+
     /// Whether an element of one lies in the memory of an element of the other.
     pub(crate) fn overlaps(&self, other: &DeviceArray) -> bool {
         self.allocations.iter().any(|(here, size)| {

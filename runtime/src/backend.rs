@@ -55,6 +55,11 @@ impl Param {
         Self { bytes, len: len as u8 }
     }
 
+    /// A device address.
+    pub fn address(pointer: DevicePtr) -> Self {
+        Self { bytes: pointer.to_le_bytes(), len: 8 }
+    }
+
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }

@@ -337,7 +337,7 @@ pub(crate) enum Source {
 
 /// The address of an array's allocation, as a parameter.
 pub(crate) fn pointer(array: &DeviceArray, leaf: usize) -> Option<Param> {
-    array.pointers().nth(leaf).map(|pointer| Param::new(&pointer.to_le_bytes()))
+    array.pointer(leaf).map(Param::address)
 }
 
 /// One launch of a plan, its parameters worked out.
@@ -577,9 +577,7 @@ impl<'m> Prepared<'m, '_> {
                     _ => Source::Fixed(Param::new(&self.binding.symbol_bytes[*symbol])),
                 }
             }
-            LaunchArgument::ErrorRecord => {
-                Source::Fixed(Param::new(&self.record.as_ref()?.pointer()?.to_le_bytes()))
-            }
+            LaunchArgument::ErrorRecord => Source::Fixed(Param::address(self.record.as_ref()?.pointer()?)),
         })
     }
 

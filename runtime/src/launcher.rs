@@ -6,12 +6,15 @@ use crate::error::{Error, Result};
 use crate::kernel::{Argument, Kernel, check_arrays};
 use crate::memory::Memory;
 use crate::module::Module;
+use crate::order::Usage;
 use crate::plan::{self, Plan};
+use crate::plans::{Found, Plans};
 use crate::stream::{Stream, same_device};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, ArgumentManifest, Direction, KernelManifest, Layout};
+use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An argument or result of a launch, by its place in the signature.
@@ -49,12 +52,8 @@ struct Inner {
     sizes: Vec<Option<usize>>,
     /// By argument: whether it is one by value that a plan is made for.
     decisive: Vec<bool>,
-    /// Made last, the latest at the end.
-    plans: Mutex<Vec<Arc<Plan>>>,
+    plans: Plans,
 }
-
-/// How many plans a kernel keeps: shapes and streams that take turns.
-const PLANS: usize = 8;
 
 impl Launcher {
     /// The kernel of that name.
@@ -78,7 +77,7 @@ impl Launcher {
             writes: manifest.arguments.iter().map(writes).collect(),
             sizes: manifest.arguments.iter().map(size).collect(),
             decisive: plan::decisive(manifest),
-            plans: Mutex::default(),
+            plans: Plans::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -110,42 +109,79 @@ impl Launcher {
     /// # Errors
     /// As for [`Kernel::launch_on`].
     pub fn launch(&self, stream: &Stream, operands: &[Operand<'_>]) -> Result<Vec<DeviceArray>> {
-        let Inner { module, writes, .. } = &*self.inner;
-        let device = &module.device;
+        let device = &self.inner.module.device;
         same_device("the stream", stream.device(), "the module", device)?;
-        self.check_signature(operands)?;
         if stream.is_captured() {
+            self.check_signature(operands)?;
             return self.capture(stream, operands);
         }
         let plan = self.plan(stream, operands)?;
-        check_arrays(module, self.manifest(), |at| match &operands[at] {
-            Operand::Array(array) => Some(*array),
-            _ => None,
+        self.carry_out(&plan, stream, operands)
+    }
+
+    /// Queues the launches of a plan that serves the operands.
+    fn carry_out(&self, plan: &Plan, stream: &Stream, operands: &[Operand<'_>]) -> Result<Vec<DeviceArray>> {
+        let Inner { module, writes, .. } = &*self.inner;
+        let device = &module.device;
+        let results;
+        let mut uses: SmallVec<[(&Usage, bool); 16]> = SmallVec::new();
+        // A plan says nothing of where arrays lie: on the module's device, and what is written apart from all else.
+        let mut fits = true;
+        for (at, (operand, write)) in operands.iter().zip(writes).enumerate() {
+            let Operand::Array(array) = operand else { continue };
+            fits &= array.device().is_same(device);
+            if *write {
+                for (other, there) in operands.iter().enumerate() {
+                    if let Operand::Array(there) = there {
+                        fits &= other == at || !array.overlaps(there);
+                    }
+                }
+            }
+            uses.push((&array.storage().usage, *write));
+        }
+        if !fits {
+            self.check_memory(operands)?;
+        }
+        results = self.make_results(plan, stream)?;
+        for array in results.iter().chain(&plan.scratch) {
+            uses.push((&array.storage().usage, true));
+        }
+        if let Some(record) = &plan.record {
+            record.mark_used();
+            uses.push((&record.storage().usage, true));
+        }
+        if let Some(storage) = &module.statics {
+            uses.push((&storage.usage, true));
+        }
+        let (backend, name) = (device.backend.as_ref(), self.manifest().name.as_str());
+        device.shared.order.enqueue(backend, stream.number(), name, uses.iter().copied(), || {
+            plan.submit(module, name, operands, &results)
         })?;
+        drop(uses);
+        Ok(results)
+    }
+
+    /// The results of a launch that were not given.
+    fn make_results(&self, plan: &Plan, stream: &Stream) -> Result<Vec<DeviceArray>> {
         let mut results = Vec::new();
         for (at, shape) in &plan.results {
             let argument = &self.manifest().arguments[*at];
             let ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
             let (element, shape, layout) = (buffer.element.clone(), shape.clone(), buffer.layout);
-            let number = stream.number();
+            let (device, number) = (&self.inner.module.device, stream.number());
             let (memory, name) = (Memory::Device, &argument.name);
             results.push(DeviceArray::allocate_in(device, memory, number, name, element, shape, layout)?);
         }
-        if let Some(record) = &plan.record {
-            record.mark_used();
-        }
-        let given = operands.iter().zip(writes).filter_map(|(operand, write)| match operand {
-            Operand::Array(array) => Some((&array.storage().usage, *write)),
-            _ => None,
-        });
-        let made = results.iter().chain(&plan.scratch).map(DeviceArray::storage);
-        let hidden = plan.record.iter().map(|record| record.storage()).chain(&module.statics);
-        let uses = given.chain(made.chain(hidden).map(|storage| (&storage.usage, true)));
-        let (backend, name) = (device.backend.as_ref(), self.manifest().name.as_str());
-        device.shared.order.enqueue(backend, stream.number(), name, uses, || {
-            plan.submit(module, name, operands, &results)
-        })?;
         Ok(results)
+    }
+
+    /// What is wrong with where the arrays lie.
+    #[cold]
+    fn check_memory(&self, operands: &[Operand<'_>]) -> Result<()> {
+        check_arrays(&self.inner.module, self.manifest(), |at| match operands.get(at) {
+            Some(Operand::Array(array)) => Some(*array),
+            _ => None,
+        })
     }
 
     /// The host's time for so many bare calls of the driver that make this launch, which has one step and no results to
@@ -188,27 +224,21 @@ impl Launcher {
     }
 
     /// What a launch with these operands comes to.
-    fn plan(&self, stream: &Stream, operands: &[Operand<'_>]) -> Result<Arc<Plan>> {
-        let known = {
-            let plans = self.plans();
-            let known = plans.iter().rev().find(|plan| plan.serves(stream.number(), operands));
-            known.map(Arc::clone)
-        };
-        if let Some(plan) = known {
-            return Ok(plan);
+    fn plan(&self, stream: &Stream, operands: &[Operand<'_>]) -> Result<Found<'_>> {
+        match self.inner.plans.find(stream.number(), operands) {
+            Some(known) => Ok(known),
+            None => self.make_plan(stream, operands),
         }
-        let plan = Arc::new(self.with_names(operands, |kernel, arguments| {
+    }
+
+    #[cold]
+    fn make_plan(&self, stream: &Stream, operands: &[Operand<'_>]) -> Result<Found<'_>> {
+        self.check_signature(operands)?;
+        let plan = self.with_names(operands, |kernel, arguments| {
             let prepared = kernel.prepare_on(arguments, Some(stream))?;
             Plan::new(prepared, stream.number(), operands, &self.inner.decisive)
-        })?);
-        if plan.is_short() {
-            let mut plans = self.plans();
-            if plans.len() == PLANS {
-                plans.remove(0);
-            }
-            plans.push(Arc::clone(&plan));
-        }
-        Ok(plan)
+        })?;
+        Ok(self.inner.plans.keep(plan))
     }
 
     /// Adds the launch to what the stream captures.
@@ -242,10 +272,5 @@ impl Launcher {
             }
         }
         work(Kernel::new(&self.inner.module, self.inner.position), &arguments)
-    }
-
-    fn plans(&self) -> MutexGuard<'_, Vec<Arc<Plan>>> {
-        // A panic elsewhere leaves the list whole: it is changed in single steps.
-        self.inner.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -31,6 +31,7 @@ pub mod npy;
 pub mod npz;
 mod order;
 mod plan;
+mod plans;
 pub mod profile;
 mod record;
 mod scratch;

@@ -18,8 +18,35 @@ use std::time::Duration;
 
 /// Plans of more launches are not kept: a kernel may repeat its launches as often as a dimension says.
 const LAUNCH_LIMIT: usize = 256;
-/// Stands in a key for a result that is allocated for the launch.
-const ABSENT: u64 = u64::MAX;
+
+/// What the operand at a place of the signature has to be, so that a plan serves it.
+enum Wanted {
+    /// Of that element type and layout: see [`element::kind`](crate::element::kind).
+    Array { kind: u64, shape: SmallVec<[u64; 4]> },
+    /// A result that is allocated for the launch.
+    Absent,
+    /// So many bytes; and which they were, where they decide what is launched.
+    Value { size: usize, decisive: Option<Vec<u8>> },
+}
+
+impl Wanted {
+    fn fits(&self, operand: &Operand<'_>) -> bool {
+        match (self, operand) {
+            (Self::Array { kind, shape }, Operand::Array(array)) => {
+                // Extent by extent: there are few, and a call to compare memory takes longer.
+                let given = array.shape();
+                array.kind() == *kind
+                    && given.len() == shape.len()
+                    && given.iter().zip(shape).all(|(given, known)| given == known)
+            }
+            (Self::Absent, Operand::Absent) => true,
+            (Self::Value { size, decisive }, Operand::Value(bytes)) => {
+                bytes.len() == *size && decisive.as_ref().is_none_or(|known| **known == **bytes)
+            }
+            _ => false,
+        }
+    }
+}
 
 /// What differs from launch to launch with the same plan: addresses, and values that decide nothing.
 enum Place {
@@ -35,10 +62,8 @@ struct Planned {
 
 pub(crate) struct Plan {
     stream: StreamNumber,
-    /// Kind, rank and extents of each array, or [`ABSENT`].
-    key: Vec<u64>,
-    /// Arguments by value that decide what is launched, and what they were.
-    values: Vec<(usize, Vec<u8>)>,
+    /// By place in the signature.
+    wanted: Vec<Wanted>,
     launches: Vec<Planned>,
     pub scratch: Vec<DeviceArray>,
     pub record: Option<Arc<ErrorRecord>>,
@@ -71,25 +96,24 @@ impl Plan {
             launches.push(Planned { spec: Arc::new(spec), params });
             Ok(())
         })?;
-        let mut key = Vec::new();
-        let mut values = Vec::new();
+        let mut wanted = Vec::new();
         let mut results = Vec::new();
         for (at, operand) in operands.iter().enumerate() {
-            match operand {
+            wanted.push(match operand {
                 Operand::Array(array) => {
-                    key.extend([array.kind(), array.shape().len() as u64]);
-                    key.extend(array.shape());
+                    Wanted::Array { kind: array.kind(), shape: SmallVec::from_slice(array.shape()) }
                 }
                 Operand::Absent => {
-                    key.push(ABSENT);
                     results.push((at, prepared.binding.shapes[at].clone()));
+                    Wanted::Absent
                 }
-                Operand::Value(bytes) if decisive[at] => values.push((at, bytes.to_vec())),
-                Operand::Value(_) => {}
-            }
+                Operand::Value(bytes) => {
+                    Wanted::Value { size: bytes.len(), decisive: decisive[at].then(|| bytes.to_vec()) }
+                }
+            });
         }
         let record = prepared.record().cloned();
-        Ok(Self { stream, key, values, launches, scratch: prepared.scratch, record, results })
+        Ok(Self { stream, wanted, launches, scratch: prepared.scratch, record, results })
     }
 
     /// Whether it is worth keeping.
@@ -97,20 +121,11 @@ impl Plan {
         self.launches.len() <= LAUNCH_LIMIT
     }
 
-    /// Whether these operands, of which there are as many as the kernel has, are such as it was made for.
+    /// Whether these operands are such as it was made for: as many, and of the same types, layouts and extents.
     pub fn serves(&self, stream: StreamNumber, operands: &[Operand<'_>]) -> bool {
-        let mut key = self.key.iter().copied();
-        let alike = |operand: &Operand<'_>| match operand {
-            Operand::Array(array) => {
-                key.next() == Some(array.kind())
-                    && key.next() == Some(array.shape().len() as u64)
-                    && array.shape().iter().all(|extent| key.next() == Some(*extent))
-            }
-            Operand::Absent => key.next() == Some(ABSENT),
-            Operand::Value(_) => true,
-        };
-        let same = |(at, known): &(usize, Vec<u8>)| matches!(&operands[*at], Operand::Value(bytes) if **bytes == **known);
-        self.stream == stream && operands.iter().all(alike) && self.values.iter().all(same)
+        self.stream == stream
+            && self.wanted.len() == operands.len()
+            && self.wanted.iter().zip(operands).all(|(wanted, operand)| wanted.fits(operand))
     }
 
     /// Queues the launches, for the caller who has put the uses in order.
@@ -151,34 +166,37 @@ impl Plan {
         results: &[DeviceArray],
         mut each: impl FnMut(&LaunchRequest<'_>) -> Result<()>,
     ) -> Result<()> {
-        let array = |argument: usize| match &operands[argument] {
-            Operand::Array(array) => Some(*array),
-            _ => {
-                self.results.iter().zip(results).find(|((at, _), _)| *at == argument).map(|(_, array)| array)
-            }
+        let made = |argument: usize| {
+            let mut all = self.results.iter().zip(results);
+            all.find(|((at, _), _)| *at == argument).map(|(_, array)| array)
         };
-        let missing =
-            || Error::Argument { kernel: kernel.to_string(), message: "an argument is missing".to_string() };
         for launch in &self.launches {
             let mut params: SmallVec<[Param; 24]> = SmallVec::new();
             for place in &launch.params {
                 let param = match place {
                     Place::Fixed(param) => Some(*param),
-                    Place::Address { argument, leaf } => {
-                        array(*argument).and_then(|array| pointer(array, *leaf))
-                    }
+                    Place::Address { argument, leaf } => match &operands[*argument] {
+                        Operand::Array(array) => pointer(array, *leaf),
+                        _ => made(*argument).and_then(|array| pointer(array, *leaf)),
+                    },
                     Place::Value { argument, bytes } => match &operands[*argument] {
                         Operand::Value(value) => value.get(bytes.clone()).map(Param::new),
                         _ => None,
                     },
                 };
-                params.push(param.ok_or_else(missing)?);
+                let Some(param) = param else { return Err(missing(kernel)) };
+                params.push(param);
             }
             let request = LaunchRequest { launch: &launch.spec, stream: self.stream, params: &params };
             each(&request)?;
         }
         Ok(())
     }
+}
+
+#[cold]
+fn missing(kernel: &str) -> Error {
+    Error::Argument { kernel: kernel.to_string(), message: "an argument is missing".to_string() }
 }
 
 /// Where in its argument's bytes the symbol of an argument by value lies.

@@ -256,16 +256,19 @@ impl Stream {
 }
 
 /// That two things are on the same opened device.
+#[inline]
 pub(crate) fn same_device(what: &str, there: &Device, other: &str, here: &Device) -> Result<()> {
-    if there.is_same(here) {
-        return Ok(());
-    }
-    Err(Error::WrongDevice {
+    if there.is_same(here) { Ok(()) } else { Err(apart(what, there, other, here)) }
+}
+
+#[cold]
+fn apart(what: &str, there: &Device, other: &str, here: &Device) -> Error {
+    Error::WrongDevice {
         what: what.to_string(),
         there: there.description(),
         other: other.to_string(),
         here: here.description(),
-    })
+    }
 }
 
 /// A mark in a stream's queue, with the time at which the device came to it.

@@ -1,51 +1,18 @@
-//! What a program hears when the driver fails: each test runs once more as a process of its own, with a driver that
-//! fails as the test says (`tests/driver`).
+//! What a program hears when the driver fails, as each test says (`tests/driver`).
 
 #![cfg(target_os = "linux")]
 
+mod fake;
+
+use fake::{with_driver, with_library};
 use krn_compiler::{CompileOptions, compile, source::SourceFile};
 use krn_runtime::{Argument, Array, Device, Error, LossCause, LostDevice, Module, Pinned, Selection};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 const TEXT: &str = "
 kernel axpy(alpha: f32, x: f32[n], y: inout f32[n]) { y[i] += alpha * x[i] }
 kernel total(x: f32[n]) -> s: f32 { s = sum(i: x[i]) }
 ";
-
-/// Where the child finds the folder of its driver; set for the child alone.
-const CHILD: &str = "KRN_FAULTS_CHILD";
-
-/// Runs `body` in a process whose driver is the fake one, with these settings.
-fn with_driver(test: &str, settings: &str, body: fn(&Path)) {
-    with_library(test, settings, |bytes| bytes, body);
-}
-
-/// With a driver that is made of the fake one.
-fn with_library(test: &str, settings: &str, change: fn(Vec<u8>) -> Vec<u8>, body: fn(&Path)) {
-    if let Some(folder) = std::env::var_os(CHILD) {
-        return body(Path::new(&folder));
-    }
-    let program = std::env::current_exe().expect("this program");
-    let library = program.with_file_name("libkrn_fake_driver.so");
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("faults-{test}"));
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("a folder of its own");
-    let bytes = std::fs::read(&library).expect("built with the tests");
-    std::fs::write(folder.join("libcuda.so.1"), change(bytes)).expect("written");
-    let output = Command::new(program)
-        .args([test, "--exact", "--nocapture"])
-        .env(CHILD, &folder)
-        .env("LD_LIBRARY_PATH", &folder)
-        .env("KRN_FAKE_DRIVER", settings)
-        .env("KRN_FAKE_DRIVER_LOG", folder.join("calls"))
-        .output()
-        .expect("it starts");
-    let said =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    std::fs::remove_dir_all(&folder).expect("nobody uses it any more");
-}
 
 fn open() -> Device {
     Device::open_as(Selection::Cuda(0)).expect("the fake one")
@@ -103,6 +70,58 @@ fn kernels_that_wait_for_those_before_them_are_started_early() {
             assert_eq!(calls(folder, "  starts early") > 0, early, "{target}");
             std::fs::remove_file(folder.join("calls")).expect("there");
         }
+    });
+}
+
+#[test]
+fn another_library_may_make_its_context_current_between_launches() {
+    let settings = "stolen=2";
+    with_driver("another_library_may_make_its_context_current_between_launches", settings, |folder| {
+        let device = open();
+        let module = load(&device);
+        let axpy = module.kernel("axpy").expect("there");
+        let alpha = krn_runtime::value(2.0f32);
+        let [x, y] = [0, 1].map(|_| Array::<f32, 1>::zeros(&device, [5]).expect("small"));
+        let given = [
+            ("alpha", Argument::Value(&alpha)),
+            ("x", Argument::Array(x.dynamic())),
+            ("y", Argument::Array(y.dynamic())),
+        ];
+        let stream = device.stream().expect("opens");
+        axpy.launch_on(&stream, &given).expect("the first");
+        let entered = calls(folder, "cuCtxSetCurrent");
+        for _ in 0..3 {
+            axpy.launch_on(&stream, &given).expect("in its own context");
+        }
+        // Refused once and made again; for the others the context is left as it is.
+        assert_eq!(calls(folder, "cuLaunchKernelEx"), 5);
+        assert_eq!(calls(folder, "cuCtxSetCurrent"), entered + 1);
+        stream.synchronize().expect("nothing ran wrong");
+    });
+}
+
+#[test]
+fn launches_on_two_devices_take_turns_in_their_contexts() {
+    let settings = "devices=2";
+    with_driver("launches_on_two_devices_take_turns_in_their_contexts", settings, |folder| {
+        let devices = [0, 1].map(|number| Device::open_as(Selection::Cuda(number)).expect("the fake ones"));
+        let modules = devices.each_ref().map(load);
+        let streams = devices.each_ref().map(|device| device.stream().expect("opens"));
+        let arrays = devices
+            .each_ref()
+            .map(|device| Array::<f32, 1>::from_slice(device, [2], &[1.0, 2.0]).expect("small"));
+        let launch = |at: usize| {
+            let total = modules[at].kernel("total").expect("there");
+            total.launch_on(&streams[at], &[("x", Argument::Array(arrays[at].dynamic()))]).map(|_| ())
+        };
+        // The driver refuses a launch in the other device's context.
+        for at in [0, 1, 0, 0, 1] {
+            launch(at).expect("in its own context");
+        }
+        assert_eq!(calls(folder, "cuCtxGetCurrent"), 0, "none was refused");
+        std::thread::scope(|scope| {
+            scope.spawn(|| launch(1).expect("on a thread that was never there"));
+        });
     });
 }
 

@@ -35,7 +35,8 @@ fn ramp(device: &Device, count: usize) -> Array<f32, 1> {
 fn values_and_arrays_of_one_shape_share_a_plan_and_keep_their_own() {
     let device = device();
     let (axpy, stream) = launcher(&device, "axpy");
-    for count in [5, 64, 5, 1000, 64] {
+    // More than are kept, and each again.
+    for count in [5, 64, 5, 1000, 64].into_iter().chain((1..40).map(|round| 100 + round % 20)) {
         let x = ramp(&device, count);
         let y = Array::<f32, 1>::zeros(&device, [count]).expect("small");
         for alpha in [1.0f32, 2.0, -0.5] {

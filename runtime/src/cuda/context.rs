@@ -8,17 +8,29 @@ use crate::lost::{LossCause, LostDevice};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUresult};
 use krn_compiler::ptx::Module;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Released when the last thing that lives in it is gone.
 pub(super) struct Context {
     device: sys::CUdevice,
     handle: sys::CUcontext,
+    /// Of the process: no other context has it, or had it.
+    number: u64,
     /// `NVIDIA H200 (sm_90)`.
     description: String,
     in_flight: InFlight,
     /// Told by the first call that failed.
     lost: OnceLock<LostDevice>,
+}
+
+/// The number of the latest context.
+static LATEST: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The number of the context that this thread entered last. Somebody else may have made another one current since.
+    static ENTERED: Cell<u64> = const { Cell::new(0) };
 }
 
 // SAFETY: a driver context may be used from any thread; every call makes it current first.
@@ -43,7 +55,9 @@ impl Context {
                 None => driver_error(call)(error),
             }
         })?;
-        Ok(Self { device, handle, description, in_flight: InFlight::new(), lost: OnceLock::new() })
+        let number = LATEST.fetch_add(1, Ordering::Relaxed) + 1;
+        let (in_flight, lost) = (InFlight::new(), OnceLock::new());
+        Ok(Self { device, handle, number, description, in_flight, lost })
     }
 
     pub fn device(&self) -> sys::CUdevice {
@@ -63,11 +77,46 @@ impl Context {
     /// # Errors
     /// [`Error::DeviceLost`] from the first call that told of it on.
     pub fn enter(&self) -> Result<()> {
-        if let Some(lost) = self.lost.get() {
-            return Err(Error::DeviceLost(Box::new(lost.clone())));
-        }
+        self.alive()?;
         // SAFETY: the handle was retained and not released yet.
-        unsafe { result::ctx::set_current(self.handle) }.map_err(self.failed("cuCtxSetCurrent"))
+        unsafe { result::ctx::set_current(self.handle) }.map_err(self.failed("cuCtxSetCurrent"))?;
+        ENTERED.set(self.number);
+        Ok(())
+    }
+
+    /// The same for a launch on a stream, where entering would take a good part of its time: a thread that entered this
+    /// context last is taken to be in it still, which is then the answer. A launch is refused where that is wrong, for
+    /// its stream and its kernel are of this context; see [`enter_again`](Self::enter_again). The default stream has
+    /// no handle that would tell: it is always entered for.
+    ///
+    /// # Errors
+    /// As for [`enter`](Self::enter).
+    pub fn enter_to_launch(&self, stream: StreamNumber) -> Result<bool> {
+        if stream != 0 && ENTERED.get() == self.number {
+            return self.alive().map(|()| true);
+        }
+        self.enter().map(|()| false)
+    }
+
+    /// After a refused launch: whether another context was current, which somebody else had made so. It is entered then.
+    ///
+    /// # Errors
+    /// As for [`enter`](Self::enter).
+    pub fn enter_again(&self) -> Result<bool> {
+        let elsewhere = !matches!(result::ctx::get_current(), Ok(Some(current)) if current == self.handle);
+        if elsewhere {
+            self.enter()?;
+        }
+        Ok(elsewhere)
+    }
+
+    /// That it was not lost.
+    #[inline]
+    fn alive(&self) -> Result<()> {
+        match self.lost.get() {
+            None => Ok(()),
+            Some(lost) => Err(Error::DeviceLost(Box::new(lost.clone()))),
+        }
     }
 
     /// For a call that waits for nothing. A device that is lost is told apart, with all that ran before.

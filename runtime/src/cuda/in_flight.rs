@@ -1,6 +1,8 @@
 //! The launches of a context that are not known to be done, for messages: faults are told by a later call.
 
 use crate::backend::{LaunchSpec, StreamNumber};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Launches of a stream that are kept, each as often as it was repeated.
@@ -8,65 +10,77 @@ const KEPT: usize = 4;
 /// Numbers of streams.
 const STREAMS: usize = 64;
 
-/// Launches that are alike, one after the other.
+/// Launches that are alike, one after the other: up to the next run, or to the last launch of all.
 struct Run {
     launch: Arc<LaunchSpec>,
-    /// How many launches the stream was given by the last of them, and how many of them there are.
-    end: u64,
-    count: u64,
+    /// How many launches the stream was given before them.
+    start: u64,
+}
+
+#[derive(Default)]
+struct Runs {
+    /// The latest, each at its number modulo their count.
+    latest: [Option<Run>; KEPT],
+    /// How many there were.
+    count: usize,
 }
 
 #[derive(Default)]
 struct Queue {
-    /// The latest, each at its number modulo their count.
-    latest: [Option<Run>; KEPT],
-    /// Runs so far.
-    runs: usize,
-    /// Launches so far, and how many of them are done.
-    queued: u64,
-    done: u64,
+    /// Launches so far.
+    queued: AtomicU64,
+    /// How many of them are done.
+    done: AtomicU64,
+    /// What the latest run repeats, which holds it: compared, never followed.
+    last: AtomicPtr<LaunchSpec>,
+    runs: Mutex<Runs>,
 }
 
-/// By stream.
-pub(super) struct InFlight([Mutex<Queue>; STREAMS]);
+impl Queue {
+    fn runs(&self) -> MutexGuard<'_, Runs> {
+        // A panic elsewhere leaves them whole.
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// By stream. Launches are added one at a time, for they are queued under the device's lock; who waits for a stream, or
+/// asks what runs there, comes from anywhere.
+pub(super) struct InFlight([Queue; STREAMS]);
 
 impl InFlight {
     pub fn new() -> Self {
-        Self(std::array::from_fn(|_| Mutex::default()))
+        Self(std::array::from_fn(|_| Queue::default()))
     }
 
-    fn queue(&self, stream: StreamNumber) -> MutexGuard<'_, Queue> {
-        // A panic elsewhere leaves it whole. There are no higher numbers.
-        self.0[usize::from(stream) % STREAMS].lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self, stream: StreamNumber) -> &Queue {
+        // There are no higher numbers.
+        &self.0[usize::from(stream) % STREAMS]
     }
 
     /// A launch was queued.
     pub fn add(&self, stream: StreamNumber, launch: &Arc<LaunchSpec>) {
-        let mut queue = self.queue(stream);
-        queue.queued += 1;
-        let end = queue.queued;
-        let last = queue.runs.wrapping_sub(1) % KEPT;
-        // Most launches are like the one before: nothing is counted up or down for them.
-        if let Some(run) = &mut queue.latest[last]
-            && Arc::ptr_eq(&run.launch, launch)
-        {
-            (run.end, run.count) = (end, run.count + 1);
-            return;
+        let queue = self.queue(stream);
+        let queued = queue.queued.load(Relaxed);
+        // Most launches are like the one before, and are counted and no more.
+        if !std::ptr::eq(queue.last.load(Relaxed), Arc::as_ptr(launch)) {
+            let mut runs = queue.runs();
+            let place = runs.count % KEPT;
+            runs.latest[place] = Some(Run { launch: Arc::clone(launch), start: queued });
+            runs.count += 1;
+            queue.last.store(Arc::as_ptr(launch).cast_mut(), Relaxed);
         }
-        let place = queue.runs % KEPT;
-        queue.latest[place] = Some(Run { launch: Arc::clone(launch), end, count: 1 });
-        queue.runs += 1;
+        queue.queued.store(queued + 1, Release);
     }
 
     /// How many launches the stream has been given.
     pub fn queued(&self, stream: StreamNumber) -> u64 {
-        self.queue(stream).queued
+        self.queue(stream).queued.load(Acquire)
     }
 
     /// So many of the stream's launches are done.
     pub fn mark_done(&self, stream: StreamNumber, launches: u64) {
-        let mut queue = self.queue(stream);
-        queue.done = queue.done.max(launches.min(queue.queued));
+        let queue = self.queue(stream);
+        queue.done.fetch_max(launches.min(queue.queued.load(Acquire)), AcqRel);
     }
 
     /// Calls `wait`, which waits for the stream; what was queued before is done when it succeeds.
@@ -94,10 +108,13 @@ impl InFlight {
             }
             let queue = self.queue(number);
             let name = stream_name(number);
-            let mut left = queue.queued - queue.done;
-            let runs = (1..=queue.runs.min(KEPT)).filter_map(|back| {
-                let run = queue.latest[(queue.runs - back) % KEPT].as_ref()?;
-                let not_done = run.count.min(run.end.saturating_sub(queue.done));
+            let runs = queue.runs();
+            let (mut end, done) = (queue.queued.load(Acquire), queue.done.load(Acquire));
+            let mut left = end.saturating_sub(done);
+            let runs = (1..=runs.count.min(KEPT)).filter_map(|back| {
+                let run = runs.latest[(runs.count - back) % KEPT].as_ref()?;
+                let not_done = end.saturating_sub(run.start.max(done));
+                end = run.start;
                 (not_done > 0).then_some((&run.launch, not_done))
             });
             let runs: Vec<(&Arc<LaunchSpec>, u64)> = runs.collect();

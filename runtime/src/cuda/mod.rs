@@ -1,7 +1,7 @@
 //! CUDA through cudarc's driver bindings, loaded dynamically: the same binary runs without a driver.
 //!
 //! This folder is the only user of cudarc. All calls go to one primary context a device, which is made current on
-//! the calling thread before each call.
+//! the calling thread before each call; a launch takes it for current where the thread was there last.
 
 mod allocation;
 mod context;
@@ -100,12 +100,14 @@ impl CudaDevice {
     ) -> Result<T> {
         let module = module.as_any().downcast_ref::<CudaModule>();
         let module = module.ok_or_else(|| elsewhere("launch", "the module was loaded"))?;
-        self.context.enter()?;
         let LaunchRequest { launch, stream: number, params } = request;
+        let assumed = self.context.enter_to_launch(*number)?;
         let function = module.function(launch)?;
         let stream = self.streams.get(*number)?;
-        let mut pointers: SmallVec<[*mut c_void; 32]> =
-            params.iter().map(|param| param.bytes().as_ptr().cast::<c_void>().cast_mut()).collect();
+        let mut pointers: SmallVec<[*mut c_void; 32]> = SmallVec::new();
+        for param in *params {
+            pointers.push(param.bytes().as_ptr().cast::<c_void>().cast_mut());
+        }
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
         let mut early = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
@@ -124,12 +126,18 @@ impl CudaDevice {
             attrs: &mut early,
             numAttrs: module.waits.into(),
         };
-        work(&mut || {
+        let mut call = || {
             // SAFETY: the parameters are those of the entry, in order and in size: both come from one manifest. The
             // driver copies them, and the attribute, before it returns.
             unsafe { sys::cuLaunchKernelEx(&config, function, pointers.as_mut_ptr(), std::ptr::null_mut()) }
                 .result()
-                .map_err(|error| self.context.launch_failed("cuLaunchKernelEx", launch, *number, error))
+        };
+        work(&mut || {
+            let mut answer = call();
+            if answer.is_err() && assumed && self.context.enter_again()? {
+                answer = call();
+            }
+            answer.map_err(|error| self.context.launch_failed("cuLaunchKernelEx", launch, *number, error))
         })
     }
 }

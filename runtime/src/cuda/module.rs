@@ -105,7 +105,8 @@ impl CudaModule {
         }
     }
 
-    /// The kernel of that number, ready for launches with so much dynamic shared memory.
+    /// The kernel of that number, ready for launches with so much dynamic shared memory. Enters the context where it has to
+    /// ask the driver.
     pub fn function(&self, launch: &LaunchSpec) -> Result<sys::CUfunction> {
         let unknown = || unknown_entry(&launch.entry);
         let (entry, slot) = self.functions.get(launch.number as usize).ok_or_else(unknown)?;
@@ -113,6 +114,7 @@ impl CudaModule {
             Some(function) => function,
             None => {
                 let name = CString::new(entry.as_str()).unwrap_or_default();
+                self.context.enter()?;
                 // SAFETY: the module is loaded and lives as long as `self`.
                 let handle = unsafe { result::module::get_function(self.module, name) }
                     .map_err(self.context.failed(format!("cuModuleGetFunction of `{entry}`")))?;
@@ -130,6 +132,7 @@ impl CudaModule {
     fn allow_shared(&self, function: sys::CUfunction, launch: &LaunchSpec) -> Result<()> {
         let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         let bytes = i32::try_from(launch.shared_bytes).unwrap_or(i32::MAX);
+        self.context.enter()?;
         // SAFETY: the function is of a module that is loaded in this context; the attribute is an integer.
         unsafe { result::function::set_function_attribute(function, attribute, bytes) }
             .map_err(|error| self.context.failed(format!("cuFuncSetAttribute for {launch}"))(error))

@@ -9,6 +9,7 @@ use krn_compiler::ptx::module::Version;
 
 /// The calls that the runtime makes, the bindings' own among them.
 pub(super) const CALLS: &[&str] = &[
+    "cuCtxGetCurrent",
     "cuCtxSetCurrent",
     "cuCtxSynchronize",
     "cuDeviceGet",

@@ -107,11 +107,41 @@ impl Order {
         uses: impl Iterator<Item = (&'a Usage, bool)> + Clone,
     ) -> Result<MutexGuard<'_, ()>> {
         let mut guard = self.queueing();
+        // Nearly always there is nothing in the way: one look at each use.
+        let (mut encumbered, mut others) = (false, 0);
+        uses.clone().for_each(|(usage, write)| {
+            encumbered |= usage.is_encumbered();
+            others |= usage.to_wait_for(stream, write);
+        });
+        if encumbered {
+            (guard, others) = self.clear_the_way(guard, stream, what, uses.clone())?;
+        }
+        while others != 0 {
+            let other = others.trailing_zeros() as StreamNumber;
+            backend.wait_for_stream(stream, other)?;
+            others &= others - 1;
+        }
+        uses.for_each(|(usage, write)| usage.mark(stream, write));
+        Ok(guard)
+    }
+
+    /// Waits for what occupies other threads, and gives the streams that the stream has to wait for, as bits.
+    ///
+    /// # Errors
+    /// [`Error::HostAccess`].
+    #[cold]
+    fn clear_the_way<'o, 'a>(
+        &'o self,
+        mut guard: MutexGuard<'o, ()>,
+        stream: StreamNumber,
+        what: &str,
+        uses: impl Iterator<Item = (&'a Usage, bool)> + Clone,
+    ) -> Result<(MutexGuard<'o, ()>, u64)> {
         while uses.clone().any(|(usage, write)| usage.is_busy(write)) {
             guard = self.done.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
         let mut others = 0;
-        for (usage, write) in uses.clone() {
+        for (usage, write) in uses {
             if usage.is_parted() {
                 return Err(Error::HostAccess(format!(
                     "{what}: an array cannot be used as a whole while parts of it are split off: drop them first"
@@ -125,15 +155,7 @@ impl Order {
             }
             others |= usage.to_wait_for(stream, write);
         }
-        while others != 0 {
-            let other = others.trailing_zeros() as StreamNumber;
-            backend.wait_for_stream(stream, other)?;
-            others &= others - 1;
-        }
-        for (usage, write) in uses {
-            usage.mark(stream, write);
-        }
-        Ok(guard)
+        Ok((guard, others))
     }
 
     /// Registers a slice of the host, and gives the streams whose work it has to wait for, as bits.

@@ -69,6 +69,7 @@ impl Usage {
     }
 
     /// The other streams that a stream has to wait for before it reads or writes, as bits.
+    #[inline]
     pub fn to_wait_for(&self, stream: StreamNumber, write: bool) -> u64 {
         let own = 1u64 << stream;
         if !write && self.informed.load(Relaxed) & own != 0 {
@@ -83,10 +84,23 @@ impl Usage {
             self.writers.store(own, Relaxed);
             self.readers.store(0, Relaxed);
             self.informed.store(own, Relaxed);
-        } else {
-            self.readers.fetch_or(own, Relaxed);
-            self.informed.fetch_or(own, Relaxed);
+            return;
         }
+        // No more than a look where the stream has read it before; and nobody else writes meanwhile.
+        let add = |bits: &AtomicU64| {
+            let known = bits.load(Relaxed);
+            if known & own == 0 {
+                bits.store(known | own, Relaxed);
+            }
+        };
+        add(&self.readers);
+        add(&self.informed);
+    }
+
+    /// Whether there is anything but work of streams that a user may have to wait for, or that is in its way.
+    pub fn is_encumbered(&self) -> bool {
+        let counts = self.parts.load(Relaxed) | self.busy_readers.load(Relaxed);
+        counts != 0 || self.busy_writer.load(Relaxed) || self.host_slices.load(Relaxed) != 0
     }
 
     /// Whether what occupies a thread is in the way of a reader or a writer.

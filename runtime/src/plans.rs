@@ -1,0 +1,80 @@
+//! The plans that a kernel keeps, to be found again by each launch.
+//!
+//! The first ones without memory of their own stay for good, and are looked up without a lock: most kernels are launched
+//! for few shapes, and a lock costs about as much as all else that a launch compares. What comes after them, or holds
+//! scratch memory, takes turns: the oldest goes.
+
+use crate::backend::StreamNumber;
+use crate::launcher::Operand;
+use crate::plan::Plan;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// How many stay.
+const STAYING: usize = 4;
+/// How many take turns: shapes and streams.
+const TURNS: usize = 8;
+
+#[derive(Default)]
+pub(crate) struct Plans {
+    /// Filled from the front.
+    staying: [OnceLock<Plan>; STAYING],
+    /// The latest at the end.
+    turns: Mutex<Vec<Arc<Plan>>>,
+}
+
+/// A plan that was found, or made for one launch.
+pub(crate) enum Found<'a> {
+    Staying(&'a Plan),
+    Shared(Arc<Plan>),
+}
+
+impl Deref for Found<'_> {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        match self {
+            Self::Staying(plan) => plan,
+            Self::Shared(plan) => plan,
+        }
+    }
+}
+
+impl Plans {
+    /// The plan for such operands on that stream, if there is one.
+    #[inline]
+    pub fn find(&self, stream: StreamNumber, operands: &[Operand<'_>]) -> Option<Found<'_>> {
+        for plan in self.staying.iter().map_while(OnceLock::get) {
+            if plan.serves(stream, operands) {
+                return Some(Found::Staying(plan));
+            }
+        }
+        let turns = self.turns();
+        let known = turns.iter().rev().find(|plan| plan.serves(stream, operands));
+        known.map(|plan| Found::Shared(Arc::clone(plan)))
+    }
+
+    /// Keeps a plan, if it is worth keeping.
+    pub fn keep(&self, plan: Plan) -> Found<'_> {
+        if !plan.is_short() {
+            return Found::Shared(Arc::new(plan));
+        }
+        // Slots are filled under the lock alone: one that is empty stays so until it is filled here.
+        let mut turns = self.turns();
+        let empty = self.staying.iter().find(|slot| slot.get().is_none());
+        if let Some(slot) = empty.filter(|_| plan.scratch.is_empty()) {
+            return Found::Staying(slot.get_or_init(|| plan));
+        }
+        let plan = Arc::new(plan);
+        if turns.len() == TURNS {
+            turns.remove(0);
+        }
+        turns.push(Arc::clone(&plan));
+        Found::Shared(plan)
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Vec<Arc<Plan>>> {
+        // A panic elsewhere leaves the list whole: it is changed in single steps.
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
