@@ -225,8 +225,8 @@ kernel pick(x: i32[n], at: i32[m]) -> y: i32[m] { y[i] = x[at[i]] }
         refused(&mut |captured| captured.record().map(|_| ()));
         let event = stream.record().expect("recorded");
         refused(&mut |captured| captured.wait_for(&event));
-        refused(&mut |captured| x.write_async(Pinned::zeros(&device, 4)?, captured).map(|_| ()));
-        refused(&mut |captured| x.read_async(Pinned::zeros(&device, 4)?, captured).map(|_| ()));
+        refused(&mut |captured| Ok(x.write_async(Pinned::zeros(&device, 4)?, captured).map(|_| ())?));
+        refused(&mut |captured| Ok(x.read_async(Pinned::zeros(&device, 4)?, captured).map(|_| ())?));
         let empty = stream.capture(|_| Ok(())).expect("captured");
         refused(&mut |captured| empty.launch(captured));
         empty.launch(&stream).expect("nothing to do");

@@ -63,6 +63,6 @@ pub use module_options::{CompileFailure, ModuleOptions};
 pub use stream::{Event, Stream};
 pub use timing::{Bound, Measured, TimingOptions, measure};
 pub use typed::{
-    Advice, Array, ArrayArgument, ArrayOptions, Foreign, HostSlice, HostSliceMut, Pending, Pinned, Place,
-    Readable, Static, TypedModule, View, ViewMut, Writable,
+    Advice, Array, ArrayArgument, ArrayOptions, CopyError, Foreign, HostSlice, HostSliceMut, Pending, Pinned,
+    Place, Readable, Static, TypedModule, View, ViewMut, Writable,
 };

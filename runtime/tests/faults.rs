@@ -169,6 +169,30 @@ fn a_driver_without_devices_says_so() {
     });
 }
 
+#[test]
+fn buffers_of_copies_that_the_driver_refuses_come_back() {
+    let settings = "cuMemcpyHtoDAsync_v2=1@1,cuEventRecord=1@2,cuMemcpyDtoHAsync_v2=1@1";
+    with_driver("buffers_of_copies_that_the_driver_refuses_come_back", settings, |_| {
+        let device = open();
+        let stream = device.stream().expect("opens");
+        let mut x = Array::<f32, 1>::zeros(&device, [3]).expect("small");
+        let mut buffer = Pinned::from_slice(&device, &[5.0f32; 3]).expect("small");
+        for call in ["cuMemcpyHtoDAsync of 12 bytes", "cuEventRecord"] {
+            let refused = x.write_async(buffer, &stream).map(|_| ()).expect_err("it was to fail");
+            assert!(refused.to_string().contains(call), "{refused}");
+            buffer = refused.buffer;
+            assert_eq!(buffer[..], [5.0; 3]);
+        }
+        let buffer = x.write_async(buffer, &stream).and_then(|sent| sent.wait()).expect("the third time");
+        let refused = x.read_async(buffer, &stream).map(|_| ()).expect_err("it was to fail");
+        let buffer = x.read_async(refused.buffer, &stream).and_then(|sent| sent.wait()).expect("again");
+        assert_eq!(buffer[..], [5.0; 3]);
+        // Nothing was lost on the way: all is one block.
+        drop(buffer);
+        assert_eq!(device.pooled_bytes(), 512);
+    });
+}
+
 /// Takes one of the driver's calls away.
 fn without_a_call(mut bytes: Vec<u8>) -> Vec<u8> {
     let name = b"\0cuGraphAddKernelNode_v2\0";

@@ -16,7 +16,7 @@ mod view;
 
 pub use argument::{ArrayArgument, Readable, Writable};
 pub use array::{Array, ArrayOptions};
-pub use copies::Pending;
+pub use copies::{CopyError, Pending};
 pub use foreign::Foreign;
 pub use host::{HostSlice, HostSliceMut};
 pub use managed::{Advice, Place};

@@ -92,10 +92,16 @@ impl<T: Element> Pinned<T> {
         unsafe { element::clear_padding(self.start(), self.count) };
     }
 
-    /// After a device wrote it.
-    pub(super) fn check_bools(&self) -> Result<()> {
-        // SAFETY: so many elements start there, and the copy is done.
-        unsafe { element::check_bools_at(self.start(), self.count) }
+    /// After a device wrote it: where a `bool` is neither 0 nor 1, all is set to zero, which is a value of every type.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        // SAFETY: so many elements start there, the copy is done, and nobody has seen them yet.
+        unsafe {
+            let checked = element::check_bools_at(self.start(), self.count);
+            if checked.is_err() {
+                self.start().write_bytes(0, self.count);
+            }
+            checked
+        }
     }
 }
 
