@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::layout;
 use crate::memory::Memory;
 use crate::storage::Storage;
+use crate::strided::{self, Image};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::Layout;
 use std::fmt;
@@ -154,7 +155,7 @@ impl DeviceArray {
         self.check_writers()?;
         match convert::faster(&self.device, &self.element, (self.layout, to.layout), self.bytes()) {
             Some(conversion) => conversion.queue(self, to),
-            None => to.write_bytes(&self.download()?.bytes),
+            None => to.write_image(&Image::Dense(&self.download()?.bytes)),
         }
     }
 
@@ -346,19 +347,21 @@ impl DeviceArray {
                 ),
             });
         }
-        self.write_bytes(&host.bytes)
+        self.write_image(&Image::Dense(&host.bytes))
     }
 
-    /// Copies all elements from their bytes in the C layout, as many as there are.
-    pub(crate) fn write_bytes(&self, bytes: &[u8]) -> Result<()> {
+    /// Copies all elements from the host's, as many as there are.
+    pub(crate) fn write_image(&self, image: &Image<'_>) -> Result<()> {
         if self.layout == Layout::Aos {
-            return self.run(true, |backend| backend.copy_in(self.allocations[0].0, bytes));
+            let start = self.allocations[0].0;
+            return self
+                .run(true, |backend| image.pieces(|offset, bytes| backend.copy_in(start + offset, bytes)));
         }
         if let Some((structs, conversion)) = self.staged(true) {
-            structs.write_bytes(bytes)?;
+            structs.write_image(image)?;
             return conversion.queue(&structs, self);
         }
-        let images = layout::images(&self.element, bytes, self.layout);
+        let images = layout::images(&self.element, &image.whole(), self.layout);
         self.run(true, |backend| {
             let mut pieces = self.allocations.iter().zip(&images);
             pieces.try_for_each(|((pointer, _), image)| backend.copy_in(*pointer, image))
@@ -466,6 +469,29 @@ impl DeviceArray {
     /// What the kernels did wrong, as far as they left word of it, on the stream that wrote the array last.
     pub(crate) fn check_writers(&self) -> Result<()> {
         self.device.shared.check_records(self.storage.usage.in_flight(false))
+    }
+
+    /// Copies all elements to the host, and calls back for one piece of them after the other, with its offset in bytes: as
+    /// [`read_bytes`](Self::read_bytes), with less memory.
+    pub(crate) fn read_pieces(&self, mut each: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+        if self.layout != Layout::Aos {
+            let mut bytes = vec![0; (self.element.size * self.shape.iter().product::<u64>()) as usize];
+            self.read_bytes(&mut bytes)?;
+            return each(0, &bytes);
+        }
+        self.check_writers()?;
+        let (start, size) = self.allocations[0];
+        let element = self.element.size.max(1) as usize;
+        let step = (strided::PIECE / element).max(1) * element;
+        let mut piece = vec![0; step.min(size as usize)];
+        self.run(false, |backend| {
+            for offset in (0..size as usize).step_by(step) {
+                let piece = &mut piece[..step.min(size as usize - offset)];
+                backend.copy_out(0, start + offset as u64, piece)?;
+                each(offset, piece)?;
+            }
+            Ok(())
+        })
     }
 
     /// Copies all elements to where their bytes in the C layout belong; padding is left as it is where the layout has

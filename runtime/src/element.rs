@@ -1,11 +1,14 @@
 //! Rust types that are elements of arrays, and their bytes: to a device image and back.
 
 use crate::error::{Error, Result};
+use crate::strided::{self, Image, Padding};
 use krn_compiler::data::{ElementType, HostArray, Leaf, Scalar};
-use krn_compiler::manifest::Layout;
+use krn_compiler::manifest;
+use std::alloc::{Layout, alloc_zeroed};
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 
 /// A Rust type that an array on a device can hold: every scalar of the language, and `#[repr(C)]` structs of them, for
 /// which [`#[derive(KrnStruct)]`](crate::KrnStruct) writes this.
@@ -124,7 +127,7 @@ pub(crate) fn same_type(left: &ElementType, right: &ElementType) -> bool {
 }
 
 /// A number for a type in a layout, which types of other bytes or names do not share.
-pub(crate) fn kind(element: &ElementType, layout: Layout) -> u64 {
+pub(crate) fn kind(element: &ElementType, layout: manifest::Layout) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&element.name, element.size, element.align, layout).hash(&mut hasher);
     for leaf in &element.leaves {
@@ -138,37 +141,26 @@ pub(crate) fn is_dense(element: &ElementType) -> bool {
     element.leaves.iter().map(|leaf| leaf.count() * leaf.scalar.size()).sum::<u64>() == element.size
 }
 
-/// Where in an element the bytes lie that are either 0 or 1.
-fn bool_offsets(element: &ElementType) -> Vec<u64> {
-    let leaves = element.leaves.iter().filter(|leaf| leaf.scalar == Scalar::Bool);
-    leaves.flat_map(|leaf| leaf.offsets()).collect()
+/// The bytes of values, in their C layout, with zeros for padding.
+pub(crate) fn image_of<T: Element>(values: &[T]) -> Image<'_> {
+    let start = values.as_ptr().cast::<u8>();
+    if T::has_padding() {
+        // SAFETY: so many values lie there, whose scalars are initialised.
+        return unsafe { Image::padded(&T::element_type(), start, values.len()) };
+    }
+    // SAFETY: every byte belongs to a scalar, so all are initialised; they live as long as the values.
+    Image::Dense(unsafe { std::slice::from_raw_parts(start, size_of_val(values)) })
 }
 
-/// The bytes of values, in their C layout, with zeros for padding. Borrowed where there is no padding.
+/// The same, all in one. Borrowed where there is no padding.
 pub(crate) fn bytes_of<T: Element>(values: &[T]) -> Cow<'_, [u8]> {
-    let start = values.as_ptr().cast::<u8>();
-    if !T::has_padding() {
-        // SAFETY: every byte belongs to a scalar, so all are initialised; they live as long as the values.
-        return Cow::Borrowed(unsafe { std::slice::from_raw_parts(start, size_of_val(values)) });
-    }
-    let element = T::element_type();
-    let mut bytes = vec![0u8; size_of_val(values)];
-    for leaf in &element.leaves {
-        let size = leaf.scalar.size() as usize;
-        for offset in leaf.offsets() {
-            for at in (offset as usize..bytes.len()).step_by(size_of::<T>()) {
-                // SAFETY: a scalar's bytes are initialised and lie inside the value; `bytes` is as long as the values.
-                unsafe { std::ptr::copy_nonoverlapping(start.add(at), bytes.as_mut_ptr().add(at), size) };
-            }
-        }
-    }
-    Cow::Owned(bytes)
+    image_of(values).whole()
 }
 
 /// The bytes of values, to write, where any bytes make values: there is no `bool` and no padding.
 pub(crate) fn bytes_mut<T: Element>(values: &mut [T]) -> Option<&mut [u8]> {
     let element = T::element_type();
-    if !is_dense(&element) || !bool_offsets(&element).is_empty() {
+    if !is_dense(&element) || strided::has_bools(&element) {
         return None;
     }
     // SAFETY: all bytes are initialised, whatever is written makes values, and they live as long as the values.
@@ -180,13 +172,13 @@ pub(crate) fn bytes_mut<T: Element>(values: &mut [T]) -> Option<&mut [u8]> {
 /// # Errors
 /// [`Error::InvalidBool`] at the first that is not.
 pub(crate) fn check_bools(element: &ElementType, bytes: &[u8]) -> Result<()> {
-    for offset in bool_offsets(element) {
-        let here = bytes.iter().enumerate().skip(offset as usize).step_by(element.size.max(1) as usize);
-        if let Some((at, byte)) = here.clone().find(|(_, byte)| **byte > 1) {
-            return Err(Error::InvalidBool { index: at as u64 / element.size.max(1), byte: *byte });
-        }
-    }
-    Ok(())
+    let count = bytes.len() / (element.size as usize).max(1);
+    // SAFETY: so many elements fit into the bytes, and bytes are initialised.
+    valid(unsafe { strided::find_bad_bool(element, bytes.as_ptr(), count) })
+}
+
+fn valid(bad: Option<(usize, u8)>) -> Result<()> {
+    bad.map_or(Ok(()), |(index, byte)| Err(Error::InvalidBool { index: index as u64, byte }))
 }
 
 /// The same for values in memory that a device has written.
@@ -194,16 +186,8 @@ pub(crate) fn check_bools(element: &ElementType, bytes: &[u8]) -> Result<()> {
 /// # Safety
 /// So many elements of `T` start there, but that a `bool` may have any byte; nothing writes them meanwhile.
 pub(crate) unsafe fn check_bools_at<T: Element>(start: *const T, count: usize) -> Result<()> {
-    for offset in bool_offsets(&T::element_type()) {
-        for index in 0..count {
-            // SAFETY: the byte of a scalar inside an element; it is initialised.
-            let byte = unsafe { start.add(index).cast::<u8>().add(offset as usize).read() };
-            if byte > 1 {
-                return Err(Error::InvalidBool { index: index as u64, byte });
-            }
-        }
-    }
-    Ok(())
+    // SAFETY: the caller's promise.
+    valid(unsafe { strided::find_bad_bool(&T::element_type(), start.cast(), count) })
 }
 
 /// Sets the bytes to zero that belong to no scalar.
@@ -211,22 +195,27 @@ pub(crate) unsafe fn check_bools_at<T: Element>(start: *const T, count: usize) -
 /// # Safety
 /// So many elements start there, and are the caller's own.
 pub(crate) unsafe fn clear_padding<T: Element>(start: *mut T, count: usize) {
-    let element = T::element_type();
-    if is_dense(&element) {
-        return;
+    if T::has_padding() {
+        // SAFETY: the caller's promise.
+        unsafe { Padding::of(&T::element_type()).clear(start.cast(), count) };
     }
-    let mut padding = vec![true; size_of::<T>()];
-    for leaf in &element.leaves {
-        for offset in leaf.offsets() {
-            padding[offset as usize..(offset + leaf.scalar.size()) as usize].fill(false);
-        }
-    }
-    for index in 0..count {
-        for (at, _) in padding.iter().enumerate().filter(|(_, padding)| **padding) {
-            // SAFETY: a byte inside an element.
-            unsafe { start.add(index).cast::<u8>().add(at).write(0) };
-        }
-    }
+}
+
+/// Sets values from the one at that offset in bytes on.
+///
+/// # Errors
+/// [`Error::InvalidBool`], and nothing is set.
+pub(crate) fn set_values<T: Element>(values: &mut [T], offset: usize, bytes: &[u8]) -> Result<()> {
+    let (first, count) = (offset / size_of::<T>().max(1), bytes.len() / size_of::<T>().max(1));
+    let values = &mut values[first..first + count];
+    // SAFETY: so many elements fit into the bytes, and bytes are initialised.
+    let bad = unsafe { strided::find_bad_bool(&T::element_type(), bytes.as_ptr(), count) };
+    valid(bad.map(|(index, byte)| (first + index, byte)))?;
+    // SAFETY: there are so many values, and the bytes make values: every `bool` is 0 or 1.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), values.as_mut_ptr().cast(), count * size_of::<T>())
+    };
+    Ok(())
 }
 
 /// Values whose bytes `fill` writes, all of them, in their C layout.
@@ -237,17 +226,23 @@ pub(crate) fn values_from<T: Element>(
     count: usize,
     fill: impl FnOnce(&mut [u8]) -> Result<()>,
 ) -> Result<Vec<T>> {
-    let mut values: Vec<MaybeUninit<T>> = Vec::new();
-    let bytes = count.checked_mul(size_of::<T>());
-    let bytes = bytes.filter(|_| values.try_reserve_exact(count).is_ok()).ok_or_else(|| {
-        Error::OutOfMemory { what: "values on the host".to_string(), asked: count as u64, free: None }
-    })?;
-    let start = values.as_mut_ptr().cast::<u8>();
-    // SAFETY: so many bytes were reserved; they are set before they are seen as `u8`.
-    let image = unsafe {
-        start.write_bytes(0, bytes);
-        std::slice::from_raw_parts_mut(start, bytes)
+    let out_of_memory = || {
+        let asked = count as u64 * size_of::<T>() as u64;
+        Error::OutOfMemory { what: "values on the host".to_string(), asked, free: None }
     };
+    let layout = Layout::array::<MaybeUninit<T>>(count).map_err(|_| out_of_memory())?;
+    if layout.size() == 0 {
+        fill(&mut [])?;
+        // SAFETY: values without bytes need none.
+        return Ok(unsafe { Vec::from_raw_parts(NonNull::dangling().as_ptr(), count, count) });
+    }
+    // Zeros of the system's: large ones cost nothing until they are written.
+    // SAFETY: not of size 0.
+    let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(out_of_memory)?;
+    // SAFETY: the allocation is one for so many values, none of which is there yet. It is freed where something fails.
+    let mut values = unsafe { Vec::<MaybeUninit<T>>::from_raw_parts(start.as_ptr().cast(), 0, count) };
+    // SAFETY: so many bytes lie there, all set.
+    let image = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), layout.size()) };
     fill(image)?;
     check_bools(&T::element_type(), image)?;
     let (start, capacity) = (values.as_mut_ptr().cast::<T>(), values.capacity());
@@ -269,6 +264,8 @@ pub fn value<T: Element>(value: T) -> HostArray {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::{Device, Selection};
+    use crate::typed::{Array, ArrayOptions};
 
     #[derive(Clone, Copy, PartialEq, Debug)]
     #[repr(C)]
@@ -320,6 +317,33 @@ mod tests {
             Ok(())
         });
         assert_eq!(back.expect("good"), values);
+    }
+
+    #[test]
+    fn large_arrays_go_and_come_piece_by_piece() {
+        let device = Device::open_as(Selection::Emulator).expect("always there");
+        let count = 2 * strided::PIECE / size_of::<Padded>() + 5;
+        let value =
+            |index: usize| Padded { on: index.is_multiple_of(3), value: index as f32, pair: [1, 2], last: 7 };
+        let values: Vec<Padded> = (0..count).map(value).collect();
+        for layout in [manifest::Layout::Aos, manifest::Layout::Soa] {
+            let array =
+                ArrayOptions::new().layout(layout).from_slice(&device, [count], &values).expect("small");
+            let mut back = vec![value(1); count];
+            array.read_into(&mut back).expect("good");
+            assert!(back == values && array.to_vec().expect("good") == values, "{layout:?}");
+        }
+        let array = Array::<Padded, 1>::from_slice(&device, [count], &values).expect("small");
+        let place = array.dynamic().pointers().next().expect("one") + (count as u64 - 3) * 16;
+        device.backend.copy_in(place, &[7]).expect("its memory");
+        let mut back = vec![value(1); count];
+        let wanted = count as u64 - 3;
+        for read in [array.read_into(&mut back), array.to_vec().map(drop)] {
+            assert!(
+                matches!(read, Err(Error::InvalidBool { index, byte: 7 }) if index == wanted),
+                "{read:?}"
+            );
+        }
     }
 
     #[test]

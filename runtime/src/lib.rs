@@ -38,6 +38,7 @@ mod scratch;
 mod shared;
 mod storage;
 mod stream;
+mod strided;
 mod timing;
 mod typed;
 pub mod verify;

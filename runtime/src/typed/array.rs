@@ -214,7 +214,7 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
     /// [`Error::Length`] with another number of values; a failed copy.
     pub fn write(&mut self, values: &[T]) -> Result<()> {
         check_length(&self.shape(), values.len())?;
-        self.array.write_bytes(&element::bytes_of(values))
+        self.array.write_image(&element::image_of(values))
     }
 
     /// Copies all elements to the host, in row-major order, after the work that was launched on them before.
@@ -225,7 +225,7 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
         element::values_from(self.len(), |image| self.array.read_bytes(image))
     }
 
-    /// The same to where the values are to be.
+    /// The same to where the values are to be. After a failed copy they are anything of both, the old and the new.
     ///
     /// # Errors
     /// [`Error::Length`] where there is room for another number of values; as for [`to_vec`](Self::to_vec).
@@ -234,10 +234,7 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
         match element::bytes_mut(values) {
             Some(bytes) => self.array.read_bytes(bytes),
             // What comes has to be looked at before it counts as values.
-            None => {
-                values.copy_from_slice(&self.to_vec()?);
-                Ok(())
-            }
+            None => self.array.read_pieces(|offset, bytes| element::set_values(values, offset, bytes)),
         }
     }
 
