@@ -81,6 +81,12 @@ fn softmax() {
     refused("softmax", &["no/such/file.npy"], "cannot read `no/such/file.npy`");
 }
 
+/// Without a GPU, which is where tests run, it says so.
+#[test]
+fn beside_cublas() {
+    good("beside_cublas", &["no/such/libcublas.so"], "nothing to run");
+}
+
 #[test]
 fn n_body() {
     good("n_body", &["64", "5"], "step   5: kinetic energy");
