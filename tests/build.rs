@@ -76,6 +76,7 @@ fn a_fat_document_has_code_for_each_target() {
         assert!(image.ptx.contains(&format!(".target {}", image.target)), "{}", image.ptx);
         assert_eq!(image.manifest.target, image.target);
         let capability = krn_compiler::capability(&image.target).expect("a target");
+        assert_eq!(image.waits, image.target == "sm_90");
         assert_eq!(&image.code(capability).expect("good").expect("ptxas is there")[..4], b"\x7fELF");
     }
     let (_, err) = run(&["build", "examples/saxpy.krn", "--emit", "fat", "--target", "sm_80,sm_1"], 2);

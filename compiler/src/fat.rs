@@ -33,6 +33,10 @@ pub struct Image {
     /// Machine code in base64, if it was made: runs on GPUs of the same generation (major number).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cubin: Option<String>,
+    /// Whether each kernel of the machine code first waits for those in front of it on its stream, so that it may be started
+    /// before they are done: see [`ptx::dependent`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
 }
 
 /// Why a document cannot be used.
@@ -113,10 +117,30 @@ impl Fat {
 }
 
 impl Image {
-    /// A module that was compiled for the target, with its machine code if that was made.
+    /// A module that was compiled for the target, with the machine code that was made of its PTX, if it was.
     pub fn new(target: &str, compiled: CompiledModule, code: Option<Vec<u8>>) -> Self {
         let CompiledModule { ptx, manifest, .. } = compiled;
-        Self { target: target.to_string(), manifest, ptx, cubin: code.map(|code| STANDARD.encode(code)) }
+        let cubin = code.map(|code| STANDARD.encode(code));
+        Self { target: target.to_string(), manifest, ptx, cubin, waits: false }
+    }
+
+    /// The same with machine code that `assemble` makes of PTX for the target: where the target can, of one whose kernels
+    /// wait for those in front of them.
+    ///
+    /// # Errors
+    /// What `assemble` says.
+    pub fn assembled<E>(
+        target: &str,
+        compiled: CompiledModule,
+        assemble: impl FnOnce(&str, &str) -> Result<Vec<u8>, E>,
+    ) -> Result<Self, E> {
+        let waiting = ptx::dependent::wait_for_grids(&compiled.module);
+        let waits = waiting.is_some();
+        let code = match waiting {
+            Some(module) => assemble(&ptx::print(&module), target)?,
+            None => assemble(&compiled.ptx, target)?,
+        };
+        Ok(Self { waits, ..Self::new(target, compiled, Some(code)) })
     }
 
     /// The image as the compiler would have given it.
@@ -167,6 +191,23 @@ mod tests {
         let module = image.module().expect("its own PTX");
         assert_eq!(ptx::print(&module.module), image.ptx);
         assert_eq!(image.code(90).expect("its own code").as_deref(), Some(image.ptx.as_bytes()));
+    }
+
+    #[test]
+    fn machine_code_waits_where_the_target_can() {
+        for (target, waits) in [("sm_80", false), ("sm_90", true)] {
+            let mut given = fat(&[target]);
+            let compiled = given.images.remove(0).module().expect("its own PTX");
+            // Its machine code is the text of the PTX again.
+            let assemble = |ptx: &str, _: &str| Ok::<_, ()>(ptx.as_bytes().to_vec());
+            let image = Image::assembled(target, compiled, assemble).expect("it never fails");
+            let code = image.code(90).expect("its own").unwrap_or_default();
+            let wait = code.windows(19).any(|words| words == b"griddepcontrol.wait");
+            assert_eq!((image.waits, wait), (waits, waits));
+            assert!(!image.ptx.contains("griddepcontrol"), "for the driver of whoever reads it");
+            let document = Fat::new(vec![image]);
+            assert_eq!(Fat::parse(&document.to_json()), Ok(document));
+        }
     }
 
     #[test]

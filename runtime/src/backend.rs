@@ -65,6 +65,14 @@ impl Param {
     }
 }
 
+/// Machine code that was made ahead of time.
+#[derive(Clone, Copy)]
+pub struct MachineCode<'a> {
+    pub bytes: &'a [u8],
+    /// Whether its kernels wait by themselves for those in front of them on a stream.
+    pub waits: bool,
+}
+
 /// The place of an entry in its loaded module.
 pub type EntryNumber = u32;
 
@@ -200,7 +208,7 @@ pub trait Backend: Send + Sync + Any {
     /// Queues a copy within device memory; the two places do not overlap.
     fn copy(&self, stream: StreamNumber, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()>;
     /// Loads the PTX or, where there is some, the machine code that was made of it; the emulator runs the PTX always.
-    fn load(&self, module: &CompiledModule, code: Option<&[u8]>) -> Result<Box<dyn LoadedModule>>;
+    fn load(&self, module: &CompiledModule, code: Option<MachineCode<'_>>) -> Result<Box<dyn LoadedModule>>;
     /// Returns when the launch is queued (CUDA) or done (emulator).
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()>;
     /// The host's time for so many bare calls of the driver that make this launch; `None` (and nothing done) without a

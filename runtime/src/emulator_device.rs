@@ -2,7 +2,7 @@
 
 use crate::backend::{
     self, Backend, Block, DevicePtr, EntryNumber, GraphNode, LaunchRequest, LoadedGraph, LoadedModule,
-    RawStream, RecordedEvent, StreamNumber,
+    MachineCode, RawStream, RecordedEvent, StreamNumber,
 };
 use crate::emulator::{
     self, ArgValue, Emulator, LaunchConfig, LaunchCounts, LaunchError, LaunchReport, MemoryError,
@@ -215,7 +215,7 @@ impl Backend for EmulatorDevice {
         self.copy_in(to, &between)
     }
 
-    fn load(&self, module: &CompiledModule, _: Option<&[u8]>) -> Result<Box<dyn LoadedModule>> {
+    fn load(&self, module: &CompiledModule, _: Option<MachineCode<'_>>) -> Result<Box<dyn LoadedModule>> {
         let loaded = self.write(|emulator| emulator.load_module(&module.module));
         let loaded = loaded.map_err(|error| Error::Fault(error.to_string()))?;
         Ok(Box::new(EmulatorModule { module: Some(loaded), emulator: Arc::clone(&self.emulator) }))

@@ -1,6 +1,6 @@
 //! Loaded modules, their kernels and statics.
 
-use crate::backend::LoadedModule;
+use crate::backend::{LoadedModule, MachineCode};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -23,7 +23,11 @@ pub struct Module {
 
 impl Module {
     /// Of the PTX, or of the machine code that was made of it.
-    pub(crate) fn load(device: &Device, compiled: &CompiledModule, code: Option<&[u8]>) -> Result<Self> {
+    pub(crate) fn load(
+        device: &Device,
+        compiled: &CompiledModule,
+        code: Option<MachineCode<'_>>,
+    ) -> Result<Self> {
         let loaded = device.shared.modules.load(device.backend.as_ref(), compiled, code)?;
         let statics = !compiled.manifest.statics.is_empty();
         Ok(Self {
@@ -44,7 +48,8 @@ impl Module {
         let image = fat.image(device.capability()).map_err(Error::Document)?;
         let code = device.capability().map(|capability| image.code(capability)).transpose();
         let code = code.map_err(Error::Document)?.flatten();
-        Self::load(device, &image.module().map_err(Error::Document)?, code.as_deref())
+        let code = code.as_deref().map(|bytes| MachineCode { bytes, waits: image.waits });
+        Self::load(device, &image.module().map_err(Error::Document)?, code)
     }
 
     /// What the driver said while it compiled the PTX; empty where it had nothing to say.

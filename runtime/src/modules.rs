@@ -1,6 +1,6 @@
 //! The modules that a device has: code that is loaded twice is in the driver once.
 
-use crate::backend::{Backend, LoadedModule};
+use crate::backend::{Backend, LoadedModule, MachineCode};
 use crate::error::Result;
 use krn_compiler::CompiledModule;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,8 +14,8 @@ struct Known {
 
 impl Known {
     /// The module, if it was made of the same and is still there.
-    fn of(&self, compiled: &CompiledModule, code: Option<&[u8]>) -> Option<Arc<dyn LoadedModule>> {
-        let same = self.ptx == compiled.ptx && self.code.as_deref() == code;
+    fn of(&self, compiled: &CompiledModule, code: Option<MachineCode<'_>>) -> Option<Arc<dyn LoadedModule>> {
+        let same = self.ptx == compiled.ptx && self.code.as_deref() == code.map(|code| code.bytes);
         if same { self.loaded.upgrade() } else { None }
     }
 }
@@ -36,7 +36,7 @@ impl Modules {
         &self,
         backend: &dyn Backend,
         compiled: &CompiledModule,
-        code: Option<&[u8]>,
+        code: Option<MachineCode<'_>>,
     ) -> Result<Arc<dyn LoadedModule>> {
         if !compiled.manifest.statics.is_empty() {
             return backend.load(compiled, code).map(Arc::from);
@@ -53,7 +53,7 @@ impl Modules {
             return Ok(earlier);
         }
         known.retain(|known| known.loaded.strong_count() > 0);
-        let (ptx, code) = (compiled.ptx.clone(), code.map(<[u8]>::to_vec));
+        let (ptx, code) = (compiled.ptx.clone(), code.map(|code| code.bytes.to_vec()));
         known.push(Known { ptx, code, loaded: Arc::downgrade(&loaded) });
         Ok(loaded)
     }

@@ -5,6 +5,7 @@
 mod fake;
 
 use fake::{with_driver, with_library};
+use krn_compiler::fat::{Fat, Image};
 use krn_compiler::{CompileOptions, compile, source::SourceFile};
 use krn_runtime::{Argument, Array, Device, Error, LossCause, LostDevice, Module, Pinned, Selection};
 use std::path::Path;
@@ -68,6 +69,38 @@ fn kernels_that_wait_for_those_before_them_are_started_early() {
             // The log tells which code was loaded, and how it was launched.
             assert_eq!(calls(folder, "  griddepcontrol.wait") > 0, early, "{target}");
             assert_eq!(calls(folder, "  starts early") > 0, early, "{target}");
+            std::fs::remove_file(folder.join("calls")).expect("there");
+        }
+    });
+}
+
+/// The least that passes for machine code: a header, and no sections.
+fn machine_code() -> Vec<u8> {
+    let mut code = vec![0u8; 64];
+    code[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    code
+}
+
+#[test]
+fn machine_code_that_waits_is_started_early_too() {
+    with_driver("machine_code_that_waits_is_started_early_too", "", |folder| {
+        let device = open();
+        for waits in [true, false] {
+            let compiled =
+                compile(&SourceFile::new("faults.krn", TEXT), &CompileOptions::for_target("sm_90"));
+            let compiled = compiled.expect("it compiles").compiled;
+            let image = match waits {
+                true => Image::assembled("sm_90", compiled, |_, _| Ok::<_, ()>(machine_code())),
+                // As it was made before documents told.
+                false => Ok(Image::new("sm_90", compiled, Some([machine_code(), vec![0]].concat()))),
+            };
+            let document = Fat::new(vec![image.expect("it never fails")]).to_json();
+            let module = Module::from_fat(&device, &document).expect("it loads");
+            let x = Array::<f32, 1>::zeros(&device, [5]).expect("small");
+            let total = module.kernel("total").expect("there");
+            total.launch(&[("x", Argument::Array(x.dynamic()))]).expect("queued");
+            assert_eq!(calls(folder, "  griddepcontrol.wait"), 0, "no PTX was loaded");
+            assert_eq!(calls(folder, "  starts early") > 0, waits);
             std::fs::remove_file(folder.join("calls")).expect("there");
         }
     });

@@ -69,9 +69,9 @@ fn fat(source: &SourceFile, options: &BuildOptions, compile: &mut CompileOptions
     if ptxas.is_none() {
         eprintln!("note: {}; the document has PTX alone", ptxas::ADVICE);
     }
-    let image = |(target, module): (&&str, CompiledModule)| {
-        let code = ptxas.as_ref().map(|ptxas| ptxas.code(&module.ptx, target)).transpose()?;
-        Ok(Image::new(target, module, code))
+    let image = |(target, module): (&&str, CompiledModule)| match &ptxas {
+        Some(ptxas) => Image::assembled(target, module, |ptx, target| ptxas.code(ptx, target)),
+        None => Ok(Image::new(target, module, None)),
     };
     let images = targets.iter().zip(modules).map(image).collect::<Result<Vec<_>>>()?;
     Ok(Fat::new(images).to_json() + "\n")

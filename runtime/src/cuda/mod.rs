@@ -15,8 +15,8 @@ mod streams;
 mod versions;
 
 use crate::backend::{
-    self, Backend, Block, DevicePtr, GraphNode, LaunchRequest, LoadedGraph, LoadedModule, RawStream,
-    RecordedEvent, StreamNumber,
+    self, Backend, Block, DevicePtr, GraphNode, LaunchRequest, LoadedGraph, LoadedModule, MachineCode,
+    RawStream, RecordedEvent, StreamNumber,
 };
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -282,7 +282,7 @@ impl Backend for CudaDevice {
             .map_err(|error| self.context.failed(format!("cuMemcpyDtoDAsync of {bytes} bytes"))(error))
     }
 
-    fn load(&self, module: &CompiledModule, code: Option<&[u8]>) -> Result<Box<dyn LoadedModule>> {
+    fn load(&self, module: &CompiledModule, code: Option<MachineCode<'_>>) -> Result<Box<dyn LoadedModule>> {
         self.context.enter()?;
         Ok(Box::new(CudaModule::load(&self.context, module, code)?))
     }

@@ -1,7 +1,7 @@
 //! Loading PTX through the driver's compiler, with its messages.
 
 use super::context::Context;
-use crate::backend::{DevicePtr, EntryNumber, LaunchSpec, LoadedModule};
+use crate::backend::{DevicePtr, EntryNumber, LaunchSpec, LoadedModule, MachineCode};
 use crate::error::{Error, Result};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUjit_option};
@@ -48,9 +48,14 @@ unsafe impl Sync for CudaModule {}
 
 impl CudaModule {
     /// Loads machine code, or compiles the PTX where there is none, in the context, which is current.
-    pub fn load(context: &Arc<Context>, compiled: &CompiledModule, code: Option<&[u8]>) -> Result<Self> {
+    pub fn load(
+        context: &Arc<Context>,
+        compiled: &CompiledModule,
+        code: Option<MachineCode<'_>>,
+    ) -> Result<Self> {
         let waiting = if code.is_none() { wait_for_grids(&compiled.module) } else { None };
-        let waits = waiting.is_some();
+        let waits = code.map_or(waiting.is_some(), |code| code.waits);
+        let code = code.map(|code| code.bytes);
         let ptx = waiting.map_or(Cow::Borrowed(compiled.ptx.as_str()), |module| Cow::Owned(print(&module)));
         let text = CString::new(&*ptx)
             .map_err(|_| Error::Jit { message: "the PTX has a NUL byte".to_string(), log: String::new() })?;
