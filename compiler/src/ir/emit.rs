@@ -210,6 +210,13 @@ impl<'k> Emit<'k> {
         }
     }
 
+    /// Adds the product of each row and each column to its sum, row by row.
+    pub fn outer(&mut self, rows: &[Value], columns: &[Value], sums: &[Value]) -> Vec<Value> {
+        let arguments = [rows, columns, sums].concat();
+        let inst = self.bare_inst(Opcode::Outer, Payload::Outer(rows.len() as u16), arguments);
+        self.results_like(inst, sums)
+    }
+
     pub fn load(&mut self, buffer: Buffer, leaf: u32, indices: &[Value]) -> Value {
         self.value(Opcode::Load, Payload::Access { buffer, leaf }, indices)
     }
@@ -223,8 +230,8 @@ impl<'k> Emit<'k> {
         self.inst(Opcode::Barrier, Payload::None, &[]);
     }
 
-    /// Appends an instruction that has regions, without them.
-    fn region_inst(&mut self, opcode: Opcode, payload: Payload, arguments: Vec<Value>) -> Inst {
+    /// Appends an instruction without results and regions, which it may get.
+    fn bare_inst(&mut self, opcode: Opcode, payload: Payload, arguments: Vec<Value>) -> Inst {
         let inst = self.kernel.insts.push(InstData {
             opcode,
             payload,
@@ -278,7 +285,7 @@ impl<'k> Emit<'k> {
     ) -> Vec<Value> {
         let axis = self.serial_axis(name);
         let arguments = [low, high, step].into_iter().chain(initial.iter().copied()).collect();
-        let inst = self.region_inst(Opcode::For, Payload::Loop { axes: vec![axis].into() }, arguments);
+        let inst = self.bare_inst(Opcode::For, Payload::Loop { axes: vec![axis].into() }, arguments);
         let mut params = vec![(Scalar::I64, Some(name.into()))];
         for value in initial {
             params.push((self.kernel.values[*value].ty, self.kernel.values[*value].name.clone()));
@@ -294,7 +301,7 @@ impl<'k> Emit<'k> {
         then: impl FnOnce(&mut Self) -> Vec<Value>,
         otherwise: impl FnOnce(&mut Self) -> Vec<Value>,
     ) -> Vec<Value> {
-        let inst = self.region_inst(Opcode::If, Payload::None, vec![condition]);
+        let inst = self.bare_inst(Opcode::If, Payload::None, vec![condition]);
         let yields = self.region(inst, &[], |emit, _| then(emit));
         self.region(inst, &[], |emit, _| otherwise(emit));
         self.results_like(inst, &yields)

@@ -288,4 +288,6 @@ pub enum Payload {
     Grid(u8),
     /// Which bits of the lane's number a shuffle flips: 1 to 31; how many groups of copies `copy_wait` leaves.
     Lanes(u8),
+    /// How many of the operands are rows.
+    Outer(u16),
 }

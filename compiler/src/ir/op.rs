@@ -142,6 +142,7 @@ pub enum PayloadKind {
     Reduce,
     Grid,
     Lanes,
+    Outer,
 }
 
 /// One row of the table.
@@ -213,6 +214,11 @@ ops! {
 
     /// a * b + c, rounded once.
     Fma "fma" Shape::Ternary, None, Pure;
+    /// Rows, columns, and a sum for each pair of them, row by row; all floats of one type. The results are the sums, each
+    /// with the product of its row and its column added. `outer` rounds the product, then the sum.
+    Outer "outer" Shape::Special, Outer, Pure;
+    /// The same, each sum rounded once.
+    OuterFma "outer_fma" Shape::Special, Outer, Pure;
     Floor "floor" Shape::Unary(Class::Float), None, Pure;
     Ceil "ceil" Shape::Unary(Class::Float), None, Pure;
     Round "round" Shape::Unary(Class::Float), None, Pure;

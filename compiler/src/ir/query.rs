@@ -59,6 +59,23 @@ impl Parents {
     }
 }
 
+impl InstData {
+    /// Rows, columns and sums of an `outer` or `outer_fma`; `None` for other instructions, and where the number of operands
+    /// does not fit.
+    pub fn outer_operands(&self) -> Option<(&[Value], &[Value], &[Value])> {
+        let Payload::Outer(rows) = self.payload else { return None };
+        let rows = usize::from(rows);
+        // A sum for each row and column.
+        let rest = self.arguments.len().checked_sub(rows)?;
+        if rows == 0 || rest == 0 || rest % (rows + 1) != 0 {
+            return None;
+        }
+        let (rows, rest) = self.arguments.split_at(rows);
+        let (columns, sums) = rest.split_at(rest.len() / (rows.len() + 1));
+        Some((rows, columns, sums))
+    }
+}
+
 impl Kernel {
     /// The value's type, always wide.
     #[inline]

@@ -83,8 +83,12 @@ fn contract(
     uses: &SecondaryMap<Value, u32>,
     before: &mut impl FnMut(Inst),
 ) -> bool {
+    let opcode = kernel.insts[inst].opcode;
+    if opcode == Opcode::Outer {
+        kernel.insts[inst].opcode = Opcode::OuterFma;
+        return true;
+    }
     let data = &kernel.insts[inst];
-    let opcode = data.opcode;
     let [left, right] = data.arguments[..] else { return false };
     if !matches!(opcode, Opcode::Add | Opcode::Sub) || !kernel.value_type(left).is_float() {
         return false;

@@ -8,7 +8,7 @@ use super::lanes::{LANES, Lanes, compute, literal};
 use super::{AccessCost, BranchCost, DivisionCost, LaunchCost, Request, Space};
 use crate::analysis::{SECTOR_BYTES, UNKNOWN_TRIPS, banked};
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest;
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -77,9 +77,7 @@ impl<'k> Walk<'k> {
     fn inst(&mut self, inst: Inst, mask: u32, weight: f64) {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
-        if !matches!(data.opcode, Opcode::Const | Opcode::Symbol) {
-            self.cost.instructions += weight;
-        }
+        self.cost.instructions += weight * instructions(data);
         if matches!(data.opcode, Opcode::Div | Opcode::Rem) {
             self.division(inst, weight);
         }
@@ -421,6 +419,16 @@ struct Accessed<'a> {
     writes: bool,
     atomic: bool,
     subscripts: &'a [Value],
+}
+
+/// Instructions that the machine executes for one of ours.
+fn instructions(data: &InstData) -> f64 {
+    match data.opcode {
+        Opcode::Const | Opcode::Symbol => 0.0,
+        Opcode::OuterFma => data.results.len() as f64,
+        Opcode::Outer => 2.0 * data.results.len() as f64,
+        _ => 1.0,
+    }
 }
 
 fn known(value: Option<i64>) -> Lanes {

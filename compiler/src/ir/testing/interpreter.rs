@@ -297,6 +297,22 @@ impl Interpreter<'_> {
                 self.space(data.regions[0], &operands, &mut Vec::new(), &mut |_, _| {})?;
                 Ok(Vec::new())
             }
+            (Opcode::Outer | Opcode::OuterFma, _) => {
+                let (rows, columns, sums) = data.outer_operands().expect("a verified kernel");
+                let pairs = rows.iter().flat_map(|row| columns.iter().map(move |column| (row, column)));
+                let next = |((row, column), sum): ((&Value, &Value), &Value)| {
+                    let [row, column, sum] = [row, column, sum].map(|value| self.get(*value));
+                    let of = |opcode, operands: &[Constant]| {
+                        evaluate(opcode, &Payload::None, operands).expect("floats")
+                    };
+                    if data.opcode == Opcode::OuterFma {
+                        return of(Opcode::Fma, &[row, column, sum]);
+                    }
+                    let product = of(Opcode::Mul, &[row, column]);
+                    of(Opcode::Add, &[sum, product])
+                };
+                Ok(pairs.zip(sums).map(next).collect())
+            }
             (Opcode::Reduce, Payload::Reduce { combiners, .. }) => self.reduce(inst, combiners, &operands),
             (opcode, payload) => Ok(vec![evaluate(opcode, payload, &operands).unwrap_or_else(|| {
                 // Any function will do, as long as it is one.

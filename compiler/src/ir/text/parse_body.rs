@@ -147,6 +147,11 @@ impl Parser<'_> {
                 let operands = if self.take(":") { self.operands()? } else { Vec::new() };
                 (Payload::Lanes(mask), operands)
             }
+            PayloadKind::Outer => {
+                let rows = self.int()?;
+                self.expect(":")?;
+                (Payload::Outer(rows), self.operands()?)
+            }
             PayloadKind::Atomic => {
                 let op = self.combiner()?;
                 let (buffer, leaf, arguments) = self.access(true)?;

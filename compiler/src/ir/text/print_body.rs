@@ -123,6 +123,10 @@ impl BodyPrinter<'_, '_> {
                 let _ = write!(self.text, " {mask}");
                 self.operands(": ", &data.arguments);
             }
+            Payload::Outer(rows) => {
+                let _ = write!(self.text, " {rows}");
+                self.operands(": ", &data.arguments);
+            }
             Payload::Site(site) => {
                 let _ = write!(self.text, " {site}");
                 self.operands(": ", &data.arguments);

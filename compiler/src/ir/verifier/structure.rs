@@ -147,6 +147,7 @@ impl Verifier<'_> {
             Payload::Reduce { .. } => PayloadKind::Reduce,
             Payload::Grid(_) => PayloadKind::Grid,
             Payload::Lanes(_) => PayloadKind::Lanes,
+            Payload::Outer(_) => PayloadKind::Outer,
         };
         let wanted = data.opcode.info().payload;
         if kind != wanted {

@@ -71,6 +71,7 @@ impl Verifier<'_> {
                         self.fail(inst, "a shuffle has one operand and a mask of 1 to 31");
                     }
                 }
+                Opcode::Outer | Opcode::OuterFma => self.outer(inst, &operands, &results),
                 Opcode::Check => self.signature(inst, &operands, &[Scalar::I64, Scalar::I64], &results, &[]),
                 Opcode::Yield => self.expect_types(inst, "results", &results, &[]),
                 _ => self.region_types(inst, &operands, &results),
@@ -245,6 +246,22 @@ impl Verifier<'_> {
         if !matches!(bytes, Some(4 | 8 | 16)) {
             self.fail(inst, "a copy of another number of bytes than 4, 8 or 16");
         }
+    }
+
+    /// Rows, columns and a sum for each pair, of one type; as many results as sums.
+    fn outer(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
+        let Some((rows, columns, sums)) = self.kernel.insts[inst].outer_operands() else {
+            self.fail(inst, "its operands are not rows, columns and a sum for each pair");
+            return;
+        };
+        debug_assert_eq!(rows.len() * columns.len(), sums.len());
+        if let Some(first) = operands.first() {
+            self.class(inst, Class::Float, *first);
+            if let Some(other) = operands.iter().find(|other| *other != first) {
+                self.same(inst, *first, *other);
+            }
+        }
+        self.expect_types(inst, "results", results, &operands[operands.len() - sums.len()..]);
     }
 
     fn writable(&mut self, inst: Inst, buffer: Buffer) {

@@ -131,7 +131,7 @@ impl Selector<'_> {
             }
             Const | Symbol | Load | Store | Atomic | Check | Forall | Reduce | For | While | If | Yield
             | LoadVector | StoreVector | Address | CopyAsync | CopyCommit | CopyWait | BlockIndex
-            | GridSize | ThreadIndex | Barrier | ShuffleXor => {
+            | GridSize | ThreadIndex | Barrier | ShuffleXor | Outer | OuterFma => {
                 return Err(self.error(format!("{inst} is not a plain op")));
             }
         }

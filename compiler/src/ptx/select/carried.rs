@@ -132,7 +132,13 @@ impl Selector<'_> {
         let kernel = self.kernel;
         for inst in &kernel.blocks[body].insts {
             let data = &kernel.insts[*inst];
-            if is_one_instruction(data.opcode) && data.results.len() == 1 {
+            if let Some((_, _, sums)) = data.outer_operands() {
+                for (value, result) in sums.iter().zip(&data.results) {
+                    if self.maps.uses[*value] == 1 {
+                        self.maps.reader[*value] = (*result).into();
+                    }
+                }
+            } else if is_one_instruction(data.opcode) && data.results.len() == 1 {
                 for value in data.arguments.iter().filter(|value| self.maps.uses[**value] == 1) {
                     self.maps.reader[*value] = data.results[0].into();
                 }
@@ -164,14 +170,14 @@ impl Selector<'_> {
     }
 }
 
-/// Ops that are selected as one instruction, which reads its operands before it writes its result.
+/// Ops that are selected as one instruction, or one a result, which reads its operands before it writes its result.
 fn is_one_instruction(opcode: Opcode) -> bool {
-    use Opcode::{Add, Fma, Load, LoadVector, Mul, Sub};
-    matches!(opcode, Add | Sub | Mul | Fma | Load | LoadVector)
+    use Opcode::{Add, Fma, Load, LoadVector, Mul, OuterFma, Sub};
+    matches!(opcode, Add | Sub | Mul | Fma | Load | LoadVector | OuterFma)
 }
 
 /// Ops of which no result shares a register with an operand.
 fn reads_only(opcode: Opcode) -> bool {
-    use Opcode::{Add, Fma, For, Mul, Store, StoreVector, Sub};
-    matches!(opcode, Add | Sub | Mul | Fma | For | Store | StoreVector)
+    use Opcode::{Add, Fma, For, Mul, Outer, OuterFma, Store, StoreVector, Sub};
+    matches!(opcode, Add | Sub | Mul | Fma | For | Store | StoreVector | Outer | OuterFma)
 }

@@ -60,6 +60,7 @@ impl Selector<'_> {
                 Opcode::CopyWait => self.copy_wait(inst),
                 Opcode::Barrier => self.barrier(),
                 Opcode::ShuffleXor => self.shuffle(inst),
+                Opcode::Outer | Opcode::OuterFma => self.outer(inst)?,
                 Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex => self.position_in_grid(inst),
                 _ => self.simple(inst)?,
             }

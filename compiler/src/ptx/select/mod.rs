@@ -30,6 +30,7 @@ mod loops;
 mod magic;
 mod memory;
 mod neighbours;
+mod outer;
 mod plan;
 mod predicate;
 mod random;

@@ -107,6 +107,10 @@ impl BlockCode<'_> {
         sums: &[Value],
     ) -> Vec<Value> {
         let plan = self.plan;
+        if plan.outer {
+            let [rows, columns] = &fragments.0;
+            return emit.outer(&rows[0], &columns[0], sums);
+        }
         let mut map = self.map.clone();
         map.insert(plan.inner.index, place);
         let [rows, columns] = plan.shape.per_thread.map(|count| count as usize);

@@ -5,7 +5,7 @@ use super::super::pattern::Pattern;
 use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Kernel;
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::{Combiner, Effect, Opcode};
 use cranelift_entity::EntitySet;
 
 /// What is found in a launch of this form, before sizes are chosen.
@@ -67,6 +67,22 @@ impl Found {
         let of =
             |index: Value| loads.iter().filter(|(_, on)| on.contains(index)).map(|(inst, _)| *inst).collect();
         Some(Self { axes: [rows, columns], loads: [of(row), of(column)], steps, indices })
+    }
+}
+
+impl Found {
+    /// Whether what is summed up is the product of a load that moves with the rows and one that moves with the columns.
+    pub fn is_outer(&self, kernel: &Kernel, contribution: Value, combiner: Combiner) -> bool {
+        let ([row], [column], [product]) = (&self.loads[0][..], &self.loads[1][..], &self.steps[..]) else {
+            return false;
+        };
+        let factors = [row, column].map(|load| kernel.insts[*load].results[0]);
+        let data = &kernel.insts[*product];
+        combiner == Combiner::Add
+            && kernel.value_type(contribution).is_float()
+            && kernel.result_of(*product) == Some(contribution)
+            && data.opcode == Opcode::Mul
+            && data.arguments[..] == factors
     }
 }
 

@@ -100,6 +100,8 @@ pub struct Product {
     /// What the contribution is computed with, loads left out.
     steps: Vec<Inst>,
     contribution: Value,
+    /// Whether a step is an outer product, and no more.
+    outer: bool,
     /// What shared memory holds for steps in front of the axis; where nothing is neutral, these are left out.
     fill: Option<Fill>,
     /// Loop indices that the steps use.
@@ -251,6 +253,7 @@ impl Product {
             aligned,
             steps: found.steps.clone(),
             contribution,
+            outer: found.is_outer(kernel, contribution, combiners[0]),
             fill,
             indices: found.indices.clone(),
             group,
