@@ -1,8 +1,7 @@
 //! Copies of instructions and regions within a kernel.
 
 use super::entities::{Block, Inst, Value};
-use super::few::Few;
-use super::kernel::{BlockData, InstData, Kernel, Payload, Short};
+use super::kernel::{BlockData, InstData, Kernel, Payload, Regions, Short};
 use rustc_hash::FxHashMap;
 
 /// What stands for a value in the copy; values that are not in it stand for themselves.
@@ -23,7 +22,7 @@ impl Kernel {
         arguments.iter_mut().for_each(|value| *value = mapped(map, *value));
         let (payload, regions) = (payload.clone(), Short::from_slice(regions));
         let payload = self.clone_payload(payload);
-        let data = InstData { opcode, payload, arguments, results: Short::new(), regions: Few::new(), span };
+        let data = InstData { opcode, payload, arguments, results: Short::new(), regions: Regions::new(), span };
         let copy = self.insts.push(data);
         self.blocks[to].insts.push(copy);
         for region in regions {

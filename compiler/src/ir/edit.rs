@@ -4,8 +4,7 @@
 //! parsing a kernel renumbers it densely.
 
 use super::entities::{Block, Inst, Value};
-use super::few::Few;
-use super::kernel::{Definition, InstData, Kernel, Payload, Phase, Short, ValueData};
+use super::kernel::{Definition, InstData, Kernel, Payload, Phase, Regions, Short, ValueData};
 use super::op::{Constant, Opcode};
 use super::schedule::Schedule;
 use super::typing::result_type;
@@ -93,7 +92,7 @@ impl Kernel {
             payload,
             arguments: Short::from_slice(arguments),
             results: Short::new(),
-            regions: Few::new(),
+            regions: Regions::new(),
             span,
         });
         if let Some(ty) = result {

@@ -2,8 +2,7 @@
 //! is folded on the way, so that factors of 1 and offsets of 0 leave no trace.
 
 use super::entities::{Block, Buffer, Inst, Value};
-use super::few::Few;
-use super::kernel::{AxisData, BlockData, Factor, InstData, Kernel, Level, Payload, Short};
+use super::kernel::{AxisData, BlockData, Factor, InstData, Kernel, Level, Payload, Regions, Short};
 use super::op::{Combiner, Constant, Opcode};
 use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, UnaryOp};
@@ -226,6 +225,19 @@ impl<'k> Emit<'k> {
         self.inst(Opcode::Store, Payload::Access { buffer, leaf }, &arguments);
     }
 
+    /// Stores where a condition holds.
+    pub fn store_if(
+        &mut self,
+        condition: Value,
+        (buffer, leaf): (Buffer, u32),
+        indices: &[Value],
+        value: Value,
+    ) {
+        let mut arguments = Short::from_slice(indices);
+        arguments.extend([value, condition]);
+        self.inst(Opcode::StoreIf, Payload::Access { buffer, leaf }, &arguments);
+    }
+
     pub fn barrier(&mut self) {
         self.inst(Opcode::Barrier, Payload::None, &[]);
     }
@@ -237,7 +249,7 @@ impl<'k> Emit<'k> {
             payload,
             arguments: arguments.into(),
             results: Short::new(),
-            regions: Few::new(),
+            regions: Regions::new(),
             span: self.span,
         });
         self.kernel.blocks[self.block].insts.push(inst);

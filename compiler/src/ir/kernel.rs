@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// A list that is short nearly always: up to four of them are stored in place.
 pub type Short<T> = SmallVec<[T; 4]>;
 
+/// The regions of an instruction: two at most.
+pub type Regions = SmallVec<[Block; 2]>;
+
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Module {
     pub constants: PrimaryMap<ConstantArray, ArrayData>,
@@ -239,7 +242,7 @@ pub struct InstData {
     pub payload: Payload,
     pub arguments: Short<Value>,
     pub results: Short<Value>,
-    pub regions: Few<Block>,
+    pub regions: Regions,
     pub span: Span,
 }
 
@@ -251,7 +254,7 @@ impl Clone for InstData {
             // Copied whole, not one by one.
             arguments: Short::from_slice(&self.arguments),
             results: Short::from_slice(&self.results),
-            regions: self.regions.clone(),
+            regions: Regions::from_slice(&self.regions),
             span: self.span,
         }
     }

@@ -246,6 +246,8 @@ ops! {
 
     Load "load" Shape::Special, Access, Read;
     Store "store" Shape::Special, Access, Write;
+    /// A store to global memory where a condition holds, which is the last operand.
+    StoreIf "store_if" Shape::Special, Access, Write;
     /// Combines the last operand into memory; no result.
     Atomic "atomic" Shape::Special, Atomic, Write;
     /// (index, extent), both i64: ends the thread with a report unless 0 <= index < extent.

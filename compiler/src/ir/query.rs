@@ -129,8 +129,8 @@ impl Kernel {
     pub fn written_values(&self, data: &InstData) -> usize {
         match (data.opcode, &data.payload) {
             (Opcode::Store | Opcode::Atomic, _) => 1,
-            // The source's address, and how many bytes.
-            (Opcode::CopyAsync, _) => 2,
+            // The value and the condition; the source's address, and how many bytes.
+            (Opcode::StoreIf | Opcode::CopyAsync, _) => 2,
             (Opcode::StoreVector, Payload::Access { buffer, leaf }) => {
                 let buffer = self.buffers.get(*buffer);
                 let leaf = buffer.and_then(|data| data.element.leaves.get(*leaf as usize));

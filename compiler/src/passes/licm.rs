@@ -67,6 +67,16 @@ impl Mover<'_> {
         for value in &self.kernel.blocks[block].params {
             self.depths[*value] = depth;
         }
+        let kernel = &*self.kernel;
+        let has_regions = |inst: &Inst| !kernel.insts[*inst].regions.is_empty();
+        if !kernel.blocks[block].insts.iter().any(has_regions) {
+            for inst in &kernel.blocks[block].insts {
+                for value in &kernel.insts[*inst].results {
+                    self.depths[*value] = depth;
+                }
+            }
+            return;
+        }
         self.around.push(block);
         let insts = std::mem::take(&mut self.kernel.blocks[block].insts);
         let mut done = Vec::with_capacity(insts.len());

@@ -2,6 +2,14 @@
 
 /// Appends a number in decimal.
 pub(super) fn push_int(text: &mut String, value: i64) {
+    // One digit or two are what nearly all numbers have.
+    if let 0..100 = value {
+        if value >= 10 {
+            text.push(char::from(b'0' + (value / 10) as u8));
+        }
+        text.push(char::from(b'0' + (value % 10) as u8));
+        return;
+    }
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     let mut rest = value.unsigned_abs();

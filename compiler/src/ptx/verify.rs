@@ -249,7 +249,8 @@ impl<'m> Verifier<'m> {
             missing: Vec::new(),
             at: 0,
             written: vec![false; entry.registers.len()],
-            read: Vec::with_capacity(3 * body.len()),
+            is_read: vec![false; entry.registers.len()],
+            read: Vec::with_capacity(entry.registers.len()),
         };
         for (at, statement) in body.iter_mut().enumerate() {
             self.place = Some((&entry.name, Some(at)));
@@ -264,7 +265,9 @@ impl<'m> Verifier<'m> {
                 Statement::Instruction(instruction) => {
                     checker.at = at;
                     self.instruction(&mut checker, instruction);
-                    checker.read.extend(instruction.guard.map(|guard| (guard.reg, at)));
+                    if let Some(guard) = instruction.guard {
+                        checker.names(guard.reg, false);
+                    }
                     instruction.op.each_label_mut(|label| {
                         jumped.insert((*label, at));
                     });
@@ -287,9 +290,8 @@ impl<'m> Verifier<'m> {
             let name = entry.labels.get(label).map_or("?", String::as_str);
             self.problem(format!("a jump to `{name}`, which is never placed"));
         }
-        let mut reported = FxHashSet::default();
         for (reg, at) in read {
-            if written.get(reg.as_u32() as usize) == Some(&false) && reported.insert(reg) {
+            if !written[reg.as_u32() as usize] {
                 self.place = Some((&entry.name, Some(at)));
                 self.problem(format!("`{}` is read, but never written", entry.registers[reg].name));
             }
@@ -351,17 +353,19 @@ struct Checker<'m> {
     at: usize,
     /// Which registers are written.
     written: Vec<bool>,
-    /// Registers that are read, each with the statement.
+    /// Which registers are read.
+    is_read: Vec<bool>,
+    /// Registers that are read, each with the first statement that does.
     read: Vec<(Reg, usize)>,
 }
 
 impl Checker<'_> {
     /// Notes a register that the instruction names.
     fn names(&mut self, reg: Reg, writes: bool) {
-        if !writes {
+        let named = if writes { &mut self.written } else { &mut self.is_read };
+        let Some(known) = named.get_mut(reg.as_u32() as usize) else { return };
+        if !std::mem::replace(known, true) && !writes {
             self.read.push((reg, self.at));
-        } else if let Some(written) = self.written.get_mut(reg.as_u32() as usize) {
-            *written = true;
         }
     }
 
@@ -496,7 +500,18 @@ impl Walk for Checker<'_> {
     }
 
     fn operand(&mut self, mut slot: Slot<'_>) -> Step {
-        slot.each_register(&mut |reg, writes| self.names(*reg, writes));
+        // The commonest ones first.
+        match &slot {
+            Slot::Write(reg, ty) => {
+                self.names(**reg, true);
+                return self.reg(**reg, *ty, false);
+            }
+            Slot::Source(Operand::Reg(reg), ty) => {
+                self.names(*reg, false);
+                return self.reg(*reg, *ty, false);
+            }
+            _ => slot.each_register(&mut |reg, writes| self.names(*reg, writes)),
+        }
         match slot {
             Slot::Write(reg, ty) | Slot::Read(reg, ty) => self.reg(*reg, ty, false),
             Slot::WriteWide(reg, ty) => self.reg(*reg, ty, true),

@@ -108,6 +108,7 @@ impl<'k> Walk<'k> {
                 ]
             }
             (_, Payload::Access { .. } | Payload::Atomic { .. }) => {
+                let mask = if data.opcode == Opcode::StoreIf { mask & self.stored(inst) } else { mask };
                 self.access(inst, mask, weight);
                 Vec::new()
             }
@@ -174,6 +175,14 @@ impl<'k> Walk<'k> {
             mask,
             weight,
         );
+    }
+
+    /// The lanes that a conditional store stores for: all of them where nobody knows.
+    fn stored(&mut self, inst: Inst) -> u32 {
+        let condition = self.kernel.insts[inst].arguments.last();
+        let known = condition.and_then(|condition| self.get(*condition).mask());
+        self.cost.exact &= known.is_some();
+        known.unwrap_or(u32::MAX)
     }
 
     /// The global side of a copy to shared memory.

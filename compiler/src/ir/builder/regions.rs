@@ -4,7 +4,7 @@ use super::{KernelBuilder, OpenRegion, RegionKind};
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Inst, Launch, Value};
 use crate::ir::few::Few;
-use crate::ir::kernel::{AxisData, BlockData, InstData, LaunchData, Payload, Short};
+use crate::ir::kernel::{AxisData, BlockData, InstData, LaunchData, Payload, Regions, Short};
 use crate::ir::op::{Combiner, Opcode};
 
 impl KernelBuilder {
@@ -31,7 +31,7 @@ impl KernelBuilder {
             payload,
             arguments: arguments.into(),
             results: Short::new(),
-            regions: Few::new(),
+            regions: Regions::new(),
             span: self.span,
         });
         let block = self.current_block();

@@ -255,6 +255,14 @@ impl Interpreter<'_> {
                 self.write(*buffer, *leaf, at, *value);
                 Ok(Vec::new())
             }
+            (Opcode::StoreIf, Payload::Access { buffer, leaf }) => {
+                let [indices @ .., value, condition] = &operands[..] else { panic!("a value and a condition") };
+                if *condition == Constant::Bool(true) {
+                    let at = self.place(*buffer, *leaf, indices)?;
+                    self.write(*buffer, *leaf, at, *value);
+                }
+                Ok(Vec::new())
+            }
             (_, Payload::Atomic { buffer, leaf, op }) => {
                 let (value, indices) = operands.split_last().expect("a value");
                 let at = self.place(*buffer, *leaf, indices)?;

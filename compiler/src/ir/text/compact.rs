@@ -1,8 +1,7 @@
 //! Renumbering in the order of the text.
 
 use crate::ir::entities::{Axis, Block, Inst, Value};
-use crate::ir::few::Few;
-use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Short};
+use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Regions, Short};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 
@@ -81,7 +80,7 @@ impl Compactor<'_> {
             payload,
             arguments,
             results: Short::new(),
-            regions: Few::new(),
+            regions: Regions::new(),
             span: data.span,
         });
         self.new.blocks[block].insts.push(new);

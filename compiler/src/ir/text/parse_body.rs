@@ -4,8 +4,7 @@ use super::cursor::{ParseError, Parser};
 use super::lexer::Token;
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Site, Symbol, Value};
-use crate::ir::few::Few;
-use crate::ir::kernel::{AxisData, BlockData, Factor, InstData, Level, Payload, Short};
+use crate::ir::kernel::{AxisData, BlockData, Factor, InstData, Level, Payload, Regions, Short};
 use crate::ir::op::{Combiner, Constant, Opcode, PayloadKind};
 
 /// A value that the text declares: its number there, name, type, and where.
@@ -94,7 +93,7 @@ impl Parser<'_> {
             payload,
             arguments: arguments.into(),
             results: Short::new(),
-            regions: Few::new(),
+            regions: Regions::new(),
             span,
         });
         self.kernel.blocks[block].insts.push(inst);
@@ -134,7 +133,7 @@ impl Parser<'_> {
             PayloadKind::Symbol => (Payload::Symbol(Symbol::from_u32(self.numbered("sym")?)), Vec::new()),
             PayloadKind::Cast => (Payload::Cast(self.scalar()?), self.operands()?),
             PayloadKind::Access => {
-                let several = matches!(opcode, Opcode::StoreVector | Opcode::CopyAsync);
+                let several = matches!(opcode, Opcode::StoreVector | Opcode::StoreIf | Opcode::CopyAsync);
                 let (buffer, leaf, mut arguments) = self.access(several || opcode == Opcode::Store)?;
                 while several && self.take(",") {
                     arguments.push(self.operand()?);

@@ -43,17 +43,22 @@ impl Verifier<'_> {
     pub(super) fn types(&mut self, inst: Inst) {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
-        let operands = self.types_of(&data.arguments);
-        let results = self.types_of(&data.results);
-        for scalar in &results {
+        for result in &data.results {
+            let scalar = kernel.value_type(*result);
             if scalar.is_narrow() {
                 self.fail(inst, format!("a value of the storage type {scalar}"));
             }
         }
         let shape = data.opcode.info().shape;
         if shape == Shape::Special {
+            if data.opcode == Opcode::Yield && data.results.is_empty() {
+                return;
+            }
+            let (operands, results) = (self.types_of(&data.arguments), self.types_of(&data.results));
             match data.opcode {
-                Opcode::Load | Opcode::Store | Opcode::Atomic => self.access(inst, &operands, &results),
+                Opcode::Load | Opcode::Store | Opcode::StoreIf | Opcode::Atomic => {
+                    self.access(inst, &operands, &results)
+                }
                 Opcode::LoadVector | Opcode::StoreVector => self.vector_access(inst, &operands, &results),
                 Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex => {
                     self.signature(inst, &operands, &[], &results, &[Scalar::I64]);
@@ -84,11 +89,16 @@ impl Verifier<'_> {
             Shape::Binary(_) | Shape::Shift | Shape::Compare(_) | Shape::Random => 2,
             _ => 3,
         };
-        if operands.len() != count {
-            self.fail(inst, format!("it has {} operands, not {count}", operands.len()));
+        if data.arguments.len() != count {
+            self.fail(inst, format!("it has {} operands, not {count}", data.arguments.len()));
             return;
         }
-        match (shape, operands.as_slice()) {
+        let mut operands = [Scalar::Bool; 3];
+        for (ty, value) in operands.iter_mut().zip(&data.arguments) {
+            *ty = kernel.value_type(*value);
+        }
+        let operands = &operands[..count];
+        match (shape, operands) {
             (Shape::Leaf, _) => self.leaf(inst),
             (Shape::Unary(class), [a]) => self.class(inst, class, *a),
             (Shape::Test, [a]) => self.class(inst, Class::Float, *a),
@@ -124,8 +134,11 @@ impl Verifier<'_> {
             }
             _ => {}
         }
-        let wanted = result_type(kernel, data.opcode, &data.payload, &operands);
-        self.expect_types(inst, "results", &results, wanted.as_slice());
+        let wanted = result_type(kernel, data.opcode, &data.payload, operands);
+        match data.results[..] {
+            [result] if wanted == Some(kernel.value_type(result)) => {}
+            _ => self.expect_types(inst, "results", &self.types_of(&data.results), wanted.as_slice()),
+        }
     }
 
     fn class(&mut self, inst: Inst, class: Class, scalar: Scalar) {
@@ -182,6 +195,12 @@ impl Verifier<'_> {
             return;
         }
         wanted.push(value);
+        if self.kernel.insts[inst].opcode == Opcode::StoreIf {
+            wanted.push(Scalar::Bool);
+            if matches!(data.kind, BufferKind::Shared | BufferKind::Private) {
+                self.fail(inst, "a conditional store to what is not in global memory");
+            }
+        }
         self.signature(inst, operands, &wanted, results, &[]);
         self.writable(inst, buffer);
         if let Payload::Atomic { op, .. } = self.kernel.insts[inst].payload

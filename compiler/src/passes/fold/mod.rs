@@ -126,6 +126,9 @@ impl Folder<'_> {
             if data.opcode == Opcode::Symbol {
                 self.known_symbol(inst);
             }
+            if self.kernel.insts[inst].opcode == Opcode::StoreIf && self.conditional(inst) {
+                continue;
+            }
             if self.kernel.insts[inst].regions.is_empty() {
                 if self.simplify(inst, &mut done) {
                     done.push(inst);
@@ -139,6 +142,17 @@ impl Folder<'_> {
             }
         }
         self.kernel.blocks[block].insts = done;
+    }
+
+    /// Turns a store on a literal condition into a store; whether it never stores.
+    fn conditional(&mut self, inst: Inst) -> bool {
+        let known = self.kernel.insts[inst].arguments.last().and_then(|value| self.kernel.constant_of(*value));
+        let Some(Constant::Bool(stores)) = known else { return false };
+        self.changed = true;
+        let data = &mut self.kernel.insts[inst];
+        data.opcode = Opcode::Store;
+        data.arguments.pop();
+        !stores
     }
 
     /// Simplifies an instruction as far as it goes; whether it is still needed.

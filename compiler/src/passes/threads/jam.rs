@@ -9,8 +9,7 @@
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::few::Few;
-use crate::ir::kernel::{BlockData, BufferKind, InstData, Kernel, Payload, Short};
+use crate::ir::kernel::{BlockData, BufferKind, InstData, Kernel, Payload, Regions, Short};
 use crate::ir::op::{Combiner, Opcode};
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
@@ -302,7 +301,7 @@ impl Jam {
             payload,
             arguments: given.into(),
             results: Short::new(),
-            regions: Few::new(),
+            regions: Regions::new(),
             span,
         });
         kernel.blocks[to].insts.push(copy);

@@ -178,6 +178,6 @@ fn is_one_instruction(opcode: Opcode) -> bool {
 
 /// Ops of which no result shares a register with an operand.
 fn reads_only(opcode: Opcode) -> bool {
-    use Opcode::{Add, Fma, For, Mul, Outer, OuterFma, Store, StoreVector, Sub};
-    matches!(opcode, Add | Sub | Mul | Fma | For | Store | StoreVector | Outer | OuterFma)
+    use Opcode::{Add, Fma, For, Mul, Outer, OuterFma, Store, StoreIf, StoreVector, Sub};
+    matches!(opcode, Add | Sub | Mul | Fma | For | Store | StoreIf | StoreVector | Outer | OuterFma)
 }

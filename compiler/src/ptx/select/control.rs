@@ -50,6 +50,7 @@ impl Selector<'_> {
                 }
                 Opcode::Load => self.load(inst)?,
                 Opcode::Store => self.store(inst)?,
+                Opcode::StoreIf => self.store_if(inst)?,
                 Opcode::Atomic => self.atomic(inst)?,
                 Opcode::Check => self.check(inst)?,
                 Opcode::LoadVector => self.load_vector(inst)?,

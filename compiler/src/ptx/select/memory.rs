@@ -100,7 +100,8 @@ impl Selector<'_> {
         let Payload::Access { buffer, leaf } = data.payload else {
             return Err(self.error(format!("{inst} has no buffer")));
         };
-        let Some((value, indices)) = data.arguments.split_last() else {
+        let count = data.arguments.len() - self.kernel.written_values(data);
+        let (indices, [value, ..]) = data.arguments.split_at(count) else {
             return Err(self.error(format!("{inst} stores nothing")));
         };
         let (space, address) = self.address(buffer, leaf, indices)?;
@@ -109,6 +110,17 @@ impl Selector<'_> {
         let cache = if space == Space::Global { self.cache(buffer) } else { None };
         let value = self.operand(*value);
         self.store_narrow(space, address, scalar, cache, value);
+        Ok(())
+    }
+
+    /// A store where a condition holds.
+    pub fn store_if(&mut self, inst: Inst) -> Result<(), SelectError> {
+        let Some(condition) = self.kernel.insts[inst].arguments.last() else {
+            return Err(self.error(format!("{inst} stores nothing")));
+        };
+        self.guard = Some(self.register(*condition));
+        self.store(inst)?;
+        self.guard = None;
         Ok(())
     }
 

@@ -2,30 +2,54 @@
 
 use super::super::code::copy_group;
 use super::BlockCode;
+use crate::ir::clone::mapped;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
-use crate::ir::op::Opcode;
+use crate::ir::kernel::{Kernel, Payload, Short};
+use crate::ir::op::{Effect, Opcode};
 use cranelift_entity::EntitySet;
 
 impl BlockCode<'_> {
     /// Runs the body for the results that are the block's own.
     pub fn finish(&self, emit: &mut Emit<'_>, sums: &[Value]) {
         let plan = self.plan;
-        let mut skip = EntitySet::new();
-        skip.insert(plan.reduce);
-        let insts = emit.kernel.blocks[plan.body].insts.clone();
+        let insts = self.needed(emit.kernel);
         self.either(emit, |emit, aligned| {
             let group = if aligned { plan.group } else { 1 };
-            self.rows(emit, sums, (&insts, &skip), group);
+            self.rows(emit, sums, &insts, group);
             Vec::new()
         });
+    }
+
+    /// What the stores need of the body, and the stores, in order; the reduction is done already.
+    fn needed(&self, kernel: &Kernel) -> Vec<Inst> {
+        let mut used = EntitySet::<Value>::new();
+        let mut needed = Vec::new();
+        for inst in kernel.blocks[self.plan.body].insts.iter().rev() {
+            let data = &kernel.insts[*inst];
+            let has_effect = !matches!(data.opcode.info().effect, Effect::Pure | Effect::Terminator);
+            let is_used = has_effect || data.results.iter().any(|value| used.contains(*value));
+            if is_used && *inst != self.plan.reduce {
+                used.extend(data.arguments.iter().copied());
+                needed.push(*inst);
+            }
+        }
+        needed.reverse();
+        needed
+    }
+
+    /// The store that is all there is to do with a result, if no more is: where the results go, given row and column.
+    fn plain_store(&self, emit: &Emit<'_>, insts: &[Inst]) -> Option<Inst> {
+        let [store] = insts else { return None };
+        let data = &emit.kernel.insts[*store];
+        (data.opcode == Opcode::Store && data.span == emit.span).then_some(*store)
     }
 
     fn rows(
         &self,
         emit: &mut Emit<'_>,
         sums: &[Value],
-        (insts, skip): (&[Inst], &EntitySet<Inst>),
+        insts: &[Inst],
         group: i64,
     ) {
         let plan = self.plan;
@@ -38,10 +62,19 @@ impl BlockCode<'_> {
                 (column, x, self.inside(emit, 1, x, group))
             })
             .collect();
+        let plain = self.plain_store(emit, insts).filter(|_| group == 1);
+        let skip = EntitySet::new();
         for row in 0..rows {
             let y = self.index(emit, 0, row);
             let inside = self.inside(emit, 0, y, 1);
             emit.if_then(inside, |emit| {
+                if let Some(store) = plain {
+                    for (column, x, inside) in &places {
+                        let sum = sums[(row * columns + column) as usize];
+                        self.store_one(emit, store, (y, *x), sum, *inside);
+                    }
+                    return;
+                }
                 for (column, x, inside) in &places {
                     emit.if_then(*inside, |emit| {
                         let mut maps = Vec::new();
@@ -53,10 +86,28 @@ impl BlockCode<'_> {
                             map.insert(result, sums[(row * columns + column + lane) as usize]);
                             maps.push(map);
                         }
-                        copy_group(emit, insts, &mut maps, skip, &plan.vector_stores);
+                        copy_group(emit, insts, &mut maps, &skip, &plan.vector_stores);
                     });
                 }
             });
+        }
+    }
+
+    /// Stores one result where it is the block's own.
+    fn store_one(&self, emit: &mut Emit<'_>, store: Inst, (y, x): (Value, Value), sum: Value, inside: Value) {
+        let plan = self.plan;
+        let result = emit.kernel.insts[plan.reduce].results[0];
+        let data = &emit.kernel.insts[store];
+        let Payload::Access { buffer, leaf } = data.payload else { unreachable!("a store is an access") };
+        let here = |value: &Value| match *value {
+            value if value == plan.blocks.y.0.index => y,
+            value if value == plan.blocks.x.0.index => x,
+            value if value == result => sum,
+            value => mapped(&self.map, value),
+        };
+        let operands: Short<Value> = data.arguments.iter().map(here).collect();
+        if let Some((value, indices)) = operands.split_last() {
+            emit.store_if(inside, (buffer, leaf), indices, *value);
         }
     }
 
