@@ -17,6 +17,7 @@ use crate::diagnostic::levels::{Levels, apply};
 use crate::ir;
 use crate::lower;
 use crate::manifest::Manifest;
+use crate::parallel;
 use crate::passes::{Pipeline, PipelineError, PipelineOptions, PipelineReport, TargetFacts};
 use crate::ptx;
 use crate::ptx::select::{SelectError, SelectOptions, select};
@@ -169,6 +170,9 @@ fn check_with(source: &SourceFile, sizes: &Sizes) -> (Program, Diagnostics) {
     (program, diagnostics)
 }
 
+/// What all passes take for an instruction that lowering makes, about: many become several.
+const MICROSECONDS_AN_INSTRUCTION: usize = 10;
+
 /// The IR of the kernels that the options ask for, after all passes.
 fn optimised(
     source: &SourceFile,
@@ -185,12 +189,22 @@ fn optimised(
     });
     let mut ir = lower::lower(chosen.as_ref().unwrap_or(program), source, &options.target)
         .map_err(CompileError::Diagnostics)?;
-    let mut reports = Vec::with_capacity(ir.kernels.len());
-    for kernel in &mut ir.kernels {
-        let report = pipeline
-            .run(kernel, pass_options, &mut |text| printed.push_str(text))
-            .map_err(|error| CompileError::Pipeline(located(error, source)))?;
+    // Times are those of one thread.
+    let weight = |kernel: &ir::kernel::Kernel| match pass_options.time {
+        true => 0,
+        false => kernel.insts.len() * MICROSECONDS_AN_INSTRUCTION,
+    };
+    let done = parallel::map(std::mem::take(&mut ir.kernels), weight, |_: &mut (), mut kernel| {
+        let mut printed = String::new();
+        let report = pipeline.run(&mut kernel, pass_options, &mut |text| printed.push_str(text));
+        (kernel, report, printed)
+    });
+    let mut reports = Vec::with_capacity(done.len());
+    for (kernel, report, text) in done {
+        let report = report.map_err(|error| CompileError::Pipeline(located(error, source)))?;
+        printed.push_str(&text);
         reports.push((kernel.name.clone(), report));
+        ir.kernels.push(kernel);
     }
     let refused = refused::directives(&ir.kernels, pipeline);
     if refused.has_errors() {
@@ -264,10 +278,7 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     let select_options =
         SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };
     let selected = select(&ir, source, &select_options).map_err(CompileError::Select)?;
-    let compiled = CompiledModule {
-        ptx: ptx::print(&selected.module),
-        module: selected.module,
-        manifest: selected.manifest,
-    };
+    let compiled =
+        CompiledModule { ptx: selected.text, module: selected.module, manifest: selected.manifest };
     Ok(Compilation { compiled, program, ir, warnings: diagnostics, reports, printed })
 }

@@ -14,6 +14,7 @@ pub mod fat;
 pub mod ir;
 pub mod lower;
 pub mod manifest;
+mod parallel;
 pub mod passes;
 pub mod ptx;
 pub mod reference;

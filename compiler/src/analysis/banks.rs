@@ -4,6 +4,8 @@
 //! word, to any number of lanes. Accesses of 8 bytes a lane are served half a warp at a time, those of 16 bytes a
 //! quarter.
 
+use smallvec::SmallVec;
+
 /// Banks of shared memory.
 pub const BANKS: u64 = 32;
 
@@ -21,12 +23,13 @@ pub fn wavefronts(addresses: &[u64], width: u64) -> u32 {
 /// Different words a bank, the worst bank.
 fn group_wavefronts(addresses: &[u64], width: u64) -> u32 {
     let last = |address: u64| (address + width.max(1) - 1) / 4;
-    let mut words: Vec<u64> = addresses.iter().flat_map(|address| address / 4..=last(*address)).collect();
-    words.sort_unstable();
-    words.dedup();
+    let mut words: SmallVec<[u64; 64]> = SmallVec::new();
     let mut counts = [0u32; BANKS as usize];
-    for word in words {
-        counts[(word % BANKS) as usize] += 1;
+    for word in addresses.iter().flat_map(|address| address / 4..=last(*address)) {
+        if !words.contains(&word) {
+            words.push(word);
+            counts[(word % BANKS) as usize] += 1;
+        }
     }
     counts.into_iter().max().unwrap_or(0)
 }

@@ -45,9 +45,13 @@ impl fmt::Display for Module {
 
 /// The text of a module.
 pub fn print(module: &Module) -> String {
-    let statements: usize = module.entries.iter().map(|entry| entry.body.len()).sum();
-    // Lines are rarely longer, declarations of registers included.
-    let mut text = String::with_capacity(64 * statements);
+    let entries: Vec<String> = module.entries.iter().map(|entry| print_entry(module, entry)).collect();
+    print_with(module, &entries)
+}
+
+/// The text of a module whose entries have been printed.
+pub(super) fn print_with(module: &Module, entries: &[String]) -> String {
+    let mut text = String::with_capacity(1024 + entries.iter().map(String::len).sum::<usize>());
     comments(&mut text, "", &module.header);
     let _ = writeln!(text, ".version {}", module.version);
     let _ = writeln!(text, ".target {}", module.target);
@@ -64,10 +68,16 @@ pub fn print(module: &Module) -> String {
     for variable in module.variables.values() {
         print_variable(&mut text, "", variable);
     }
-    for entry in &module.entries {
-        text.push('\n');
-        print_entry(&mut text, &module.variables, entry);
-    }
+    entries.iter().for_each(|entry| text.push_str(entry));
+    text
+}
+
+/// The text of one entry of a module, with the blank line before it.
+pub(super) fn print_entry(module: &Module, entry: &Entry) -> String {
+    // Lines are rarely longer, declarations of registers included.
+    let mut text = String::with_capacity(64 * entry.body.len());
+    text.push('\n');
+    push_entry(&mut text, &module.variables, entry);
     text
 }
 
@@ -113,7 +123,7 @@ pub(crate) const CLASS_ORDER: [RegClass; 7] = [
     RegClass::F64,
 ];
 
-fn print_entry(text: &mut String, variables: &PrimaryMap<ModuleVariable, Variable>, entry: &Entry) {
+fn push_entry(text: &mut String, variables: &PrimaryMap<ModuleVariable, Variable>, entry: &Entry) {
     comments(text, "", &entry.header);
     let _ = write!(text, ".visible .entry {}(", entry.name);
     for (index, param) in entry.params.values().enumerate() {

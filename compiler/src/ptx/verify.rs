@@ -13,7 +13,7 @@
 
 use std::fmt;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::grammar::{Needs, Slot, Step, Walk, agrees, agrees_wide, fits, part_type};
 use super::instruction::Instruction;
@@ -46,31 +46,61 @@ impl fmt::Display for Problem {
 
 /// Everything that is wrong with a module; nothing where it is sound.
 pub fn verify(module: &Module) -> Vec<Problem> {
-    check(&mut module.clone(), Some(module.version)).0
-}
-
-/// Sets the version of a module to the lowest that knows the target and what the module uses; everything that is
-/// wrong with it otherwise.
-pub(super) fn verify_lowest(module: &mut Module, target: &Target) -> Vec<Problem> {
-    let (problems, version) = check(module, None);
-    module.version = version.max(target.version);
+    let names = module.entries.iter().map(|entry| entry.name.as_str()).collect();
+    let frame = Frame::new(module, names, Some(module.version));
+    let (mut problems, frame) = frame;
+    for (at, entry) in module.entries.iter().enumerate() {
+        // A walk may change an instruction, though this one does not.
+        problems.extend(frame.entry(at, &mut entry.clone()).0);
+    }
     problems
 }
 
-/// What is wrong with a module, where the version that it says is not high enough too; and the lowest version that
-/// knows what its entries use.
-fn check(module: &mut Module, version: Option<Version>) -> (Vec<Problem>, Version) {
-    // A walk may change an instruction, though this one does not.
-    let mut bodies: Vec<Vec<Statement>> =
-        module.entries.iter_mut().map(|entry| std::mem::take(&mut entry.body)).collect();
-    let mut verifier =
-        Verifier { module, version, lowest: Version::new(1, 0), problems: Vec::new(), place: None };
-    verifier.module(&mut bodies);
-    let Verifier { problems, lowest, .. } = verifier;
-    for (entry, body) in module.entries.iter_mut().zip(bodies) {
-        entry.body = body;
+/// What entries are checked against: a module without its entries, and what these are called.
+pub(super) struct Frame<'m> {
+    module: &'m Module,
+    target: Option<&'m Target>,
+    /// Names outside of entries; of an entry, with its number plus one.
+    names: FxHashMap<&'m str, usize>,
+    /// What the module says, if it is held to that.
+    version: Option<Version>,
+}
+
+impl<'m> Frame<'m> {
+    /// The frame, and what is wrong with it. `version` is what the module says, where its entries are held to that.
+    pub fn new(
+        module: &'m Module,
+        entries: Vec<&'m str>,
+        version: Option<Version>,
+    ) -> (Vec<Problem>, Self) {
+        let target = Target::find(&module.target);
+        let mut frame = Self { module, target, names: FxHashMap::default(), version };
+        let mut verifier = Verifier::new(module, version);
+        verifier.module(target);
+        let variables = module.variables.values().map(|variable| (variable.name.as_str(), 0));
+        let entries = entries.into_iter().zip(1..);
+        for (name, number) in variables.chain(entries) {
+            verifier.place = (number > 0).then_some((name, None));
+            let fresh = !frame.names.contains_key(name);
+            verifier.name(name, fresh);
+            if fresh {
+                frame.names.insert(name, number);
+            }
+        }
+        (verifier.problems, frame)
     }
-    (problems, lowest)
+
+    /// What is wrong with the entry of a number, and the lowest version that knows what it uses. It stays as it is.
+    pub fn entry(&self, number: usize, entry: &mut Entry) -> (Vec<Problem>, Version) {
+        let mut body = std::mem::take(&mut entry.body);
+        let mut verifier = Verifier::new(self.module, self.version);
+        let outside = |name: &str| self.names.get(name).is_some_and(|at| *at <= number + 1);
+        verifier.place = Some((&entry.name, None));
+        verifier.entry(entry, &mut body, self.target, &outside);
+        let Verifier { problems, lowest, .. } = verifier;
+        entry.body = body;
+        (problems, lowest)
+    }
 }
 
 struct Verifier<'m> {
@@ -84,6 +114,10 @@ struct Verifier<'m> {
 }
 
 impl<'m> Verifier<'m> {
+    fn new(module: &'m Module, version: Option<Version>) -> Self {
+        Self { module, version, lowest: Version::new(1, 0), problems: Vec::new(), place: None }
+    }
+
     fn problem(&mut self, message: String) {
         let entry = self.place.map(|(entry, at)| (entry.to_owned(), at));
         self.problems.push(Problem { entry, message });
@@ -95,9 +129,9 @@ impl<'m> Verifier<'m> {
         }
     }
 
-    fn module(&mut self, bodies: &mut [Vec<Statement>]) {
+    /// Checks what stands outside of entries, names left out.
+    fn module(&mut self, target: Option<&Target>) {
         let module = self.module;
-        let target = Target::find(&module.target);
         match target {
             None => self.problem(format!("the target `{}` is not known", module.target)),
             Some(target) => {
@@ -107,9 +141,7 @@ impl<'m> Verifier<'m> {
                 }
             }
         }
-        let mut names = FxHashSet::default();
         for variable in module.variables.values() {
-            self.name(&mut names, &variable.name);
             self.variable(variable);
             let outside = matches!(variable.space, Space::Global | Space::Const)
                 || (variable.space == Space::Shared && variable.external);
@@ -125,24 +157,23 @@ impl<'m> Verifier<'m> {
         self.expect(constants <= CONST_BYTES.into(), || {
             format!("{constants} bytes of constants, where {CONST_BYTES} are allowed")
         });
-        for (entry, body) in module.entries.iter().zip(bodies) {
-            self.place = Some((&entry.name, None));
-            self.name(&mut names, &entry.name);
-            self.entry(entry, body, target, &names);
-            self.place = None;
-        }
     }
 
-    fn name(&mut self, taken: &mut FxHashSet<&'m str>, name: &'m str) {
+    fn name(&mut self, name: &str, fresh: bool) {
         self.expect(is_identifier(name), || format!("`{name}` is not a PTX identifier"));
-        let fresh = taken.insert(name);
         self.expect(fresh, || format!("`{name}` is declared twice"));
     }
 
     /// A name within an entry, which must differ from those outside as well.
-    fn inner_name(&mut self, outside: &FxHashSet<&'m str>, taken: &mut FxHashSet<&'m str>, name: &'m str) {
-        self.name(taken, name);
-        self.expect(!outside.contains(name), || format!("`{name}` is declared twice"));
+    fn inner_name(
+        &mut self,
+        outside: &impl Fn(&str) -> bool,
+        taken: &mut FxHashSet<&'m str>,
+        name: &'m str,
+    ) {
+        let fresh = taken.insert(name);
+        self.name(name, fresh);
+        self.expect(!outside(name), || format!("`{name}` is declared twice"));
     }
 
     fn variable(&mut self, variable: &Variable) {
@@ -181,7 +212,7 @@ impl<'m> Verifier<'m> {
         entry: &'m Entry,
         body: &mut [Statement],
         target: Option<&'m Target>,
-        outside: &FxHashSet<&'m str>,
+        outside: &impl Fn(&str) -> bool,
     ) {
         let count = entry.params.len() + entry.registers.len() + entry.variables.len() + entry.labels.len();
         let mut names = FxHashSet::with_capacity_and_hasher(count, Default::default());

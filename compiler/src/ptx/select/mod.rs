@@ -41,13 +41,16 @@ pub use shared::{SharedPlan, plan as shared_plan};
 
 use super::module::{Length, Module, SourceName, Variable};
 use super::operand::ModuleVariable;
+use super::print::{print_entry, print_with};
 use super::target::Target;
 use super::types::{Space, Type};
-use super::verify::verify_lowest;
+use super::verify::{Frame, Problem};
 use crate::data::constant_places;
 use crate::ir;
-use crate::ir::entities::{ConstantArray, StaticArray};
+use crate::ir::entities::{ConstantArray, Launch, StaticArray};
+use crate::ir::kernel::Kernel;
 use crate::manifest::{Manifest, StaticManifest};
+use crate::parallel;
 use crate::source::SourceFile;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 
@@ -69,10 +72,11 @@ pub struct SelectError {
     pub message: String,
 }
 
-/// A selected module: its PTX, of the lowest version that knows what it uses, and its manifest.
+/// A selected module: its PTX, of the lowest version that knows what it uses, as data and as text, and its manifest.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Selected {
     pub module: Module,
+    pub text: String,
     pub manifest: Manifest,
 }
 
@@ -99,25 +103,73 @@ pub fn select(
     let mut ptx = Module::new(target.version, target.name);
     ptx.files.push(SourceName { index: 1, name: source.name().to_string() });
     let (globals, statics) = declare_globals(module, &mut ptx);
+    let names = module.kernels.iter().flat_map(|kernel| kernel.launches.values());
+    let names = names.map(|launch| launch.name.as_str()).collect();
+    let (problems, frame) = Frame::new(&ptx, names, None);
+    // What the verifier refuses, ptxas or the emulator would refuse later, without naming the kernel.
+    refuse(problems)?;
+    let jobs: Vec<(usize, &Kernel, Launch)> = module
+        .kernels
+        .iter()
+        .flat_map(|kernel| kernel.launches.keys().map(move |launch| (kernel, launch)))
+        .enumerate()
+        .map(|(number, (kernel, launch))| (number, kernel, launch))
+        .collect();
+    let weight = |(_, kernel, launch): &(usize, &Kernel, Launch)| lines(kernel, *launch) / LINES_A_MICROSECOND;
+    let selected = parallel::map(jobs, weight, |maps: &mut Option<KernelMaps<'_>>, (number, kernel, launch)| {
+        let maps = match maps {
+            Some(maps) if std::ptr::eq(maps.kernel, kernel) => maps,
+            maps => maps.insert(KernelMaps { kernel, maps: selector::Maps::new(kernel) }),
+        };
+        let mut selected =
+            entry::select_entry(kernel, launch, &mut maps.maps, &globals, source, options)?;
+        let (problems, version) = frame.entry(number, &mut selected.entry);
+        refuse(problems)?;
+        let text = print_entry(&ptx, &selected.entry);
+        Ok((selected, version, text))
+    });
+    let mut selected = selected.into_iter();
+    let (mut entries, mut texts, mut version) = (Vec::new(), Vec::new(), target.version);
     let mut kernels = Vec::with_capacity(module.kernels.len());
     for kernel in &module.kernels {
         let mut launches = SecondaryMap::new();
-        let mut maps = selector::Maps::new(kernel);
-        for launch in kernel.launches.keys() {
-            let selected = entry::select_entry(kernel, launch, &mut maps, &globals, source, options)?;
-            ptx.entries.push(selected.entry);
+        for (launch, selected) in kernel.launches.keys().zip(&mut selected) {
+            let (selected, needed, text) = selected?;
+            version = version.max(needed);
+            entries.push(selected.entry);
+            texts.push(text);
             launches[launch] = Some(selected.launch);
         }
         kernels.push(plan::kernel_manifest(kernel, &launches, source)?);
     }
     let manifest =
         Manifest { source: source.name().to_string(), target: options.target.clone(), statics, kernels };
-    // What the verifier refuses, ptxas or the emulator would refuse later, without naming the kernel.
-    if let Some(problem) = verify_lowest(&mut ptx, target).first() {
-        let kernel = problem.entry.as_ref().map_or_else(String::new, |(entry, _)| entry.clone());
-        return Err(SelectError { kernel, message: format!("the compiler made invalid PTX: {problem}") });
-    }
-    Ok(Selected { module: ptx, manifest })
+    (ptx.version, ptx.entries) = (version, entries);
+    let text = print_with(&ptx, &texts);
+    Ok(Selected { module: ptx, text, manifest })
+}
+
+/// Lines of PTX that are selected, verified and printed in a microsecond.
+const LINES_A_MICROSECOND: usize = 4;
+
+/// About how many lines of PTX a launch becomes.
+fn lines(kernel: &Kernel, launch: Launch) -> usize {
+    let mut lines = 0;
+    kernel.walk(kernel.launches[launch].body, &mut |_, inst| lines += 1 + kernel.insts[inst].results.len() / 2);
+    lines
+}
+
+/// What a worker knows of the kernel of which it has selected a launch.
+struct KernelMaps<'k> {
+    kernel: &'k Kernel,
+    maps: selector::Maps,
+}
+
+/// An error of the first problem, if there is one.
+fn refuse(problems: Vec<Problem>) -> Result<(), SelectError> {
+    let Some(problem) = problems.into_iter().next() else { return Ok(()) };
+    let kernel = problem.entry.as_ref().map_or_else(String::new, |(entry, _)| entry.clone());
+    Err(SelectError { kernel, message: format!("the compiler made invalid PTX: {problem}") })
 }
 
 /// Declares constant arrays (in the constant bank while they fit, largest index last) and statics.
