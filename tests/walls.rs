@@ -6,12 +6,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Room of the compiler, and the rooms that it may import. `data`, `targets`, `manifest` and `source` are leaves.
+/// Room of the compiler, and the rooms that it may import. `data`, `targets`, `manifest`, `parallel` and `source` are leaves.
 const ROOMS: &[(&str, &[&str])] = &[
     ("data", &[]),
     ("targets", &[]),
     ("source", &[]),
     ("manifest", &["data"]),
+    ("parallel", &[]),
     ("diagnostic", &["source"]),
     ("syntax", &["source", "diagnostic"]),
     ("check", &["source", "diagnostic", "syntax", "data", "targets"]),
@@ -19,7 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("lower", &["source", "diagnostic", "syntax", "check", "data", "manifest", "ir"]),
     ("analysis", &["source", "data", "manifest", "ir"]),
     ("passes", &["source", "data", "manifest", "ir", "analysis"]),
-    ("ptx", &["source", "data", "manifest", "ir", "analysis", "targets"]),
+    ("ptx", &["source", "data", "manifest", "ir", "analysis", "targets", "parallel"]),
     ("advise", &["source", "diagnostic", "syntax", "check", "data", "manifest", "ir", "analysis"]),
     ("reference", &["source", "diagnostic", "syntax", "check", "data", "manifest"]),
 ];

@@ -90,10 +90,10 @@ fn print_stages(source: &SourceFile, options: &CompileOptions, whole: Duration) 
     let capability = krn_compiler::capability(&options.target).unwrap_or_default();
     let to = SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };
     let selected = least(200, || drop(black_box(select(&done.ir, source, &to))));
-    print_row("selecting, verified", selected);
+    print_row("selecting to text", selected);
     let print = least(200, || drop(black_box(ptx::print(&done.compiled.module))));
-    print_row("printing", print);
-    let rest = whole.saturating_sub(check + all + verify + selected + print);
+    print_row("  printing, one thread", print);
+    let rest = whole.saturating_sub(check + all + verify + selected);
     print_row("all else", rest);
     let lines = done.compiled.ptx.lines().count() as u32;
     println!("  {lines} lines of PTX: {:.0?} a line", whole / lines.max(1));
@@ -102,6 +102,7 @@ fn print_stages(source: &SourceFile, options: &CompileOptions, whole: Duration) 
 fn main() -> ExitCode {
     let options = CompileOptions::default();
     let mut missed = Vec::new();
+    println!("{} cores", std::thread::available_parallelism().map_or(1, usize::from));
     let source = SourceFile::new("matmul.krn", MATMUL);
     let one = least(500, || compile_all(&source, &options));
     println!("a matrix product, from text to PTX: {one:.1?} (aim: under {ONE_KERNEL:?})");

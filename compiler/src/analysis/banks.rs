@@ -23,15 +23,16 @@ pub fn wavefronts(addresses: &[u64], width: u64) -> u32 {
 /// Different words a bank, the worst bank.
 fn group_wavefronts(addresses: &[u64], width: u64) -> u32 {
     let last = |address: u64| (address + width.max(1) - 1) / 4;
-    let mut words: SmallVec<[u64; 64]> = SmallVec::new();
-    let mut counts = [0u32; BANKS as usize];
-    for word in addresses.iter().flat_map(|address| address / 4..=last(*address)) {
-        if !words.contains(&word) {
-            words.push(word);
-            counts[(word % BANKS) as usize] += 1;
+    let mut words: [SmallVec<[u64; 2]>; BANKS as usize] = Default::default();
+    for address in addresses {
+        for word in address / 4..=last(*address) {
+            let bank = &mut words[(word % BANKS) as usize];
+            if !bank.contains(&word) {
+                bank.push(word);
+            }
         }
     }
-    counts.into_iter().max().unwrap_or(0)
+    words.iter().map(|bank| bank.len() as u32).max().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -22,7 +22,8 @@ impl Kernel {
         arguments.iter_mut().for_each(|value| *value = mapped(map, *value));
         let (payload, regions) = (payload.clone(), Short::from_slice(regions));
         let payload = self.clone_payload(payload);
-        let data = InstData { opcode, payload, arguments, results: Short::new(), regions: Regions::new(), span };
+        let data =
+            InstData { opcode, payload, arguments, results: Short::new(), regions: Regions::new(), span };
         let copy = self.insts.push(data);
         self.blocks[to].insts.push(copy);
         for region in regions {

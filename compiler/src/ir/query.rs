@@ -1,7 +1,7 @@
 //! Questions about a kernel that many rooms ask: types, definitions, nesting, uses, and which values the host
 //! can compute too.
 
-use super::entities::{Block, Inst, Symbol, Value};
+use super::entities::{Block, Inst, Launch, Symbol, Value};
 use super::kernel::{Definition, InstData, Kernel, Payload};
 use super::op::{Constant, Opcode};
 use crate::data::Scalar;
@@ -233,12 +233,17 @@ impl Kernel {
     /// How often each value is an operand of an instruction that some launch runs.
     pub fn use_counts(&self) -> SecondaryMap<Value, u32> {
         let mut counts = self.of_values();
-        self.walk_all(&mut |_, inst| {
+        self.launches.keys().for_each(|launch| self.add_use_counts(launch, &mut counts));
+        counts
+    }
+
+    /// Adds how often each value is an operand in one launch.
+    pub fn add_use_counts(&self, launch: Launch, counts: &mut SecondaryMap<Value, u32>) {
+        self.walk(self.launches[launch].body, &mut |_, inst| {
             for argument in &self.insts[inst].arguments {
                 counts[*argument] += 1;
             }
         });
-        counts
     }
 
     /// The i64 value as an expression that the host can compute before a launch: constants and symbols under

@@ -9,13 +9,15 @@
 //! result is rounded once instead of twice: it differs in the last bit, towards the exact value. Only a product
 //! without other uses is taken, so that nothing is computed twice.
 //!
+//! An outer product (`outer`) becomes one that does the same for each pair (`outer_fma`).
+//!
 //! # Limits
 //!
 //! Of two products that are added, the first is fused. The sum that a `reduce` keeps is not visible here:
 //! selection fuses a product that is its only contribution.
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::ir::entities::{Inst, Value};
+use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Opcode;
 use cranelift_entity::SecondaryMap;
@@ -37,9 +39,12 @@ impl Pass for Contract {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let uses = kernel.use_counts();
+        let mut uses = kernel.of_values();
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            if has_products(kernel, launch) {
+                kernel.add_use_counts(launch, &mut uses);
+            }
             for block in kernel.blocks_in(kernel.launches[launch].body) {
                 let insts = std::mem::take(&mut kernel.blocks[block].insts);
                 // Negations, each with the place that it goes before.
@@ -52,6 +57,16 @@ impl Pass for Contract {
         }
         changed.into()
     }
+}
+
+/// Whether a launch has products of floats.
+fn has_products(kernel: &Kernel, launch: Launch) -> bool {
+    let mut found = false;
+    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        found |= data.opcode == Opcode::Mul && kernel.value_type(data.results[0]).is_float();
+    });
+    found
 }
 
 /// The list with further instructions, each before a place; those in order.

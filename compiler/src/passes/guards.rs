@@ -38,7 +38,9 @@ impl Pass for Guards {
             kernel,
             affine: Affine::new(kernel),
             ranges: Ranges::on_the_way(kernel),
+            supposed: Vec::new(),
             facts: Vec::new(),
+            before: Vec::new(),
             decided: Vec::new(),
         };
         for launch in kernel.launches.values() {
@@ -66,12 +68,24 @@ enum Decision {
     Operand(Value),
 }
 
+/// What is supposed within a region.
+enum Supposed {
+    /// The outcome of a condition.
+    Condition(Value, bool),
+    /// The indices of a loop are below its ends.
+    Indices(Inst, Block),
+}
+
 struct Walker<'k> {
     kernel: &'k Kernel,
     affine: Affine<'k>,
     ranges: Ranges,
-    /// What is not negative here.
+    /// Of the regions around.
+    supposed: Vec<Supposed>,
+    /// What follows from what is supposed: what is not negative. Worked out for the first comparison that asks.
     facts: Vec<Polynomial>,
+    /// Of what has been worked out: how many facts there were before it.
+    before: Vec<usize>,
     decided: Vec<(Inst, Decision)>,
 }
 
@@ -97,14 +111,36 @@ impl Walker<'_> {
             }
             self.ranges.enter(self.kernel, *inst);
             for (at, region) in data.regions.iter().enumerate() {
-                let known = self.facts.len();
+                let around = self.supposed.len();
                 match data.opcode {
-                    Opcode::If => self.suppose(data.arguments[0], at == 0),
-                    Opcode::Forall | Opcode::Reduce | Opcode::For => self.index(*inst, *region),
+                    Opcode::If => self.supposed.push(Supposed::Condition(data.arguments[0], at == 0)),
+                    Opcode::Forall | Opcode::Reduce | Opcode::For => {
+                        self.supposed.push(Supposed::Indices(*inst, *region));
+                    }
                     _ => {}
                 }
                 self.block(*region);
-                self.facts.truncate(known);
+                self.leave(around);
+            }
+        }
+    }
+
+    /// Forgets what is supposed beyond the first ones.
+    fn leave(&mut self, around: usize) {
+        self.supposed.truncate(around);
+        if let Some(facts) = self.before.get(around) {
+            self.facts.truncate(*facts);
+            self.before.truncate(around);
+        }
+    }
+
+    /// Works out what follows from what is supposed.
+    fn work_out(&mut self) {
+        while let Some(supposed) = self.supposed.get(self.before.len()) {
+            self.before.push(self.facts.len());
+            match *supposed {
+                Supposed::Condition(condition, outcome) => self.suppose(condition, outcome),
+                Supposed::Indices(inst, region) => self.index(inst, region),
             }
         }
     }
@@ -149,6 +185,7 @@ impl Walker<'_> {
     /// The outcome that a comparison surely has.
     fn outcome(&mut self, opcode: Opcode, operands: &[Value]) -> Option<bool> {
         let difference = self.difference(operands)?;
+        self.work_out();
         let none = Polynomial::zero();
         [true, false].into_iter().find(|outcome| {
             let Some((factor, strict)) = sign(opcode, *outcome) else { return false };

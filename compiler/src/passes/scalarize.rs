@@ -33,6 +33,9 @@ impl Pass for Scalarize {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        if kernel.buffers.values().all(|data| data.kind != BufferKind::Private) {
+            return Changed::No;
+        }
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             changed |= forward(kernel, kernel.launches[launch].body);

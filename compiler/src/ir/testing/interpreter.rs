@@ -256,7 +256,9 @@ impl Interpreter<'_> {
                 Ok(Vec::new())
             }
             (Opcode::StoreIf, Payload::Access { buffer, leaf }) => {
-                let [indices @ .., value, condition] = &operands[..] else { panic!("a value and a condition") };
+                let [indices @ .., value, condition] = &operands[..] else {
+                    panic!("a value and a condition")
+                };
                 if *condition == Constant::Bool(true) {
                     let at = self.place(*buffer, *leaf, indices)?;
                     self.write(*buffer, *leaf, at, *value);

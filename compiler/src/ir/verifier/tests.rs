@@ -134,6 +134,46 @@ fn each_broken_rule_is_named() {
     insta::assert_snapshot!(said);
 }
 
+/// A kernel with the ops that stand for many.
+const GROUPED: &str = r#"kernel "grouped" mapped {
+    symbol sym0 "n" i64 dim 0 0
+    buffer buf0 "x" f32 [sym0] argument 0 inout, aos
+    buffer buf1 "tile" f32 [4] shared, aos
+    argument buf0
+    launch launch0 "grouped" threads 1 grid [1, 1, 1] {
+        v0: i64 = const 0
+        v1: bool = const true
+        v2: f32 = load buf0[v0]
+        v3: f64 = cast f64 v2
+        v4: f32, v5: f32 = outer 2: v2, v2, v2, v2, v2
+        store_if buf0[v0], v4, v1
+    }
+    plan { launch0 }
+}
+"#;
+
+#[test]
+fn rules_of_ops_that_stand_for_many_are_named() {
+    let parsed = |text: &str| parse_kernel(text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(verify(&parsed(GROUPED)), Ok(()));
+    let changes = [
+        ("outer 2: v2, v2, v2, v2, v2", "outer 2: v2, v2, v2, v2"),
+        ("outer 2: v2, v2, v2, v2, v2", "outer 0: v2, v2"),
+        ("outer 2: v2, v2, v2, v2, v2", "outer 1: v2, v2, v2"),
+        ("outer 2: v2, v2, v2, v2, v2", "outer 2: v2, v3, v2, v2, v2"),
+        ("outer 2: v2, v2, v2, v2, v2", "outer_fma 2: v0, v0, v0, v2, v2"),
+        ("store_if buf0[v0], v4, v1", "store_if buf0[v0], v4, v2"),
+        ("store_if buf0[v0], v4, v1", "store_if buf1[v0], v4, v1"),
+    ];
+    let mut said = String::new();
+    for (from, to) in changes {
+        let errors = verify(&parsed(&GROUPED.replacen(from, to, 1))).expect_err(to);
+        said.push_str(&format!("{to}\n"));
+        errors.iter().for_each(|error| said.push_str(&format!("    {error}\n")));
+    }
+    insta::assert_snapshot!(said);
+}
+
 /// The first instruction with an op.
 fn find(kernel: &Kernel, opcode: Opcode) -> Inst {
     kernel.insts.keys().find(|inst| kernel.insts[*inst].opcode == opcode).expect("it is in the text")

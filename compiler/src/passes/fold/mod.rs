@@ -146,7 +146,8 @@ impl Folder<'_> {
 
     /// Turns a store on a literal condition into a store; whether it never stores.
     fn conditional(&mut self, inst: Inst) -> bool {
-        let known = self.kernel.insts[inst].arguments.last().and_then(|value| self.kernel.constant_of(*value));
+        let known =
+            self.kernel.insts[inst].arguments.last().and_then(|value| self.kernel.constant_of(*value));
         let Some(Constant::Bool(stores)) = known else { return false };
         self.changed = true;
         let data = &mut self.kernel.insts[inst];

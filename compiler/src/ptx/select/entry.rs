@@ -100,7 +100,8 @@ pub(super) fn select_entry(
 fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, leaf: u32) {
     let (data, buffer) = (&selector.kernel.insts[inst], &selector.kernel.buffers[buffer]);
     use Opcode::{Address, CopyAsync, Load, LoadVector, Store, StoreIf, StoreVector};
-    let plain = matches!(data.opcode, Load | Store | StoreIf | LoadVector | StoreVector | Address | CopyAsync);
+    let plain =
+        matches!(data.opcode, Load | Store | StoreIf | LoadVector | StoreVector | Address | CopyAsync);
     if !plain || matches!(buffer.layout, Layout::Aosoa(_)) {
         return;
     }

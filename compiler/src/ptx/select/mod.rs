@@ -115,19 +115,21 @@ pub fn select(
         .enumerate()
         .map(|(number, (kernel, launch))| (number, kernel, launch))
         .collect();
-    let weight = |(_, kernel, launch): &(usize, &Kernel, Launch)| lines(kernel, *launch) / LINES_A_MICROSECOND;
-    let selected = parallel::map(jobs, weight, |maps: &mut Option<KernelMaps<'_>>, (number, kernel, launch)| {
-        let maps = match maps {
-            Some(maps) if std::ptr::eq(maps.kernel, kernel) => maps,
-            maps => maps.insert(KernelMaps { kernel, maps: selector::Maps::new(kernel) }),
-        };
-        let mut selected =
-            entry::select_entry(kernel, launch, &mut maps.maps, &globals, source, options)?;
-        let (problems, version) = frame.entry(number, &mut selected.entry);
-        refuse(problems)?;
-        let text = print_entry(&ptx, &selected.entry);
-        Ok((selected, version, text))
-    });
+    let weight =
+        |(_, kernel, launch): &(usize, &Kernel, Launch)| lines(kernel, *launch) / LINES_A_MICROSECOND;
+    let selected =
+        parallel::map(jobs, weight, |maps: &mut Option<KernelMaps<'_>>, (number, kernel, launch)| {
+            let maps = match maps {
+                Some(maps) if std::ptr::eq(maps.kernel, kernel) => maps,
+                maps => maps.insert(KernelMaps { kernel, maps: selector::Maps::new(kernel) }),
+            };
+            let mut selected =
+                entry::select_entry(kernel, launch, &mut maps.maps, &globals, source, options)?;
+            let (problems, version) = frame.entry(number, &mut selected.entry);
+            refuse(problems)?;
+            let text = print_entry(&ptx, &selected.entry);
+            Ok((selected, version, text))
+        });
     let mut selected = selected.into_iter();
     let (mut entries, mut texts, mut version) = (Vec::new(), Vec::new(), target.version);
     let mut kernels = Vec::with_capacity(module.kernels.len());
@@ -155,7 +157,8 @@ const LINES_A_MICROSECOND: usize = 4;
 /// About how many lines of PTX a launch becomes.
 fn lines(kernel: &Kernel, launch: Launch) -> usize {
     let mut lines = 0;
-    kernel.walk(kernel.launches[launch].body, &mut |_, inst| lines += 1 + kernel.insts[inst].results.len() / 2);
+    kernel
+        .walk(kernel.launches[launch].body, &mut |_, inst| lines += 1 + kernel.insts[inst].results.len() / 2);
     lines
 }
 

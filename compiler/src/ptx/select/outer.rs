@@ -35,7 +35,11 @@ impl Selector<'_> {
             let mut place = |column: usize| {
                 pair(self, row, columns[column], sums[first + column], data.results[first + column]);
             };
-            if at % 2 == 0 { (0..columns.len()).for_each(&mut place) } else { (0..columns.len()).rev().for_each(&mut place) }
+            if at % 2 == 0 {
+                (0..columns.len()).for_each(&mut place)
+            } else {
+                (0..columns.len()).rev().for_each(&mut place)
+            }
         }
         Ok(())
     }

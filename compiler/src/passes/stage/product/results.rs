@@ -45,13 +45,7 @@ impl BlockCode<'_> {
         (data.opcode == Opcode::Store && data.span == emit.span).then_some(*store)
     }
 
-    fn rows(
-        &self,
-        emit: &mut Emit<'_>,
-        sums: &[Value],
-        insts: &[Inst],
-        group: i64,
-    ) {
+    fn rows(&self, emit: &mut Emit<'_>, sums: &[Value], insts: &[Inst], group: i64) {
         let plan = self.plan;
         let [rows, columns] = plan.shape.per_thread;
         let result = emit.kernel.insts[plan.reduce].results[0];
