@@ -108,7 +108,8 @@ impl<'k> Walk<'k> {
                 ]
             }
             (_, Payload::Access { .. } | Payload::Atomic { .. }) => {
-                let mask = if data.opcode == Opcode::StoreIf { mask & self.stored(inst) } else { mask };
+                let mask =
+                    if data.opcode == Opcode::StoreIf { self.stored(inst, mask, weight) } else { mask };
                 self.access(inst, mask, weight);
                 Vec::new()
             }
@@ -177,12 +178,16 @@ impl<'k> Walk<'k> {
         );
     }
 
-    /// The lanes that a conditional store stores for: all of them where nobody knows.
-    fn stored(&mut self, inst: Inst) -> u32 {
+    /// The lanes that a conditional store stores for: all of them where nobody knows. It counts as a store in a branch.
+    fn stored(&mut self, inst: Inst, mask: u32, weight: f64) -> u32 {
         let condition = self.kernel.insts[inst].arguments.last();
         let known = condition.and_then(|condition| self.get(*condition).mask());
         self.cost.exact &= known.is_some();
-        known.unwrap_or(u32::MAX)
+        let stored = known.unwrap_or(u32::MAX) & mask;
+        if stored != 0 {
+            self.cost.instructions += weight;
+        }
+        stored
     }
 
     /// The global side of a copy to shared memory.
