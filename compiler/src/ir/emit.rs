@@ -8,7 +8,6 @@ use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, UnaryOp};
 use crate::source::Span;
 use cranelift_entity::EntityRef;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A place in a kernel where instructions are appended.
@@ -16,18 +15,11 @@ pub struct Emit<'k> {
     pub kernel: &'k mut Kernel,
     pub block: Block,
     pub span: Span,
-    /// Integers that stand in blocks already, where they are shared.
-    literals: Option<FxHashMap<(Block, i64), Value>>,
 }
 
 impl<'k> Emit<'k> {
     pub fn new(kernel: &'k mut Kernel, block: Block, span: Span) -> Self {
-        Self { kernel, block, span, literals: None }
-    }
-
-    /// For one who does nothing but append to blocks that it has made: an integer that stands in one is not written again.
-    pub fn sharing_literals(kernel: &'k mut Kernel, block: Block, span: Span) -> Self {
-        Self { kernel, block, span, literals: Some(FxHashMap::default()) }
+        Self { kernel, block, span }
     }
 
     /// Emits for another place of the source.
@@ -57,15 +49,7 @@ impl<'k> Emit<'k> {
 
     /// An i64.
     pub fn int(&mut self, value: i64) -> Value {
-        let place = (self.block, value);
-        if let Some(known) = self.literals.as_ref().and_then(|literals| literals.get(&place)) {
-            return *known;
-        }
-        let literal = self.constant(Constant::Int(Scalar::I64, i128::from(value)));
-        if let Some(literals) = &mut self.literals {
-            literals.insert(place, literal);
-        }
-        literal
+        self.constant(Constant::Int(Scalar::I64, i128::from(value)))
     }
 
     pub fn name(&mut self, value: Value, name: &str) -> Value {
