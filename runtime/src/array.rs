@@ -11,12 +11,16 @@ use crate::storage::Storage;
 use crate::strided::{self, Image};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::Layout;
+use smallvec::{SmallVec, smallvec};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The widest access of a kernel, in bytes: every array starts at a multiple of it, and so does every part of one.
 const WIDEST_ACCESS: u64 = 16;
+
+/// Address and size in bytes of each. Most arrays have one, which launches find without another look at memory.
+type Allocations = SmallVec<[(DevicePtr, u64); 1]>;
 
 /// An array that kernels can use, of an element type and a rank that only the run knows;
 /// [`Array`](crate::Array) knows them at compile time. Its memory is given back when it is dropped.
@@ -28,7 +32,7 @@ pub struct DeviceArray {
     /// Of element type and layout: arrays with the same one are alike but for their shape.
     kind: u64,
     /// One a leaf for a structure of arrays, else one; with its size in bytes.
-    allocations: Vec<(DevicePtr, u64)>,
+    allocations: Allocations,
     storage: Arc<Storage>,
 }
 
@@ -63,7 +67,7 @@ impl DeviceArray {
         };
         let words = sizes.iter().map(|size| size.next_multiple_of(layout::WORD));
         let storage = Arc::new(Storage::allocate(&device.shared, memory, words, stream, what)?);
-        let allocations: Vec<(DevicePtr, u64)> = storage.pointers().zip(sizes).collect();
+        let allocations: Allocations = storage.pointers().zip(sizes).collect();
         let kind = element::kind(&element, layout);
         let array = Self { device: device.clone(), element, shape, layout, kind, allocations, storage };
         if uncovered.iter().any(|range| !range.is_empty()) {
@@ -109,7 +113,7 @@ impl DeviceArray {
             }
             device.backend.check_borrowed(*pointer, size.next_multiple_of(layout::WORD))?;
         }
-        let allocations: Vec<(DevicePtr, u64)> = pointers.iter().copied().zip(sizes).collect();
+        let allocations: Allocations = pointers.iter().copied().zip(sizes).collect();
         let storage = Arc::new(Storage::borrowed(&device.shared, allocations.iter().copied()));
         let kind = element::kind(&element, layout);
         Ok(Self { device: device.clone(), element, shape, layout, kind, allocations, storage })
@@ -131,7 +135,7 @@ impl DeviceArray {
             element,
             shape: shape.to_vec(),
             layout,
-            allocations: vec![(pointer, shape[0] * shape[1] * width)],
+            allocations: smallvec![(pointer, shape[0] * shape[1] * width)],
             storage: Arc::clone(&self.storage),
         }
     }
@@ -214,7 +218,7 @@ impl DeviceArray {
             )));
         }
         let sizes = |count| layout::allocation_sizes(&self.element, self.layout, count).unwrap_or_default();
-        let mut allocations = Vec::with_capacity(self.allocations.len());
+        let mut allocations = Allocations::with_capacity(self.allocations.len());
         for (((pointer, _), before), size) in
             self.allocations.iter().zip(sizes(start * row)).zip(sizes(count))
         {
@@ -322,10 +326,13 @@ impl DeviceArray {
 
     /// Whether an element of one lies in the memory of an element of the other.
     pub(crate) fn overlaps(&self, other: &DeviceArray) -> bool {
-        self.allocations.iter().any(|(here, size)| {
-            let mut others = other.allocations.iter();
-            others.any(|(there, length)| *here < there + length && *there < here + size)
-        })
+        let meet = |(here, size): &(DevicePtr, u64), (there, length): &(DevicePtr, u64)| {
+            *here < there + length && *there < here + size
+        };
+        match (self.allocations.as_slice(), other.allocations.as_slice()) {
+            ([one], [two]) => meet(one, two),
+            (all, others) => all.iter().any(|one| others.iter().any(|two| meet(one, two))),
+        }
     }
 
     /// Bytes of all its elements.
