@@ -8,6 +8,7 @@
 //! - `float_bounds.rs`: what a float is at least.
 //! - `grid.rs`: how many blocks an axis needs.
 //! - `model/`: one warp of a launch, lane by lane, at model sizes: what its accesses and branches cost.
+//! - `multiprocessor.rs`: how many blocks of a kernel one holds.
 //! - `multiples.rs`: which powers of two divide a value.
 //! - `ranges.rs`: which integers a value can be.
 //! - `sectors.rs`: what a request of a warp costs.
@@ -21,6 +22,7 @@ mod float_bounds;
 mod grid;
 pub mod model;
 mod multiples;
+mod multiprocessor;
 mod polynomial;
 mod ranges;
 mod sectors;
@@ -33,6 +35,7 @@ pub use difference::difference;
 pub use float_bounds::{FloatBounds, least_normal};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use multiples::Multiples;
+pub use multiprocessor::{Multiprocessor, warps_by_registers};
 pub use polynomial::{Atom, Polynomial};
 pub use ranges::{Interval, Ranges};
 pub use sectors::{SECTOR_BYTES, sectors_per_request};

@@ -25,11 +25,18 @@ pub trait Observer: Send {
     /// Whether anything is looked at: constant, so that the calls vanish where it is false.
     const ENABLED: bool;
 
+    /// So many instructions a warp may run before the others of its block get a turn.
+    const SLICE: u64 = 1 << 16;
+
     /// For a further host thread.
     fn fork(&self) -> Self;
 
-    /// A block starts; its number counts x first.
-    fn block(&mut self, block: u64);
+    /// A block starts; its number counts x first. Who waits here for an earlier block asks `over` whether the launch
+    /// is given up: then that block may never come.
+    fn block(&mut self, block: u64, over: &dyn Fn() -> bool);
+
+    /// The block has run to its end.
+    fn block_done(&mut self) {}
 
     /// A warp is about to execute an instruction. A fault ends the launch in its place.
     fn instruction(&mut self, event: &Event<'_>) -> Outcome;
@@ -52,7 +59,7 @@ impl Observer for Quiet {
         Quiet
     }
 
-    fn block(&mut self, _: u64) {}
+    fn block(&mut self, _: u64, _: &dyn Fn() -> bool) {}
 
     fn instruction(&mut self, _: &Event<'_>) -> Outcome {
         Ok(())

@@ -209,7 +209,7 @@ impl Observer for Tracer<'_> {
         }
     }
 
-    fn block(&mut self, block: u64) {
+    fn block(&mut self, block: u64, _: &dyn Fn() -> bool) {
         self.block = block;
     }
 

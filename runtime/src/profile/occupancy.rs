@@ -1,6 +1,7 @@
 //! How many blocks a multiprocessor holds at a time, and what keeps it from holding more.
 
 use super::gpu::Gpu;
+use krn_compiler::analysis::warps_by_registers;
 
 /// What one block takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,24 +50,20 @@ pub struct Occupancy {
 }
 
 const WARP: u32 = 32;
-/// Registers are given out to warps by so many, in quarters of a multiprocessor.
-const REGISTER_UNIT: u32 = 256;
-const QUARTERS: u32 = 4;
 /// Shared memory is given out by so many bytes.
 const SHARED_UNIT: u64 = 128;
 
 /// How many blocks a multiprocessor would hold if there were but one limit, for each of them.
 pub fn limits(gpu: &Gpu, needs: &Needs) -> [(u64, Limiter); 5] {
     let warps = needs.threads.div_ceil(WARP).max(1);
-    let of_warp = (needs.registers.max(1) * WARP).next_multiple_of(REGISTER_UNIT);
-    let by_registers = (gpu.registers / QUARTERS / of_warp) * QUARTERS / warps;
+    let by_registers = warps_by_registers(needs.registers) / u64::from(warps);
     let shared = (needs.shared_bytes + u64::from(gpu.shared_reserved)).next_multiple_of(SHARED_UNIT);
     let by_shared = u64::from(gpu.shared).checked_div(shared).unwrap_or(u64::MAX);
     let by_grid = needs.blocks.div_ceil(gpu.multiprocessors.into());
     let fits = needs.shared_bytes <= gpu.shared_of_block.into();
     // Of equals the first: what the user can change.
     [
-        (by_registers.into(), Limiter::Registers),
+        (by_registers, Limiter::Registers),
         (if fits { by_shared } else { 0 }, Limiter::SharedMemory),
         ((gpu.threads / (warps * WARP)).into(), Limiter::Threads),
         (gpu.blocks.into(), Limiter::BlocksPerMultiprocessor),

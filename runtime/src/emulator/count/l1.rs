@@ -1,24 +1,13 @@
-//! A model of the first-level cache, for what is left to L2.
+//! A model of the first-level cache, for what is left to L2: the sectors that the hardware counts as
+//! `l1tex__m_xbar2l1tex_read_sectors`.
 //!
-//! Every block finds it empty and has it to itself: its share of the multiprocessor's 256 KiB, less shared memory, of
-//! which the line used longest ago makes place. Lines that an access does not want kept (`L1::no_allocate`) are there until
-//! another one needs the place: neighbouring requests find them. What the block writes goes to L2 at once, and is
-//! there for it to read again. So the count is the same however blocks are
-//! spread over host threads; what one block finds because another fetched it is not seen.
+//! A multiprocessor runs its blocks one after the other ([`super::multiprocessors`]), and a block finds what the ones before it
+//! have left, in its share of L1, of which the line used longest ago makes place. Lines that an access does not want kept
+//! (`L1::no_allocate`) are there until another one needs the place: neighbouring requests find them. What a
+//! block writes goes to L2 at once, and is there to be read again.
 
 use super::sectors::LINE;
-use crate::emulator::launch::LaunchConfig;
 use rustc_hash::FxHashMap;
-
-/// Of one multiprocessor, of compute capability 9.0.
-const L1_AND_SHARED: u64 = 256 * 1024;
-/// Of that, what can be shared memory: the rest is L1 whatever blocks take.
-const SHARED_AT_MOST: u64 = 228 * 1024;
-const MULTIPROCESSORS: u64 = 132;
-const THREADS: u64 = 2048;
-const BLOCKS: u64 = 32;
-/// Shared memory that the system takes for each block.
-const RESERVED: u64 = 1024;
 
 /// What becomes of a line that an access brings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +32,7 @@ struct Line {
 /// No line.
 const NONE: u32 = u32::MAX;
 
-/// The cache as one block sees it.
+/// The cache as the blocks of a multiprocessor see it.
 #[derive(Clone, Debug)]
 pub struct L1 {
     capacity: usize,
@@ -54,24 +43,10 @@ pub struct L1 {
 }
 
 impl L1 {
-    /// For a launch of blocks with so many bytes of shared memory each.
-    pub fn new(config: &LaunchConfig<'_>, shared_bytes: u64) -> Self {
-        let shared = shared_bytes + RESERVED;
-        let resident = (THREADS / config.threads().max(1).next_multiple_of(32))
-            .min(BLOCKS)
-            .min(SHARED_AT_MOST / shared)
-            .min(config.blocks().div_ceil(MULTIPROCESSORS))
-            .max(1);
-        let bytes = (L1_AND_SHARED - (resident * shared).min(SHARED_AT_MOST)) / resident;
+    /// Of so many bytes.
+    pub fn new(bytes: u64) -> Self {
         let capacity = (bytes / LINE).max(1) as usize;
         L1 { capacity, lines: Vec::new(), places: FxHashMap::default(), oldest: NONE, newest: NONE }
-    }
-
-    /// Another block starts.
-    pub fn clear(&mut self) {
-        self.lines.clear();
-        self.places.clear();
-        (self.oldest, self.newest) = (NONE, NONE);
     }
 
     /// Reads sectors of a line; how many of them L2 must give.
@@ -129,25 +104,25 @@ impl L1 {
     }
 
     fn link_newest(&mut self, at: u32) {
-        let before = self.newest;
-        self.lines[at as usize].older = before;
-        self.lines[at as usize].newer = NONE;
-        match self.lines.get_mut(before as usize) {
-            Some(line) => line.newer = at,
-            None => self.oldest = at,
-        }
-        self.newest = at;
+        self.link(at, self.newest, NONE);
     }
 
     fn link_oldest(&mut self, at: u32) {
-        let after = self.oldest;
-        self.lines[at as usize].newer = after;
-        self.lines[at as usize].older = NONE;
-        match self.lines.get_mut(after as usize) {
+        self.link(at, NONE, self.oldest);
+    }
+
+    /// Puts a line between two others, or at an end.
+    fn link(&mut self, at: u32, older: u32, newer: u32) {
+        self.lines[at as usize].older = older;
+        self.lines[at as usize].newer = newer;
+        match self.lines.get_mut(older as usize) {
+            Some(line) => line.newer = at,
+            None => self.oldest = at,
+        }
+        match self.lines.get_mut(newer as usize) {
             Some(line) => line.older = at,
             None => self.newest = at,
         }
-        self.oldest = at;
     }
 }
 
@@ -155,23 +130,22 @@ impl L1 {
 mod tests {
     use super::*;
 
+    const BYTES: u64 = 224 << 10;
+
     #[test]
     fn what_a_block_has_read_it_finds_again() {
-        let mut cache = L1::new(&LaunchConfig::linear(1, 128), 0);
-        cache.clear();
+        let mut cache = L1::new(BYTES);
         assert_eq!(cache.read(7, 0b0011, Stay::Long), 2);
         assert_eq!(cache.read(7, 0b0110, Stay::Long), 1);
         assert_eq!(cache.read(7, 0b0111, Stay::Long), 0);
         assert_eq!(cache.read(8, 0b1111, Stay::None), 4);
         assert_eq!(cache.read(8, 0b1111, Stay::None), 4);
-        cache.clear();
-        assert_eq!(cache.read(7, 0b0001, Stay::Long), 1);
     }
 
     #[test]
     fn more_than_it_holds_pushes_the_oldest_out() {
-        let mut cache = L1::new(&LaunchConfig::linear(1, 128), 0);
-        let lines = 2 * L1_AND_SHARED / LINE;
+        let mut cache = L1::new(BYTES);
+        let lines = 2 * BYTES / LINE;
         let misses = |cache: &mut L1| (0..lines).map(|line| cache.read(line, 1, Stay::Long)).sum::<u32>();
         assert_eq!(u64::from(misses(&mut cache)), lines);
         assert_eq!(u64::from(misses(&mut cache)), lines);
@@ -179,7 +153,7 @@ mod tests {
 
     #[test]
     fn whatever_fits_is_kept_wherever_it_lies() {
-        let mut cache = L1::new(&LaunchConfig::linear(1, 128), 0);
+        let mut cache = L1::new(BYTES);
         let capacity = cache.capacity as u64;
         let misses =
             |cache: &mut L1| (0..capacity).map(|line| cache.read(line * 4096, 1, Stay::Long)).sum::<u32>();
@@ -193,14 +167,14 @@ mod tests {
 
     #[test]
     fn what_a_block_has_written_it_finds() {
-        let mut cache = L1::new(&LaunchConfig::linear(1, 128), 0);
+        let mut cache = L1::new(BYTES);
         cache.write(7, 0b0011);
         assert_eq!(cache.read(7, 0b0111, Stay::Long), 1);
     }
 
     #[test]
     fn what_shall_not_stay_is_the_first_to_go() {
-        let mut cache = L1::new(&LaunchConfig::linear(1, 128), 0);
+        let mut cache = L1::new(BYTES);
         let capacity = cache.capacity as u64;
         (0..capacity - 1).for_each(|line| assert_eq!(cache.read(line, 1, Stay::Long), 1));
         assert_eq!(cache.read(9000, 0b0011, Stay::Short), 2);

@@ -5,9 +5,11 @@
 //! Instructions are counted in PTX: a GPU executes other ones, which its assembler made of them. What L2 gives is a
 //! model ([`l1`]).
 
+pub mod carveout;
 pub mod footprint;
 pub mod kind;
 pub mod l1;
+pub mod multiprocessors;
 pub mod sectors;
 
 pub use krn_compiler::analysis::banked as banks;
@@ -26,9 +28,10 @@ use super::memory::{CONST_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WIN
 use super::observe::{Event, Observer};
 use super::program::{Code, CopyForm, CopyOp, NOWHERE, Program};
 use banks::{Banked, banked};
+use carveout::BlockNeeds;
 use footprint::Footprint;
 use kind::{Kind, Known};
-use l1::L1;
+use multiprocessors::Multiprocessors;
 use sectors::{LINE, Touched, touched, touched_locally};
 
 /// What one PTX instruction did in a launch, or several together.
@@ -142,7 +145,7 @@ pub struct Counter<'a> {
     patterns: Vec<Pattern>,
     /// Of the targets of copies.
     target_patterns: Vec<Pattern>,
-    l1: L1,
+    caches: Multiprocessors,
     footprint: Footprint,
     shared_bytes: u64,
     estimated_registers: u32,
@@ -165,16 +168,18 @@ impl<'a> Counter<'a> {
     ) -> Self {
         let count = program.code.len();
         let shared_bytes = program.shared_bytes + u64::from(config.shared_bytes);
+        let estimated_registers = estimate_registers(entry, program, config.threads());
+        let needs = BlockNeeds { threads: config.threads(), registers: estimated_registers, shared_bytes };
         Counter {
             program,
             known: program.statements.iter().map(|statement| Known::of(entry, *statement)).collect(),
             counts: vec![Counts::default(); count],
             patterns: vec![Pattern::NONE; count],
             target_patterns: vec![Pattern::NONE; program.copies.len()],
-            l1: L1::new(config, shared_bytes),
+            caches: Multiprocessors::new(needs, config.blocks()),
             footprint: Footprint::new(memory),
             shared_bytes,
-            estimated_registers: estimate_registers(entry, program, config.threads()),
+            estimated_registers,
         }
     }
 
@@ -255,10 +260,10 @@ impl<'a> Counter<'a> {
             for (line, sectors) in &pattern.touched.lines {
                 let line = first.wrapping_add(*line as u64);
                 if loads {
-                    counts.l2_sectors += u64::from(self.l1.read(line, *sectors, known.in_l1));
+                    counts.l2_sectors += u64::from(self.caches.l1().read(line, *sectors, known.in_l1));
                 }
                 if known.kind == Kind::GlobalStore && place == Place::Global {
-                    self.l1.write(line, *sectors);
+                    self.caches.l1().write(line, *sectors);
                 }
                 self.footprint.touch(line, *sectors, reads, writes);
             }
@@ -320,6 +325,9 @@ impl Pattern {
 impl Observer for Counter<'_> {
     const ENABLED: bool = true;
 
+    /// Few: on the machine, the warps' accesses come mixed to the cache.
+    const SLICE: u64 = 64;
+
     fn fork(&self) -> Self {
         Counter {
             program: self.program,
@@ -327,15 +335,19 @@ impl Observer for Counter<'_> {
             counts: vec![Counts::default(); self.counts.len()],
             patterns: vec![Pattern::NONE; self.patterns.len()],
             target_patterns: vec![Pattern::NONE; self.target_patterns.len()],
-            l1: self.l1.clone(),
+            caches: self.caches.fork(),
             footprint: self.footprint.fresh(),
             shared_bytes: self.shared_bytes,
             estimated_registers: self.estimated_registers,
         }
     }
 
-    fn block(&mut self, _: u64) {
-        self.l1.clear();
+    fn block(&mut self, block: u64, over: &dyn Fn() -> bool) {
+        self.caches.enter(block, over);
+    }
+
+    fn block_done(&mut self) {
+        self.caches.leave();
     }
 
     #[inline(always)]

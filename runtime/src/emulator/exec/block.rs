@@ -94,8 +94,12 @@ impl<'a, O: Observer> Runner<'a, O> {
         self.block = block;
         self.has_turn = false;
         self.prepare_block();
-        self.observer.block(block);
+        let turns = self.turns;
+        self.observer.block(block, &|| turns.is_over(block));
         let outcome = self.run_warps();
+        if matches!(outcome, Ok(true)) {
+            self.observer.block_done();
+        }
         for warp in &self.warps {
             self.executed += warp.executed;
             self.lane_executed += warp.lane_executed;

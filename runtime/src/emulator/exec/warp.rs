@@ -23,16 +23,13 @@ pub enum Pause {
     Abandoned,
 }
 
-/// So many instructions a warp may run before the others get a turn.
-const SLICE: u64 = 1 << 16;
-
 impl<O: Observer> Runner<'_, O> {
     /// Runs one warp until it pauses.
     pub fn run_warp(&mut self, at: usize) -> Outcome<Pause> {
         let (isa, program) = (self.isa, self.program);
         let warp = &mut self.warps[at];
         let r = &mut self.registers[at];
-        let stop = (warp.executed + SLICE).min(self.limit);
+        let stop = (warp.executed + O::SLICE).min(self.limit);
         loop {
             if !warp.settle() {
                 warp.state = WarpState::Done;

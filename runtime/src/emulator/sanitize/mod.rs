@@ -180,7 +180,7 @@ impl Observer for Sanitizer<'_> {
         Sanitizer::new(self.memory, self.program, self.config)
     }
 
-    fn block(&mut self, block: u64) {
+    fn block(&mut self, block: u64, _: &dyn Fn() -> bool) {
         self.block = block;
         self.clocks.start();
         self.shared.clear();
