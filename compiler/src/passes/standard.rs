@@ -14,6 +14,7 @@ use super::pass::Pass;
 use super::peel::Peel;
 use super::per_thread::PerThread;
 use super::privatize::Privatize;
+use super::reduce_atomics::ReduceAtomics;
 use super::reuse::Reuse;
 use super::rfactor::Rfactor;
 use super::scalarize::Scalarize;
@@ -32,6 +33,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // First, so that the passes after it see literal extents and simple subscripts.
         (Arc::new(Fold), false),
         (Arc::new(Collapse), false),
+        // After `collapse`, which shows all axes of a loop; before all that shares reductions.
+        (Arc::new(ReduceAtomics), false),
         // After `collapse`, which shows how many iterations there are side by side; before all that looks for axes
         // to spread.
         (Arc::new(Rfactor), false),

@@ -3,7 +3,8 @@
 
 use crate::check::elaborator::Elaborator;
 use crate::check::typed::{
-    Access, ArrayId, ArrayRole, Axis, Directive, DirectiveKind, Expr, ExprKind, Kernel, Placement, StmtKind,
+    Access, ArrayId, ArrayRole, Axis, Directive, DirectiveKind, Expr, ExprKind, Kernel, Placement, Stmt,
+    StmtKind,
 };
 use crate::check::walk::{Node, walk_block, walk_expr, walk_statements};
 use crate::diagnostic::{Diagnostic, codes};
@@ -320,6 +321,7 @@ fn uses(kernel: &Kernel, name: &str) -> Uses {
             | StmtKind::DefineArray { axes, .. }
             | StmtKind::Forall { axes, .. } => {
                 uses.parallel |= has(kernel, axes, name);
+                uses.reduced |= has(kernel, axes, name) && combines(stmt);
                 if let StmtKind::Forall { body, .. } = &stmt.kind {
                     walk_block(body, &mut |node| uses.inner |= is_parallel(kernel, &node, name));
                 }
@@ -334,6 +336,19 @@ fn uses(kernel: &Kernel, name: &str) -> Uses {
         }
     });
     uses
+}
+
+/// Whether a loop combines into places, over which it may become a reduction.
+fn combines(stmt: &Stmt) -> bool {
+    let mut found = matches!(stmt.kind, StmtKind::Store { combine: Some(_), .. });
+    if let StmtKind::Forall { body, .. } = &stmt.kind {
+        walk_block(body, &mut |node| {
+            if let Node::Stmt(stmt) = node {
+                found |= matches!(stmt.kind, StmtKind::Store { combine: Some(_), .. });
+            }
+        });
+    }
+    found
 }
 
 fn has(kernel: &Kernel, axes: &[Axis], name: &str) -> bool {

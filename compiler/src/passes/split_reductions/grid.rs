@@ -1,5 +1,6 @@
 //! Grid: a reduction with few outer iterations is cut into pieces, which a second launch combines.
 
+use super::accumulate::into_atomics;
 use super::again::{free_values, reads_what_was_written, repeat, repeatable};
 use super::atomic::{self, Target};
 use super::said::{Said, said};
@@ -104,7 +105,11 @@ fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         .copied()
         .filter(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)
         .collect();
-    if reduces.is_empty() || !straight(kernel, root) {
+    if reduces.is_empty() {
+        return false;
+    }
+    into_atomics(kernel, root);
+    if !straight(kernel, root) {
         return false;
     }
     if !reduces.iter().all(|reduce| said(kernel, *reduce).team_fits()) {

@@ -19,6 +19,7 @@
 //! How long rows are, and whether they are multiples of a vector, only the launch knows: the launch is copied for
 //! each shape, and the plan chooses.
 
+pub(super) mod accumulate;
 pub(super) mod again;
 mod atomic;
 mod cost;

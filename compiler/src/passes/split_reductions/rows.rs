@@ -1,5 +1,6 @@
 //! Rows: an iteration whose loops all walk one contiguous range is given to a team of threads.
 
+use super::accumulate::{accumulations, into_atomics};
 use super::cost::{Cost, loop_cost};
 use super::said::{Said, said};
 use super::streams::streams;
@@ -129,7 +130,11 @@ fn buffers_allow(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
             written.push(buffer);
         }
     });
+    let combined: Vec<Buffer> = accumulations(kernel, body).iter().map(|known| known.buffer).collect();
     written.iter().all(|buffer| {
+        if combined.contains(buffer) {
+            return true;
+        }
         let accesses = &touched[buffer];
         let rank = kernel.buffers[*buffer].extents.len();
         let mut leading: Option<RowPlace> = None;
@@ -320,6 +325,7 @@ fn condition(rows: &Rows, shape: &Shape) -> Option<Expr> {
 fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> bool {
     let Some(forall) = super::outer_loop(kernel, launch) else { return false };
     let body = kernel.insts[forall].regions[0];
+    into_atomics(kernel, body);
     let mut loops = Vec::new();
     collect(kernel, body, &mut loops);
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };

@@ -1,0 +1,263 @@
+//! `reduce_atomics`: what a parallel loop combines into one place becomes a reduction.
+//!
+//! ```text
+//! forall axis0 "i" = v0..v1, axis1 "j" = v2..v3 (v4, v5) {      before
+//!     v6: f32 = load buf0[v4, v5]
+//!     atomic add buf1[v4], v6
+//! }
+//!
+//! forall axis0 "i" = v0..v1 (v4) {                              after
+//!     v7: f32 = reduce [add] axis1 "j" = v2..v3 (v5) {
+//!         v6: f32 = load buf0[v4, v5]
+//!         yield v6
+//!     }
+//!     v8: f32 = load buf1[v4]
+//!     v9: f32 = add v8, v7
+//!     store buf1[v4], v9
+//! }
+//! ```
+//!
+//! The iterations over axes that the place does not depend on (here `j`) all meet there, and atomics on one address take
+//! turns. A reduction is what the passes after this one share among lanes, warps and blocks; and it gives the same result
+//! each time, where the order of floating-point atomics is the machine's.
+//!
+//! Where the other axes do not tell the places apart (`s[i / 2] += …`), or there are none, each of their iterations combines
+//! its sum by one atomic.
+//!
+//! # Preconditions
+//!
+//! The loop is all that its launch does, and the combining assignment is all that it writes; it may stand under one `if`,
+//! whose other side then contributes nothing. The place is made of indices and sizes by arithmetic alone. Values are of 32 or
+//! 64 bits: narrow ones round at each step. A directive that shapes the loop (`order`, or `tile`, `per_thread`, `warps` of one
+//! of those axes) keeps it.
+
+use super::pass::{Changed, Pass, PassContext};
+use super::split_reductions::accumulate::has_atomics;
+use super::split_reductions::again::{repeat, repeatable};
+use crate::ir::clone::ValueMap;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Phase};
+use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::ir::schedule::Directive;
+use std::collections::BTreeSet;
+
+pub struct ReduceAtomics;
+
+/// A place is made of its indices in so many steps at most.
+const DEPTH: u32 = 16;
+
+impl Pass for ReduceAtomics {
+    fn name(&self) -> &str {
+        "reduce_atomics"
+    }
+
+    fn reason(&self) -> &str {
+        "sums up what many iterations combine into one place, instead of taking turns there"
+    }
+
+    fn needs(&self) -> (Phase, Phase) {
+        (Phase::Abstract, Phase::Abstract)
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            if let Some(found) = find(kernel, launch) {
+                apply(kernel, launch, found);
+                changed = true;
+            }
+        }
+        changed.into()
+    }
+}
+
+/// A combining assignment that many iterations of a loop make in one place.
+struct Found {
+    forall: Inst,
+    atomic: Inst,
+    /// The `if` that it stands under.
+    under: Option<Inst>,
+    buffer: Buffer,
+    leaf: u32,
+    combiner: Combiner,
+    subscripts: Vec<Value>,
+    value: Value,
+    /// For each axis of the loop, whether the place does not depend on it.
+    reduced: Vec<bool>,
+}
+
+fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
+    let root = kernel.launches[launch].body;
+    let (forall, before) = kernel.blocks[root].insts.split_last()?;
+    let Payload::Loop { axes } = &kernel.insts[*forall].payload else { return None };
+    let pure = |inst: &Inst| kernel.insts[*inst].opcode.info().effect == Effect::Pure;
+    if kernel.insts[*forall].opcode != Opcode::Forall || !before.iter().all(pure) {
+        return None;
+    }
+    let body = kernel.insts[*forall].regions[0];
+    let (atomic, under) = only_write(kernel, body)?;
+    let data = &kernel.insts[atomic];
+    let Payload::Atomic { buffer, leaf, op } = data.payload else { return None };
+    let (value, subscripts) = data.arguments.split_last()?;
+    let mut read = false;
+    kernel.walk(body, &mut |_, inst| {
+        read |= matches!(kernel.insts[inst].payload, Payload::Access { buffer: other, .. } if other == buffer);
+    });
+    let params = &kernel.blocks[body].params;
+    if !has_atomics(kernel, buffer) || read || !subscripts.iter().all(|value| repeatable(kernel, *value, params, DEPTH)) {
+        return None;
+    }
+    let mut needed = BTreeSet::new();
+    subscripts.iter().for_each(|value| reach(kernel, *value, params, &mut needed));
+    let reduced: Vec<bool> = params.iter().map(|param| !needed.contains(param)).collect();
+    let names = axes.iter().zip(&reduced).filter(|(_, reduced)| **reduced);
+    let names: Vec<&str> = names.map(|(axis, _)| kernel.axes[*axis].name.as_str()).collect();
+    let shaped = kernel.schedule.directives.iter().any(|known| match &known.directive {
+        Directive::Order(_) => true,
+        Directive::Tile { axis, .. }
+        | Directive::PerThread { axis, .. }
+        | Directive::Warps { axis, .. } => names.contains(&axis.as_str()),
+        _ => false,
+    });
+    let subscripts = subscripts.to_vec();
+    (!names.is_empty() && !shaped).then_some(Found {
+        forall: *forall,
+        atomic,
+        under,
+        buffer,
+        leaf,
+        combiner: op,
+        subscripts,
+        value: *value,
+        reduced,
+    })
+}
+
+/// The only instruction of a loop's body that writes, if it is an atomic of the body or of an `if` in it that does
+/// nothing else; and that `if`.
+fn only_write(kernel: &Kernel, body: Block) -> Option<(Inst, Option<Inst>)> {
+    let mut writes = Vec::new();
+    kernel.walk(body, &mut |block, inst| {
+        if kernel.insts[inst].opcode.info().effect == Effect::Write {
+            writes.push((block, inst));
+        }
+    });
+    let [(block, atomic)] = writes.as_slice() else { return None };
+    if kernel.insts[*atomic].opcode != Opcode::Atomic {
+        return None;
+    }
+    if *block == body {
+        return Some((*atomic, None));
+    }
+    let holds = |inst: &&Inst| {
+        let data = &kernel.insts[**inst];
+        data.opcode == Opcode::If && data.results.is_empty() && data.regions.contains(block)
+    };
+    let under = kernel.blocks[body].insts.iter().find(holds)?;
+    Some((*atomic, Some(*under)))
+}
+
+/// The parameters that a value is made of.
+fn reach(kernel: &Kernel, value: Value, params: &[Value], needed: &mut BTreeSet<Value>) {
+    if params.contains(&value) {
+        needed.insert(value);
+    } else if let Some(data) = kernel.definition_data(value) {
+        data.arguments.iter().for_each(|argument| reach(kernel, *argument, params, needed));
+    }
+}
+
+fn apply(kernel: &mut Kernel, launch: Launch, found: Found) {
+    let root = kernel.launches[launch].body;
+    let InstData { payload, arguments, span, regions, .. } = kernel.insts[found.forall].clone();
+    let (body, Payload::Loop { axes }) = (regions[0], payload) else { return };
+    let value = contribution(kernel, body, &found);
+    let params = std::mem::take(&mut kernel.blocks[body].params);
+    let (mut kept_axes, mut kept_bounds, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut reduced_axes, mut bounds, mut indices) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, (axis, param)) in axes.iter().zip(params.iter()).enumerate() {
+        let (axes, ends, params) = match found.reduced[at] {
+            true => (&mut reduced_axes, &mut bounds, &mut indices),
+            false => (&mut kept_axes, &mut kept_bounds, &mut kept),
+        };
+        axes.push(*axis);
+        ends.extend_from_slice(&arguments[2 * at..2 * at + 2]);
+        params.push(*param);
+    }
+
+    // The body is the reduction's now.
+    own_params(kernel, body, &indices);
+    kernel.blocks[body].insts.pop();
+    Emit::new(kernel, body, span).inst(Opcode::Yield, Payload::None, &[value]);
+
+    // Around it the rest of the loop, if there is one.
+    kernel.blocks[root].insts.pop();
+    let around = if kept.is_empty() {
+        root
+    } else {
+        let around = kernel.blocks.push(BlockData::default());
+        own_params(kernel, around, &kept);
+        let data = &mut kernel.insts[found.forall];
+        data.payload = Payload::Loop { axes: kept_axes.into() };
+        data.arguments = kept_bounds.into();
+        data.regions = vec![around].into();
+        kernel.blocks[root].insts.push(found.forall);
+        around
+    };
+    let reduce = kernel.insts.push(InstData {
+        opcode: Opcode::Reduce,
+        payload: Payload::Reduce { axes: reduced_axes.into(), combiners: vec![found.combiner].into() },
+        arguments: bounds.into(),
+        results: Vec::new().into(),
+        regions: vec![body].into(),
+        span,
+    });
+    kernel.blocks[around].insts.push(reduce);
+    let sum = kernel.add_result(reduce, kernel.value_type(value));
+    let span = kernel.insts[found.atomic].span;
+    let (mut map, mut emit) = (ValueMap::default(), Emit::new(kernel, around, span));
+    kept.iter().for_each(|param| _ = map.insert(*param, *param));
+    let places: Vec<Value> =
+        found.subscripts.iter().map(|value| repeat(&mut emit, *value, &mut map)).collect();
+    // A place is one iteration's where each of its indices is a subscript.
+    if !kept.is_empty() && kept.iter().all(|param| found.subscripts.contains(param)) {
+        let old = emit.load(found.buffer, found.leaf, &places);
+        if let Some(new) = emit.combine_one(found.combiner, old, sum) {
+            emit.store(found.buffer, found.leaf, &places, new);
+        }
+    } else {
+        let payload = Payload::Atomic { buffer: found.buffer, leaf: found.leaf, op: found.combiner };
+        let arguments: Vec<Value> = places.into_iter().chain([sum]).collect();
+        emit.inst(Opcode::Atomic, payload, &arguments);
+    }
+    if !kept.is_empty() {
+        emit.inst(Opcode::Yield, Payload::None, &[]);
+    }
+}
+
+/// Makes values the parameters of a block.
+fn own_params(kernel: &mut Kernel, block: Block, params: &[Value]) {
+    for (position, param) in params.iter().enumerate() {
+        kernel.values[*param].definition = Definition::Param(block, position as u16);
+        kernel.blocks[block].params.push(*param);
+    }
+}
+
+/// What an iteration contributes, without the atomic.
+fn contribution(kernel: &mut Kernel, body: Block, found: &Found) -> Value {
+    let Some(under) = found.under else {
+        kernel.blocks[body].insts.retain(|inst| *inst != found.atomic);
+        return found.value;
+    };
+    let span = kernel.insts[under].span;
+    let ty = kernel.value_type(found.value);
+    for region in kernel.insts[under].regions.clone() {
+        let holds = kernel.blocks[region].insts.contains(&found.atomic);
+        kernel.blocks[region].insts.retain(|inst| *inst != found.atomic);
+        kernel.blocks[region].insts.pop();
+        let mut emit = Emit::new(kernel, region, span);
+        let value = if holds { found.value } else { emit.identity(found.combiner, ty)[0] };
+        emit.inst(Opcode::Yield, Payload::None, &[value]);
+    }
+    kernel.add_result(under, ty)
+}
