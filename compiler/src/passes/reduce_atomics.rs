@@ -114,7 +114,7 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     let names = axes.iter().zip(&reduced).filter(|(_, reduced)| **reduced);
     let names: Vec<&str> = names.map(|(axis, _)| kernel.axes[*axis].name.as_str()).collect();
     let shaped = kernel.schedule.directives.iter().any(|known| match &known.directive {
-        Directive::Order(_) => true,
+        Directive::Order(axes) => axes.iter().any(|axis| names.contains(&axis.as_str())),
         Directive::Tile { axis, .. }
         | Directive::PerThread { axis, .. }
         | Directive::Warps { axis, .. } => names.contains(&axis.as_str()),
