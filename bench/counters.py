@@ -4,8 +4,8 @@
 usage: counters.py launches              one launch a line, as arguments of `krn run`
        counters.py table KRN OUT         a table in Markdown: the readings that counters.sh left in OUT beside
                                          `KRN profile --json`; OUT2 … may follow, whose readings are added
-       counters.py l2 KRN OUT            sectors that launches read from L2, and what the model of L1 says, where the two
-                                         are more than 5 % apart
+       counters.py l2 KRN OUT            sectors that L1 reads from L2, and what the model of L1 says, where the two are more
+                                         than 5 % apart
 """
 import collections
 import csv
@@ -131,7 +131,7 @@ def from_l2(krn, folder):
             continue
         for row, each in zip(rows, profile["launches"]):
             total = lambda field: sum(each.get(sort, {}).get(field, 0) for sort in ("global_loads", "copies"))
-            hardware = number(row.get("lts__t_sectors_srcunit_tex_op_read.sum", ""))
+            hardware = number(row.get("l1tex__m_xbar2l1tex_read_sectors_mem_lg_op_ld.sum", ""))
             if hardware == 0 or total("sectors") != number(row.get(LSU.format("t_sectors", "global_op_ld"), "")):
                 continue
             apart = abs(total("l2_sectors") / hardware - 1)

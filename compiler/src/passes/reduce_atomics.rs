@@ -28,8 +28,8 @@
 //!
 //! The loop is all that its launch does, and the combining assignment is all that it writes; it may stand under one `if`,
 //! whose other side then contributes nothing. The place is made of indices and sizes by arithmetic alone. Values are of 32 or
-//! 64 bits: narrow ones round at each step. A directive that shapes the loop (`order`, or `tile`, `per_thread`, `warps` of one
-//! of those axes) keeps it.
+//! 64 bits: narrow ones round at each step. A directive that shapes the loop (`order`, `tile`, `per_thread`, `warps` of one
+//! of those axes) keeps it, unless other loops over that name can carry it out.
 
 use super::pass::{Changed, Pass, PassContext};
 use super::split_reductions::accumulate::has_atomics;
@@ -113,13 +113,7 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     let reduced: Vec<bool> = params.iter().map(|param| !needed.contains(param)).collect();
     let names = axes.iter().zip(&reduced).filter(|(_, reduced)| **reduced);
     let names: Vec<&str> = names.map(|(axis, _)| kernel.axes[*axis].name.as_str()).collect();
-    let shaped = kernel.schedule.directives.iter().any(|known| match &known.directive {
-        Directive::Order(axes) => axes.iter().any(|axis| names.contains(&axis.as_str())),
-        Directive::Tile { axis, .. }
-        | Directive::PerThread { axis, .. }
-        | Directive::Warps { axis, .. } => names.contains(&axis.as_str()),
-        _ => false,
-    });
+    let shaped = names.iter().any(|name| shaped(kernel, launch, name));
     let subscripts = subscripts.to_vec();
     (!names.is_empty() && !shaped).then_some(Found {
         forall: *forall,
@@ -132,6 +126,27 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
         value: *value,
         reduced,
     })
+}
+
+/// Whether the schedule shapes the loop over an axis: where other loops over that name are, it may mean these.
+fn shaped(kernel: &Kernel, launch: Launch, name: &str) -> bool {
+    let said = kernel.schedule.directives.iter().any(|known| match &known.directive {
+        Directive::Order(axes) => axes.iter().any(|axis| axis == name),
+        Directive::Tile { axis, .. }
+        | Directive::PerThread { axis, .. }
+        | Directive::Warps { axis, .. } => axis == name,
+        _ => false,
+    });
+    let mut elsewhere = false;
+    for other in kernel.launches.keys().filter(|other| *other != launch) {
+        kernel.walk(kernel.launches[other].body, &mut |_, inst| {
+            let data = &kernel.insts[inst];
+            if let (Opcode::Forall, Payload::Loop { axes }) = (data.opcode, &data.payload) {
+                elsewhere |= axes.iter().any(|axis| kernel.axes[*axis].name == name);
+            }
+        });
+    }
+    said && !elsewhere
 }
 
 /// The only instruction of a loop's body that writes, if it is an atomic of the body or of an `if` in it that does
