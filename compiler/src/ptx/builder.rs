@@ -5,6 +5,8 @@ use super::module::{Entry, Loc, Param, Register, Statement, Variable};
 use super::names::Names;
 use super::operand::{EntryVariable, Label, ParamId, Reg};
 use super::types::{RegClass, Type};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// Fills an [`Entry`]. Names are made unique by a counter a hint, so the same calls give the same names.
 #[derive(Debug)]
@@ -52,6 +54,16 @@ impl EntryBuilder {
     /// Keeps a name (of a module-level variable, say) from being given to a label or a variable.
     pub fn reserve(&mut self, name: &str) {
         self.names.reserve(name);
+    }
+
+    /// Keeps the names outside of the entry, those of all entries, from being given to anything in it.
+    pub fn keep_off(&mut self, outside: Arc<FxHashSet<String>>) {
+        self.names.keep_off(outside);
+    }
+
+    /// Whether a name is one outside of the entry.
+    pub fn is_outside(&self, name: &str) -> bool {
+        self.names.is_outside(name)
     }
 
     /// A new register. `hint` needs no percent sign; what PTX does not allow in names becomes `_`; an empty

@@ -2,8 +2,9 @@
 
 use super::digits::push_int;
 use super::operand::SpecialReg;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The names that an entry has given out. Registers and everything else are kept apart by the percent sign.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(super) struct Names {
     digits: [bool; 2],
     /// The name in the making.
     buffer: String,
+    /// Names outside of the entry, which hide nothing and are hidden by nothing in it.
+    outside: Arc<FxHashSet<String>>,
 }
 
 impl Names {
@@ -24,7 +27,8 @@ impl Names {
         for special in SpecialReg::all() {
             stems.insert(Cow::Borrowed(special.name().split('.').next().unwrap_or_default()), 1);
         }
-        let mut names = Self { stems, digits: [false; 2], buffer: String::new() };
+        let mut names =
+            Self { stems, digits: [false; 2], buffer: String::new(), outside: Arc::default() };
         names.reserve(entry);
         names
     }
@@ -36,13 +40,28 @@ impl Names {
         }
     }
 
+    /// Keeps the names outside of the entry from being given to anything in it.
+    pub fn keep_off(&mut self, outside: Arc<FxHashSet<String>>) {
+        self.outside = outside;
+    }
+
+    /// Whether a name is one outside of the entry.
+    pub fn is_outside(&self, name: &str) -> bool {
+        self.outside.contains(name)
+    }
+
     /// A new name: the prefix, and a PTX identifier near to the hint.
     pub fn give(&mut self, prefix: &str, hint: &str) -> &str {
-        self.buffer.clear();
-        self.buffer.push_str(prefix);
-        push_identifier(&mut self.buffer, hint);
-        self.number();
-        &self.buffer
+        loop {
+            self.buffer.clear();
+            self.buffer.push_str(prefix);
+            push_identifier(&mut self.buffer, hint);
+            self.number();
+            // Registers have a percent sign, which nothing outside has.
+            if !prefix.is_empty() || !self.outside.contains(self.buffer.as_str()) {
+                return &self.buffer;
+            }
+        }
     }
 
     fn insert(&mut self, stem: String, count: u32) {
@@ -133,6 +152,15 @@ mod tests {
         ];
         assert_eq!(given, expected);
         assert_eq!(names.give("", "k"), "k2");
+    }
+
+    #[test]
+    fn names_outside_are_kept_off() {
+        let mut names = Names::new("k");
+        names.keep_off(Arc::new(["end_if", "end_if3", "i"].map(String::from).into_iter().collect()));
+        let given: Vec<String> = (0..3).map(|_| names.give("", "end_if").to_owned()).collect();
+        assert_eq!(given, ["end_if2", "end_if4", "end_if5"]);
+        assert_eq!(names.give("%", "i"), "%i");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::ir::op::Opcode;
 use crate::manifest::{Expr, Layout};
 use crate::source::{SourceFile, Span};
 use cranelift_entity::{EntityRef, SecondaryMap};
+use std::sync::Arc;
 
 /// What an entry parameter stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,9 +52,7 @@ pub(super) fn select_entry(
 ) -> Result<SelectedEntry, SelectError> {
     let data = &kernel.launches[launch];
     let mut builder = EntryBuilder::new(data.name.clone());
-    for name in &globals.names {
-        builder.reserve(name);
-    }
+    builder.keep_off(Arc::clone(&globals.names));
     let mut selector = Selector {
         kernel,
         globals,
@@ -252,7 +251,10 @@ impl Selector<'_> {
 
     /// Parameter names are the user's; two that fall together are told apart by a number.
     fn free_name(&self, name: &str) -> String {
-        let taken = |candidate: &str| self.builder.entry().params.values().any(|p| p.name == candidate);
+        let taken = |candidate: &str| {
+            self.builder.is_outside(candidate)
+                || self.builder.entry().params.values().any(|param| param.name == candidate)
+        };
         let stem: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
         let stem = format!("p_{stem}");

@@ -53,6 +53,8 @@ use crate::manifest::{Manifest, StaticManifest};
 use crate::parallel;
 use crate::source::SourceFile;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// What selection is told beside the IR.
 #[derive(Clone, Debug)]
@@ -86,8 +88,8 @@ pub(super) struct Globals {
     pub statics: SecondaryMap<StaticArray, Option<ModuleVariable>>,
     /// The shared memory that a launch sizes; declared where some kernel has more than fits the static kind.
     pub dynamic_shared: Option<ModuleVariable>,
-    /// Names that entries must not take.
-    pub names: Vec<String>,
+    /// Names outside of entries, their own among them: nothing in an entry is called so.
+    pub names: Arc<FxHashSet<String>>,
 }
 
 /// Selects every kernel of the module. Names of entries are those of the launches.
@@ -181,30 +183,33 @@ fn declare_globals(module: &ir::kernel::Module, ptx: &mut Module) -> (Globals, V
         constants: SecondaryMap::new(),
         statics: SecondaryMap::new(),
         dynamic_shared: None,
-        names: Vec::new(),
+        names: Arc::default(),
     };
+    let launches = module.kernels.iter().flat_map(|kernel| kernel.launches.values());
+    let mut names: FxHashSet<String> = launches.map(|launch| launch.name.clone()).collect();
     if module.kernels.iter().any(shared::is_dynamic) {
         let variable = ptx.variables.push(Variable {
             align: 16,
             length: Length::Unsized,
             external: true,
-            ..Variable::array("shared_memory", Space::Shared, Type::B8, 0)
+            ..Variable::array(&free(&names, "shared_memory".to_string()), Space::Shared, Type::B8, 0)
         });
-        globals.names.push(ptx.variables[variable].name.clone());
+        names.insert(ptx.variables[variable].name.clone());
         globals.dynamic_shared = Some(variable);
     }
     let places = constant_places(module.constants.values().map(|data| data.bytes.len().max(1) as u64));
     for ((id, data), place) in module.constants.iter().zip(places) {
         let space = if place.in_bank { Space::Const } else { Space::Global };
-        let variable = global(&mut ptx.variables, &format!("const_{}", data.name), space, data, false);
-        globals.names.push(ptx.variables[variable].name.clone());
+        let symbol = free(&names, format!("const_{}", data.name));
+        let variable = global(&mut ptx.variables, &symbol, space, data, false);
+        names.insert(ptx.variables[variable].name.clone());
         globals.constants[id] = Some((variable, space));
     }
     let mut statics = Vec::new();
     for (id, data) in &module.statics {
-        let symbol = format!("static_{}", data.name);
+        let symbol = free(&names, format!("static_{}", data.name));
         let variable = global(&mut ptx.variables, &symbol, Space::Global, data, true);
-        globals.names.push(ptx.variables[variable].name.clone());
+        names.insert(ptx.variables[variable].name.clone());
         globals.statics[id] = Some(variable);
         statics.push(StaticManifest {
             name: data.name.clone(),
@@ -213,7 +218,17 @@ fn declare_globals(module: &ir::kernel::Module, ptx: &mut Module) -> (Globals, V
             extents: data.extents.clone(),
         });
     }
+    globals.names = Arc::new(names);
     (globals, statics)
+}
+
+/// A name that is not taken: the same, or the same with a number.
+fn free(names: &FxHashSet<String>, name: String) -> String {
+    if !names.contains(&name) {
+        return name;
+    }
+    let mut numbered = (2..).map(|number| format!("{name}_{number}"));
+    numbered.find(|candidate| !names.contains(candidate)).unwrap_or(name)
 }
 
 fn global(
