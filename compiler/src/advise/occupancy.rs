@@ -30,7 +30,8 @@ pub(super) fn resident(modelled: &Modelled<'_>, launch: &LaunchCost) -> (u64, u6
         (multiprocessor.blocks, "blocks"),
         (by_registers, "registers"),
     ];
-    let (most, what) = limits.into_iter().min_by_key(|(count, _)| *count).unwrap_or((multiprocessor.blocks, "blocks"));
+    let (most, what) =
+        limits.into_iter().min_by_key(|(count, _)| *count).unwrap_or((multiprocessor.blocks, "blocks"));
     (most * warps, multiprocessor.threads / lanes, what)
 }
 

@@ -105,7 +105,10 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
         read |= matches!(kernel.insts[inst].payload, Payload::Access { buffer: other, .. } if other == buffer);
     });
     let params = &kernel.blocks[body].params;
-    if !has_atomics(kernel, buffer) || read || !subscripts.iter().all(|value| repeatable(kernel, *value, params, DEPTH)) {
+    if !has_atomics(kernel, buffer)
+        || read
+        || !subscripts.iter().all(|value| repeatable(kernel, *value, params, DEPTH))
+    {
         return None;
     }
     let mut needed = BTreeSet::new();
@@ -132,9 +135,9 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
 fn shaped(kernel: &Kernel, launch: Launch, name: &str) -> bool {
     let said = kernel.schedule.directives.iter().any(|known| match &known.directive {
         Directive::Order(axes) => axes.iter().any(|axis| axis == name),
-        Directive::Tile { axis, .. }
-        | Directive::PerThread { axis, .. }
-        | Directive::Warps { axis, .. } => axis == name,
+        Directive::Tile { axis, .. } | Directive::PerThread { axis, .. } | Directive::Warps { axis, .. } => {
+            axis == name
+        }
         _ => false,
     });
     let mut elsewhere = false;

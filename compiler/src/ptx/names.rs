@@ -27,8 +27,7 @@ impl Names {
         for special in SpecialReg::all() {
             stems.insert(Cow::Borrowed(special.name().split('.').next().unwrap_or_default()), 1);
         }
-        let mut names =
-            Self { stems, digits: [false; 2], buffer: String::new(), outside: Arc::default() };
+        let mut names = Self { stems, digits: [false; 2], buffer: String::new(), outside: Arc::default() };
         names.reserve(entry);
         names
     }

@@ -36,7 +36,9 @@ pub fn accumulations(kernel: &Kernel, block: Block) -> Vec<Accumulation> {
     let alone = |known: &Accumulation| {
         let mut accesses = 0;
         kernel.walk(block, &mut |_, inst| {
-            if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = kernel.insts[inst].payload {
+            if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } =
+                kernel.insts[inst].payload
+            {
                 accesses += usize::from(buffer == known.buffer);
             }
         });
@@ -51,11 +53,13 @@ fn accumulation(kernel: &Kernel, block: Block, store: Inst) -> Option<Accumulati
     if data.opcode != Opcode::Store || !has_atomics(kernel, buffer) {
         return None;
     }
-    let here = |value: Value| kernel.defining_inst(value).filter(|inst| kernel.blocks[block].insts.contains(inst));
+    let here =
+        |value: Value| kernel.defining_inst(value).filter(|inst| kernel.blocks[block].insts.contains(inst));
     let (combined, subscripts) = data.arguments.split_last()?;
     let operation = here(*combined)?;
-    let Some([left, right]) = kernel.insts[operation].arguments.first_chunk::<2>() else { return None };
-    let combiner = Combiner::ALL.into_iter().find(|known| known.opcode() == Some(kernel.insts[operation].opcode))?;
+    let [left, right] = kernel.insts[operation].arguments.first_chunk::<2>()?;
+    let combiner =
+        Combiner::ALL.into_iter().find(|known| known.opcode() == Some(kernel.insts[operation].opcode))?;
     [(*left, *right), (*right, *left)].into_iter().find_map(|(old, value)| {
         let load = here(old)?;
         let from = &kernel.insts[load];
@@ -75,7 +79,12 @@ pub fn into_atomics(kernel: &mut Kernel, block: Block) {
         if let Some(last) = arguments.last_mut() {
             *last = value;
         }
-        kernel.rewrite_inst(store, Opcode::Atomic, Payload::Atomic { buffer, leaf, op: combiner }, &arguments);
+        kernel.rewrite_inst(
+            store,
+            Opcode::Atomic,
+            Payload::Atomic { buffer, leaf, op: combiner },
+            &arguments,
+        );
         kernel.blocks[block].insts.retain(|inst| *inst != load && *inst != operation);
     }
 }

@@ -192,7 +192,7 @@ fn declare_globals(module: &ir::kernel::Module, ptx: &mut Module) -> (Globals, V
             align: 16,
             length: Length::Unsized,
             external: true,
-            ..Variable::array(&free(&names, "shared_memory".to_string()), Space::Shared, Type::B8, 0)
+            ..Variable::array(free(&names, "shared_memory".to_string()), Space::Shared, Type::B8, 0)
         });
         names.insert(ptx.variables[variable].name.clone());
         globals.dynamic_shared = Some(variable);
