@@ -1,7 +1,7 @@
 //! Which powers of two divide a value: what alignment is proved by.
 
 use crate::ir::FoundOwners;
-use crate::ir::entities::{Inst, Launch, Value};
+use crate::ir::entities::{Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
@@ -96,9 +96,6 @@ impl Multiples {
             return 1;
         }
         let divisor = match kernel.values[value].definition {
-            Definition::Result(inst, position) if kernel.insts[inst].opcode == Opcode::For => {
-                self.carried(kernel, inst, usize::from(position), value, depth)
-            }
             Definition::Result(inst, _) => {
                 let data = &kernel.insts[inst];
                 let operand = |this: &mut Self, at: usize| this.within(kernel, data.arguments[at], depth - 1);
@@ -121,7 +118,7 @@ impl Multiples {
                     _ => 1,
                 }
             }
-            // A loop's index: its first value and its step. What it carries on: below.
+            // A loop's index: its first value and its step.
             Definition::Param(block, position) => {
                 let owner = self.owners.of(kernel, block);
                 match owner.map(|inst| (inst, kernel.insts[inst].opcode)) {
@@ -130,25 +127,11 @@ impl Multiples {
                         let (low, step) = (data.arguments[0], data.arguments[2]);
                         self.within(kernel, low, depth - 1).min(self.within(kernel, step, depth - 1))
                     }
-                    Some((inst, Opcode::For)) => {
-                        self.carried(kernel, inst, usize::from(position) - 1, value, depth)
-                    }
                     _ => 1,
                 }
             }
         };
         self.known.insert(value, divisor);
         divisor
-    }
-
-    /// What a loop carries from turn to turn: its first value, and what a turn makes of it.
-    fn carried(&mut self, kernel: &Kernel, inst: Inst, at: usize, value: Value, depth: u32) -> u64 {
-        let data = &kernel.insts[inst];
-        let Some(first) = data.arguments.get(3 + at) else { return 1 };
-        let Some(next) = kernel.yields(data.regions[0]).get(at) else { return 1 };
-        // Nothing is known of it while that is asked which is made of it.
-        self.known.insert(value, 1);
-        let first = self.within(kernel, *first, depth - 1);
-        if first == 1 { 1 } else { first.min(self.within(kernel, *next, depth - 1)) }
     }
 }

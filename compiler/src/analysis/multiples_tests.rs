@@ -147,25 +147,3 @@ fn without_the_condition_nothing_is_known_of_a_symbol() {
     kernel.launches[launch].assume = vec![either];
     assert_eq!(Multiples::new(&kernel, launch).of(&kernel, pool[0]), 1);
 }
-
-#[test]
-fn what_a_loop_carries_on_has_the_divisors_of_its_first_value_and_of_each_turn() {
-    let mut builder = KernelBuilder::new("k", Span::default());
-    let kind = SymbolKind::Dim { argument: 0, axis: 0 };
-    let n = builder.add_symbol(SymbolData { name: "n".into(), kind, scalar: Scalar::I64 });
-    builder.begin_launch("k");
-    let n = builder.symbol(n);
-    let [four, eight, twelve, one] = [4, 8, 12, 1].map(|number| builder.constant_index(number));
-    let initial = [four, four, four, one];
-    let (index, carried) = builder.begin_for("i", four, n, eight, &initial);
-    let next = builder.binary(Opcode::Add, index, eight);
-    let odd = builder.binary(Opcode::Add, index, one);
-    let own = builder.binary(Opcode::Add, carried[2], twelve);
-    let after = builder.end_for(&[next, odd, own, next]);
-    let launch = builder.end_launch();
-    let kernel = builder.finish(Vec::new());
-    let mut multiples = Multiples::new(&kernel, launch);
-    let mut of = |value| multiples.of(&kernel, value);
-    assert_eq!(after.iter().map(|value| of(*value)).collect::<Vec<_>>(), [4, 1, 1, 1]);
-    assert_eq!(carried.iter().map(|value| of(*value)).collect::<Vec<_>>(), [4, 1, 1, 1]);
-}
