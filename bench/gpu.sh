@@ -148,6 +148,9 @@ if python3 -c 'import cupy' 2>/dev/null; then
     check products python3 examples/python/products.py "$out/python"
 fi
 
+row "the driver's cache: killed, corrupt, shared"
+check cache bench/cache.sh "$krn"
+
 # sanitize WHAT FILE…: a row for each tool.
 sanitize() {
     local what=$1 tool
