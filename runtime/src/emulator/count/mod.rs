@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::decode::estimate_registers;
 use super::exec::Outcome;
 use super::exec::control::Control;
-use super::exec::lanes::{LANES, lanes_of};
+use super::exec::lanes::{FULL, LANES, lanes_of};
 use super::exec::memory::{MemorySpace, addresses};
 use super::fault::SourceLocation;
 use super::launch::LaunchConfig;
@@ -32,7 +32,7 @@ use carveout::BlockNeeds;
 use footprint::Footprint;
 use kind::{Kind, Known};
 use multiprocessors::Multiprocessors;
-use sectors::{LINE, Touched, touched, touched_locally};
+use sectors::{LINE, Touched, touched_locally};
 
 /// What one PTX instruction did in a launch, or several together.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -297,28 +297,33 @@ impl Pattern {
     /// Works out what an access costs, unless it is the last one again or that one moved by whole lines.
     fn look_at(&mut self, place: Place, addresses: &[u64; LANES], mask: u32, bytes: u32, reads: bool) {
         let first = addresses[mask.trailing_zeros() as usize & 31];
-        let mut steps = [0; LANES];
-        if mask == u32::MAX {
-            for lane in 0..LANES {
-                steps[lane] = addresses[lane].wrapping_sub(first);
-            }
-        } else {
-            for lane in 0..LANES {
-                let step = addresses[lane].wrapping_sub(first);
-                steps[lane] = if mask >> lane & 1 == 1 { step } else { 0 };
-            }
-        }
         let start = first % LINE;
-        if self.mask == mask && self.start == start && self.steps == steps {
+        if self.mask == mask && self.start == start && self.goes_on_like(addresses, first) {
             return;
         }
-        let touched = match place {
-            Place::Local => touched_locally(addresses, mask, bytes),
-            Place::Global | Place::Shared => touched(addresses, mask, bytes),
-        };
-        let banked =
+        (self.mask, self.start) = (mask, start);
+        for (step, address) in self.steps.iter_mut().zip(addresses) {
+            *step = address.wrapping_sub(first);
+        }
+        match place {
+            Place::Local => self.touched = touched_locally(addresses, mask, bytes),
+            Place::Global | Place::Shared => self.touched.look_at(addresses, mask, bytes),
+        }
+        self.banked =
             if place == Place::Shared { banked(addresses, mask, bytes, reads) } else { Banked::default() };
-        *self = Pattern { mask, start, steps, touched, banked };
+    }
+
+    /// Whether the lanes of the mask are as far from the first one as they were.
+    #[inline(always)]
+    fn goes_on_like(&self, addresses: &[u64; LANES], first: u64) -> bool {
+        let apart =
+            addresses.iter().zip(&self.steps).map(|(address, step)| address.wrapping_sub(first) ^ step);
+        if self.mask == FULL {
+            // All of them, without a branch at each.
+            apart.fold(0, |any, apart| any | apart) == 0
+        } else {
+            apart.enumerate().all(|(lane, apart)| apart == 0 || self.mask >> lane & 1 == 0)
+        }
     }
 }
 
@@ -355,7 +360,7 @@ impl Observer for Counter<'_> {
         let (i, r, mask) = (event.inst, event.registers, event.mask);
         let counts = &mut self.counts[event.pc];
         counts.warps += 1;
-        counts.lanes += u64::from(mask.count_ones());
+        counts.lanes += if mask == FULL { LANES as u64 } else { u64::from(mask.count_ones()) };
         if mask == 0 {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Global and local memory as the caches see them: lines of 128 bytes in four sectors of 32 bytes each.
 
-use crate::emulator::exec::lanes::{LANES, lanes_of};
+use crate::emulator::exec::lanes::{FULL, LANES, lanes_of};
 
 /// Bytes of a sector, the piece in which memory moves.
 pub const SECTOR: u64 = 32;
@@ -21,30 +21,63 @@ pub struct Touched {
 
 /// Of an access of `bytes` at addresses that are multiples of it, by the lanes in `mask`.
 pub fn touched(addresses: &[u64; LANES], mask: u32, bytes: u32) -> Touched {
-    let mut wanted: Vec<u64> = lanes_of(mask).map(|lane| addresses[lane]).collect();
-    let Some(first) = wanted.first().copied() else { return Touched::default() };
-    wanted.sort_unstable();
     let mut touched = Touched::default();
-    let (mut last, mut sharers) = (None, 0);
-    for address in wanted {
-        if last == Some(address) {
-            sharers += 1;
-        } else {
-            touched.bytes += bytes;
-            sharers = 1;
-            for part in (0..u64::from(bytes)).step_by(SECTOR as usize) {
-                touched.want(address + part, first);
-            }
-        }
-        touched.sharers = touched.sharers.max(sharers);
-        last = Some(address);
-    }
-    touched.sectors = touched.lines.iter().map(|(_, sectors)| sectors.count_ones()).sum();
+    touched.look_at(addresses, mask, bytes);
     touched
 }
 
 impl Touched {
+    /// Becomes what an access like that of [`touched`] asks for, in the memory that it has.
+    pub fn look_at(&mut self, addresses: &[u64; LANES], mask: u32, bytes: u32) {
+        // Most accesses rise from lane to lane; the others are sorted.
+        let mut wanted = [0; LANES];
+        let (mut count, mut rises) = (LANES, true);
+        if mask == FULL {
+            wanted = *addresses;
+        } else {
+            count = 0;
+            for lane in lanes_of(mask) {
+                wanted[count] = addresses[lane];
+                count += 1;
+            }
+        }
+        let wanted = &mut wanted[..count];
+        let first = wanted.first().copied().unwrap_or_default();
+        for pair in wanted.windows(2) {
+            rises &= pair[0] <= pair[1];
+        }
+        if !rises {
+            wanted.sort_unstable();
+        }
+        self.rising(wanted, first, u64::from(bytes));
+    }
+
+    /// Of addresses in rising order; lines are told from that of `first`.
+    fn rising(&mut self, wanted: &[u64], first: u64, bytes: u64) {
+        self.lines.clear();
+        let (mut different, mut most, mut sharers) = (0, 0, 0);
+        let mut last = None;
+        for address in wanted.iter().copied() {
+            if last == Some(address) {
+                sharers += 1;
+            } else {
+                different += 1;
+                most = most.max(sharers);
+                sharers = 1;
+                self.want(address, first);
+                for part in (SECTOR..bytes).step_by(SECTOR as usize) {
+                    self.want(address + part, first);
+                }
+            }
+            last = Some(address);
+        }
+        self.bytes = different * bytes as u32;
+        self.sharers = most.max(sharers);
+        self.sectors = self.lines.iter().map(|(_, sectors)| sectors.count_ones()).sum();
+    }
+
     /// Addresses come in rising order.
+    #[inline(always)]
     fn want(&mut self, address: u64, first: u64) {
         let line = (address / LINE).wrapping_sub(first / LINE) as i64;
         let sector = 1 << (address % LINE / SECTOR);
@@ -89,6 +122,34 @@ mod tests {
         assert_eq!(of(16, |lane| 16 * lane).sectors, 16);
         let strided = of(4, |lane| 0x1000 + 128 * (31 - lane));
         assert_eq!((strided.sectors, strided.lines.len(), strided.lines[0]), (32, 32, (-31, 1)));
+    }
+
+    #[test]
+    fn in_which_order_lanes_ask_makes_no_difference() {
+        let mut again = Touched::default();
+        for (mask, step) in [(u32::MAX, 1), (u32::MAX, 7), (0x8421_fffe, 13), (0x0000_0010, 1), (0, 1)] {
+            // Steps that have no divisor in common with the lanes mix them.
+            let addresses = std::array::from_fn(|lane| 0x1000 + 16 * ((lane as u64 * step + 5) % 32 * 3 / 2));
+            again.look_at(&addresses, mask, 16);
+            let of_lanes = || lanes_of(mask).map(|lane| addresses[lane]);
+            let sharers = |at| of_lanes().filter(|other| *other == at).count() as u32;
+            let mut sectors: Vec<u64> = of_lanes().map(|at| at / SECTOR).collect();
+            let mut different: Vec<u64> = of_lanes().collect();
+            for all in [&mut sectors, &mut different] {
+                all.sort_unstable();
+                all.dedup();
+            }
+            let first = of_lanes().next().unwrap_or_default() / LINE;
+            let of_lines = again.lines.iter().flat_map(|(line, bits)| {
+                let line = first.wrapping_add(*line as u64) * (LINE / SECTOR);
+                (0..4).filter(move |sector| bits >> sector & 1 == 1).map(move |sector| line + sector)
+            });
+            assert_eq!(of_lines.collect::<Vec<_>>(), sectors);
+            assert_eq!(again.sectors as usize, sectors.len());
+            assert_eq!(again.bytes as usize, 16 * different.len());
+            assert_eq!(again.sharers, of_lanes().map(sharers).max().unwrap_or(0));
+            assert_eq!(again, touched(&addresses, mask, 16));
+        }
     }
 
     #[test]
