@@ -2,7 +2,10 @@
 //! only `data`. Serialised as JSON by `krn build --emit manifest`.
 
 use crate::data::{ElementType, Scalar};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// The manifest of one compiled module.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -185,8 +188,44 @@ pub enum Expr {
     Float(f64),
     Bool(bool),
     Symbol(usize),
-    Unary(UnaryOp, Box<Expr>),
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    Unary(UnaryOp, Operand),
+    Binary(BinaryOp, Operand, Operand),
+}
+
+/// An expression within another one. Those of a plan have much in common, and copies share it.
+#[derive(Clone, PartialEq)]
+pub struct Operand(Arc<Expr>);
+
+impl From<Expr> for Operand {
+    fn from(expr: Expr) -> Self {
+        Self(Arc::new(expr))
+    }
+}
+
+impl Deref for Operand {
+    type Target = Expr;
+
+    fn deref(&self) -> &Expr {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for Operand {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Operand {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Expr::deserialize(deserializer).map(Self::from)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -230,7 +269,7 @@ pub enum Value {
 
 impl Expr {
     pub fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
-        Expr::Binary(op, Box::new(left), Box::new(right))
+        Expr::Binary(op, left.into(), right.into())
     }
 
     /// `None` on overflow or where operand types do not fit the operator (a well-formed manifest has no such).

@@ -23,16 +23,23 @@ pub fn wavefronts(addresses: &[u64], width: u64) -> u32 {
 /// Different words a bank, the worst bank.
 fn group_wavefronts(addresses: &[u64], width: u64) -> u32 {
     let last = |address: u64| (address + width.max(1) - 1) / 4;
-    let mut words: [SmallVec<[u64; 2]>; BANKS as usize] = Default::default();
+    // Of each bank, how many words there are, and the first one; the others are in a list.
+    let (mut counts, mut first) = ([0u32; BANKS as usize], [0u64; BANKS as usize]);
+    let mut others = SmallVec::<[u64; 32]>::new();
     for address in addresses {
         for word in address / 4..=last(*address) {
-            let bank = &mut words[(word % BANKS) as usize];
-            if !bank.contains(&word) {
-                bank.push(word);
+            let bank = (word % BANKS) as usize;
+            if counts[bank] == 0 {
+                first[bank] = word;
+            } else if first[bank] == word || others.contains(&word) {
+                continue;
+            } else {
+                others.push(word);
             }
+            counts[bank] += 1;
         }
     }
-    words.iter().map(|bank| bank.len() as u32).max().unwrap_or(0)
+    counts.into_iter().max().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -261,7 +261,7 @@ impl Kernel {
         let op = match data.opcode {
             Opcode::Const | Opcode::Symbol => return self.symbolic_leaf(value),
             Opcode::Neg => {
-                return Some(Expr::Unary(UnaryOp::Negate, Box::new(self.symbolic(data.arguments[0])?)));
+                return Some(Expr::Unary(UnaryOp::Negate, self.symbolic(data.arguments[0])?.into()));
             }
             Opcode::Add => BinaryOp::Add,
             Opcode::Sub => BinaryOp::Sub,
@@ -284,7 +284,7 @@ impl Kernel {
             _ => return None,
         };
         let (left, right) = (self.symbolic(data.arguments[0])?, self.symbolic(data.arguments[1])?);
-        Some(Expr::Binary(op, Box::new(left), Box::new(right)))
+        Some(Expr::binary(op, left, right))
     }
 
     /// How many iterations a loop between two bounds has, which may be fewer than none, where the host can compute both.

@@ -27,11 +27,9 @@ impl Lowerer<'_> {
                     KernelLocal::Stored(_) => return None,
                 }
             }
-            ExprKind::Negate(operand) => {
-                Host::Unary(UnaryOp::Negate, Box::new(self.host_expression(operand)?))
-            }
+            ExprKind::Negate(operand) => Host::Unary(UnaryOp::Negate, self.host_expression(operand)?.into()),
             ExprKind::Not(operand) if operand.ty == Type::BOOL => {
-                Host::Unary(UnaryOp::Not, Box::new(self.host_expression(operand)?))
+                Host::Unary(UnaryOp::Not, self.host_expression(operand)?.into())
             }
             ExprKind::Binary { op, left, right } => {
                 let op = match op {

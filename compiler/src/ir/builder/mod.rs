@@ -230,7 +230,7 @@ mod tests {
         let launch = builder.end_launch();
         let kernel = builder.finish(vec![Step::Launch(launch)]);
 
-        let expected = Expr::Binary(BinaryOp::Div, Box::new(Expr::Symbol(0)), Box::new(Expr::Int(2)));
+        let expected = Expr::binary(BinaryOp::Div, Expr::Symbol(0), Expr::Int(2));
         assert_eq!(kernel.symbolic(half), Some(expected));
         assert_eq!(kernel.symbolic(p), None);
         assert_eq!(kernel.use_counts()[half], 2);

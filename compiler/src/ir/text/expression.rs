@@ -59,7 +59,7 @@ impl Parser<'_> {
             };
             parser.advance();
             let right = parser.expression_operand()?;
-            Ok(Expr::Binary(*op, Box::new(left), Box::new(right)))
+            Ok(Expr::binary(*op, left, right))
         })
     }
 
@@ -79,14 +79,14 @@ impl Parser<'_> {
             if unary.is_some() || binary.is_some() {
                 self.advance();
                 self.expect("(")?;
-                let left = Box::new(self.expression()?);
+                let left = self.expression()?;
                 let expr = match (unary, binary) {
-                    (Some(op), _) => Expr::Unary(op, left),
+                    (Some(op), _) => Expr::Unary(op, left.into()),
                     (None, Some(op)) => {
                         self.expect(",")?;
-                        Expr::Binary(op, left, Box::new(self.expression()?))
+                        Expr::binary(op, left, self.expression()?)
                     }
-                    (None, None) => *left,
+                    (None, None) => left,
                 };
                 self.expect(")")?;
                 return Ok(expr);

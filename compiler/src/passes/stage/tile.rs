@@ -166,11 +166,12 @@ impl Tile {
             (self.place(fast, slow) * self.bytes()) as u64
         };
         if self.stores_vectors() {
-            let addresses: Vec<u64> = (0..32).map(|lane| at(lane, 0)).collect();
+            let addresses: [u64; 32] = std::array::from_fn(|lane| at(lane as i64, 0));
             return wavefronts(&addresses, (self.lanes * self.bytes()) as u64);
         }
-        let cost =
-            |step| wavefronts(&(0..32).map(|lane| at(lane, step)).collect::<Vec<u64>>(), self.bytes() as u64);
+        let cost = |step| {
+            wavefronts(&std::array::from_fn::<u64, 32, _>(|lane| at(lane as i64, step)), self.bytes() as u64)
+        };
         (0..self.lanes).map(cost).sum()
     }
 
