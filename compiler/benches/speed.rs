@@ -85,11 +85,12 @@ fn print_stages(source: &SourceFile, options: &CompileOptions, whole: Duration) 
     let all: Duration = passes.iter().map(|(_, duration)| *duration).sum();
     print_row("all passes", all);
     let Ok(done) = compile(source, options) else { return };
-    let verify = least(200, || done.ir.kernels.iter().for_each(|kernel| drop(black_box(ir::verify(kernel)))));
+    let ir = done.ir();
+    let verify = least(200, || ir.kernels.iter().for_each(|kernel| drop(black_box(ir::verify(kernel)))));
     print_row("verifying the IR", verify);
     let capability = krn_compiler::capability(&options.target).unwrap_or_default();
     let to = SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };
-    let selected = least(200, || drop(black_box(select(&done.ir, source, &to))));
+    let selected = least(200, || drop(black_box(select(&ir, source, &to))));
     print_row("selecting to text", selected);
     let print = least(200, || drop(black_box(ptx::print(&done.compiled.module))));
     print_row("  printing, one thread", print);

@@ -2,6 +2,7 @@
 
 mod advice;
 mod explain;
+mod generate;
 mod levels;
 mod refused;
 mod shared;
@@ -17,13 +18,13 @@ use crate::diagnostic::levels::{Levels, apply};
 use crate::ir;
 use crate::lower;
 use crate::manifest::Manifest;
-use crate::parallel;
 use crate::passes::{Pipeline, PipelineError, PipelineOptions, PipelineReport, TargetFacts};
 use crate::ptx;
-use crate::ptx::select::{SelectError, SelectOptions, select};
+use crate::ptx::select::{SelectError, SelectOptions};
 use crate::source::SourceFile;
 use crate::syntax;
 use crate::targets::{TARGETS, capability};
+use generate::{Generated, generate};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -112,13 +113,19 @@ pub struct Compilation {
     pub compiled: CompiledModule,
     /// The typed program, for the reference evaluator.
     pub program: Program,
-    /// The IR after the last pass.
-    pub ir: ir::kernel::Module,
+    ir: ir::ModuleApart,
     pub warnings: Diagnostics,
     /// What each pass did, a kernel.
     pub reports: Vec<(String, PipelineReport)>,
     /// What the pass options asked to print.
     pub printed: String,
+}
+
+impl Compilation {
+    /// The IR after the last pass.
+    pub fn ir(&self) -> ir::kernel::Module {
+        self.ir.join()
+    }
 }
 
 /// Why a file did not compile.
@@ -170,47 +177,19 @@ fn check_with(source: &SourceFile, sizes: &Sizes) -> (Program, Diagnostics) {
     (program, diagnostics)
 }
 
-/// What all passes take for an instruction that lowering makes, about: many become several.
-const MICROSECONDS_AN_INSTRUCTION: usize = 10;
-
-/// The IR of the kernels that the options ask for, after all passes.
-fn optimised(
+/// The IR of the kernels that the options ask for, before all passes.
+fn lowered(
     source: &SourceFile,
     program: &Program,
     options: &CompileOptions,
-    pipeline: &Pipeline,
-    pass_options: &PipelineOptions,
-    printed: &mut String,
-) -> Result<(ir::kernel::Module, Vec<(String, PipelineReport)>), CompileError> {
+) -> Result<ir::kernel::Module, CompileError> {
     let chosen = options.only.as_ref().map(|name| {
         let mut chosen = program.clone();
         chosen.kernels.retain(|kernel| kernel.name == *name);
         chosen
     });
-    let mut ir = lower::lower(chosen.as_ref().unwrap_or(program), source, &options.target)
-        .map_err(CompileError::Diagnostics)?;
-    // Times are those of one thread.
-    let weight = |kernel: &ir::kernel::Kernel| match pass_options.time {
-        true => 0,
-        false => kernel.insts.len() * MICROSECONDS_AN_INSTRUCTION,
-    };
-    let done = parallel::map(std::mem::take(&mut ir.kernels), weight, |_: &mut (), mut kernel| {
-        let mut printed = String::new();
-        let report = pipeline.run(&mut kernel, pass_options, &mut |text| printed.push_str(text));
-        (kernel, report, printed)
-    });
-    let mut reports = Vec::with_capacity(done.len());
-    for (kernel, report, text) in done {
-        let report = report.map_err(|error| CompileError::Pipeline(located(error, source)))?;
-        printed.push_str(&text);
-        reports.push((kernel.name.clone(), report));
-        ir.kernels.push(kernel);
-    }
-    let refused = refused::directives(&ir.kernels, pipeline);
-    if refused.has_errors() {
-        return Err(CompileError::Diagnostics(refused));
-    }
-    Ok((ir, reports))
+    lower::lower(chosen.as_ref().unwrap_or(program), source, &options.target)
+        .map_err(CompileError::Diagnostics)
 }
 
 /// The verifier's errors with the source lines of the instructions that they name.
@@ -266,18 +245,19 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     // Passes that are not the compiler's own are held to the rules one by one.
     let mut pass_options = options.passes.clone();
     pass_options.verify |= options.pipeline.is_some();
+    let select_options =
+        SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };
     let mut printed = String::new();
-    let (ir, reports) = optimised(source, &program, options, &pipeline, &pass_options, &mut printed)?;
+    let Generated { ir, reports, selected } =
+        generate(source, &program, options, &pipeline, &pass_options, &select_options, &mut printed)?;
     if options.advise {
-        diagnostics.extend(advice::of(source, &program, &ir, options, &pipeline, capability));
+        diagnostics.extend(advice::of(source, &program, &ir.join(), options, &pipeline, capability));
         diagnostics.sort();
         if diagnostics.has_errors() {
             return Err(CompileError::Diagnostics(diagnostics));
         }
     }
-    let select_options =
-        SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };
-    let selected = select(&ir, source, &select_options).map_err(CompileError::Select)?;
+    let selected = selected.map_err(CompileError::Select)?;
     let compiled =
         CompiledModule { ptx: selected.text, module: selected.module, manifest: selected.manifest };
     Ok(Compilation { compiled, program, ir, warnings: diagnostics, reports, printed })

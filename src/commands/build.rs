@@ -30,7 +30,7 @@ pub fn run(options: &BuildOptions) -> Result<()> {
     }
     let compiled = &compilation.compiled;
     let text = match options.emit {
-        Emit::Ir => print_module(&compilation.ir, PrintOptions::default()),
+        Emit::Ir => print_module(&compilation.ir(), PrintOptions::default()),
         Emit::Manifest => {
             let mut json = serde_json::to_string_pretty(&compiled.manifest)
                 .map_err(|error| Failure::new(FILE, format!("cannot write the manifest as JSON: {error}")))?;

@@ -1,6 +1,6 @@
 //! Warnings about speed, for all kernels of a compilation.
 
-use super::{CompileOptions, check_with, levels, optimised};
+use super::{CompileOptions, check_with, levels, lowered, refused};
 use crate::advise::{Assemble, Subject, Usages, advise};
 use crate::check::typed::Program;
 use crate::diagnostic::Diagnostics;
@@ -71,6 +71,9 @@ fn recompiled(
     }
     let options = CompileOptions { only: Some(name.to_string()), ..options.clone() };
     let passes = PipelineOptions { verify: false, ..PipelineOptions::default() };
-    let (ir, _) = optimised(source, &program, &options, pipeline, &passes, &mut String::new()).ok()?;
-    Some(ir)
+    let mut ir = lowered(source, &program, &options).ok()?;
+    for kernel in &mut ir.kernels {
+        pipeline.run(kernel, &passes, &mut |_| {}).ok()?;
+    }
+    (!refused::directives(&ir.kernels, pipeline).has_errors()).then_some(ir)
 }

@@ -2,6 +2,7 @@
 
 use super::Compilation;
 use crate::check::typed;
+use crate::ir::Apart;
 use crate::ir::kernel::Kernel;
 use crate::ir::schedule::{Choice, Directive, Outcome, SAID};
 use std::fmt::Write as _;
@@ -22,7 +23,7 @@ pub fn explain_schedules(compilation: &Compilation) -> Vec<ExplainedSchedule> {
         let text = block(kernel, &|name| typed.is_some_and(|typed| knows(typed, name)));
         ExplainedSchedule { kernel: kernel.name.clone(), text }
     };
-    compilation.ir.kernels.iter().map(schedule).collect()
+    compilation.ir.kernels.iter().map(Apart::declarations).map(schedule).collect()
 }
 
 /// Whether the source has the name: loops that the compiler made have names of its own.

@@ -54,8 +54,8 @@ mod tests {
 
     fn kernel(text: &str) -> crate::ir::kernel::Kernel {
         let source = SourceFile::new("k.krn", text);
-        let mut compiled = compile(&source, &CompileOptions::for_target("sm_90")).expect("it compiles");
-        compiled.ir.kernels.remove(0)
+        let compiled = compile(&source, &CompileOptions::for_target("sm_90")).expect("it compiles");
+        compiled.ir().kernels.remove(0)
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! - `kernel.rs`: the data structure; `schedule.rs`: what the user's schedule says.
 //! - `typing.rs`: result types from the op table.
 //! - `query.rs`, `edit.rs`: questions about a kernel, and changes to it.
+//! - `apart.rs`: the launches of a kernel as kernels of their own.
 //! - `builder.rs`: construction front to back.
 //! - `evaluate.rs`: ops on literals.
 //! - `text/`: printer and parser of the text form.
@@ -19,6 +20,7 @@
 //! division by zero, NaN, saturating casts) are those stated in `check/typed.rs`. Loads widen, stores narrow.
 //! Indices are i64.
 
+mod apart;
 pub mod builder;
 pub mod clone;
 mod edit;
@@ -38,6 +40,7 @@ pub mod text;
 mod typing;
 mod verifier;
 
+pub use apart::{Apart, ModuleApart};
 pub use edit::Substitution;
 pub use evaluate::{evaluate, int_range, wrap};
 pub use query::{FoundOwners, Owners, Parents};

@@ -38,6 +38,10 @@ impl Pass for Contract {
         &["fold", "cse", "licm"]
     }
 
+    fn by_launch(&self) -> bool {
+        true
+    }
+
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut uses = kernel.of_values();
         let mut changed = false;

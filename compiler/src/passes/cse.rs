@@ -37,6 +37,10 @@ impl Pass for Cse {
         "computes common subexpressions once"
     }
 
+    fn by_launch(&self) -> bool {
+        true
+    }
+
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let available = FxHashMap::with_capacity_and_hasher(kernel.insts.len() / 2, Default::default());
         let (written, replaced) = (EntitySet::new(), kernel.of_values());

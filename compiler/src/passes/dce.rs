@@ -32,8 +32,16 @@ impl Pass for Dce {
         "removes what nothing depends on"
     }
 
+    fn by_launch(&self) -> bool {
+        true
+    }
+
+    fn begin(&self, kernel: &mut Kernel) -> Changed {
+        kernel.settle_plan().into()
+    }
+
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let mut changed = kernel.settle_plan();
+        let mut changed = self.begin(kernel) == Changed::Yes;
         // A load that goes may have been the only one of its private buffer.
         let private = kernel.buffers.values().any(|data| data.kind == BufferKind::Private);
         while sweep(kernel, private) {

@@ -33,6 +33,10 @@ impl Pass for Guards {
         "leaves out comparisons that the conditions around them imply"
     }
 
+    fn by_launch(&self) -> bool {
+        true
+    }
+
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut walker = Walker {
             kernel,

@@ -38,6 +38,10 @@ impl Pass for Licm {
         "moves loop-invariant code out of loops"
     }
 
+    fn by_launch(&self) -> bool {
+        true
+    }
+
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let (ranges, depths) = (Ranges::on_the_way(kernel), kernel.of_values());
         let mut mover =

@@ -1,8 +1,9 @@
 //! The passes, one a file, and the pipeline that runs them.
 //!
-//! - `pass.rs`: what a pass is and what it is told; `pipeline.rs`: the runner; `standard.rs`: the table.
+//! - `pass.rs`: what a pass is and what it is told; `pipeline.rs`: the runner, `apart.rs`: by launch; `standard.rs`: the table.
 //! - `text.rs`: passes on `.kir` text.
 
+mod apart;
 mod collapse;
 mod contract;
 mod cse;
@@ -34,6 +35,7 @@ mod threads;
 mod unroll;
 mod vectorize;
 
+pub(crate) use apart::Rest;
 pub use collapse::Collapse;
 pub use contract::Contract;
 pub use cse::Cse;

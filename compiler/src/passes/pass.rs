@@ -103,5 +103,18 @@ pub trait Pass: Send + Sync {
         &[]
     }
 
+    /// Whether it looks at each launch by itself, and changes nothing but bodies: what is declared and the plan stay, and
+    /// what a launch becomes does not depend on the others. The runner may then run it for each launch of a kernel in a
+    /// kernel of its own.
+    fn by_launch(&self) -> bool {
+        false
+    }
+
+    /// What a pass that goes by launch does for the kernel as a whole, before it comes to the launches; its
+    /// [`run`](Self::run) does this too.
+    fn begin(&self, _: &mut Kernel) -> Changed {
+        Changed::No
+    }
+
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed;
 }

@@ -228,7 +228,7 @@ impl Pipeline {
     }
 
     /// The phase at the end, for a kernel in a phase.
-    fn check_phases(&self, mut phase: Phase) -> Result<Phase, PipelineError> {
+    pub(super) fn check_phases(&self, mut phase: Phase) -> Result<Phase, PipelineError> {
         for row in &self.rows {
             let needs = row.pass.needs();
             if phase < needs.0 || phase > needs.1 {
@@ -252,55 +252,73 @@ impl Pipeline {
             }
         }
         self.check_phases(kernel.phase)?;
-        let broken = |kernel: &Kernel, pass: Option<&str>, errors| {
-            let (pass, kernel) = (pass.map(str::to_string), kernel.name.clone());
-            PipelineError::Verifier { pass, kernel, errors }
-        };
-        let verified = |kernel: &Kernel, pass: Option<&str>| {
-            let threads = || if options.verify { verify_threads(kernel) } else { Ok(()) };
-            verify(kernel).and_then(|()| threads()).map_err(|errors| broken(kernel, pass, errors))
-        };
         let untouched = (!options.verify).then(|| kernel.clone());
         if options.verify {
-            verified(kernel, None)?;
+            verified(kernel, None, options)?;
         }
-        let print = |kernel: &Kernel| print_kernel(kernel, PrintOptions { spans: options.spans });
         let mut report = PipelineReport::default();
         for row in &self.rows {
-            let name = row.pass.name();
-            let wants_diff = options.diff.contains(name);
-            let before = (wants_diff || options.print_before.contains(name)).then(|| print(kernel));
-            if let Some(before) = before.as_ref().filter(|_| options.print_before.contains(name)) {
-                sink(&format!("// before {name}\n{before}"));
-            }
-            let start = options.time.then(clock);
-            let changed = row.pass.run(kernel, &self.context) == Changed::Yes;
-            let duration =
-                start.flatten().map_or(Duration::ZERO, |start: std::time::Instant| start.elapsed());
-            if let Some(phase) = row.pass.leaves() {
-                kernel.phase = phase;
-            }
-            report.passes.push(PassReport { name: name.to_string(), changed, duration });
-            if options.print_after.contains(name) {
-                sink(&format!("// after {name}\n{}", print(kernel)));
-            }
-            if let Some(before) = before.filter(|_| wants_diff) {
-                sink(&format!("// changes of {name}\n{}", diff(&before, &print(kernel))));
-            }
-            if options.verify {
-                verified(kernel, Some(name))?;
-            }
+            report.passes.push(self.step(row, kernel, options, sink)?);
         }
-        if let Some(mut untouched) = untouched
-            && let Err(broken) = verified(kernel, self.names().last())
-        {
-            let one_by_one = PipelineOptions { verify: true, ..PipelineOptions::default() };
-            self.run(&mut untouched, &one_by_one, &mut |_| {})?;
-            // A pass that breaks a kernel at times only.
-            return Err(broken);
+        let broken = if options.verify { Ok(()) } else { verified(kernel, self.names().last(), options) };
+        match untouched.zip(broken.err()) {
+            Some((untouched, broken)) => Err(self.guilty(untouched, broken)),
+            None => Ok(report),
         }
-        Ok(report)
     }
+
+    /// Runs a pass, with all that the options ask for.
+    pub(super) fn step(
+        &self,
+        row: &Row,
+        kernel: &mut Kernel,
+        options: &PipelineOptions,
+        sink: &mut dyn FnMut(&str),
+    ) -> Result<PassReport, PipelineError> {
+        let print = |kernel: &Kernel| print_kernel(kernel, PrintOptions { spans: options.spans });
+        let name = row.pass.name();
+        let wants_diff = options.diff.contains(name);
+        let before = (wants_diff || options.print_before.contains(name)).then(|| print(kernel));
+        if let Some(before) = before.as_ref().filter(|_| options.print_before.contains(name)) {
+            sink(&format!("// before {name}\n{before}"));
+        }
+        let start = options.time.then(clock);
+        let changed = row.pass.run(kernel, &self.context) == Changed::Yes;
+        let duration = start.flatten().map_or(Duration::ZERO, |start: std::time::Instant| start.elapsed());
+        if let Some(phase) = row.pass.leaves() {
+            kernel.phase = phase;
+        }
+        if options.print_after.contains(name) {
+            sink(&format!("// after {name}\n{}", print(kernel)));
+        }
+        if let Some(before) = before.filter(|_| wants_diff) {
+            sink(&format!("// changes of {name}\n{}", diff(&before, &print(kernel))));
+        }
+        if options.verify {
+            verified(kernel, Some(name), options)?;
+        }
+        Ok(PassReport { name: name.to_string(), changed, duration })
+    }
+
+    /// The error of a kernel that the passes broke, when nobody looked after each: all run again, with that. `broken` is
+    /// what stands of one that breaks a kernel at times only.
+    pub(super) fn guilty(&self, mut untouched: Kernel, broken: PipelineError) -> PipelineError {
+        let one_by_one = PipelineOptions { verify: true, ..PipelineOptions::default() };
+        self.run(&mut untouched, &one_by_one, &mut |_| {}).err().unwrap_or(broken)
+    }
+}
+
+/// The kernel as the verifier accepts it.
+pub(super) fn verified(
+    kernel: &Kernel,
+    pass: Option<&str>,
+    options: &PipelineOptions,
+) -> Result<(), PipelineError> {
+    let threads = || if options.verify { verify_threads(kernel) } else { Ok(()) };
+    verify(kernel).and_then(|()| threads()).map_err(|errors| {
+        let (pass, kernel) = (pass.map(str::to_string), kernel.name.clone());
+        PipelineError::Verifier { pass, kernel, errors }
+    })
 }
 
 /// The time, where there is a clock.

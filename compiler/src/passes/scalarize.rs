@@ -32,6 +32,10 @@ impl Pass for Scalarize {
         "keeps private arrays with literal subscripts in registers"
     }
 
+    fn by_launch(&self) -> bool {
+        true
+    }
+
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         if kernel.buffers.values().all(|data| data.kind != BufferKind::Private) {
             return Changed::No;

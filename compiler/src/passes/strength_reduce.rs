@@ -37,6 +37,10 @@ impl Pass for StrengthReduce {
         "orders sums, so that neighbouring subscripts share one address and loops add less"
     }
 
+    fn by_launch(&self) -> bool {
+        true
+    }
+
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let depths = kernel.of_values();
         let mut order = Order { kernel, depths, depth: 0, changed: false };

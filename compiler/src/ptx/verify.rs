@@ -60,7 +60,7 @@ pub fn verify(module: &Module) -> Vec<Problem> {
 }
 
 /// What entries are checked against: a module without its entries, and what these are called.
-pub(super) struct Frame<'m> {
+pub(crate) struct Frame<'m> {
     module: &'m Module,
     target: Option<&'m Target>,
     /// Names outside of entries; of an entry, with its number plus one.

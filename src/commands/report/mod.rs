@@ -60,7 +60,7 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     let name = crate::request::pick(&all.program, &arguments.kernel)?.name.clone();
     // The page is about one kernel: so is its PTX.
     compile.only = Some(name.clone());
-    let compilation = match all.ir.kernels.len() {
+    let compilation = match all.ir().kernels.len() {
         1 => all,
         _ => krn_compiler::compile(&source, &compile).map_err(uncompiled)?,
     };
@@ -75,7 +75,8 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     let listing = listing(&compilation.compiled.ptx);
     let runs = listing.entries.iter().flat_map(|entry| &entry.runs);
     let wanted: BTreeSet<_> = runs.filter_map(|run| run.place).collect();
-    let kernel = compilation.ir.kernels.iter().find(|kernel| kernel.name == name);
+    let ir = compilation.ir();
+    let kernel = ir.kernels.iter().find(|kernel| kernel.name == name);
     let known = kernel.map(|kernel| spans(&source, kernel)).unwrap_or_default();
     let explained = explain_schedules(&compilation).into_iter().find(|known| known.kernel == name);
     let mut ran: Vec<&str> = Vec::new();

@@ -16,8 +16,9 @@ pub struct Variant {
 
 /// In the order of the listing.
 pub fn variants(compilation: &Compilation, listing: &Listing<'_>, profile: &Profile<'_>) -> Vec<Variant> {
+    let ir = compilation.ir();
     let variant = |name: &str| {
-        let known = compilation.ir.kernels.iter().find_map(|kernel| {
+        let known = ir.kernels.iter().find_map(|kernel| {
             let launch = kernel.launches.values().find(|launch| launch.name == name)?;
             Some((kernel, launch))
         });

@@ -67,6 +67,10 @@ impl Pass for Simplify {
         "folds once more: subscripts and guards of explicit threads have known parts"
     }
 
+    fn by_launch(&self) -> bool {
+        true
+    }
+
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         Fold.run(kernel, context)
     }

@@ -47,6 +47,10 @@ impl Pass for Vectorize {
         &["threads"]
     }
 
+    fn by_launch(&self) -> bool {
+        true
+    }
+
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         let parents = kernel.parents();

@@ -30,6 +30,8 @@ pub(super) enum EntryArgument {
 pub(super) struct SelectedEntry {
     pub entry: Entry,
     pub launch: SelectedLaunch,
+    /// Whether the launch sizes its shared memory.
+    pub dynamic_shared: bool,
 }
 
 /// What a launch's body uses, found before anything is emitted.
@@ -87,12 +89,13 @@ pub(super) fn select_entry(
     let threads = data.threads.unwrap_or(1);
     let arguments = selector.params.iter().map(|(argument, _)| *argument).collect();
     let grid = data.grid.as_ref().map_or(GridPlan::single(), |counts| GridPlan { counts: counts.clone() });
-    let shared_bytes = if shared.dynamic { shared.total } else { Expr::Int(0) };
+    let dynamic_shared = shared.dynamic;
+    let shared_bytes = if dynamic_shared { shared.total } else { Expr::Int(0) };
     let mut entry = selector.builder.finish();
     entry.bounds.required = Some([threads, 1, 1]);
     entry.bounds.min_blocks_per_sm = data.resident;
     let launch = SelectedLaunch { entry: entry.name.clone(), grid, threads, shared_bytes, arguments };
-    Ok(SelectedEntry { entry, launch })
+    Ok(SelectedEntry { entry, launch, dynamic_shared })
 }
 
 /// Counts the uses of values as subscripts that selection takes apart.

@@ -39,7 +39,7 @@ mod shared;
 
 pub use shared::{SharedPlan, plan as shared_plan};
 
-use super::module::{Length, Module, SourceName, Variable};
+use super::module::{Length, Module, SourceName, Variable, Version};
 use super::operand::ModuleVariable;
 use super::print::{print_entry, print_with};
 use super::target::Target;
@@ -52,7 +52,8 @@ use crate::ir::kernel::Kernel;
 use crate::manifest::{Manifest, StaticManifest};
 use crate::parallel;
 use crate::source::SourceFile;
-use cranelift_entity::{PrimaryMap, SecondaryMap};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
+use entry::SelectedEntry;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -98,18 +99,9 @@ pub fn select(
     source: &SourceFile,
     options: &SelectOptions,
 ) -> Result<Selected, SelectError> {
-    let Some(target) = Target::find(&options.target) else {
-        let message = format!("`{}` is not a target that PTX is known for", options.target);
-        return Err(SelectError { kernel: String::new(), message });
-    };
-    let mut ptx = Module::new(target.version, target.name);
-    ptx.files.push(SourceName { index: 1, name: source.name().to_string() });
-    let (globals, statics) = declare_globals(module, &mut ptx);
-    let names = module.kernels.iter().flat_map(|kernel| kernel.launches.values());
-    let names = names.map(|launch| launch.name.as_str()).collect();
-    let (problems, frame) = Frame::new(&ptx, names, None);
-    // What the verifier refuses, ptxas or the emulator would refuse later, without naming the kernel.
-    refuse(problems)?;
+    let kernels: Vec<&Kernel> = module.kernels.iter().collect();
+    let selection = Selection::new(module, &kernels, source, options)?;
+    let frame = selection.frame()?;
     let jobs: Vec<(usize, &Kernel, Launch)> = module
         .kernels
         .iter()
@@ -125,39 +117,115 @@ pub fn select(
                 Some(maps) if std::ptr::eq(maps.kernel, kernel) => maps,
                 maps => maps.insert(KernelMaps { kernel, maps: selector::Maps::new(kernel) }),
             };
-            let mut selected =
-                entry::select_entry(kernel, launch, &mut maps.maps, &globals, source, options)?;
-            let (problems, version) = frame.entry(number, &mut selected.entry);
-            refuse(problems)?;
-            let text = print_entry(&ptx, &selected.entry);
-            Ok((selected, version, text))
+            selection.entry_with(&frame, number, kernel, launch, &mut maps.maps)
         });
-    let mut selected = selected.into_iter();
-    let (mut entries, mut texts, mut version) = (Vec::new(), Vec::new(), target.version);
-    let mut kernels = Vec::with_capacity(module.kernels.len());
-    for kernel in &module.kernels {
-        let mut launches = SecondaryMap::new();
-        for (launch, selected) in kernel.launches.keys().zip(&mut selected) {
-            let (selected, needed, text) = selected?;
-            version = version.max(needed);
-            entries.push(selected.entry);
-            texts.push(text);
-            launches[launch] = Some(selected.launch);
-        }
-        kernels.push(plan::kernel_manifest(kernel, &launches, source)?);
+    let selected = selected.into_iter().collect::<Result<_, _>>()?;
+    drop(frame);
+    selection.finish(&kernels, selected)
+}
+
+/// What entries are selected with, one by one.
+pub(crate) struct Selection<'s> {
+    source: &'s SourceFile,
+    options: &'s SelectOptions,
+    ptx: Module,
+    statics: Vec<StaticManifest>,
+    globals: Globals,
+    /// Names of the entries.
+    entries: Vec<String>,
+}
+
+/// An entry that is selected, verified and printed.
+pub(crate) struct EntryText {
+    selected: SelectedEntry,
+    version: Version,
+    text: String,
+}
+
+impl<'s> Selection<'s> {
+    /// For kernels, which take constants and statics from a module; of the kernels in it nothing is looked at.
+    pub fn new(
+        module: &ir::kernel::Module,
+        kernels: &[&Kernel],
+        source: &'s SourceFile,
+        options: &'s SelectOptions,
+    ) -> Result<Self, SelectError> {
+        let Some(target) = Target::find(&options.target) else {
+            let message = format!("`{}` is not a target that PTX is known for", options.target);
+            return Err(SelectError { kernel: String::new(), message });
+        };
+        let mut ptx = Module::new(target.version, target.name);
+        ptx.files.push(SourceName { index: 1, name: source.name().to_string() });
+        let (globals, statics) = declare_globals(module, kernels, &mut ptx);
+        let launches = kernels.iter().flat_map(|kernel| kernel.launches.values());
+        let entries = launches.map(|launch| launch.name.clone()).collect();
+        Ok(Self { source, options, ptx, statics, globals, entries })
     }
-    let manifest =
-        Manifest { source: source.name().to_string(), target: options.target.clone(), statics, kernels };
-    (ptx.version, ptx.entries) = (version, entries);
-    let text = print_with(&ptx, &texts);
-    Ok(Selected { module: ptx, text, manifest })
+
+    /// What entries are verified against.
+    pub fn frame(&self) -> Result<Frame<'_>, SelectError> {
+        let (problems, frame) =
+            Frame::new(&self.ptx, self.entries.iter().map(String::as_str).collect(), None);
+        // What the verifier refuses, ptxas or the emulator would refuse later, without naming the kernel.
+        refuse(problems)?;
+        Ok(frame)
+    }
+
+    /// The only launch of a kernel as the entry of a number.
+    pub fn entry(&self, frame: &Frame<'_>, number: usize, part: &Kernel) -> Result<EntryText, SelectError> {
+        self.entry_with(frame, number, part, Launch::new(0), &mut selector::Maps::new(part))
+    }
+
+    fn entry_with(
+        &self,
+        frame: &Frame<'_>,
+        number: usize,
+        kernel: &Kernel,
+        launch: Launch,
+        maps: &mut selector::Maps,
+    ) -> Result<EntryText, SelectError> {
+        let mut selected =
+            entry::select_entry(kernel, launch, maps, &self.globals, self.source, self.options)?;
+        let (problems, version) = frame.entry(number, &mut selected.entry);
+        refuse(problems)?;
+        let text = print_entry(&self.ptx, &selected.entry);
+        Ok(EntryText { selected, version, text })
+    }
+
+    /// Whether the module declares shared memory that launches size just where some entry has such. That is decided
+    /// before the entries are selected, and a pass between may have left out what a launch had of it.
+    pub fn declares(&self, entries: &[EntryText]) -> bool {
+        self.globals.dynamic_shared.is_some() == entries.iter().any(|entry| entry.selected.dynamic_shared)
+    }
+
+    /// The module of all entries, which are in the order of their numbers.
+    pub fn finish(self, kernels: &[&Kernel], entries: Vec<EntryText>) -> Result<Selected, SelectError> {
+        let Self { source, options, mut ptx, statics, .. } = self;
+        let mut entries = entries.into_iter();
+        let mut texts = Vec::with_capacity(entries.len());
+        let mut manifests = Vec::with_capacity(kernels.len());
+        for kernel in kernels {
+            let mut launches = SecondaryMap::new();
+            for (launch, EntryText { selected, version, text }) in kernel.launches.keys().zip(&mut entries) {
+                ptx.version = ptx.version.max(version);
+                ptx.entries.push(selected.entry);
+                texts.push(text);
+                launches[launch] = Some(selected.launch);
+            }
+            manifests.push(plan::kernel_manifest(kernel, &launches, source)?);
+        }
+        let (name, target) = (source.name().to_string(), options.target.clone());
+        let manifest = Manifest { source: name, target, statics, kernels: manifests };
+        let text = print_with(&ptx, &texts);
+        Ok(Selected { module: ptx, text, manifest })
+    }
 }
 
 /// Lines of PTX that are selected, verified and printed in a microsecond.
 const LINES_A_MICROSECOND: usize = 4;
 
-/// About how many lines of PTX a launch becomes.
-fn lines(kernel: &Kernel, launch: Launch) -> usize {
+/// About how many lines of PTX a launch becomes, after its passes: fewer than before.
+pub(crate) fn lines(kernel: &Kernel, launch: Launch) -> usize {
     let mut lines = 0;
     kernel
         .walk(kernel.launches[launch].body, &mut |_, inst| lines += 1 + kernel.insts[inst].results.len() / 2);
@@ -178,16 +246,20 @@ fn refuse(problems: Vec<Problem>) -> Result<(), SelectError> {
 }
 
 /// Declares constant arrays (in the constant bank while they fit, largest index last) and statics.
-fn declare_globals(module: &ir::kernel::Module, ptx: &mut Module) -> (Globals, Vec<StaticManifest>) {
+fn declare_globals(
+    module: &ir::kernel::Module,
+    kernels: &[&Kernel],
+    ptx: &mut Module,
+) -> (Globals, Vec<StaticManifest>) {
     let mut globals = Globals {
         constants: SecondaryMap::new(),
         statics: SecondaryMap::new(),
         dynamic_shared: None,
         names: Arc::default(),
     };
-    let launches = module.kernels.iter().flat_map(|kernel| kernel.launches.values());
+    let launches = kernels.iter().flat_map(|kernel| kernel.launches.values());
     let mut names: FxHashSet<String> = launches.map(|launch| launch.name.clone()).collect();
-    if module.kernels.iter().any(shared::is_dynamic) {
+    if kernels.iter().any(|kernel| shared::is_dynamic(kernel)) {
         let variable = ptx.variables.push(Variable {
             align: 16,
             length: Length::Unsized,

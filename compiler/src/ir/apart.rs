@@ -1,0 +1,340 @@
+//! Kernels taken apart: each launch as a kernel of its own, so that several can be worked on at the same time.
+//!
+//! A part has the declarations of the whole (symbols, buffers, sites, facts, arguments), by the same numbers, and one
+//! launch; the plan is what leads to it. Its instructions, values, blocks and axes are numbered anew, in the order of
+//! their numbers in the whole: what a pass decides by comparing numbers, it decides alike.
+
+use super::entities::{Axis, Block, Inst, Launch, Value};
+use super::kernel::{BlockData, Definition, Kernel, LaunchData, Module, Payload, Short, Step, ValueData};
+use super::schedule::Schedule;
+use cranelift_entity::{EntityRef, PrimaryMap};
+
+/// A kernel in parts.
+#[derive(Clone, Debug)]
+pub struct Apart {
+    /// All but the bodies; none where the only part is the kernel itself.
+    whole: Option<Kernel>,
+    /// One for each launch, in their order.
+    parts: Vec<Kernel>,
+}
+
+/// A module whose kernels are in parts.
+#[derive(Clone, Debug, Default)]
+pub struct ModuleApart {
+    /// All but the kernels.
+    pub rest: Module,
+    pub kernels: Vec<Apart>,
+}
+
+impl ModuleApart {
+    /// The module with its kernels in one piece.
+    pub fn join(&self) -> Module {
+        Module { kernels: self.kernels.iter().map(Apart::join).collect(), ..self.rest.clone() }
+    }
+}
+
+impl Apart {
+    /// A kernel of one launch, or of none.
+    pub fn single(kernel: Kernel) -> Self {
+        match kernel.launches.len() {
+            1 => Self { whole: None, parts: vec![kernel] },
+            _ => Self { whole: Some(kernel), parts: Vec::new() },
+        }
+    }
+
+    /// A kernel and its parts ([`Kernel::part`]), one for each launch in their order: the bodies are theirs.
+    pub fn several(mut whole: Kernel, parts: Vec<Kernel>) -> Self {
+        whole.blocks.clear();
+        whole.insts.clear();
+        whole.values.clear();
+        whole.axes.clear();
+        Self { whole: Some(whole), parts }
+    }
+
+    /// The kernel, to be asked for all but bodies.
+    pub fn declarations(&self) -> &Kernel {
+        self.whole.as_ref().unwrap_or(&self.parts[0])
+    }
+
+    /// One kernel for each launch, in their order.
+    pub fn parts(&self) -> &[Kernel] {
+        &self.parts
+    }
+
+    /// The kernel in one piece.
+    pub fn join(&self) -> Kernel {
+        let Some(whole) = &self.whole else { return self.parts[0].clone() };
+        let mut kernel = whole.clone();
+        for (launch, part) in whole.launches.keys().zip(&self.parts) {
+            let Some((_, data)) = part.launches.iter().next() else { continue };
+            let shift = Shift {
+                blocks: kernel.blocks.len(),
+                insts: kernel.insts.len(),
+                values: kernel.values.len(),
+                axes: kernel.axes.len(),
+            };
+            shift.append(&mut kernel, part);
+            let body = shift.block(data.body);
+            kernel.launches[launch] = LaunchData { body, ..data.clone() };
+        }
+        kernel
+    }
+}
+
+/// How far the numbers of a part are from those in the whole.
+struct Shift {
+    blocks: usize,
+    insts: usize,
+    values: usize,
+    axes: usize,
+}
+
+impl Shift {
+    fn block(&self, block: Block) -> Block {
+        Block::new(block.index() + self.blocks)
+    }
+
+    fn inst(&self, inst: Inst) -> Inst {
+        Inst::new(inst.index() + self.insts)
+    }
+
+    fn value(&self, value: Value) -> Value {
+        Value::new(value.index() + self.values)
+    }
+
+    fn append(&self, kernel: &mut Kernel, part: &Kernel) {
+        let axis = |axis: &mut Axis| *axis = Axis::new(axis.index() + self.axes);
+        for data in part.blocks.values() {
+            let params = data.params.iter().map(|value| self.value(*value)).collect();
+            kernel
+                .blocks
+                .push(BlockData { params, insts: data.insts.iter().map(|inst| self.inst(*inst)).collect() });
+        }
+        for data in part.insts.values() {
+            let mut data = data.clone();
+            data.arguments.iter_mut().for_each(|value| *value = self.value(*value));
+            data.results.iter_mut().for_each(|value| *value = self.value(*value));
+            data.regions.iter_mut().for_each(|block| *block = self.block(*block));
+            if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &mut data.payload {
+                axes.iter_mut().for_each(axis);
+            }
+            kernel.insts.push(data);
+        }
+        for data in part.values.values() {
+            let definition = match data.definition {
+                Definition::Result(inst, at) => Definition::Result(self.inst(inst), at),
+                Definition::Param(block, at) => Definition::Param(self.block(block), at),
+            };
+            kernel.values.push(ValueData { definition, ..data.clone() });
+        }
+        part.axes.values().for_each(|data| {
+            kernel.axes.push(data.clone());
+        });
+    }
+}
+
+/// The entities of one kind that a launch has, and their new numbers.
+struct Numbers {
+    first: usize,
+    count: usize,
+    /// From the first one on, the new number and one, or 0; nothing where the launch has all between its first and its
+    /// last one.
+    new: Vec<u32>,
+}
+
+impl Numbers {
+    fn new<E: EntityRef>(entities: &[E]) -> Self {
+        let (mut first, mut end) = (usize::MAX, 0);
+        for entity in entities {
+            (first, end) = (first.min(entity.index()), end.max(entity.index() + 1));
+        }
+        let (first, count) = (first.min(end), entities.len());
+        let mut new = Vec::new();
+        if end - first != count {
+            new.resize(end - first, 0);
+            entities.iter().for_each(|entity| new[entity.index() - first] = 1);
+            let mut next = 0;
+            for new in new.iter_mut().filter(|new| **new != 0) {
+                next += 1;
+                *new = next;
+            }
+        }
+        Self { first, count, new }
+    }
+
+    /// The new number; of an entity that the launch has not, one that is not there either, for the verifier to find.
+    #[inline]
+    fn of<E: EntityRef>(&self, entity: E) -> E {
+        let at = entity.index().wrapping_sub(self.first);
+        if self.new.is_empty() {
+            return E::new(at.min(self.count));
+        }
+        E::new(self.new.get(at).and_then(|new| new.checked_sub(1)).map_or(self.count, |new| new as usize))
+    }
+
+    #[inline]
+    fn change<E: EntityRef>(&self, entities: &mut [E]) {
+        entities.iter_mut().for_each(|entity| *entity = self.of(*entity));
+    }
+
+    /// The entities, in order.
+    fn all<E: EntityRef>(&self) -> impl Iterator<Item = E> + '_ {
+        let end = if self.new.is_empty() { self.count } else { self.new.len() };
+        let known = (0..end).filter(|at| self.new.get(*at) != Some(&0));
+        known.map(|at| E::new(self.first + at))
+    }
+}
+
+/// What a launch has of the arenas.
+#[derive(Default)]
+struct Found {
+    blocks: Vec<Block>,
+    insts: Vec<Inst>,
+    values: Vec<Value>,
+    axes: Vec<Axis>,
+}
+
+impl Found {
+    fn block(&mut self, kernel: &Kernel, block: Block) {
+        let data = &kernel.blocks[block];
+        self.blocks.push(block);
+        self.values.extend_from_slice(&data.params);
+        self.insts.extend_from_slice(&data.insts);
+        for inst in &data.insts {
+            let data = &kernel.insts[*inst];
+            self.values.extend_from_slice(&data.results);
+            if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &data.payload {
+                self.axes.extend_from_slice(axes);
+            }
+            for region in &data.regions {
+                self.block(kernel, *region);
+            }
+        }
+    }
+}
+
+impl Kernel {
+    /// A launch as a kernel of its own. The schedule keeps what is said, without what became of it.
+    pub fn part(&self, launch: Launch) -> Kernel {
+        let mut found = Found::default();
+        found.block(self, self.launches[launch].body);
+        let Found { blocks, insts, values, axes } = &found;
+        let (blocks, insts) = (Numbers::new(blocks), Numbers::new(insts));
+        let (values, axes) = (Numbers::new(values), Numbers::new(axes));
+        let mut part = Kernel {
+            name: self.name.clone(),
+            span: self.span,
+            phase: self.phase,
+            arguments: self.arguments.clone(),
+            facts: self.facts.clone(),
+            symbols: self.symbols.clone(),
+            buffers: self.buffers.clone(),
+            sites: self.sites.clone(),
+            launches: PrimaryMap::with_capacity(1),
+            plan: leading_to(&self.plan, launch),
+            axes: PrimaryMap::with_capacity(axes.count),
+            blocks: PrimaryMap::with_capacity(blocks.count),
+            insts: PrimaryMap::with_capacity(insts.count + insts.count / 16),
+            values: PrimaryMap::with_capacity(values.count + values.count / 16),
+            schedule: Schedule { directives: self.schedule.directives.clone(), ..Schedule::default() },
+        };
+        let data = self.launches[launch].clone();
+        part.launches.push(LaunchData { body: blocks.of(data.body), ..data });
+        for block in blocks.all::<Block>() {
+            let data = &self.blocks[block];
+            let mut copy = BlockData { params: Short::from_slice(&data.params), insts: data.insts.clone() };
+            values.change(&mut copy.params);
+            insts.change(&mut copy.insts);
+            part.blocks.push(copy);
+        }
+        for inst in insts.all::<Inst>() {
+            let data = &self.insts[inst];
+            let mut copy = data.clone();
+            if let Payload::Loop { axes: own } | Payload::Reduce { axes: own, .. } = &mut copy.payload {
+                axes.change(own);
+            }
+            values.change(&mut copy.arguments);
+            values.change(&mut copy.results);
+            blocks.change(&mut copy.regions);
+            part.insts.push(copy);
+        }
+        for value in values.all::<Value>() {
+            let data = &self.values[value];
+            let definition = match data.definition {
+                Definition::Result(inst, at) => Definition::Result(insts.of(inst), at),
+                Definition::Param(block, at) => Definition::Param(blocks.of(block), at),
+            };
+            part.values.push(ValueData { ty: data.ty, definition, name: data.name.clone() });
+        }
+        for axis in axes.all::<Axis>() {
+            part.axes.push(self.axes[axis].clone());
+        }
+        part
+    }
+}
+
+/// The steps of a plan that lead to a launch, which is the only one of its part: what it is repeated by, without what
+/// it is chosen by.
+fn leading_to(plan: &[Step], launch: Launch) -> Vec<Step> {
+    for step in plan {
+        let found = match step {
+            Step::Launch(known) if *known == launch => vec![Step::Launch(Launch::new(0))],
+            Step::Launch(_) => Vec::new(),
+            Step::Repeat { symbol, low, high, step, body } => match leading_to(body, launch) {
+                body if body.is_empty() => body,
+                body => {
+                    let (symbol, low, high, step) = (*symbol, low.clone(), high.clone(), step.clone());
+                    vec![Step::Repeat { symbol, low, high, step, body }]
+                }
+            },
+            Step::Branch { then, otherwise, .. } => match leading_to(then, launch) {
+                found if found.is_empty() => leading_to(otherwise, launch),
+                found => found,
+            },
+        };
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::testing::generate;
+    use crate::ir::text::{PrintOptions, print_kernel};
+    use crate::ir::verify;
+    use proptest::prelude::*;
+
+    fn text(kernel: &Kernel) -> String {
+        print_kernel(&kernel.compacted(), PrintOptions::default())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_apart_and_joined_is_the_same(tape in prop::collection::vec(any::<u8>(), 0..600)) {
+            let kernel = generate(&tape);
+            let parts: Vec<Kernel> = kernel.launches.keys().map(|launch| kernel.part(launch)).collect();
+            for (part, launch) in parts.iter().zip(kernel.launches.values()) {
+                prop_assert_eq!(verify(part), Ok(()));
+                prop_assert_eq!(&part.launches[Launch::new(0)].name, &launch.name);
+            }
+            let joined = Apart::several(kernel.clone(), parts).join();
+            prop_assert_eq!(text(&joined), text(&kernel));
+            prop_assert_eq!(joined.schedule, kernel.schedule);
+        }
+    }
+
+    #[test]
+    fn entities_keep_their_order() {
+        let numbers = Numbers::new(&[7, 3, 9].map(Value::new));
+        assert_eq!([3, 7, 9].map(|at| numbers.of(Value::new(at)).index()), [0, 1, 2]);
+        assert_eq!(numbers.all::<Value>().map(|value| value.index()).collect::<Vec<_>>(), [3, 7, 9]);
+        // Not the launch's: past the end.
+        assert_eq!([1, 4, 12].map(|at| numbers.of(Value::new(at)).index()), [3, 3, 3]);
+        let dense = Numbers::new(&[6, 5, 4].map(Value::new));
+        assert_eq!([4, 5, 6, 7].map(|at| dense.of(Value::new(at)).index()), [0, 1, 2, 3]);
+        assert_eq!(Numbers::new::<Value>(&[]).all::<Value>().count(), 0);
+    }
+}

@@ -1,0 +1,133 @@
+//! Launches that are worked on one by one become what they become in the whole kernel.
+
+use krn_compiler::ir::kernel::{Kernel, Module};
+use krn_compiler::ir::text::{PrintOptions, print_kernel};
+use krn_compiler::ir::verify;
+use krn_compiler::passes::{
+    Changed, Pass, PassContext, PassSelection, Pipeline, PipelineOptions, TargetFacts,
+};
+use krn_compiler::ptx::select::{SelectOptions, select};
+use krn_compiler::source::SourceFile;
+use krn_compiler::{Compilation, CompileError, CompileOptions, check_source, compile, lower};
+use std::path::Path;
+
+const TARGET: &str = "sm_90";
+
+fn examples() -> Vec<SourceFile> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let files = std::fs::read_dir(folder).expect("the examples are there").filter_map(Result::ok);
+    let mut paths: Vec<_> = files.map(|file| file.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "krn"));
+    paths.sort();
+    assert!(paths.len() > 10, "{paths:?}");
+    let source = |path: &std::path::PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+        SourceFile::new(name, std::fs::read_to_string(path).expect("it can be read"))
+    };
+    paths.iter().map(source).collect()
+}
+
+/// A file after all passes, each kernel in one piece all the way.
+fn whole(source: &SourceFile) -> Module {
+    let (program, _) = check_source(source);
+    let mut module = lower::lower(&program, source, TARGET).expect("it is lowered");
+    let pipeline = Pipeline::for_target(&TargetFacts::new(90));
+    let options = PipelineOptions { verify: false, ..PipelineOptions::default() };
+    for kernel in &mut module.kernels {
+        pipeline.run(kernel, &options, &mut |_| {}).expect("passes run");
+    }
+    module
+}
+
+fn parted(source: &SourceFile, options: &CompileOptions) -> Compilation {
+    compile(source, options).unwrap_or_else(|error| panic!("{}: {error}", source.name()))
+}
+
+fn text(kernel: &Kernel) -> String {
+    print_kernel(&kernel.compacted(), PrintOptions::default())
+}
+
+#[test]
+fn launches_by_themselves_become_what_they_become_in_the_kernel() {
+    let mut several = 0;
+    for source in examples() {
+        let (whole, parted) = (whole(&source), parted(&source, &CompileOptions::for_target(TARGET)));
+        let joined = parted.ir();
+        assert_eq!(joined.kernels.len(), whole.kernels.len());
+        for (joined, whole) in joined.kernels.iter().zip(&whole.kernels) {
+            assert_eq!(text(joined), text(whole), "{}: {}", source.name(), whole.name);
+            assert_eq!(joined.schedule, whole.schedule, "{}: {}", source.name(), whole.name);
+            assert_eq!(verify(joined), Ok(()));
+            several += usize::from(whole.launches.len() > 1);
+        }
+        let options = SelectOptions { target: TARGET.into(), capability: 90, unchecked: false };
+        let selected = select(&whole, &source, &options).expect("it is selected");
+        assert!(selected.text == parted.compiled.ptx, "{}: another PTX", source.name());
+        assert_eq!(selected.module, parted.compiled.module, "{}", source.name());
+        assert_eq!(selected.manifest, parted.compiled.manifest, "{}", source.name());
+    }
+    assert!(several > 5, "{several} kernels of several launches");
+}
+
+#[test]
+fn what_passes_print_is_of_the_whole_kernel_and_changes_nothing() {
+    for source in examples() {
+        let plain = parted(&source, &CompileOptions::for_target(TARGET));
+        let mut options = CompileOptions::for_target(TARGET);
+        options.passes.print_after = PassSelection::Names(vec!["licm".into(), "dce".into()]);
+        let (first, second) = (parted(&source, &options), parted(&source, &options));
+        assert_eq!(first.printed, second.printed, "{}", source.name());
+        for kernel in &plain.ir().kernels {
+            let printed =
+                |pass: &str| first.printed.contains(&format!("// after {pass}\nkernel {:?}", kernel.name));
+            assert!(printed("licm") && printed("dce"), "{}: {}", source.name(), kernel.name);
+        }
+        assert!(first.compiled == plain.compiled, "{}: another module", source.name());
+        let changed = |compilation: &Compilation| -> Vec<(String, String, bool)> {
+            let rows = compilation.reports.iter().flat_map(|(kernel, report)| {
+                report.passes.iter().map(|pass| (kernel.clone(), pass.name.clone(), pass.changed))
+            });
+            rows.collect()
+        };
+        assert_eq!(changed(&first), changed(&plain), "{}", source.name());
+    }
+}
+
+/// Lists an instruction of a launch of a name twice.
+struct Breaks;
+
+impl Pass for Breaks {
+    fn name(&self) -> &str {
+        "breaks"
+    }
+
+    fn reason(&self) -> &str {
+        "for tests"
+    }
+
+    fn by_launch(&self) -> bool {
+        true
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let large = kernel.launches.values().find(|launch| launch.name.ends_with("_large"));
+        let Some(body) = large.map(|launch| launch.body) else { return Changed::No };
+        let first = kernel.blocks[body].insts[0];
+        kernel.blocks[body].insts.insert(0, first);
+        Changed::Yes
+    }
+}
+
+#[test]
+fn the_pass_that_breaks_one_launch_is_named() {
+    let source = SourceFile::new(
+        "product.krn",
+        "kernel product(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }\n",
+    );
+    let pipeline = Pipeline::for_target(&TargetFacts::new(90)).before("dce", Breaks).expect("a new name");
+    let options = CompileOptions { pipeline: Some(pipeline), ..CompileOptions::for_target(TARGET) };
+    let error = compile(&source, &options).expect_err("it is broken");
+    assert!(matches!(error, CompileError::Pipeline(_)), "{error}");
+    let message = error.to_string();
+    assert!(message.starts_with("the pass `breaks` broke the kernel `product`"), "{message}");
+}
