@@ -70,6 +70,19 @@ kernel centre(x: f32[rows, cols]) -> y: f32[rows, cols] where cols >= 1 {
 }
 
 #[test]
+fn all_threads_of_a_team_walk_a_row_as_often() {
+    let source = "kernel sums(x: f32[rows, cols]) -> y: f32[rows] { y[r] = sum(c: x[r, c]) }";
+    let walk = entry(source, "sums_row_warp_walk");
+    // The thread's own start stands on both sides of the test; 511 and 127 are one less than the elements of a turn.
+    assert_eq!(count(&walk, "-511;"), 1, "{walk}");
+    assert_eq!(count(&walk, "-127;"), 1, "{walk}");
+    // What is left: a last group behind a test of the thread's own, and single elements.
+    assert_eq!(count(&walk, "-3;"), 1, "{walk}");
+    let loops = walk.lines().filter(|line| line.starts_with("loop_c")).count();
+    assert_eq!(loops, 3, "{walk}");
+}
+
+#[test]
 fn a_thread_that_looks_for_the_largest_does_not_compare_positions() {
     let source = "kernel largest(x: f32[n]) -> at: i64 { at = argmax(i: x[i]) }";
     let pieces = entry(source, "largest_pieces");

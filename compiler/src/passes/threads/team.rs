@@ -7,8 +7,9 @@
 //!
 //! An axis `[serial:4, warp:8, lane:32, vector:4]` gives each thread four groups of four neighbours, all at once,
 //! the last of them masked where they lie outside; `[serial:*, warp:8, lane:32, vector:4]` a loop over as many
-//! groups as there are, and the few elements left over after the last whole group one by one. A sized serial factor
-//! after the open one is how many groups one turn of that loop takes: the more, the more loads are under way.
+//! groups as all threads have, a last group for those that have one more, and the few elements left over after the last
+//! whole group one by one. A sized serial factor after the open one is how many groups one turn of that loop takes: the more,
+//! the more loads are under way.
 
 use super::coordinates::{Spread, Threads};
 use super::jam::jam;
@@ -248,7 +249,9 @@ impl Team {
         partial.all(emit, columns)
     }
 
-    /// A loop over the groups of an open axis, several at a time, then one at a time, then single elements.
+    /// Loops over the groups of an open axis, several at a time, then one at a time: for all threads as often, so that
+    /// the lanes of a warp stay together however the assembler unrolls them. Then what is left, less than a group for
+    /// each thread: a group where it is whole, and single elements.
     fn open(
         &mut self,
         emit: &mut Emit<'_>,
@@ -260,50 +263,64 @@ impl Team {
         let vector = axis.level_size(Level::Vector);
         let group = self.group(emit.kernel, body, vector, map, false, emit.span);
         let turn = self.size * vector;
+        let width = partial.types.len();
         let first = emit.mul_int(self.own, vector);
-        let start = emit.add(axis.low, first);
         let mut accumulators: Vec<Value> = Vec::new();
         for _ in 0..vector {
             accumulators.extend(partial.identity(emit));
         }
-        // Loops of `count` groups a turn, while the last of them is whole.
-        let mut at = start;
+        let params = emit.kernel.blocks[group].params.clone();
+        let slots = self.own_slots();
+        // The next elements of the thread in front of some groups of its own.
+        let take = |emit: &mut Emit<'_>, at: &[Value], known: &[Value]| {
+            let slot = emit.int(0);
+            let iterations: Vec<Vec<Value>> = at.iter().map(|at| vec![*at, slot]).collect();
+            let mut sums = known.to_vec();
+            for values in jam(emit, group, &params, &iterations, map, &slots) {
+                for (place, part) in values.chunks(width.max(1)).enumerate() {
+                    let known = sums[place * width..(place + 1) * width].to_vec();
+                    let sum = partial.follow(emit, &known, part);
+                    sums.splice(place * width..(place + 1) * width, sum);
+                }
+            }
+            sums
+        };
+        // Loops of `count` groups a turn, while all threads have them.
+        let mut at = emit.add(axis.low, first);
+        // With the thread's own start on both sides, the trips are those of the team's first thread.
+        let beyond = emit.add(axis.high, first);
         let mut counts = vec![axis.level_size(Level::Serial), 1];
         counts.dedup();
         for count in counts {
-            let reach = (count - 1) * turn + vector - 1;
-            let high = emit.add_int(axis.high, -reach);
+            let high = emit.add_int(beyond, 1 - count * turn);
             let step = emit.int(count * turn);
-            let mut carried = vec![at];
-            carried.extend(accumulators.iter().copied());
+            let carried: Vec<Value> = [at].into_iter().chain(accumulators.iter().copied()).collect();
             let after = emit.for_loop(&axis.name, (at, high, step), &carried, |emit, index, carried| {
-                let mut iterations = Vec::new();
-                for turns in 0..count {
-                    let index = emit.add_int(index, turns * turn);
-                    let slot = emit.int(0);
-                    iterations.push(vec![index, slot]);
-                }
-                let params = emit.kernel.blocks[group].params.clone();
-                let yields = jam(emit, group, &params, &iterations, map, &self.own_slots());
-                let mut sums = carried[1..].to_vec();
-                let width = partial.types.len();
-                for values in yields {
-                    for (place, part) in values.chunks(width.max(1)).enumerate() {
-                        let known = sums[place * width..(place + 1) * width].to_vec();
-                        let sum = partial.follow(emit, &known, part);
-                        sums.splice(place * width..(place + 1) * width, sum);
-                    }
-                }
+                let at: Vec<Value> = (0..count).map(|turns| emit.add_int(index, turns * turn)).collect();
+                let sums = take(emit, &at, &carried[1..]);
                 let next = emit.add_int(index, count * turn);
                 [next].into_iter().chain(sums).collect()
             });
             at = after[0];
             accumulators = after[1..].to_vec();
         }
+        let high = emit.add_int(axis.high, 1 - vector);
+        let whole = emit.binary(Opcode::Lt, at, high);
+        let known = accumulators.clone();
+        let after = emit.if_else(
+            whole,
+            |emit| {
+                let sums = take(emit, &[at], &known);
+                let next = emit.add_int(at, turn);
+                [next].into_iter().chain(sums).collect()
+            },
+            |_| [at].into_iter().chain(known.iter().copied()).collect(),
+        );
+        let at = after[0];
+        accumulators = after[1..].to_vec();
         // Fewer elements than a group are left for the thread whose group would have been next.
         if vector > 1 {
             let one = emit.int(1);
-            let width = partial.types.len();
             let last = accumulators[..width].to_vec();
             let single = self.group(emit.kernel, body, 1, map, false, emit.span);
             let after = emit.for_loop(&axis.name, (at, axis.high, one), &last, |emit, index, carried| {
