@@ -45,7 +45,9 @@ impl fmt::Display for Module {
 
 /// The text of a module.
 pub fn print(module: &Module) -> String {
-    let entries: Vec<String> = module.entries.iter().map(|entry| print_entry(module, entry)).collect();
+    // Printing walks instructions as one who may change them, though it does not.
+    let entries: Vec<String> =
+        module.entries.iter().map(|entry| print_entry(module, &mut entry.clone())).collect();
     print_with(module, &entries)
 }
 
@@ -72,12 +74,14 @@ pub(super) fn print_with(module: &Module, entries: &[String]) -> String {
     text
 }
 
-/// The text of one entry of a module, with the blank line before it.
-pub(super) fn print_entry(module: &Module, entry: &Entry) -> String {
+/// The text of one entry of a module, with the blank line before it. The entry stays as it is.
+pub(super) fn print_entry(module: &Module, entry: &mut Entry) -> String {
     // Lines are rarely longer, declarations of registers included.
     let mut text = String::with_capacity(64 * entry.body.len());
     text.push('\n');
-    push_entry(&mut text, &module.variables, entry);
+    let mut body = std::mem::take(&mut entry.body);
+    push_entry(&mut text, &module.variables, entry, &mut body);
+    entry.body = body;
     text
 }
 
@@ -88,7 +92,7 @@ pub fn print_instruction(
     instruction: &Instruction,
 ) -> String {
     let mut line = String::new();
-    write_instruction(&mut line, Names { entry, variables }, instruction);
+    write_instruction(&mut line, Names { entry, variables }, &mut instruction.clone());
     line
 }
 
@@ -123,7 +127,12 @@ pub(crate) const CLASS_ORDER: [RegClass; 7] = [
     RegClass::F64,
 ];
 
-fn push_entry(text: &mut String, variables: &PrimaryMap<ModuleVariable, Variable>, entry: &Entry) {
+fn push_entry(
+    text: &mut String,
+    variables: &PrimaryMap<ModuleVariable, Variable>,
+    entry: &Entry,
+    body: &mut [Statement],
+) {
     comments(text, "", &entry.header);
     let _ = write!(text, ".visible .entry {}(", entry.name);
     for (index, param) in entry.params.values().enumerate() {
@@ -152,11 +161,11 @@ fn push_entry(text: &mut String, variables: &PrimaryMap<ModuleVariable, Variable
     for variable in entry.variables.values() {
         print_variable(text, "    ", variable);
     }
-    if text.len() > start && !entry.body.is_empty() {
+    if text.len() > start && !body.is_empty() {
         text.push('\n');
     }
     let names = Names { entry, variables };
-    for statement in &entry.body {
+    for statement in body {
         print_statement(text, names, statement);
     }
     text.push_str("}\n");
@@ -267,7 +276,7 @@ fn push_signed(text: &mut String, value: i64) {
     if value == i64::MIN { text.push_str("0x8000000000000000") } else { push_int(text, value) }
 }
 
-fn print_statement(text: &mut String, names: Names<'_>, statement: &Statement) {
+fn print_statement(text: &mut String, names: Names<'_>, statement: &mut Statement) {
     match statement {
         Statement::Label(label) => {
             text.push_str(names.label(*label));
@@ -300,7 +309,7 @@ fn print_statement(text: &mut String, names: Names<'_>, statement: &Statement) {
     }
 }
 
-fn write_instruction(line: &mut String, names: Names<'_>, instruction: &Instruction) {
+fn write_instruction(line: &mut String, names: Names<'_>, instruction: &mut Instruction) {
     let start = line.len();
     if let Some(Guard { reg, negated }) = instruction.guard {
         line.push_str(if negated { "@!" } else { "@" });
@@ -308,7 +317,7 @@ fn write_instruction(line: &mut String, names: Names<'_>, instruction: &Instruct
         line.push(' ');
     }
     let mut printer = Printer { line, names, start, words: 0, operands: 0 };
-    let printed = instruction.op.clone().describe(&mut printer);
+    let printed = instruction.op.describe(&mut printer);
     debug_assert!(printed.is_ok(), "printing cannot fail");
 }
 

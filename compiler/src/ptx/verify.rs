@@ -65,6 +65,8 @@ pub(crate) struct Frame<'m> {
     target: Option<&'m Target>,
     /// Names outside of entries; of an entry, with its number plus one.
     names: FxHashMap<&'m str, usize>,
+    /// Whether one of them begins as names of registers do.
+    percent: bool,
     /// What the module says, if it is held to that.
     version: Option<Version>,
 }
@@ -73,7 +75,7 @@ impl<'m> Frame<'m> {
     /// The frame, and what is wrong with it. `version` is what the module says, where its entries are held to that.
     pub fn new(module: &'m Module, entries: Vec<&'m str>, version: Option<Version>) -> (Vec<Problem>, Self) {
         let target = Target::find(&module.target);
-        let mut frame = Self { module, target, names: FxHashMap::default(), version };
+        let mut frame = Self { module, target, names: FxHashMap::default(), percent: false, version };
         let mut verifier = Verifier::new(module, version);
         verifier.module(target);
         let variables = module.variables.values().map(|variable| (variable.name.as_str(), 0));
@@ -84,6 +86,7 @@ impl<'m> Frame<'m> {
             verifier.name(name, fresh);
             if fresh {
                 frame.names.insert(name, number);
+                frame.percent |= name.starts_with('%');
             }
         }
         (verifier.problems, frame)
@@ -93,7 +96,10 @@ impl<'m> Frame<'m> {
     pub fn entry(&self, number: usize, entry: &mut Entry) -> (Vec<Problem>, Version) {
         let mut body = std::mem::take(&mut entry.body);
         let mut verifier = Verifier::new(self.module, self.version);
-        let outside = |name: &str| self.names.get(name).is_some_and(|at| *at <= number + 1);
+        let outside = |name: &str| {
+            let may_be = self.percent || !name.starts_with('%');
+            may_be && self.names.get(name).is_some_and(|at| *at <= number + 1)
+        };
         verifier.place = Some((&entry.name, None));
         verifier.entry(entry, &mut body, self.target, &outside);
         let Verifier { problems, lowest, .. } = verifier;

@@ -188,7 +188,7 @@ impl<'s> Selection<'s> {
             entry::select_entry(kernel, launch, maps, &self.globals, self.source, self.options)?;
         let (problems, version) = frame.entry(number, &mut selected.entry);
         refuse(problems)?;
-        let text = print_entry(&self.ptx, &selected.entry);
+        let text = print_entry(&self.ptx, &mut selected.entry);
         Ok(EntryText { selected, version, text })
     }
 
