@@ -93,6 +93,21 @@ impl Assembler {
         self.at_level("3", text, target)
     }
 
+    /// The machine code of a module, as a user would assemble it, in nvdisasm's words.
+    pub fn machine_code(&self, text: &str, target: &str) -> Result<String> {
+        let (input, output) = (self.scratch("ptx"), self.scratch("cubin"));
+        fs::write(&input, text).context("cannot write the input of ptxas")?;
+        let steps = || {
+            let mut assemble = Command::new(&self.program);
+            said(assemble.args(["--gpu-name", target, "--output-file"]).arg(&output).arg(&input))?;
+            said(Command::new(cuda_tools::find("nvdisasm")?).arg("--print-code").arg(&output))
+        };
+        let code = steps();
+        let _ = fs::remove_file(&input);
+        let _ = fs::remove_file(&output);
+        code
+    }
+
     fn at_level(&self, level: &str, text: &str, target: &str) -> Result<Report> {
         let mut hasher = DefaultHasher::new();
         (&self.identity, level, target, text).hash(&mut hasher);
@@ -178,6 +193,15 @@ impl Assembler {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         self.cache.join(format!("scratch-{}-{count}.{extension}", std::process::id()))
     }
+}
+
+/// What a command prints; an error where it fails.
+fn said(command: &mut Command) -> Result<String> {
+    let run = command.output().with_context(|| format!("cannot run {:?}", command.get_program()))?;
+    if !run.status.success() {
+        bail!("{:?} fails:\n{}", command.get_program(), String::from_utf8_lossy(&run.stderr));
+    }
+    Ok(String::from_utf8_lossy(&run.stdout).into_owned())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::address::OffsetMemo;
 use super::plan::{GridPlan, SelectedLaunch};
 use super::selector::{Maps, Selector, signed_type};
 use super::shared::{self, SharedPlan};
+use super::signs;
 use super::{Globals, SelectError, SelectOptions};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol};
@@ -91,6 +92,7 @@ pub(super) fn select_entry(
     let grid = data.grid.as_ref().map_or(GridPlan::single(), |counts| GridPlan { counts: counts.clone() });
     let dynamic_shared = shared.dynamic;
     let shared_bytes = if dynamic_shared { shared.total } else { Expr::Int(0) };
+    signs::hide_signs(&mut selector.builder);
     let mut entry = selector.builder.finish();
     entry.bounds.required = Some([threads, 1, 1]);
     entry.bounds.min_blocks_per_sm = data.resident;

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `selector.rs` | the state of one entry: values to operands, emission helpers |
 //! | `entry.rs` | one launch to one entry: parameters, prologue |
+//! | `signs.rs` | what `ptxas` must not see |
 //! | `plan.rs` | grids, launch plans, the kernel's manifest |
 
 mod address;
@@ -36,6 +37,7 @@ mod predicate;
 mod random;
 mod selector;
 mod shared;
+mod signs;
 
 pub use shared::{SharedPlan, plan as shared_plan};
 
