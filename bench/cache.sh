@@ -12,8 +12,8 @@ krn=$(realpath "${1:?usage: bench/cache.sh KRN}")
 CUDA_CACHE_PATH=$(mktemp -d)
 export CUDA_CACHE_PATH
 trap 'rm -rf "$CUDA_CACHE_PATH"' EXIT
-# A file of many variants: seconds of the driver's compiler.
-file=examples/softmax.krn
+# A file of many variants: a second of the driver's compiler.
+program=("$krn" run examples/softmax.krn -D rows=33 -D cols=1001 --device cuda:0)
 
 fail() {
     echo "the driver's cache: $1"
@@ -23,7 +23,7 @@ fail() {
 run() {
     local start
     start=$(date +%s%N)
-    "$krn" run "$file" -D rows=33 -D cols=1001 --device cuda:0 >"$CUDA_CACHE_PATH.log" 2>&1 ||
+    "${program[@]}" >"$CUDA_CACHE_PATH.log" 2>&1 ||
         fail "$1: $(grep -v '^$' "$CUDA_CACHE_PATH.log" | tail -1)"
     took=$((($(date +%s%N) - start) / 1000000))
     rm -f "$CUDA_CACHE_PATH.log"
@@ -33,7 +33,7 @@ entries() { find "$CUDA_CACHE_PATH" -type f; }
 # Killed at ten times, from before the first byte to after the last.
 for seconds in 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1.1; do
     rm -rf "${CUDA_CACHE_PATH:?}"/*
-    "$krn" run "$file" -D rows=33 -D cols=1001 --device cuda:0 >/dev/null 2>&1 &
+    "${program[@]}" >/dev/null 2>&1 &
     sleep "$seconds"
     kill -9 $! 2>/dev/null
     wait $! 2>/dev/null
@@ -58,7 +58,7 @@ run "with empty entries"
 rm -rf "${CUDA_CACHE_PATH:?}"/*
 programs=()
 for _ in 1 2 3 4 5 6 7 8; do
-    "$krn" run "$file" -D rows=33 -D cols=1001 --device cuda:0 >/dev/null 2>&1 &
+    "${program[@]}" >/dev/null 2>&1 &
     programs+=($!)
 done
 for program in "${programs[@]}"; do wait "$program" || fail "one of eight programs at once"; done

@@ -24,6 +24,13 @@ fn load(device: &Device) -> Module {
     device.load(&compiled.expect("it compiles").compiled).expect("it loads")
 }
 
+/// The device with the kernels on it.
+fn loaded() -> (Device, Module) {
+    let device = open();
+    let module = load(&device);
+    (device, module)
+}
+
 fn lost<T>(result: Result<T, Error>) -> LostDevice {
     match result.map(|_| ()) {
         Err(Error::DeviceLost(lost)) => *lost,
@@ -110,8 +117,7 @@ fn machine_code_that_waits_is_started_early_too() {
 fn another_library_may_make_its_context_current_between_launches() {
     let settings = "stolen=2";
     with_driver("another_library_may_make_its_context_current_between_launches", settings, |folder| {
-        let device = open();
-        let module = load(&device);
+        let (device, module) = loaded();
         let axpy = module.kernel("axpy").expect("there");
         let alpha = krn_runtime::value(2.0f32);
         let [x, y] = [0, 1].map(|_| Array::<f32, 1>::zeros(&device, [5]).expect("small"));
@@ -341,8 +347,7 @@ fn a_refused_launch_says_which_and_leaves_the_device_usable() {
 fn a_device_lost_in_the_middle_names_what_ran_and_stays_lost() {
     let settings = "cuStreamSynchronize=700@2";
     with_driver("a_device_lost_in_the_middle_names_what_ran_and_stays_lost", settings, |_| {
-        let device = open();
-        let module = load(&device);
+        let (device, module) = loaded();
         let total = module.kernel("total").expect("there");
         let x = Array::<f32, 1>::zeros(&device, [77]).expect("small");
         let streams = [device.stream().expect("opens"), device.stream().expect("opens")];
@@ -379,8 +384,7 @@ fn a_device_lost_in_the_middle_names_what_ran_and_stays_lost() {
 fn a_fault_that_an_event_or_a_copy_tells_names_the_launches() {
     let settings = "cuEventSynchronize=719@1";
     with_driver("a_fault_that_an_event_or_a_copy_tells_names_the_launches", settings, |_| {
-        let device = open();
-        let module = load(&device);
+        let (device, module) = loaded();
         let total = module.kernel("total").expect("there");
         let x = Array::<f32, 1>::zeros(&device, [5]).expect("small");
         let stream = device.stream().expect("opens");
@@ -396,8 +400,7 @@ fn a_fault_that_an_event_or_a_copy_tells_names_the_launches() {
 fn a_failed_copy_that_leaves_the_device_good_names_the_launches_too() {
     let settings = "cuMemcpyDtoH_v2=1@1";
     with_driver("a_failed_copy_that_leaves_the_device_good_names_the_launches_too", settings, |_| {
-        let device = open();
-        let module = load(&device);
+        let (device, module) = loaded();
         let x = Array::<f32, 1>::zeros(&device, [5]).expect("small");
         let total = module.kernel("total").expect("there");
         let bound = total.bind(&[("x", Argument::Array(x.dynamic()))]).expect("fits");

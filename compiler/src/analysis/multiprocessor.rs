@@ -22,7 +22,7 @@ pub struct Multiprocessor {
 
 impl Multiprocessor {
     /// Of a compute capability: 90 for 9.0.
-    pub fn of(capability: u32) -> Self {
+    pub const fn of(capability: u32) -> Self {
         let (threads, blocks, shared, reserved) = match capability {
             0..=79 => (1024, 16, 64 << 10, 0),
             80..=85 => (2048, 32, 164 << 10, 1024),

@@ -140,6 +140,9 @@ fn shaped(kernel: &Kernel, launch: Launch, name: &str) -> bool {
         }
         _ => false,
     });
+    if !said {
+        return false;
+    }
     let mut elsewhere = false;
     for other in kernel.launches.keys().filter(|other| *other != launch) {
         kernel.walk(kernel.launches[other].body, &mut |_, inst| {
@@ -149,7 +152,7 @@ fn shaped(kernel: &Kernel, launch: Launch, name: &str) -> bool {
             }
         });
     }
-    said && !elsewhere
+    !elsewhere
 }
 
 /// The only instruction of a loop's body that writes, if it is an atomic of the body or of an `if` in it that does

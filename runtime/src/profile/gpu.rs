@@ -1,5 +1,7 @@
 //! GPUs and what they can do, from NVIDIA's data sheets and the tables of the CUDA programming guide.
 
+use krn_compiler::analysis::Multiprocessor;
+
 /// What one GPU has. Rates are those at the boost clock, which a GPU does not always hold.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gpu {
@@ -16,13 +18,10 @@ pub struct Gpu {
     /// Fused multiply-adds a clock and a multiprocessor, of 32 bits and of 64.
     pub fma32: u32,
     pub fma64: u32,
-    /// Of one multiprocessor.
-    pub threads: u32,
-    pub blocks: u32,
-    /// Shared memory, in bytes, of a multiprocessor and of a block; what the system takes of it for each block.
-    pub shared: u32,
+    /// What one multiprocessor holds.
+    pub multiprocessor: Multiprocessor,
+    /// Shared memory of a block at most, in bytes.
     pub shared_of_block: u32,
-    pub shared_reserved: u32,
 }
 
 const KIB: u32 = 1024;
@@ -38,11 +37,8 @@ pub const GPUS: &[Gpu] = &[
         bandwidth: 4800.0,
         fma32: 128,
         fma64: 64,
-        threads: 2048,
-        blocks: 32,
-        shared: 228 * KIB,
+        multiprocessor: Multiprocessor::of(90),
         shared_of_block: 227 * KIB,
-        shared_reserved: KIB,
     },
     Gpu {
         name: "h100",
@@ -53,11 +49,8 @@ pub const GPUS: &[Gpu] = &[
         bandwidth: 3350.0,
         fma32: 128,
         fma64: 64,
-        threads: 2048,
-        blocks: 32,
-        shared: 228 * KIB,
+        multiprocessor: Multiprocessor::of(90),
         shared_of_block: 227 * KIB,
-        shared_reserved: KIB,
     },
     Gpu {
         name: "a100",
@@ -68,11 +61,8 @@ pub const GPUS: &[Gpu] = &[
         bandwidth: 2039.0,
         fma32: 64,
         fma64: 32,
-        threads: 2048,
-        blocks: 32,
-        shared: 164 * KIB,
+        multiprocessor: Multiprocessor::of(80),
         shared_of_block: 163 * KIB,
-        shared_reserved: KIB,
     },
     Gpu {
         name: "rtx3090",
@@ -83,11 +73,8 @@ pub const GPUS: &[Gpu] = &[
         bandwidth: 936.0,
         fma32: 128,
         fma64: 2,
-        threads: 1536,
-        blocks: 16,
-        shared: 100 * KIB,
+        multiprocessor: Multiprocessor::of(86),
         shared_of_block: 99 * KIB,
-        shared_reserved: KIB,
     },
     Gpu {
         name: "rtx4090",
@@ -98,11 +85,8 @@ pub const GPUS: &[Gpu] = &[
         bandwidth: 1008.0,
         fma32: 128,
         fma64: 2,
-        threads: 1536,
-        blocks: 24,
-        shared: 100 * KIB,
+        multiprocessor: Multiprocessor::of(89),
         shared_of_block: 99 * KIB,
-        shared_reserved: KIB,
     },
     Gpu {
         name: "t4",
@@ -113,11 +97,8 @@ pub const GPUS: &[Gpu] = &[
         bandwidth: 320.0,
         fma32: 64,
         fma64: 2,
-        threads: 1024,
-        blocks: 16,
-        shared: 64 * KIB,
+        multiprocessor: Multiprocessor::of(75),
         shared_of_block: 64 * KIB,
-        shared_reserved: 0,
     },
 ];
 

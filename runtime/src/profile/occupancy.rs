@@ -50,23 +50,20 @@ pub struct Occupancy {
 }
 
 const WARP: u32 = 32;
-/// Shared memory is given out by so many bytes.
-const SHARED_UNIT: u64 = 128;
 
 /// How many blocks a multiprocessor would hold if there were but one limit, for each of them.
 pub fn limits(gpu: &Gpu, needs: &Needs) -> [(u64, Limiter); 5] {
-    let warps = needs.threads.div_ceil(WARP).max(1);
-    let by_registers = warps_by_registers(needs.registers) / u64::from(warps);
-    let shared = (needs.shared_bytes + u64::from(gpu.shared_reserved)).next_multiple_of(SHARED_UNIT);
-    let by_shared = u64::from(gpu.shared).checked_div(shared).unwrap_or(u64::MAX);
+    let warps = u64::from(needs.threads.div_ceil(WARP).max(1));
+    let by_registers = warps_by_registers(needs.registers) / warps;
+    let by_shared = gpu.multiprocessor.blocks_by_shared(needs.shared_bytes);
     let by_grid = needs.blocks.div_ceil(gpu.multiprocessors.into());
     let fits = needs.shared_bytes <= gpu.shared_of_block.into();
     // Of equals the first: what the user can change.
     [
         (by_registers, Limiter::Registers),
         (if fits { by_shared } else { 0 }, Limiter::SharedMemory),
-        ((gpu.threads / (warps * WARP)).into(), Limiter::Threads),
-        (gpu.blocks.into(), Limiter::BlocksPerMultiprocessor),
+        (gpu.multiprocessor.blocks_by_threads(warps), Limiter::Threads),
+        (gpu.multiprocessor.blocks, Limiter::BlocksPerMultiprocessor),
         (by_grid.max(1), Limiter::Grid),
     ]
 }
@@ -77,7 +74,8 @@ impl Occupancy {
         let warps = needs.threads.div_ceil(WARP).max(1);
         let (blocks, limiter) = limits(gpu, needs).into_iter().min_by_key(|(blocks, _)| *blocks)?;
         let blocks = u32::try_from(blocks).ok().filter(|blocks| *blocks > 0)?;
-        Some(Occupancy { blocks, warps: blocks * warps, most_warps: gpu.threads / WARP, limiter })
+        let most_warps = gpu.multiprocessor.threads as u32 / WARP;
+        Some(Occupancy { blocks, warps: blocks * warps, most_warps, limiter })
     }
 
     /// From 0 to 1.

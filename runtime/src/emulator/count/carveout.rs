@@ -5,11 +5,14 @@
 //! driver 580): what two fillings of the multiprocessor with its blocks would take, but, of more than half of
 //! the memory, only what one takes.
 
+use crate::emulator::exec::lanes::LANES;
 use krn_compiler::analysis::{Multiprocessor, warps_by_registers};
 
 const KIB: u64 = 1024;
-/// L1 and shared memory of one multiprocessor together.
-pub const L1_AND_SHARED: u64 = 256 * KIB;
+/// A multiprocessor of compute capability 9.0.
+const MULTIPROCESSOR: Multiprocessor = Multiprocessor::of(90);
+/// L1 and shared memory of one together.
+const L1_AND_SHARED: u64 = 256 * KIB;
 /// What of it can be shared memory.
 const SIZES: [u64; 8] = [8, 16, 32, 64, 100, 132, 164, 196];
 const MOST: u64 = 228 * KIB;
@@ -31,21 +34,20 @@ pub struct BlockNeeds {
     pub shared_bytes: u64,
 }
 
-/// Blocks that a multiprocessor of compute capability 9.0 holds at a time: one at least.
+/// Blocks that a multiprocessor holds at a time: one at least.
 pub fn resident(needs: BlockNeeds) -> u64 {
-    let multiprocessor = Multiprocessor::of(90);
-    let warps = needs.threads.div_ceil(32).max(1);
-    multiprocessor
+    let warps = needs.threads.div_ceil(LANES as u64).max(1);
+    MULTIPROCESSOR
         .blocks_by_threads(warps)
-        .min(multiprocessor.blocks)
-        .min(multiprocessor.blocks_by_shared(needs.shared_bytes))
+        .min(MULTIPROCESSOR.blocks)
+        .min(MULTIPROCESSOR.blocks_by_shared(needs.shared_bytes))
         .min(warps_by_registers(needs.registers) / warps)
         .max(1)
 }
 
 /// Bytes of L1 that are left to blocks like these.
 pub fn l1_bytes(needs: BlockNeeds) -> u64 {
-    let Multiprocessor { blocks: most_blocks, reserved, .. } = Multiprocessor::of(90);
+    let Multiprocessor { blocks: most_blocks, reserved, .. } = MULTIPROCESSOR;
     let once = resident(needs);
     let wanted = if needs.shared_bytes == 0 {
         (once * UNUSED).min(UNUSED_AT_MOST)

@@ -11,7 +11,7 @@ const STEP: f64 = 28.0;
 
 pub fn drawn(gpu: &Gpu, needs: &Needs, limiter: Option<Limiter>, label: &str) -> Markup {
     let all = limits(gpu, needs);
-    let most = u64::from(gpu.blocks);
+    let most = gpu.multiprocessor.blocks;
     let least = all.iter().map(|(blocks, _)| *blocks).min().unwrap_or(0);
     let x = |blocks: u64| blocks.min(most) as f64 / most.max(1) as f64 * WIDTH;
     let height = all.len() as f64 * STEP + 20.0;
