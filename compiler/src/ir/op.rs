@@ -245,6 +245,9 @@ ops! {
     RandNormal "rand_normal" Shape::Random, None, Pure;
 
     Load "load" Shape::Special, Access, Read;
+    /// A load where a condition holds, which is the last operand, and 0 elsewhere: of one element, or of as many as
+    /// `load_vector` brings.
+    LoadIf "load_if" Shape::Special, Access, Read;
     Store "store" Shape::Special, Access, Write;
     /// A store to global memory where a condition holds, which is the last operand.
     StoreIf "store_if" Shape::Special, Access, Write;

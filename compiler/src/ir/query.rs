@@ -125,10 +125,10 @@ impl Kernel {
         }
     }
 
-    /// How many of the last operands of an instruction are no subscripts: what it writes to memory.
+    /// How many of the last operands of an access are no subscripts: what it writes to memory, conditions.
     pub fn written_values(&self, data: &InstData) -> usize {
         match (data.opcode, &data.payload) {
-            (Opcode::Store | Opcode::Atomic, _) => 1,
+            (Opcode::Store | Opcode::Atomic | Opcode::LoadIf, _) => 1,
             // The value and the condition; the source's address, and how many bytes.
             (Opcode::StoreIf | Opcode::CopyAsync, _) => 2,
             (Opcode::StoreVector, Payload::Access { buffer, leaf }) => {

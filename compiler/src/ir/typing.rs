@@ -79,7 +79,7 @@ pub fn result_type(
             (Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex, _) => Some(Scalar::I64),
             (Opcode::Address, _) => Some(Scalar::I64),
             (Opcode::ShuffleXor, _) => operands.first().copied(),
-            (Opcode::Load, Payload::Access { buffer, leaf }) => {
+            (Opcode::Load | Opcode::LoadIf, Payload::Access { buffer, leaf }) => {
                 Some(kernel.buffers.get(*buffer)?.element.leaves.get(*leaf as usize)?.scalar.widened())
             }
             _ => None,

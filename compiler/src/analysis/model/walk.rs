@@ -108,8 +108,8 @@ impl<'k> Walk<'k> {
                 ]
             }
             (_, Payload::Access { .. } | Payload::Atomic { .. }) => {
-                let mask =
-                    if data.opcode == Opcode::StoreIf { self.stored(inst, mask, weight) } else { mask };
+                let conditional = matches!(data.opcode, Opcode::StoreIf | Opcode::LoadIf);
+                let mask = if conditional { self.taking_part(inst, mask, weight) } else { mask };
                 self.access(inst, mask, weight);
                 Vec::new()
             }
@@ -158,7 +158,7 @@ impl<'k> Walk<'k> {
         };
         let scalar = kernel.buffers[buffer].element.leaves[leaf as usize].scalar.size();
         let count = match data.opcode {
-            Opcode::LoadVector => data.results.len(),
+            Opcode::LoadVector | Opcode::LoadIf => data.results.len(),
             Opcode::StoreVector => kernel.written_values(data),
             _ => 1,
         };
@@ -168,7 +168,7 @@ impl<'k> Walk<'k> {
             width = bytes.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(width);
             self.copied_from(inst, width, mask, weight);
         }
-        let reads = matches!(data.opcode, Opcode::Load | Opcode::LoadVector);
+        let reads = matches!(data.opcode, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector);
         let arguments = data.arguments.clone();
         let (atomic, writes) = (data.opcode == Opcode::Atomic, !reads);
         self.count(
@@ -178,8 +178,8 @@ impl<'k> Walk<'k> {
         );
     }
 
-    /// The lanes that a conditional store stores for: all of them where nobody knows. It counts as a store in a branch.
-    fn stored(&mut self, inst: Inst, mask: u32, weight: f64) -> u32 {
+    /// The lanes for which a conditional access takes place: all of them where nobody knows. It counts as one in a branch.
+    fn taking_part(&mut self, inst: Inst, mask: u32, weight: f64) -> u32 {
         let condition = self.kernel.insts[inst].arguments.last();
         let known = condition.and_then(|condition| self.get(*condition).mask());
         self.cost.exact &= known.is_some();

@@ -249,6 +249,20 @@ impl Interpreter<'_> {
                 let at = self.place(*buffer, *leaf, &operands)?;
                 Ok(vec![self.memory[&(*buffer, *leaf)][at]])
             }
+            (Opcode::LoadIf, Payload::Access { buffer, leaf }) if data.results.len() == 1 => {
+                let (condition, indices) = operands.split_last().expect("a condition");
+                if *condition != Constant::Bool(true) {
+                    let zero = match self.kernel.value_type(data.results[0]) {
+                        Scalar::Bool => Constant::Bool(false),
+                        Scalar::F32 => Constant::F32(0),
+                        Scalar::F64 => Constant::F64(0),
+                        scalar => Constant::Int(scalar, 0),
+                    };
+                    return Ok(vec![zero]);
+                }
+                let at = self.place(*buffer, *leaf, indices)?;
+                Ok(vec![self.memory[&(*buffer, *leaf)][at]])
+            }
             (Opcode::Store, Payload::Access { buffer, leaf }) => {
                 let (value, indices) = operands.split_last().expect("a value");
                 let at = self.place(*buffer, *leaf, indices)?;

@@ -133,7 +133,8 @@ impl Parser<'_> {
             PayloadKind::Symbol => (Payload::Symbol(Symbol::from_u32(self.numbered("sym")?)), Vec::new()),
             PayloadKind::Cast => (Payload::Cast(self.scalar()?), self.operands()?),
             PayloadKind::Access => {
-                let several = matches!(opcode, Opcode::StoreVector | Opcode::StoreIf | Opcode::CopyAsync);
+                use Opcode::{CopyAsync, LoadIf, StoreIf, StoreVector};
+                let several = matches!(opcode, StoreVector | StoreIf | LoadIf | CopyAsync);
                 let (buffer, leaf, mut arguments) = self.access(several || opcode == Opcode::Store)?;
                 while several && self.take(",") {
                     arguments.push(self.operand()?);

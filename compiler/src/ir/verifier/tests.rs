@@ -2,8 +2,8 @@
 
 use super::verify;
 use crate::ir::entities::{Inst, Value};
-use crate::ir::kernel::{Definition, Kernel, Payload};
-use crate::ir::op::Opcode;
+use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload};
+use crate::ir::op::{Constant, Opcode};
 use crate::ir::text::{PrintOptions, parse_kernel, print_kernel};
 
 const VALID: &str = r#"kernel "valid" mapped {
@@ -219,6 +219,23 @@ fn damaged_kernels_are_refused_and_print() {
             if let Payload::Access { leaf, .. } = &mut kernel.insts[inst].payload {
                 *leaf = 9;
             }
+        }),
+        ("a conditional load without its condition", |kernel| {
+            let inst = find(kernel, Opcode::Load);
+            kernel.insts[inst].opcode = Opcode::LoadIf;
+        }),
+        ("a conditional load from a thread's own array", |kernel| {
+            let inst = find(kernel, Opcode::Load);
+            let Payload::Access { buffer, .. } = kernel.insts[inst].payload else { return };
+            kernel.buffers[buffer].kind = BufferKind::Private;
+            let span = kernel.insts[inst].span;
+            let literal = Payload::Constant(Constant::Bool(true));
+            let literal = kernel.make_inst(Opcode::Const, literal, &[], span);
+            let body = kernel.launches.values().next().expect("a launch").body;
+            kernel.blocks[body].insts.insert(0, literal);
+            let condition = kernel.insts[literal].results[0];
+            kernel.insts[inst].opcode = Opcode::LoadIf;
+            kernel.insts[inst].arguments.push(condition);
         }),
         ("a loop without bounds", |kernel| {
             let inst = find(kernel, Opcode::Forall);

@@ -59,7 +59,10 @@ impl Verifier<'_> {
                 Opcode::Load | Opcode::Store | Opcode::StoreIf | Opcode::Atomic => {
                     self.access(inst, &operands, &results)
                 }
-                Opcode::LoadVector | Opcode::StoreVector => self.vector_access(inst, &operands, &results),
+                Opcode::LoadIf if results.len() == 1 => self.access(inst, &operands, &results),
+                Opcode::LoadVector | Opcode::LoadIf | Opcode::StoreVector => {
+                    self.vector_access(inst, &operands, &results);
+                }
                 Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex => {
                     self.signature(inst, &operands, &[], &results, &[Scalar::I64]);
                     if matches!(data.payload, Payload::Grid(3..)) {
@@ -190,12 +193,17 @@ impl Verifier<'_> {
         let leaf = &data.element.leaves[leaf as usize];
         let value = leaf.scalar.widened();
         let mut wanted: Types = smallvec![Scalar::I64; data.extents.len() + leaf.extents.len()];
-        if self.kernel.insts[inst].opcode == Opcode::Load {
+        let opcode = self.kernel.insts[inst].opcode;
+        if matches!(opcode, Opcode::Load | Opcode::LoadIf) {
+            if opcode == Opcode::LoadIf {
+                wanted.push(Scalar::Bool);
+                self.not_private(inst, data.kind);
+            }
             self.signature(inst, operands, &wanted, results, &[value]);
             return;
         }
         wanted.push(value);
-        if self.kernel.insts[inst].opcode == Opcode::StoreIf {
+        if opcode == Opcode::StoreIf {
             wanted.push(Scalar::Bool);
             if matches!(data.kind, BufferKind::Shared | BufferKind::Private) {
                 self.fail(inst, "a conditional store to what is not in global memory");
@@ -210,7 +218,13 @@ impl Verifier<'_> {
         }
     }
 
-    /// `load_vector` and `store_vector`: 2, 4, 8 or 16 scalars that lie next to each other, 16 bytes at most.
+    fn not_private(&mut self, inst: Inst, kind: BufferKind) {
+        if kind == BufferKind::Private {
+            self.fail(inst, "a conditional load from what is a thread's own");
+        }
+    }
+
+    /// `load_vector`, `load_if` of several and `store_vector`: 2, 4, 8 or 16 scalars that lie next to each other, 16 bytes at most.
     fn vector_access(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
@@ -218,8 +232,12 @@ impl Verifier<'_> {
         let buffer_data = &kernel.buffers[buffer];
         let leaf_data = &buffer_data.element.leaves[leaf as usize];
         let value = leaf_data.scalar.widened();
-        let indices: Types = smallvec![Scalar::I64; buffer_data.extents.len() + leaf_data.extents.len()];
-        let width = if data.opcode == Opcode::LoadVector {
+        let mut indices: Types = smallvec![Scalar::I64; buffer_data.extents.len() + leaf_data.extents.len()];
+        if data.opcode == Opcode::LoadIf {
+            indices.push(Scalar::Bool);
+            self.not_private(inst, buffer_data.kind);
+        }
+        let width = if data.opcode != Opcode::StoreVector {
             let values: Types = smallvec![value; results.len()];
             self.signature(inst, operands, &indices, results, &values);
             results.len()

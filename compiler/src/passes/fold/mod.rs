@@ -130,8 +130,11 @@ impl Folder<'_> {
             if data.opcode == Opcode::Symbol {
                 self.known_symbol(inst);
             }
-            if self.kernel.insts[inst].opcode == Opcode::StoreIf && self.conditional(inst) {
-                continue;
+            let opcode = self.kernel.insts[inst].opcode;
+            match opcode {
+                Opcode::StoreIf if self.conditional(inst) => continue,
+                Opcode::LoadIf => self.unconditional(inst),
+                _ => {}
             }
             if self.kernel.insts[inst].regions.is_empty() {
                 if self.simplify(inst, &mut done) {
@@ -158,6 +161,18 @@ impl Folder<'_> {
         data.opcode = Opcode::Store;
         data.arguments.pop();
         !stores
+    }
+
+    /// A load that always takes place needs no condition.
+    fn unconditional(&mut self, inst: Inst) {
+        let data = &self.kernel.insts[inst];
+        let known = data.arguments.last().and_then(|value| self.kernel.constant_of(*value));
+        if known == Some(Constant::Bool(true)) {
+            self.changed = true;
+            let data = &mut self.kernel.insts[inst];
+            data.opcode = if data.results.len() == 1 { Opcode::Load } else { Opcode::LoadVector };
+            data.arguments.pop();
+        }
     }
 
     /// Simplifies an instruction as far as it goes; whether it is still needed.
@@ -204,7 +219,9 @@ impl Folder<'_> {
     /// A simpler equal of an instruction without regions and effects.
     fn simpler(&mut self, inst: Inst) -> Option<Simpler> {
         let data = &self.kernel.insts[inst];
-        if data.results.len() != 1 || matches!(data.opcode, Opcode::Const | Opcode::Symbol | Opcode::Load) {
+        if data.results.len() != 1
+            || matches!(data.opcode, Opcode::Const | Opcode::Symbol | Opcode::Load | Opcode::LoadIf)
+        {
             return None;
         }
         let mut literals = [Constant::Bool(false); 3];

@@ -12,7 +12,6 @@ use crate::ir::op::{Constant, Effect, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::pass::TargetFacts;
-use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
 /// An iteration whose loops a team can share.
@@ -25,8 +24,6 @@ pub struct Rows {
     pub reused: bool,
     /// A thread keeps elements of a row beside those that it reads.
     own_array: bool,
-    /// How many arrays are read.
-    arrays: usize,
     /// What the schedule says of the loops' axis: of the first one of which it says something.
     said: Said,
 }
@@ -44,22 +41,23 @@ struct Shape {
 }
 
 impl Shape {
-    /// 32-bit registers of a thread that holds its part of a row: one for each element, and those of the code, which reads
-    /// so many arrays.
-    fn registers(&self, arrays: usize) -> Option<u64> {
+    /// 32-bit registers of a thread that holds its part of a row: one for each element, and those of the code.
+    fn registers(&self) -> Option<u64> {
         let held = self.held?;
         let other = OTHER_REGISTERS.min(OTHER_REGISTERS / 2 + 4 * held);
-        // Of one array the address serves all groups; of several, or of scalars, that is dearer than a block less
-        // (softmax on an H200, 16384×10000: 2927 GB/s without these, 2354 with; layer norm 1774 and 2657; softmax of
-        // 65536×1001 scalars 756 and 1487).
-        let masks = if self.exact || (arrays == 1 && self.vector > 1) { 0 } else { MASK_REGISTERS * held };
+        // Whether a group lies within the row is one comparison each time, or a bit.
+        let masks = if self.exact || held * self.vector >= 32 { 0 } else { 8 };
         u64::try_from(held * self.vector + other + masks).ok()
     }
 
-    /// Whether a thread has registers enough.
-    fn fits(&self, arrays: usize) -> bool {
+    /// Whether a thread has registers enough, and it pays to hold the row. Long rows of scalars are fetched again as quickly,
+    /// from the cache, by threads with fewer registers (on an H200, bf16, 16384×10001: layer norm 2300 GB/s walked and
+    /// 1877 held, RMS norm 2950 and 2497), unless there is an array that would have to be in memory (softmax 121 and 1666).
+    fn fits(&self, own_array: bool) -> bool {
+        let walks = self.vector == 1 && self.threads >= 512 && self.held.is_some_and(|held| held >= 32);
         let threads = self.threads.max(256) as u64;
-        self.exact || self.registers(arrays).is_none_or(|registers| registers * threads <= REGISTERS)
+        let enough = self.registers().is_none_or(|registers| registers * threads <= REGISTERS);
+        self.exact || (enough && (own_array || !walks))
     }
 }
 
@@ -71,8 +69,6 @@ const WARP_ROW: i64 = 1024;
 /// holds.
 const REGISTERS: u64 = 65536;
 const OTHER_REGISTERS: i64 = 32;
-/// What a group that may lie beyond the row's end takes beside.
-const MASK_REGISTERS: i64 = 2;
 /// Groups under way in one turn of an open loop.
 const GROUPS: i64 = 4;
 
@@ -118,21 +114,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         let Payload::Access { buffer, .. } = kernel.insts[inst].payload else { return };
         own_array |= !matches!(kernel.buffers[buffer].kind, BufferKind::Argument { .. });
     });
-    Some(Rows { reused: loops.len() > 1, own_array, arrays: arrays_read(kernel, body), extent, vector, said })
-}
-
-/// How many arrays of the caller's a block reads.
-fn arrays_read(kernel: &Kernel, block: Block) -> usize {
-    let mut found = EntitySet::<Buffer>::new();
-    kernel.walk(block, &mut |_, inst| {
-        let data = &kernel.insts[inst];
-        if let (Opcode::Load, Payload::Access { buffer, .. }) = (data.opcode, &data.payload)
-            && matches!(kernel.buffers[*buffer].kind, BufferKind::Argument { .. })
-        {
-            found.insert(*buffer);
-        }
-    });
-    found.keys().count()
+    Some(Rows { reused: loops.len() > 1, own_array, extent, vector, said })
 }
 
 /// The outermost loops of one axis that stand under straight control; `false` where something forbids sharing.
@@ -257,7 +239,16 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
         for (threads, held, suffix) in only(said.threads, &exact, "row_exact", "row_exact_wide") {
             shapes.push(shape(suffix, threads, Some(held), vector, true));
         }
-        let masked = [(32, 4, "row_warp_masked"), (128, 4, "row_128_masked"), (512, 8, "row_512_masked")];
+        // Each twice as many threads as the one before: a group beyond the row's end costs nearly as many instructions as
+        // one within, and these are what short rows wait for.
+        let masked = [
+            (32, 4, "row_warp_masked"),
+            (64, 4, "row_64_masked"),
+            (128, 4, "row_128_masked"),
+            (256, 4, "row_256_masked"),
+            (512, 4, "row_512_masked"),
+            (512, 8, "row_512_masked_wide"),
+        ];
         for (threads, held, suffix) in only(said.threads, &masked, "row_masked", "row_masked_wide") {
             shapes.push(shape(suffix, threads, Some(held), vector, false));
             if vector > 1 {
@@ -277,7 +268,7 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
     let mut changed = false;
     for shape in shapes {
         let Some(condition) = condition(rows, &shape) else { continue };
-        if shape.threads > i64::from(target.max_threads) || !shape.fits(rows.arrays) {
+        if shape.threads > i64::from(target.max_threads) || !shape.fits(rows.own_array) {
             continue;
         }
         let special = kernel.clone_launch(launch, shape.suffix);
@@ -407,7 +398,7 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     let threads = shape.threads as u64 * rows_a_block;
     kernel.launches[launch].threads = u32::try_from(threads).ok();
     // As many blocks as leave a thread the registers that it needs.
-    let registers = shape.registers(arrays_read(kernel, body));
+    let registers = shape.registers();
     kernel.launches[launch].resident =
         registers.and_then(|registers| u32::try_from((REGISTERS / (threads * registers)).max(1)).ok());
     true

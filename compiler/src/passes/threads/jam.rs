@@ -37,6 +37,11 @@ pub fn jam(
     jam.maps.iter().map(|map| yields.iter().map(|value| mapped(map, *value)).collect()).collect()
 }
 
+/// The values of a block, and of what is inside, that depend on some of its parameters.
+pub fn depending(kernel: &Kernel, body: Block, params: &[Value], common: &[Buffer]) -> EntitySet<Value> {
+    Varying::new(kernel, body, params, common).values
+}
+
 /// Which values differ between the iterations.
 struct Varying {
     values: EntitySet<Value>,

@@ -24,6 +24,8 @@
 
 pub(super) mod coordinates;
 pub(super) mod jam;
+mod mask;
+mod slots;
 mod team;
 #[cfg(test)]
 mod tests;

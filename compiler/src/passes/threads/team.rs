@@ -12,7 +12,9 @@
 //! the more loads are under way.
 
 use super::coordinates::{Spread, Threads};
-use super::jam::jam;
+use super::jam::{depending, jam};
+use super::mask::{mask, writes_for_all};
+use super::slots::slots;
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -21,9 +23,8 @@ use crate::ir::few::Few;
 use crate::ir::kernel::{
     BlockData, BufferData, BufferKind, Definition, Factor, InstData, Kernel, Level, Payload,
 };
-use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::manifest::{Expr, Layout};
-use crate::passes::split_reductions::rows::{RowPlace, row_place};
 use rustc_hash::FxHashMap;
 
 /// Whether a loop is shared by the threads of a team, or by one thread's iterations side by side.
@@ -215,20 +216,24 @@ impl Team {
         let group = self.group(emit.kernel, body, vector, map, !exact, emit.span);
         let first = emit.mul_int(self.own, vector);
         let start = emit.add(axis.low, first);
-        let last = emit.add_int(axis.high, -vector);
+        // All of the axis is within the groups, and so short: one 32-bit comparison with a literal a group.
+        let left = (!exact).then(|| {
+            let left = emit.sub(axis.high, start);
+            let left = emit.value(Opcode::Cast, Payload::Cast(Scalar::I32), &[left]);
+            emit.name(left, "left")
+        });
         let mut iterations = Vec::new();
         let mut actives = Vec::new();
         for at in 0..groups {
-            let index = emit.add_int(start, at * self.size * vector);
-            let slot = emit.int(at * vector);
-            if exact {
-                iterations.push(vec![index, slot]);
-                continue;
+            let before = at * self.size * vector;
+            let mut iteration = vec![emit.add_int(start, before), emit.int(at * vector)];
+            if let Some(left) = left {
+                let before = emit.constant(Constant::Int(Scalar::I32, before.into()));
+                let active = emit.binary(Opcode::Gt, left, before);
+                iteration.push(active);
+                actives.push(active);
             }
-            let active = emit.binary(Opcode::Lt, index, axis.high);
-            let inside = emit.min(index, last);
-            iterations.push(vec![inside, slot, active]);
-            actives.push(active);
+            iterations.push(iteration);
         }
         let params = emit.kernel.blocks[group].params.clone();
         let yields = jam(emit, group, &params, &iterations, map, &self.own_slots());
@@ -362,7 +367,8 @@ impl Team {
         let all: Vec<Value> = yields.into_iter().flatten().collect();
         emit.inst(Opcode::Yield, Payload::None, &all);
         if let Some(active) = active {
-            mask(kernel, group, active, span);
+            let outside = depending(kernel, group, &[index, slot], &self.own_slots());
+            mask(kernel, group, active, &outside, span);
         }
         group
     }
@@ -533,166 +539,4 @@ fn positions_rise(kernel: &Kernel, body: Block, combiners: &[Combiner]) -> bool 
                     && data.arguments.iter().filter(|value| inside(**value)).count() == 1
             })
     })
-}
-
-/// Whether an instruction writes memory that the team's threads have in common.
-fn writes_for_all(kernel: &Kernel, inst: Inst) -> bool {
-    let one = |inst: Inst| {
-        let data = &kernel.insts[inst];
-        let own = match data.payload {
-            Payload::Access { buffer, .. } => kernel.buffers[buffer].kind == BufferKind::Private,
-            _ => false,
-        };
-        data.opcode.info().effect == Effect::Write && data.opcode != Opcode::Check && !own
-    };
-    let mut found = one(inst);
-    for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inst| found |= one(inst));
-    }
-    found
-}
-
-/// Puts what writes memory for all under a condition; neighbours share one.
-fn mask(kernel: &mut Kernel, block: Block, active: Value, span: crate::source::Span) {
-    let insts = std::mem::take(&mut kernel.blocks[block].insts);
-    let mut run: Vec<Inst> = Vec::new();
-    for inst in insts {
-        let opcode = kernel.insts[inst].opcode;
-        let plain = matches!(opcode, Opcode::Store | Opcode::StoreVector | Opcode::Atomic);
-        if plain && writes_for_all(kernel, inst) {
-            run.push(inst);
-            continue;
-        }
-        flush(kernel, block, active, &mut run, span);
-        for region in kernel.insts[inst].regions.clone() {
-            mask(kernel, region, active, span);
-        }
-        kernel.blocks[block].insts.push(inst);
-    }
-    flush(kernel, block, active, &mut run, span);
-}
-
-fn flush(kernel: &mut Kernel, block: Block, active: Value, run: &mut Vec<Inst>, span: crate::source::Span) {
-    if run.is_empty() {
-        return;
-    }
-    let insts = std::mem::take(run);
-    let mut emit = Emit::new(kernel, block, span);
-    emit.if_then(active, |emit| {
-        let inner = emit.block;
-        emit.kernel.blocks[inner].insts.extend(insts);
-    });
-}
-
-/// Row buffers of the iteration whose elements are only ever touched by the thread that owns them, all at once:
-/// one private slot for each of a thread's elements.
-fn slots(kernel: &mut Kernel, body: Block) -> FxHashMap<Buffer, Buffer> {
-    let mut slots = FxHashMap::default();
-    for (buffer, count) in slot_buffers(kernel, body) {
-        let data = kernel.buffers[buffer].clone();
-        let extents = vec![Expr::Int(count)];
-        let own = kernel.buffers.push(BufferData { kind: BufferKind::Private, extents, ..data });
-        slots.insert(buffer, own);
-    }
-    slots
-}
-
-/// Scratch and private buffers that live within the iteration: every access stands in a shared loop that is walked
-/// all at once, over the same range, with the loop's index as the last subscript, and the first one, in this and in
-/// every other launch, writes. With how many elements a thread owns.
-fn slot_buffers(kernel: &Kernel, body: Block) -> Vec<(Buffer, i64)> {
-    // The loop has been taken out of its launch.
-    let parents = kernel.parents_in(body);
-    let mut order: Vec<Buffer> = Vec::new();
-    let mut known: FxHashMap<Buffer, Option<RowAccess>> = FxHashMap::default();
-    kernel.walk(body, &mut |block, inst| {
-        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = kernel.insts[inst].payload
-        else {
-            return;
-        };
-        let data = &kernel.buffers[buffer];
-        if !matches!(data.kind, BufferKind::Scratch | BufferKind::Private) || data.extents.is_empty() {
-            return;
-        }
-        let access = row_access(kernel, &parents, block, inst, data.extents.len());
-        match known.get_mut(&buffer) {
-            None => {
-                order.push(buffer);
-                let first_writes = kernel.insts[inst].opcode == Opcode::Store;
-                known.insert(buffer, access.filter(|access| first_writes && access.direct));
-            }
-            Some(first) => {
-                let same = first.as_ref().zip(access.as_ref()).is_some_and(|(a, b)| a.same_elements(b));
-                if !same {
-                    *first = None;
-                }
-            }
-        }
-    });
-    order.retain(|buffer| {
-        kernel.launches.values().all(|launch| first_access_writes(kernel, launch.body, *buffer))
-    });
-    order.into_iter().filter_map(|buffer| Some((buffer, known.get(&buffer)?.as_ref()?.count))).collect()
-}
-
-/// Which elements of a row buffer an access touches.
-struct RowAccess {
-    /// As the host knows them; the values where it does not.
-    bounds: [(Option<Expr>, Value); 2],
-    place: RowPlace,
-    count: i64,
-    vector: i64,
-    /// It stands in the loop's own block: it happens for every element.
-    direct: bool,
-}
-
-impl RowAccess {
-    fn same_elements(&self, other: &Self) -> bool {
-        let same = |at: usize| {
-            let (a, b) = (&self.bounds[at], &other.bounds[at]);
-            a.1 == b.1 || (a.0.is_some() && a.0 == b.0)
-        };
-        (self.count, self.vector) == (other.count, other.vector)
-            && same(0)
-            && same(1)
-            && self.place == other.place
-    }
-}
-
-fn row_access(
-    kernel: &Kernel,
-    parents: &crate::ir::Parents,
-    block: Block,
-    inst: Inst,
-    rank: usize,
-) -> Option<RowAccess> {
-    let owner = parents.enclosing(inst).find(|owner| is_shared(kernel, *owner))?;
-    let axis = Spread::of(kernel, owner).into_iter().next()?;
-    let region = kernel.insts[owner].regions[0];
-    let index = kernel.blocks[region].params[0];
-    let place = row_place(&kernel.insts[inst].arguments[..rank], index)?;
-    let plain = matches!(kernel.insts[inst].payload, Payload::Access { .. });
-    let sized = axis.factors.iter().all(|factor| factor.size.is_some());
-    (plain && sized).then(|| RowAccess {
-        bounds: [axis.low, axis.high].map(|value| (kernel.symbolic(value), value)),
-        place,
-        count: axis.level_size(Level::Serial) * axis.level_size(Level::Vector),
-        vector: axis.level_size(Level::Vector),
-        direct: block == region,
-    })
-}
-
-/// Whether a launch does not touch the buffer, or begins by writing it.
-fn first_access_writes(kernel: &Kernel, body: Block, buffer: Buffer) -> bool {
-    let mut first = None;
-    kernel.walk(body, &mut |_, inst| {
-        if let Payload::Access { buffer: found, .. } | Payload::Atomic { buffer: found, .. } =
-            kernel.insts[inst].payload
-            && found == buffer
-            && first.is_none()
-        {
-            first = Some(kernel.insts[inst].opcode);
-        }
-    });
-    first.is_none_or(|opcode| matches!(opcode, Opcode::Store | Opcode::StoreVector))
 }

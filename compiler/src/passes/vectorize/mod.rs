@@ -79,6 +79,8 @@ struct Place {
     indices: Short<Value>,
     scalar: Scalar,
     stores: bool,
+    /// Of loads: where alone they take place.
+    condition: Option<Value>,
 }
 
 /// An access that may be merged.
@@ -168,7 +170,7 @@ fn conflicts(kernel: &Kernel, values: &Substitution, inst: Inst) -> Touched {
     let mut touched = Touched { reads: Vec::new(), writes: Vec::new(), all: false, own: None };
     let mut look =
         |kernel: &Kernel, inst: Inst| match (&kernel.insts[inst].payload, kernel.insts[inst].opcode) {
-            (Payload::Access { buffer, .. }, Opcode::Load | Opcode::LoadVector) => {
+            (Payload::Access { buffer, .. }, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector) => {
                 touched.reads.push(*buffer)
             }
             (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }, _) => {
@@ -194,7 +196,7 @@ fn conflicts(kernel: &Kernel, values: &Substitution, inst: Inst) -> Touched {
 fn candidate(kernel: &Kernel, values: &Substitution, inst: Inst, at: usize) -> Option<Candidate> {
     let data = &kernel.insts[inst];
     let stores = match data.opcode {
-        Opcode::Load => false,
+        Opcode::Load | Opcode::LoadIf => false,
         Opcode::Store => true,
         _ => return None,
     };
@@ -224,7 +226,10 @@ fn candidate(kernel: &Kernel, values: &Substitution, inst: Inst, at: usize) -> O
     for index in &mut indices {
         *index = values[*index].expand().unwrap_or(*index);
     }
-    let place = Place { buffer, leaf: allocation, indices, scalar: leaf_data.scalar, stores };
+    let conditional = data.opcode == Opcode::LoadIf;
+    let condition = data.arguments.last().filter(|_| conditional);
+    let condition = condition.map(|value| values[*value].expand().unwrap_or(*value));
+    let place = Place { buffer, leaf: allocation, indices, scalar: leaf_data.scalar, stores, condition };
     Some(Candidate { at, inst, place, offset })
 }
 
@@ -338,8 +343,10 @@ fn merged(kernel: &mut Kernel, part: &[Candidate], values: &mut Substitution) ->
             ..first
         });
     }
+    arguments.extend(part[0].place.condition);
+    let conditional = part[0].place.condition.is_some();
     let inst = kernel.insts.push(InstData {
-        opcode: Opcode::LoadVector,
+        opcode: if conditional { Opcode::LoadIf } else { Opcode::LoadVector },
         arguments: arguments.into(),
         results: Short::new(),
         ..first
@@ -375,10 +382,11 @@ fn rebuild(kernel: &mut Kernel, block: Block, insts: &[Inst], replaced: &[(usize
 
 /// The last subscript of a merged load may be a sum that stands after the first of the loads: made anew.
 fn subscripts(kernel: &mut Kernel, merged: Inst, list: &mut Vec<Inst>, insts: &[Inst], at: usize) {
-    if kernel.insts[merged].opcode != Opcode::LoadVector {
+    let data = &kernel.insts[merged];
+    if data.opcode == Opcode::StoreVector {
         return;
     }
-    let Some(last) = kernel.insts[merged].arguments.len().checked_sub(1) else { return };
+    let Some(last) = (data.arguments.len() - kernel.written_values(data)).checked_sub(1) else { return };
     let value = kernel.insts[merged].arguments[last];
     let later = kernel.defining_inst(value).is_some_and(|inst| insts[at..].contains(&inst));
     if !later {

@@ -49,6 +49,7 @@ impl Selector<'_> {
                     }
                 }
                 Opcode::Load => self.load(inst)?,
+                Opcode::LoadIf => self.load_if(inst)?,
                 Opcode::Store => self.store(inst)?,
                 Opcode::StoreIf => self.store_if(inst)?,
                 Opcode::Atomic => self.atomic(inst)?,

@@ -103,9 +103,11 @@ pub(super) fn select_entry(
 /// Counts the uses of values as subscripts that selection takes apart.
 fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, leaf: u32) {
     let (data, buffer) = (&selector.kernel.insts[inst], &selector.kernel.buffers[buffer]);
-    use Opcode::{Address, CopyAsync, Load, LoadVector, Store, StoreIf, StoreVector};
-    let plain =
-        matches!(data.opcode, Load | Store | StoreIf | LoadVector | StoreVector | Address | CopyAsync);
+    use Opcode::{Address, CopyAsync, Load, LoadIf, LoadVector, Store, StoreIf, StoreVector};
+    let plain = matches!(
+        data.opcode,
+        Load | LoadIf | Store | StoreIf | LoadVector | StoreVector | Address | CopyAsync
+    );
     if !plain || matches!(buffer.layout, Layout::Aosoa(_)) {
         return;
     }

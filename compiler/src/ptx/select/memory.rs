@@ -17,7 +17,8 @@ impl Selector<'_> {
         let Payload::Access { buffer, leaf } = data.payload else {
             return Err(self.error(format!("{inst} has no buffer")));
         };
-        let (space, address) = self.address(buffer, leaf, &data.arguments)?;
+        let subscripts = data.arguments.len() - self.kernel.written_values(data);
+        let (space, address) = self.address(buffer, leaf, &data.arguments[..subscripts])?;
         let buffer_data = &self.kernel.buffers[buffer];
         let scalar = buffer_data.element.leaves[leaf as usize].scalar;
         let result = data.results[0];
@@ -29,6 +30,18 @@ impl Selector<'_> {
         let operand = self.load_wide(space, address, scalar, cache, read_only, &hint);
         self.maps.values[result] = Some(operand);
         Ok(())
+    }
+
+    /// A load where a condition holds, and 0 elsewhere.
+    pub fn load_if(&mut self, inst: Inst) -> Result<(), SelectError> {
+        let data = &self.kernel.insts[inst];
+        let Some(condition) = data.arguments.last() else {
+            return Err(self.error(format!("{inst} has no condition")));
+        };
+        self.load_guard = Some(self.register(*condition));
+        let loaded = if data.results.len() == 1 { self.load(inst) } else { self.load_vector(inst) };
+        self.load_guard = None;
+        loaded
     }
 
     /// How a buffer is cached: as the user says, or streaming where the launch goes through it once.

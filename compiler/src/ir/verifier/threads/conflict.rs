@@ -31,7 +31,7 @@ pub struct Access {
 
 impl Access {
     pub fn writes(&self) -> bool {
-        !matches!(self.opcode, Opcode::Load | Opcode::LoadVector)
+        !matches!(self.opcode, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector)
     }
 
     /// Does the same as another access, as far as the check can see.

@@ -146,7 +146,7 @@ impl Walk<'_> {
         let forms: Vec<Form> =
             data.arguments.iter().take(extents.len()).map(|value| self.forms.of(*value)).collect();
         let width = match data.opcode {
-            Opcode::LoadVector => data.results.len(),
+            Opcode::LoadVector | Opcode::LoadIf => data.results.len(),
             Opcode::StoreVector => self.kernel.written_values(data),
             Opcode::CopyAsync => {
                 let scalar = self.kernel.buffers[buffer].element.leaves[leaf as usize].scalar;

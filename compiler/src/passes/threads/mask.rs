@@ -1,0 +1,87 @@
+//! Masks: what of a group of elements may only take place where the group lies within the row.
+
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::op::{Effect, Opcode};
+use cranelift_entity::EntitySet;
+
+/// Whether an instruction writes memory that the team's threads have in common.
+pub fn writes_for_all(kernel: &Kernel, inst: Inst) -> bool {
+    let one = |inst: Inst| {
+        let data = &kernel.insts[inst];
+        let own = match data.payload {
+            Payload::Access { buffer, .. } => kernel.buffers[buffer].kind == BufferKind::Private,
+            _ => false,
+        };
+        data.opcode.info().effect == Effect::Write && data.opcode != Opcode::Check && !own
+    };
+    let mut found = one(inst);
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inst| found |= one(inst));
+    }
+    found
+}
+
+/// Puts what writes memory for all under a condition, of which neighbours share one, and loads from places that depend on
+/// the index: those whose subscripts are among `outside`. Loops with a condition of their own end where it does not hold.
+pub fn mask(
+    kernel: &mut Kernel,
+    block: Block,
+    active: Value,
+    outside: &EntitySet<Value>,
+    span: crate::source::Span,
+) {
+    let insts = std::mem::take(&mut kernel.blocks[block].insts);
+    let mut run: Vec<Inst> = Vec::new();
+    for inst in insts {
+        let opcode = kernel.insts[inst].opcode;
+        let plain = matches!(opcode, Opcode::Store | Opcode::StoreVector | Opcode::Atomic);
+        if plain && writes_for_all(kernel, inst) {
+            run.push(inst);
+            continue;
+        }
+        flush(kernel, block, active, &mut run, span);
+        for region in kernel.insts[inst].regions.clone() {
+            mask(kernel, region, active, outside, span);
+        }
+        if opcode == Opcode::While {
+            // What is not there may never make its condition false.
+            end_where(kernel, kernel.insts[inst].regions[0], active);
+        }
+        let data = &kernel.insts[inst];
+        if let (Opcode::Load, Payload::Access { buffer, .. }) = (opcode, &data.payload)
+            && kernel.buffers[*buffer].kind != BufferKind::Private
+            && data.arguments.iter().any(|value| outside.contains(*value))
+        {
+            let data = &mut kernel.insts[inst];
+            data.opcode = Opcode::LoadIf;
+            data.arguments.push(active);
+        }
+        kernel.blocks[block].insts.push(inst);
+    }
+    flush(kernel, block, active, &mut run, span);
+}
+
+fn flush(kernel: &mut Kernel, block: Block, active: Value, run: &mut Vec<Inst>, span: crate::source::Span) {
+    if run.is_empty() {
+        return;
+    }
+    let insts = std::mem::take(run);
+    let mut emit = Emit::new(kernel, block, span);
+    emit.if_then(active, |emit| {
+        let inner = emit.block;
+        emit.kernel.blocks[inner].insts.extend(insts);
+    });
+}
+
+/// Makes a condition's region yield false where `active` does not hold.
+fn end_where(kernel: &mut Kernel, condition: Block, active: Value) {
+    let Some(end) = kernel.terminator(condition) else { return };
+    let goes_on = kernel.insts[end].arguments[0];
+    let span = kernel.insts[end].span;
+    let both = kernel.make_inst(Opcode::And, Payload::None, &[goes_on, active], span);
+    let last = kernel.blocks[condition].insts.len() - 1;
+    kernel.blocks[condition].insts.insert(last, both);
+    kernel.insts[end].arguments[0] = kernel.insts[both].results[0];
+}
