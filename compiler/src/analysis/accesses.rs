@@ -45,7 +45,7 @@ fn collect(kernel: &Kernel, block: Block, weight: u64, in_loop: bool, found: &mu
     for inst in &kernel.blocks[block].insts {
         let data = &kernel.insts[*inst];
         if let Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. } = data.payload {
-            let writes = !matches!(data.opcode, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector);
+            let writes = !data.opcode.is_load();
             found.push(MemoryAccess { inst: *inst, buffer, leaf, writes, weight, in_loop });
         }
         let (inner, looping) = match data.opcode {

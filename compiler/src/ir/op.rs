@@ -298,6 +298,12 @@ impl Opcode {
         &OPS[self as usize]
     }
 
+    /// Whether it brings elements from memory into values.
+    #[inline]
+    pub fn is_load(self) -> bool {
+        matches!(self, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector)
+    }
+
     pub fn from_mnemonic(mnemonic: &str) -> Option<Opcode> {
         OPS.iter().find(|info| info.mnemonic == mnemonic).map(|info| info.opcode)
     }

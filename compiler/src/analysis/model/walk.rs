@@ -168,7 +168,7 @@ impl<'k> Walk<'k> {
             width = bytes.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(width);
             self.copied_from(inst, width, mask, weight);
         }
-        let reads = matches!(data.opcode, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector);
+        let reads = data.opcode.is_load();
         let arguments = data.arguments.clone();
         let (atomic, writes) = (data.opcode == Opcode::Atomic, !reads);
         self.count(

@@ -170,9 +170,7 @@ fn conflicts(kernel: &Kernel, values: &Substitution, inst: Inst) -> Touched {
     let mut touched = Touched { reads: Vec::new(), writes: Vec::new(), all: false, own: None };
     let mut look =
         |kernel: &Kernel, inst: Inst| match (&kernel.insts[inst].payload, kernel.insts[inst].opcode) {
-            (Payload::Access { buffer, .. }, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector) => {
-                touched.reads.push(*buffer)
-            }
+            (Payload::Access { buffer, .. }, opcode) if opcode.is_load() => touched.reads.push(*buffer),
             (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }, _) => {
                 touched.writes.push(*buffer)
             }

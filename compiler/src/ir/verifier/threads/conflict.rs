@@ -31,7 +31,7 @@ pub struct Access {
 
 impl Access {
     pub fn writes(&self) -> bool {
-        !matches!(self.opcode, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector)
+        !self.opcode.is_load()
     }
 
     /// Does the same as another access, as far as the check can see.

@@ -106,7 +106,7 @@ impl Finder<'_> {
         let operands = data.arguments.iter().fold(0, |all, value| all | self.bits[*value]);
         match (data.opcode, &data.payload) {
             (Opcode::ThreadIndex, _) => self.all,
-            (Opcode::Load | Opcode::LoadIf | Opcode::LoadVector, Payload::Access { buffer, .. }) => {
+            (opcode, Payload::Access { buffer, .. }) if opcode.is_load() => {
                 match self.kernel.buffers[*buffer].kind {
                     BufferKind::Private => self.all,
                     // Without races all threads see the same elements.
