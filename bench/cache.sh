@@ -56,12 +56,12 @@ while read -r entry; do : >"$entry"; done < <(entries)
 run "with empty entries"
 
 rm -rf "${CUDA_CACHE_PATH:?}"/*
-programs=()
+running=()
 for _ in 1 2 3 4 5 6 7 8; do
     "${program[@]}" >/dev/null 2>&1 &
-    programs+=($!)
+    running+=($!)
 done
-for program in "${programs[@]}"; do wait "$program" || fail "one of eight programs at once"; done
+for process in "${running[@]}"; do wait "$process" || fail "one of eight programs at once"; done
 run "after eight programs at once"
 [ "$((took * 2))" -lt "$empty" ] || fail "it is not used after eight programs at once: $took ms"
 echo "the driver's cache: $empty ms without, $full ms with it; killed, cut, overwritten, shared: all good"
