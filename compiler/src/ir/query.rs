@@ -125,6 +125,20 @@ impl Kernel {
         }
     }
 
+    /// The operands of an access that are subscripts, which are the first ones.
+    pub fn subscripts<'d>(&self, data: &'d InstData) -> &'d [Value] {
+        &data.arguments[..data.arguments.len() - self.written_values(data)]
+    }
+
+    /// How many elements next to each other a load or a store touches.
+    pub fn width(&self, data: &InstData) -> usize {
+        match data.opcode {
+            opcode if opcode.is_load() => data.results.len(),
+            Opcode::StoreVector => self.written_values(data),
+            _ => 1,
+        }
+    }
+
     /// How many of the last operands of an access are no subscripts: what it writes to memory, conditions.
     pub fn written_values(&self, data: &InstData) -> usize {
         match (data.opcode, &data.payload) {

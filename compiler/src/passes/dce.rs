@@ -66,7 +66,7 @@ fn sweep(kernel: &mut Kernel, private: bool) -> bool {
     let mut loaded = EntitySet::new();
     if private {
         kernel.walk_all(&mut |_, inst| {
-            if let (Opcode::Load | Opcode::LoadIf, Payload::Access { buffer, .. }) =
+            if let (Opcode::Load, Payload::Access { buffer, .. }) =
                 (kernel.insts[inst].opcode, &kernel.insts[inst].payload)
             {
                 loaded.insert(*buffer);

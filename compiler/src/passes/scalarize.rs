@@ -112,8 +112,7 @@ fn homes(kernel: &Kernel, body: Block) -> FxHashMap<Buffer, Block> {
 fn place(kernel: &Kernel, inst: Inst) -> Option<Place> {
     let data = &kernel.insts[inst];
     let Payload::Access { buffer, leaf } = data.payload else { return None };
-    let count = data.arguments.len() - kernel.written_values(data);
-    let indices = data.arguments[..count].iter().map(|value| kernel.int_of(*value)).collect::<Option<_>>()?;
+    let indices = kernel.subscripts(data).iter().map(|value| kernel.int_of(*value)).collect::<Option<_>>()?;
     Some((buffer, leaf, indices))
 }
 

@@ -60,7 +60,7 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     let name = crate::request::pick(&all.program, &arguments.kernel)?.name.clone();
     // The page is about one kernel: so is its PTX.
     compile.only = Some(name.clone());
-    let compilation = match all.ir().kernels.len() {
+    let compilation = match all.compiled.manifest.kernels.len() {
         1 => all,
         _ => krn_compiler::compile(&source, &compile).map_err(uncompiled)?,
     };
@@ -95,7 +95,7 @@ pub fn run(options: &ReportOptions) -> Result<()> {
         source: fragments(&source, &known, &wanted),
         schedule: explained.map(|known| known.text).unwrap_or_default(),
         stages: stages(&source, &compile, &name).map_err(uncompiled)?,
-        variants: variants(&compilation, &listing, &profile),
+        variants: variants(&ir, &listing, &profile),
         listing,
         steps: steps(&subject, machine.as_ref())?,
         profile,

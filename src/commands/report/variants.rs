@@ -2,8 +2,7 @@
 
 use super::listing::Listing;
 use crate::commands::profile::found::Profile;
-use krn_compiler::Compilation;
-use krn_compiler::ir::kernel::Kernel;
+use krn_compiler::ir::kernel::{Kernel, Module};
 use krn_compiler::ir::text::print_expression;
 use krn_compiler::manifest::{BinaryOp, Expr};
 
@@ -15,8 +14,7 @@ pub struct Variant {
 }
 
 /// In the order of the listing.
-pub fn variants(compilation: &Compilation, listing: &Listing<'_>, profile: &Profile<'_>) -> Vec<Variant> {
-    let ir = compilation.ir();
+pub fn variants(ir: &Module, listing: &Listing<'_>, profile: &Profile<'_>) -> Vec<Variant> {
     let variant = |name: &str| {
         let known = ir.kernels.iter().find_map(|kernel| {
             let launch = kernel.launches.values().find(|launch| launch.name == name)?;

@@ -157,12 +157,7 @@ impl<'k> Walk<'k> {
             return;
         };
         let scalar = kernel.buffers[buffer].element.leaves[leaf as usize].scalar.size();
-        let count = match data.opcode {
-            Opcode::LoadVector | Opcode::LoadIf => data.results.len(),
-            Opcode::StoreVector => kernel.written_values(data),
-            _ => 1,
-        };
-        let mut width = scalar as u32 * count as u32;
+        let mut width = scalar as u32 * kernel.width(data) as u32;
         if data.opcode == Opcode::CopyAsync {
             let bytes = data.arguments.last().and_then(|value| kernel.int_of(*value));
             width = bytes.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(width);

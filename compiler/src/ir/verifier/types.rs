@@ -224,7 +224,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// `load_vector`, `load_if` of several and `store_vector`: 2, 4, 8 or 16 scalars that lie next to each other, 16 bytes at most.
+    /// `load_vector`, `load_if` of several and `store_vector`: 2, 4, 8 or 16 scalars that lie next to each other, 16 bytes at
+    /// most.
     fn vector_access(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];

@@ -130,11 +130,9 @@ impl Folder<'_> {
             if data.opcode == Opcode::Symbol {
                 self.known_symbol(inst);
             }
-            let opcode = self.kernel.insts[inst].opcode;
-            match opcode {
-                Opcode::StoreIf if self.conditional(inst) => continue,
-                Opcode::LoadIf => self.unconditional(inst),
-                _ => {}
+            let conditional = matches!(self.kernel.insts[inst].opcode, Opcode::StoreIf | Opcode::LoadIf);
+            if conditional && self.conditional(inst) {
+                continue;
             }
             if self.kernel.insts[inst].regions.is_empty() {
                 if self.simplify(inst, &mut done) {
@@ -151,28 +149,21 @@ impl Folder<'_> {
         self.kernel.blocks[block].insts = done;
     }
 
-    /// Turns a store on a literal condition into a store; whether it never stores.
+    /// Takes a literal condition from a store, or from a load that takes place; whether it is a store that never does.
     fn conditional(&mut self, inst: Inst) -> bool {
         let known =
             self.kernel.insts[inst].arguments.last().and_then(|value| self.kernel.constant_of(*value));
-        let Some(Constant::Bool(stores)) = known else { return false };
-        self.changed = true;
+        let Some(Constant::Bool(holds)) = known else { return false };
         let data = &mut self.kernel.insts[inst];
-        data.opcode = Opcode::Store;
+        data.opcode = match (data.opcode, data.results.len()) {
+            (Opcode::StoreIf, _) => Opcode::Store,
+            _ if !holds => return false,
+            (_, 1) => Opcode::Load,
+            _ => Opcode::LoadVector,
+        };
         data.arguments.pop();
-        !stores
-    }
-
-    /// A load that always takes place needs no condition.
-    fn unconditional(&mut self, inst: Inst) {
-        let data = &self.kernel.insts[inst];
-        let known = data.arguments.last().and_then(|value| self.kernel.constant_of(*value));
-        if known == Some(Constant::Bool(true)) {
-            self.changed = true;
-            let data = &mut self.kernel.insts[inst];
-            data.opcode = if data.results.len() == 1 { Opcode::Load } else { Opcode::LoadVector };
-            data.arguments.pop();
-        }
+        self.changed = true;
+        !holds
     }
 
     /// Simplifies an instruction as far as it goes; whether it is still needed.
@@ -219,9 +210,8 @@ impl Folder<'_> {
     /// A simpler equal of an instruction without regions and effects.
     fn simpler(&mut self, inst: Inst) -> Option<Simpler> {
         let data = &self.kernel.insts[inst];
-        if data.results.len() != 1
-            || matches!(data.opcode, Opcode::Const | Opcode::Symbol | Opcode::Load | Opcode::LoadIf)
-        {
+        let leaf = matches!(data.opcode, Opcode::Const | Opcode::Symbol) || data.opcode.is_load();
+        if data.results.len() != 1 || leaf {
             return None;
         }
         let mut literals = [Constant::Bool(false); 3];

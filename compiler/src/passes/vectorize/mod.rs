@@ -384,7 +384,7 @@ fn subscripts(kernel: &mut Kernel, merged: Inst, list: &mut Vec<Inst>, insts: &[
     if data.opcode == Opcode::StoreVector {
         return;
     }
-    let Some(last) = (data.arguments.len() - kernel.written_values(data)).checked_sub(1) else { return };
+    let Some(last) = kernel.subscripts(data).len().checked_sub(1) else { return };
     let value = kernel.insts[merged].arguments[last];
     let later = kernel.defining_inst(value).is_some_and(|inst| insts[at..].contains(&inst));
     if !later {

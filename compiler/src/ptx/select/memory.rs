@@ -17,8 +17,7 @@ impl Selector<'_> {
         let Payload::Access { buffer, leaf } = data.payload else {
             return Err(self.error(format!("{inst} has no buffer")));
         };
-        let subscripts = data.arguments.len() - self.kernel.written_values(data);
-        let (space, address) = self.address(buffer, leaf, &data.arguments[..subscripts])?;
+        let (space, address) = self.address(buffer, leaf, self.kernel.subscripts(data))?;
         let buffer_data = &self.kernel.buffers[buffer];
         let scalar = buffer_data.element.leaves[leaf as usize].scalar;
         let result = data.results[0];

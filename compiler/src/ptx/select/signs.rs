@@ -17,7 +17,7 @@ use cranelift_entity::SecondaryMap;
 /// Hides every operand of a signed 32-bit `min` or `max` that the assembler may know to be a negation.
 pub(super) fn hide_signs(builder: &mut EntryBuilder) {
     let instructions = || builder.entry().body.iter().filter_map(instruction);
-    if !instructions().any(|instruction| orders(&instruction.op).is_some()) {
+    if !instructions().any(|instruction| is_order(&instruction.op)) {
         return;
     }
     let known = Known::of(instructions);
@@ -27,8 +27,8 @@ pub(super) fn hide_signs(builder: &mut EntryBuilder) {
             builder.entry_mut().body.push(statement);
             continue;
         };
-        if let Op::IntBinary(binary) = &mut instruction.op
-            && is_order(binary)
+        if is_order(&instruction.op)
+            && let Op::IntBinary(binary) = &mut instruction.op
         {
             for operand in [&mut binary.a, &mut binary.b] {
                 if let Operand::Reg(reg) = *operand
@@ -60,16 +60,10 @@ fn instruction(statement: &Statement) -> Option<&Instruction> {
     }
 }
 
-fn is_order(binary: &IntBinary) -> bool {
-    matches!(binary.op, IntBinaryOp::Min | IntBinaryOp::Max) && binary.ty == Type::S32
-}
-
-/// The signed 32-bit `min` or `max` that an instruction is.
-fn orders(op: &Op) -> Option<&IntBinary> {
-    match op {
-        Op::IntBinary(binary) if is_order(binary) => Some(binary),
-        _ => None,
-    }
+/// Whether it is a signed 32-bit `min` or `max`.
+fn is_order(op: &Op) -> bool {
+    use IntBinaryOp::{Max, Min};
+    matches!(op, Op::IntBinary(IntBinary { op: Min | Max, ty: Type::S32, .. }))
 }
 
 /// What the assembler may find out about registers, whichever instruction wrote them last.
@@ -146,7 +140,7 @@ impl Known {
     /// Whether the result may be an operand that is a negation.
     fn passes_on(&self, op: &Op) -> bool {
         let ends = match op {
-            Op::IntBinary(binary) => is_order(binary),
+            Op::IntBinary(_) => is_order(op),
             Op::IntUnary(unary) => unary.op == IntUnaryOp::Abs,
             Op::Unpack(unpack) => unpack.ty == Type::B32,
             _ => false,

@@ -146,14 +146,12 @@ impl Walk<'_> {
         let forms: Vec<Form> =
             data.arguments.iter().take(extents.len()).map(|value| self.forms.of(*value)).collect();
         let width = match data.opcode {
-            Opcode::LoadVector | Opcode::LoadIf => data.results.len(),
-            Opcode::StoreVector => self.kernel.written_values(data),
             Opcode::CopyAsync => {
                 let scalar = self.kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
                 let bytes = data.arguments.last().and_then(|bytes| self.kernel.int_of(*bytes));
                 bytes.map_or(1, |bytes| bytes as usize / scalar.size() as usize)
             }
-            _ => 1,
+            _ => self.kernel.width(data),
         };
         let access = Access {
             id: self.next,
