@@ -12,7 +12,7 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -95,17 +95,11 @@ impl Assembler {
 
     /// The machine code of a module, as a user would assemble it, in nvdisasm's words.
     pub fn machine_code(&self, text: &str, target: &str) -> Result<String> {
-        let (input, output) = (self.scratch("ptx"), self.scratch("cubin"));
-        fs::write(&input, text).context("cannot write the input of ptxas")?;
-        let steps = || {
+        self.scratched(text, |input, output| {
             let mut assemble = Command::new(&self.program);
-            said(assemble.args(["--gpu-name", target, "--output-file"]).arg(&output).arg(&input))?;
-            said(Command::new(cuda_tools::find("nvdisasm")?).arg("--print-code").arg(&output))
-        };
-        let code = steps();
-        let _ = fs::remove_file(&input);
-        let _ = fs::remove_file(&output);
-        code
+            said(assemble.args(["--gpu-name", target, "--output-file"]).arg(output).arg(input))?;
+            said(Command::new(cuda_tools::find("nvdisasm")?).arg("--print-code").arg(output))
+        })
     }
 
     fn at_level(&self, level: &str, text: &str, target: &str) -> Result<Report> {
@@ -166,25 +160,34 @@ impl Assembler {
     }
 
     fn run(&self, level: &str, text: &str, target: &str) -> Result<String> {
+        self.scratched(text, |input, output| {
+            let run = Command::new(&self.program)
+                .args(["-v", "--opt-level", level, "--gpu-name", target, "--output-file"])
+                .arg(output)
+                .arg(input)
+                .output()
+                .with_context(|| format!("cannot run `{}`", self.program.display()))?;
+            let log =
+                [run.stdout, run.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+            // The name of the scratch file means nothing to the reader, and is another one each time.
+            let log = log.replace(&format!("{}, ", input.display()), "");
+            match run.status.code() {
+                Some(0) => Ok(format!("accepted\n{log}")),
+                Some(_) => Ok(format!("refused\n{log}")),
+                // Killed from outside: not an answer, so not kept.
+                None => bail!("ptxas was stopped by a signal for {target}:\n{log}"),
+            }
+        })
+    }
+
+    /// What is made of a text in a file, and of a path for the machine code; both files go afterwards.
+    fn scratched(&self, text: &str, make: impl FnOnce(&Path, &Path) -> Result<String>) -> Result<String> {
         let (input, output) = (self.scratch("ptx"), self.scratch("cubin"));
         fs::write(&input, text).context("cannot write the input of ptxas")?;
-        let run = Command::new(&self.program)
-            .args(["-v", "--opt-level", level, "--gpu-name", target, "--output-file"])
-            .arg(&output)
-            .arg(&input)
-            .output();
+        let made = make(&input, &output);
         let _ = fs::remove_file(&input);
         let _ = fs::remove_file(&output);
-        let run = run.with_context(|| format!("cannot run `{}`", self.program.display()))?;
-        let log = [run.stdout, run.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-        // The name of the scratch file means nothing to the reader, and is another one each time.
-        let log = log.replace(&format!("{}, ", input.display()), "");
-        match run.status.code() {
-            Some(0) => Ok(format!("accepted\n{log}")),
-            Some(_) => Ok(format!("refused\n{log}")),
-            // Killed from outside: not an answer, so not kept.
-            None => bail!("ptxas was stopped by a signal for {target}:\n{log}"),
-        }
+        made
     }
 
     /// A new path in the cache folder that no other thread or process uses.

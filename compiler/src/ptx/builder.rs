@@ -51,11 +51,6 @@ impl EntryBuilder {
         self.entry.variables.push(variable)
     }
 
-    /// Keeps a name (of a module-level variable, say) from being given to a label or a variable.
-    pub fn reserve(&mut self, name: &str) {
-        self.names.reserve(name);
-    }
-
     /// Keeps the names outside of the entry, those of all entries, from being given to anything in it.
     pub fn keep_off(&mut self, outside: Arc<FxHashSet<String>>) {
         self.names.keep_off(outside);

@@ -9,6 +9,7 @@ use super::instruction::{Guard, Instruction, Op};
 use super::module::{Entry, Length, Loc, Module, Param, Statement, Variable, Version};
 use super::operand::{Address, Base, Label, Operand, PredOperand, Reg, SpecialReg, Symbol};
 use super::types::{Modifier, RegClass, Space, Type};
+use std::sync::Arc;
 
 /// A small, fixed sequence of dice (SplitMix64): the same seed gives the same module on every machine.
 pub struct Dice(pub u64);
@@ -300,9 +301,7 @@ pub fn stage(
     write: impl FnOnce(&mut EntryBuilder, &mut Dice, &[Label], &[(Space, Symbol)]),
 ) -> Entry {
     let mut builder = EntryBuilder::new(name);
-    for variable in module.variables.values() {
-        builder.reserve(&variable.name);
-    }
+    builder.keep_off(Arc::new(module.variables.values().map(|variable| variable.name.clone()).collect()));
     let mut symbols: Vec<(Space, Symbol)> = module
         .variables
         .iter()
