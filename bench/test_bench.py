@@ -2,6 +2,7 @@
 
 import unittest
 
+import mutants
 import table
 import timing
 import workloads
@@ -128,6 +129,35 @@ class Workloads(unittest.TestCase):
         self.assertEqual(names("matmul,copy,copy"), ["matmul_2048", "matmul_4096", "matmul_8192", "matmul_odd", "copy"])
         self.assertEqual(len(names(None)), len(workloads.BY_NAME))
         self.assertRaises(SystemExit, names, "nothing")
+
+
+class Mutants(unittest.TestCase):
+    LINES = """
+    bar.sync                0;
+    cp.async.wait_group     0;
+    shfl.sync.bfly.b32      %f, %f2, 1, 31, 0xffffffff;
+    @%p bra                 end_if;
+    ld.global.f32           %x, [%x_at+4];
+    st.shared.f32           [%tile_at], %x;
+    cp.async.ca.shared.global [%tile_at], [%x_at], 4;
+    """.splitlines()
+
+    def test_every_kind_changes_or_drops_a_line(self):
+        for name, pattern, change in mutants.KINDS:
+            places = [line for line in self.LINES if mutants.re.search(pattern, line)]
+            self.assertTrue(places, name)
+            self.assertTrue(any(change(line) != line for line in places), name)
+
+    def test_an_offset_is_added_to_the_address(self):
+        self.assertEqual(mutants.offset("ld.global.f32 %x, [%at+4];", 4), "ld.global.f32 %x, [%at+8];")
+        self.assertEqual(mutants.offset("ld.global.f32 %x, [%at];", 1), "ld.global.f32 %x, [%at+1];")
+
+    def test_what_the_emulator_says_has_a_name(self):
+        kind = lambda code, said: mutants.kind_of({"code": code, "said": said})
+        self.assertEqual(kind(0, ""), "")
+        self.assertEqual(kind(3, ""), "wrong result")
+        self.assertEqual(kind(4, "race: two threads"), "race")
+        self.assertEqual(kind(4, "something new"), "something new")
 
 
 if __name__ == "__main__":

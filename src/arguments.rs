@@ -270,6 +270,9 @@ pub struct BenchOptions {
     pub compile: CompileArguments,
     #[command(flatten)]
     pub measure: MeasureArguments,
+    /// Measure this PTX, which `krn build` wrote of the same file and somebody changed since, in the place of the compiler's
+    #[arg(long, value_name = "FILE")]
+    pub ptx: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

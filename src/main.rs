@@ -3,6 +3,7 @@
 
 mod arguments;
 mod array_files;
+mod changed_ptx;
 mod commands;
 mod exit;
 mod files;

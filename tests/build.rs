@@ -105,3 +105,34 @@ fn ptx_changed_by_hand_runs_in_the_place_of_the_compilers() {
     let (_, err) = with("examples", 5);
     assert!(err.contains("cannot read"), "{err}");
 }
+
+#[test]
+fn ptx_changed_by_hand_is_measured_in_the_place_of_the_compilers() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (good, _) = run(&["build", "examples/saxpy.krn"], 0);
+    let path = folder.path().join("changed.ptx").display().to_string();
+    let bench = |more: &[&str], code| {
+        let mut arguments = vec!["bench", "examples/saxpy.krn", "-D", "n=100", "--device", "emulator"];
+        arguments.extend(more);
+        run(&arguments, code)
+    };
+    let counted = |text: &str| {
+        let line = text.lines().find(|line| line.contains("lane instructions")).expect("counted").to_string();
+        line.split_whitespace()
+            .next()
+            .and_then(|word| word.replace(',', "").parse::<u64>().ok())
+            .expect("a number")
+    };
+    let (before, _) = bench(&[], 0);
+    assert!(!before.contains("PTX of"), "{before}");
+    // One instruction more in every launch.
+    let changed = good.replace(" ret;", " mov.u32 %r, %tid.x;\n    ret;");
+    assert_ne!(changed, good);
+    std::fs::write(&path, changed).expect("written");
+    let (after, _) = bench(&["--ptx", &path], 0);
+    assert!(counted(&after) > counted(&before), "{before}{after}");
+    assert!(after.contains("its results not checked"), "{after}");
+    std::fs::write(&path, "nothing").expect("written");
+    let (_, err) = bench(&["--ptx", &path], 1);
+    assert!(err.contains("changed.ptx:"), "{err}");
+}

@@ -5,12 +5,13 @@ use crate::arguments::{BenchOptions, MessageFormat};
 use crate::exit::Result;
 use crate::measuring::{Cold, Quantiles, Sets, Work, choose, measure_cold, sources};
 use crate::request::{Request, pick};
-use crate::{files, messages, numbers};
+use crate::{changed_ptx, files, messages, numbers};
 use krn_compiler::manifest::KernelManifest;
 use krn_runtime::verify::Sizes;
 use krn_runtime::{Device, Measured};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 pub fn run(options: &BenchOptions) -> Result<()> {
@@ -18,7 +19,10 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     let device = open(options.device)?;
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
     compile.only.clone_from(&options.kernel.kernel);
-    let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
+    let mut compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
+    if let Some(path) = &options.ptx {
+        changed_ptx::replace(&mut compilation.compiled, path)?;
+    }
     let typed = pick(&compilation.program, &options.kernel)?;
     let module = device.load(&compilation.compiled)?;
     if !module.log().is_empty() {
@@ -40,6 +44,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         work,
         measured,
         sets,
+        ptx: options.ptx.as_deref(),
     };
     let text = if options.json { format!("{}\n", summary.json()) } else { summary.text() };
     files::print(&text)
@@ -55,6 +60,8 @@ struct Summary<'a> {
     work: Work,
     measured: Measured,
     sets: Sets,
+    /// Where the PTX comes from that was measured in the place of the compiler's.
+    ptx: Option<&'a Path>,
 }
 
 impl Summary<'_> {
@@ -95,6 +102,12 @@ impl Summary<'_> {
         });
         text.push_str(&format!("  {} useful bytes{flops}\n", numbers::grouped(self.work.bytes as u64)));
         text.push_str(&format!("  {}\n", self.sets.text()));
+        if let Some(path) = self.ptx {
+            text.push_str(&format!(
+                "  PTX of {}, its results not checked: krn run --ptx does\n",
+                path.display()
+            ));
+        }
         text
     }
 
@@ -132,6 +145,7 @@ impl Summary<'_> {
             "cold": self.sets.cold(),
             "caches": self.sets.text(),
             "lane_instructions": instructions,
+            "ptx": self.ptx.map(|path| path.display().to_string()),
         })
     }
 }

@@ -4,15 +4,13 @@ use crate::arguments::{MessageFormat, RunOptions};
 use crate::array_files::Targets;
 use crate::exit::{DEVICE, Failure, INPUT, MISMATCH, Result, USAGE};
 use crate::request::{Request, pick};
-use crate::{files, interrupt, memory, messages, numbers};
+use crate::{changed_ptx, files, interrupt, memory, messages, numbers};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::KernelManifest;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompiledModule, ptx};
 use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Sizes, VerifyError};
 use krn_runtime::{Device, Outputs, Selection};
 use serde_json::json;
-use std::path::Path;
 
 /// Opens a device; the emulator stops at Ctrl-C.
 pub fn open(selection: Selection) -> Result<Device> {
@@ -49,7 +47,7 @@ pub fn run(options: &RunOptions) -> Result<()> {
     messages::set_levels(&mut compile, &options.levels)?;
     let mut compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
     if let Some(path) = &options.ptx {
-        replace_ptx(&mut compilation.compiled, path)?;
+        changed_ptx::replace(&mut compilation.compiled, path)?;
     }
     let program = &compilation.program;
     let kernel = pick(program, &options.kernel)?;
@@ -103,29 +101,6 @@ pub fn run(options: &RunOptions) -> Result<()> {
         Some(CheckReport { both_refused: Some(message), .. }) => Err(Failure::new(DEVICE, message)),
         _ => Ok(()),
     }
-}
-
-/// Puts PTX that was changed by hand in the place of the compiler's, whose manifest it is launched by.
-fn replace_ptx(compiled: &mut CompiledModule, path: &Path) -> Result<()> {
-    let refuse = |message: String| Failure::new(INPUT, format!("{}: {message}", path.display()));
-    let text =
-        String::from_utf8(files::read(path)?).map_err(|_| refuse("it is not UTF-8 text".to_string()))?;
-    let module =
-        ptx::parse(&text).map_err(|error| Failure::new(INPUT, format!("{}:{error}", path.display())))?;
-    for entry in &compiled.module.entries {
-        let name = &entry.name;
-        let Some(given) = module.entry(name) else {
-            return Err(refuse(format!("it has no entry `{name}`, which the file's kernels launch")));
-        };
-        let bytes = |entry: &ptx::Entry| entry.params.values().map(|param| param.bytes()).collect::<Vec<_>>();
-        if bytes(given) != bytes(entry) {
-            return Err(refuse(format!(
-                "`{name}` has other parameters than the compiler's: they cannot be filled in"
-            )));
-        }
-    }
-    (compiled.ptx, compiled.module) = (text, module);
-    Ok(())
 }
 
 pub fn failure(error: VerifyError) -> Failure {
