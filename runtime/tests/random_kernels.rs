@@ -1,7 +1,8 @@
 //! Random well-typed kernels, from source to numbers: compiled (for a target and with passes that the program's
 //! seed picks), run on the emulator, and every output scalar held against the reference evaluator's bound.
 //!
-//! The 1500 programs of the ordinary run are the same every time. `KRN_CASES=20000 cargo test --release -p
+//! The 1500 programs of the ordinary run, and the 150 of forms that have launches of their own, are the same every
+//! time. `KRN_CASES=20000 cargo test --release -p
 //! krn-runtime --test random_kernels` tries that many new ones; `PROPTEST_RNG_SEED=7` picks which.
 
 use krn_compiler::check::typed::Kernel;
@@ -11,12 +12,13 @@ use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::reference::{EvalError, bind, can_sample, estimate_cost};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{Compilation, CompileError, CompileOptions, TARGETS, capability, compile};
-use krn_generator::{Program, programs};
+use krn_generator::{Program, patterns, programs};
 use krn_runtime::verify::{
     Case, CheckOptions, CheckReport, Fill, VerifyError, check, choose_sizes, fill, read_statics,
     reference_inputs,
 };
 use krn_runtime::{Device, Error, Module};
+use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseError, TestError, TestRunner};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -26,6 +28,9 @@ use std::time::Duration;
 
 /// Reference steps that a case may be estimated at; beyond, its sizes shrink.
 const STEPS: u128 = 20_000;
+
+/// The same for programs of a form that has launches of its own, whose sizes are chosen for them.
+const PATTERN_STEPS: u128 = 3_000_000;
 
 /// The same for large cases, which the device does wholly and the reference in part.
 const LARGE_STEPS: u128 = 1_000_000;
@@ -105,15 +110,16 @@ fn affordable(
     compilation: &Compilation,
     kernel: &Kernel,
     module: &Module,
+    steps: u128,
 ) -> Result<Option<Case>, TestCaseError> {
     let manifest = &compilation.compiled.manifest.kernels[0];
     let statics = read_statics(module).map_err(fail)?;
     let mut dims = program.dims.clone();
-    let large = is_large(program) && can_sample(kernel);
+    let large = steps == STEPS && is_large(program) && can_sample(kernel);
     if large {
         dims.iter_mut().for_each(|(_, size)| *size *= LARGER);
     }
-    let limit = if large { LARGE_STEPS } else { STEPS };
+    let limit = if large { LARGE_STEPS } else { steps };
     loop {
         let case = inputs(program, manifest, &dims)?;
         let reference = reference_inputs(&compilation.program, kernel, &case, &statics);
@@ -166,14 +172,15 @@ fn only_schedules(refused: &Diagnostics) -> bool {
     errors.all(|error| matches!(error.code.0, "E0512" | "E0517"))
 }
 
-fn agrees(program: &Program) -> Result<Tally, TestCaseError> {
+/// Whether device and reference agree, at sizes that take the reference at most so many steps.
+fn agrees(program: &Program, steps: u128) -> Result<Tally, TestCaseError> {
     let source = SourceFile::new("random.krn", program.source.as_str());
     let options = options(program);
     let how = format!("for {} without {:?}", options.target, options.without);
     let compilation = match compile(&source, &options) {
         Ok(compilation) => compilation,
         Err(CompileError::Diagnostics(refused)) if only_schedules(&refused) => {
-            return agrees(&program.unscheduled());
+            return agrees(&program.unscheduled(), steps);
         }
         Err(error) => return Err(fail(format!("{how}: {error}"))),
     };
@@ -181,7 +188,7 @@ fn agrees(program: &Program) -> Result<Tally, TestCaseError> {
     let device = Device::interruptible_emulator(Arc::clone(&interrupted));
     let module = device.load(&compilation.compiled).map_err(fail)?;
     let kernel = &compilation.program.kernels[0];
-    let Some(case) = affordable(program, &compilation, kernel, &module)? else {
+    let Some(case) = affordable(program, &compilation, kernel, &module, steps)? else {
         return Ok(Tally { skipped: 1, ..Tally::default() });
     };
     let limits = CheckOptions {
@@ -212,21 +219,21 @@ fn agrees(program: &Program) -> Result<Tally, TestCaseError> {
     }
 }
 
-#[test]
-fn the_emulator_agrees_with_the_reference() {
-    let cases = std::env::var("KRN_CASES").ok().and_then(|count| count.parse().ok());
+/// Tries `cases` programs (`KRN_CASES` in the environment: as many, new ones).
+fn try_all(programs: impl Strategy<Value = Program>, cases: u32, steps: u128) {
+    let given = std::env::var("KRN_CASES").ok().and_then(|count| count.parse().ok());
     let mut config = Config {
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
         max_shrink_iters: 20_000,
         ..Config::default()
     };
-    match cases {
-        Some(cases) => config.cases = cases,
-        None => (config.cases, config.rng_seed) = (1500, RngSeed::Fixed(1)),
+    match given {
+        Some(given) => config.cases = given,
+        None => (config.cases, config.rng_seed) = (cases, RngSeed::Fixed(1)),
     }
     let total = Cell::new(Tally::default());
-    let result = TestRunner::new(config.clone()).run(&programs(), |program| {
-        let one = agrees(&program)?;
+    let result = TestRunner::new(config.clone()).run(&programs, |program| {
+        let one = agrees(&program, steps)?;
         let sum = total.get();
         total.set(Tally {
             compared: sum.compared + one.compared,
@@ -252,4 +259,14 @@ fn the_emulator_agrees_with_the_reference() {
         "{skipped} skipped and {refused} refused of {cases}"
     );
     assert!(uncertain <= compared, "{uncertain} of {} scalars are uncertain", compared + uncertain);
+}
+
+#[test]
+fn the_emulator_agrees_with_the_reference() {
+    try_all(programs(), 1500, STEPS);
+}
+
+#[test]
+fn large_launches_agree_with_the_reference() {
+    try_all(patterns(), 150, PATTERN_STEPS);
 }

@@ -1,4 +1,5 @@
-//! Prints the program of a seed: `cargo run -p krn-generator --example show 7`.
+//! Prints the program of a seed: `cargo run -p krn-generator --example show 7`, with `patterns` behind it a product, a
+//! transpose or the like at a larger size.
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -9,8 +10,12 @@ fn main() {
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    match krn_generator::programs().new_tree(&mut runner) {
-        Ok(tree) => print!("{:?}", tree.current()),
+    let program = match std::env::args().nth(2).as_deref() {
+        Some("patterns") => krn_generator::patterns().new_tree(&mut runner).map(|tree| tree.current()),
+        _ => krn_generator::programs().new_tree(&mut runner).map(|tree| tree.current()),
+    };
+    match program {
+        Ok(program) => print!("{program:?}"),
         Err(reason) => eprintln!("{reason}"),
     }
 }

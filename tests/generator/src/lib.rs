@@ -16,6 +16,7 @@ mod choices;
 mod expressions;
 mod kernel;
 mod kernel_level;
+mod patterns;
 mod random_schedule;
 mod schedules;
 mod scope;
@@ -66,6 +67,11 @@ const MOST_STATEMENTS: usize = 3;
 pub fn programs() -> impl Strategy<Value = Program> {
     let list = proptest::collection::vec(any::<u32>(), 0..300);
     proptest::collection::vec(list, 1..=MOST_STATEMENTS + 1).prop_map(|choices| program(&choices))
+}
+
+/// Products, transposes, rows and the like, large enough for the launches that the compiler makes of them; shrinks.
+pub fn patterns() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| patterns::generate(&choices))
 }
 
 #[cfg(test)]
