@@ -247,6 +247,9 @@ impl SyntaxError {
                 (_, Some(T::OpenBrace)) => {
                     "a value is missing before this brace; a block here needs parentheses"
                 }
+                (Some(T::Arrow), Some(T::OpenParen)) if self.expects_label(Expect::Name) => {
+                    "results need no parentheses: `-> y: f32[n], z: f32[m]`"
+                }
                 (_, Some(T::Arrow)) => "a result is written `-> name: type` after the parameters",
                 (_, Some(kind)) if kind.is_keyword() && self.expects(T::CloseParen) => {
                     "close the bracket with `)` before this word"
