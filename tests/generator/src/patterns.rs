@@ -203,7 +203,7 @@ pub fn generate(choices: &[u32]) -> Program {
     let form = choices.below(11);
     let mut pattern = Pattern { choices, dims: Vec::new() };
     let source = match form {
-        0 | 1 | 2 => pattern.product(),
+        0..=2 => pattern.product(),
         3 => pattern.transpose(),
         4 | 5 => pattern.rows(),
         6 => pattern.along(),
