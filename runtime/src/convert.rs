@@ -3,11 +3,12 @@
 //! Each leaf of the struct (a scalar, or a fixed array of scalars) is a kernel that copies it for all elements. To it, both
 //! allocations are tables of words as wide as the scalar: a row is an element or, where the layout has groups, a group.
 
+use crate::argument::Argument;
 use crate::array::DeviceArray;
 use crate::backend::LoadedModule;
 use crate::device::Device;
 use crate::error::Result;
-use crate::kernel::{self, Argument};
+use crate::kernel;
 use crate::module::Module;
 use crate::module_options::ModuleOptions;
 use crate::stream::Stream;

@@ -161,9 +161,9 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::argument::Argument;
     use crate::device::Selection;
     use crate::error::Error;
-    use crate::kernel::Argument;
     use crate::module::Module;
     use crate::typed::{Array, Pinned};
 

@@ -1,9 +1,10 @@
 //! Launches by position: what typed kernels are made of.
 
+use crate::argument::Argument;
 use crate::array::DeviceArray;
 use crate::element::{self, Element};
 use crate::error::{Error, Result};
-use crate::kernel::{Argument, Kernel, check_arrays};
+use crate::kernel::{Kernel, check_arrays};
 use crate::memory::Memory;
 use crate::module::Module;
 use crate::order::Usage;

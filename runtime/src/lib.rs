@@ -8,6 +8,7 @@
 // So that what the macros write finds this crate from within, too.
 extern crate self as krn_runtime;
 
+mod argument;
 mod array;
 mod backend;
 mod binding;
@@ -32,6 +33,7 @@ pub mod npz;
 mod order;
 mod plan;
 mod plans;
+mod prepared;
 pub mod profile;
 mod record;
 mod scratch;
@@ -48,6 +50,7 @@ pub use krn_compiler::data::{ElementType, HostArray, Leaf, Scalar};
 pub use krn_compiler::manifest::Layout;
 pub use krn_macros::{KrnStruct, kernels};
 
+pub use argument::Argument;
 pub use array::DeviceArray;
 pub use backend::{DevicePtr, RawStream};
 pub use binding::{Binding, DIMENSION_LIMIT, Given, bind, decode};
@@ -55,7 +58,7 @@ pub use device::{Device, Selection};
 pub use element::{Element, Field, FieldType, struct_type, value};
 pub use error::{BoundsFailure, Error, Result};
 pub use graph::Graph;
-pub use kernel::{Argument, Kernel, Outputs, scalar};
+pub use kernel::{Kernel, Outputs, scalar};
 pub use launcher::{Launcher, Operand};
 pub use lost::{LossCause, LostDevice};
 pub use memory::Memory;

@@ -140,8 +140,8 @@ impl std::error::Error for CompileFailure {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::argument::Argument;
     use crate::device::Selection;
-    use crate::kernel::Argument;
     use crate::typed::Array;
     use krn_compiler::fat::{Fat, Image};
 

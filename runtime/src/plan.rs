@@ -4,9 +4,9 @@ use crate::array::DeviceArray;
 use crate::backend::{LaunchRequest, LaunchSpec, Param, StreamNumber};
 use crate::binding::symbols_of;
 use crate::error::{Error, Result};
-use crate::kernel::{Prepared, Source, pointer};
 use crate::launcher::Operand;
 use crate::module::Module;
+use crate::prepared::{Prepared, Source, pointer};
 use crate::record::ErrorRecord;
 use krn_compiler::manifest::{
     ArgumentKind, BufferManifest, Expr, KernelManifest, LaunchArgument, Step, SymbolKind,

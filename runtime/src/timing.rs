@@ -1,8 +1,10 @@
 //! Timing: a launch whose arguments are bound once, repeated many times with nothing but launches in between.
 
+use crate::argument::Argument;
 use crate::backend::StreamNumber;
 use crate::error::{Error, Result};
-use crate::kernel::{Argument, Kernel, Prepared, ReadyLaunch};
+use crate::kernel::Kernel;
+use crate::prepared::{Prepared, ReadyLaunch};
 use crate::profile::{CountedLaunch, TracedLaunch};
 use crate::stream::{Stream, same_device};
 use std::time::Duration;

@@ -6,10 +6,10 @@
 //! what became worse.
 
 use super::CountedLaunch;
+use crate::argument::Argument;
 use crate::device::Device;
 use crate::emulator::Kind;
 use crate::error::Error;
-use crate::kernel::Argument;
 use crate::module::Module;
 use crate::verify::Case;
 use crate::verify::cases::{Directives, Expected, generate};

@@ -165,8 +165,8 @@ impl<T: Element, const RANK: usize> ViewMut<'_, T, RANK> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::argument::Argument;
     use crate::device::{Device, Selection};
-    use crate::kernel::Argument;
     use crate::typed::ArrayOptions;
 
     #[test]

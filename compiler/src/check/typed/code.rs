@@ -1,0 +1,310 @@
+//! Statements and expressions of a typed kernel.
+
+use super::{ArrayId, DimId, IndexId, LocalId, ParamId, SiteId, Type};
+use crate::data::Scalar;
+use crate::source::Span;
+use crate::syntax::ast::ReduceOp;
+
+/// Statements, and in value position a value.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    pub statements: Vec<Stmt>,
+    pub value: Option<Box<Expr>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Stmt {
+    pub kind: StmtKind,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub enum StmtKind {
+    /// Declares a `let` or `var`. Also at kernel level (lowering recomputes it in each launch or keeps it in
+    /// scratch memory).
+    Let {
+        local: LocalId,
+        value: Expr,
+    },
+    /// Assigns to a `var` or to part of it; compound assignments are written out (`x += e` is `x = x + e`).
+    Assign {
+        local: LocalId,
+        path: Vec<Projection>,
+        value: Expr,
+    },
+    /// `let e[c] = value`: for all axes, the array's element at the axes' names is `value`. The array's role
+    /// is [`ArrayRole::Private`] or, at kernel level, [`ArrayRole::Temporary`]. Axes start at 0 and cover it.
+    DefineArray {
+        array: ArrayId,
+        axes: Vec<Axis>,
+        value: Expr,
+    },
+    /// For all `axes` (empty where every name of the subscripts is bound outside): write or combine.
+    Store {
+        axes: Vec<Axis>,
+        access: Access,
+        path: Vec<Projection>,
+        combine: Option<Combine>,
+        value: Expr,
+    },
+    /// A later axis' range may use an earlier axis' name.
+    Forall {
+        axes: Vec<Axis>,
+        body: Block,
+    },
+    /// Sequential. At kernel level its bounds are over dimensions, integer parameters, literals and outer
+    /// kernel-level `for` names only, so that the host can evaluate them. `step` is at least 1 (proved).
+    For {
+        index: IndexId,
+        low: Expr,
+        high: Expr,
+        step: Expr,
+        body: Block,
+    },
+    /// Not at kernel level.
+    While {
+        condition: Expr,
+        body: Block,
+    },
+    If {
+        condition: Expr,
+        then: Block,
+        otherwise: Block,
+    },
+}
+
+/// `low <= index < high`, all i64.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    pub index: IndexId,
+    pub low: Expr,
+    /// Exclusive.
+    pub high: Expr,
+}
+
+/// One step from a struct value into it.
+#[derive(Clone, Debug)]
+pub enum Projection {
+    /// By position in [`StructDef::fields`].
+    Field(usize),
+    /// Into a fixed array; `index` is i64. Constant indices are checked by the compiler; others as `check` says.
+    Element { index: Expr, check: BoundsCheck },
+}
+
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub array: ArrayId,
+    /// i64, one an axis of the array (none for rank 0).
+    pub subscripts: Vec<Expr>,
+    /// One a subscript.
+    pub checks: Vec<BoundsCheck>,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BoundsCheck {
+    /// Proved inside.
+    Proved,
+    /// Tested on the device.
+    Runtime(SiteId),
+    /// The access is guarded: outside, the `else` value stands.
+    Guarded,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Combine {
+    pub op: CombineOp,
+    /// Whether two iterations that may run at once may meet on one element (then it is an atomic).
+    pub may_meet: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CombineOp {
+    /// Also `-=`, with the value negated by the checker. Structs combine field by field.
+    Add,
+    Mul,
+    /// The value is wrapped to a narrow integer element's type by the checker.
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+}
+
+#[derive(Clone, Debug)]
+pub struct Expr {
+    pub kind: ExprKind,
+    /// Wide scalar, struct, or (where it is stored, and as a struct literal's field) fixed array.
+    pub ty: Type,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    Bool(bool),
+    /// Fits the expression's integer type.
+    Int(i128),
+    /// Already rounded to the expression's float type (so it is exact in f64).
+    Float(f64),
+    Local(LocalId),
+    /// i64.
+    Index(IndexId),
+    /// i64.
+    Dim(DimId),
+    /// Of the parameter's widened type.
+    Param(ParamId),
+    Negate(Box<Expr>),
+    /// Logical on bool, bitwise on integers.
+    Not(Box<Expr>),
+    /// Operands and result have one numeric type (bool for And/Or/Xor; a shift's right operand may be any wide integer type).
+    Binary {
+        op: BinaryOp,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
+    /// Operands of one scalar type; bool result. Bools compare by `==` and `!=` only.
+    Compare {
+        op: CompareOp,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
+    /// Lazy `&&` and `||`.
+    Logical {
+        and: bool,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
+    /// To any scalar type; to a narrow one rounds or wraps, and the expression's type is its widened type.
+    Cast {
+        operand: Box<Expr>,
+        to: Scalar,
+    },
+    /// A built-in function; argument types are given by [`Builtin`].
+    Call {
+        builtin: Builtin,
+        arguments: Vec<Expr>,
+    },
+    /// Lazy; both blocks have values of this type.
+    If {
+        condition: Box<Expr>,
+        then: Block,
+        otherwise: Block,
+    },
+    Block(Block),
+    /// Reads an array element (or the part of it that `path` names). With `otherwise` the access is guarded:
+    /// its checks are [`BoundsCheck::Guarded`] or `Proved`, and `otherwise` (same type, evaluated only then)
+    /// stands for an element outside.
+    Load {
+        access: Access,
+        path: Vec<Projection>,
+        otherwise: Option<Box<Expr>>,
+    },
+    /// Part of a struct value that is not an array element.
+    Project {
+        base: Box<Expr>,
+        path: Vec<Projection>,
+    },
+    /// One value a field, in field order.
+    StructLiteral {
+        fields: Vec<Expr>,
+    },
+    /// A fixed array's value (a struct's field).
+    ArrayLiteral(Vec<Expr>),
+    /// A later axis' range may use an earlier axis' name.
+    Reduce {
+        op: ReduceOp,
+        axes: Vec<Axis>,
+        body: Box<Expr>,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    And,
+    Or,
+    Xor,
+    Shl,
+    /// Arithmetic on signed types, logical on unsigned ones.
+    Shr,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CompareOp {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+/// Built-in functions: name in the language is the snake-case variant name unless said. Arguments and result
+/// have one type unless said otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Builtin {
+    // One float argument.
+    Exp,
+    Exp2,
+    Expm1,
+    Log,
+    Log2,
+    Log10,
+    Log1p,
+    Sin,
+    Cos,
+    Tan,
+    Tanh,
+    Erf,
+    Sqrt,
+    /// 1/sqrt(x).
+    Rsqrt,
+    Floor,
+    Ceil,
+    /// Half away from zero, as in C and Rust.
+    Round,
+    Trunc,
+    /// `isnan`: one float argument, bool result; so are the next two.
+    IsNan,
+    /// `isinf`
+    IsInf,
+    /// `isfinite`
+    IsFinite,
+    /// One signed or float argument (the most negative integer wraps).
+    Abs,
+    /// -1, 0 or 1 (of floats: ±0 and NaN give themselves).
+    Sign,
+    // Two float arguments.
+    Pow,
+    /// The magnitude of the first with the sign of the second.
+    Copysign,
+    /// Two numeric arguments; NaN if any is NaN.
+    Min,
+    Max,
+    /// `clamp(x, low, high)` = `min(max(x, low), high)`.
+    Clamp,
+    /// Three floats, rounded once.
+    Fma,
+    /// `select(condition, a, b)`: both are evaluated; any one scalar or struct type.
+    Select,
+    /// One integer argument; the result has its type: number of one bits.
+    Popcount,
+    LeadingZeros,
+    TrailingZeros,
+    /// `rand_u32(seed: u64, counter: u64) -> u32` (any integer arguments are taken; the checker casts): Philox4x32-10 with
+    /// key (seed low, seed high) and counter (counter low, counter high, 0, 0); output word 0.
+    RandU32,
+    /// `rand(seed, counter) -> f32` in [0, 1): `(word 0 >> 8) * 2^-24` of the same generator.
+    Rand,
+    /// `rand_normal(seed, counter) -> f32`: Box–Muller of words 0 and 1:
+    /// `sqrt(-2 log(u0)) * cos(2 pi u1)`, `u0 = ((w0 >> 8) + 1) * 2^-24`, `u1 = (w1 >> 8) * 2^-24`.
+    RandNormal,
+    /// `to_bits(x)`: f32 to u32, f64 to u64.
+    ToBits,
+    /// `from_bits(x)`: u32 to f32, u64 to f64.
+    FromBits,
+}

@@ -1,0 +1,295 @@
+//! A launch that was checked and has all its memory: its steps worked out, queued, counted, traced.
+
+use crate::argument::Argument;
+use crate::array::DeviceArray;
+use crate::backend::{GraphNode, LaunchRequest, LaunchSpec, Param, StreamNumber};
+use crate::binding::Binding;
+use crate::error::{Error, Result};
+use crate::module::Module;
+use crate::profile::{CountedLaunch, TracedLaunch};
+use crate::record::ErrorRecord;
+use crate::storage::Storage;
+use crate::stream::Stream;
+use krn_compiler::manifest::{Expr, KernelManifest, Launch, LaunchArgument, Step, SymbolKind, Value};
+use std::sync::Arc;
+
+/// Where a parameter of a launch comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    /// From what the plan was made for.
+    Fixed(Param),
+    /// The address of an array's allocation.
+    Argument { argument: usize, leaf: usize },
+    /// A symbol that is part of an argument by value.
+    Value { argument: usize, symbol: usize },
+}
+
+/// The address of an array's allocation, as a parameter.
+pub(crate) fn pointer(array: &DeviceArray, leaf: usize) -> Option<Param> {
+    array.pointer(leaf).map(Param::address)
+}
+
+/// One launch of a plan, its parameters worked out.
+pub(crate) struct ReadyLaunch {
+    spec: Arc<LaunchSpec>,
+    params: Vec<Param>,
+}
+
+impl ReadyLaunch {
+    pub(crate) fn entry(&self) -> &str {
+        &self.spec.entry
+    }
+
+    pub(crate) fn shared_bytes(&self) -> u32 {
+        self.spec.shared_bytes
+    }
+}
+
+/// A checked launch with all its memory.
+pub(crate) struct Prepared<'m, 'a> {
+    pub module: &'m Module,
+    pub manifest: &'m KernelManifest,
+    pub given: Vec<Option<Argument<'a>>>,
+    pub binding: Binding,
+    pub results: Vec<(String, DeviceArray)>,
+    pub scratch: Vec<DeviceArray>,
+    pub record: Option<Arc<ErrorRecord>>,
+    /// All memory that the launch uses, and whether it writes it.
+    pub uses: Vec<(Arc<Storage>, bool)>,
+    /// Where its launches are queued.
+    pub stream: StreamNumber,
+    /// Its arguments, for messages.
+    pub described: Arc<str>,
+}
+
+impl<'m> Prepared<'m, '_> {
+    /// Queues all its launches.
+    pub fn enqueue(&self) -> Result<()> {
+        self.in_order(self.stream, || self.each_launch(&mut |launch| self.submit_on(self.stream, &launch)))
+    }
+
+    /// Queues launches of this plan behind all earlier work on what they use.
+    pub fn in_order<T>(&self, stream: StreamNumber, queue: impl FnOnce() -> Result<T>) -> Result<T> {
+        if let Some(record) = &self.record {
+            record.mark_used();
+        }
+        let device = &self.module.device;
+        let uses = self.uses.iter().map(|(storage, write)| (&storage.usage, *write));
+        device.shared.order.enqueue(device.backend.as_ref(), stream, &self.manifest.name, uses, queue)
+    }
+
+    /// Adds its launches to what the stream captures, if it does.
+    pub fn capture(&self, stream: &Stream) -> Result<bool> {
+        let Some(mut recording) = stream.recorded() else { return Ok(false) };
+        let mut nodes = Vec::new();
+        self.each_launch(&mut |launch| {
+            nodes.push(GraphNode {
+                module: Arc::clone(&self.module.loaded),
+                launch: launch.spec,
+                params: launch.params,
+                after: Vec::new(),
+            });
+            Ok(())
+        })?;
+        recording.add(nodes, &self.uses, self.record.as_ref());
+        Ok(true)
+    }
+
+    pub fn record(&self) -> Option<&Arc<ErrorRecord>> {
+        self.record.as_ref()
+    }
+
+    /// Calls back for every launch of the plan, in order, its parameters worked out.
+    pub fn each_launch(&self, each: &mut dyn FnMut(ReadyLaunch) -> Result<()>) -> Result<()> {
+        self.each_step(&mut |launch, symbols| match self.ready(launch, symbols)? {
+            Some(ready) => each(ready),
+            None => Ok(()),
+        })
+    }
+
+    /// Calls back for every launch of the plan, in order, with the values of the symbols.
+    pub fn each_step(&self, each: &mut dyn FnMut(&'m Launch, &[Value]) -> Result<()>) -> Result<()> {
+        let mut symbols = self.binding.symbols.clone();
+        self.steps(&self.manifest.plan, &mut symbols, each)
+    }
+
+    /// Queues one of this plan's launches, within [`in_order`](Self::in_order).
+    pub fn submit_on(&self, stream: StreamNumber, launch: &ReadyLaunch) -> Result<()> {
+        let request = LaunchRequest { stream, ..self.request(launch) };
+        self.module.device.backend.launch(self.module.loaded.as_ref(), &request)
+    }
+
+    /// Runs one of this plan's launches and counts; `None` where the device cannot.
+    pub fn count(&self, launch: &ReadyLaunch) -> Result<Option<CountedLaunch>> {
+        let backend = &self.module.device.backend;
+        let loaded = self.module.loaded.as_ref();
+        let counts = self.in_order(self.stream, || backend.launch_counted(loaded, &self.request(launch)))?;
+        let entry = launch.spec.entry.clone();
+        let (grid, block) = (launch.spec.grid, launch.spec.block);
+        Ok(counts.map(|counts| CountedLaunch { entry, grid, block, counts }))
+    }
+
+    /// Runs one of this plan's launches and keeps one warp's addresses of each access; `None` where the device cannot.
+    pub fn trace(&self, launch: &ReadyLaunch) -> Result<Option<TracedLaunch>> {
+        let backend = &self.module.device.backend;
+        let Some(mut accesses) = backend.launch_traced(self.module.loaded.as_ref(), &self.request(launch))?
+        else {
+            return Ok(None);
+        };
+        for (name, base) in accesses.iter_mut().filter_map(|access| access.allocation.as_mut()) {
+            if let Some(known) = self.array_at(*base) {
+                *name = known.to_string();
+            }
+        }
+        let (grid, block) = (launch.spec.grid, launch.spec.block);
+        let shared_bytes = u64::from(launch.spec.shared_bytes);
+        Ok(Some(TracedLaunch { entry: launch.spec.entry.clone(), grid, block, shared_bytes, accesses }))
+    }
+
+    /// The name, in the kernel's signature, of the array that starts at an address.
+    fn array_at(&self, base: u64) -> Option<&str> {
+        let starts = |array: &DeviceArray| array.pointers().any(|pointer| pointer == base);
+        let given =
+            self.manifest.arguments.iter().zip(&self.given).find_map(|(argument, given)| match given {
+                Some(Argument::Array(array)) if starts(array) => Some(argument.name.as_str()),
+                _ => None,
+            });
+        let made = || self.results.iter().find(|(_, array)| starts(array)).map(|(name, _)| name.as_str());
+        let scratch = || {
+            let mut all = self.manifest.scratch.iter().zip(&self.scratch);
+            all.find(|(_, array)| starts(array)).map(|(buffer, _)| buffer.name.as_str())
+        };
+        given.or_else(made).or_else(scratch)
+    }
+
+    fn request<'a>(&self, launch: &'a ReadyLaunch) -> LaunchRequest<'a> {
+        LaunchRequest { launch: &launch.spec, stream: self.stream, params: &launch.params }
+    }
+
+    /// Bytes of all arrays of the launch, with those that were allocated for it.
+    pub fn bytes(&self) -> u64 {
+        let given = self.given.iter().flatten().map(|argument| match argument {
+            Argument::Array(array) => array.bytes(),
+            Argument::Value(_) => 0,
+        });
+        let made = self.results.iter().map(|(_, array)| array.bytes());
+        given.chain(made).chain(self.scratch.iter().map(DeviceArray::bytes)).sum()
+    }
+
+    pub fn manifest(&self) -> &'m KernelManifest {
+        self.manifest
+    }
+
+    pub fn error(&self, message: &str) -> Error {
+        Error::Argument { kernel: self.manifest.name.clone(), message: message.to_string() }
+    }
+
+    fn steps(
+        &self,
+        steps: &'m [Step],
+        symbols: &mut Vec<Value>,
+        each: &mut dyn FnMut(&'m Launch, &[Value]) -> Result<()>,
+    ) -> Result<()> {
+        for step in steps {
+            match step {
+                Step::Launch(launch) => each(launch, symbols)?,
+                Step::Repeat { symbol, low, high, step, body } => {
+                    let evaluate = |expr: &Expr, symbols: &[Value]| {
+                        expr.evaluate_int(symbols).ok_or_else(|| self.error("a loop's bound overflows"))
+                    };
+                    let (low, high) = (evaluate(low, symbols)?, evaluate(high, symbols)?);
+                    let step = evaluate(step, symbols)?.max(1);
+                    let mut counter = low;
+                    while counter < high {
+                        symbols[*symbol] = Value::Int(counter);
+                        self.steps(body, symbols, each)?;
+                        counter += step;
+                    }
+                }
+                Step::Branch { condition, then, otherwise } => match condition.evaluate(symbols) {
+                    Some(Value::Bool(true)) => self.steps(then, symbols, each)?,
+                    Some(_) => self.steps(otherwise, symbols, each)?,
+                    None => return Err(self.error("a condition overflows")),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// How a launch is made; `None` where there is nothing to do.
+    pub fn spec(&self, launch: &Launch, symbols: &[Value]) -> Result<Option<LaunchSpec>> {
+        let evaluate = |expr: &Expr| {
+            expr.evaluate_int(symbols)
+                .and_then(|value| u32::try_from(value).ok())
+                .ok_or_else(|| self.error("a grid size does not fit 32 bits"))
+        };
+        let grid = [evaluate(&launch.grid[0])?, evaluate(&launch.grid[1])?, evaluate(&launch.grid[2])?];
+        if grid.contains(&0) {
+            return Ok(None);
+        }
+        Ok(Some(LaunchSpec {
+            kernel: self.manifest.name.clone(),
+            arguments: Arc::clone(&self.described),
+            entry: launch.entry.clone(),
+            number: self.module.loaded.entry(&launch.entry)?,
+            grid,
+            block: launch.block,
+            shared_bytes: evaluate(&launch.shared_bytes)?,
+        }))
+    }
+
+    /// `None` where there is nothing to do.
+    fn ready(&self, launch: &Launch, symbols: &[Value]) -> Result<Option<ReadyLaunch>> {
+        let Some(spec) = self.spec(launch, symbols)? else { return Ok(None) };
+        let params = launch.arguments.iter().map(|argument| self.param(self.source(argument, symbols)?));
+        let params: Option<Vec<Param>> = params.collect();
+        let params = params.ok_or_else(|| self.error("an argument is missing"))?;
+        Ok(Some(ReadyLaunch { spec: Arc::new(spec), params }))
+    }
+
+    /// Where a parameter of a launch comes from.
+    pub fn source(&self, argument: &LaunchArgument, symbols: &[Value]) -> Option<Source> {
+        Some(match argument {
+            LaunchArgument::Argument { argument, leaf } => {
+                Source::Argument { argument: *argument, leaf: *leaf }
+            }
+            LaunchArgument::Scratch { scratch, leaf } => {
+                Source::Fixed(pointer(self.scratch.get(*scratch)?, *leaf)?)
+            }
+            LaunchArgument::Symbol(symbol) => {
+                match (&self.manifest.symbols[*symbol].kind, symbols[*symbol]) {
+                    (SymbolKind::Counter, Value::Int(value)) => {
+                        Source::Fixed(Param::new(&(value as i64).to_le_bytes()))
+                    }
+                    (SymbolKind::Parameter { argument, .. }, _) => {
+                        Source::Value { argument: *argument, symbol: *symbol }
+                    }
+                    _ => Source::Fixed(Param::new(&self.binding.symbol_bytes[*symbol])),
+                }
+            }
+            LaunchArgument::ErrorRecord => Source::Fixed(Param::address(self.record.as_ref()?.pointer()?)),
+        })
+    }
+
+    fn param(&self, source: Source) -> Option<Param> {
+        match source {
+            Source::Fixed(param) => Some(param),
+            Source::Value { symbol, .. } => Some(Param::new(&self.binding.symbol_bytes[symbol])),
+            Source::Argument { argument, leaf } => match &self.given[argument] {
+                Some(Argument::Array(array)) => pointer(array, leaf),
+                Some(Argument::Value(_)) => None,
+                None => {
+                    let name = &self.manifest.arguments[argument].name;
+                    let (_, array) = self.results.iter().find(|(known, _)| known == name)?;
+                    pointer(array, leaf)
+                }
+            },
+        }
+    }
+
+    /// Waits, and turns a bounds failure that the device reported into an error.
+    pub fn finish(&self) -> Result<()> {
+        self.module.device.backend.synchronize()?;
+        self.record.as_ref().map_or(Ok(()), |record| record.check(self.stream))
+    }
+}
