@@ -1,7 +1,8 @@
 //! How fast the compiler is: `cargo bench -p krn-compiler`. What it prints is explained in `docs/compile-speed.md`.
 //!
 //! Each figure is the least of several runs, since whatever else the machine does only adds to a time. The
-//! measurement fails where the compiler misses its aims: that is what they are kept by.
+//! measurement fails where the compiler misses its aims: that is what they are kept by. Memory is allocated as the tool
+//! `krn` does it, by mimalloc.
 
 use krn_compiler::passes::PipelineOptions;
 use krn_compiler::ptx::select::{SelectOptions, select};
@@ -10,6 +11,9 @@ use krn_compiler::{CompileOptions, check_source, compile, ir, ptx, syntax};
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// From the text of a matrix product to its PTX.
 const ONE_KERNEL: Duration = Duration::from_millis(1);
