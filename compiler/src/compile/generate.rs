@@ -8,7 +8,9 @@ use crate::ir::kernel::Kernel;
 use crate::ir::{Apart, ModuleApart};
 use crate::parallel;
 use crate::passes::{Pipeline, PipelineError, PipelineOptions, PipelineReport, Rest};
-use crate::ptx::select::{EntryText, SelectError, SelectOptions, Selected, Selection, lines, select};
+use crate::ptx::select::{
+    EntryText, SelectError, SelectOptions, Selected, SelectedEntry, Selection, lines, select,
+};
 use crate::source::SourceFile;
 
 /// What the passes up to those that go by launch take for an instruction that lowering makes, about.
@@ -104,15 +106,21 @@ pub fn generate(
         Body::Own(kernel) => lines(kernel, Launch::from_u32(0)) / LINES_A_MICROSECOND,
         Body::Of(kernel, launch) => lines(kernel, *launch) / LINES_A_MICROSECOND,
     };
-    let done = parallel::map(jobs, weight, |_: &mut (), job| {
+    let begin = |job: Job<'_>| {
         let mut part = match job.body {
             Body::Own(kernel) => *kernel,
             Body::Of(kernel, launch) => kernel.part(launch),
         };
         let passes = pipeline.finish(job.rest, &mut part, pass_options);
-        let result = passes.map(|changed| (changed, selection.entry(&frame, job.number, &part)));
+        let result = passes.map(|changed| (changed, selection.entry(&part)));
+        (job.number, part, result)
+    };
+    let end = |(number, part, result): (usize, Kernel, Result<_, _>)| {
+        let text = |selected: SelectedEntry| selection.text(&frame, number, selected);
+        let result = result.map(|(changed, selected): (_, Result<_, _>)| (changed, selected.and_then(text)));
         Done { part, result }
-    });
+    };
+    let done = parallel::map_halves(jobs, weight, begin, end);
 
     let (mut done, mut several) = (done.into_iter(), several.into_iter());
     let (mut entries, mut reports) = (Vec::new(), Vec::with_capacity(states.len()));

@@ -28,11 +28,12 @@ pub(super) enum EntryArgument {
     ErrorRecord,
 }
 
-pub(super) struct SelectedEntry {
-    pub entry: Entry,
-    pub launch: SelectedLaunch,
+/// An entry as data, and how it is launched.
+pub(crate) struct SelectedEntry {
+    pub(super) entry: Entry,
+    pub(super) launch: SelectedLaunch,
     /// Whether the launch sizes its shared memory.
-    pub dynamic_shared: bool,
+    pub(super) dynamic_shared: bool,
 }
 
 /// What a launch's body uses, found before anything is emitted.

@@ -55,7 +55,7 @@ use crate::manifest::{Manifest, StaticManifest};
 use crate::parallel;
 use crate::source::SourceFile;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
-use entry::SelectedEntry;
+pub(crate) use entry::SelectedEntry;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -119,14 +119,15 @@ pub fn select(
                 Some(maps) if std::ptr::eq(maps.kernel, kernel) => maps,
                 maps => maps.insert(KernelMaps { kernel, maps: selector::Maps::new(kernel) }),
             };
-            selection.entry_with(&frame, number, kernel, launch, &mut maps.maps)
+            let entry = selection.entry_with(kernel, launch, &mut maps.maps)?;
+            selection.text(&frame, number, entry)
         });
     let selected = selected.into_iter().collect::<Result<_, _>>()?;
     drop(frame);
     selection.finish(&kernels, selected)
 }
 
-/// What entries are selected with, one by one.
+/// What entries are selected with, verified and printed, one by one.
 pub(crate) struct Selection<'s> {
     source: &'s SourceFile,
     options: &'s SelectOptions,
@@ -173,21 +174,27 @@ impl<'s> Selection<'s> {
         Ok(frame)
     }
 
-    /// The only launch of a kernel as the entry of a number.
-    pub fn entry(&self, frame: &Frame<'_>, number: usize, part: &Kernel) -> Result<EntryText, SelectError> {
-        self.entry_with(frame, number, part, Launch::new(0), &mut selector::Maps::new(part))
+    /// The only launch of a kernel as an entry.
+    pub fn entry(&self, part: &Kernel) -> Result<SelectedEntry, SelectError> {
+        self.entry_with(part, Launch::new(0), &mut selector::Maps::new(part))
     }
 
     fn entry_with(
         &self,
-        frame: &Frame<'_>,
-        number: usize,
         kernel: &Kernel,
         launch: Launch,
         maps: &mut selector::Maps,
+    ) -> Result<SelectedEntry, SelectError> {
+        entry::select_entry(kernel, launch, maps, &self.globals, self.source, self.options)
+    }
+
+    /// Verifies and prints the entry of a number.
+    pub fn text(
+        &self,
+        frame: &Frame<'_>,
+        number: usize,
+        mut selected: SelectedEntry,
     ) -> Result<EntryText, SelectError> {
-        let mut selected =
-            entry::select_entry(kernel, launch, maps, &self.globals, self.source, self.options)?;
         let (problems, version) = frame.entry(number, &mut selected.entry);
         refuse(problems)?;
         let text = print_entry(&self.ptx, &mut selected.entry);
