@@ -38,10 +38,10 @@ impl Kernel {
         }
     }
 
-    /// Makes room for about so many more instructions, of one result each.
-    pub fn reserve(&mut self, count: usize) {
-        self.insts.reserve(count);
-        self.values.reserve(count);
+    /// Makes room for about so many more instructions and values.
+    pub fn reserve(&mut self, insts: usize, values: usize) {
+        self.insts.reserve(insts);
+        self.values.reserve(values);
     }
 
     /// A map from values, with room for all that there are.

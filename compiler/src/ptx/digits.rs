@@ -1,13 +1,32 @@
 //! Numbers as text, appended to what stands there.
 
+/// Text to which digits are appended.
+pub(super) trait Push {
+    /// Appends text.
+    fn push_text(&mut self, text: &str);
+
+    /// Appends a digit, or a letter that stands for one.
+    fn push_digit(&mut self, digit: u8);
+}
+
+impl Push for String {
+    fn push_text(&mut self, text: &str) {
+        self.push_str(text);
+    }
+
+    fn push_digit(&mut self, digit: u8) {
+        self.push(char::from(digit));
+    }
+}
+
 /// Appends a number in decimal.
-pub(super) fn push_int(text: &mut String, value: i64) {
+pub(super) fn push_int(text: &mut impl Push, value: i64) {
     // One digit or two are what nearly all numbers have.
     if let 0..100 = value {
         if value >= 10 {
-            text.push(char::from(b'0' + (value / 10) as u8));
+            text.push_digit(b'0' + (value / 10) as u8);
         }
-        text.push(char::from(b'0' + (value % 10) as u8));
+        text.push_digit(b'0' + (value % 10) as u8);
         return;
     }
     let mut digits = [0u8; 20];
@@ -22,16 +41,16 @@ pub(super) fn push_int(text: &mut String, value: i64) {
         }
     }
     if value < 0 {
-        text.push('-');
+        text.push_text("-");
     }
-    text.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+    text.push_text(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 /// Appends so many of a number's low hexadecimal digits, in capitals.
-pub(super) fn push_hex(text: &mut String, value: u64, digits: u32) {
+pub(super) fn push_hex(text: &mut impl Push, value: u64, digits: u32) {
     for digit in (0..digits).rev() {
         let digit = (value >> (4 * digit)) as usize % 16;
-        text.push(char::from(b"0123456789ABCDEF"[digit]));
+        text.push_digit(b"0123456789ABCDEF"[digit]);
     }
 }
 

@@ -25,6 +25,7 @@ pub mod select;
 pub mod target;
 #[cfg(test)]
 mod tests;
+mod text;
 pub mod types;
 pub mod verify;
 mod version;

@@ -20,13 +20,14 @@
 
 use std::fmt::{self, Write};
 
-use cranelift_entity::PrimaryMap;
+use cranelift_entity::{EntityRef, PrimaryMap};
 
 use super::digits::{push_hex, push_int};
 use super::grammar::{Needs, Slot, Step, Walk};
 use super::instruction::{Guard, Instruction};
 use super::module::{Entry, Length, Module, Param, Statement, Variable};
 use super::operand::{Address, Base, Label, ModuleVariable, Operand, PredOperand, Reg, Symbol};
+use super::text::{Piece, Text};
 use super::types::{Modifier, RegClass, Space, Type};
 
 /// The column, within the indented line, at which operands start; longer mnemonics push them right.
@@ -53,23 +54,24 @@ pub fn print(module: &Module) -> String {
 
 /// The text of a module whose entries have been printed.
 pub(super) fn print_with(module: &Module, entries: &[String]) -> String {
-    let mut text = String::with_capacity(1024 + entries.iter().map(String::len).sum::<usize>());
+    let mut text = Text::with_capacity(1024 + entries.iter().map(String::len).sum::<usize>());
     comments(&mut text, "", &module.header);
     let _ = writeln!(text, ".version {}", module.version);
     let _ = writeln!(text, ".target {}", module.target);
     text.push_str(".address_size 64\n");
     if !module.files.is_empty() {
-        text.push('\n');
+        text.push_str("\n");
     }
     for file in &module.files {
         let _ = writeln!(text, ".file {} \"{}\"", file.index, quotable(&file.name));
     }
     if !module.variables.is_empty() {
-        text.push('\n');
+        text.push_str("\n");
     }
     for variable in module.variables.values() {
         print_variable(&mut text, "", variable);
     }
+    let mut text = String::from(text);
     entries.iter().for_each(|entry| text.push_str(entry));
     text
 }
@@ -77,12 +79,12 @@ pub(super) fn print_with(module: &Module, entries: &[String]) -> String {
 /// The text of one entry of a module, with the blank line before it. The entry stays as it is.
 pub(super) fn print_entry(module: &Module, entry: &mut Entry) -> String {
     // Lines are rarely longer, declarations of registers included.
-    let mut text = String::with_capacity(64 * entry.body.len());
-    text.push('\n');
+    let mut text = Text::with_capacity(64 * entry.body.len());
+    text.push_str("\n");
     let mut body = std::mem::take(&mut entry.body);
     push_entry(&mut text, &module.variables, entry, &mut body);
     entry.body = body;
-    text
+    text.into()
 }
 
 /// The text of one instruction, without indentation, comment or line end.
@@ -91,24 +93,17 @@ pub fn print_instruction(
     variables: &PrimaryMap<ModuleVariable, Variable>,
     instruction: &Instruction,
 ) -> String {
-    let mut line = String::new();
-    write_instruction(&mut line, Names { entry, variables }, &mut instruction.clone());
-    line
+    let mut line = Text::default();
+    write_instruction(&mut line, &Names::new(entry, variables, 0), &mut instruction.clone());
+    line.into()
 }
 
-fn comments(text: &mut String, indent: &str, lines: &[String]) {
+fn comments(text: &mut Text, indent: &str, lines: &[String]) {
     for line in lines {
         text.push_str(indent);
-        text.push_str("// ");
-        text.push_str(line);
-        trim_end(text);
-        text.push('\n');
+        text.push_comment(line);
+        text.push_str("\n");
     }
-}
-
-/// Cuts the blanks at the end of the last line, which has something that is none.
-fn trim_end(text: &mut String) {
-    text.truncate(text.trim_end().len());
 }
 
 /// PTX strings know no escapes: what would end the string early becomes harmless.
@@ -128,7 +123,7 @@ pub(crate) const CLASS_ORDER: [RegClass; 7] = [
 ];
 
 fn push_entry(
-    text: &mut String,
+    text: &mut Text,
     variables: &PrimaryMap<ModuleVariable, Variable>,
     entry: &Entry,
     body: &mut [Statement],
@@ -162,17 +157,17 @@ fn push_entry(
         print_variable(text, "    ", variable);
     }
     if text.len() > start && !body.is_empty() {
-        text.push('\n');
+        text.push_str("\n");
     }
-    let names = Names { entry, variables };
+    let names = Names::new(entry, variables, entry.registers.len());
     for statement in body {
-        print_statement(text, names, statement);
+        print_statement(text, &names, statement);
     }
     text.push_str("}\n");
 }
 
 /// Prints `head a, b, c` and the end, wrapped; nothing where there are no items.
-fn print_list<'a>(text: &mut String, head: &str, end: &str, items: impl Iterator<Item = &'a str>) {
+fn print_list<'a>(text: &mut Text, head: &str, end: &str, items: impl Iterator<Item = &'a str>) {
     let mut column = 0;
     for item in items {
         if column == 0 {
@@ -190,11 +185,11 @@ fn print_list<'a>(text: &mut String, head: &str, end: &str, items: impl Iterator
     }
     if column > 0 {
         text.push_str(end);
-        text.push('\n');
+        text.push_str("\n");
     }
 }
 
-fn print_param(text: &mut String, param: &Param) {
+fn print_param(text: &mut Text, param: &Param) {
     text.push_str(".param ");
     if let Some(align) = param.align {
         let _ = write!(text, ".align {align} ");
@@ -213,7 +208,7 @@ fn print_param(text: &mut String, param: &Param) {
     }
 }
 
-fn print_variable(text: &mut String, indent: &str, variable: &Variable) {
+fn print_variable(text: &mut Text, indent: &str, variable: &Variable) {
     text.push_str(indent);
     if variable.external {
         text.push_str(".extern ");
@@ -241,7 +236,7 @@ fn print_variable(text: &mut String, indent: &str, variable: &Variable) {
                 let head = format!("{indent}    ");
                 print_list(text, &head, "", values.iter().map(String::as_str));
                 text.push_str(indent);
-                text.push('}');
+                text.push_str("}");
             }
         }
     }
@@ -262,21 +257,21 @@ fn constant(ty: Type, bytes: &[u8]) -> String {
         Type::S16 => (bits as i16).to_string(),
         Type::S32 => (bits as i32).to_string(),
         Type::S64 => {
-            let mut text = String::new();
+            let mut text = Text::default();
             push_signed(&mut text, bits as i64);
-            text
+            text.into()
         }
         Type::B16 | Type::B32 | Type::B64 => format!("0x{bits:0width$x}", width = ty.bytes() as usize * 2),
         _ => bits.to_string(),
     }
 }
 
-fn push_signed(text: &mut String, value: i64) {
+fn push_signed(text: &mut Text, value: i64) {
     // The magnitude of the least value does not fit a signed literal.
     if value == i64::MIN { text.push_str("0x8000000000000000") } else { push_int(text, value) }
 }
 
-fn print_statement(text: &mut String, names: Names<'_>, statement: &mut Statement) {
+fn print_statement(text: &mut Text, names: &Names<'_>, statement: &mut Statement) {
     match statement {
         Statement::Label(label) => {
             text.push_str(names.label(*label));
@@ -285,36 +280,35 @@ fn print_statement(text: &mut String, names: Names<'_>, statement: &mut Statemen
         Statement::Instruction(instruction) => {
             text.push_str("    ");
             write_instruction(text, names, instruction);
-            text.push(';');
+            text.push_str(";");
             if let Some(comment) = &instruction.comment {
-                text.push_str("  // ");
-                text.push_str(comment);
-                trim_end(text);
+                text.push_str("  ");
+                text.push_comment(comment);
             }
-            text.push('\n');
+            text.push_str("\n");
         }
         Statement::Loc(loc) => {
             text.push_str("    .loc");
             for number in [loc.file, loc.line, loc.column] {
-                text.push(' ');
+                text.push_str(" ");
                 push_int(text, number.into());
             }
-            text.push('\n');
+            text.push_str("\n");
         }
         Statement::Comment(comment) => comments(text, "    ", std::slice::from_ref(comment)),
         Statement::Pragma(pragma) => {
             let _ = writeln!(text, "    .pragma \"{}\";", quotable(pragma));
         }
-        Statement::BlankLine => text.push('\n'),
+        Statement::BlankLine => text.push_str("\n"),
     }
 }
 
-fn write_instruction(line: &mut String, names: Names<'_>, instruction: &mut Instruction) {
+fn write_instruction(line: &mut Text, names: &Names<'_>, instruction: &mut Instruction) {
     let start = line.len();
     if let Some(Guard { reg, negated }) = instruction.guard {
         line.push_str(if negated { "@!" } else { "@" });
-        line.push_str(names.reg(reg));
-        line.push(' ');
+        names.push_reg(line, reg);
+        line.push_str(" ");
     }
     let mut printer = Printer { line, names, start, words: 0, operands: 0 };
     let printed = instruction.op.describe(&mut printer);
@@ -322,68 +316,91 @@ fn write_instruction(line: &mut String, names: Names<'_>, instruction: &mut Inst
 }
 
 /// What things are called.
-#[derive(Clone, Copy)]
 struct Names<'a> {
     entry: &'a Entry,
     variables: &'a PrimaryMap<ModuleVariable, Variable>,
+    /// The names of the first registers, where they are short.
+    registers: Vec<Option<Piece>>,
 }
 
 impl<'a> Names<'a> {
-    fn reg(self, reg: Reg) -> &'a str {
-        self.entry.registers.get(reg).map_or("%undeclared", |register| register.name.as_str())
+    /// `ready` is how many registers' names are put into pieces first, which pays where most are printed several times.
+    fn new(entry: &'a Entry, variables: &'a PrimaryMap<ModuleVariable, Variable>, ready: usize) -> Self {
+        let registers = entry.registers.values().take(ready);
+        Names { entry, variables, registers: registers.map(|register| Piece::new(&register.name)).collect() }
     }
 
-    fn label(self, label: Label) -> &'a str {
+    #[inline]
+    fn push_reg(&self, line: &mut Text, reg: Reg) {
+        match self.registers.get(reg.index()) {
+            Some(Some(name)) => line.push_piece(name),
+            _ => line
+                .push_str(self.entry.registers.get(reg).map_or("%undeclared", |known| known.name.as_str())),
+        }
+    }
+
+    fn label(&self, label: Label) -> &'a str {
         self.entry.labels.get(label).map_or("undeclared", String::as_str)
     }
 
-    fn symbol(self, symbol: Symbol) -> &'a str {
+    fn symbol(&self, symbol: Symbol) -> &'a str {
         self.entry.symbol_name(self.variables, symbol).unwrap_or("undeclared")
     }
 }
 
 /// The walker that writes what it meets.
 struct Printer<'a> {
-    line: &'a mut String,
-    names: Names<'a>,
+    line: &'a mut Text,
+    names: &'a Names<'a>,
     start: usize,
     words: usize,
     operands: usize,
 }
 
 impl Printer<'_> {
+    #[inline]
     fn push_word(&mut self, text: &str) {
         if self.words > 0 {
-            self.line.push('.');
+            self.line.push_str(".");
         }
         self.words += 1;
         self.line.push_str(text);
     }
 
     fn list<T>(&mut self, items: &[T], item: impl Fn(&mut Self, &T)) {
-        self.line.push('{');
+        self.line.push_str("{");
         for (index, value) in items.iter().enumerate() {
             if index > 0 {
                 self.line.push_str(", ");
             }
             item(self, value);
         }
-        self.line.push('}');
+        self.line.push_str("}");
     }
 
+    #[inline]
     fn reg(&mut self, reg: Reg) {
-        self.line.push_str(self.names.reg(reg));
+        self.names.push_reg(self.line, reg);
     }
 
     fn offset(&mut self, offset: i64) {
         // ptxas reads `+-4`, but not `-4`.
         if offset != 0 {
-            self.line.push('+');
+            self.line.push_str("+");
             push_int(self.line, offset);
         }
     }
 
+    #[inline]
     fn source(&mut self, operand: Operand) {
+        match operand {
+            Operand::Reg(reg) => self.reg(reg),
+            constant => self.constant(constant),
+        }
+    }
+
+    /// A source that is no register.
+    fn constant(&mut self, operand: Operand) {
         match operand {
             Operand::Reg(reg) => self.reg(reg),
             Operand::Int(value) => push_signed(self.line, value),
@@ -405,56 +422,29 @@ impl Printer<'_> {
 
     fn pred(&mut self, pred: PredOperand) {
         if pred.negated {
-            self.line.push('!');
+            self.line.push_str("!");
         }
         self.reg(pred.reg);
     }
 
     fn address(&mut self, address: Address) {
-        self.line.push('[');
+        self.line.push_str("[");
         match address.base {
             Base::Reg(reg) => self.reg(reg),
             Base::Symbol(symbol) => self.line.push_str(self.names.symbol(symbol)),
             Base::Absolute => {
                 push_signed(self.line, address.offset);
-                self.line.push(']');
+                self.line.push_str("]");
                 return;
             }
         }
         self.offset(address.offset);
-        self.line.push(']');
-    }
-}
-
-impl Walk for Printer<'_> {
-    fn word(&mut self, text: &'static str) -> Step {
-        self.push_word(text);
-        Ok(())
+        self.line.push_str("]");
     }
 
-    fn flag(&mut self, text: &'static str, on: &mut bool) -> Step {
-        if *on {
-            self.push_word(text);
-        }
-        Ok(())
-    }
-
-    fn suffix<M: Modifier>(&mut self, value: &mut Option<M>, _: bool, _: &[M]) -> Step {
-        if let Some(value) = value {
-            self.push_word(value.text());
-        }
-        Ok(())
-    }
-
-    fn more(&mut self, present: bool) -> bool {
-        present
-    }
-
-    fn more_before_last(&mut self, present: bool) -> bool {
-        present
-    }
-
-    fn operand(&mut self, slot: Slot<'_>) -> Step {
+    /// What stands between the mnemonic and the operands, and between those.
+    #[inline]
+    fn separate(&mut self) {
         if self.operands == 0 {
             let column = self.line.len() - self.start;
             let spaces = OPERAND_COLUMN.saturating_sub(column).max(1);
@@ -463,12 +453,16 @@ impl Walk for Printer<'_> {
             self.line.push_str(", ");
         }
         self.operands += 1;
+    }
+
+    /// An operand of the rarer kinds.
+    fn other(&mut self, slot: Slot<'_>) {
         match slot {
             Slot::Write(reg, _) | Slot::WriteWide(reg, _) | Slot::Read(reg, _) => self.reg(*reg),
             Slot::WritePair(reg, _, second) => {
                 self.reg(*reg);
                 if let Some(second) = second {
-                    self.line.push('|');
+                    self.line.push_str("|");
                     self.reg(*second);
                 }
             }
@@ -478,7 +472,7 @@ impl Walk for Printer<'_> {
             },
             Slot::WriteParts(regs, _) => self.list(regs, |printer, reg| match reg {
                 Some(reg) => printer.reg(*reg),
-                None => printer.line.push('_'),
+                None => printer.line.push_str("_"),
             }),
             Slot::Source(operand, _)
             | Slot::SourceRange(operand, _)
@@ -499,9 +493,51 @@ impl Walk for Printer<'_> {
             Slot::Number(number, _) => push_int(self.line, i64::from(*number)),
             Slot::Label(label) => self.line.push_str(self.names.label(*label)),
         }
+    }
+}
+
+impl Walk for Printer<'_> {
+    #[inline]
+    fn word(&mut self, text: &'static str) -> Step {
+        self.push_word(text);
         Ok(())
     }
 
+    #[inline]
+    fn flag(&mut self, text: &'static str, on: &mut bool) -> Step {
+        if *on {
+            self.push_word(text);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn suffix<M: Modifier>(&mut self, value: &mut Option<M>, _: bool, _: &[M]) -> Step {
+        if let Some(value) = value {
+            self.push_word(value.text());
+        }
+        Ok(())
+    }
+
+    fn more(&mut self, present: bool) -> bool {
+        present
+    }
+
+    fn more_before_last(&mut self, present: bool) -> bool {
+        present
+    }
+
+    // As part of each description, where it is known what stands there.
+    #[inline(always)]
+    fn operand(&mut self, slot: Slot<'_>) -> Step {
+        self.separate();
+        match slot {
+            Slot::Write(reg, _) => self.reg(*reg),
+            Slot::Source(operand, _) => self.source(*operand),
+            other => self.other(other),
+        }
+        Ok(())
+    }
     fn rule(&mut self, _: bool, _: &str) -> Step {
         Ok(())
     }

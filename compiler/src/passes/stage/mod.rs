@@ -129,6 +129,9 @@ fn variants(
         kernel.schedule.refuse(|known| wanted.is_read(known), &refusal);
         Vec::new()
     });
+    let room = plans.iter().map(Product::room);
+    let (insts, values) = room.fold((0, 0), |sum, room| (sum.0 + room.0, sum.1 + room.1));
+    kernel.reserve(insts, values);
     let mut variants = Vec::new();
     for plan in plans {
         let arrays = plan.arrays(kernel);

@@ -136,6 +136,7 @@ pub trait Walk {
     }
 
     /// A word that must be one of the legal ones.
+    #[inline]
     fn choice<M: Modifier>(&mut self, value: &mut M, legal: &[M]) -> Step {
         let mut word = Some(*value);
         self.suffix(&mut word, true, legal)?;
@@ -278,6 +279,7 @@ impl Op {
 struct Operands<F>(F);
 
 impl<F: FnMut(Slot<'_>)> Walk for Operands<F> {
+    #[inline]
     fn operand(&mut self, slot: Slot<'_>) -> Step {
         (self.0)(slot);
         Ok(())
@@ -286,6 +288,7 @@ impl<F: FnMut(Slot<'_>)> Walk for Operands<F> {
 
 impl Slot<'_> {
     /// Calls `visit` with every register that stands here, and whether it is written.
+    #[inline]
     pub(crate) fn each_register(&mut self, visit: &mut impl FnMut(&mut Reg, bool)) {
         match self {
             Slot::Write(reg, _) | Slot::WriteWide(reg, _) => visit(reg, true),

@@ -79,7 +79,7 @@ pub(super) fn select_entry(
     };
     let mut used = Used::default();
     let insts = scan(&mut selector, data.body, &mut used);
-    selector.builder.reserve_statements(insts);
+    selector.builder.reserve_statements(insts + insts / 4);
     let shared = shared::plan(kernel, data.body);
     for (_, offset) in &shared.offsets {
         symbols_of(offset, &mut used);
@@ -120,7 +120,7 @@ fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, lea
     }
 }
 
-/// Looks at everything in a block; how many instructions that is.
+/// Looks at everything in a block; how many instructions of PTX that becomes, about.
 fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) -> usize {
     let kernel = selector.kernel;
     let mut count = kernel.blocks[block].insts.len();
@@ -153,6 +153,9 @@ fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) -> usize {
                 }
             }
             _ => {}
+        }
+        if matches!(data.payload, Payload::Outer(_)) {
+            count += data.results.len();
         }
         used.checks |= data.opcode == Opcode::Check && !selector.options.unchecked;
         for &region in &data.regions {

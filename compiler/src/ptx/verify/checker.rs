@@ -1,7 +1,7 @@
 //! The walker that checks one instruction: registers, constants, addresses, modifiers and what the target knows.
 
 use crate::ptx::grammar::{Needs, Slot, Step, Walk, agrees, agrees_wide, fits, part_type};
-use crate::ptx::module::{Entry, Module, Version};
+use crate::ptx::module::{Entry, Module, Register, Version};
 use crate::ptx::operand::{Address, Base, Operand, Reg, Symbol};
 use crate::ptx::target::Target;
 use crate::ptx::types::{Modifier, Space, Type};
@@ -27,6 +27,7 @@ pub(super) struct Checker<'m> {
 
 impl Checker<'_> {
     /// Notes a register that the instruction names.
+    #[inline]
     pub fn names(&mut self, reg: Reg, writes: bool) {
         let named = if writes { &mut self.written } else { &mut self.is_read };
         let Some(known) = named.get_mut(reg.as_u32() as usize) else { return };
@@ -35,15 +36,21 @@ impl Checker<'_> {
         }
     }
 
+    #[inline]
     fn reg(&self, reg: Reg, ty: Type, wide: bool) -> Step {
-        let Some(register) = self.entry.registers.get(reg) else {
-            return Err("a register that is not declared".to_owned());
-        };
-        let suits = if wide { agrees_wide(register.class, ty) } else { agrees(register.class, ty) };
-        if suits {
-            Ok(())
-        } else {
-            Err(format!("`{}` is a .{} register, which cannot hold .{ty}", register.name, register.class))
+        let class = self.entry.registers.get(reg).map(|register| register.class);
+        let suits = |class| if wide { agrees_wide(class, ty) } else { agrees(class, ty) };
+        if class.is_some_and(suits) { Ok(()) } else { Err(self.misfit(reg, ty)) }
+    }
+
+    /// Why a register does not fit a type.
+    #[cold]
+    fn misfit(&self, reg: Reg, ty: Type) -> String {
+        match self.entry.registers.get(reg) {
+            Some(Register { name, class }) => {
+                format!("`{name}` is a .{class} register, which cannot hold .{ty}")
+            }
+            None => "a register that is not declared".to_owned(),
         }
     }
 
@@ -131,53 +138,9 @@ impl Checker<'_> {
         }
     }
 
-    fn part(&self, whole: Type, parts: usize) -> Result<Type, String> {
-        part_type(whole, parts).ok_or_else(|| format!("{parts} parts do not make a .{whole}"))
-    }
-}
-
-fn undeclared() -> String {
-    "a variable that is not declared".to_owned()
-}
-
-impl Walk for Checker<'_> {
-    fn word(&mut self, _: &'static str) -> Step {
-        Ok(())
-    }
-
-    fn flag(&mut self, _: &'static str, _: &mut bool) -> Step {
-        Ok(())
-    }
-
-    fn suffix<M: Modifier>(&mut self, value: &mut Option<M>, required: bool, legal: &[M]) -> Step {
-        match value {
-            None if required => Err("a modifier is missing".to_owned()),
-            Some(word) if !legal.contains(word) => Err(format!("`.{}` is not allowed there", word.text())),
-            _ => Ok(()),
-        }
-    }
-
-    fn more(&mut self, present: bool) -> bool {
-        present
-    }
-
-    fn more_before_last(&mut self, present: bool) -> bool {
-        present
-    }
-
-    fn operand(&mut self, mut slot: Slot<'_>) -> Step {
-        // The commonest ones first.
-        match &slot {
-            Slot::Write(reg, ty) => {
-                self.names(**reg, true);
-                return self.reg(**reg, *ty, false);
-            }
-            Slot::Source(Operand::Reg(reg), ty) => {
-                self.names(*reg, false);
-                return self.reg(*reg, *ty, false);
-            }
-            _ => slot.each_register(&mut |reg, writes| self.names(*reg, writes)),
-        }
+    /// An operand of the rarer kinds.
+    fn other(&mut self, mut slot: Slot<'_>) -> Step {
+        slot.each_register(&mut |reg, writes| self.names(*reg, writes));
         match slot {
             Slot::Write(reg, ty) | Slot::Read(reg, ty) => self.reg(*reg, ty, false),
             Slot::WriteWide(reg, ty) => self.reg(*reg, ty, true),
@@ -242,6 +205,66 @@ impl Walk for Checker<'_> {
         }
     }
 
+    fn part(&self, whole: Type, parts: usize) -> Result<Type, String> {
+        part_type(whole, parts).ok_or_else(|| format!("{parts} parts do not make a .{whole}"))
+    }
+}
+
+#[cold]
+fn not_allowed(word: &str) -> String {
+    format!("`.{word}` is not allowed there")
+}
+
+#[cold]
+fn undeclared() -> String {
+    "a variable that is not declared".to_owned()
+}
+
+impl Walk for Checker<'_> {
+    #[inline]
+    fn word(&mut self, _: &'static str) -> Step {
+        Ok(())
+    }
+
+    #[inline]
+    fn flag(&mut self, _: &'static str, _: &mut bool) -> Step {
+        Ok(())
+    }
+
+    #[inline]
+    fn suffix<M: Modifier>(&mut self, value: &mut Option<M>, required: bool, legal: &[M]) -> Step {
+        match value {
+            None if required => Err("a modifier is missing".to_owned()),
+            Some(word) if !legal.contains(word) => Err(not_allowed(word.text())),
+            _ => Ok(()),
+        }
+    }
+
+    fn more(&mut self, present: bool) -> bool {
+        present
+    }
+
+    fn more_before_last(&mut self, present: bool) -> bool {
+        present
+    }
+
+    // As part of each description, where it is known what stands there.
+    #[inline(always)]
+    fn operand(&mut self, slot: Slot<'_>) -> Step {
+        match slot {
+            Slot::Write(reg, ty) => {
+                self.names(*reg, true);
+                self.reg(*reg, ty, false)
+            }
+            Slot::Source(Operand::Reg(reg), ty) => {
+                self.names(*reg, false);
+                self.reg(*reg, ty, false)
+            }
+            other => self.other(other),
+        }
+    }
+
+    #[inline]
     fn rule(&mut self, holds: bool, message: &str) -> Step {
         if holds { Ok(()) } else { Err(message.to_owned()) }
     }

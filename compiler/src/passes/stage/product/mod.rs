@@ -282,16 +282,23 @@ impl Product {
         stages
     }
 
+    /// How many instructions and values the staged launch has, about.
+    pub fn room(&self) -> (usize, usize) {
+        // Each result is combined once a step, and stored.
+        let results = self.shape.results();
+        let bodies = if self.shape.unroll == self.shape.depth { 1 } else { 2 };
+        let combined = bodies * self.shape.unroll as usize + 1;
+        // All results of a step at once, where an outer product makes them.
+        let steps = if self.outer { 0 } else { combined * (self.steps.len() + 1) };
+        let insts = results * (steps + 8);
+        (insts, insts + results * combined)
+    }
+
     /// The staged launch.
     pub fn generate(&self, kernel: &mut Kernel, launch: Launch) -> Launch {
         let block = (self.blocks.grid(kernel), self.shape.threads());
         let kind = if self.vectors && self.aligned.is_none() { "_vector" } else { "" };
         let suffix = format!("{}{kind}", self.shape.name);
-        // Each result is combined once a step, and stored.
-        let results = self.shape.results();
-        let bodies = if self.shape.unroll == self.shape.depth { 1 } else { 2 };
-        let combined = bodies * self.shape.unroll as usize + 1;
-        kernel.reserve(results * (combined * (self.steps.len() + 1) + 8));
         let staged = variant(kernel, launch, self.position, &suffix, block, |emit, map| self.code(emit, map));
         let name = kernel.launches[staged].name.clone();
         self.spreads(&name).into_iter().for_each(|spread| kernel.schedule.spread(spread));
