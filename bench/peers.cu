@@ -100,7 +100,7 @@ extern "C" __global__ void n_body(const float4 *body, float4 *acceleration, int 
         for (int j = 0; j < 256; j++) {
             float4 o = tile[j];
             float dx = o.x - q.x, dy = o.y - q.y, dz = o.z - q.z;
-            float r = rsqrtf(dx * dx + dy * dy + dz * dz + eps2), w = o.w * r * r * r;
+            float r = rsqrtf(eps2 + dx * dx + dy * dy + dz * dz), w = o.w * r * r * r;
             ax += w * dx;
             ay += w * dy;
             az += w * dz;

@@ -28,12 +28,12 @@ const MIN_LONG: i64 = 4096;
 const THREADS_AT_ONCE: i64 = 2048;
 const ROWS_AT_ONCE: i64 = 2;
 /// Iterations of the outer loop that one thread runs side by side where they read the same.
-const REUSE: u64 = 4;
+pub(super) const REUSE: u64 = 4;
 /// Iterations of a reduction that one thread runs side by side; and where those of the outer loop read the same, of a
-/// body of few instructions: n-body reaches 38.5 TFLOP/s with 8 on an H200, 36.0 with 4.
-const GROUPS: u64 = 4;
-const GROUPS_REUSED: u64 = 8;
-const SHORT_BODY: usize = 48;
+/// body of few instructions.
+pub(super) const GROUPS: u64 = 4;
+pub(super) const GROUPS_REUSED: u64 = 8;
+pub(super) const SHORT_BODY: usize = 48;
 /// Threads of the block that combines the pieces of a single reduction.
 const LAST_THREADS: u64 = 1024;
 
@@ -589,6 +589,9 @@ fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let count = said.pieces.unwrap_or_else(|| pieces(target));
     let target = atomic::target(kernel, reduce, true, |kernel, value| repeatable(kernel, value, &params, 16));
     let pieces = piece_launch(kernel, combine, &found, count, &outer, rows, launch, &said, target.as_ref());
+    if !rows && !reads_all {
+        super::shared::stage(kernel, pieces);
+    }
     record(kernel, pieces, &said, count, rows, "there are too few outer iterations to fill the machine");
     let mut steps = vec![Step::Launch(pieces), Step::Launch(combine)];
     if target.is_some() {

@@ -10,6 +10,7 @@
 //!   same iteration are shared likewise, so that softmax reads a row once and holds it in registers.
 //! - **Grid** (`grid.rs`): a reduction with too few outer iterations to fill the machine is cut into pieces along
 //!   the reduced axis; a second launch combines the pieces.
+//! - **Shared** (`shared.rs`): pieces whose threads all read the same elements take them from shared memory.
 //!
 //! Threads combine by shuffles and shared memory in an order that depends on the launch's shape alone: results are
 //! the same from run to run.
@@ -26,6 +27,7 @@ mod cost;
 mod grid;
 pub(super) mod rows;
 mod said;
+mod shared;
 mod streams;
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,8 @@ pub struct Access {
     pub leaf: u32,
     /// One a subscript.
     pub forms: Vec<Form>,
+    /// Touches its leaf alone.
+    pub scalar: bool,
     /// Consecutive elements.
     pub width: i64,
     /// Which threads may come by; `None` for all.
@@ -36,7 +38,7 @@ impl Access {
 
     /// Does the same as another access, as far as the check can see.
     pub fn is_like(&self, other: &Self) -> bool {
-        let class = |access: &Self| (access.opcode, access.buffer, access.leaf, access.width);
+        let class = |access: &Self| (access.opcode, access.buffer, access.leaf, access.scalar, access.width);
         class(self) == class(other)
             && self.under_way == other.under_way
             && self.mask == other.mask
@@ -70,7 +72,7 @@ pub fn conflict(
 ) -> Option<(usize, usize)> {
     let atomic = |access: &Access| access.opcode == Opcode::Atomic;
     let harmless = !(a.writes() || b.writes()) || (atomic(a) && atomic(b));
-    let scalars = a.width == 1 && b.width == 1;
+    let scalars = a.scalar && b.scalar;
     if harmless || a.buffer != b.buffer || (a.leaf != b.leaf && scalars) {
         return None;
     }

@@ -11,6 +11,7 @@ fn complaints(body: &str) -> Vec<String> {
     buffer buf1 \"row\" f32 [64] shared, aos
     buffer buf2 \"tiles\" f32 [2, 64] shared, aos
     buffer buf3 \"matrix\" u32 [12, 24] shared, aos
+    buffer buf4 \"pairs\" struct \"Pair\" size 8 align 4 {{ \"a\" f32 at 0, \"b\" f32 at 4 }} [64] shared, aos
     argument buf0
     launch launch0 \"k\" threads 64 grid [sym0, 1, 1] {{
         v0: i64 = const 0
@@ -55,6 +56,16 @@ fn what_another_thread_wrote_is_behind_a_barrier() {
     assert_accepted("v10: bool = eq v3, v0\nif v10 {\nstore buf1[v0], v8\nyield\n} else {\nyield\n}");
     // Lanes of one warp are no exception.
     assert_refused("v10: i64 = xor v3, v1\nstore buf1[v3], v8\nv11: f32 = load buf1[v10]", "races with");
+}
+
+#[test]
+fn vectors_of_a_struct_s_fields_are_one_element() {
+    assert_accepted("store_vector buf4.a[v3], v8, v8");
+    // Fields that a vector touches beside its own; the element behind it.
+    assert_accepted("store_vector buf4.a[v3], v8, v8\nv10: f32 = load buf4.b[v3]");
+    assert_refused("store_vector buf4.a[v3], v8, v8\nv10: f32 = load buf4.b[v5]", "races with");
+    assert_refused("store_vector buf4.b[v3], v8, v8", "in threads side by side");
+    assert_refused("store_vector buf4.a[v3], v8, v8, v8, v8", "in threads side by side");
 }
 
 #[test]

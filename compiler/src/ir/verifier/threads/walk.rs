@@ -12,9 +12,10 @@ use super::conflict::{Access, conflict};
 use super::depends::Dependence;
 use super::forms::{Form, Forms, Mask};
 use super::{VerifierError, text};
-use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
+use crate::manifest::Layout;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Whether a launch has anything to check: shared memory, barriers or shuffles.
@@ -136,6 +137,18 @@ impl Walk<'_> {
         }
     }
 
+    /// How many consecutive elements some neighbouring scalars lie in, the first of them a leaf of the first element.
+    fn elements(&self, (buffer, leaf): (Buffer, u32), scalars: usize) -> i64 {
+        let data = &self.kernel.buffers[buffer];
+        let leaf = &data.element.leaves[leaf as usize];
+        // The other subscripts of an array in an element are not looked at.
+        if data.layout != Layout::Aos || !leaf.extents.is_empty() {
+            return scalars as i64;
+        }
+        let end = leaf.offset + scalars as u64 * leaf.scalar.size();
+        end.div_ceil(data.element.size.max(1)) as i64
+    }
+
     fn access(&mut self, inst: Inst, mask: Option<&Mask>) {
         let data = &self.kernel.insts[inst];
         let (buffer, leaf) = match data.payload {
@@ -153,6 +166,7 @@ impl Walk<'_> {
             }
             _ => self.kernel.width(data),
         };
+        let (scalar, width) = (width == 1, self.elements((buffer, leaf), width));
         let access = Access {
             id: self.next,
             inst,
@@ -160,7 +174,8 @@ impl Walk<'_> {
             buffer,
             leaf,
             forms,
-            width: width as i64,
+            scalar,
+            width,
             mask: mask.cloned(),
             turned: Vec::new(),
             under_way: (data.opcode == Opcode::CopyAsync).then_some(0),
