@@ -5,11 +5,9 @@
 //! their numbers in the whole: what a pass decides by comparing numbers, it decides alike.
 
 use super::entities::{Axis, Block, Inst, Launch, Value};
-use super::kernel::{BlockData, Definition, InstData, Kernel, LaunchData, Module, Payload, Step, ValueData};
+use super::kernel::{BlockData, Definition, Kernel, LaunchData, Module, Payload, Short, Step, ValueData};
 use super::schedule::Schedule;
-use cranelift_entity::packed_option::ReservedValue;
 use cranelift_entity::{EntityRef, PrimaryMap};
-use smallvec::SmallVec;
 
 /// A kernel in parts.
 #[derive(Clone, Debug)]
@@ -139,7 +137,8 @@ impl Shift {
 struct Numbers {
     first: usize,
     count: usize,
-    /// From the first one on, the new number; the count for what the launch has not.
+    /// From the first one on, the new number and one, or 0; nothing where the launch has all between its first and its
+    /// last one.
     new: Vec<u32>,
 }
 
@@ -150,33 +149,27 @@ impl Numbers {
             (first, end) = (first.min(entity.index()), end.max(entity.index() + 1));
         }
         let (first, count) = (first.min(end), entities.len());
-        let mut new = vec![count as u32; end - first];
-        entities.iter().for_each(|entity| new[entity.index() - first] = 0);
-        let known = new.iter_mut().filter(|new| **new == 0);
-        known.zip(0..).for_each(|(new, number)| *new = number);
+        let mut new = Vec::new();
+        if end - first != count {
+            new.resize(end - first, 0);
+            entities.iter().for_each(|entity| new[entity.index() - first] = 1);
+            let mut next = 0;
+            for new in new.iter_mut().filter(|new| **new != 0) {
+                next += 1;
+                *new = next;
+            }
+        }
         Self { first, count, new }
     }
 
     /// The new number; of an entity that the launch has not, one that is not there either, for the verifier to find.
     #[inline]
     fn of<E: EntityRef>(&self, entity: E) -> E {
-        let new = self.new.get(entity.index().wrapping_sub(self.first));
-        E::new(new.map_or(self.count, |new| *new as usize))
-    }
-
-    /// A list with the new numbers.
-    #[inline]
-    fn list<E: EntityRef + ReservedValue, const N: usize>(&self, list: &SmallVec<[E; N]>) -> SmallVec<[E; N]>
-    where
-        [E; N]: smallvec::Array<Item = E>,
-    {
-        if list.len() > N {
-            return list.iter().map(|entity| self.of(*entity)).collect();
+        let at = entity.index().wrapping_sub(self.first);
+        if self.new.is_empty() {
+            return E::new(at.min(self.count));
         }
-        // In place, all places at once.
-        let mut places = [E::reserved_value(); N];
-        places.iter_mut().zip(list).for_each(|(place, entity)| *place = self.of(*entity));
-        SmallVec::from_buf_and_len(places, list.len())
+        E::new(self.new.get(at).and_then(|new| new.checked_sub(1)).map_or(self.count, |new| new as usize))
     }
 
     #[inline]
@@ -186,8 +179,9 @@ impl Numbers {
 
     /// The entities, in order.
     fn all<E: EntityRef>(&self) -> impl Iterator<Item = E> + '_ {
-        let known = self.new.iter().enumerate().filter(|(_, new)| **new as usize != self.count);
-        known.map(|(at, _)| E::new(self.first + at))
+        let end = if self.new.is_empty() { self.count } else { self.new.len() };
+        let known = (0..end).filter(|at| self.new.get(*at) != Some(&0));
+        known.map(|at| E::new(self.first + at))
     }
 }
 
@@ -248,18 +242,21 @@ impl Kernel {
         part.launches.push(LaunchData { body: blocks.of(data.body), ..data });
         for block in blocks.all::<Block>() {
             let data = &self.blocks[block];
-            let listed = data.insts.iter().map(|inst| insts.of(*inst)).collect();
-            part.blocks.push(BlockData { params: values.list(&data.params), insts: listed });
+            let mut copy = BlockData { params: Short::from_slice(&data.params), insts: data.insts.clone() };
+            values.change(&mut copy.params);
+            insts.change(&mut copy.insts);
+            part.blocks.push(copy);
         }
         for inst in insts.all::<Inst>() {
             let data = &self.insts[inst];
-            let mut payload = data.payload.clone();
-            if let Payload::Loop { axes: own } | Payload::Reduce { axes: own, .. } = &mut payload {
+            let mut copy = data.clone();
+            if let Payload::Loop { axes: own } | Payload::Reduce { axes: own, .. } = &mut copy.payload {
                 axes.change(own);
             }
-            let (arguments, results) = (values.list(&data.arguments), values.list(&data.results));
-            let (regions, opcode, span) = (blocks.list(&data.regions), data.opcode, data.span);
-            part.insts.push(InstData { opcode, payload, arguments, results, regions, span });
+            values.change(&mut copy.arguments);
+            values.change(&mut copy.results);
+            blocks.change(&mut copy.regions);
+            part.insts.push(copy);
         }
         for value in values.all::<Value>() {
             let data = &self.values[value];
