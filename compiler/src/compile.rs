@@ -165,11 +165,13 @@ impl std::error::Error for CompileError {}
 /// Parses and checks a file. The program holds the kernels that have no mistakes; what could not be parsed
 /// keeps nothing else from being checked.
 pub fn check(source: &SourceFile) -> (Program, Diagnostics) {
-    check_with(source, &Sizes::new())
+    check_parsed(syntax::parse(source), &Sizes::new())
 }
 
-fn check_with(source: &SourceFile, sizes: &Sizes) -> (Program, Diagnostics) {
-    let (file, mut diagnostics) = syntax::parse(source);
+fn check_parsed(
+    (file, mut diagnostics): (syntax::ast::File, Diagnostics),
+    sizes: &Sizes,
+) -> (Program, Diagnostics) {
     let (program, found) = check::check(&file, sizes);
     diagnostics.extend(found);
     let mut diagnostics = apply(diagnostics, &levels::of_program(&program), &Levels::default());
@@ -235,7 +237,7 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     let Some(capability) = capability(&options.target) else {
         return Err(CompileError::UnknownTarget(options.target.clone()));
     };
-    let (program, diagnostics) = check_with(source, &options.sizes);
+    let (program, diagnostics) = check_parsed(syntax::parse(source), &options.sizes);
     let mut diagnostics = apply(diagnostics, &[], &options.levels);
     if diagnostics.has_errors() {
         return Err(CompileError::Diagnostics(diagnostics));

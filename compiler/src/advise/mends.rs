@@ -6,7 +6,7 @@ use crate::ir::kernel as ir;
 use crate::ir::schedule::Directive;
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast::{self, Item};
-use crate::syntax::parse;
+use crate::syntax::parse_alone;
 
 /// What might help.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,7 +38,7 @@ pub(crate) fn groups(source: &SourceFile, typed: &Kernel, target: &str, words: &
     if schedule.directives.is_empty() {
         return groups;
     }
-    let (file, _) = parse(source);
+    let (file, _) = parse_alone(source, &typed.name);
     let lines = file.items.iter().find_map(|item| match item {
         Item::Schedule(item) if item.span == schedule.span => Some(item.directives.as_slice()),
         _ => None,
@@ -178,7 +178,7 @@ fn into_schedule(source: &SourceFile, schedule: &Schedule, line: &str) -> Edit {
 
 /// The kernel with one fact more.
 pub(crate) fn add_fact(source: &SourceFile, name: &str, fact: &str) -> Option<Edit> {
-    let (file, _) = parse(source);
+    let (file, _) = parse_alone(source, name);
     let kernel = file.items.iter().find_map(|item| match item {
         Item::Kernel(kernel) if kernel.name.name == name => Some(kernel),
         _ => None,

@@ -1,8 +1,8 @@
 //! Warnings about speed, for all kernels of a compilation.
 
-use super::{CompileOptions, check_with, levels, lowered, refused};
+use super::{CompileOptions, check_parsed, levels, lowered, refused};
 use crate::advise::{Assemble, Subject, Usages, advise};
-use crate::check::typed::Program;
+use crate::check::typed::{self, Program};
 use crate::diagnostic::Diagnostics;
 use crate::diagnostic::levels::{Level, apply};
 use crate::ir::kernel::{Kernel, Module};
@@ -10,6 +10,8 @@ use crate::passes::{Pipeline, PipelineOptions};
 use crate::ptx;
 use crate::ptx::select::{SelectOptions, select};
 use crate::source::SourceFile;
+use crate::syntax;
+use rustc_hash::FxHashMap;
 
 /// The warnings that neither the file nor the options allow; those that are denied as errors.
 pub fn of(
@@ -21,8 +23,10 @@ pub fn of(
     capability: u32,
 ) -> Diagnostics {
     let mut found = Diagnostics::new();
+    let typed: FxHashMap<&str, &typed::Kernel> =
+        program.kernels.iter().map(|typed| (typed.name.as_str(), typed)).collect();
     for kernel in &ir.kernels {
-        let Some(typed) = program.kernels.iter().find(|typed| typed.name == kernel.name) else { continue };
+        let Some(typed) = typed.get(kernel.name.as_str()).copied() else { continue };
         let said = levels::of_kernel(program, typed, &options.target);
         let compile = |source: &SourceFile| recompiled(source, &kernel.name, options, pipeline);
         let assemble = |source: &SourceFile, module: &Module, kernel: &Kernel, names: &[&str]| {
@@ -65,7 +69,7 @@ fn recompiled(
     options: &CompileOptions,
     pipeline: &Pipeline,
 ) -> Option<Module> {
-    let (program, diagnostics) = check_with(source, &options.sizes);
+    let (program, diagnostics) = check_parsed(syntax::parse_alone(source, name), &options.sizes);
     if diagnostics.has_errors() {
         return None;
     }

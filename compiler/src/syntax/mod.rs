@@ -24,7 +24,7 @@ pub use literal::SUFFIXES;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::source::{SourceFile, Span};
-use token::TokenKind;
+use token::{Token, TokenKind};
 
 /// Past this many reports, further items are not parsed: the file is something else.
 const MAX_REPORTS: usize = 1000;
@@ -32,12 +32,30 @@ const MAX_REPORTS: usize = 1000;
 /// Parses a file. The tree holds the items that could be read whole, and beside them what is broken; it is
 /// complete when there are no errors. Never panics, whatever the text.
 pub fn parse(file: &SourceFile) -> (ast::File, Diagnostics) {
+    parse_items(file, |_| true)
+}
+
+/// Parses a file as if this were its only kernel: other kernels and their schedules are passed over, unread. For
+/// files that were parsed whole before, of which one kernel is looked at again.
+pub fn parse_alone(file: &SourceFile, kernel: &str) -> (ast::File, Diagnostics) {
+    parse_items(file, |tokens| match tokens {
+        [word, name, ..] if matches!(word.kind, TokenKind::Kernel | TokenKind::Schedule) => {
+            name.kind != TokenKind::Name || file.slice(name.span) == kernel
+        }
+        _ => true,
+    })
+}
+
+/// The items whose tokens are wanted.
+fn parse_items(file: &SourceFile, wanted: impl Fn(&[Token]) -> bool) -> (ast::File, Diagnostics) {
     let mut reports = Diagnostics::new();
     let tokens = lexer::lex(file, &mut reports);
-    let ranges = items::split(file, &tokens, &mut reports);
+    let mut ranges = items::split(file, &tokens, &mut reports);
+    ranges.retain(|range| wanted(&tokens[range.clone()]));
 
     // All items' tokens lie in one list, since the grammar borrows them as long as it lives.
-    let mut laid_out = Vec::with_capacity(tokens.len() + tokens.len() / 4);
+    let count = ranges.iter().map(ExactSizeIterator::len).sum::<usize>();
+    let mut laid_out = Vec::with_capacity(count + count / 4);
     let mut mended = Vec::new();
     let mut balanced = Vec::new();
     let mut ready = Vec::with_capacity(ranges.len());

@@ -185,3 +185,26 @@ fn odd_files() {
     let (text, report) = invalid_utf8(b"ab\xffcd", 2);
     assert_eq!((text.as_str(), report.primary.span), ("ab\u{fffd}cd", Span::new(2, 5)));
 }
+
+#[test]
+fn one_kernel_is_parsed_without_the_others() {
+    let text = "struct S { x: f32 }\nkernel a(p: S[n]) -> y: f32[n] { y[i] = p[i].x }\nkernel b( = ;\n\
+                schedule b { block }\nschedule a { block 64 }\nfn f(x: f32) -> f32 { x }\n";
+    let file = SourceFile::new("t.krn", text);
+    assert!(!parse(&file).1.is_empty());
+    let (tree, reports) = parse_alone(&file, "a");
+    assert!(reports.is_empty(), "{reports:?}");
+    let kinds: Vec<&str> = tree
+        .items
+        .iter()
+        .map(|item| match item {
+            ast::Item::Struct(_) => "struct",
+            ast::Item::Kernel(kernel) => kernel.name.name.as_str(),
+            ast::Item::Schedule(schedule) => &text[schedule.span.start as usize..schedule.span.end as usize],
+            ast::Item::Function(_) => "fn",
+            _ => "other",
+        })
+        .collect();
+    // In their places in the whole text.
+    assert_eq!(kinds, ["struct", "a", "schedule a { block 64 }", "fn"]);
+}
