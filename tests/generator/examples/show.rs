@@ -10,12 +10,12 @@ fn main() {
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let program = match std::env::args().nth(2).as_deref() {
-        Some("patterns") => krn_generator::patterns().new_tree(&mut runner).map(|tree| tree.current()),
-        _ => krn_generator::programs().new_tree(&mut runner).map(|tree| tree.current()),
+    let programs = match std::env::args().nth(2).as_deref() {
+        Some("patterns") => krn_generator::patterns().boxed(),
+        _ => krn_generator::programs().boxed(),
     };
-    match program {
-        Ok(program) => print!("{program:?}"),
+    match programs.new_tree(&mut runner) {
+        Ok(tree) => print!("{:?}", tree.current()),
         Err(reason) => eprintln!("{reason}"),
     }
 }

@@ -25,21 +25,32 @@ struct Pattern<'a> {
 impl Pattern<'_> {
     /// A dimension of at most `most`, often beside an edge.
     fn dim(&mut self, name: &str, most: i64) {
-        let any = 1 + self.choices.below(most as usize) as i64;
-        let edge = self.choices.one_of(&EDGES);
-        let size = if self.choices.once_in(2) { any } else { edge.min(most) };
+        let size = self.any_or(&EDGES, most).min(most);
         self.size(name, size);
+    }
+
+    /// A size of at most `most`, or one of the given ones.
+    fn any_or(&mut self, edges: &[i64], most: i64) -> i64 {
+        let any = 1 + self.choices.below(most as usize) as i64;
+        let edge = self.choices.one_of(edges);
+        if self.choices.once_in(2) { any } else { edge }
     }
 
     fn size(&mut self, name: &str, size: i64) {
         self.dims.push((name.to_string(), size));
     }
 
-    /// Half of each size until the whole takes no more than `most` steps.
+    /// Three quarters of each size until the whole takes no more than `most` steps.
     fn at_most(&mut self, most: i64) {
         while self.dims.iter().map(|(_, size)| *size).product::<i64>() > most {
             self.dims.iter_mut().for_each(|(_, size)| *size = (*size * 3 / 4).max(1));
         }
+    }
+
+    /// A reduction of such scalars, and a type that holds what comes of it.
+    fn fold(&mut self, scalar: &str) -> (&'static str, &'static str) {
+        let fold = self.choices.one_of(&["sum", "max", "min", "argmax", "argmin"]);
+        (fold, if fold.starts_with("arg") || !is_float(scalar) { "i64" } else { "f64" })
     }
 
     fn product(&mut self) -> String {
@@ -108,9 +119,7 @@ impl Pattern<'_> {
 
     fn rows(&mut self) -> String {
         let scalar = self.choices.one_of(&FLOATS);
-        let any = 1 + self.choices.below(5000) as i64;
-        let edge = self.choices.one_of(&ROWS);
-        let cols = if self.choices.once_in(2) { any } else { edge };
+        let cols = self.any_or(&ROWS, 5000);
         self.size("cols", cols);
         let most = (MOST_STEPS / 4 / cols).clamp(1, 60);
         self.dim("rows", most);
@@ -132,11 +141,9 @@ impl Pattern<'_> {
     fn along(&mut self) -> String {
         let scalar = self.choices.one_of(&ALL);
         self.dim("rows", 300);
-        let most = 600;
-        self.dim("cols", most);
+        self.dim("cols", 600);
         self.at_most(MOST_STEPS / 4);
-        let fold = self.choices.one_of(&["sum", "max", "min", "argmax", "argmin"]);
-        let result = if fold.starts_with("arg") || !is_float(scalar) { "i64" } else { "f64" };
+        let (fold, result) = self.fold(scalar);
         let (shape, at, over) = self.choices.one_of(&[("cols", "c", "r"), ("rows", "r", "c")]);
         let guard = if fold == "sum" { "" } else { " where rows >= 1, cols >= 1" };
         format!(
@@ -149,8 +156,7 @@ impl Pattern<'_> {
         let scalar = self.choices.one_of(&ALL);
         let size = 1 + self.choices.below(100_000) as i64;
         self.size("n", size);
-        let fold = self.choices.one_of(&["sum", "max", "min", "argmax", "argmin"]);
-        let result = if fold.starts_with("arg") || !is_float(scalar) { "i64" } else { "f64" };
+        let (fold, result) = self.fold(scalar);
         format!(
             "kernel random(x: {scalar}[n]) -> y: {result} where n >= 1 {{\n    y = ({fold}(i: x[i])) as {result}\n}}\n"
         )
