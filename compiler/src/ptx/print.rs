@@ -23,7 +23,7 @@ use std::fmt::{self, Write};
 use cranelift_entity::{EntityRef, PrimaryMap};
 
 use super::digits::{push_hex, push_int};
-use super::grammar::{Needs, Slot, Step, Walk};
+use super::grammar::{Slot, Step, Walk};
 use super::instruction::{Guard, Instruction};
 use super::module::{Entry, Length, Module, Param, Statement, Variable};
 use super::operand::{Address, Base, Label, ModuleVariable, Operand, PredOperand, Reg, Symbol};
@@ -519,14 +519,6 @@ impl Walk for Printer<'_> {
         Ok(())
     }
 
-    fn more(&mut self, present: bool) -> bool {
-        present
-    }
-
-    fn more_before_last(&mut self, present: bool) -> bool {
-        present
-    }
-
     // As part of each description, where it is known what stands there.
     #[inline(always)]
     fn operand(&mut self, slot: Slot<'_>) -> Step {
@@ -536,13 +528,6 @@ impl Walk for Printer<'_> {
             Slot::Source(operand, _) => self.source(*operand),
             other => self.other(other),
         }
-        Ok(())
-    }
-    fn rule(&mut self, _: bool, _: &str) -> Step {
-        Ok(())
-    }
-
-    fn needs(&mut self, _: &str, _: Needs) -> Step {
         Ok(())
     }
 }

@@ -222,30 +222,12 @@ fn undeclared() -> String {
 
 impl Walk for Checker<'_> {
     #[inline]
-    fn word(&mut self, _: &'static str) -> Step {
-        Ok(())
-    }
-
-    #[inline]
-    fn flag(&mut self, _: &'static str, _: &mut bool) -> Step {
-        Ok(())
-    }
-
-    #[inline]
     fn suffix<M: Modifier>(&mut self, value: &mut Option<M>, required: bool, legal: &[M]) -> Step {
         match value {
             None if required => Err("a modifier is missing".to_owned()),
             Some(word) if !legal.contains(word) => Err(not_allowed(word.text())),
             _ => Ok(()),
         }
-    }
-
-    fn more(&mut self, present: bool) -> bool {
-        present
-    }
-
-    fn more_before_last(&mut self, present: bool) -> bool {
-        present
     }
 
     // As part of each description, where it is known what stands there.
