@@ -145,6 +145,11 @@ impl<'k> Affine<'k> {
         form.coefficient(Atom::Value(index))
     }
 
+    /// Whether one of several values may change when the index does ([`depends`](Self::depends)).
+    pub fn any_depends(&mut self, values: &[Value], index: Value) -> bool {
+        values.iter().any(|value| self.depends(*value, index))
+    }
+
     /// Whether a value may change when the index does, the other indices staying as they are.
     pub fn depends(&mut self, value: Value, index: Value) -> bool {
         let kernel = self.kernel;

@@ -35,7 +35,7 @@ pub use difference::difference;
 pub use float_bounds::{FloatBounds, least_normal};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use multiples::Multiples;
-pub use multiprocessor::{Multiprocessor, warps_by_registers};
+pub use multiprocessor::{Multiprocessor, REGISTERS, blocks_by_registers, warps_by_registers};
 pub use polynomial::{Atom, Polynomial};
 pub use ranges::{Interval, Ranges};
 pub use sectors::{SECTOR_BYTES, sectors_per_request};

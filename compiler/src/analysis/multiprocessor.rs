@@ -4,11 +4,16 @@
 use super::model::LANES;
 
 /// Registers of a multiprocessor. A warp gets a multiple of 256 of them, of one of four quarters.
-const REGISTERS: u64 = 65536;
+pub const REGISTERS: u64 = 65536;
 const REGISTER_UNIT: u64 = 256;
 const QUARTERS: u64 = 4;
 /// Shared memory is given out by so many bytes.
 const SHARED_UNIT: u64 = 128;
+
+/// Blocks that a multiprocessor's registers hold, by their count alone, at least one.
+pub fn blocks_by_registers(threads: u64, registers: u64) -> u32 {
+    u32::try_from(REGISTERS / (threads * registers)).unwrap_or(u32::MAX).max(1)
+}
 
 /// What a multiprocessor holds at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

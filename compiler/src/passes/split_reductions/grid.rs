@@ -31,11 +31,18 @@ const ROWS_AT_ONCE: i64 = 2;
 pub(super) const REUSE: u64 = 4;
 /// Iterations of a reduction that one thread runs side by side; and where those of the outer loop read the same, of a
 /// body of few instructions.
-pub(super) const GROUPS: u64 = 4;
-pub(super) const GROUPS_REUSED: u64 = 8;
-pub(super) const SHORT_BODY: usize = 48;
+const GROUPS: u64 = 4;
+const GROUPS_REUSED: u64 = 8;
+const SHORT_BODY: usize = 48;
 /// Threads of the block that combines the pieces of a single reduction.
 const LAST_THREADS: u64 = 1024;
+
+/// Iterations of a reduction that one thread runs side by side where those of the outer loop read the same.
+pub(super) fn groups_reused(kernel: &Kernel, reduce: Inst) -> u64 {
+    let mut size = 0;
+    kernel.walk(kernel.insts[reduce].regions[0], &mut |_, _| size += 1);
+    if size <= SHORT_BODY { GROUPS_REUSED } else { GROUPS }
+}
 
 /// A reduction that can be cut.
 struct Cut {
@@ -447,9 +454,7 @@ fn piece_launch(
     } else {
         1
     };
-    let mut size = 0;
-    kernel.walk(kernel.insts[copy].regions[0], &mut |_, _| size += 1);
-    let groups = if reused && !rows && vector == 1 && size <= SHORT_BODY { GROUPS_REUSED } else { GROUPS };
+    let groups = if reused && !rows && vector == 1 { groups_reused(kernel, copy) } else { GROUPS };
     give(kernel, copy, groups, single.then_some(threads as u64 / 32), vector);
     push_forall(kernel, root, axes, arguments, region, span);
     let launch = kernel.add_launch(named_after, "pieces", root, combine);

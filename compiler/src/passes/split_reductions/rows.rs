@@ -4,7 +4,7 @@ use super::accumulate::{accumulations, into_atomics};
 use super::cost::{Cost, loop_cost};
 use super::said::{Said, said};
 use super::streams::streams;
-use crate::analysis::{Affine, Stride, accesses};
+use crate::analysis::{Affine, REGISTERS, Stride, accesses, blocks_by_registers};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
@@ -65,9 +65,7 @@ impl Shape {
 const MIN_ROW: i64 = 32;
 /// Rows of fewer elements are one warp's.
 const WARP_ROW: i64 = 1024;
-/// 32-bit registers of a multiprocessor, and how many a thread of four groups or more has beside the elements that it
-/// holds.
-const REGISTERS: u64 = 65536;
+/// 32-bit registers that a thread of four groups or more has beside the elements that it holds.
 const OTHER_REGISTERS: i64 = 32;
 /// Groups under way in one turn of an open loop.
 const GROUPS: i64 = 4;
@@ -398,9 +396,8 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     let threads = shape.threads as u64 * rows_a_block;
     kernel.launches[launch].threads = u32::try_from(threads).ok();
     // As many blocks as leave a thread the registers that it needs.
-    let registers = shape.registers();
     kernel.launches[launch].resident =
-        registers.and_then(|registers| u32::try_from((REGISTERS / (threads * registers)).max(1)).ok());
+        shape.registers().map(|registers| blocks_by_registers(threads, registers));
     true
 }
 

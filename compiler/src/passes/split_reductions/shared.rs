@@ -22,8 +22,8 @@
 //!
 //! Threads beyond the end of the outer loop work on its last iteration, so that all come to the barriers, and store nothing.
 
-use super::grid::{GROUPS, GROUPS_REUSED, REUSE, SHORT_BODY};
-use crate::analysis::block_count;
+use super::grid::{REUSE, groups_reused};
+use crate::analysis::{Affine, block_count, blocks_by_registers};
 use crate::data::ElementType;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -33,13 +33,11 @@ use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::placement::{Spread, factors};
 use crate::manifest::{Expr, Layout};
 use crate::passes::cse::written_buffers;
-use cranelift_entity::EntitySet;
 
 /// Bytes of an element, at most.
 const MOST_BYTES: u64 = 64;
-/// Registers of a multiprocessor, those of a thread, and values held from step to step that leave enough of these.
-const REGISTERS: u32 = 65_536;
-const OF_THREAD: u32 = 128;
+/// Registers of a thread, and values held from step to step that leave enough of these.
+const OF_THREAD: u64 = 128;
 const MOST_HELD: usize = 64;
 
 /// A launch of pieces that can take what it reads from shared memory.
@@ -49,6 +47,8 @@ struct Found {
     reduce: Inst,
     threads: i64,
     pieces: i64,
+    /// What stands before the reduction, and whether it is computed from the outer index.
+    before: Vec<(Inst, bool)>,
     combiners: Vec<Combiner>,
     /// Loads of the element at the reduction's index.
     streamed: Vec<Inst>,
@@ -79,7 +79,7 @@ pub(super) fn stage(kernel: &mut Kernel, launch: Launch) -> bool {
     let data = &mut kernel.launches[launch];
     (data.body, data.grid) = (root, Some(grid));
     let held = (found.settled.len() + found.combiners.len()) * REUSE as usize;
-    data.resident = (held <= MOST_HELD).then_some((REGISTERS / (OF_THREAD * threads)).max(1));
+    data.resident = (held <= MOST_HELD).then(|| blocks_by_registers(u64::from(threads), OF_THREAD));
     record(kernel, launch, &found, &extent);
     true
 }
@@ -112,7 +112,8 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
             [schedule.tile(name), schedule.per_thread(name), schedule.vectorize(name), schedule.warps(name)];
         numbers.iter().all(Option::is_none) && schedule.unroll(name).is_none()
     });
-    let uniform = kernel.insts[reduce].arguments.iter().all(|value| !depends(kernel, *value, index));
+    let mut affine = Affine::new(kernel);
+    let uniform = kernel.insts[reduce].arguments.iter().all(|value| !affine.depends(*value, index));
     let fits = kernel.blocks[region].insts.iter().all(plain)
         && free
         && !kernel.schedule.has_order()
@@ -122,29 +123,30 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     if !fits {
         return None;
     }
-    let streamed = streamed(kernel, root, reduce)?;
-    let settled = settled(kernel, reduce);
-    let mut size = 0;
-    kernel.walk(kernel.insts[reduce].regions[0], &mut |_, _| size += 1);
-    let steps = if size <= SHORT_BODY { GROUPS_REUSED } else { GROUPS } as i64;
+    let streamed = streamed(&mut affine, kernel, root, reduce)?;
+    let settled = settled(&mut affine, kernel, reduce);
+    let before = before.iter().take_while(|inst| **inst != reduce).copied();
+    let before =
+        before.map(|inst| (inst, affine.any_depends(&kernel.insts[inst].arguments, index))).collect();
+    let steps = groups_reused(kernel, reduce) as i64;
     let combiners = combiners.to_vec();
-    Some(Found { root, forall, reduce, threads, pieces, combiners, streamed, settled, steps })
+    Some(Found { root, forall, reduce, threads, pieces, before, combiners, streamed, settled, steps })
 }
 
 /// What a reduction's body computes or reads that does not depend on its index.
-fn settled(kernel: &Kernel, reduce: Inst) -> Vec<Inst> {
+fn settled(affine: &mut Affine<'_>, kernel: &Kernel, reduce: Inst) -> Vec<Inst> {
     let region = kernel.insts[reduce].regions[0];
     let index = kernel.blocks[region].params[0];
-    let settled = |inst: &Inst| {
+    let mut settled = |inst: &Inst| {
         let data = &kernel.insts[*inst];
         (data.opcode == Opcode::Load || data.opcode.info().effect == Effect::Pure)
-            && !data.arguments.iter().any(|value| depends(kernel, *value, index))
+            && !affine.any_depends(&data.arguments, index)
     };
-    kernel.blocks[region].insts.iter().copied().filter(settled).collect()
+    kernel.blocks[region].insts.iter().copied().filter(|inst| settled(inst)).collect()
 }
 
 /// The loads of the element at the reduction's index; `None` where some load has another form.
-fn streamed(kernel: &Kernel, root: Block, reduce: Inst) -> Option<Vec<Inst>> {
+fn streamed(affine: &mut Affine<'_>, kernel: &Kernel, root: Block, reduce: Inst) -> Option<Vec<Inst>> {
     let region = kernel.insts[reduce].regions[0];
     let index = kernel.blocks[region].params[0];
     let written = written_buffers(kernel, root);
@@ -155,7 +157,7 @@ fn streamed(kernel: &Kernel, root: Block, reduce: Inst) -> Option<Vec<Inst>> {
         let Payload::Access { buffer, .. } = data.payload else { return };
         let elements = &kernel.buffers[buffer];
         let memory = matches!(elements.kind, BufferKind::Argument { .. } | BufferKind::Scratch);
-        if !data.arguments.iter().any(|value| depends(kernel, *value, index)) {
+        if !affine.any_depends(&data.arguments, index) {
             return;
         }
         if data.opcode == Opcode::Load
@@ -171,27 +173,6 @@ fn streamed(kernel: &Kernel, root: Block, reduce: Inst) -> Option<Vec<Inst>> {
         }
     });
     (fits && !streamed.is_empty()).then_some(streamed)
-}
-
-/// Whether a value is computed from another one.
-fn depends(kernel: &Kernel, value: Value, on: Value) -> bool {
-    let mut seen = EntitySet::new();
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        if value == on {
-            return true;
-        }
-        if let Some(data) = kernel.definition_data(value)
-            && seen.insert(value)
-        {
-            open.extend(&data.arguments);
-            // What its regions use.
-            for region in &data.regions {
-                kernel.walk(*region, &mut |_, inst| open.extend(&kernel.insts[inst].arguments));
-            }
-        }
-    }
-    false
 }
 
 /// The shared buffers: structs lie as in memory, so that one access brings several leaves.
@@ -262,13 +243,10 @@ fn generate(kernel: &mut Kernel, root: Block, found: &Found, tiles: &[Tile]) {
         })
         .collect();
     let insts = emit.kernel.blocks[region].insts.clone();
-    let at = insts.iter().position(|inst| *inst == found.reduce).unwrap_or(insts.len());
-    for inst in &insts[..at] {
-        let data = &emit.kernel.insts[*inst];
-        let results = data.results.clone();
-        let own = data.arguments.iter().any(|value| depends(emit.kernel, *value, index));
+    for (inst, own) in &found.before {
+        let results = emit.kernel.insts[*inst].results.clone();
         for member in 0..members.len() {
-            if own || member == 0 {
+            if *own || member == 0 {
                 emit.kernel.clone_inst(*inst, root, &mut members[member]);
                 continue;
             }
@@ -280,7 +258,7 @@ fn generate(kernel: &mut Kernel, root: Block, found: &Found, tiles: &[Tile]) {
     }
     let sums = walk(&mut emit, found, tiles, thread, &members);
     let results = emit.kernel.insts[found.reduce].results.clone();
-    let after = &insts[(at + 1).min(insts.len())..insts.len() - 1];
+    let after = &insts[found.before.len() + 1..insts.len() - 1];
     for (member, (map, place)) in members.iter_mut().zip(own).enumerate() {
         for (at, result) in results.iter().enumerate() {
             map.insert(*result, sums[member * results.len() + at]);
