@@ -1,9 +1,11 @@
 //! Element types and host arrays: the one description of bytes that the checker, the reference evaluator,
 //! the manifest and the runtime share. A leaf room: it imports nothing of the compiler.
 
+mod arrangement;
 mod constant_bank;
 mod values;
 
+pub use arrangement::{CacheMode, Layout, Placement};
 pub use constant_bank::{CONSTANT_BANK_BYTES, ConstantPlace, constant_places};
 pub use values::Value;
 

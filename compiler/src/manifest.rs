@@ -1,6 +1,7 @@
 //! The launch manifest: everything a host needs to launch a compiled module, as data. A leaf room: it imports
 //! only `data`. Serialised as JSON by `krn build --emit manifest`.
 
+pub use crate::data::Layout;
 use crate::data::{ElementType, Scalar};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -99,21 +100,6 @@ pub struct BufferManifest {
     pub element: ElementType,
     pub extents: Vec<Expr>,
     pub layout: Layout,
-}
-
-/// How the elements of a buffer lie in device memory. The host converts from and to the C layout.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Layout {
-    /// Elements one after the other, each in its C layout.
-    Aos,
-    /// Each leaf is a dense array of its own allocation (of `count` scalars an element, element-major).
-    Soa,
-    /// Groups of `w` elements (a power of two, at least 8); in a group, leaf after leaf in declaration order:
-    /// leaf k starts at `sum over j < k of w * size_j * count_j` (always aligned, as `w` is at least 8) and holds
-    /// element e's scalar c at `(e * count_k + c) * size_k`; a group takes the sum over all leaves. The last
-    /// group is whole in memory, its unused part unspecified.
-    Aosoa(u32),
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

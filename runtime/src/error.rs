@@ -59,8 +59,8 @@ pub enum Error {
     Extent { kernel: String, argument: String, axis: usize, expected: u64, given: u64, because: String },
     /// The structs of an array lie in another way than the kernel was compiled for.
     #[error(
-        "kernel `{kernel}`: `{argument}` must have the layout {}, but an array with the layout {} was given; make it for \
-         the kernel, or convert it with `to_layout`", layout_name(*.wanted), layout_name(*.given)
+        "kernel `{kernel}`: `{argument}` must have the layout `{wanted}`, but an array with the layout `{given}` was given; make \
+         it for the kernel, or convert it with `to_layout`"
     )]
     Layout { kernel: String, argument: String, wanted: Layout, given: Layout },
     /// As many elements were asked for by a shape, but another number was given.
@@ -138,15 +138,6 @@ fn list(names: &[String]) -> String {
 
 fn in_brackets(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(" ({text})") }
-}
-
-/// As schedules write it.
-fn layout_name(layout: Layout) -> String {
-    match layout {
-        Layout::Aos => "`aos`".to_string(),
-        Layout::Soa => "`soa`".to_string(),
-        Layout::Aosoa(width) => format!("`aosoa({width})`"),
-    }
 }
 
 struct Launches<'a>(&'a [String]);

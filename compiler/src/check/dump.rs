@@ -159,30 +159,15 @@ impl<'a> Writer<'a> {
                 format!("order {}", names.join(", "))
             }
             DirectiveKind::Layout { array, layout } => {
-                let layout = match layout {
-                    Layout::Aos => "aos".to_string(),
-                    Layout::Soa => "soa".to_string(),
-                    Layout::Aosoa(width) => format!("aosoa({width})"),
-                };
                 format!("layout {}: {layout}", self.kernel.arrays[*array].name)
             }
             DirectiveKind::Cache { array, mode } => {
-                let mode = match mode {
-                    CacheMode::Ca => "ca",
-                    CacheMode::Cg => "cg",
-                    CacheMode::Cs => "cs",
-                    CacheMode::Nc => "nc",
-                };
-                format!("cache {}: {mode}", self.kernel.arrays[*array].name)
+                format!("cache {}: {}", self.kernel.arrays[*array].name, mode.name())
             }
             DirectiveKind::Tile { axis, size } => format!("tile {axis}: {size}"),
             DirectiveKind::PerThread { axis, count } => format!("per_thread {axis}: {count}"),
             DirectiveKind::Stage { array, place, depth } => {
-                let place = match place {
-                    Some(Placement::Pad(pad)) => format!(" pad {pad}"),
-                    Some(Placement::Swizzle) => " swizzle".to_string(),
-                    None => String::new(),
-                };
+                let place = place.map_or(String::new(), |place| format!(" {place}"));
                 let depth = depth.map_or(String::new(), |depth| format!(" depth {depth}"));
                 format!("stage {}{place}{depth}", self.kernel.arrays[*array].name)
             }

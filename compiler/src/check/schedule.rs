@@ -412,15 +412,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
     fn cache(&mut self, argument: &'a DirectiveArgument, array: ArrayId, name: &Ident) -> Option<CacheMode> {
         let mode = match &argument.value {
-            Some(DirectiveValue::Name(word)) => match word.name.as_str() {
-                "ca" => CacheMode::Ca,
-                "cg" => CacheMode::Cg,
-                "cs" => CacheMode::Cs,
-                "nc" => CacheMode::Nc,
-                _ => return self.malformed(argument.span, "cache"),
-            },
-            _ => return self.malformed(argument.span, "cache"),
+            Some(DirectiveValue::Name(word)) => CacheMode::from_name(&word.name),
+            _ => None,
         };
+        let Some(mode) = mode else { return self.malformed(argument.span, "cache") };
         if !argument.modifiers.is_empty() {
             return self.malformed(argument.span, "cache");
         }

@@ -4,6 +4,7 @@ use super::entities::{Axis, Block, Buffer, ConstantArray, Inst, Launch, Site, St
 use super::few::Few;
 use super::op::{Combiner, Constant, Opcode};
 use super::schedule::Schedule;
+pub use crate::data::CacheMode;
 use crate::data::{ElementType, Scalar};
 use crate::manifest;
 use crate::source::Span;
@@ -116,14 +117,6 @@ pub enum BufferKind {
     Private,
     /// One a block, in shared memory; from phase `staged` on. Extents may be expressions of the launch.
     Shared,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum CacheMode {
-    Ca,
-    Cg,
-    Cs,
-    Nc,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -5,6 +5,8 @@
 //! pass has carried out by the end of the pipeline is an error at its span, never ignored.
 
 use super::placement::{SharedTile, Spread};
+pub use crate::data::Placement;
+use crate::data::{CacheMode, Layout};
 use crate::source::Span;
 use std::fmt;
 
@@ -60,18 +62,9 @@ pub enum Directive {
     /// `fast_math`: approximate forms of f32 functions and divisions.
     FastMath,
     /// `layout x: soa`. Carried out by lowering: stands here among the choices only.
-    Layout { array: String, layout: crate::manifest::Layout },
+    Layout { array: String, layout: Layout },
     /// `cache x: cs`, likewise.
-    Cache { array: String, mode: super::kernel::CacheMode },
-}
-
-/// How a tile lies in shared memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Placement {
-    /// Scalars between the end of a row and the next one.
-    Pad(u32),
-    /// Places of a row exchanged by exclusive or with the row's number.
-    Swizzle,
+    Cache { array: String, mode: CacheMode },
 }
 
 /// What became of a directive.
@@ -350,11 +343,7 @@ impl fmt::Display for Directive {
             Directive::PerThread { axis, count } => write!(f, "per_thread {axis}: {count}"),
             Directive::Stage { array, place, depth } => {
                 write!(f, "stage {array}")?;
-                match place {
-                    Some(Placement::Pad(pad)) => write!(f, " pad {pad}")?,
-                    Some(Placement::Swizzle) => f.write_str(" swizzle")?,
-                    None => {}
-                }
+                place.map_or(Ok(()), |place| write!(f, " {place}"))?;
                 depth.map_or(Ok(()), |depth| write!(f, " depth {depth}"))
             }
             Directive::Unroll { axis, factor: Some(factor) } => write!(f, "unroll {axis}: {factor}"),
@@ -364,24 +353,8 @@ impl fmt::Display for Directive {
             Directive::Split { axis, pieces } => write!(f, "split {axis}: {pieces}"),
             Directive::Atomic { array } => write!(f, "atomic {array}"),
             Directive::FastMath => f.write_str("fast_math"),
-            Directive::Layout { array, layout } => {
-                let layout = match layout {
-                    crate::manifest::Layout::Aos => "aos".to_string(),
-                    crate::manifest::Layout::Soa => "soa".to_string(),
-                    crate::manifest::Layout::Aosoa(width) => format!("aosoa({width})"),
-                };
-                write!(f, "layout {array}: {layout}")
-            }
-            Directive::Cache { array, mode } => {
-                use super::kernel::CacheMode;
-                let mode = match mode {
-                    CacheMode::Ca => "ca",
-                    CacheMode::Cg => "cg",
-                    CacheMode::Cs => "cs",
-                    CacheMode::Nc => "nc",
-                };
-                write!(f, "cache {array}: {mode}")
-            }
+            Directive::Layout { array, layout } => write!(f, "layout {array}: {layout}"),
+            Directive::Cache { array, mode } => write!(f, "cache {array}: {}", mode.name()),
         }
     }
 }

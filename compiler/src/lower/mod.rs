@@ -28,8 +28,7 @@ mod statements;
 mod structs;
 
 use crate::check::typed::{
-    self, ArrayId, ArrayRole, CacheMode, DimId, DirectiveKind, IndexId, Layout, LocalId, ParamId, Program,
-    SignatureItem, Type,
+    self, ArrayId, ArrayRole, DimId, DirectiveKind, IndexId, LocalId, ParamId, Program, SignatureItem, Type,
 };
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
@@ -38,7 +37,7 @@ use crate::ir::entities::{Buffer, ConstantArray, StaticArray, Symbol, Value};
 use crate::ir::kernel::{
     self as ir, ArgumentData, ArrayData, BufferData, BufferKind, Module, SiteData, SymbolData,
 };
-use crate::ir::schedule::{Directive, Outcome, Placement, SAID, Scheduled};
+use crate::ir::schedule::{Directive, Outcome, SAID, Scheduled};
 use crate::manifest::{self, Direction, FactManifest, SymbolKind};
 use crate::source::{SourceFile, Span};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -307,11 +306,7 @@ impl<'a> Lowerer<'a> {
                     Directive::PerThread { axis: axis.clone(), count: *count }
                 }
                 DirectiveKind::Stage { array, place, depth } => {
-                    let place = place.map(|place| match place {
-                        typed::Placement::Pad(pad) => Placement::Pad(pad),
-                        typed::Placement::Swizzle => Placement::Swizzle,
-                    });
-                    Directive::Stage { array: array_name(array), place, depth: *depth }
+                    Directive::Stage { array: array_name(array), place: *place, depth: *depth }
                 }
                 DirectiveKind::Unroll { axis, factor } => {
                     Directive::Unroll { axis: axis.clone(), factor: *factor }
@@ -331,27 +326,16 @@ impl<'a> Lowerer<'a> {
                     if let Some(Storage::Plain(buffer)) = self.arrays[*array] {
                         let data = &mut self.builder.kernel_mut().buffers[buffer];
                         data.layout_fixed = true;
-                        data.layout = match layout {
-                            Layout::Aos => manifest::Layout::Aos,
-                            Layout::Soa => manifest::Layout::Soa,
-                            Layout::Aosoa(width) => manifest::Layout::Aosoa(*width),
-                        };
-                        let layout = data.layout;
-                        let chosen = Directive::Layout { array: array_name(array), layout };
+                        data.layout = *layout;
+                        let chosen = Directive::Layout { array: array_name(array), layout: *layout };
                         self.builder.kernel_mut().schedule.chose("", chosen, SAID);
                     }
                     continue;
                 }
                 DirectiveKind::Cache { array, mode } => {
                     if let Some(Storage::Plain(buffer)) = self.arrays[*array] {
-                        let mode = match mode {
-                            CacheMode::Ca => ir::CacheMode::Ca,
-                            CacheMode::Cg => ir::CacheMode::Cg,
-                            CacheMode::Cs => ir::CacheMode::Cs,
-                            CacheMode::Nc => ir::CacheMode::Nc,
-                        };
-                        self.builder.kernel_mut().buffers[buffer].cache = Some(mode);
-                        let chosen = Directive::Cache { array: array_name(array), mode };
+                        self.builder.kernel_mut().buffers[buffer].cache = Some(*mode);
+                        let chosen = Directive::Cache { array: array_name(array), mode: *mode };
                         self.builder.kernel_mut().schedule.chose("", chosen, SAID);
                     }
                     continue;

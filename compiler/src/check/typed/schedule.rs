@@ -1,6 +1,7 @@
 //! Schedules, their names resolved.
 
 use super::{ArrayId, IndexId};
+pub use crate::data::{CacheMode, Layout, Placement};
 use crate::diagnostic::Code;
 use crate::diagnostic::levels::Level;
 use crate::source::Span;
@@ -60,35 +61,4 @@ pub enum DirectiveKind {
     Atomic { array: ArrayId },
     /// `fast_math`: approximate forms of f32 functions.
     FastMath,
-}
-
-/// How a staged tile lies in shared memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Placement {
-    /// Scalars between two rows.
-    Pad(u32),
-    /// Places exchanged by exclusive or with the row's number.
-    Swizzle,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Layout {
-    /// Array of structs, C layout.
-    Aos,
-    /// One array a leaf.
-    Soa,
-    /// Groups of this many structs, each group structure-of-arrays inside.
-    Aosoa(u32),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum CacheMode {
-    /// Cached at all levels.
-    Ca,
-    /// Cached in L2 only.
-    Cg,
-    /// Streaming: evict first.
-    Cs,
-    /// Read-only path; refused for arrays that the kernel writes.
-    Nc,
 }

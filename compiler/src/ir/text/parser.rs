@@ -199,7 +199,7 @@ impl Parser<'_> {
         if self.take(",") {
             self.expect_word("cache")?;
             let mode = self.word("a cache mode")?;
-            cache = CacheMode::ALL.into_iter().find(|known| known.name() == mode);
+            cache = CacheMode::from_name(mode);
             if cache.is_none() {
                 return Err(self.unexpected_before("`ca`, `cg`, `cs` or `nc`"));
             }

@@ -4,9 +4,7 @@ use super::print_body::BodyPrinter;
 use super::schedule::print_schedule;
 use crate::data::ElementType;
 use crate::ir::entities::Inst;
-use crate::ir::kernel::{
-    ArgumentData, ArrayData, BufferData, BufferKind, CacheMode, Kernel, Module, Phase, Step,
-};
+use crate::ir::kernel::{ArgumentData, ArrayData, BufferData, BufferKind, Kernel, Module, Phase, Step};
 use crate::manifest::{Direction, Expr, Layout, SymbolKind};
 use crate::source::Span;
 use std::fmt::Write;
@@ -35,19 +33,6 @@ impl Phase {
             Phase::Mapped => "mapped",
             Phase::Staged => "staged",
             Phase::Flat => "flat",
-        }
-    }
-}
-
-impl CacheMode {
-    pub const ALL: [CacheMode; 4] = [CacheMode::Ca, CacheMode::Cg, CacheMode::Cs, CacheMode::Nc];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            CacheMode::Ca => "ca",
-            CacheMode::Cg => "cg",
-            CacheMode::Cs => "cs",
-            CacheMode::Nc => "nc",
         }
     }
 }

@@ -25,11 +25,7 @@ pub(super) fn print_schedule(text: &mut String, schedule: &Schedule, options: Pr
                 write!(text, " [{}]", names.join(", "))
             }
             Directive::Stage { place, depth, .. } => {
-                let _ = match place {
-                    Some(Placement::Pad(pad)) => write!(text, " pad {pad}"),
-                    Some(Placement::Swizzle) => write!(text, " swizzle"),
-                    None => Ok(()),
-                };
+                let _ = place.map_or(Ok(()), |place| write!(text, " {place}"));
                 depth.map_or(Ok(()), |depth| write!(text, " depth {depth}"))
             }
             // Lowering carries these out: the buffer has them.
