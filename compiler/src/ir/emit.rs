@@ -284,7 +284,7 @@ impl<'k> Emit<'k> {
 
     fn serial_axis(&mut self, name: &str) -> crate::ir::entities::Axis {
         let factors = vec![Factor { level: Level::Serial, size: None }];
-        self.kernel.axes.push(AxisData { name: name.to_string(), factors })
+        self.kernel.axes.push(AxisData::new(name, factors))
     }
 
     /// A sequential loop; `body` gets the index and the carried values and says the next ones.

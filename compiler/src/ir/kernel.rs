@@ -189,6 +189,14 @@ pub struct AxisData {
     pub name: String,
     /// Empty in phase `abstract`.
     pub factors: Vec<Factor>,
+    /// The assembler shall leave the loop as it stands: it is unrolled as far as it shall be.
+    pub nounroll: bool,
+}
+
+impl AxisData {
+    pub fn new(name: impl Into<String>, factors: Vec<Factor>) -> Self {
+        Self { name: name.into(), factors, nounroll: false }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

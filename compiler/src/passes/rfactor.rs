@@ -201,7 +201,7 @@ fn split(
     let mut loop_axes = Vec::new();
     for name in outer.axes.iter().map(|(name, ..)| name).chain([&parallel]) {
         let factors = Vec::new();
-        loop_axes.push(kernel.axes.push(AxisData { name: name.clone(), factors }));
+        loop_axes.push(kernel.axes.push(AxisData::new(name, factors)));
     }
     let mut map = ValueMap::default();
     for param in outer.params.iter().chain([&kernel.blocks[region].params[0].clone()]) {

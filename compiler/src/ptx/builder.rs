@@ -114,6 +114,11 @@ impl EntryBuilder {
         }
     }
 
+    /// Appends a word to the assembler about what follows.
+    pub fn pragma(&mut self, text: &str) {
+        self.entry.body.push(Statement::Pragma(text.to_owned()));
+    }
+
     /// Appends a blank line, unless the body is empty or ends in one.
     pub fn blank(&mut self) {
         if !matches!(self.entry.body.last(), None | Some(Statement::BlankLine)) {

@@ -49,10 +49,8 @@ impl KernelBuilder {
 
     /// New axes; their operands `low, high` one pair after the other.
     fn axes(&mut self, axes: &[(&str, Value, Value)]) -> (Vec<Axis>, Vec<Value>) {
-        let made = axes
-            .iter()
-            .map(|(name, ..)| self.kernel.axes.push(AxisData { name: name.to_string(), factors: Vec::new() }))
-            .collect();
+        let made =
+            axes.iter().map(|(name, ..)| self.kernel.axes.push(AxisData::new(*name, Vec::new()))).collect();
         (made, axes.iter().flat_map(|(_, low, high)| [*low, *high]).collect())
     }
 

@@ -260,7 +260,7 @@ impl Parser<'_> {
         Ok((buffer, leaf as u32, arguments))
     }
 
-    /// `axis0 "i" = v0..v1 [grid:*, lane:32], …`.
+    /// `axis0 "i" = v0..v1 [grid:*, lane:32] nounroll, …`.
     fn axes(&mut self) -> Result<(Vec<Axis>, Vec<Value>), ParseError> {
         let (mut axes, mut bounds) = (Vec::new(), Vec::new());
         loop {
@@ -275,7 +275,8 @@ impl Parser<'_> {
             if *self.peek() == Token::Mark("[") {
                 factors = self.list("[", "]", Self::factor)?;
             }
-            let axis = self.kernel.axes.push(AxisData { name, factors });
+            let nounroll = self.take_word("nounroll");
+            let axis = self.kernel.axes.push(AxisData { name, factors, nounroll });
             if self.axes.insert(number, axis).is_some() {
                 return Err(self.error_at(offset, format!("`axis{number}` is defined twice")));
             }

@@ -170,6 +170,9 @@ impl BodyPrinter<'_, '_> {
             if !data.factors.is_empty() {
                 self.text.push(']');
             }
+            if data.nounroll {
+                self.text.push_str(" nounroll");
+            }
         }
         arguments.get(2 * axes.len()..).unwrap_or(&[])
     }

@@ -249,7 +249,7 @@ fn wrap(kernel: &mut Kernel, launch: Launch, threads: u64) {
     let mut emit = Emit::new(kernel, body, span);
     let (low, high) = (emit.int(0), emit.int(1));
     let factors = vec![Factor { level: Level::Grid, size: None }];
-    let axis = kernel.axes.push(AxisData { name: "once".to_string(), factors });
+    let axis = kernel.axes.push(AxisData::new("once", factors));
     push_forall(kernel, body, vec![axis], vec![low, high], region, span);
     kernel.launches[launch].threads = Some(threads as u32);
 }
@@ -389,7 +389,7 @@ fn piece_launch(
     let mut indices = Vec::new();
     let mut axes = Vec::new();
     let factors = vec![Factor { level: Level::Grid, size: None }];
-    axes.push(kernel.axes.push(AxisData { name: "piece".to_string(), factors }));
+    axes.push(kernel.axes.push(AxisData::new("piece", factors)));
     for (at, (name, _, _, value)) in outer.iter().enumerate() {
         let param = kernel.add_param(region, Scalar::I64);
         kernel.values[param].name = Some(name.clone().into());
@@ -406,7 +406,7 @@ fn piece_launch(
             }
             factors.push(Factor { level: Level::Lane, size: Some(32) });
         }
-        axes.push(kernel.axes.push(AxisData { name: name.clone(), factors }));
+        axes.push(kernel.axes.push(AxisData::new(name, factors)));
     }
     let mut emit = Emit::new(kernel, region, span);
     let (low, high) = (repeat(&mut emit, cut.low, &mut map), repeat(&mut emit, cut.high, &mut map));
@@ -486,7 +486,7 @@ fn piece_launch(
     let values: Vec<Value> = buffers.iter().map(|buffer| emit.load(*buffer, 0, &place)).collect();
     emit.inst(Opcode::Yield, Payload::None, &values);
     let factors = vec![Factor { level: Level::Serial, size: None }];
-    let axis = kernel.axes.push(AxisData { name: "piece".to_string(), factors });
+    let axis = kernel.axes.push(AxisData::new("piece", factors));
     let data = &mut kernel.insts[cut.reduce];
     data.regions = vec![body].into();
     data.arguments = smallvec![zero, count];

@@ -113,11 +113,11 @@ impl Selector<'_> {
         let mark = self.offsets.mark();
         let mut open = Vec::new();
         for (at, axis) in axes.iter().enumerate() {
-            let name = self.kernel.axes[*axis].name.clone();
+            let axis = &self.kernel.axes[*axis];
             let low = self.operand(bounds[at].0);
             let high = self.operand(bounds[at].1);
-            let counter = self.builder.reg(RegClass::B64, &name);
-            open.push(self.open_loop(counter, low, high, Operand::Int(1), Type::S64, &name));
+            let counter = self.builder.reg(RegClass::B64, &axis.name);
+            open.push(self.open_loop(counter, low, high, Operand::Int(1), Type::S64, axis));
             self.maps.values[self.kernel.blocks[body].params[at]] = Some(counter.into());
         }
         let yields = self.block(body)?;
@@ -219,16 +219,14 @@ impl Selector<'_> {
         let body = data.regions[0];
         let (low, high) = (self.operand(data.arguments[0]), self.operand(data.arguments[1]));
         let step = self.operand(data.arguments[2]);
-        let hint = match &data.payload {
-            Payload::Loop { axes } => kernel.axes[axes[0]].name.clone(),
-            _ => String::new(),
-        };
+        let Payload::Loop { axes } = &data.payload else { return Err(self.error("a `for` without an axis")) };
+        let axis = &kernel.axes[axes[0]];
         let home = self.maps.home[inst].expand();
         let carried = self.carry(home, &data.arguments[3..], &data.results, &kernel.blocks[body].params[1..]);
         self.compute_in_place(body, &carried);
         let mark = self.offsets.mark();
-        let counter = self.builder.reg(RegClass::B64, &hint);
-        let open = self.open_loop(counter, low, high, step, Type::S64, &hint);
+        let counter = self.builder.reg(RegClass::B64, &axis.name);
+        let open = self.open_loop(counter, low, high, step, Type::S64, axis);
         self.maps.values[kernel.blocks[body].params[0]] = Some(counter.into());
         let yields = self.block(body)?;
         self.assign(&carried, &yields);

@@ -4,6 +4,7 @@ use super::super::instruction::*;
 use super::super::operand::{Label, Operand, Reg};
 use super::super::types::Type;
 use super::selector::Selector;
+use crate::ir::kernel::AxisData;
 
 /// A loop that has been opened and must be closed after the body.
 pub(super) struct OpenLoop {
@@ -16,7 +17,7 @@ pub(super) struct OpenLoop {
 }
 
 impl Selector<'_> {
-    /// `while counter < limit`, from `first` on.
+    /// `while counter < limit`, from `first` on, over an axis.
     pub fn open_loop(
         &mut self,
         counter: Reg,
@@ -24,8 +25,9 @@ impl Selector<'_> {
         limit: Operand,
         step: Operand,
         ty: Type,
-        hint: &str,
+        axis: &AxisData,
     ) -> OpenLoop {
+        let hint = &axis.name;
         let head = self.builder.label(&format!("loop_{hint}"));
         let done = self.builder.label(&format!("end_{hint}"));
         self.copy(counter, Type::B64, first);
@@ -35,6 +37,9 @@ impl Selector<'_> {
             self.builder.emit_if(p, Bra { uni: false, target: done });
         }
         self.builder.place(head);
+        if axis.nounroll {
+            self.builder.pragma("nounroll");
+        }
         OpenLoop { counter, step, limit, head, done, ty }
     }
 

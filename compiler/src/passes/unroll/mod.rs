@@ -11,18 +11,28 @@
 //! without a number), becomes straight code. The order in which iterations run, and in which a reduction combines them,
 //! stays as it was, so that results are the same to the bit.
 //!
+//! What has been unrolled, if only once, is marked `nounroll`: the assembler leaves it as it stands.
+//!
+//! Without a word in the schedule a loop is left to `ptxas`, which unrolls where it thinks that it pays; but for loops that read or
+//! write arrays and that the lanes of a warp run a different number of times. Those are unrolled by four, or left as they are
+//! where they are long: unrolling changes when lanes part, and so what the memory is asked for. What is counted on the PTX is
+//! what the machine does.
+//!
 //! # Limits
 //!
-//! Only loops that the schedule names are unrolled: `ptxas` does so by itself where it thinks that it pays. Loops that
-//! one thread runs as a whole: parallel axes, whose iterations other threads run, have `per_thread`.
+//! Loops that one thread runs as a whole: parallel axes, whose iterations other threads run, have `per_thread`.
+
+mod automatic;
+mod lanes;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::entities::{Axis, Block, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind};
+use rustc_hash::FxHashMap;
 
 pub struct Unroll;
 
@@ -37,7 +47,7 @@ impl Pass for Unroll {
     }
 
     fn reason(&self) -> &str {
-        "runs several iterations of a serial loop one after the other, where the schedule says so"
+        "runs several iterations of a serial loop one after the other, where the schedule says so or lanes run it unequally"
     }
 
     fn needs(&self) -> (Phase, Phase) {
@@ -49,46 +59,65 @@ impl Pass for Unroll {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let wanted = |known: &Directive| matches!(known, Directive::Unroll { .. });
-        if !kernel.schedule.directives.iter().any(|known| wanted(&known.directive)) {
-            return Changed::No;
-        }
         let mut changed = false;
+        let factors = automatic::factors(kernel);
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             // The loops inside first: what is copied of them is unrolled already.
             for block in kernel.blocks_in(kernel.launches[launch].body).into_iter().rev() {
-                changed |= unroll_block(kernel, block);
+                changed |= unroll_block(kernel, block, &factors);
             }
         }
         changed.into()
     }
 }
 
-/// Unrolls the loops of a block.
-fn unroll_block(kernel: &mut Kernel, block: Block) -> bool {
+/// Unrolls the loops of a block, those of which the schedule says nothing as `automatic` says.
+fn unroll_block(kernel: &mut Kernel, block: Block, automatic: &FxHashMap<Inst, u32>) -> bool {
     let insts = std::mem::take(&mut kernel.blocks[block].insts);
     let mut changed = false;
     for inst in insts {
-        match factor(kernel, inst) {
-            Some(count) if count != Some(1) => {
-                unroll(kernel, block, inst, count);
-                changed = true;
+        let factor = match automatic.get(&inst) {
+            Some(factor) => Some(Some(*factor)),
+            None => factor(kernel, inst),
+        };
+        changed |= factor.is_some();
+        match factor {
+            Some(Some(1)) => {
+                kernel.blocks[block].insts.push(inst);
+                leave_as_written(kernel, inst);
             }
-            _ => kernel.blocks[block].insts.push(inst),
+            Some(count) => unroll(kernel, block, inst, count),
+            None => kernel.blocks[block].insts.push(inst),
         }
     }
     changed
 }
 
+/// Tells the assembler not to unroll a loop.
+fn leave_as_written(kernel: &mut Kernel, inst: Inst) {
+    if let Some(axis) = serial_axis(kernel, inst) {
+        kernel.axes[axis].nounroll = true;
+    }
+}
+
+/// The axis of a serial loop over one axis.
+fn serial_axis(kernel: &Kernel, inst: Inst) -> Option<Axis> {
+    let data = &kernel.insts[inst];
+    match (&data.payload, data.opcode) {
+        (Payload::Loop { axes }, Opcode::For) | (Payload::Reduce { axes, .. }, Opcode::Reduce) => {
+            match axes.as_slice() {
+                [axis] => Some(*axis),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
 /// By how much a loop is to be unrolled; `Some(None)` for all of it.
 fn factor(kernel: &mut Kernel, inst: Inst) -> Option<Option<u32>> {
+    let name = kernel.axes[serial_axis(kernel, inst)?].name.clone();
     let data = &kernel.insts[inst];
-    let axes = match (&data.payload, data.opcode) {
-        (Payload::Loop { axes }, Opcode::For) | (Payload::Reduce { axes, .. }, Opcode::Reduce) => axes,
-        _ => return None,
-    };
-    let [axis] = axes.as_slice() else { return None };
-    let name = kernel.axes[*axis].name.clone();
     let factor = kernel.schedule.unroll(&name)?;
     let mut insts = 0;
     let mut plain = true;
@@ -194,13 +223,23 @@ fn unroll(kernel: &mut Kernel, block: Block, inst: Inst, factor: Option<u32>) {
                 }
                 values
             });
-            emit.for_loop(&name, (middle, high, step), &values, |emit, index, carried| {
+            leave_last_as_written(emit.kernel, block);
+            let values = emit.for_loop(&name, (middle, high, step), &values, |emit, index, carried| {
                 iteration(emit, inst, index, carried)
-            })
+            });
+            leave_last_as_written(emit.kernel, block);
+            values
         }
     };
     for (old, new) in data.results.iter().zip(results) {
         kernel.replace_uses(*old, new);
+    }
+}
+
+/// The same for the loop that a block ends in now.
+fn leave_last_as_written(kernel: &mut Kernel, block: Block) {
+    if let Some(inst) = kernel.blocks[block].insts.last() {
+        leave_as_written(kernel, *inst);
     }
 }
 
