@@ -88,8 +88,8 @@ fn print_stages(source: &SourceFile, options: &CompileOptions, whole: Duration) 
     }
     let all: Duration = passes.iter().map(|(_, duration)| *duration).sum();
     print_row("all passes", all);
-    let Ok(done) = compile(source, options) else { return };
-    let ir = done.ir();
+    let Ok(done) = compile(source, &CompileOptions { ir: true, ..options.clone() }) else { return };
+    let Some(ir) = done.ir() else { return };
     let verify = least(200, || ir.kernels.iter().for_each(|kernel| drop(black_box(ir::verify(kernel)))));
     print_row("verifying the IR", verify);
     let capability = krn_compiler::capability(&options.target).unwrap_or_default();

@@ -24,7 +24,7 @@ use crate::ptx::select::{SelectError, SelectOptions};
 use crate::source::SourceFile;
 use crate::syntax;
 use crate::targets::{TARGETS, capability};
-use generate::{Generated, generate};
+use generate::{Generated, Generator};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -55,6 +55,11 @@ pub struct CompileOptions {
     /// NVIDIA's assembler, for those of these warnings that only it can tell: what each entry of a PTX module takes on a target,
     /// by name; `None` where it refuses. It runs once for each kernel, and once for each proposal that is tried.
     pub assembler: Option<Assembler>,
+    /// Keeps the IR after the last pass, for [`Compilation::ir`]: of a file of many kernels it takes more memory than
+    /// all else.
+    pub ir: bool,
+    /// Of the PTX, keeps the text alone: [`CompiledModule::module`] has no entries.
+    pub text_only: bool,
 }
 
 /// Assembles PTX for a target: what each entry takes, by name.
@@ -73,6 +78,8 @@ impl CompileOptions {
             levels: Levels::default(),
             advise: false,
             assembler: None,
+            ir: false,
+            text_only: false,
         }
     }
 
@@ -103,6 +110,7 @@ impl Default for CompileOptions {
 #[derive(Clone, PartialEq, Debug)]
 pub struct CompiledModule {
     pub ptx: String,
+    /// Without entries, where [`CompileOptions::text_only`] asks for that.
     pub module: ptx::Module,
     pub manifest: Manifest,
 }
@@ -114,6 +122,8 @@ pub struct Compilation {
     /// The typed program, for the reference evaluator.
     pub program: Program,
     ir: ir::ModuleApart,
+    /// Whether the IR has its bodies.
+    bodies: bool,
     pub warnings: Diagnostics,
     /// What each pass did, a kernel.
     pub reports: Vec<(String, PipelineReport)>,
@@ -122,9 +132,9 @@ pub struct Compilation {
 }
 
 impl Compilation {
-    /// The IR after the last pass.
-    pub fn ir(&self) -> ir::kernel::Module {
-        self.ir.join()
+    /// The IR after the last pass; `None` unless [`CompileOptions::ir`] asked for it.
+    pub fn ir(&self) -> Option<ir::kernel::Module> {
+        self.bodies.then(|| self.ir.join())
     }
 }
 
@@ -250,10 +260,17 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     let select_options =
         SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };
     let mut printed = String::new();
-    let Generated { ir, reports, selected } =
-        generate(source, &program, options, &pipeline, &pass_options, &select_options, &mut printed)?;
+    let generator = Generator {
+        source,
+        program: &program,
+        options,
+        pipeline: &pipeline,
+        pass_options: &pass_options,
+        select_options: &select_options,
+    };
+    let Generated { ir, reports, advice, selected } = generator.generate(&mut printed)?;
     if options.advise {
-        diagnostics.extend(advice::of(source, &program, &ir.join(), options, &pipeline, capability));
+        diagnostics.extend(advice);
         diagnostics.sort();
         if diagnostics.has_errors() {
             return Err(CompileError::Diagnostics(diagnostics));
@@ -262,5 +279,6 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     let selected = selected.map_err(CompileError::Select)?;
     let compiled =
         CompiledModule { ptx: selected.text, module: selected.module, manifest: selected.manifest };
-    Ok(Compilation { compiled, program, ir, warnings: diagnostics, reports, printed })
+    let bodies = options.ir;
+    Ok(Compilation { compiled, program, ir, bodies, warnings: diagnostics, reports, printed })
 }

@@ -8,7 +8,9 @@ use krn_compiler::passes::{
 };
 use krn_compiler::ptx::select::{SelectOptions, select};
 use krn_compiler::source::SourceFile;
-use krn_compiler::{Compilation, CompileError, CompileOptions, check_source, compile, lower};
+use krn_compiler::{
+    Compilation, CompileError, CompileOptions, check_source, compile, explain_schedules, lower,
+};
 use std::path::Path;
 
 const TARGET: &str = "sm_90";
@@ -43,6 +45,10 @@ fn parted(source: &SourceFile, options: &CompileOptions) -> Compilation {
     compile(source, options).unwrap_or_else(|error| panic!("{}: {error}", source.name()))
 }
 
+fn with_ir() -> CompileOptions {
+    CompileOptions { ir: true, ..CompileOptions::for_target(TARGET) }
+}
+
 fn text(kernel: &Kernel) -> String {
     print_kernel(&kernel.compacted(), PrintOptions::default())
 }
@@ -51,8 +57,8 @@ fn text(kernel: &Kernel) -> String {
 fn launches_by_themselves_become_what_they_become_in_the_kernel() {
     let mut several = 0;
     for source in examples() {
-        let (whole, parted) = (whole(&source), parted(&source, &CompileOptions::for_target(TARGET)));
-        let joined = parted.ir();
+        let (whole, parted) = (whole(&source), parted(&source, &with_ir()));
+        let joined = parted.ir().expect("it was asked for");
         assert_eq!(joined.kernels.len(), whole.kernels.len());
         for (joined, whole) in joined.kernels.iter().zip(&whole.kernels) {
             assert_eq!(text(joined), text(whole), "{}: {}", source.name(), whole.name);
@@ -72,12 +78,12 @@ fn launches_by_themselves_become_what_they_become_in_the_kernel() {
 #[test]
 fn what_passes_print_is_of_the_whole_kernel_and_changes_nothing() {
     for source in examples() {
-        let plain = parted(&source, &CompileOptions::for_target(TARGET));
+        let plain = parted(&source, &with_ir());
         let mut options = CompileOptions::for_target(TARGET);
         options.passes.print_after = PassSelection::Names(vec!["licm".into(), "dce".into()]);
         let (first, second) = (parted(&source, &options), parted(&source, &options));
         assert_eq!(first.printed, second.printed, "{}", source.name());
-        for kernel in &plain.ir().kernels {
+        for kernel in &plain.ir().expect("it was asked for").kernels {
             let printed =
                 |pass: &str| first.printed.contains(&format!("// after {pass}\nkernel {:?}", kernel.name));
             assert!(printed("licm") && printed("dce"), "{}: {}", source.name(), kernel.name);
@@ -130,4 +136,33 @@ fn the_pass_that_breaks_one_launch_is_named() {
     assert!(matches!(error, CompileError::Pipeline(_)), "{error}");
     let message = error.to_string();
     assert!(message.starts_with("the pass `breaks` broke the kernel `product`"), "{message}");
+}
+
+#[test]
+fn what_nobody_asks_for_is_not_kept() {
+    for source in examples() {
+        let kept = parted(&source, &with_ir());
+        let plain = parted(&source, &CompileOptions::for_target(TARGET));
+        assert!(kept.ir().is_some() && plain.ir().is_none());
+        assert!(plain.compiled == kept.compiled, "{}: another module", source.name());
+        assert_eq!(explain_schedules(&plain), explain_schedules(&kept), "{}", source.name());
+        let text_only = CompileOptions { text_only: true, ..CompileOptions::for_target(TARGET) };
+        let text = parted(&source, &text_only).compiled;
+        assert!(text.ptx == kept.compiled.ptx, "{}: another PTX", source.name());
+        assert_eq!(text.manifest, kept.compiled.manifest, "{}", source.name());
+        assert!(text.module.entries.is_empty());
+    }
+}
+
+#[test]
+fn a_file_has_more_kernels_than_are_worked_on_at_once() {
+    let kernels =
+        (0..600).map(|at| format!("kernel k{at}(x: f32[n]) -> y: f32[n] {{ y[i] = x[i] + {at}.0 }}\n"));
+    let text: String = kernels.collect();
+    let done = parted(&SourceFile::new("many.krn", text), &CompileOptions::for_target(TARGET));
+    let names = |at| format!("k{at}");
+    let entries: Vec<&str> = done.compiled.module.entries.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(entries, (0..600).map(names).collect::<Vec<_>>());
+    let manifests = done.compiled.manifest.kernels.iter().map(|kernel| kernel.name.clone());
+    assert_eq!(manifests.collect::<Vec<_>>(), (0..600).map(names).collect::<Vec<_>>());
 }

@@ -11,8 +11,8 @@ const MATMUL: &str =
     "kernel matmul(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }";
 
 fn compiled(source: &str, target: &str) -> Compilation {
-    compile(&SourceFile::new("product.krn", source), &CompileOptions::for_target(target))
-        .expect("a kernel that compiles")
+    let options = CompileOptions { ir: true, ..CompileOptions::for_target(target) };
+    compile(&SourceFile::new("product.krn", source), &options).expect("a kernel that compiles")
 }
 
 fn launch(kernel: &Kernel, name: &str) -> Launch {
@@ -41,7 +41,7 @@ fn count_fma(kernel: &Kernel, launch: Launch) -> usize {
 #[test]
 fn a_thread_of_a_large_tile_has_one_multiplication_a_result_and_step() {
     let compilation = compiled(MATMUL, "sm_90");
-    let kernel = &compilation.ir().kernels[0];
+    let kernel = &compilation.ir().expect("it was asked for").kernels[0];
     for name in ["matmul_tiled_large_vector", "matmul_tiled_large"] {
         let launch = launch(kernel, name);
         let products = count_fma(kernel, launch);
@@ -74,7 +74,7 @@ fn integer_products(kernel: &Kernel, launch: Launch) -> usize {
 fn copies_in_the_background_are_for_targets_that_have_them() {
     let copies = |target: &str| {
         let compilation = compiled(MATMUL, target);
-        let kernel = &compilation.ir().kernels[0];
+        let kernel = &compilation.ir().expect("it was asked for").kernels[0];
         kernel.launches.keys().map(|launch| count(kernel, launch, Opcode::CopyAsync)).sum::<usize>()
     };
     assert_eq!(copies("sm_75"), 0);
@@ -84,7 +84,7 @@ fn copies_in_the_background_are_for_targets_that_have_them() {
 #[test]
 fn copies_are_waited_for_before_the_barrier() {
     let compilation = compiled(MATMUL, "sm_90");
-    let kernel = &compilation.ir().kernels[0];
+    let kernel = &compilation.ir().expect("it was asked for").kernels[0];
     for launch in kernel.launches.keys() {
         let begun = count(kernel, launch, Opcode::CopyAsync);
         if begun == 0 {
@@ -105,7 +105,7 @@ fn copies_are_waited_for_before_the_barrier() {
 fn buffers_of_a_product_fit_the_shared_memory_of_every_target() {
     for (target, most) in [("sm_75", 64), ("sm_80", 163), ("sm_86", 99), ("sm_90", 227), ("sm_120", 99)] {
         let compilation = compiled(MATMUL, target);
-        let kernel = &compilation.ir().kernels[0];
+        let kernel = &compilation.ir().expect("it was asked for").kernels[0];
         for launch in kernel.launches.keys() {
             let mut used = BTreeMap::new();
             kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
@@ -131,7 +131,7 @@ fn the_code_of_a_product_stays_small() {
     let lines = compilation.compiled.ptx.lines().filter(code).count();
     assert!(lines < 4_330, "{lines} lines of PTX");
     let copies = |data: &krn_compiler::ir::kernel::InstData| matches!(data.payload, Payload::Loop { .. });
-    let kernel = &compilation.ir().kernels[0];
+    let kernel = &compilation.ir().expect("it was asked for").kernels[0];
     let mut loops = 0;
     kernel.walk_all(&mut |_, inst| loops += usize::from(copies(&kernel.insts[inst])));
     assert!(loops >= 6, "{loops} loops");
@@ -154,7 +154,7 @@ fn a_schedule_says_the_shape_of_a_product() {
     let schedule =
         "tile i: 64, j: 128, p: 8; per_thread i: 8, j: 4; unroll p: 2; stage a depth 3 pad 8; stage b";
     let compilation = compiled(&format!("{MATMUL}\nschedule matmul {{ {schedule} }}"), "sm_90");
-    let kernel = &compilation.ir().kernels[0];
+    let kernel = &compilation.ir().expect("it was asked for").kernels[0];
     let launch = launch(kernel, "matmul_tiled");
     assert_eq!(kernel.launches[launch].threads, Some(256));
     assert_eq!(count_fma(kernel, launch), 2 * 8 * 4);

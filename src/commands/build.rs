@@ -23,6 +23,8 @@ pub fn run(options: &BuildOptions) -> Result<()> {
         let text = fat(&source, options, &mut compile)?;
         return files::write_or_print(options.output.as_deref(), &text);
     }
+    compile.ir = options.emit == Emit::Ir;
+    compile.text_only = true;
     let compilation = messages::compile(&source, &compile, options.message_format)?;
     eprint!("{}", compilation.printed);
     if options.time_passes {
@@ -30,7 +32,10 @@ pub fn run(options: &BuildOptions) -> Result<()> {
     }
     let compiled = &compilation.compiled;
     let text = match options.emit {
-        Emit::Ir => print_module(&compilation.ir(), PrintOptions::default()),
+        Emit::Ir => {
+            let Some(ir) = compilation.ir() else { unreachable!("the options ask for it") };
+            print_module(&ir, PrintOptions::default())
+        }
         Emit::Manifest => {
             let mut json = serde_json::to_string_pretty(&compiled.manifest)
                 .map_err(|error| Failure::new(FILE, format!("cannot write the manifest as JSON: {error}")))?;

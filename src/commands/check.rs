@@ -9,6 +9,7 @@ pub fn run(options: &CheckOptions) -> Result<()> {
     let mut compile = CompileOptions::for_target(options.target.clone());
     messages::set_levels(&mut compile, &options.levels)?;
     messages::set_assembler(&mut compile)?;
+    compile.text_only = true;
     // The first failure decides the exit code.
     let mut failed = None;
     for path in &options.files {

@@ -1,8 +1,9 @@
-//! Warnings about speed, for all kernels of a compilation.
+//! Warnings about speed, kernel by kernel.
 
+use super::generate::Generator;
 use super::{CompileOptions, check_parsed, levels, lowered, refused};
 use crate::advise::{Assemble, Subject, Usages, advise};
-use crate::check::typed::{self, Program};
+use crate::check::typed;
 use crate::diagnostic::Diagnostics;
 use crate::diagnostic::levels::{Level, apply};
 use crate::ir::kernel::{Kernel, Module};
@@ -13,35 +14,39 @@ use crate::source::SourceFile;
 use crate::syntax;
 use rustc_hash::FxHashMap;
 
-/// The warnings that neither the file nor the options allow; those that are denied as errors.
-pub fn of(
-    source: &SourceFile,
-    program: &Program,
-    ir: &Module,
-    options: &CompileOptions,
-    pipeline: &Pipeline,
-    capability: u32,
-) -> Diagnostics {
-    let mut found = Diagnostics::new();
-    let typed: FxHashMap<&str, &typed::Kernel> =
-        program.kernels.iter().map(|typed| (typed.name.as_str(), typed)).collect();
-    for kernel in &ir.kernels {
-        let Some(typed) = typed.get(kernel.name.as_str()).copied() else { continue };
+/// What warnings about speed need to know of a program.
+pub struct Advisor<'g> {
+    generator: Generator<'g>,
+    typed: FxHashMap<&'g str, &'g typed::Kernel>,
+}
+
+impl<'g> Advisor<'g> {
+    pub fn new(generator: Generator<'g>) -> Self {
+        let kernels = generator.program.kernels.iter();
+        Self { generator, typed: kernels.map(|typed| (typed.name.as_str(), typed)).collect() }
+    }
+
+    /// The warnings about a kernel, after its last pass, that neither the file nor the options allow; those that are denied as
+    /// errors. `rest` is its module without kernels.
+    pub fn advise(&self, rest: &Module, kernel: Kernel) -> Diagnostics {
+        let Generator { source, program, options, pipeline, select_options, .. } = self.generator;
+        let Some(typed) = self.typed.get(kernel.name.as_str()).copied() else { return Diagnostics::new() };
+        let module = &Module { kernels: vec![kernel], ..rest.clone() };
+        let kernel = &module.kernels[0];
         let said = levels::of_kernel(program, typed, &options.target);
         let compile = |source: &SourceFile| recompiled(source, &kernel.name, options, pipeline);
         let assemble = |source: &SourceFile, module: &Module, kernel: &Kernel, names: &[&str]| {
-            assembled(source, module, kernel, names, options, capability)
+            assembled(source, module, kernel, names, options, select_options)
         };
         let assemble = options.assembler.is_some().then_some(&assemble as &Assemble<'_>);
-        let target = options.target.as_str();
-        let subject = Subject { source, typed, module: ir, kernel, target, capability, assemble };
+        let (target, capability) = (options.target.as_str(), select_options.capability);
+        let subject = Subject { source, typed, module, kernel, target, capability, assemble };
         let wanted = |code| match said.iter().rev().find(|said| said.code == code) {
             Some(said) => said.level != Level::Allow,
             None => !options.levels.allows(code),
         };
-        found.extend(apply(advise(&subject, &wanted, &compile), &said, &options.levels));
+        apply(advise(&subject, &wanted, &compile), &said, &options.levels)
     }
-    found
 }
 
 /// What the assembler says of some entries of a kernel, which takes constants and statics from its module.
@@ -51,13 +56,11 @@ fn assembled(
     kernel: &Kernel,
     names: &[&str],
     options: &CompileOptions,
-    capability: u32,
+    select_options: &SelectOptions,
 ) -> Option<Usages> {
     let assembler = options.assembler.as_ref()?;
-    let select_options =
-        SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };
     let alone = Module { kernels: vec![kernel.clone()], ..module.clone() };
-    let mut selected = select(&alone, source, &select_options).ok()?;
+    let mut selected = select(&alone, source, select_options).ok()?;
     selected.module.entries.retain(|entry| names.contains(&entry.name.as_str()));
     assembler(&ptx::print(&selected.module), &options.target)
 }
@@ -79,5 +82,6 @@ fn recompiled(
     for kernel in &mut ir.kernels {
         pipeline.run(kernel, &passes, &mut |_| {}).ok()?;
     }
-    (!refused::directives(&ir.kernels, pipeline).has_errors()).then_some(ir)
+    let kernels: Vec<&Kernel> = ir.kernels.iter().collect();
+    (!refused::directives(&kernels, pipeline).has_errors()).then_some(ir)
 }

@@ -1,17 +1,21 @@
 //! From a checked program to IR and PTX: kernels side by side up to the passes that go by launch, from there on launches
-//! side by side, each with its passes and its entry.
+//! side by side, each with its passes and its entry. What nobody asks for is given back as soon as a launch is done with it.
 
+use super::advice::Advisor;
 use super::{CompileError, CompileOptions, located, lowered, refused};
 use crate::check::typed::Program;
+use crate::diagnostic::Diagnostics;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
 use crate::ir::{Apart, ModuleApart};
 use crate::parallel;
-use crate::passes::{Pipeline, PipelineError, PipelineOptions, PipelineReport, Rest};
+use crate::passes::{Begun, Pipeline, PipelineError, PipelineOptions, PipelineReport, Rest};
 use crate::ptx::select::{
     EntryText, SelectError, SelectOptions, Selected, SelectedEntry, Selection, lines, select,
 };
+use crate::ptx::verify::Frame;
 use crate::source::SourceFile;
+use std::sync::Arc;
 
 /// What the passes up to those that go by launch take for an instruction that lowering makes, about.
 const MICROSECONDS_AN_INSTRUCTION: usize = 5;
@@ -19,138 +23,231 @@ const MICROSECONDS_AN_INSTRUCTION: usize = 5;
 /// Lines of PTX of which a launch's own passes, its selection, the verifiers and the printer do one in a microsecond.
 const LINES_A_MICROSECOND: usize = 2;
 
+/// Kernels whose launches are worked on at the same time, before those of the next ones: what they take on the way is given
+/// back in between.
+const BATCH: usize = 256;
+
 /// What a program became.
 pub struct Generated {
+    /// Without bodies, where the options do not ask for them.
     pub ir: ModuleApart,
     pub reports: Vec<(String, PipelineReport)>,
+    /// Warnings about speed, where the options ask for them.
+    pub advice: Diagnostics,
     pub selected: Result<Selected, SelectError>,
 }
 
-/// The kernel of a launch.
-enum Body<'k> {
-    /// Which has no other launch.
-    Own(Box<Kernel>),
-    Of(&'k Kernel, Launch),
+/// What it takes to make PTX of a program.
+#[derive(Clone, Copy)]
+pub struct Generator<'g> {
+    pub source: &'g SourceFile,
+    pub program: &'g Program,
+    pub options: &'g CompileOptions,
+    pub pipeline: &'g Pipeline,
+    pub pass_options: &'g PipelineOptions,
+    pub select_options: &'g SelectOptions,
 }
 
-struct Job<'k> {
+/// The kernel of a launch.
+enum Body {
+    /// Which has no other launch.
+    Own(Box<Kernel>),
+    Of(Arc<Kernel>, Launch),
+}
+
+struct Job {
     /// The entry's.
     number: usize,
     rest: Rest,
-    body: Body<'k>,
+    body: Body,
 }
 
-struct Done {
-    part: Kernel,
+impl Job {
+    /// About how many microseconds it takes.
+    fn weight(&self) -> usize {
+        let lines = match &self.body {
+            Body::Own(kernel) => lines(kernel, Launch::from_u32(0)),
+            Body::Of(kernel, launch) => lines(kernel, *launch),
+        };
+        lines / LINES_A_MICROSECOND
+    }
+}
+
+/// A launch whose entry is data (`E`), or text as well.
+struct Done<E> {
+    /// The entry's.
+    number: usize,
+    /// The kernel of the launch: without its body, or none at all, where nobody asks for that.
+    part: Option<Kernel>,
     /// Whether each of the launch's passes changed it, and its entry.
-    result: Result<(Vec<bool>, Result<EntryText, SelectError>), PipelineError>,
+    result: Result<(Vec<bool>, Result<E, SelectError>), PipelineError>,
 }
 
-/// The IR and the PTX of the kernels that the options ask for.
-pub fn generate(
-    source: &SourceFile,
-    program: &Program,
-    options: &CompileOptions,
-    pipeline: &Pipeline,
-    pass_options: &PipelineOptions,
-    select_options: &SelectOptions,
-    printed: &mut String,
-) -> Result<Generated, CompileError> {
-    let mut ir = lowered(source, program, options)?;
-    // Times are those of one thread.
-    let weight = |kernel: &Kernel| match pass_options.time {
-        true => 0,
-        false => kernel.insts.len() * MICROSECONDS_AN_INSTRUCTION,
-    };
-    let begun = parallel::map(std::mem::take(&mut ir.kernels), weight, |_: &mut (), kernel| {
-        let mut printed = String::new();
-        let begun = pipeline.begin(kernel, pass_options, &mut |text| printed.push_str(text));
-        (begun, printed)
-    });
-    let (mut kernels, mut states) = (Vec::with_capacity(begun.len()), Vec::with_capacity(begun.len()));
-    for (begun, text) in begun {
-        let (kernel, state) = begun.map_err(|error| CompileError::Pipeline(located(error, source)))?;
-        printed.push_str(&text);
-        kernels.push(kernel);
-        states.push(state);
-    }
-    // No pass that goes by launch carries directives out.
-    let refused = refused::directives(&kernels, pipeline);
-    if refused.has_errors() {
-        return Err(CompileError::Diagnostics(refused));
-    }
-    let declared: Vec<&Kernel> = kernels.iter().collect();
-    let selection = Selection::new(&ir, &declared, source, select_options).map_err(CompileError::Select)?;
-    let frame = selection.frame().map_err(CompileError::Select)?;
+/// Kernels that have come to the passes that go by launch.
+type BegunKernels = Vec<(Kernel, Begun)>;
 
-    // Kernels of one launch are moved, not taken apart.
-    let counts: Vec<usize> = kernels.iter().map(|kernel| kernel.launches.len()).collect();
-    let (single, several): (Vec<Kernel>, Vec<Kernel>) =
-        kernels.into_iter().partition(|kernel| kernel.launches.len() == 1);
-    let (mut single, mut wholes) = (single.into_iter(), several.iter());
-    let mut jobs = Vec::with_capacity(counts.iter().sum());
-    for (state, count) in states.iter().zip(&counts) {
-        let bodies: Vec<Body<'_>> = match count {
-            1 => single.next().map(|kernel| Body::Own(Box::new(kernel))).into_iter().collect(),
-            _ => wholes
-                .next()
-                .into_iter()
-                .flat_map(|whole| whole.launches.keys().map(move |launch| Body::Of(whole, launch)))
-                .collect(),
-        };
-        for body in bodies {
-            jobs.push(Job { number: jobs.len(), rest: state.rest(), body });
+/// What the kernels so far became.
+struct Finished<'g> {
+    advisor: Option<Advisor<'g>>,
+    ir: ModuleApart,
+    reports: Vec<(String, PipelineReport)>,
+    entries: Vec<Result<EntryText, SelectError>>,
+    advice: Diagnostics,
+}
+
+impl<'g> Generator<'g> {
+    /// The IR and the PTX of the kernels that the options ask for.
+    pub fn generate(self, printed: &mut String) -> Result<Generated, CompileError> {
+        let Self { source, options, select_options, .. } = self;
+        let mut ir = lowered(source, self.program, options)?;
+        let begun = self.begin(std::mem::take(&mut ir.kernels), printed)?;
+        let declared: Vec<&Kernel> = begun.iter().map(|(kernel, _)| kernel).collect();
+        // No pass that goes by launch carries directives out.
+        let refused = refused::directives(&declared, self.pipeline);
+        if refused.has_errors() {
+            return Err(CompileError::Diagnostics(refused));
         }
-    }
-    let weight = |job: &Job<'_>| match &job.body {
-        Body::Own(kernel) => lines(kernel, Launch::from_u32(0)) / LINES_A_MICROSECOND,
-        Body::Of(kernel, launch) => lines(kernel, *launch) / LINES_A_MICROSECOND,
-    };
-    let begin = |job: Job<'_>| {
-        let mut part = match job.body {
-            Body::Own(kernel) => *kernel,
-            Body::Of(kernel, launch) => kernel.part(launch),
+        let selection =
+            Selection::new(&ir, &declared, source, select_options).map_err(CompileError::Select)?;
+        let frame = selection.frame().map_err(CompileError::Select)?;
+        let launches = declared.iter().map(|kernel| kernel.launches.len()).sum();
+        let mut finished = Finished {
+            ir: ModuleApart { rest: ir, kernels: Vec::with_capacity(begun.len()) },
+            reports: Vec::with_capacity(begun.len()),
+            entries: Vec::with_capacity(launches),
+            advisor: options.advise.then(|| Advisor::new(self)),
+            advice: Diagnostics::new(),
         };
-        let passes = pipeline.finish(job.rest, &mut part, pass_options);
+        let mut begun = begun.into_iter();
+        while begun.len() > 0 {
+            self.finish(begun.by_ref().take(BATCH).collect(), &selection, &frame, &mut finished)?;
+        }
+        drop(frame);
+        let Finished { ir, reports, entries, advice, .. } = finished;
+        let entries = entries.into_iter().collect::<Result<Vec<EntryText>, SelectError>>();
+        let selected = match entries {
+            Ok(entries) if selection.declares(&entries) => {
+                let declared: Vec<&Kernel> = ir.kernels.iter().map(Apart::declarations).collect();
+                selection.finish(&declared, entries)
+            }
+            Ok(_) if options.ir => select(&ir.join(), source, select_options),
+            // The same, for which the IR must be there.
+            Ok(_) => {
+                let options = CompileOptions { ir: true, advise: false, ..options.clone() };
+                Generator { options: &options, ..self }.generate(&mut String::new())?.selected
+            }
+            Err(error) => Err(error),
+        };
+        Ok(Generated { ir, reports, advice, selected })
+    }
+
+    /// Runs the passes up to those that go by launch.
+    fn begin(&self, kernels: Vec<Kernel>, printed: &mut String) -> Result<BegunKernels, CompileError> {
+        // Times are those of one thread.
+        let weight = |kernel: &Kernel| match self.pass_options.time {
+            true => 0,
+            false => kernel.insts.len() * MICROSECONDS_AN_INSTRUCTION,
+        };
+        let begun = parallel::map(kernels, weight, |_: &mut (), kernel| {
+            let mut printed = String::new();
+            let begun = self.pipeline.begin(kernel, self.pass_options, &mut |text| printed.push_str(text));
+            (begun, printed)
+        });
+        let mut kernels = Vec::with_capacity(begun.len());
+        for (begun, text) in begun {
+            kernels.push(begun.map_err(|error| CompileError::Pipeline(located(error, self.source)))?);
+            printed.push_str(&text);
+        }
+        Ok(kernels)
+    }
+
+    /// Brings kernels to their end, launches side by side.
+    fn finish(
+        &self,
+        begun: BegunKernels,
+        selection: &Selection<'_>,
+        frame: &Frame<'_>,
+        finished: &mut Finished<'g>,
+    ) -> Result<(), CompileError> {
+        let first = finished.entries.len();
+        let (mut jobs, mut kernels) = (Vec::new(), Vec::with_capacity(begun.len()));
+        for (kernel, state) in begun {
+            let (rest, count) = (state.rest(), kernel.launches.len());
+            let mut job = |body| jobs.push(Job { number: first + jobs.len(), rest, body });
+            let declarations = match count {
+                // Moved, not taken apart.
+                1 => {
+                    job(Body::Own(Box::new(kernel)));
+                    None
+                }
+                _ => {
+                    let (declarations, whole) = (kernel.declarations(), Arc::new(kernel));
+                    whole.launches.keys().for_each(|launch| job(Body::Of(whole.clone(), launch)));
+                    Some(declarations)
+                }
+            };
+            kernels.push((declarations, count, state));
+        }
+        let entry = |job: Job| self.entry(job, selection);
+        let text = |done: Done<SelectedEntry>| self.text(done, selection, frame);
+        let mut done = parallel::map_halves(jobs, Job::weight, entry, text).into_iter();
+        for (declarations, count, mut state) in kernels {
+            let mut parts = Vec::with_capacity(count);
+            for Done { part, result, .. } in done.by_ref().take(count) {
+                parts.extend(part);
+                let (changed, entry) = result.map_err(|broken| {
+                    CompileError::Pipeline(located(state.guilty(self.pipeline, broken), self.source))
+                })?;
+                state.note(&changed);
+                finished.entries.push(entry);
+            }
+            let mut kernel = match declarations {
+                Some(declarations) => Apart::several(declarations, parts),
+                None => parts.pop().map(Apart::single).unwrap_or_default(),
+            };
+            if let Some(advisor) = &finished.advisor {
+                finished.advice.extend(advisor.advise(&finished.ir.rest, kernel.join()));
+                if !self.options.ir {
+                    kernel.forget_bodies();
+                }
+            }
+            finished.reports.push((kernel.declarations().name.clone(), state.report));
+            finished.ir.kernels.push(kernel);
+        }
+        Ok(())
+    }
+
+    /// The first half of a job: the launch's passes, and its entry as data.
+    fn entry(&self, job: Job, selection: &Selection<'_>) -> Done<SelectedEntry> {
+        let Job { number, rest, body } = job;
+        let (mut part, own) = match body {
+            Body::Own(kernel) => (*kernel, true),
+            Body::Of(kernel, launch) => (kernel.part(launch), false),
+        };
+        let passes = self.pipeline.finish(rest, &mut part, self.pass_options);
         let result = passes.map(|changed| (changed, selection.entry(&part)));
-        (job.number, part, result)
-    };
-    let end = |(number, part, result): (usize, Kernel, Result<_, _>)| {
-        let text = |selected: SelectedEntry| selection.text(&frame, number, selected);
-        let result = result.map(|(changed, selected): (_, Result<_, _>)| (changed, selected.and_then(text)));
-        Done { part, result }
-    };
-    let done = parallel::map_halves(jobs, weight, begin, end);
-
-    let (mut done, mut several) = (done.into_iter(), several.into_iter());
-    let (mut entries, mut reports) = (Vec::new(), Vec::with_capacity(states.len()));
-    let mut apart = ModuleApart { rest: ir, kernels: Vec::with_capacity(states.len()) };
-    for (mut state, count) in states.into_iter().zip(counts) {
-        let mut parts = Vec::with_capacity(count);
-        for Done { part, result } in done.by_ref().take(count) {
-            parts.push(part);
-            let (changed, entry) = result
-                .map_err(|broken| CompileError::Pipeline(located(state.guilty(pipeline, broken), source)))?;
-            state.note(&changed);
-            entries.push(entry);
+        let bodies = self.options.ir || self.options.advise;
+        if own && !bodies {
+            part.forget_body();
         }
-        let kernel = match count {
-            1 => parts.pop().map(Apart::single),
-            _ => several.next().map(|whole| Apart::several(whole, parts)),
-        };
-        let Some(kernel) = kernel else { unreachable!("each kernel is in one of the lists") };
-        reports.push((kernel.declarations().name.clone(), state.report));
-        apart.kernels.push(kernel);
+        Done { number, part: (own || bodies).then_some(part), result }
     }
-    drop(frame);
-    let entries = entries.into_iter().collect::<Result<Vec<EntryText>, SelectError>>();
-    let selected = match entries {
-        Ok(entries) if selection.declares(&entries) => {
-            let declared: Vec<&Kernel> = apart.kernels.iter().map(Apart::declarations).collect();
-            selection.finish(&declared, entries)
-        }
-        Ok(_) => select(&apart.join(), source, select_options),
-        Err(error) => Err(error),
-    };
-    Ok(Generated { ir: apart, reports, selected })
+
+    /// The second half: the entry as text.
+    fn text(
+        &self,
+        done: Done<SelectedEntry>,
+        selection: &Selection<'_>,
+        frame: &Frame<'_>,
+    ) -> Done<EntryText> {
+        let Done { number, part, result } = done;
+        let text = |entry: Result<SelectedEntry, SelectError>| {
+            let mut text = selection.text(frame, number, entry?)?;
+            if self.options.text_only {
+                text.forget_data();
+            }
+            Ok(text)
+        };
+        Done { number, part, result: result.map(|(changed, entry)| (changed, text(entry))) }
+    }
 }

@@ -7,7 +7,7 @@ use crate::passes::Pipeline;
 
 /// Reports every directive of the kernels that is not carried out. Where a pass that might have done so is left out, a
 /// directive is left out with it.
-pub fn directives(kernels: &[Kernel], pipeline: &Pipeline) -> Diagnostics {
+pub fn directives(kernels: &[&Kernel], pipeline: &Pipeline) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
     for kernel in kernels {
         for scheduled in &kernel.schedule.directives {

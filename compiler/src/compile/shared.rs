@@ -54,8 +54,9 @@ mod tests {
 
     fn kernel(text: &str) -> crate::ir::kernel::Kernel {
         let source = SourceFile::new("k.krn", text);
-        let compiled = compile(&source, &CompileOptions::for_target("sm_90")).expect("it compiles");
-        compiled.ir().kernels.remove(0)
+        let options = CompileOptions { ir: true, ..CompileOptions::for_target("sm_90") };
+        let compiled = compile(&source, &options).expect("it compiles");
+        compiled.ir().expect("it was asked for").kernels.remove(0)
     }
 
     #[test]

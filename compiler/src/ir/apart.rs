@@ -10,7 +10,7 @@ use super::schedule::Schedule;
 use cranelift_entity::{EntityRef, PrimaryMap};
 
 /// A kernel in parts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Apart {
     /// All but the bodies; none where the only part is the kernel itself.
     whole: Option<Kernel>,
@@ -42,18 +42,23 @@ impl Apart {
         }
     }
 
-    /// A kernel and its parts ([`Kernel::part`]), one for each launch in their order: the bodies are theirs.
-    pub fn several(mut whole: Kernel, parts: Vec<Kernel>) -> Self {
-        whole.blocks.clear();
-        whole.insts.clear();
-        whole.values.clear();
-        whole.axes.clear();
-        Self { whole: Some(whole), parts }
+    /// A kernel without bodies ([`Kernel::declarations`]) and its parts ([`Kernel::part`]), one for each launch in their order,
+    /// or none where nobody asks for bodies.
+    pub fn several(declarations: Kernel, parts: Vec<Kernel>) -> Self {
+        Self { whole: Some(declarations), parts }
+    }
+
+    /// Gives back what bodies take.
+    pub fn forget_bodies(&mut self) {
+        match self.whole {
+            Some(_) => self.parts = Vec::new(),
+            None => self.parts.iter_mut().for_each(Kernel::forget_body),
+        }
     }
 
     /// The kernel, to be asked for all but bodies.
     pub fn declarations(&self) -> &Kernel {
-        self.whole.as_ref().unwrap_or(&self.parts[0])
+        self.whole.as_ref().unwrap_or_else(|| &self.parts[0])
     }
 
     /// One kernel for each launch, in their order.
@@ -134,13 +139,17 @@ impl Shift {
 }
 
 /// The entities of one kind that a launch has, and their new numbers.
-struct Numbers {
-    first: usize,
-    count: usize,
-    /// From the first one on, the new number and one, or 0; nothing where the launch has all between its first and its
-    /// last one.
-    new: Vec<u32>,
+enum Numbers {
+    /// All between the first and the last one.
+    Dense { first: usize, count: usize },
+    /// From the first one on, the new number and one, or 0.
+    Table { first: usize, count: usize, new: Vec<u32> },
+    /// The few that there are of many in between, in order: what the launch costs does not depend on the others.
+    Sparse(Vec<u32>),
 }
+
+/// A launch that has less than one in so many entities is looked up in a list.
+const SPARSE: usize = 16;
 
 impl Numbers {
     fn new<E: EntityRef>(entities: &[E]) -> Self {
@@ -149,27 +158,43 @@ impl Numbers {
             (first, end) = (first.min(entity.index()), end.max(entity.index() + 1));
         }
         let (first, count) = (first.min(end), entities.len());
-        let mut new = Vec::new();
-        if end - first != count {
-            new.resize(end - first, 0);
-            entities.iter().for_each(|entity| new[entity.index() - first] = 1);
-            let mut next = 0;
-            for new in new.iter_mut().filter(|new| **new != 0) {
-                next += 1;
-                *new = next;
-            }
+        if end - first == count {
+            return Self::Dense { first, count };
         }
-        Self { first, count, new }
+        if (end - first) / SPARSE > count {
+            let mut known: Vec<u32> = entities.iter().map(|entity| entity.index() as u32).collect();
+            known.sort_unstable();
+            return Self::Sparse(known);
+        }
+        let mut new = vec![0; end - first];
+        entities.iter().for_each(|entity| new[entity.index() - first] = 1);
+        let mut next = 0;
+        for new in new.iter_mut().filter(|new| **new != 0) {
+            next += 1;
+            *new = next;
+        }
+        Self::Table { first, count, new }
+    }
+
+    /// How many there are.
+    fn count(&self) -> usize {
+        match self {
+            Self::Dense { count, .. } | Self::Table { count, .. } => *count,
+            Self::Sparse(known) => known.len(),
+        }
     }
 
     /// The new number; of an entity that the launch has not, one that is not there either, for the verifier to find.
     #[inline]
     fn of<E: EntityRef>(&self, entity: E) -> E {
-        let at = entity.index().wrapping_sub(self.first);
-        if self.new.is_empty() {
-            return E::new(at.min(self.count));
-        }
-        E::new(self.new.get(at).and_then(|new| new.checked_sub(1)).map_or(self.count, |new| new as usize))
+        let at = |first: usize| entity.index().wrapping_sub(first);
+        E::new(match self {
+            Self::Dense { first, count } => at(*first).min(*count),
+            Self::Table { first, count, new } => {
+                new.get(at(*first)).and_then(|new| new.checked_sub(1)).map_or(*count, |new| new as usize)
+            }
+            Self::Sparse(known) => known.binary_search(&(entity.index() as u32)).unwrap_or(known.len()),
+        })
     }
 
     #[inline]
@@ -179,9 +204,16 @@ impl Numbers {
 
     /// The entities, in order.
     fn all<E: EntityRef>(&self) -> impl Iterator<Item = E> + '_ {
-        let end = if self.new.is_empty() { self.count } else { self.new.len() };
-        let known = (0..end).filter(|at| self.new.get(*at) != Some(&0));
-        known.map(|at| E::new(self.first + at))
+        let (first, end) = match self {
+            Self::Dense { first, count } => (*first, *count),
+            Self::Table { first, new, .. } => (*first, new.len()),
+            Self::Sparse(known) => (0, known.len()),
+        };
+        (0..end).filter_map(move |at| match self {
+            Self::Table { new, .. } if new[at] == 0 => None,
+            Self::Sparse(known) => Some(E::new(known[at] as usize)),
+            _ => Some(E::new(first + at)),
+        })
     }
 }
 
@@ -214,6 +246,35 @@ impl Found {
 }
 
 impl Kernel {
+    /// The kernel without what its launches do.
+    pub fn declarations(&self) -> Kernel {
+        Kernel {
+            name: self.name.clone(),
+            span: self.span,
+            phase: self.phase,
+            arguments: self.arguments.clone(),
+            facts: self.facts.clone(),
+            symbols: self.symbols.clone(),
+            buffers: self.buffers.clone(),
+            sites: self.sites.clone(),
+            launches: self.launches.clone(),
+            plan: self.plan.clone(),
+            axes: PrimaryMap::new(),
+            blocks: PrimaryMap::new(),
+            insts: PrimaryMap::new(),
+            values: PrimaryMap::new(),
+            schedule: self.schedule.clone(),
+        }
+    }
+
+    /// Gives back what the bodies take.
+    pub fn forget_body(&mut self) {
+        self.axes = PrimaryMap::new();
+        self.blocks = PrimaryMap::new();
+        self.insts = PrimaryMap::new();
+        self.values = PrimaryMap::new();
+    }
+
     /// A launch as a kernel of its own. The schedule keeps what is said, without what became of it.
     pub fn part(&self, launch: Launch) -> Kernel {
         let mut found = Found::default();
@@ -232,10 +293,10 @@ impl Kernel {
             sites: self.sites.clone(),
             launches: PrimaryMap::with_capacity(1),
             plan: leading_to(&self.plan, launch),
-            axes: PrimaryMap::with_capacity(axes.count),
-            blocks: PrimaryMap::with_capacity(blocks.count),
-            insts: PrimaryMap::with_capacity(insts.count + insts.count / 16),
-            values: PrimaryMap::with_capacity(values.count + values.count / 16),
+            axes: PrimaryMap::with_capacity(axes.count()),
+            blocks: PrimaryMap::with_capacity(blocks.count()),
+            insts: PrimaryMap::with_capacity(insts.count() + insts.count() / 2),
+            values: PrimaryMap::with_capacity(values.count() + values.count() / 2),
             schedule: Schedule { directives: self.schedule.directives.clone(), ..Schedule::default() },
         };
         let data = self.launches[launch].clone();
@@ -320,7 +381,7 @@ mod tests {
                 prop_assert_eq!(verify(part), Ok(()));
                 prop_assert_eq!(&part.launches[Launch::new(0)].name, &launch.name);
             }
-            let joined = Apart::several(kernel.clone(), parts).join();
+            let joined = Apart::several(kernel.declarations(), parts).join();
             prop_assert_eq!(text(&joined), text(&kernel));
             prop_assert_eq!(joined.schedule, kernel.schedule);
         }
@@ -333,6 +394,11 @@ mod tests {
         assert_eq!(numbers.all::<Value>().map(|value| value.index()).collect::<Vec<_>>(), [3, 7, 9]);
         // Not the launch's: past the end.
         assert_eq!([1, 4, 12].map(|at| numbers.of(Value::new(at)).index()), [3, 3, 3]);
+        let sparse = Numbers::new(&[7000, 3, 900].map(Value::new));
+        assert!(matches!(sparse, Numbers::Sparse(_)));
+        assert_eq!([3, 900, 7000].map(|at| sparse.of(Value::new(at)).index()), [0, 1, 2]);
+        assert_eq!(sparse.all::<Value>().map(|value| value.index()).collect::<Vec<_>>(), [3, 900, 7000]);
+        assert_eq!([1, 901, 9000].map(|at| sparse.of(Value::new(at)).index()), [3, 3, 3]);
         let dense = Numbers::new(&[6, 5, 4].map(Value::new));
         assert_eq!([4, 5, 6, 7].map(|at| dense.of(Value::new(at)).index()), [0, 1, 2, 3]);
         assert_eq!(Numbers::new::<Value>(&[]).all::<Value>().count(), 0);

@@ -35,7 +35,7 @@ mod threads;
 mod unroll;
 mod vectorize;
 
-pub(crate) use apart::Rest;
+pub(crate) use apart::{Begun, Rest};
 pub use collapse::Collapse;
 pub use contract::Contract;
 pub use cse::Cse;

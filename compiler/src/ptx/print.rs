@@ -49,11 +49,11 @@ pub fn print(module: &Module) -> String {
     // Printing walks instructions as one who may change them, though it does not.
     let entries: Vec<String> =
         module.entries.iter().map(|entry| print_entry(module, &mut entry.clone())).collect();
-    print_with(module, &entries)
+    print_with(module, entries)
 }
 
 /// The text of a module whose entries have been printed.
-pub(super) fn print_with(module: &Module, entries: &[String]) -> String {
+pub(super) fn print_with(module: &Module, entries: Vec<String>) -> String {
     let mut text = Text::with_capacity(1024 + entries.iter().map(String::len).sum::<usize>());
     comments(&mut text, "", &module.header);
     let _ = writeln!(text, ".version {}", module.version);
@@ -72,7 +72,7 @@ pub(super) fn print_with(module: &Module, entries: &[String]) -> String {
         print_variable(&mut text, "", variable);
     }
     let mut text = String::from(text);
-    entries.iter().for_each(|entry| text.push_str(entry));
+    entries.into_iter().for_each(|entry| text.push_str(&entry));
     text
 }
 

@@ -56,6 +56,7 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     let target = Target::new(&options.output)?;
     let machine = machine(arguments.device)?;
     let mut compile = compile_options(arguments, gpu, machine.as_ref())?;
+    compile.ir = true;
     let all = messages::compile(&source, &compile, MessageFormat::Human)?;
     let name = crate::request::pick(&all.program, &arguments.kernel)?.name.clone();
     // The page is about one kernel: so is its PTX.
@@ -75,7 +76,7 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     let listing = listing(&compilation.compiled.ptx);
     let runs = listing.entries.iter().flat_map(|entry| &entry.runs);
     let wanted: BTreeSet<_> = runs.filter_map(|run| run.place).collect();
-    let ir = compilation.ir();
+    let Some(ir) = compilation.ir() else { unreachable!("the options ask for it") };
     let kernel = ir.kernels.iter().find(|kernel| kernel.name == name);
     let known = kernel.map(|kernel| spans(&source, kernel)).unwrap_or_default();
     let explained = explain_schedules(&compilation).into_iter().find(|known| known.kernel == name);

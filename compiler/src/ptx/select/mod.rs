@@ -41,7 +41,7 @@ mod signs;
 
 pub use shared::{SharedPlan, plan as shared_plan};
 
-use super::module::{Length, Module, SourceName, Variable, Version};
+use super::module::{Entry, Length, Module, SourceName, Variable, Version};
 use super::operand::ModuleVariable;
 use super::print::{print_entry, print_with};
 use super::target::Target;
@@ -56,6 +56,7 @@ use crate::parallel;
 use crate::source::SourceFile;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 pub(crate) use entry::SelectedEntry;
+use plan::SelectedLaunch;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -140,9 +141,19 @@ pub(crate) struct Selection<'s> {
 
 /// An entry that is selected, verified and printed.
 pub(crate) struct EntryText {
-    selected: SelectedEntry,
+    /// The entry as data, where somebody asks for it.
+    entry: Option<Entry>,
+    launch: SelectedLaunch,
+    dynamic_shared: bool,
     version: Version,
     text: String,
+}
+
+impl EntryText {
+    /// Gives back what the entry takes as data.
+    pub fn forget_data(&mut self) {
+        self.entry = None;
+    }
 }
 
 impl<'s> Selection<'s> {
@@ -198,13 +209,14 @@ impl<'s> Selection<'s> {
         let (problems, version) = frame.entry(number, &mut selected.entry);
         refuse(problems)?;
         let text = print_entry(&self.ptx, &mut selected.entry);
-        Ok(EntryText { selected, version, text })
+        let SelectedEntry { entry, launch, dynamic_shared } = selected;
+        Ok(EntryText { entry: Some(entry), launch, dynamic_shared, version, text })
     }
 
     /// Whether the module declares shared memory that launches size just where some entry has such. That is decided
     /// before the entries are selected, and a pass between may have left out what a launch had of it.
     pub fn declares(&self, entries: &[EntryText]) -> bool {
-        self.globals.dynamic_shared.is_some() == entries.iter().any(|entry| entry.selected.dynamic_shared)
+        self.globals.dynamic_shared.is_some() == entries.iter().any(|entry| entry.dynamic_shared)
     }
 
     /// The module of all entries, which are in the order of their numbers.
@@ -215,17 +227,17 @@ impl<'s> Selection<'s> {
         let mut manifests = Vec::with_capacity(kernels.len());
         for kernel in kernels {
             let mut launches = SecondaryMap::new();
-            for (launch, EntryText { selected, version, text }) in kernel.launches.keys().zip(&mut entries) {
-                ptx.version = ptx.version.max(version);
-                ptx.entries.push(selected.entry);
-                texts.push(text);
-                launches[launch] = Some(selected.launch);
+            for (launch, text) in kernel.launches.keys().zip(&mut entries) {
+                ptx.version = ptx.version.max(text.version);
+                ptx.entries.extend(text.entry);
+                texts.push(text.text);
+                launches[launch] = Some(text.launch);
             }
             manifests.push(plan::kernel_manifest(kernel, &launches, source)?);
         }
         let (name, target) = (source.name().to_string(), options.target.clone());
         let manifest = Manifest { source: name, target, statics, kernels: manifests };
-        let text = print_with(&ptx, &texts);
+        let text = print_with(&ptx, texts);
         Ok(Selected { module: ptx, text, manifest })
     }
 }

@@ -57,6 +57,9 @@ use operand::{Operand, Staged};
 use shape::{Shape, shapes};
 use wanted::Wanted;
 
+/// About how many instructions bring tiles to shared memory, beside those that each result takes.
+const COPYING: usize = 600;
+
 /// Tiles along the rows that blocks take before they go on to the next columns: what they read stays in the cache.
 const GROUP: i64 = 8;
 
@@ -290,7 +293,7 @@ impl Product {
         let combined = bodies * self.shape.unroll as usize + 1;
         // All results of a step at once, where an outer product makes them.
         let steps = if self.outer { 0 } else { combined * (self.steps.len() + 1) };
-        let insts = results * (steps + 8);
+        let insts = results * (steps + 8) + COPYING;
         (insts, insts + results * combined)
     }
 
