@@ -58,7 +58,7 @@ fn proposals(kernel: &Kernel, launch: &str) -> Vec<Proposal> {
             proposals.push(Proposal::Replace { word, about: about.to_string(), line });
         }
     }
-    for choice in &kernel.schedule.choices {
+    for choice in kernel.schedule.choices.iter() {
         if choice.reproducible && (choice.launch.is_empty() || choice.launch == launch) {
             proposals.extend(less(&choice.directive).map(|less| Proposal::Directive(less.to_string())));
         }

@@ -22,6 +22,7 @@
 
 mod apart;
 pub mod builder;
+mod choices;
 pub mod clone;
 mod edit;
 pub mod emit;
@@ -41,6 +42,7 @@ mod typing;
 mod verifier;
 
 pub use apart::{Apart, ModuleApart};
+pub use choices::Choices;
 pub use edit::Substitution;
 pub use evaluate::{evaluate, int_range, wrap};
 pub use query::{FoundOwners, Owners, Parents};

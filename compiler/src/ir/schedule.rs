@@ -4,6 +4,7 @@
 //! reads the directives that concern it in place of its own choice and says what it did with each; a directive that no
 //! pass has carried out by the end of the pipeline is an error at its span, never ignored.
 
+use super::choices::Choices;
 use super::placement::{SharedTile, Spread};
 pub use crate::data::Placement;
 use crate::data::{CacheMode, Layout};
@@ -18,7 +19,7 @@ pub const SAID: &str = "as the schedule says";
 pub struct Schedule {
     pub directives: Vec<Scheduled>,
     /// What passes chose, in the order in which they did. No part of the text form.
-    pub choices: Vec<Choice>,
+    pub choices: Choices,
     /// How axes are spread over the machine, launch by launch, and how tiles lie in shared memory. Like choices no part
     /// of the text form.
     pub spreads: Vec<Spread>,
@@ -243,10 +244,7 @@ impl Schedule {
     }
 
     fn record(&mut self, choice: Choice) {
-        let same =
-            |known: &Choice| known.launch == choice.launch && known.directive.same_subject(&choice.directive);
-        self.choices.retain(|known| !same(known));
-        self.choices.push(choice);
+        self.choices.record(choice);
     }
 
     /// Records how an axis is spread in a launch.
@@ -257,21 +255,16 @@ impl Schedule {
 
     /// Whether the tile that the schedule says of an axis is that of a launch.
     pub fn is_tiled(&self, launch: &str, name: &str) -> bool {
-        self.choices.iter().any(|choice| {
-            choice.launch == launch
-                && matches!(&choice.directive, Directive::Tile { axis, .. } if axis == name)
-        })
+        let tiles =
+            |choice: &Choice| matches!(&choice.directive, Directive::Tile { axis, .. } if axis == name);
+        self.choices.of(launch).any(tiles)
     }
 
     /// Gives a copy of a launch the choices of the original, and its axes.
     pub fn copy_choices(&mut self, from: &str, to: &str) {
-        let copies: Vec<Choice> = self
-            .choices
-            .iter()
-            .filter(|choice| choice.launch == from)
-            .map(|choice| Choice { launch: to.to_string(), ..choice.clone() })
-            .collect();
-        self.choices.extend(copies);
+        let copy = |choice: &Choice| Choice { launch: to.to_string(), ..choice.clone() };
+        let copies: Vec<Choice> = self.choices.of(from).map(copy).collect();
+        copies.into_iter().for_each(|copy| self.choices.push(copy));
         let spreads = self.spreads.iter().filter(|spread| spread.launch == from);
         let copies: Vec<Spread> =
             spreads.map(|spread| Spread { launch: to.to_string(), ..spread.clone() }).collect();

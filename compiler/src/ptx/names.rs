@@ -124,12 +124,12 @@ fn ends_in_digit(name: &str) -> bool {
 fn push_identifier(name: &mut String, hint: &str) {
     let start = name.len();
     let hint = hint.trim_start_matches('%');
-    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$');
-    if hint.chars().all(fits) {
+    if hint.starts_with(|first: char| first.is_ascii_alphabetic()) && super::verify::is_identifier(hint) {
         name.push_str(hint);
-    } else {
-        name.extend(hint.chars().map(|letter| if fits(letter) { letter } else { '_' }));
+        return;
     }
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$');
+    name.extend(hint.chars().map(|letter| if fits(letter) { letter } else { '_' }));
     if !super::verify::is_identifier(&name[start..]) || name[start..].starts_with('_') {
         // No leading digit, and neither `_` nor `WARP_SZ`, which have a meaning.
         name.insert(start, 'v');

@@ -11,6 +11,7 @@
 //! - every label that is jumped to is placed, once; every register that is read is written somewhere;
 //! - `.loc` lines name a file of the table.
 
+mod alike;
 mod checker;
 
 use std::fmt;
@@ -18,7 +19,7 @@ use std::fmt;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::grammar::Walk;
-use super::instruction::Instruction;
+use super::instruction::{Instruction, Op};
 use super::module::{Entry, Length, Module, Statement, Variable, Version};
 use super::operand::Label;
 use super::print::print_instruction;
@@ -27,6 +28,7 @@ use super::target::{
 };
 use super::types::{RegClass, Space, Type};
 use super::version::requirements;
+use alike::Form;
 use checker::Checker;
 
 /// One thing that is wrong.
@@ -278,6 +280,7 @@ impl<'m> Verifier<'m> {
             target,
             lowest: Version::new(1, 0),
             missing: Vec::new(),
+            sound: None,
             at: 0,
             written: vec![false; entry.registers.len()],
             is_read: vec![false; entry.registers.len()],
@@ -342,7 +345,25 @@ impl<'m> Verifier<'m> {
                 fail(instruction, "the guard is not a predicate".to_owned())
             });
         }
-        if let Err(message) = instruction.op.describe(checker) {
+        let form = match &instruction.op {
+            Op::Fma(fma) => Form::of(fma, &entry.registers),
+            _ => None,
+        };
+        if let Some((form, [result, operands @ ..])) = form
+            && checker.sound == Some(form)
+        {
+            checker.names(result, true);
+            operands.into_iter().for_each(|reg| checker.names(reg, false));
+            return;
+        }
+        let described = instruction.op.describe(checker);
+        if described.is_ok()
+            && checker.missing.is_empty()
+            && let Some((form, _)) = form
+        {
+            checker.sound = Some(form);
+        }
+        if let Err(message) = described {
             self.problem(fail(instruction, message));
             // What the walk has not come to.
             checker.missing.clear();
@@ -362,11 +383,11 @@ impl<'m> Verifier<'m> {
 
 /// Whether PTX takes this as a name. Mnemonics and types are allowed; `_` and `WARP_SZ` have a meaning.
 pub fn is_identifier(name: &str) -> bool {
-    let mut letters = name.chars();
-    let body = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$');
+    let mut letters = name.bytes();
+    let body = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'$');
     match letters.next() {
         Some(first) if first.is_ascii_alphabetic() => name != "WARP_SZ" && letters.all(body),
-        Some('_' | '$' | '%') => name.len() > 1 && letters.all(body),
+        Some(b'_' | b'$' | b'%') => name.len() > 1 && letters.all(body),
         _ => false,
     }
 }

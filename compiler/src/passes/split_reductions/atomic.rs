@@ -5,7 +5,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Combiner, Opcode};
-use crate::ir::schedule::{Directive, Refusal, RefusalKind};
+use crate::ir::schedule::{Directive, Refusal, RefusalKind, Scheduled};
 
 /// The store that a reduction's pieces are combined into.
 pub struct Target {
@@ -22,6 +22,10 @@ pub fn target(
     alone: bool,
     again: impl Fn(&Kernel, Value) -> bool,
 ) -> Option<Target> {
+    let atomic = |known: &Scheduled| matches!(known.directive, Directive::Atomic { .. });
+    if !kernel.schedule.directives.iter().any(atomic) {
+        return None;
+    }
     let Payload::Reduce { combiners, .. } = &kernel.insts[reduce].payload else { return None };
     let (combiners, results) = (combiners.clone(), kernel.insts[reduce].results.clone());
     let mut users: Vec<Inst> = Vec::new();

@@ -138,7 +138,7 @@ fn collect(kernel: &Kernel, block: Block, loops: &mut Vec<Inst>) -> bool {
 
 /// Whether memory that the iteration writes is only ever touched by the thread that a loop gives the element to.
 fn buffers_allow(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
-    let parents = kernel.parents();
+    let parents = kernel.parents_in(body);
     let mut written: Vec<Buffer> = Vec::new();
     let mut touched: FxHashMap<Buffer, Vec<(Block, Inst)>> = FxHashMap::default();
     kernel.walk(body, &mut |block, inst| {

@@ -11,7 +11,7 @@ use crate::ir::kernel::{BufferKind, Kernel, Payload};
 /// The arguments of which the loops of a row access each element at one place: the outer indices, and the loop's.
 pub fn streams(kernel: &Kernel, body: Block, loops: &[Inst]) -> Vec<Buffer> {
     let outer = &kernel.blocks[body].params;
-    let parents = kernel.parents();
+    let parents = kernel.parents_in(body);
     let mut found: Vec<Buffer> = Vec::new();
     let mut others: Vec<Buffer> = Vec::new();
     let mut places: Vec<(Buffer, (usize, Vec<Value>))> = Vec::new();

@@ -1,5 +1,6 @@
 //! The walker that checks one instruction: registers, constants, addresses, modifiers and what the target knows.
 
+use super::alike::Form;
 use crate::ptx::grammar::{Needs, Slot, Step, Walk, agrees, agrees_wide, fits, part_type};
 use crate::ptx::module::{Entry, Module, Register, Version};
 use crate::ptx::operand::{Address, Base, Operand, Reg, Symbol};
@@ -15,6 +16,8 @@ pub(super) struct Checker<'m> {
     pub lowest: Version,
     /// What the instruction needs that the target has not: what for, and which target has it.
     pub missing: Vec<(String, u32)>,
+    /// The form of the last multiplication that was sound.
+    pub sound: Option<Form>,
     /// The statement that it is at.
     pub at: usize,
     /// Which registers are written.
