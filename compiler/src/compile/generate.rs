@@ -11,7 +11,7 @@ use crate::ir::{Apart, ModuleApart};
 use crate::parallel;
 use crate::passes::{Begun, Pipeline, PipelineError, PipelineOptions, PipelineReport, Rest};
 use crate::ptx::select::{
-    EntryText, SelectError, SelectOptions, Selected, SelectedEntry, Selection, lines, select,
+    EntryText, SelectError, SelectOptions, Selected, SelectedEntry, Selection, is_dynamic, lines, select,
 };
 use crate::ptx::verify::Frame;
 use crate::source::SourceFile;
@@ -23,8 +23,7 @@ const MICROSECONDS_AN_INSTRUCTION: usize = 5;
 /// Lines of PTX of which a launch's own passes, its selection, the verifiers and the printer do one in a microsecond.
 const LINES_A_MICROSECOND: usize = 2;
 
-/// Kernels whose launches are worked on at the same time, before those of the next ones: what they take on the way is given
-/// back in between.
+/// Kernels that are worked on at the same time, before the next ones: what they take on the way is given back in between.
 const BATCH: usize = 256;
 
 /// What a program became.
@@ -86,6 +85,32 @@ struct Done<E> {
 /// Kernels that have come to the passes that go by launch.
 type BegunKernels = Vec<(Kernel, Begun)>;
 
+/// What is to be known of all kernels while each of them is worked on.
+#[derive(Default)]
+struct Outlines {
+    /// Without bodies.
+    kernels: Vec<Kernel>,
+    /// Whether some launch sizes its shared memory.
+    dynamic: bool,
+}
+
+impl Outlines {
+    fn extend(&mut self, begun: BegunKernels) {
+        for (mut kernel, _) in begun {
+            self.dynamic |= is_dynamic(&kernel);
+            kernel.forget_body();
+            self.kernels.push(kernel);
+        }
+    }
+}
+
+/// Kernels in the lots in which they are worked on.
+fn batches(kernels: Vec<Kernel>) -> Vec<Vec<Kernel>> {
+    let mut kernels = kernels.into_iter();
+    let lots = kernels.len().div_ceil(BATCH);
+    (0..lots).map(|_| kernels.by_ref().take(BATCH).collect()).collect()
+}
+
 /// What the kernels so far became.
 struct Finished<'g> {
     advisor: Option<Advisor<'g>>,
@@ -100,27 +125,49 @@ impl<'g> Generator<'g> {
     pub fn generate(self, printed: &mut String) -> Result<Generated, CompileError> {
         let Self { source, options, select_options, .. } = self;
         let mut ir = lowered(source, self.program, options)?;
-        let begun = self.begin(std::mem::take(&mut ir.kernels), printed)?;
-        let declared: Vec<&Kernel> = begun.iter().map(|(kernel, _)| kernel).collect();
+        let mut batches = batches(std::mem::take(&mut ir.kernels));
+        // What all launches are called must be known before the first one is selected.
+        let (mut begun, mut outlines) = (Vec::new(), Outlines::default());
+        match batches.as_mut_slice() {
+            [] => {}
+            [all] => {
+                begun = self.begin(std::mem::take(all), printed)?;
+                outlines.dynamic = begun.iter().any(|(kernel, _)| is_dynamic(kernel));
+            }
+            // Of so many the bodies would take more memory than all else; they are made again, in a tenth of the time.
+            many => {
+                for batch in many {
+                    outlines.extend(self.begin(batch.clone(), printed)?);
+                }
+            }
+        }
+        let held = begun.iter().map(|(kernel, _)| kernel);
+        let declared: Vec<&Kernel> = held.chain(&outlines.kernels).collect();
         // No pass that goes by launch carries directives out.
         let refused = refused::directives(&declared, self.pipeline);
         if refused.has_errors() {
             return Err(CompileError::Diagnostics(refused));
         }
-        let selection =
-            Selection::new(&ir, &declared, source, select_options).map_err(CompileError::Select)?;
+        let selection = Selection::new(&ir, &declared, outlines.dynamic, source, select_options)
+            .map_err(CompileError::Select)?;
         let frame = selection.frame().map_err(CompileError::Select)?;
         let launches = declared.iter().map(|kernel| kernel.launches.len()).sum();
+        let kernels = declared.len();
+        drop(outlines);
         let mut finished = Finished {
-            ir: ModuleApart { rest: ir, kernels: Vec::with_capacity(begun.len()) },
-            reports: Vec::with_capacity(begun.len()),
+            ir: ModuleApart { rest: ir, kernels: Vec::with_capacity(kernels) },
+            reports: Vec::with_capacity(kernels),
             entries: Vec::with_capacity(launches),
             advisor: options.advise.then(|| Advisor::new(self)),
             advice: Diagnostics::new(),
         };
-        let mut begun = begun.into_iter();
-        while begun.len() > 0 {
-            self.finish(begun.by_ref().take(BATCH).collect(), &selection, &frame, &mut finished)?;
+        let again = begun.is_empty();
+        for batch in batches {
+            let begun = match again {
+                true => self.begin(batch, &mut String::new())?,
+                false => std::mem::take(&mut begun),
+            };
+            self.finish(begun, &selection, &frame, &mut finished)?;
         }
         drop(frame);
         let Finished { ir, reports, entries, advice, .. } = finished;

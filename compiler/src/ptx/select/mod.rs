@@ -39,6 +39,7 @@ mod selector;
 mod shared;
 mod signs;
 
+pub(crate) use shared::is_dynamic;
 pub use shared::{SharedPlan, plan as shared_plan};
 
 use super::module::{Entry, Length, Module, SourceName, Variable, Version};
@@ -103,7 +104,8 @@ pub fn select(
     options: &SelectOptions,
 ) -> Result<Selected, SelectError> {
     let kernels: Vec<&Kernel> = module.kernels.iter().collect();
-    let selection = Selection::new(module, &kernels, source, options)?;
+    let dynamic = kernels.iter().any(|kernel| is_dynamic(kernel));
+    let selection = Selection::new(module, &kernels, dynamic, source, options)?;
     let frame = selection.frame()?;
     let jobs: Vec<(usize, &Kernel, Launch)> = module
         .kernels
@@ -157,10 +159,12 @@ impl EntryText {
 }
 
 impl<'s> Selection<'s> {
-    /// For kernels, which take constants and statics from a module; of the kernels in it nothing is looked at.
+    /// For kernels, which take constants and statics from a module; of the kernels in it nothing is looked at. Bodies need not
+    /// be there. `dynamic` says whether one of them sizes its shared memory at launch.
     pub fn new(
         module: &ir::kernel::Module,
         kernels: &[&Kernel],
+        dynamic: bool,
         source: &'s SourceFile,
         options: &'s SelectOptions,
     ) -> Result<Self, SelectError> {
@@ -170,7 +174,7 @@ impl<'s> Selection<'s> {
         };
         let mut ptx = Module::new(target.version, target.name);
         ptx.files.push(SourceName { index: 1, name: source.name().to_string() });
-        let (globals, statics) = declare_globals(module, kernels, &mut ptx);
+        let (globals, statics) = declare_globals(module, kernels, dynamic, &mut ptx);
         let launches = kernels.iter().flat_map(|kernel| kernel.launches.values());
         let entries = launches.map(|launch| launch.name.clone()).collect();
         Ok(Self { source, options, ptx, statics, globals, entries })
@@ -270,6 +274,7 @@ fn refuse(problems: Vec<Problem>) -> Result<(), SelectError> {
 fn declare_globals(
     module: &ir::kernel::Module,
     kernels: &[&Kernel],
+    dynamic: bool,
     ptx: &mut Module,
 ) -> (Globals, Vec<StaticManifest>) {
     let mut globals = Globals {
@@ -280,7 +285,7 @@ fn declare_globals(
     };
     let launches = kernels.iter().flat_map(|kernel| kernel.launches.values());
     let mut names: FxHashSet<String> = launches.map(|launch| launch.name.clone()).collect();
-    if kernels.iter().any(|kernel| shared::is_dynamic(kernel)) {
+    if dynamic {
         let variable = ptx.variables.push(Variable {
             align: 16,
             length: Length::Unsized,
