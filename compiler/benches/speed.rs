@@ -21,6 +21,9 @@ const ONE_KERNEL: Duration = Duration::from_millis(1);
 /// The time for one of 10,000 kernels, as a multiple of that for one of 1,000.
 const GROWTH: f64 = 1.5;
 
+/// The time for one of 4,000 statements of a kernel, as a multiple of that for one of 1,000.
+const STATEMENT_GROWTH: f64 = 2.0;
+
 const MATMUL: &str = "\
 kernel matmul(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] {
     c[i, j] = sum(p: a[i, p] * b[p, j])
@@ -40,6 +43,12 @@ fn many(kernels: usize) -> SourceFile {
         ),
     };
     SourceFile::new("many.krn", (0..kernels).map(kernel).collect::<String>())
+}
+
+/// A kernel of so many statements, each of which becomes a launch.
+fn statements(count: usize) -> SourceFile {
+    let lines: String = (0..count).map(|at| format!("    y[i] += {at}.0 * x[i]\n")).collect();
+    SourceFile::new("statements.krn", format!("kernel s(x: f32[n], y: inout f32[n]) {{\n{lines}}}\n"))
 }
 
 fn least(runs: usize, mut work: impl FnMut()) -> Duration {
@@ -127,6 +136,19 @@ fn main() -> ExitCode {
     println!("one of 10,000 takes {growth:.2} times as long as one of 1,000 (aim: at most {GROWTH})");
     if growth > GROWTH {
         missed.push(format!("10,000 kernels take {growth:.2} times as long a kernel as 1,000"));
+    }
+    let per_statement = [1_000, 4_000].map(|count| {
+        let source = statements(count);
+        let each = least(5, || compile_all(&source, &options)) / count as u32;
+        println!("{count:>6} statements in one kernel: {each:.1?} a statement");
+        each.as_secs_f64()
+    });
+    let growth = per_statement[1] / per_statement[0];
+    println!(
+        "one of 4,000 takes {growth:.2} times as long as one of 1,000 (aim: at most {STATEMENT_GROWTH})"
+    );
+    if growth > STATEMENT_GROWTH {
+        missed.push(format!("4,000 statements take {growth:.2} times as long a statement as 1,000"));
     }
     for miss in &missed {
         println!("MISSED: {miss}");
