@@ -23,7 +23,7 @@ const MICROSECONDS_AN_INSTRUCTION: usize = 5;
 /// Lines of PTX of which a launch's own passes, its selection, the verifiers and the printer do one in a microsecond.
 const LINES_A_MICROSECOND: usize = 2;
 
-/// Kernels that are worked on at the same time, before the next ones: what they take on the way is given back in between.
+/// Kernels of which text alone is asked that are worked on at the same time, before the next ones: what they take on the way is given back in between.
 const BATCH: usize = 256;
 
 /// What a program became.
@@ -104,11 +104,11 @@ impl Outlines {
     }
 }
 
-/// Kernels in the lots in which they are worked on.
-fn batches(kernels: Vec<Kernel>) -> Vec<Vec<Kernel>> {
+/// Kernels in the lots in which they are worked on, of so many each.
+fn batches(kernels: Vec<Kernel>, size: usize) -> Vec<Vec<Kernel>> {
     let mut kernels = kernels.into_iter();
-    let lots = kernels.len().div_ceil(BATCH);
-    (0..lots).map(|_| kernels.by_ref().take(BATCH).collect()).collect()
+    let lots = kernels.len().div_ceil(size);
+    (0..lots).map(|_| kernels.by_ref().take(size).collect()).collect()
 }
 
 /// What the kernels so far became.
@@ -125,7 +125,9 @@ impl<'g> Generator<'g> {
     pub fn generate(self, printed: &mut String) -> Result<Generated, CompileError> {
         let Self { source, options, select_options, .. } = self;
         let mut ir = lowered(source, self.program, options)?;
-        let mut batches = batches(std::mem::take(&mut ir.kernels));
+        // With PTX as data the bodies are not what takes the memory.
+        let batch = if options.text_only { BATCH } else { usize::MAX };
+        let mut batches = batches(std::mem::take(&mut ir.kernels), batch);
         // What all launches are called must be known before the first one is selected.
         let (mut begun, mut outlines) = (Vec::new(), Outlines::default());
         match batches.as_mut_slice() {
@@ -134,7 +136,7 @@ impl<'g> Generator<'g> {
                 begun = self.begin(std::mem::take(all), printed)?;
                 outlines.dynamic = begun.iter().any(|(kernel, _)| is_dynamic(kernel));
             }
-            // Of so many the bodies would take more memory than all else; they are made again, in a tenth of the time.
+            // Of so many the bodies would take more memory than all else; they are made again, in a fifth of the time.
             many => {
                 for batch in many {
                     outlines.extend(self.begin(batch.clone(), printed)?);
