@@ -1,10 +1,11 @@
-//! Pieces of reductions whose threads take what they all read from shared memory: any number of results, tiles whole and
-//! not, and elements of every form.
+//! Reductions, in pieces and whole, whose threads take what they all read from shared memory: any number of results, tiles
+//! whole and not, and elements of every form.
 
 mod support;
 
+use krn_compiler::manifest::Step;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, compile};
+use krn_compiler::{Compilation, CompileOptions, compile};
 use krn_runtime::Device;
 use krn_runtime::verify::{CheckOptions, check};
 use std::sync::Arc;
@@ -37,37 +38,73 @@ kernel added(x: f32[m], a: f32[n], y: inout f32[m]) { forall i in m { y[i] += su
 /// Results and what is summed up.
 const SIZES: [[i64; 2]; 4] = [[1, 4096], [257, 4101], [1024, 4111], [1029, 4097]];
 
+/// Cuts no reduction: what a machine of any size runs where there are enough results.
+fn uncut(steps: Vec<Step>) -> Vec<Step> {
+    let pieces =
+        |steps: &[Step]| matches!(steps, [.., Step::Launch(last)] if last.entry.contains("_combine"));
+    let of_step = |step| match step {
+        Step::Branch { then, otherwise, .. } if pieces(&then) => uncut(otherwise),
+        Step::Branch { condition, then, otherwise } => {
+            vec![Step::Branch { condition, then: uncut(then), otherwise: uncut(otherwise) }]
+        }
+        step => vec![step],
+    };
+    steps.into_iter().flat_map(of_step).collect()
+}
+
+fn launches(steps: &[Step], names: &mut Vec<String>) {
+    for step in steps {
+        match step {
+            Step::Launch(launch) => names.push(launch.entry.clone()),
+            Step::Repeat { body, .. } => launches(body, names),
+            Step::Branch { then, otherwise, .. } => {
+                launches(then, names);
+                launches(otherwise, names);
+            }
+        }
+    }
+}
+
+/// Compares all kernels with the reference, each of which has a launch of this form in its plan.
+fn agree(compilation: &Compilation, target: &str, form: &str) {
+    let device = Device::interruptible_emulator(Arc::new(AtomicBool::new(false)));
+    let module = device.load(&compilation.compiled).expect("a module");
+    for (number, manifest) in compilation.compiled.manifest.kernels.iter().enumerate() {
+        // Nothing is tested if the launch is not there, or does not wait for a tile.
+        let name = format!("{}_{form}", manifest.name);
+        let mut names = Vec::new();
+        launches(&manifest.plan, &mut names);
+        assert!(names.contains(&name), "{target}: {names:?}");
+        let (_, code) = compilation.compiled.ptx.split_once(&format!(".entry {name}(")).expect("the launch");
+        let code = code.split(".entry").next().unwrap_or_default();
+        assert!(code.contains("bar.sync") && code.contains("ld.shared"), "{target}: {name}");
+        for [m, n] in SIZES {
+            let sizes = if manifest.name == "own" { &[("n", n)][..] } else { &[("m", m), ("n", n)] };
+            let case = support::random_case(manifest, sizes);
+            let kernel = &compilation.program.kernels[number];
+            let options = CheckOptions { full_steps: 80_000, ..CheckOptions::default() };
+            let (_, report) = check(&module, &compilation.program, kernel, &case, &options).expect("a run");
+            for output in &report.outputs {
+                assert!(output.report.compared > 0, "{target}: {name} {m} {n}");
+                assert!(output.report.agrees(), "{target}: {name} {m} {n}: {:?}", output.report.worst);
+            }
+        }
+    }
+}
+
 #[test]
 fn pieces_from_shared_memory_agree_with_the_reference() {
     let source = SourceFile::new("shared_pieces.krn", SOURCE);
     for target in ["sm_75", "sm_90"] {
-        let compilation =
+        let mut compilation =
             compile(&source, &CompileOptions::for_target(target)).expect("kernels that compile");
-        let device = Device::interruptible_emulator(Arc::new(AtomicBool::new(false)));
-        let module = device.load(&compilation.compiled).expect("a module");
-        for (number, manifest) in compilation.compiled.manifest.kernels.iter().enumerate() {
-            // Nothing is tested if the launch is not there, or does not wait for a tile.
-            let entry = format!(".entry {}_pieces(", manifest.name);
-            let (_, code) = compilation.compiled.ptx.split_once(&entry).expect("a launch of pieces");
-            let code = code.split(".entry").next().unwrap_or_default();
-            assert!(code.contains("bar.sync") && code.contains("ld.shared"), "{target}: {}", manifest.name);
-            for [m, n] in SIZES {
-                let sizes = if manifest.name == "own" { &[("n", n)][..] } else { &[("m", m), ("n", n)] };
-                let case = support::random_case(manifest, sizes);
-                let kernel = &compilation.program.kernels[number];
-                let options = CheckOptions { full_steps: 80_000, ..CheckOptions::default() };
-                let (_, report) =
-                    check(&module, &compilation.program, kernel, &case, &options).expect("a run");
-                for output in &report.outputs {
-                    assert!(output.report.compared > 0, "{target}: {} {m} {n}", manifest.name);
-                    assert!(
-                        output.report.agrees(),
-                        "{target}: {} {m} {n}: {:?}",
-                        manifest.name,
-                        output.report.worst
-                    );
-                }
-            }
+        agree(&compilation, target, "pieces");
+        if target != "sm_90" {
+            continue;
         }
+        for kernel in &mut compilation.compiled.manifest.kernels {
+            kernel.plan = uncut(std::mem::take(&mut kernel.plan));
+        }
+        agree(&compilation, target, "shared");
     }
 }

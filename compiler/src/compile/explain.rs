@@ -124,7 +124,9 @@ fn group_lines(
         }
         return;
     }
-    if let Directive::Stage { array, .. } = &first.directive {
+    if let Directive::Stage { array, .. } = &first.directive
+        && group.iter().any(|choice| choice.reproducible)
+    {
         let plain = Directive::Stage { array: array.clone(), place: None, depth: None };
         lines.push(Line {
             directive: plain.to_string(),

@@ -1,4 +1,4 @@
-//! Grid: a reduction with few outer iterations is cut into pieces, which a second launch combines.
+//! Grid: a reduction is cut into pieces, which a second launch combines.
 
 use super::accumulate::into_atomics;
 use super::again::{free_values, reads_what_was_written, repeat, repeatable};
@@ -19,14 +19,7 @@ use crate::passes::pass::TargetFacts;
 use smallvec::smallvec;
 
 /// Elements of a single reduction from which on several blocks are worth a second launch.
-const MIN_SINGLE: i64 = 1 << 16;
-/// The most pieces of a reduction for each of several outer iterations, where the machine does not ask for more, and
-/// how long the reduction must be.
-const MOST_PIECES: u32 = 64;
-const MIN_LONG: i64 = 4096;
-/// Outer iterations that a multiprocessor runs at once: where each is a thread's, and where it is a block's.
-const THREADS_AT_ONCE: i64 = 2048;
-const ROWS_AT_ONCE: i64 = 2;
+pub(super) const MIN_SINGLE: i64 = 1 << 16;
 /// Iterations of the outer loop that one thread runs side by side where they read the same.
 pub(super) const REUSE: u64 = 4;
 /// Iterations of a reduction that one thread runs side by side; and where those of the outer loop read the same, of a
@@ -45,35 +38,18 @@ pub(super) fn groups_reused(kernel: &Kernel, reduce: Inst) -> u64 {
 }
 
 /// A reduction that can be cut.
-struct Cut {
+pub(super) struct Cut {
     reduce: Inst,
     low: Value,
     high: Value,
-    extent: Expr,
+    pub(super) extent: Expr,
     combiners: Vec<Combiner>,
     types: Vec<Scalar>,
 }
 
-/// So many pieces that all multiprocessors have equally many blocks, where the outer iterations are a power of two: 33
-/// of 132. n-body of 65536 on an H200: 38.9 TFLOP/s with 33, 37.9 with 32.
-fn pieces(target: &TargetFacts) -> i64 {
-    let mut count = target.multiprocessors;
-    while count >= MOST_PIECES && count.is_multiple_of(2) {
-        count /= 2;
-    }
-    i64::from(count)
-}
-
-/// Cuts the reductions of a launch, if that pays; the launch then combines the pieces.
-pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
-    let root = kernel.launches[launch].body;
-    let has_loop = kernel.blocks[root].insts.iter().any(|inst| kernel.insts[*inst].opcode == Opcode::Forall);
-    if has_loop { columns(kernel, launch, target) } else { single(kernel, launch, target) }
-}
-
 /// The reduction's data, if it has one axis of which the host knows the bounds, and if what its body needs from
 /// around it can be computed again: literals, symbols, `outer` values and sums of these.
-fn cut(kernel: &Kernel, reduce: Inst, outer: &[Value]) -> Option<Cut> {
+pub(super) fn cut(kernel: &Kernel, reduce: Inst, outer: &[Value]) -> Option<Cut> {
     let data = &kernel.insts[reduce];
     let Payload::Reduce { axes, combiners } = &data.payload else { return None };
     if axes.len() != 1 {
@@ -104,7 +80,7 @@ fn cut(kernel: &Kernel, reduce: Inst, outer: &[Value]) -> Option<Cut> {
 
 /// A launch without a loop: each reduction over many elements gets a launch of its own, of a block a piece; what
 /// is left runs in one block.
-fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
+pub(super) fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let root = kernel.launches[launch].body;
     let reduces: Vec<Inst> = kernel.blocks[root]
         .insts
@@ -185,7 +161,7 @@ fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
 }
 
 /// Records how a reduction is cut.
-fn record(kernel: &mut Kernel, piece: Launch, said: &Said, pieces: i64, rows: bool, reason: &str) {
+pub(super) fn record(kernel: &mut Kernel, piece: Launch, said: &Said, pieces: i64, rows: bool, reason: &str) {
     let launch = kernel.launches[piece].name.clone();
     let reason = if said.pieces.is_some() { SAID } else { reason };
     let (axis, pieces) = (said.axis.clone(), pieces as u32);
@@ -340,7 +316,7 @@ fn piece_length(extent: &Expr, pieces: i64, unit: i64) -> Expr {
 /// for them); the reduction in its own launch becomes one over the pieces, or the identity where the pieces meet in the
 /// result itself.
 #[allow(clippy::too_many_arguments)]
-fn piece_launch(
+pub(super) fn piece_launch(
     kernel: &mut Kernel,
     combine: Launch,
     cut: &Cut,
@@ -506,107 +482,4 @@ fn without_reduction(kernel: &mut Kernel, cut: &Cut) {
     for (result, identity) in kernel.insts[cut.reduce].results.clone().into_iter().zip(identity) {
         kernel.replace_uses(result, identity);
     }
-}
-
-/// A loop with few iterations whose body is one long reduction: sums of columns, or of a few long rows.
-fn columns(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
-    let Some(forall) = super::outer_loop(kernel, launch) else { return false };
-    let body = kernel.insts[forall].regions[0];
-    let params = kernel.blocks[body].params.clone();
-    let reduces: Vec<Inst> = kernel.blocks[body]
-        .insts
-        .iter()
-        .copied()
-        .filter(|inst| !kernel.insts[*inst].regions.is_empty())
-        .collect();
-    let [reduce] = reduces.as_slice() else { return false };
-    if kernel.insts[*reduce].opcode != Opcode::Reduce || reads_what_was_written(kernel, body, *reduce) {
-        return false;
-    }
-    if said(kernel, *reduce).pieces == Some(1) {
-        return false;
-    }
-    let Some(found) = cut(kernel, *reduce, &params) else { return false };
-    let said = said(kernel, *reduce);
-    let wanted = said.pieces.is_some();
-    // Where the reduced axis is the contiguous one, rows are the better way.
-    let region = kernel.insts[*reduce].regions[0];
-    let along = super::cost::loop_cost(kernel, region, kernel.blocks[region].params[0]);
-    let Some(last) = params.last() else { return false };
-    let across = super::cost::loop_cost(kernel, region, *last);
-    let rows = across.sectors > along.sectors;
-    if rows && !said.team_fits() {
-        return false;
-    }
-    let mut forced = rows && wanted;
-    let reads_all = accesses(kernel, region).iter().all(|access| {
-        let mut affine = Affine::new(kernel);
-        affine.stride(access.inst, *last) != Stride::Bytes(0)
-    });
-    if !reads_all && params.len() > 1 {
-        // What one iteration reads, those along another axis read too: that is for tiles.
-        if !wanted {
-            return false;
-        }
-        forced = true;
-    }
-    let bounds = kernel.loop_bounds(forall);
-    let mut outer = Expr::Int(1);
-    for (low, high) in &bounds {
-        let Some(extent) = kernel.symbolic_extent(*low, *high) else { return false };
-        outer = if outer == Expr::Int(1) { extent } else { Expr::binary(BinaryOp::Mul, outer, extent) };
-    }
-    // A row has a team of threads anyway.
-    let (at_once, min_long) = if rows { (ROWS_AT_ONCE, MIN_SINGLE) } else { (THREADS_AT_ONCE, MIN_LONG) };
-    let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(i64::from(target.multiprocessors) * at_once));
-    let min_long = if forced { MIN_LONG } else { min_long };
-    let long = Expr::binary(BinaryOp::GreaterEqual, found.extent.clone(), Expr::Int(min_long));
-    if !wanted && long.evaluate(&[]) == Some(crate::manifest::Value::Bool(false)) {
-        return false;
-    }
-    // What would not be cut by itself is cut whatever the sizes.
-    let mut condition = if forced { long } else { Expr::binary(BinaryOp::And, few, long) };
-    if matches!(condition.evaluate(&[]), Some(crate::manifest::Value::Bool(false))) {
-        if !wanted {
-            return false;
-        }
-        condition = Expr::Bool(true);
-    }
-    said.split_done(kernel);
-    let combine = kernel.clone_launch(launch, "combine");
-    let Some(copy) = super::outer_loop(kernel, combine) else { return false };
-    let body = kernel.insts[copy].regions[0];
-    let params = kernel.blocks[body].params.clone();
-    let Some(reduce) =
-        kernel.blocks[body].insts.iter().copied().find(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)
-    else {
-        return false;
-    };
-    let Some(found) = cut(kernel, reduce, &params) else { return false };
-    let Payload::Loop { axes } = kernel.insts[copy].payload.clone() else { return false };
-    let bounds = kernel.loop_bounds(copy);
-    let outer: Vec<(String, Value, Value, Value)> = axes
-        .iter()
-        .zip(bounds)
-        .zip(&params)
-        .map(|((axis, (low, high)), param)| (kernel.axes[*axis].name.clone(), low, high, *param))
-        .collect();
-    let count = said.pieces.unwrap_or_else(|| pieces(target));
-    let target = atomic::target(kernel, reduce, true, |kernel, value| repeatable(kernel, value, &params, 16));
-    let pieces = piece_launch(kernel, combine, &found, count, &outer, rows, launch, &said, target.as_ref());
-    if !rows && !reads_all {
-        super::shared::stage(kernel, pieces);
-    }
-    record(kernel, pieces, &said, count, rows, "there are too few outer iterations to fill the machine");
-    let mut steps = vec![Step::Launch(pieces), Step::Launch(combine)];
-    if target.is_some() {
-        steps.reverse();
-    }
-    if condition == Expr::Bool(true) {
-        kernel.replace_step(launch, &steps);
-        return true;
-    }
-    let branch = Step::Branch { condition, then: steps, otherwise: vec![Step::Launch(launch)] };
-    kernel.replace_step(launch, &[branch]);
-    true
 }

@@ -8,9 +8,10 @@
 //! - **Rows** (`rows.rs`): where neighbouring elements of the reduced axis are neighbours in memory and those of the
 //!   outer axis are not, a block (or a warp, for short rows) takes one iteration. Loops over the same range in the
 //!   same iteration are shared likewise, so that softmax reads a row once and holds it in registers.
-//! - **Grid** (`grid.rs`): a reduction with too few outer iterations to fill the machine is cut into pieces along
+//! - **Grid** (`grid.rs`, `columns.rs`): a reduction with too few outer iterations to fill the machine is cut into pieces along
 //!   the reduced axis; a second launch combines the pieces.
-//! - **Shared** (`shared.rs`): pieces whose threads all read the same elements take them from shared memory.
+//! - **Shared** (`shared.rs`): reductions whose threads all read the same elements, in pieces or whole, take them from
+//!   shared memory.
 //!
 //! Threads combine by shuffles and shared memory in an order that depends on the launch's shape alone: results are
 //! the same from run to run.
@@ -23,6 +24,7 @@
 pub(super) mod accumulate;
 pub(super) mod again;
 mod atomic;
+mod columns;
 mod cost;
 mod grid;
 pub(super) mod rows;
@@ -32,7 +34,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
-use super::pass::{Changed, Pass, PassContext};
+use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload, Phase, Step};
 use crate::ir::op::Opcode;
@@ -63,7 +65,7 @@ impl Pass for SplitReductions {
         // What is not cut in the first place is not cut.
         kernel.schedule.done(|known| matches!(known, Directive::Split { pieces: 1, .. }));
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            if grid::split(kernel, launch, &context.target) {
+            if cut(kernel, launch, &context.target) {
                 changed = true;
             } else {
                 uncut(kernel, launch);
@@ -77,6 +79,13 @@ impl Pass for SplitReductions {
         drop_unplanned(kernel);
         changed.into()
     }
+}
+
+/// Cuts the reductions of a launch, if that pays; the launch then combines the pieces.
+fn cut(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
+    let root = kernel.launches[launch].body;
+    let has_loop = kernel.blocks[root].insts.iter().any(|inst| kernel.insts[*inst].opcode == Opcode::Forall);
+    if has_loop { columns::split(kernel, launch, target) } else { grid::single(kernel, launch, target) }
 }
 
 /// Records that the reductions of a launch are not cut.

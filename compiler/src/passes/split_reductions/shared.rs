@@ -1,4 +1,4 @@
-//! Pieces whose threads all read the same elements take them from shared memory.
+//! Reductions, whole or in pieces, whose threads all read the same elements take them from shared memory.
 //!
 //! ```text
 //! forall "piece" [grid:*], "i" [grid:*, serial:4, warp:8, lane:32] { reduce "j" = … { load buf0[i]; load buf0[j]; … } }    before
@@ -31,6 +31,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, BufferData, BufferKind, Kernel, Level, Payload};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::placement::{Spread, factors};
+use crate::ir::schedule::Directive;
 use crate::manifest::{Expr, Layout};
 use crate::passes::cse::written_buffers;
 
@@ -40,13 +41,14 @@ const MOST_BYTES: u64 = 64;
 const OF_THREAD: u64 = 128;
 const MOST_HELD: usize = 64;
 
-/// A launch of pieces that can take what it reads from shared memory.
+/// A launch that can take what it reads from shared memory.
 struct Found {
     root: Block,
     forall: Inst,
     reduce: Inst,
     threads: i64,
-    pieces: i64,
+    /// How many pieces the reduction is cut into, if it is.
+    pieces: Option<i64>,
     /// What stands before the reduction, and whether it is computed from the outer index.
     before: Vec<(Inst, bool)>,
     combiners: Vec<Combiner>,
@@ -65,45 +67,69 @@ struct Tile {
     leaf: u32,
 }
 
-/// Gives the launch explicit threads, if it has the form; whether it has.
-pub(super) fn stage(kernel: &mut Kernel, launch: Launch) -> bool {
-    let Some(found) = find(kernel, launch) else { return false };
-    let tiles = allocate(kernel, &found);
-    let root = kernel.blocks.push(BlockData::default());
-    let (low, high) = kernel.loop_bounds(found.forall)[1];
+/// Gives a launch of pieces explicit threads, if it has the form.
+pub(super) fn stage_pieces(kernel: &mut Kernel, launch: Launch) {
+    if let Some(found) = find(kernel, launch, true) {
+        stage(kernel, launch, &found);
+    }
+}
+
+/// A copy of a launch, whose reductions are whole, with explicit threads, if it has the form. Its blocks do the work of four: it is
+/// for loops that fill the machine all the same.
+pub(super) fn staged_whole(kernel: &mut Kernel, launch: Launch) -> Option<Launch> {
+    find(kernel, launch, false)?;
+    let copy = kernel.clone_launch(launch, "shared");
+    let found = find(kernel, copy, false)?;
+    stage(kernel, copy, &found).then_some(copy)
+}
+
+fn stage(kernel: &mut Kernel, launch: Launch, found: &Found) -> bool {
+    let Some((low, high)) = kernel.loop_bounds(found.forall).last().copied() else { return false };
     let Some(extent) = kernel.symbolic_extent(low, high) else { return false };
-    generate(kernel, root, &found, &tiles);
+    let tiles = allocate(kernel, found);
+    let root = kernel.blocks.push(BlockData::default());
+    generate(kernel, root, found, &tiles);
     let per_block = found.threads * REUSE as i64;
-    let grid = [block_count(kernel, &extent, per_block), Expr::Int(found.pieces), Expr::Int(1)];
+    let grid = [block_count(kernel, &extent, per_block), Expr::Int(found.pieces.unwrap_or(1)), Expr::Int(1)];
     let threads = found.threads as u32;
     let data = &mut kernel.launches[launch];
     (data.body, data.grid) = (root, Some(grid));
     let held = (found.settled.len() + found.combiners.len()) * REUSE as usize;
     data.resident = (held <= MOST_HELD).then(|| blocks_by_registers(u64::from(threads), OF_THREAD));
-    record(kernel, launch, &found, &extent);
+    record(kernel, launch, found, &tiles, &extent);
     true
 }
 
-fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
+fn find(kernel: &Kernel, launch: Launch, in_pieces: bool) -> Option<Found> {
     let root = kernel.launches[launch].body;
     let threads = i64::from(kernel.launches[launch].threads?);
     let forall = *kernel.blocks[root].insts.last()?;
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
-    let [_, outer] = axes[..] else { return None };
-    let bounds = kernel.loop_bounds(forall);
-    let pieces = i64::try_from(kernel.int_of(bounds[0].1)?).ok().filter(|pieces| *pieces < 1 << 16)?;
+    let (outer, pieces) = match axes[..] {
+        [outer] if !in_pieces => (outer, None),
+        [_, outer] if in_pieces => {
+            (outer, Some(i64::try_from(kernel.int_of(kernel.loop_bounds(forall)[0].1)?).ok()?))
+        }
+        _ => return None,
+    };
+    if pieces.is_some_and(|pieces| pieces >= 1 << 16) {
+        return None;
+    }
     let region = kernel.insts[forall].regions[0];
-    let index = kernel.blocks[region].params[1];
+    let index = *kernel.blocks[region].params.last()?;
     let (last, before) = kernel.blocks[region].insts.split_last()?;
     let reduce = *before.iter().find(|inst| kernel.insts[**inst].opcode == Opcode::Reduce)?;
-    let plain = |inst: &Inst| {
-        *inst == reduce || *inst == *last || {
-            let data = &kernel.insts[*inst];
-            data.regions.is_empty()
-                && data.opcode != Opcode::Check
-                && data.opcode.info().effect != Effect::Read
-        }
+    let insts = &kernel.blocks[region].insts;
+    let at = insts.iter().position(|inst| *inst == reduce)?;
+    let straight = |inst: &Inst| {
+        let data = &kernel.insts[*inst];
+        data.regions.is_empty() && data.opcode != Opcode::Check
     };
+    // Threads beyond the end of the loop do what stands before the reduction too, of what others may have written.
+    let plain = insts[..at]
+        .iter()
+        .all(|inst| straight(inst) && kernel.insts[*inst].opcode.info().effect != Effect::Read)
+        && insts[at + 1..].iter().all(|inst| inst == last || straight(inst));
     let Payload::Reduce { axes, combiners } = &kernel.insts[reduce].payload else { return None };
     let names = [outer, *axes.first()?].map(|axis| kernel.axes[axis].name.as_str());
     let free = names.iter().all(|name| {
@@ -114,7 +140,7 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     });
     let mut affine = Affine::new(kernel);
     let uniform = kernel.insts[reduce].arguments.iter().all(|value| !affine.depends(*value, index));
-    let fits = kernel.blocks[region].insts.iter().all(plain)
+    let fits = plain
         && free
         && !kernel.schedule.has_order()
         && uniform
@@ -218,16 +244,20 @@ fn generate(kernel: &mut Kernel, root: Block, found: &Found, tiles: &[Tile]) {
         kernel.clone_inst(inst, root, &mut map);
     }
     let region = kernel.insts[found.forall].regions[0];
-    let [piece, index] = kernel.blocks[region].params[..] else { return };
-    let bounds = kernel.loop_bounds(found.forall)[1];
+    let Some((index, piece)) = kernel.blocks[region].params.split_last() else { return };
+    let (index, piece) = (*index, piece.first().copied());
+    let Some(bounds) = kernel.loop_bounds(found.forall).last().copied() else { return };
     let (low, high) = (mapped(&map, bounds.0), mapped(&map, bounds.1));
     let mut emit = Emit::new(kernel, root, kernel.insts[found.forall].span);
-    let [block, number] = [0, 1].map(|axis| emit.value(Opcode::BlockIndex, Payload::Grid(axis), &[]));
+    let block = emit.value(Opcode::BlockIndex, Payload::Grid(0), &[]);
     emit.name(block, "block");
-    emit.name(number, "piece");
+    if let Some(piece) = piece {
+        let number = emit.value(Opcode::BlockIndex, Payload::Grid(1), &[]);
+        emit.name(number, "piece");
+        map.insert(piece, number);
+    }
     let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
     emit.name(thread, "tid");
-    map.insert(piece, number);
     let begin = emit.mul_int(block, found.threads * REUSE as i64);
     let begin = emit.add(low, begin);
     let begin = emit.add(begin, thread);
@@ -377,19 +407,26 @@ impl Body<'_> {
 }
 
 /// Records how the axes lie on the machine.
-fn record(kernel: &mut Kernel, launch: Launch, found: &Found, extent: &Expr) {
+fn record(kernel: &mut Kernel, launch: Launch, found: &Found, tiles: &[Tile], extent: &Expr) {
     let name = kernel.launches[launch].name.clone();
     let Payload::Loop { axes } = kernel.insts[found.forall].payload.clone() else { return };
     let Payload::Reduce { axes: reduced, .. } = kernel.insts[found.reduce].payload.clone() else { return };
     let blocks = [(Level::Serial, REUSE as i64), (Level::Warp, found.threads / 32), (Level::Lane, 32)];
     let steps = [(Level::Serial, found.threads / found.steps), (Level::Serial, found.steps)];
-    let spreads = [
-        (axes[0], Some(Expr::Int(found.pieces)), factors(Level::Grid, &[])),
-        (axes[1], Some(extent.clone()), factors(Level::Grid, &blocks)),
+    let Some(outer) = axes.last() else { return };
+    let mut spreads = vec![
+        (*outer, Some(extent.clone()), factors(Level::Grid, &blocks)),
         (reduced[0], None, factors(Level::Serial, &steps)),
     ];
+    spreads.extend(found.pieces.map(|pieces| (axes[0], Some(Expr::Int(pieces)), factors(Level::Grid, &[]))));
     for (axis, extent, factors) in spreads {
         let axis = kernel.axes[axis].name.clone();
         kernel.schedule.spread(Spread { launch: name.clone(), axis, extent, factors });
+    }
+    for tile in tiles {
+        let Payload::Access { buffer, .. } = tile.load else { continue };
+        let array = kernel.buffers[buffer].name.clone();
+        let reason = "all threads of a block read the same elements of it";
+        kernel.schedule.noted(&name, Directive::Stage { array, place: None, depth: None }, reason);
     }
 }
