@@ -23,7 +23,8 @@ const MICROSECONDS_AN_INSTRUCTION: usize = 5;
 /// Lines of PTX of which a launch's own passes, its selection, the verifiers and the printer do one in a microsecond.
 const LINES_A_MICROSECOND: usize = 2;
 
-/// Kernels of which text alone is asked that are worked on at the same time, before the next ones: what they take on the way is given back in between.
+/// Kernels of which text alone is asked that are worked on at the same time, before the next ones: what they take on the way is
+/// given back in between.
 const BATCH: usize = 256;
 
 /// What a program became.
@@ -174,7 +175,7 @@ impl<'g> Generator<'g> {
         drop(frame);
         let Finished { ir, reports, entries, advice, .. } = finished;
         let entries = entries.into_iter().collect::<Result<Vec<EntryText>, SelectError>>();
-        let selected = match entries {
+        let mut selected = match entries {
             Ok(entries) if selection.declares(&entries) => {
                 let declared: Vec<&Kernel> = ir.kernels.iter().map(Apart::declarations).collect();
                 selection.finish(&declared, entries)
@@ -187,6 +188,11 @@ impl<'g> Generator<'g> {
             }
             Err(error) => Err(error),
         };
+        if let Ok(selected) = &mut selected
+            && options.text_only
+        {
+            selected.module.entries.clear();
+        }
         Ok(Generated { ir, reports, advice, selected })
     }
 
