@@ -134,16 +134,17 @@ fn code(ptx: &str) -> String {
 }
 
 /// A program's PTX for the targets that show what ptxas says for all: what is legal for a target is legal for all later
-/// ones, so of neighbours with the same code, the first and the last.
+/// ones, so of neighbours with the same code, the first; of examples the last as well, to see that it is so.
 fn telling_texts(source: &SourceFile) -> Vec<(String, &'static str, String)> {
     let of_target = |target: &'static str| match compile(source, &CompileOptions::for_target(target)) {
         Ok(done) => (code(&done.compiled.ptx), target, done.compiled.ptx),
         Err(error) => panic!("{} for {target}: {error}", source.name()),
     };
     let texts: Vec<_> = TARGETS.iter().map(|target| of_target(target)).collect();
+    let is_example = source.name().starts_with("examples");
     let ends = |same: &[(String, &'static str, String)]| {
-        let ends: Vec<_> = same.first().into_iter().chain(same[1..].last()).cloned().collect();
-        ends
+        let last = same[1..].last().filter(|_| is_example);
+        same.first().into_iter().chain(last).cloned().collect::<Vec<_>>()
     };
     let telling = texts.chunk_by(|one, other| one.0 == other.0).flat_map(ends);
     telling.map(|(_, target, text)| (source.name().to_owned(), target, text)).collect()
