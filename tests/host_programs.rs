@@ -3,17 +3,33 @@
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_runtime::npy;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
+
+/// The folder of the built examples. They are built as the tests of the workspace are, so that nothing is built twice.
+fn built() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--workspace", "--examples"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        assert!(status.expect("cargo can be started").success());
+        Path::new(env!("CARGO_BIN_EXE_krn")).with_file_name("examples")
+    };
+    BUILT.get_or_init(build).clone()
+}
 
 /// What the program prints, and whether it ends well.
 fn example(name: &str, arguments: &[&str]) -> (bool, String) {
-    let output = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--example", name, "--"])
+    let program = built().join(name).with_extension(std::env::consts::EXE_EXTENSION);
+    let output = Command::new(&program)
         .args(arguments)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("RUST_BACKTRACE", "0")
         .output()
-        .expect("cargo can be started");
+        .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
     let text =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!text.contains("panicked"), "{text}");
