@@ -248,6 +248,16 @@ impl Found {
 impl Kernel {
     /// The kernel without what its launches do.
     pub fn declarations(&self) -> Kernel {
+        self.outline(self.launches.clone(), self.plan.clone(), self.schedule.clone())
+    }
+
+    /// A kernel of the same name and arguments, without bodies.
+    fn outline(
+        &self,
+        launches: PrimaryMap<Launch, LaunchData>,
+        plan: Vec<Step>,
+        schedule: Schedule,
+    ) -> Kernel {
         Kernel {
             name: self.name.clone(),
             span: self.span,
@@ -257,13 +267,13 @@ impl Kernel {
             symbols: self.symbols.clone(),
             buffers: self.buffers.clone(),
             sites: self.sites.clone(),
-            launches: self.launches.clone(),
-            plan: self.plan.clone(),
+            launches,
+            plan,
             axes: PrimaryMap::new(),
             blocks: PrimaryMap::new(),
             insts: PrimaryMap::new(),
             values: PrimaryMap::new(),
-            schedule: self.schedule.clone(),
+            schedule,
         }
     }
 
@@ -283,21 +293,15 @@ impl Kernel {
         let (blocks, insts) = (Numbers::new(blocks), Numbers::new(insts));
         let (values, axes) = (Numbers::new(values), Numbers::new(axes));
         let mut part = Kernel {
-            name: self.name.clone(),
-            span: self.span,
-            phase: self.phase,
-            arguments: self.arguments.clone(),
-            facts: self.facts.clone(),
-            symbols: self.symbols.clone(),
-            buffers: self.buffers.clone(),
-            sites: self.sites.clone(),
-            launches: PrimaryMap::with_capacity(1),
-            plan: leading_to(&self.plan, launch),
             axes: PrimaryMap::with_capacity(axes.count()),
             blocks: PrimaryMap::with_capacity(blocks.count()),
             insts: PrimaryMap::with_capacity(insts.count() + insts.count() / 2),
             values: PrimaryMap::with_capacity(values.count() + values.count() / 2),
-            schedule: Schedule { directives: self.schedule.directives.clone(), ..Schedule::default() },
+            ..self.outline(
+                PrimaryMap::with_capacity(1),
+                leading_to(&self.plan, launch),
+                Schedule { directives: self.schedule.directives.clone(), ..Schedule::default() },
+            )
         };
         let data = self.launches[launch].clone();
         part.launches.push(LaunchData { body: blocks.of(data.body), ..data });

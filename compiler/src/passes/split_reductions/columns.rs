@@ -88,13 +88,18 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     }
     // What would not be cut by itself is cut whatever the sizes.
     let mut condition = if forced { long.clone() } else { Expr::binary(BinaryOp::And, few, long.clone()) };
-    let may_share = !rows && !reads_all && !forced;
+    let all_read = !rows && !reads_all;
+    // A long reduction that is not cut has enough outer iterations to fill the machine.
+    let whole = |kernel: &mut Kernel| {
+        let shared = (all_read && !forced).then(|| shared::staged_whole(kernel, launch)).flatten()?;
+        let (then, otherwise) = (vec![Step::Launch(shared)], vec![Step::Launch(launch)]);
+        Some(Step::Branch { condition: long, then, otherwise })
+    };
     if matches!(condition.evaluate(&[]), Some(manifest::Value::Bool(false))) {
         if !wanted {
-            let whole = whole(kernel, launch, may_share, long);
-            let shared = whole != Step::Launch(launch);
+            let Some(whole) = whole(kernel) else { return false };
             kernel.replace_step(launch, &[whole]);
-            return shared;
+            return true;
         }
         condition = Expr::Bool(true);
     }
@@ -120,7 +125,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let count = said.pieces.unwrap_or_else(|| pieces(target));
     let target = atomic::target(kernel, reduce, true, |kernel, value| repeatable(kernel, value, &params, 16));
     let pieces = piece_launch(kernel, combine, &found, count, &outer, rows, launch, &said, target.as_ref());
-    if !rows && !reads_all {
+    if all_read {
         shared::stage_pieces(kernel, pieces);
     }
     record(kernel, pieces, &said, count, rows, "there are too few outer iterations to fill the machine");
@@ -132,19 +137,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         kernel.replace_step(launch, &steps);
         return true;
     }
-    let otherwise = vec![whole(kernel, launch, may_share, long)];
+    let otherwise = vec![whole(kernel).unwrap_or(Step::Launch(launch))];
     kernel.replace_step(launch, &[Step::Branch { condition, then: steps, otherwise }]);
     true
-}
-
-/// What runs where a reduction is not cut: a long one has enough outer iterations to fill the machine, and may take what all threads
-/// read from shared memory.
-fn whole(kernel: &mut Kernel, launch: Launch, may_share: bool, long: Expr) -> Step {
-    match may_share.then(|| shared::staged_whole(kernel, launch)).flatten() {
-        Some(shared) => {
-            let otherwise = vec![Step::Launch(launch)];
-            Step::Branch { condition: long, then: vec![Step::Launch(shared)], otherwise }
-        }
-        None => Step::Launch(launch),
-    }
 }

@@ -117,19 +117,16 @@ fn find(kernel: &Kernel, launch: Launch, in_pieces: bool) -> Option<Found> {
     }
     let region = kernel.insts[forall].regions[0];
     let index = *kernel.blocks[region].params.last()?;
-    let (last, before) = kernel.blocks[region].insts.split_last()?;
-    let reduce = *before.iter().find(|inst| kernel.insts[**inst].opcode == Opcode::Reduce)?;
-    let insts = &kernel.blocks[region].insts;
-    let at = insts.iter().position(|inst| *inst == reduce)?;
+    let (_, insts) = kernel.blocks[region].insts.split_last()?;
+    let at = insts.iter().position(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)?;
+    let (reduce, before, after) = (insts[at], &insts[..at], &insts[at + 1..]);
     let straight = |inst: &Inst| {
         let data = &kernel.insts[*inst];
         data.regions.is_empty() && data.opcode != Opcode::Check
     };
     // Threads beyond the end of the loop do what stands before the reduction too, of what others may have written.
-    let plain = insts[..at]
-        .iter()
-        .all(|inst| straight(inst) && kernel.insts[*inst].opcode.info().effect != Effect::Read)
-        && insts[at + 1..].iter().all(|inst| inst == last || straight(inst));
+    let reads = |inst: &Inst| kernel.insts[*inst].opcode.info().effect == Effect::Read;
+    let plain = before.iter().all(|inst| straight(inst) && !reads(inst)) && after.iter().all(straight);
     let Payload::Reduce { axes, combiners } = &kernel.insts[reduce].payload else { return None };
     let names = [outer, *axes.first()?].map(|axis| kernel.axes[axis].name.as_str());
     let free = names.iter().all(|name| {
@@ -151,9 +148,8 @@ fn find(kernel: &Kernel, launch: Launch, in_pieces: bool) -> Option<Found> {
     }
     let streamed = streamed(&mut affine, kernel, root, reduce)?;
     let settled = settled(&mut affine, kernel, reduce);
-    let before = before.iter().take_while(|inst| **inst != reduce).copied();
-    let before =
-        before.map(|inst| (inst, affine.any_depends(&kernel.insts[inst].arguments, index))).collect();
+    let own = |inst: &Inst| (*inst, affine.any_depends(&kernel.insts[*inst].arguments, index));
+    let before = before.iter().map(own).collect();
     let steps = groups_reused(kernel, reduce) as i64;
     let combiners = combiners.to_vec();
     Some(Found { root, forall, reduce, threads, pieces, before, combiners, streamed, settled, steps })

@@ -31,7 +31,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Axis, Block, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
-use crate::ir::schedule::{Directive, Refusal, RefusalKind};
+use crate::ir::schedule::{Directive, Refusal, RefusalKind, Scheduled};
 use rustc_hash::FxHashMap;
 
 pub struct Unroll;
@@ -59,8 +59,12 @@ impl Pass for Unroll {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let mut changed = false;
         let factors = automatic::factors(kernel);
+        let wanted = |known: &Scheduled| matches!(known.directive, Directive::Unroll { .. });
+        if factors.is_empty() && !kernel.schedule.directives.iter().any(wanted) {
+            return Changed::No;
+        }
+        let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             // The loops inside first: what is copied of them is unrolled already.
             for block in kernel.blocks_in(kernel.launches[launch].body).into_iter().rev() {
