@@ -47,7 +47,7 @@ impl EntryBuilder {
 
     /// Declares a `.shared` or `.local` variable; its name is made unique.
     pub fn variable(&mut self, mut variable: Variable) -> EntryVariable {
-        variable.name = self.names.give("", &variable.name).to_owned();
+        variable.name = self.names.give("", &variable.name);
         self.entry.variables.push(variable)
     }
 
@@ -65,7 +65,7 @@ impl EntryBuilder {
     /// hint stands for one or two letters that tell the class.
     pub fn reg(&mut self, class: RegClass, hint: &str) -> Reg {
         let hint = if hint.is_empty() { class_stem(class) } else { hint };
-        let name = self.names.give("%", hint).to_owned();
+        let name = self.names.give_register(hint);
         self.entry.registers.push(Register { name, class })
     }
 
@@ -76,7 +76,7 @@ impl EntryBuilder {
 
     /// A new label, placed later by [`place`](Self::place).
     pub fn label(&mut self, hint: &str) -> Label {
-        let name = self.names.give("", hint).to_owned();
+        let name = self.names.give("", hint);
         self.entry.labels.push(name)
     }
 

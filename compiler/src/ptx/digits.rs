@@ -43,7 +43,7 @@ pub(super) fn push_int(text: &mut impl Push, value: i64) {
     if value < 0 {
         text.push_text("-");
     }
-    text.push_text(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+    digits[at..].iter().for_each(|digit| text.push_digit(*digit));
 }
 
 /// Appends so many of a number's low hexadecimal digits, in capitals.

@@ -10,8 +10,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Names {
     /// How many names each stem has given out: itself, and those with the numbers from 2 to that. A number is left out
-    /// only where that name was taken already, so the numbered ones need no rows of their own.
-    stems: FxHashMap<Cow<'static, str>, u32>,
+    /// only where that name was taken already, so the numbered ones need no rows of their own. By their places in `counts`.
+    stems: FxHashMap<Cow<'static, str>, usize>,
+    counts: Vec<u32>,
+    /// Of the register named last: most are called like their neighbours.
+    last: Last,
     /// Whether some stem ends in a digit: only then can a numbered name be anything else too. For registers, and for
     /// everything else.
     digits: [bool; 2],
@@ -21,13 +24,30 @@ pub(super) struct Names {
     outside: Arc<FxHashSet<String>>,
 }
 
+/// What a register was named by.
+#[derive(Debug, Default)]
+struct Last {
+    /// Empty where none was named.
+    hint: String,
+    stem: String,
+    /// The stem's.
+    place: usize,
+}
+
 impl Names {
     pub fn new(entry: &str) -> Self {
         let mut stems = FxHashMap::with_capacity_and_hasher(64, Default::default());
+        let mut counts = Vec::with_capacity(64);
         for special in SpecialReg::all() {
-            stems.insert(Cow::Borrowed(special.name().split('.').next().unwrap_or_default()), 1);
+            stems.entry(Cow::Borrowed(special.name().split('.').next().unwrap_or_default())).or_insert_with(
+                || {
+                    counts.push(1);
+                    counts.len() - 1
+                },
+            );
         }
-        let mut names = Self { stems, digits: [false; 2], buffer: String::new(), outside: Arc::default() };
+        let (buffer, outside) = (String::new(), Arc::default());
+        let mut names = Self { stems, counts, last: Last::default(), digits: [false; 2], buffer, outside };
         names.reserve(entry);
         names
     }
@@ -50,7 +70,7 @@ impl Names {
     }
 
     /// A new name: the prefix, and a PTX identifier near to the hint.
-    pub fn give(&mut self, prefix: &str, hint: &str) -> &str {
+    pub fn give(&mut self, prefix: &str, hint: &str) -> String {
         loop {
             self.buffer.clear();
             self.buffer.push_str(prefix);
@@ -58,32 +78,59 @@ impl Names {
             self.number();
             // Registers have a percent sign, which nothing outside has.
             if !prefix.is_empty() || !self.outside.contains(self.buffer.as_str()) {
-                return &self.buffer;
+                return self.buffer.clone();
             }
         }
     }
 
-    fn insert(&mut self, stem: String, count: u32) {
-        self.digits[usize::from(stem.starts_with('%'))] |= ends_in_digit(&stem);
-        self.stems.insert(Cow::Owned(stem), count);
+    /// A new name for a register, as [`give`](Self::give) gives it.
+    pub fn give_register(&mut self, hint: &str) -> String {
+        if !hint.is_empty() && self.last.hint == hint && self.is_plain(&self.last.stem) {
+            let Last { stem, place, .. } = &self.last;
+            let count = &mut self.counts[*place];
+            *count += 1;
+            let mut name = String::with_capacity(stem.len() + 4);
+            name.push_str(stem);
+            push_int(&mut name, i64::from(*count));
+            return name;
+        }
+        self.buffer.clear();
+        self.buffer.push('%');
+        push_identifier(&mut self.buffer, hint);
+        self.last.hint.clear();
+        self.last.hint.push_str(hint);
+        self.last.stem.clone_from(&self.buffer);
+        self.last.place = self.number();
+        self.buffer.clone()
     }
 
-    /// Makes the stem in the buffer a name that is not taken.
-    fn number(&mut self) {
-        let length = self.buffer.len();
+    /// Whether all that is given for a stem that is taken is the stem and the next number.
+    fn is_plain(&self, stem: &str) -> bool {
         // `%clock64` is a special register.
-        let plain = !self.digits[usize::from(self.buffer.starts_with('%'))] && self.buffer != "%clock";
+        !self.digits[usize::from(stem.starts_with('%'))] && stem != "%clock"
+    }
+
+    /// The stem's place.
+    fn insert(&mut self, stem: String, count: u32) -> usize {
+        self.digits[usize::from(stem.starts_with('%'))] |= ends_in_digit(&stem);
+        self.stems.insert(Cow::Owned(stem), self.counts.len());
+        self.counts.push(count);
+        self.counts.len() - 1
+    }
+
+    /// Makes the stem in the buffer a name that is not taken; the stem's place.
+    fn number(&mut self) -> usize {
+        let length = self.buffer.len();
         let mut next = 1;
-        if let Some(count) = self.stems.get_mut(self.buffer.as_str()) {
-            if plain {
-                *count += 1;
-                push_int(&mut self.buffer, i64::from(*count));
-                return;
+        if let Some(place) = self.stems.get(self.buffer.as_str()).copied() {
+            if self.is_plain(&self.buffer) {
+                self.counts[place] += 1;
+                push_int(&mut self.buffer, i64::from(self.counts[place]));
+                return place;
             }
-            next = *count;
+            next = self.counts[place];
         } else if !self.is_numbered(&self.buffer) {
-            self.insert(self.buffer.clone(), 1);
-            return;
+            return self.insert(self.buffer.clone(), 1);
         }
         let separator = if ends_in_digit(&self.buffer) { "_" } else { "" };
         loop {
@@ -95,8 +142,11 @@ impl Names {
                 break;
             }
         }
-        match self.stems.get_mut(&self.buffer[..length]) {
-            Some(count) => *count = next,
+        match self.stems.get(&self.buffer[..length]) {
+            Some(place) => {
+                self.counts[*place] = next;
+                *place
+            }
             None => self.insert(self.buffer[..length].to_owned(), next),
         }
     }
@@ -105,7 +155,8 @@ impl Names {
     fn is_numbered(&self, name: &str) -> bool {
         let stem = name.trim_end_matches(|last: char| last.is_ascii_digit());
         let number = &name[stem.len()..];
-        let given = |stem: &str, number: u32| self.stems.get(stem).is_some_and(|count| number <= *count);
+        let given =
+            |stem: &str, number: u32| self.stems.get(stem).is_some_and(|place| number <= self.counts[*place]);
         match number.parse::<u32>() {
             Ok(parsed) if parsed >= 2 && !number.starts_with('0') => {
                 let inner = stem.strip_suffix('_').filter(|inner| ends_in_digit(inner));
@@ -144,7 +195,7 @@ mod tests {
     fn names_with_numbers_are_told_from_stems_that_end_in_digits() {
         let mut names = Names::new("k");
         let hints = ["a", "a", "a3", "a", "a1", "a1", "a1_", "a1_", "a1_2", "a2", "clock", "a1_02"];
-        let given: Vec<String> = hints.iter().map(|hint| names.give("%", hint).to_owned()).collect();
+        let given: Vec<String> = hints.iter().map(|hint| names.give("%", hint)).collect();
         let expected = [
             "%a", "%a2", "%a3", "%a4", "%a1", "%a1_2", "%a1_", "%a1_3", "%a1_2_2", "%a2_2", "%clock2",
             "%a1_02",
@@ -157,9 +208,22 @@ mod tests {
     fn names_outside_are_kept_off() {
         let mut names = Names::new("k");
         names.keep_off(Arc::new(["end_if", "end_if3", "i"].map(String::from).into_iter().collect()));
-        let given: Vec<String> = (0..3).map(|_| names.give("", "end_if").to_owned()).collect();
+        let given: Vec<String> = (0..3).map(|_| names.give("", "end_if")).collect();
         assert_eq!(given, ["end_if2", "end_if4", "end_if5"]);
         assert_eq!(names.give("%", "i"), "%i");
+    }
+
+    #[test]
+    fn registers_that_are_called_alike_are_named_as_all_others() {
+        let hints = [
+            "a", "a", "a", "%a", "a b", "a b", "clock", "clock", "clock", "a", "a2", "a", "a", "", "", "tid",
+        ];
+        let (mut plain, mut fast) = (Names::new("k"), Names::new("k"));
+        for round in 0..3 {
+            for hint in hints {
+                assert_eq!(fast.give_register(hint), plain.give("%", hint), "{hint} in round {round}");
+            }
+        }
     }
 
     #[test]
@@ -168,7 +232,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         let hints = ["x", "x1", "x1_", "x1_1", "x_", "x2", "x12", "clock", "tid"];
         for round in 0..700 {
-            let name = names.give("%", hints[(round * 7 + round / 5) % hints.len()]).to_owned();
+            let name = names.give("%", hints[(round * 7 + round / 5) % hints.len()]);
             assert!(seen.insert(name.clone()), "{name}");
             assert!(SpecialReg::all().all(|special| special.name() != name), "{name}");
         }

@@ -24,7 +24,7 @@ use cranelift_entity::{EntityRef, PrimaryMap};
 
 use super::digits::{push_hex, push_int};
 use super::grammar::{Slot, Step, Walk};
-use super::instruction::{Guard, Instruction};
+use super::instruction::{Fma, Guard, Instruction, Op, Rounding};
 use super::module::{Entry, Length, Module, Param, Statement, Variable};
 use super::operand::{Address, Base, Label, ModuleVariable, Operand, PredOperand, Reg, Symbol};
 use super::text::{Piece, Text};
@@ -32,8 +32,6 @@ use super::types::{Modifier, RegClass, Space, Type};
 
 /// The column, within the indented line, at which operands start; longer mnemonics push them right.
 const OPERAND_COLUMN: usize = 24;
-
-const SPACES: &str = "                        ";
 
 /// The width that lists of register names and of initial values are wrapped to.
 const LINE_WIDTH: usize = 100;
@@ -160,8 +158,9 @@ fn push_entry(
         text.push_str("\n");
     }
     let names = Names::new(entry, variables, entry.registers.len());
+    let mut head = None;
     for statement in body {
-        print_statement(text, &names, statement);
+        print_statement(text, &names, &mut head, statement);
     }
     text.push_str("}\n");
 }
@@ -271,21 +270,62 @@ fn push_signed(text: &mut Text, value: i64) {
     if value == i64::MIN { text.push_str("0x8000000000000000") } else { push_int(text, value) }
 }
 
-fn print_statement(text: &mut Text, names: &Names<'_>, statement: &mut Statement) {
+/// The line of the last multiplication on registers up to its operands, and what the mnemonic says.
+struct Head {
+    words: (Rounding, [bool; 3], Type),
+    text: Piece<32>,
+}
+
+/// Prints a multiplication with the words of the last one: those of a product are thousands that differ in their registers.
+#[inline]
+fn print_alike(text: &mut Text, names: &Names<'_>, head: &Head, registers: [Reg; 4]) {
+    text.push_piece(&head.text);
+    let [first, others @ ..] = registers;
+    names.push_reg(text, first);
+    for reg in others {
+        text.push_str(", ");
+        names.push_reg(text, reg);
+    }
+    text.push_str(";\n");
+}
+
+/// The registers of a multiplication that has nothing else.
+#[inline]
+fn plain_fma(instruction: &Instruction) -> Option<(&Fma, [Reg; 4])> {
+    match &instruction.op {
+        Op::Fma(fma) if instruction.guard.is_none() && instruction.comment.is_none() => {
+            fma.registers().map(|registers| (fma, registers))
+        }
+        _ => None,
+    }
+}
+
+fn print_statement(text: &mut Text, names: &Names<'_>, last: &mut Option<Head>, statement: &mut Statement) {
     match statement {
         Statement::Label(label) => {
             text.push_str(names.label(*label));
             text.push_str(":\n");
         }
         Statement::Instruction(instruction) => {
-            text.push_str("    ");
-            write_instruction(text, names, instruction);
-            text.push_str(";");
-            if let Some(comment) = &instruction.comment {
-                text.push_str("  ");
-                text.push_comment(comment);
+            if let (Some((fma, registers)), Some(head)) = (plain_fma(instruction), &*last)
+                && head.words == fma.words()
+            {
+                return print_alike(text, names, head, registers);
             }
-            text.push_str("\n");
+            let start = text.len();
+            text.push_str("    ");
+            let operands = write_instruction(text, names, instruction);
+            if let Some((fma, _)) = plain_fma(instruction) {
+                let head = |text| Head { words: fma.words(), text };
+                *last = text.piece_from(start, operands).map(head);
+            }
+            if let Some(comment) = &instruction.comment {
+                text.push_str(";  ");
+                text.push_comment(comment);
+                text.push_str("\n");
+            } else {
+                text.push_str(";\n");
+            }
         }
         Statement::Loc(loc) => {
             text.push_str("    .loc");
@@ -303,16 +343,18 @@ fn print_statement(text: &mut Text, names: &Names<'_>, statement: &mut Statement
     }
 }
 
-fn write_instruction(line: &mut Text, names: &Names<'_>, instruction: &mut Instruction) {
+/// Where the operands begin.
+fn write_instruction(line: &mut Text, names: &Names<'_>, instruction: &mut Instruction) -> usize {
     let start = line.len();
     if let Some(Guard { reg, negated }) = instruction.guard {
         line.push_str(if negated { "@!" } else { "@" });
         names.push_reg(line, reg);
         line.push_str(" ");
     }
-    let mut printer = Printer { line, names, start, words: 0, operands: 0 };
+    let mut printer = Printer { line, names, start, words: 0, operands: None };
     let printed = instruction.op.describe(&mut printer);
     debug_assert!(printed.is_ok(), "printing cannot fail");
+    printer.operands.unwrap_or(printer.line.len())
 }
 
 /// What things are called.
@@ -354,7 +396,8 @@ struct Printer<'a> {
     names: &'a Names<'a>,
     start: usize,
     words: usize,
-    operands: usize,
+    /// Where the operands begin.
+    operands: Option<usize>,
 }
 
 impl Printer<'_> {
@@ -445,14 +488,12 @@ impl Printer<'_> {
     /// What stands between the mnemonic and the operands, and between those.
     #[inline]
     fn separate(&mut self) {
-        if self.operands == 0 {
-            let column = self.line.len() - self.start;
-            let spaces = OPERAND_COLUMN.saturating_sub(column).max(1);
-            self.line.push_str(&SPACES[..spaces]);
-        } else {
+        if self.operands.is_some() {
             self.line.push_str(", ");
+        } else {
+            self.line.push_blanks(self.start + OPERAND_COLUMN);
+            self.operands = Some(self.line.len());
         }
-        self.operands += 1;
     }
 
     /// An operand of the rarer kinds.

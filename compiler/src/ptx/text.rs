@@ -3,20 +3,18 @@
 use super::digits::Push;
 use std::fmt;
 
-/// A short piece of text, in an array: it is copied at once, as long as it may be, and not letter by letter.
+/// A short piece of text, of so many bytes at most, in an array: it is copied at once, as long as it may be, and not letter by
+/// letter.
 #[derive(Clone, Copy)]
-pub(super) struct Piece {
-    letters: [u8; Piece::LONGEST],
+pub(super) struct Piece<const LONGEST: usize = 16> {
+    letters: [u8; LONGEST],
     length: u8,
 }
 
-impl Piece {
-    /// How many bytes a piece has at most.
-    const LONGEST: usize = 16;
-
+impl<const LONGEST: usize> Piece<LONGEST> {
     /// The piece; none where the text is too long for one.
     pub fn new(text: &str) -> Option<Self> {
-        let mut letters = [0; Self::LONGEST];
+        let mut letters = [0; LONGEST];
         letters.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         Some(Self { letters, length: text.len() as u8 })
     }
@@ -30,6 +28,9 @@ pub(super) struct Text {
 }
 
 impl Text {
+    /// How many blanks are appended at once, at most.
+    pub const BLANKS: usize = 32;
+
     /// Empty text with room for so many bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes) }
@@ -49,9 +50,22 @@ impl Text {
 
     /// Appends a short piece.
     #[inline]
-    pub fn push_piece(&mut self, piece: &Piece) {
+    pub fn push_piece<const LONGEST: usize>(&mut self, piece: &Piece<LONGEST>) {
         let length = self.bytes.len() + usize::from(piece.length);
         self.bytes.extend_from_slice(&piece.letters);
+        self.bytes.truncate(length);
+    }
+
+    /// What was appended from a place on, as a piece; none where it is too long for one.
+    pub fn piece_from<const LONGEST: usize>(&self, start: usize, end: usize) -> Option<Piece<LONGEST>> {
+        std::str::from_utf8(self.bytes.get(start..end)?).ok().and_then(Piece::new)
+    }
+
+    /// Appends a blank, and more where the text is then shorter than `length`, up to [`Text::BLANKS`].
+    #[inline]
+    pub fn push_blanks(&mut self, length: usize) {
+        let length = length.clamp(self.len() + 1, self.len() + Self::BLANKS);
+        self.bytes.extend_from_slice(&[b' '; Self::BLANKS]);
         self.bytes.truncate(length);
     }
 
@@ -102,12 +116,24 @@ mod tests {
     fn pieces_are_appended_as_long_as_they_are() {
         let mut text = Text::default();
         for piece in ["", "%a", "é", "%sixteen_letters", "%p"] {
-            text.push_piece(&Piece::new(piece).unwrap_or_else(|| panic!("{piece} is short")));
+            text.push_piece(&Piece::<16>::new(piece).unwrap_or_else(|| panic!("{piece} is short")));
         }
-        assert!(Piece::new("%seventeen_letter").is_none());
+        assert!(Piece::<16>::new("%seventeen_letter").is_none());
         text.push_digit(b'7');
         text.push_comment(" two  ");
         text.push_comment(" ");
+        assert_eq!(text.piece_from::<4>(0, 4).map(|piece| piece.length), Some(4));
+        assert!(text.piece_from::<4>(0, 5).is_none());
         assert_eq!(String::from(text), "%aé%sixteen_letters%p7//  two//");
+    }
+
+    #[test]
+    fn blanks_lead_to_a_column_and_are_one_at_least() {
+        let mut text = Text::default();
+        for length in [3, 2, 4, 40] {
+            text.push_blanks(length);
+            text.push_str("x");
+        }
+        assert_eq!(String::from(text), format!("   x x x{}x", " ".repeat(32)));
     }
 }

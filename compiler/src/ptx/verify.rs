@@ -381,13 +381,23 @@ impl<'m> Verifier<'m> {
     }
 }
 
+/// The bytes that stand in names after the first one.
+const IN_NAMES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'$');
+        byte += 1;
+    }
+    table
+};
+
 /// Whether PTX takes this as a name. Mnemonics and types are allowed; `_` and `WARP_SZ` have a meaning.
 pub fn is_identifier(name: &str) -> bool {
-    let mut letters = name.bytes();
-    let body = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'$');
-    match letters.next() {
-        Some(first) if first.is_ascii_alphabetic() => name != "WARP_SZ" && letters.all(body),
-        Some(b'_' | b'$' | b'%') => name.len() > 1 && letters.all(body),
-        _ => false,
-    }
+    let [first, rest @ ..] = name.as_bytes() else { return false };
+    let begins = match first {
+        b'_' | b'$' | b'%' => !rest.is_empty(),
+        first => first.is_ascii_alphabetic() && name != "WARP_SZ",
+    };
+    begins && rest.iter().all(|letter| IN_NAMES[usize::from(*letter)])
 }

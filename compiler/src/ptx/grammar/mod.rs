@@ -286,6 +286,14 @@ impl<F: FnMut(Slot<'_>)> Walk for Operands<F> {
     }
 }
 
+/// Calls `visit` with the register that is read, if the operand is one.
+#[inline]
+fn visit_source(operand: &mut Operand, visit: &mut impl FnMut(&mut Reg, bool)) {
+    if let Operand::Reg(reg) = operand {
+        visit(reg, false);
+    }
+}
+
 impl Slot<'_> {
     /// Calls `visit` with every register that stands here, and whether it is written.
     #[inline]
@@ -306,16 +314,10 @@ impl Slot<'_> {
             | Slot::SourceSymbol(operand, _)
             | Slot::SourceWide(operand, _)
             | Slot::SourceAny(operand, _) => {
-                if let Operand::Reg(reg) = operand {
-                    visit(reg, false);
-                }
+                visit_source(operand, visit);
             }
             Slot::SourceVector(operands, _) | Slot::SourceParts(operands, _) => {
-                for operand in operands.iter_mut() {
-                    if let Operand::Reg(reg) = operand {
-                        visit(reg, false);
-                    }
-                }
+                operands.iter_mut().for_each(|operand| visit_source(operand, visit));
             }
             Slot::Pred(pred) => visit(&mut pred.reg, false),
             Slot::Address(address, _) => {
@@ -331,6 +333,13 @@ impl Slot<'_> {
 impl Op {
     /// Calls `visit` with every register that the instruction names, and whether it is written.
     pub fn each_register_mut(&mut self, mut visit: impl FnMut(&mut Reg, bool)) {
+        // The thousands of a product are not described to find that.
+        if let Op::Fma(fma) = self {
+            visit(&mut fma.dst, true);
+            let sources = [&mut fma.a, &mut fma.b, &mut fma.c];
+            sources.into_iter().for_each(|operand| visit_source(operand, &mut visit));
+            return;
+        }
         let walked = self.describe(&mut Operands(|mut slot: Slot<'_>| slot.each_register(&mut visit)));
         debug_assert!(walked.is_ok(), "looking at operands cannot fail");
     }
@@ -352,6 +361,22 @@ impl Op {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ptx::instruction::Fma;
+
+    #[test]
+    fn registers_are_visited_as_they_are_described() {
+        let (x, y, z) = (Reg::from_u32(1), Reg::from_u32(2), Reg::from_u32(3));
+        let constant = Operand::F32(0);
+        for [a, b, c] in [[x.into(), y.into(), z.into()], [x.into(), constant, y.into()], [constant; 3]] {
+            let mut op = Op::from(Fma { dst: z, a, b, c, ..Fma::default() });
+            let (mut described, mut visited) = (Vec::new(), Vec::new());
+            let _ = op.describe(&mut Operands(|mut slot: Slot<'_>| {
+                slot.each_register(&mut |reg, written| described.push((*reg, written)))
+            }));
+            op.each_register_mut(|reg, written| visited.push((*reg, written)));
+            assert_eq!(described, visited, "{op:?}");
+        }
+    }
 
     #[test]
     fn only_branches_name_labels() {

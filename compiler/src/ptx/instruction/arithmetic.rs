@@ -86,6 +86,20 @@ pub struct Fma {
     pub c: Operand,
 }
 
+impl Fma {
+    /// What its mnemonic says: all but the operands.
+    #[inline]
+    pub fn words(&self) -> (Rounding, [bool; 3], Type) {
+        (self.rounding, [self.ftz, self.sat, self.relu], self.ty)
+    }
+
+    /// The result and the operands in the order of the text, where all of them are registers.
+    #[inline]
+    pub fn registers(&self) -> Option<[Reg; 4]> {
+        Some([self.dst, self.a.reg()?, self.b.reg()?, self.c.reg()?])
+    }
+}
+
 /// `neg abs sqrt rsqrt rcp sin cos lg2 ex2 tanh` on floats.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FloatUnary {

@@ -12,9 +12,7 @@ use cranelift_entity::PrimaryMap;
 /// All of an `fma` on registers but which registers of their classes they are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Form {
-    rounding: Rounding,
-    flags: [bool; 3],
-    ty: Type,
+    words: (Rounding, [bool; 3], Type),
     /// Of the result and the operands.
     classes: [RegClass; 4],
 }
@@ -24,13 +22,12 @@ impl Form {
     /// declared.
     #[inline]
     pub fn of(fma: &Fma, registers: &PrimaryMap<Reg, Register>) -> Option<(Self, [Reg; 4])> {
-        let Fma { rounding, ftz, sat, relu, ty, dst, a, b, c } = fma;
-        let regs = [*dst, a.reg()?, b.reg()?, c.reg()?];
+        let regs = fma.registers()?;
         let mut classes = [RegClass::Pred; 4];
         for (class, reg) in classes.iter_mut().zip(regs) {
             *class = registers.get(reg)?.class;
         }
-        Some((Self { rounding: *rounding, flags: [*ftz, *sat, *relu], ty: *ty, classes }, regs))
+        Some((Self { words: fma.words(), classes }, regs))
     }
 }
 
