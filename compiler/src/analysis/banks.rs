@@ -23,6 +23,19 @@ pub fn wavefronts(addresses: &[u64], width: u64) -> u32 {
 /// Different words a bank, the worst bank.
 fn group_wavefronts(addresses: &[u64], width: u64) -> u32 {
     let last = |address: u64| (address + width.max(1) - 1) / 4;
+    // Nearly always no bank has more than one word.
+    let mut busy = 0u32;
+    let free = addresses.iter().all(|address| {
+        (address / 4..=last(*address)).all(|word| {
+            let bank = 1 << (word % BANKS);
+            let free = busy & bank == 0;
+            busy |= bank;
+            free
+        })
+    });
+    if free {
+        return u32::from(busy != 0);
+    }
     // Of each bank, how many words there are, and the first one; the others are in a list.
     let (mut counts, mut first) = ([0u32; BANKS as usize], [0u64; BANKS as usize]);
     let mut others = SmallVec::<[u64; 32]>::new();

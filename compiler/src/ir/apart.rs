@@ -5,8 +5,11 @@
 //! their numbers in the whole: what a pass decides by comparing numbers, it decides alike.
 
 use super::entities::{Axis, Block, Inst, Launch, Value};
-use super::kernel::{BlockData, Definition, Kernel, LaunchData, Module, Payload, Short, Step, ValueData};
+use super::kernel::{
+    BlockData, Definition, InstData, Kernel, LaunchData, Module, Payload, Regions, Short, Step, ValueData,
+};
 use super::schedule::Schedule;
+use cranelift_entity::packed_option::ReservedValue;
 use cranelift_entity::{EntityRef, PrimaryMap};
 
 /// A kernel in parts.
@@ -138,12 +141,35 @@ impl Shift {
     }
 }
 
-/// The entities of one kind that a launch has, and their new numbers.
-enum Numbers {
-    /// All between the first and the last one.
-    Dense { first: usize, count: usize },
+/// How entities of the whole are numbered in a part.
+trait Numbers {
+    /// The new number; of an entity that the launch has not, one that is not there either, for the verifier to find.
+    fn of<E: EntityRef>(&self, entity: E) -> E;
+}
+
+/// Entities of one kind of which the launch has all between the first and the last one.
+#[derive(Clone, Copy)]
+struct Dense {
+    first: usize,
+    count: usize,
+}
+
+impl Numbers for Dense {
+    #[inline(always)]
+    fn of<E: EntityRef>(&self, entity: E) -> E {
+        E::new(entity.index().wrapping_sub(self.first).min(self.count))
+    }
+}
+
+/// Any entities of one kind that a launch has.
+enum Any {
+    Dense(Dense),
     /// From the first one on, the new number and one, or 0.
-    Table { first: usize, count: usize, new: Vec<u32> },
+    Table {
+        first: usize,
+        count: usize,
+        new: Vec<u32>,
+    },
     /// The few that there are of many in between, in order: what the launch costs does not depend on the others.
     Sparse(Vec<u32>),
 }
@@ -151,7 +177,7 @@ enum Numbers {
 /// A launch that has less than one in so many entities is looked up in a list.
 const SPARSE: usize = 16;
 
-impl Numbers {
+impl Any {
     fn new<E: EntityRef>(entities: &[E]) -> Self {
         let (mut first, mut end) = (usize::MAX, 0);
         for entity in entities {
@@ -159,7 +185,7 @@ impl Numbers {
         }
         let (first, count) = (first.min(end), entities.len());
         if end - first == count {
-            return Self::Dense { first, count };
+            return Self::Dense(Dense { first, count });
         }
         if (end - first) / SPARSE > count {
             let mut known: Vec<u32> = entities.iter().map(|entity| entity.index() as u32).collect();
@@ -179,33 +205,15 @@ impl Numbers {
     /// How many there are.
     fn count(&self) -> usize {
         match self {
-            Self::Dense { count, .. } | Self::Table { count, .. } => *count,
+            Self::Dense(Dense { count, .. }) | Self::Table { count, .. } => *count,
             Self::Sparse(known) => known.len(),
         }
-    }
-
-    /// The new number; of an entity that the launch has not, one that is not there either, for the verifier to find.
-    #[inline]
-    fn of<E: EntityRef>(&self, entity: E) -> E {
-        let at = |first: usize| entity.index().wrapping_sub(first);
-        E::new(match self {
-            Self::Dense { first, count } => at(*first).min(*count),
-            Self::Table { first, count, new } => {
-                new.get(at(*first)).and_then(|new| new.checked_sub(1)).map_or(*count, |new| new as usize)
-            }
-            Self::Sparse(known) => known.binary_search(&(entity.index() as u32)).unwrap_or(known.len()),
-        })
-    }
-
-    #[inline]
-    fn change<E: EntityRef>(&self, entities: &mut [E]) {
-        entities.iter_mut().for_each(|entity| *entity = self.of(*entity));
     }
 
     /// The entities, in order.
     fn all<E: EntityRef>(&self) -> impl Iterator<Item = E> + '_ {
         let (first, end) = match self {
-            Self::Dense { first, count } => (*first, *count),
+            Self::Dense(Dense { first, count }) => (*first, *count),
             Self::Table { first, new, .. } => (*first, new.len()),
             Self::Sparse(known) => (0, known.len()),
         };
@@ -214,6 +222,75 @@ impl Numbers {
             Self::Sparse(known) => Some(E::new(known[at] as usize)),
             _ => Some(E::new(first + at)),
         })
+    }
+}
+
+impl Numbers for Any {
+    #[inline]
+    fn of<E: EntityRef>(&self, entity: E) -> E {
+        let at = |first: usize| entity.index().wrapping_sub(first);
+        E::new(match self {
+            Self::Dense(dense) => return dense.of(entity),
+            Self::Table { first, count, new } => {
+                new.get(at(*first)).and_then(|new| new.checked_sub(1)).map_or(*count, |new| new as usize)
+            }
+            Self::Sparse(known) => known.binary_search(&(entity.index() as u32)).unwrap_or(known.len()),
+        })
+    }
+}
+
+/// The numbers of all that a part has.
+struct Renumbering<B, I, V, A> {
+    blocks: B,
+    insts: I,
+    values: V,
+    axes: A,
+}
+
+impl<B: Numbers, I: Numbers, V: Numbers, A: Numbers> Renumbering<B, I, V, A> {
+    /// A list of values in the new numbers.
+    #[inline(always)]
+    fn values(&self, values: &[Value]) -> Short<Value> {
+        let mut few = [Value::reserved_value(); 4];
+        if values.len() <= few.len() {
+            few.iter_mut().zip(values).for_each(|(to, from)| *to = self.values.of(*from));
+            return Short::from_buf_and_len(few, values.len());
+        }
+        values.iter().map(|value| self.values.of(*value)).collect()
+    }
+
+    fn block(&self, data: &BlockData) -> BlockData {
+        let insts = data.insts.iter().map(|inst| self.insts.of(*inst)).collect();
+        BlockData { params: self.values(&data.params), insts }
+    }
+
+    #[inline(always)]
+    fn inst(&self, data: &InstData) -> InstData {
+        let mut payload = data.payload.clone();
+        if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &mut payload {
+            axes.iter_mut().for_each(|axis| *axis = self.axes.of(*axis));
+        }
+        let mut regions = Regions::new();
+        if !data.regions.is_empty() {
+            regions.extend(data.regions.iter().map(|region| self.blocks.of(*region)));
+        }
+        InstData {
+            opcode: data.opcode,
+            payload,
+            arguments: self.values(&data.arguments),
+            results: self.values(&data.results),
+            regions,
+            span: data.span,
+        }
+    }
+
+    #[inline(always)]
+    fn value(&self, data: &ValueData) -> ValueData {
+        let definition = match data.definition {
+            Definition::Result(inst, at) => Definition::Result(self.insts.of(inst), at),
+            Definition::Param(block, at) => Definition::Param(self.blocks.of(block), at),
+        };
+        ValueData { ty: data.ty, definition, name: data.name.clone() }
     }
 }
 
@@ -234,7 +311,14 @@ impl Found {
         self.insts.extend_from_slice(&data.insts);
         for inst in &data.insts {
             let data = &kernel.insts[*inst];
-            self.values.extend_from_slice(&data.results);
+            match data.results[..] {
+                [] => {}
+                [result] => self.values.push(result),
+                _ => self.values.extend_from_slice(&data.results),
+            }
+            if data.regions.is_empty() {
+                continue;
+            }
             if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &data.payload {
                 self.axes.extend_from_slice(axes);
             }
@@ -290,13 +374,19 @@ impl Kernel {
         let mut found = Found::default();
         found.block(self, self.launches[launch].body);
         let Found { blocks, insts, values, axes } = &found;
-        let (blocks, insts) = (Numbers::new(blocks), Numbers::new(insts));
-        let (values, axes) = (Numbers::new(values), Numbers::new(axes));
+        let all = Renumbering {
+            blocks: Any::new(blocks),
+            insts: Any::new(insts),
+            values: Any::new(values),
+            axes: Any::new(axes),
+        };
+        let insts = all.insts.count();
+        let values = all.values.count();
         let mut part = Kernel {
-            axes: PrimaryMap::with_capacity(axes.count()),
-            blocks: PrimaryMap::with_capacity(blocks.count()),
-            insts: PrimaryMap::with_capacity(insts.count() + insts.count() / 2),
-            values: PrimaryMap::with_capacity(values.count() + values.count() / 2),
+            axes: PrimaryMap::with_capacity(all.axes.count()),
+            blocks: PrimaryMap::with_capacity(all.blocks.count()),
+            insts: PrimaryMap::with_capacity(insts + insts / 2),
+            values: PrimaryMap::with_capacity(values + values / 2),
             ..self.outline(
                 PrimaryMap::with_capacity(1),
                 leading_to(&self.plan, launch),
@@ -304,38 +394,35 @@ impl Kernel {
             )
         };
         let data = self.launches[launch].clone();
-        part.launches.push(LaunchData { body: blocks.of(data.body), ..data });
-        for block in blocks.all::<Block>() {
-            let data = &self.blocks[block];
-            let mut copy = BlockData { params: Short::from_slice(&data.params), insts: data.insts.clone() };
-            values.change(&mut copy.params);
-            insts.change(&mut copy.insts);
-            part.blocks.push(copy);
-        }
-        for inst in insts.all::<Inst>() {
-            let data = &self.insts[inst];
-            let mut copy = data.clone();
-            if let Payload::Loop { axes: own } | Payload::Reduce { axes: own, .. } = &mut copy.payload {
-                axes.change(own);
+        part.launches.push(LaunchData { body: all.blocks.of(data.body), ..data });
+        match all {
+            // What a pass has made at once, of which nothing is looked up.
+            Renumbering {
+                blocks: Any::Dense(blocks),
+                insts: Any::Dense(insts),
+                values: Any::Dense(values),
+                axes: Any::Dense(axes),
+            } => {
+                let all = Renumbering { blocks, insts, values, axes };
+                part.blocks.extend(of(&self.blocks, blocks).iter().map(|data| all.block(data)));
+                part.insts.extend(of(&self.insts, insts).iter().map(|data| all.inst(data)));
+                part.values.extend(of(&self.values, values).iter().map(|data| all.value(data)));
+                part.axes.extend(of(&self.axes, axes).iter().cloned());
             }
-            values.change(&mut copy.arguments);
-            values.change(&mut copy.results);
-            blocks.change(&mut copy.regions);
-            part.insts.push(copy);
-        }
-        for value in values.all::<Value>() {
-            let data = &self.values[value];
-            let definition = match data.definition {
-                Definition::Result(inst, at) => Definition::Result(insts.of(inst), at),
-                Definition::Param(block, at) => Definition::Param(blocks.of(block), at),
-            };
-            part.values.push(ValueData { ty: data.ty, definition, name: data.name.clone() });
-        }
-        for axis in axes.all::<Axis>() {
-            part.axes.push(self.axes[axis].clone());
+            all => {
+                part.blocks.extend(all.blocks.all().map(|block: Block| all.block(&self.blocks[block])));
+                part.insts.extend(all.insts.all().map(|inst: Inst| all.inst(&self.insts[inst])));
+                part.values.extend(all.values.all().map(|value: Value| all.value(&self.values[value])));
+                part.axes.extend(all.axes.all().map(|axis: Axis| self.axes[axis].clone()));
+            }
         }
         part
     }
+}
+
+/// The data of entities that lie side by side.
+fn of<E: EntityRef, T>(arena: &PrimaryMap<E, T>, entities: Dense) -> &[T] {
+    &arena.as_values_slice()[entities.first..entities.first + entities.count]
 }
 
 /// The steps of a plan that lead to a launch, which is the only one of its part: what it is repeated by, without what
@@ -393,18 +480,18 @@ mod tests {
 
     #[test]
     fn entities_keep_their_order() {
-        let numbers = Numbers::new(&[7, 3, 9].map(Value::new));
+        let numbers = Any::new(&[7, 3, 9].map(Value::new));
         assert_eq!([3, 7, 9].map(|at| numbers.of(Value::new(at)).index()), [0, 1, 2]);
         assert_eq!(numbers.all::<Value>().map(|value| value.index()).collect::<Vec<_>>(), [3, 7, 9]);
         // Not the launch's: past the end.
         assert_eq!([1, 4, 12].map(|at| numbers.of(Value::new(at)).index()), [3, 3, 3]);
-        let sparse = Numbers::new(&[7000, 3, 900].map(Value::new));
-        assert!(matches!(sparse, Numbers::Sparse(_)));
+        let sparse = Any::new(&[7000, 3, 900].map(Value::new));
+        assert!(matches!(sparse, Any::Sparse(_)));
         assert_eq!([3, 900, 7000].map(|at| sparse.of(Value::new(at)).index()), [0, 1, 2]);
         assert_eq!(sparse.all::<Value>().map(|value| value.index()).collect::<Vec<_>>(), [3, 900, 7000]);
         assert_eq!([1, 901, 9000].map(|at| sparse.of(Value::new(at)).index()), [3, 3, 3]);
-        let dense = Numbers::new(&[6, 5, 4].map(Value::new));
+        let dense = Any::new(&[6, 5, 4].map(Value::new));
         assert_eq!([4, 5, 6, 7].map(|at| dense.of(Value::new(at)).index()), [0, 1, 2, 3]);
-        assert_eq!(Numbers::new::<Value>(&[]).all::<Value>().count(), 0);
+        assert_eq!(Any::new::<Value>(&[]).all::<Value>().count(), 0);
     }
 }

@@ -77,6 +77,22 @@ impl Kernel {
         value
     }
 
+    /// Gives an instruction that has no results yet some of these types.
+    pub fn add_results(&mut self, inst: Inst, types: &[Scalar]) -> Vec<Value> {
+        debug_assert!(self.insts[inst].results.is_empty(), "{inst} has results");
+        self.values.reserve(types.len());
+        let results = types.iter().zip(0..).map(|(ty, position)| {
+            self.values.push(ValueData {
+                ty: *ty,
+                definition: Definition::Result(inst, position),
+                name: None,
+            })
+        });
+        let results: Vec<Value> = results.collect();
+        self.insts[inst].results = Short::from_slice(&results);
+        results
+    }
+
     /// Makes an instruction without regions that no block lists yet; its result (if its op has one) is typed
     /// by the op table.
     pub fn make_inst(&mut self, opcode: Opcode, payload: Payload, arguments: &[Value], span: Span) -> Inst {

@@ -279,7 +279,8 @@ impl<'k> Emit<'k> {
     }
 
     fn results_like(&mut self, inst: Inst, like: &[Value]) -> Vec<Value> {
-        like.iter().map(|value| self.kernel.add_result(inst, self.kernel.values[*value].ty)).collect()
+        let types: Vec<Scalar> = like.iter().map(|value| self.kernel.values[*value].ty).collect();
+        self.kernel.add_results(inst, &types)
     }
 
     fn serial_axis(&mut self, name: &str) -> crate::ir::entities::Axis {

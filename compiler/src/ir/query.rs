@@ -182,8 +182,20 @@ impl Kernel {
     pub fn walk(&self, block: Block, visit: &mut impl FnMut(Block, Inst)) {
         for inst in &self.blocks[block].insts {
             visit(block, *inst);
-            for region in &self.insts[*inst].regions {
-                self.walk(*region, visit);
+            let regions = &self.insts[*inst].regions;
+            if !regions.is_empty() {
+                regions.iter().for_each(|region| self.walk(*region, visit));
+            }
+        }
+    }
+
+    /// As [`walk`](Self::walk), of the instructions that have regions alone: loops and branches.
+    pub fn walk_regions(&self, block: Block, visit: &mut impl FnMut(Block, Inst)) {
+        for inst in &self.blocks[block].insts {
+            let regions = &self.insts[*inst].regions;
+            if !regions.is_empty() {
+                visit(block, *inst);
+                regions.iter().for_each(|region| self.walk_regions(*region, visit));
             }
         }
     }
@@ -202,7 +214,10 @@ impl Kernel {
         while let Some(block) = found.get(next).copied() {
             next += 1;
             for inst in &self.blocks[block].insts {
-                found.extend(&self.insts[*inst].regions);
+                let regions = &self.insts[*inst].regions;
+                if !regions.is_empty() {
+                    found.extend(regions);
+                }
             }
         }
         found
@@ -238,7 +253,7 @@ impl Kernel {
     /// The instruction whose region each block is, of all blocks in a block.
     pub fn owners_in(&self, block: Block) -> Owners {
         let mut owners = Owners::new();
-        self.walk(block, &mut |_, inst| {
+        self.walk_regions(block, &mut |_, inst| {
             self.note_owner(inst, &mut owners);
         });
         owners

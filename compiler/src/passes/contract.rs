@@ -18,7 +18,7 @@
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Inst, Launch, Value};
-use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::kernel::{InstData, Kernel, Payload};
 use crate::ir::op::Opcode;
 use cranelift_entity::SecondaryMap;
 
@@ -45,8 +45,10 @@ impl Pass for Contract {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut uses = kernel.of_values();
         let mut changed = false;
+        // Some of which no launch may run any more.
+        let products = kernel.insts.values().any(|data| is_product(kernel, data));
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            if has_products(kernel, launch) {
+            if products && has_products(kernel, launch) {
                 kernel.add_use_counts(launch, &mut uses);
             }
             for block in kernel.blocks_in(kernel.launches[launch].body) {
@@ -63,13 +65,16 @@ impl Pass for Contract {
     }
 }
 
+/// Whether an instruction is a product of floats.
+fn is_product(kernel: &Kernel, data: &InstData) -> bool {
+    data.opcode == Opcode::Mul && kernel.value_type(data.results[0]).is_float()
+}
+
 /// Whether a launch has products of floats.
 fn has_products(kernel: &Kernel, launch: Launch) -> bool {
     let mut found = false;
-    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
-        let data = &kernel.insts[inst];
-        found |= data.opcode == Opcode::Mul && kernel.value_type(data.results[0]).is_float();
-    });
+    kernel
+        .walk(kernel.launches[launch].body, &mut |_, inst| found |= is_product(kernel, &kernel.insts[inst]));
     found
 }
 

@@ -24,6 +24,7 @@ use crate::ir::kernel::{InstData, Kernel, Payload};
 use crate::ir::op::{Constant, Effect, Opcode};
 use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::{FxHashMap, FxHasher};
+use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 
 pub struct Cse;
@@ -167,7 +168,11 @@ impl Eliminator<'_> {
             _ => return false,
         };
         let hash = hash(data);
-        let before = self.available.get(&hash).copied();
+        let mut entry = self.available.entry(hash);
+        let before = match &mut entry {
+            Entry::Occupied(before) => Some(*before.get()),
+            Entry::Vacant(_) => None,
+        };
         let equal = before.filter(|other| {
             equal(&self.kernel.insts[*other], data) && self.clock.loads.get(other).copied() == time
         });
@@ -175,7 +180,7 @@ impl Eliminator<'_> {
             if let Some(time) = time {
                 self.clock.loads.insert(inst, time);
             }
-            self.available.insert(hash, inst);
+            entry.insert_entry(inst);
             added.push((hash, before));
             return false;
         };

@@ -86,8 +86,9 @@ fn sweep(kernel: &mut Kernel, private: bool) -> bool {
         let before = insts.len();
         insts.retain(|inst| {
             let live = live[*inst];
-            if live {
-                blocks.extend(&kernel.insts[*inst].regions);
+            let regions = &kernel.insts[*inst].regions;
+            if live && !regions.is_empty() {
+                blocks.extend(regions);
             }
             live
         });

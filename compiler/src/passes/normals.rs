@@ -17,7 +17,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{FloatBounds, least_normal};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Launch, Symbol, Value};
-use crate::ir::kernel::{Kernel, Payload, Phase};
+use crate::ir::kernel::{InstData, Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use cranelift_entity::EntityRef;
@@ -42,8 +42,9 @@ impl Pass for Normals {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        if kernel.schedule.fast_math() {
-            // Subnormal numbers count as zero anyway.
+        let is_root = |data: &InstData| data.opcode == Opcode::Rsqrt;
+        // With fast math subnormal numbers count as zero anyway.
+        if kernel.schedule.fast_math() || !kernel.insts.values().any(is_root) {
             return Changed::No;
         }
         let mut changed = false;

@@ -52,6 +52,10 @@ impl Pass for Peel {
         &["threads"]
     }
 
+    fn by_launch(&self) -> bool {
+        true
+    }
+
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut found = Vec::new();
         let mut finder = Finder { kernel, parents: None, affine: None, ranges: None, found: &mut found };

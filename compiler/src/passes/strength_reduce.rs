@@ -67,15 +67,18 @@ impl Order<'_> {
         }
         let insts = std::mem::take(&mut self.kernel.blocks[block].insts);
         let mut done = Vec::with_capacity(insts.len());
+        self.depth = depth;
         for inst in insts {
-            self.depth = depth;
             self.inst(inst, &mut done);
-            let opcode = self.kernel.insts[inst].opcode;
-            let repeats = matches!(opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While);
-            for at in 0..self.kernel.insts[inst].regions.len() {
-                self.block(self.kernel.insts[inst].regions[at], depth + u32::from(repeats));
+            let data = &self.kernel.insts[inst];
+            if !data.regions.is_empty() {
+                let repeats =
+                    matches!(data.opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While);
+                for at in 0..data.regions.len() {
+                    self.block(self.kernel.insts[inst].regions[at], depth + u32::from(repeats));
+                }
+                self.depth = depth;
             }
-            self.depth = depth;
             self.place(inst);
             done.push(inst);
         }
@@ -89,9 +92,8 @@ impl Order<'_> {
             Effect::Pure => data.arguments.iter().map(|value| self.depths[*value]).max().unwrap_or(0),
             _ => self.depth,
         };
-        for at in 0..data.results.len() {
-            let result = self.kernel.insts[inst].results[at];
-            self.depths[result] = depth;
+        for result in &data.results {
+            self.depths[*result] = depth;
         }
     }
 

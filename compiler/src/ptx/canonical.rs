@@ -38,7 +38,21 @@ impl Entry {
 
     fn tidy_comments(&mut self) {
         let wild = |text: &str| text.contains('\n') || text.ends_with(char::is_whitespace);
-        if self.body.iter().any(|statement| matches!(statement, Statement::Comment(text) if wild(text))) {
+        let mut lines = false;
+        for statement in &mut self.body {
+            match statement {
+                Statement::Comment(text) => lines |= wild(text),
+                Statement::Instruction(instruction) => {
+                    if let Some(comment) = &mut instruction.comment
+                        && wild(comment)
+                    {
+                        *comment = comment.replace(['\n', '\r'], " ").trim_end().to_owned();
+                    }
+                }
+                _ => {}
+            }
+        }
+        if lines {
             self.body = std::mem::take(&mut self.body)
                 .into_iter()
                 .flat_map(|statement| match statement {
@@ -50,14 +64,6 @@ impl Entry {
                     statement => vec![statement],
                 })
                 .collect();
-        }
-        for statement in &mut self.body {
-            if let Statement::Instruction(instruction) = statement
-                && let Some(comment) = &mut instruction.comment
-                && wild(comment)
-            {
-                *comment = comment.replace(['\n', '\r'], " ").trim_end().to_owned();
-            }
         }
     }
 

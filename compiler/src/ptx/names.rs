@@ -13,8 +13,8 @@ pub(super) struct Names {
     /// only where that name was taken already, so the numbered ones need no rows of their own. By their places in `counts`.
     stems: FxHashMap<Cow<'static, str>, usize>,
     counts: Vec<u32>,
-    /// Of the register named last: most are called like their neighbours.
-    last: Last,
+    /// Of the registers named last, by a few bits of their hints: most are called like one nearby.
+    last: [Last; 8],
     /// Whether some stem ends in a digit: only then can a numbered name be anything else too. For registers, and for
     /// everything else.
     digits: [bool; 2],
@@ -25,7 +25,7 @@ pub(super) struct Names {
 }
 
 /// What a register was named by.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Last {
     /// Empty where none was named.
     hint: String,
@@ -47,7 +47,7 @@ impl Names {
             );
         }
         let (buffer, outside) = (String::new(), Arc::default());
-        let mut names = Self { stems, counts, last: Last::default(), digits: [false; 2], buffer, outside };
+        let mut names = Self { stems, counts, last: Default::default(), digits: [false; 2], buffer, outside };
         names.reserve(entry);
         names
     }
@@ -85,8 +85,11 @@ impl Names {
 
     /// A new name for a register, as [`give`](Self::give) gives it.
     pub fn give_register(&mut self, hint: &str) -> String {
-        if !hint.is_empty() && self.last.hint == hint && self.is_plain(&self.last.stem) {
-            let Last { stem, place, .. } = &self.last;
+        let bits = hint.len() + hint.bytes().last().map_or(0, usize::from);
+        let slot = bits % self.last.len();
+        let last = &self.last[slot];
+        if !hint.is_empty() && last.hint == hint && self.is_plain(&last.stem) {
+            let Last { stem, place, .. } = last;
             let count = &mut self.counts[*place];
             *count += 1;
             let mut name = String::with_capacity(stem.len() + 4);
@@ -97,10 +100,11 @@ impl Names {
         self.buffer.clear();
         self.buffer.push('%');
         push_identifier(&mut self.buffer, hint);
-        self.last.hint.clear();
-        self.last.hint.push_str(hint);
-        self.last.stem.clone_from(&self.buffer);
-        self.last.place = self.number();
+        let last = &mut self.last[slot];
+        last.hint.clear();
+        last.hint.push_str(hint);
+        last.stem.clone_from(&self.buffer);
+        self.last[slot].place = self.number();
         self.buffer.clone()
     }
 

@@ -173,7 +173,8 @@ fn print_list<'a>(text: &mut Text, head: &str, end: &str, items: impl Iterator<I
             text.push_str(head);
             column = head.len();
         } else if column + item.len() + 2 > LINE_WIDTH {
-            let _ = write!(text, ",\n{:width$}", "", width = head.len());
+            text.push_str(",\n");
+            text.push_blanks(text.len() + head.len());
             column = head.len();
         } else {
             text.push_str(", ");

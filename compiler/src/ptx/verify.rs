@@ -287,6 +287,10 @@ impl<'m> Verifier<'m> {
             read: Vec::with_capacity(entry.registers.len()),
         };
         for (at, statement) in body.iter_mut().enumerate() {
+            checker.at = at;
+            if checker.is_like_a_sound_one(statement) {
+                continue;
+            }
             self.place = Some((&entry.name, Some(at)));
             match statement {
                 Statement::Label(label) => match placed.get_mut(label.as_u32() as usize) {
@@ -297,7 +301,6 @@ impl<'m> Verifier<'m> {
                     format!("there is no file {} in the .file table", loc.file)
                 }),
                 Statement::Instruction(instruction) => {
-                    checker.at = at;
                     self.instruction(&mut checker, instruction);
                     if let Some(guard) = instruction.guard {
                         checker.names(guard.reg, false);
@@ -345,23 +348,12 @@ impl<'m> Verifier<'m> {
                 fail(instruction, "the guard is not a predicate".to_owned())
             });
         }
-        let form = match &instruction.op {
-            Op::Fma(fma) => Form::of(fma, &entry.registers),
-            _ => None,
-        };
-        if let Some((form, [result, operands @ ..])) = form
-            && checker.sound == Some(form)
-        {
-            checker.names(result, true);
-            operands.into_iter().for_each(|reg| checker.names(reg, false));
-            return;
-        }
         let described = instruction.op.describe(checker);
         if described.is_ok()
             && checker.missing.is_empty()
-            && let Some((form, _)) = form
+            && let Op::Fma(fma) = &instruction.op
         {
-            checker.sound = Some(form);
+            checker.sound = Form::of(fma, &entry.registers).map(|(form, _)| form);
         }
         if let Err(message) = described {
             self.problem(fail(instruction, message));

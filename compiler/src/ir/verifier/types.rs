@@ -37,6 +37,11 @@ fn combines(combiner: Combiner, scalar: Scalar) -> bool {
 
 impl Verifier<'_> {
     fn types_of(&self, values: &[Value]) -> Types {
+        let mut few = [Scalar::Bool; 16];
+        if values.len() <= few.len() {
+            few.iter_mut().zip(values).for_each(|(ty, value)| *ty = self.kernel.value_type(*value));
+            return Types::from_buf_and_len(few, values.len());
+        }
         values.iter().map(|value| self.kernel.value_type(*value)).collect()
     }
 

@@ -91,7 +91,7 @@ fn cut(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
 /// Records that the reductions of a launch are not cut.
 fn uncut(kernel: &mut Kernel, launch: Launch) {
     let mut names = Vec::new();
-    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
+    kernel.walk_regions(kernel.launches[launch].body, &mut |_, inst| {
         if let Payload::Reduce { axes, .. } = &kernel.insts[inst].payload {
             names.extend(axes.iter().map(|axis| kernel.axes[*axis].name.clone()));
         }

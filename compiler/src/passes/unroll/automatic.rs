@@ -25,6 +25,9 @@ pub(super) fn factors(kernel: &mut Kernel) -> FxHashMap<Inst, u32> {
     for (launch, data) in &kernel.launches {
         for block in kernel.blocks_in(data.body) {
             for inst in &kernel.blocks[block].insts {
+                if kernel.insts[*inst].regions.is_empty() {
+                    continue;
+                }
                 let Some(axis) = serial_axis(kernel, *inst) else { continue };
                 loops.push((launch, *inst, axis));
                 if !kernel.axes[axis].nounroll

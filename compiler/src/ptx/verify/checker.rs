@@ -2,7 +2,8 @@
 
 use super::alike::Form;
 use crate::ptx::grammar::{Needs, Slot, Step, Walk, agrees, agrees_wide, fits, part_type};
-use crate::ptx::module::{Entry, Module, Register, Version};
+use crate::ptx::instruction::{Instruction, Op};
+use crate::ptx::module::{Entry, Module, Register, Statement, Version};
 use crate::ptx::operand::{Address, Base, Operand, Reg, Symbol};
 use crate::ptx::target::Target;
 use crate::ptx::types::{Modifier, Space, Type};
@@ -29,6 +30,20 @@ pub(super) struct Checker<'m> {
 }
 
 impl Checker<'_> {
+    /// Whether a statement is a multiplication of the form of the last one that was sound; if so, its registers are noted.
+    #[inline]
+    pub fn is_like_a_sound_one(&mut self, statement: &Statement) -> bool {
+        if let Statement::Instruction(Instruction { guard: None, op: Op::Fma(fma), .. }) = statement
+            && let Some((form, [result, operands @ ..])) = Form::of(fma, &self.entry.registers)
+            && self.sound == Some(form)
+        {
+            self.names(result, true);
+            operands.into_iter().for_each(|reg| self.names(reg, false));
+            return true;
+        }
+        false
+    }
+
     /// Notes a register that the instruction names.
     #[inline]
     pub fn names(&mut self, reg: Reg, writes: bool) {

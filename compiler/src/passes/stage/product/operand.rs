@@ -54,8 +54,13 @@ impl Operand {
         let straight = pattern.cost(load, across.index) <= pattern.cost(load, deep.index);
         let (sides, fast) = if straight { ((across, deep), outer) } else { ((deep, across), inner) };
         let tile = |lanes: i64| {
+            let mut known = None;
             let tiles = PIECES.iter().filter_map(|piece| {
                 let mut tile = Tile::new(kernel, load, sides, (lanes, shape.threads()), straight, *piece)?;
+                // A piece that is too long for the row gives the tile of a shorter one.
+                if known.replace(tile.across) == Some(tile.across) {
+                    return None;
+                }
                 match kernel.schedule.stage(&tile.array(kernel)) {
                     // Rows begin where vectors do.
                     Some((Some(Placement::Pad(pad)), _)) if i64::from(pad) * tile.bytes() % 16 == 0 => {
