@@ -27,7 +27,7 @@ use super::grammar::{Slot, Step, Walk};
 use super::instruction::{Fma, Guard, Instruction, Op, Rounding};
 use super::module::{Entry, Length, Module, Param, Statement, Variable};
 use super::operand::{Address, Base, Label, ModuleVariable, Operand, PredOperand, Reg, Symbol};
-use super::text::{Piece, Text};
+use super::text::{Line, Piece, Text};
 use super::types::{Modifier, RegClass, Space, Type};
 
 /// The column, within the indented line, at which operands start; longer mnemonics push them right.
@@ -278,16 +278,20 @@ struct Head {
 }
 
 /// Prints a multiplication with the words of the last one: those of a product are thousands that differ in their registers.
+/// Whether it could: not where names are long.
 #[inline]
-fn print_alike(text: &mut Text, names: &Names<'_>, head: &Head, registers: [Reg; 4]) {
-    text.push_piece(&head.text);
-    let [first, others @ ..] = registers;
-    names.push_reg(text, first);
-    for reg in others {
-        text.push_str(", ");
-        names.push_reg(text, reg);
+fn print_alike(text: &mut Text, names: &Names<'_>, head: &Head, registers: [Reg; 4]) -> bool {
+    let mut line = Line::new(&head.text);
+    for (at, reg) in registers.into_iter().enumerate() {
+        let Some(Some(name)) = names.registers.get(reg.index()) else { return false };
+        if at > 0 {
+            line.push_two(*b", ");
+        }
+        line.push(name);
     }
-    text.push_str(";\n");
+    line.push_two(*b";\n");
+    text.push_line(&line);
+    true
 }
 
 /// The registers of a multiplication that has nothing else.
@@ -310,8 +314,9 @@ fn print_statement(text: &mut Text, names: &Names<'_>, last: &mut Option<Head>, 
         Statement::Instruction(instruction) => {
             if let (Some((fma, registers)), Some(head)) = (plain_fma(instruction), &*last)
                 && head.words == fma.words()
+                && print_alike(text, names, head, registers)
             {
-                return print_alike(text, names, head, registers);
+                return;
             }
             let start = text.len();
             text.push_str("    ");

@@ -20,6 +20,36 @@ impl<const LONGEST: usize> Piece<LONGEST> {
     }
 }
 
+/// A line of pieces, of 128 bytes at most, that is appended at once.
+pub(super) struct Line {
+    letters: [u8; 128],
+    length: usize,
+}
+
+impl Line {
+    /// A line that begins with a piece.
+    #[inline]
+    pub fn new<const LONGEST: usize>(first: &Piece<LONGEST>) -> Self {
+        let mut line = Self { letters: [0; 128], length: 0 };
+        line.push(first);
+        line
+    }
+
+    /// Appends a piece.
+    #[inline]
+    pub fn push<const LONGEST: usize>(&mut self, piece: &Piece<LONGEST>) {
+        self.letters[self.length..self.length + LONGEST].copy_from_slice(&piece.letters);
+        self.length += usize::from(piece.length);
+    }
+
+    /// Appends two letters of ASCII.
+    #[inline]
+    pub fn push_two(&mut self, letters: [u8; 2]) {
+        self.letters[self.length..self.length + 2].copy_from_slice(&letters);
+        self.length += 2;
+    }
+}
+
 /// Text to which pieces are appended.
 #[derive(Default)]
 pub(super) struct Text {
@@ -54,6 +84,12 @@ impl Text {
         let length = self.bytes.len() + usize::from(piece.length);
         self.bytes.extend_from_slice(&piece.letters);
         self.bytes.truncate(length);
+    }
+
+    /// Appends a line.
+    #[inline]
+    pub fn push_line(&mut self, line: &Line) {
+        self.bytes.extend_from_slice(&line.letters[..line.length]);
     }
 
     /// What was appended from a place on, as a piece; none where it is too long for one.
@@ -122,9 +158,12 @@ mod tests {
         text.push_digit(b'7');
         text.push_comment(" two  ");
         text.push_comment(" ");
+        let mut line = Line::new(&Piece::<16>::new("a").unwrap_or_else(|| panic!("short")));
+        line.push_two(*b", ");
+        text.push_line(&line);
         assert_eq!(text.piece_from::<4>(0, 4).map(|piece| piece.length), Some(4));
         assert!(text.piece_from::<4>(0, 5).is_none());
-        assert_eq!(String::from(text), "%aé%sixteen_letters%p7//  two//");
+        assert_eq!(String::from(text), "%aé%sixteen_letters%p7//  two//a, ");
     }
 
     #[test]

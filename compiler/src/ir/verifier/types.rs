@@ -180,6 +180,25 @@ impl Verifier<'_> {
         self.expect_types(inst, "results", results, wanted_results);
     }
 
+    /// As [`signature`](Self::signature), of an instruction whose first operands are subscripts.
+    fn subscripted(
+        &mut self,
+        inst: Inst,
+        operands: &[Scalar],
+        (subscripts, others): (usize, &[Scalar]),
+        results: &[Scalar],
+        wanted_results: &[Scalar],
+    ) {
+        let sound = operands.split_at_checked(subscripts).is_some_and(|(indices, rest)| {
+            rest == others && indices.iter().all(|scalar| *scalar == Scalar::I64)
+        });
+        if !sound || results != wanted_results {
+            let mut wanted = types_i64(subscripts);
+            wanted.extend_from_slice(others);
+            self.signature(inst, operands, &wanted, results, wanted_results);
+        }
+    }
+
     fn leaf(&mut self, inst: Inst) {
         if let Payload::Constant(Constant::Int(scalar, value)) = self.kernel.insts[inst].payload
             && !fits(scalar, value)
@@ -197,24 +216,24 @@ impl Verifier<'_> {
         let data = &self.kernel.buffers[buffer];
         let leaf = &data.element.leaves[leaf as usize];
         let value = leaf.scalar.widened();
-        let mut wanted: Types = smallvec![Scalar::I64; data.extents.len() + leaf.extents.len()];
+        let subscripts = data.extents.len() + leaf.extents.len();
         let opcode = self.kernel.insts[inst].opcode;
         if matches!(opcode, Opcode::Load | Opcode::LoadIf) {
+            let others: &[Scalar] = if opcode == Opcode::LoadIf { &[Scalar::Bool] } else { &[] };
             if opcode == Opcode::LoadIf {
-                wanted.push(Scalar::Bool);
                 self.not_private(inst, data.kind);
             }
-            self.signature(inst, operands, &wanted, results, &[value]);
+            self.subscripted(inst, operands, (subscripts, others), results, &[value]);
             return;
         }
-        wanted.push(value);
+        let others = [value, Scalar::Bool];
+        let others = if opcode == Opcode::StoreIf { &others[..] } else { &others[..1] };
         if opcode == Opcode::StoreIf {
-            wanted.push(Scalar::Bool);
             if matches!(data.kind, BufferKind::Shared | BufferKind::Private) {
                 self.fail(inst, "a conditional store to what is not in global memory");
             }
         }
-        self.signature(inst, operands, &wanted, results, &[]);
+        self.subscripted(inst, operands, (subscripts, others), results, &[]);
         self.writable(inst, buffer);
         if let Payload::Atomic { op, .. } = self.kernel.insts[inst].payload
             && (op.width() != 1 || !combines(op, value))

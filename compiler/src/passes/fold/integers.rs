@@ -100,8 +100,9 @@ fn with_literal(
         let both = Operand::New(Constant::Int(ty, wrap(ty, both)));
         return Some(Simpler::Inst(opcode, vec![Operand::Value(inner.arguments[0]), both]));
     }
+    let divides = matches!(opcode, Opcode::Div | Opcode::Rem);
     let power = literal > 1 && (literal as u128).is_power_of_two();
-    if power && kernel.value_type(b) == ty && ranges.of(kernel, a).low >= 0 {
+    if divides && power && kernel.value_type(b) == ty && ranges.of(kernel, a).low >= 0 {
         let shift = Constant::Int(Scalar::I32, literal.trailing_zeros().into());
         let mask = Constant::Int(ty, literal - 1);
         match opcode {

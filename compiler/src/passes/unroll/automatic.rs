@@ -23,11 +23,17 @@ pub(super) fn factors(kernel: &mut Kernel) -> FxHashMap<Inst, u32> {
     let mut found: FxHashMap<Inst, u32> = FxHashMap::default();
     let mut loops: Vec<(Launch, Inst, Axis)> = Vec::new();
     for (launch, data) in &kernel.launches {
-        for block in kernel.blocks_in(data.body) {
+        // A block before those inside it.
+        let mut blocks = vec![data.body];
+        let mut next = 0;
+        while let Some(block) = blocks.get(next).copied() {
+            next += 1;
             for inst in &kernel.blocks[block].insts {
-                if kernel.insts[*inst].regions.is_empty() {
+                let regions = &kernel.insts[*inst].regions;
+                if regions.is_empty() {
                     continue;
                 }
+                blocks.extend(regions);
                 let Some(axis) = serial_axis(kernel, *inst) else { continue };
                 loops.push((launch, *inst, axis));
                 if !kernel.axes[axis].nounroll

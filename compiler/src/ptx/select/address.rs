@@ -160,7 +160,7 @@ impl Selector<'_> {
         if let Some(reg) = self.offsets.find(key, &indices) {
             return (reg, bytes);
         }
-        let hint = format!("{}_at", self.kernel.buffers[buffer].name);
+        let hint = [self.kernel.buffers[buffer].name.as_str(), "_at"].concat();
         if indices.len() > 1
             && let Some(reg) = self.step_from_neighbour(buffer, key, &indices, &hint)
         {

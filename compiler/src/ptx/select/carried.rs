@@ -145,11 +145,12 @@ impl Selector<'_> {
             }
         }
         let params = &kernel.blocks[body].params[1..];
+        let mut chain = Vec::new();
         for ((last, param), (reg, _)) in kernel.yields(body).iter().zip(params).zip(carried) {
             if self.maps.preferred[*last].expand() != Some(*reg) {
                 continue;
             }
-            let mut chain = Vec::new();
+            chain.clear();
             let mut value = *param;
             while value != *last && self.maps.uses[value] == 1 {
                 let Some(next) = self.maps.reader[value].expand() else { break };
@@ -159,7 +160,7 @@ impl Selector<'_> {
             if value != *last {
                 continue;
             }
-            for value in chain {
+            for value in chain.iter().copied() {
                 if self.maps.preferred[value].is_none()
                     && kernel.value_type(value) == kernel.value_type(*last)
                 {

@@ -50,7 +50,7 @@ use super::types::{Space, Type};
 use super::verify::{Frame, Problem};
 use crate::data::constant_places;
 use crate::ir;
-use crate::ir::entities::{ConstantArray, Launch, StaticArray};
+use crate::ir::entities::{Block, ConstantArray, Launch, StaticArray};
 use crate::ir::kernel::Kernel;
 use crate::manifest::{Manifest, StaticManifest};
 use crate::parallel;
@@ -251,10 +251,18 @@ const LINES_A_MICROSECOND: usize = 4;
 
 /// About how many lines of PTX a launch becomes, after its passes: fewer than before.
 pub(crate) fn lines(kernel: &Kernel, launch: Launch) -> usize {
-    let mut lines = 0;
-    kernel
-        .walk(kernel.launches[launch].body, &mut |_, inst| lines += 1 + kernel.insts[inst].results.len() / 2);
-    lines
+    fn of(kernel: &Kernel, block: Block) -> usize {
+        let mut lines = 0;
+        for inst in &kernel.blocks[block].insts {
+            let data = &kernel.insts[*inst];
+            lines += 1 + data.results.len() / 2;
+            if !data.regions.is_empty() {
+                lines += data.regions.iter().map(|region| of(kernel, *region)).sum::<usize>();
+            }
+        }
+        lines
+    }
+    of(kernel, kernel.launches[launch].body)
 }
 
 /// What a worker knows of the kernel of which it has selected a launch.
