@@ -6,7 +6,7 @@
 
 use super::entities::{Axis, Block, Inst, Launch, Value};
 use super::kernel::{
-    BlockData, Definition, InstData, Kernel, LaunchData, Module, Payload, Regions, Short, Step, ValueData,
+    BlockData, Definition, InstData, Kernel, LaunchData, Module, Payload, Short, Step, ValueData,
 };
 use super::schedule::Schedule;
 use cranelift_entity::packed_option::ReservedValue;
@@ -270,10 +270,8 @@ impl<B: Numbers, I: Numbers, V: Numbers, A: Numbers> Renumbering<B, I, V, A> {
         if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &mut payload {
             axes.iter_mut().for_each(|axis| *axis = self.axes.of(*axis));
         }
-        let mut regions = Regions::new();
-        if !data.regions.is_empty() {
-            regions.extend(data.regions.iter().map(|region| self.blocks.of(*region)));
-        }
+        let mut regions = data.regions.clone();
+        regions.iter_mut().for_each(|region| *region = self.blocks.of(*region));
         InstData {
             opcode: data.opcode,
             payload,

@@ -1,12 +1,12 @@
 //! Lists that are empty nearly always: a word each.
 
+use smallvec::SmallVec;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// A list that takes no more than a pointer while it is empty.
+/// A list that takes no more than a pointer while it is empty, and one piece of memory while it has two items at most.
 #[derive(Clone, PartialEq, Eq, Hash)]
-#[expect(clippy::box_collection, reason = "a vector has three words")]
-pub struct Few<T>(Option<Box<Vec<T>>>);
+pub struct Few<T>(Option<Box<SmallVec<[T; 2]>>>);
 
 impl<T> Few<T> {
     /// An empty list.
@@ -28,10 +28,6 @@ impl<T> Few<T> {
     pub fn as_slice(&self) -> &[T] {
         self
     }
-
-    fn into_vec(self) -> Vec<T> {
-        self.0.map_or_else(Vec::new, |list| *list)
-    }
 }
 
 impl<T> Default for Few<T> {
@@ -44,31 +40,32 @@ impl<T> Deref for Few<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        self.0.as_ref().map_or(&[], |list| list)
+        self.0.as_ref().map_or(&[], |list| list.as_slice())
     }
 }
 
 impl<T> DerefMut for Few<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        self.0.as_mut().map_or(&mut [], |list| list)
+        self.0.as_mut().map_or(&mut [], |list| list.as_mut_slice())
     }
 }
 
 impl<T> From<Vec<T>> for Few<T> {
     fn from(list: Vec<T>) -> Self {
-        Self((!list.is_empty()).then(|| Box::new(list)))
+        list.into_iter().collect()
     }
 }
 
 impl<T: Clone> From<&[T]> for Few<T> {
     fn from(list: &[T]) -> Self {
-        list.to_vec().into()
+        list.iter().cloned().collect()
     }
 }
 
 impl<T> FromIterator<T> for Few<T> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        items.into_iter().collect::<Vec<T>>().into()
+        let list: SmallVec<[T; 2]> = items.into_iter().collect();
+        Self((!list.is_empty()).then(|| Box::new(list)))
     }
 }
 
@@ -80,10 +77,10 @@ impl<T> Extend<T> for Few<T> {
 
 impl<T> IntoIterator for Few<T> {
     type Item = T;
-    type IntoIter = std::vec::IntoIter<T>;
+    type IntoIter = smallvec::IntoIter<[T; 2]>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.into_vec().into_iter()
+        self.0.map_or_else(SmallVec::new, |list| *list).into_iter()
     }
 }
 

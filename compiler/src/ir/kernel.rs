@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// A list that is short nearly always: up to four of them are stored in place.
 pub type Short<T> = SmallVec<[T; 4]>;
 
-/// The regions of an instruction: two at most.
-pub type Regions = SmallVec<[Block; 2]>;
+/// The regions of an instruction: two at most, and none of nearly all.
+pub type Regions = Few<Block>;
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Module {
@@ -255,7 +255,7 @@ impl Clone for InstData {
             // Copied whole, not one by one.
             arguments: Short::from_slice(&self.arguments),
             results: Short::from_slice(&self.results),
-            regions: Regions::from_slice(&self.regions),
+            regions: self.regions.clone(),
             span: self.span,
         }
     }

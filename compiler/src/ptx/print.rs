@@ -281,7 +281,8 @@ struct Head {
 /// Whether it could: not where names are long.
 #[inline]
 fn print_alike(text: &mut Text, names: &Names<'_>, head: &Head, registers: [Reg; 4]) -> bool {
-    let mut line = Line::new(&head.text);
+    let mut line = Line::EMPTY;
+    line.push(&head.text);
     for (at, reg) in registers.into_iter().enumerate() {
         let Some(Some(name)) = names.registers.get(reg.index()) else { return false };
         if at > 0 {

@@ -27,13 +27,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A line that begins with a piece.
-    #[inline]
-    pub fn new<const LONGEST: usize>(first: &Piece<LONGEST>) -> Self {
-        let mut line = Self { letters: [0; 128], length: 0 };
-        line.push(first);
-        line
-    }
+    /// An empty line.
+    pub const EMPTY: Self = Self { letters: [0; 128], length: 0 };
 
     /// Appends a piece.
     #[inline]
@@ -158,7 +153,8 @@ mod tests {
         text.push_digit(b'7');
         text.push_comment(" two  ");
         text.push_comment(" ");
-        let mut line = Line::new(&Piece::<16>::new("a").unwrap_or_else(|| panic!("short")));
+        let mut line = Line::EMPTY;
+        line.push(&Piece::<16>::new("a").unwrap_or_else(|| panic!("short")));
         line.push_two(*b", ");
         text.push_line(&line);
         assert_eq!(text.piece_from::<4>(0, 4).map(|piece| piece.length), Some(4));

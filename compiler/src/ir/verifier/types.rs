@@ -228,10 +228,8 @@ impl Verifier<'_> {
         }
         let others = [value, Scalar::Bool];
         let others = if opcode == Opcode::StoreIf { &others[..] } else { &others[..1] };
-        if opcode == Opcode::StoreIf {
-            if matches!(data.kind, BufferKind::Shared | BufferKind::Private) {
-                self.fail(inst, "a conditional store to what is not in global memory");
-            }
+        if opcode == Opcode::StoreIf && matches!(data.kind, BufferKind::Shared | BufferKind::Private) {
+            self.fail(inst, "a conditional store to what is not in global memory");
         }
         self.subscripted(inst, operands, (subscripts, others), results, &[]);
         self.writable(inst, buffer);

@@ -53,13 +53,14 @@ impl Pass for Vectorize {
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
-        let parents = kernel.parents();
+        // As it stands before anything is merged; for the first block in which something may be.
+        let mut parents = None;
         let mut replaced = Substitution::new();
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             let mut multiples = Multiples::new(kernel, launch);
             // From the innermost outwards: what is loaded before a loop looks at what the loop loads.
             for block in kernel.blocks_in(kernel.launches[launch].body).into_iter().rev() {
-                changed |= merge(kernel, block, &parents, &mut multiples, &mut replaced);
+                changed |= merge(kernel, block, &mut parents, &mut multiples, &mut replaced);
             }
         }
         if changed {
@@ -99,7 +100,7 @@ struct Candidate {
 fn merge(
     kernel: &mut Kernel,
     block: Block,
-    parents: &Parents,
+    parents: &mut Option<Parents>,
     multiples: &mut Multiples,
     values: &mut Substitution,
 ) -> bool {
@@ -110,6 +111,7 @@ fn merge(
         return false;
     }
     let insts = insts.clone();
+    let parents = parents.get_or_insert_with(|| kernel.parents());
     let runs = runs(found, &touched(kernel, values, &insts));
     let mut parts: Vec<_> = runs.iter().flat_map(|run| split(kernel, run, multiples)).collect();
     banks::leave_scalar(kernel, block, parents, values, &mut parts);
