@@ -103,18 +103,13 @@ impl Kernel {
             *ty = self.values[*value].ty;
         }
         let result = result_type(self, opcode, &payload, &types[..count]);
-        let inst = self.insts.push(InstData {
-            opcode,
-            payload,
-            arguments: Short::from_slice(arguments),
-            results: Short::new(),
-            regions: Regions::new(),
-            span,
-        });
+        let mut results = Short::new();
         if let Some(ty) = result {
-            self.add_result(inst, ty);
+            let definition = Definition::Result(self.insts.next_key(), 0);
+            results.push(self.values.push(ValueData { ty, definition, name: None }));
         }
-        inst
+        let arguments = Short::from_slice(arguments);
+        self.insts.push(InstData { opcode, payload, arguments, results, regions: Regions::new(), span })
     }
 
     /// Turns an instruction without regions into another with the same result, in place: all uses see the new
