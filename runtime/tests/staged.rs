@@ -3,6 +3,7 @@
 
 mod support;
 
+use krn_compiler::manifest::Value;
 use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileOptions, compile};
@@ -31,7 +32,7 @@ fn run(module: &Module, compilation: &krn_compiler::Compilation, number: usize, 
     let manifest = &compilation.compiled.manifest.kernels[number];
     let case = support::random_case(manifest, &[("m", m), ("n", n), ("k", k)]);
     let kernel = &compilation.program.kernels[number];
-    let options = CheckOptions { full_steps: 80_000, ..CheckOptions::default() };
+    let options = CheckOptions { full_steps: (2_000 * k as u128).max(80_000), ..CheckOptions::default() };
     let (_, report) = check(module, &compilation.program, kernel, &case, &options).expect("a run");
     for output in &report.outputs {
         assert!(output.report.compared > 100, "{} {m} {n} {k}: nothing compared", manifest.name);
@@ -39,20 +40,67 @@ fn run(module: &Module, compilation: &krn_compiler::Compilation, number: usize, 
     }
 }
 
-#[test]
-fn the_largest_tiles_agree_with_the_reference() {
+/// The kernels with the largest tiles wherever one fits, for a machine with so many multiprocessors.
+fn compiled(multiprocessors: u32) -> krn_compiler::Compilation {
     let mut options = CompileOptions::for_target("sm_90");
-    let pipeline = Pipeline::for_target(&TargetFacts::new(90));
+    let facts = TargetFacts { multiprocessors, ..TargetFacts::new(90) };
     let stage = Stage { least_blocks: Some(1) };
-    options.pipeline = Some(pipeline.replace("stage", stage).expect("the standard pipeline stages"));
-    let compilation =
-        compile(&SourceFile::new("staged.krn", SOURCE), &options).expect("kernels that compile");
-    assert!(compilation.compiled.ptx.contains("plain_tiled_large_vector"));
+    let pipeline = Pipeline::for_target(&facts).replace("stage", stage);
+    options.pipeline = Some(pipeline.expect("the standard pipeline stages"));
+    compile(&SourceFile::new("staged.krn", SOURCE), &options).expect("kernels that compile")
+}
+
+fn agree(compilation: &krn_compiler::Compilation, kernels: &[&str], sizes: &[[i64; 3]]) {
     let device = Device::interruptible_emulator(Arc::new(AtomicBool::new(false)));
     let module = device.load(&compilation.compiled).expect("a module");
-    for number in 0..compilation.compiled.manifest.kernels.len() {
-        for size in SIZES {
-            run(&module, &compilation, number, size);
+    for (number, kernel) in compilation.compiled.manifest.kernels.iter().enumerate() {
+        for size in sizes.iter().filter(|_| kernels.is_empty() || kernels.contains(&kernel.name.as_str())) {
+            run(&module, compilation, number, *size);
         }
+    }
+}
+
+#[test]
+fn the_largest_tiles_agree_with_the_reference() {
+    let compilation = compiled(TargetFacts::new(90).multiprocessors);
+    assert!(compilation.compiled.ptx.contains("plain_tiled_large_vector"));
+    agree(&compilation, &[], &SIZES);
+}
+
+/// Tiles that do not fill a wave, of which each multiprocessor takes some chunks: all of them, and the last two of six
+/// after a whole wave; parts of one chunk, parts of two tiles; rows that are vectors and not.
+#[test]
+fn tiles_that_all_multiprocessors_share_agree_with_the_reference() {
+    const FEW: [&str; 3] = ["plain", "narrow", "added"];
+    for (multiprocessors, kernels, sizes) in [
+        (132, &[] as &[&str], [[128, 256, 160], [129, 257, 163]]),
+        (4, &FEW, [[257, 260, 309], [257, 261, 309]]),
+    ] {
+        let compilation = compiled(multiprocessors);
+        assert!(compilation.compiled.ptx.contains("plain_tiled_large_sums"));
+        for [m, n, k] in sizes {
+            let parts = &compilation.compiled.manifest.kernels[0].scratch[0].extents[0];
+            let symbols = [m, k, n].map(|size| Value::Int(size.into()));
+            assert_eq!(parts.evaluate(&symbols), Some(Value::Int(2 * i128::from(multiprocessors))));
+        }
+        agree(&compilation, kernels, &sizes);
+    }
+}
+
+/// A wave that is full, or that nearly is, or a reduction too short for what sharing takes: each block has its own tile.
+#[test]
+fn tiles_are_shared_only_where_it_pays() {
+    let compilation = compiled(4);
+    let parts = &compilation.compiled.manifest.kernels[0].scratch[0].extents[0];
+    for (m, n, k, shared) in [
+        (256, 512, 10_000, false),
+        (256, 512 + 256, 10_000, true),
+        (256, 512 + 256, 299, false),
+        (128, 3 * 256, 599, false),
+        (128, 3 * 256, 600, true),
+    ] {
+        let symbols = [m, k, n].map(Value::Int);
+        let expected = if shared { 8 } else { 0 };
+        assert_eq!(parts.evaluate(&symbols), Some(Value::Int(expected)), "{m} {n} {k}");
     }
 }

@@ -36,7 +36,7 @@ use crate::analysis::block_count;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Launch, Value};
-use crate::ir::kernel::{BlockData, Kernel, Payload, Phase};
+use crate::ir::kernel::{BlockData, Kernel, Payload, Phase, Step};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind};
 use crate::manifest::{BinaryOp, Expr};
@@ -85,9 +85,22 @@ impl Pass for Stage {
                 continue;
             }
             let variants = variants(kernel, launch, &context.target, self.least_blocks);
-            for (condition, variant) in variants {
-                kernel.prefer(condition, variant, launch);
+            let mut special = Vec::new();
+            for variant in variants {
                 changed = true;
+                if variant.special {
+                    special.push(variant);
+                    continue;
+                }
+                kernel.prefer(variant.condition, variant.launch, launch);
+                if let Some((condition, sums)) = variant.sums {
+                    let (then, otherwise) = (vec![Step::Launch(sums)], Vec::new());
+                    let sums = Step::Branch { condition, then, otherwise };
+                    kernel.replace_step(variant.launch, &[Step::Launch(variant.launch), sums]);
+                }
+                for Variant { condition, launch, .. } in special.drain(..) {
+                    kernel.prefer(condition, launch, variant.launch);
+                }
             }
         }
         changed.into()
@@ -97,13 +110,24 @@ impl Pass for Stage {
 /// Bytes of shared memory that a block has without asking for more.
 const SHARED_BYTES: i64 = 48 * 1024;
 
-/// Makes staged copies of a launch, the best first, each with its condition.
+/// A staged copy of a launch.
+struct Variant {
+    /// Where it is taken.
+    condition: Expr,
+    launch: Launch,
+    /// A launch that follows where its condition holds.
+    sums: Option<(Expr, Launch)>,
+    /// Whether the next one does the same for more sizes: what follows that one follows this one too.
+    special: bool,
+}
+
+/// Makes staged copies of a launch, the best first.
 fn variants(
     kernel: &mut Kernel,
     launch: Launch,
     target: &TargetFacts,
     least_blocks: Option<i64>,
-) -> Vec<(Expr, Launch)> {
+) -> Vec<Variant> {
     if let Some(plans) = Pattern::find(kernel, launch).and_then(Transpose::plans) {
         let plans = plans.unwrap_or_else(|misfit| {
             let staged = |known: &Directive| matches!(known, Directive::Stage { array, .. } if misfit.arrays.contains(array));
@@ -118,7 +142,7 @@ fn variants(
             }
             let variant = plan.generate(kernel, launch);
             record(kernel, variant, choices);
-            variants.push((plan.condition, variant));
+            variants.push(Variant { condition: plan.condition, launch: variant, sums: None, special: false });
         }
         return variants;
     }
@@ -132,12 +156,14 @@ fn variants(
     let room = plans.iter().map(Product::room);
     let (insts, values) = room.fold((0, 0), |sum, room| (sum.0 + room.0, sum.1 + room.1));
     kernel.reserve(insts, values);
+    let mut parts = None;
     let mut variants = Vec::new();
     for plan in plans {
         let arrays = plan.arrays(kernel);
-        let variant = plan.generate(kernel, launch);
+        let (variant, sums) = plan.generate(kernel, launch, &mut parts);
         record(kernel, variant, arrays);
-        variants.push((plan.condition, variant));
+        let special = plan.special;
+        variants.push(Variant { condition: plan.condition, launch: variant, sums, special });
     }
     variants
 }
@@ -208,36 +234,39 @@ impl Blocks {
     }
 
     fn grid(&self, kernel: &Kernel) -> [Expr; 3] {
-        let count = |(axis, size): &(LoopAxis, i64)| block_count(kernel, &axis.extent, *size);
-        let (x, y) = (count(&self.x), count(&self.y));
+        let [x, y] = self.sides(kernel);
         let others = self.others.iter().map(|axis| block_count(kernel, &axis.extent, 1));
-        let multiply = |product, count| Expr::binary(BinaryOp::Mul, product, count);
         if self.group == 1 {
-            return [x, y, others.reduce(multiply).unwrap_or(Expr::Int(1))];
+            return [x, y, others.reduce(times).unwrap_or(Expr::Int(1))];
         }
         // At least 1, so that nothing is divided by 0 for empty arrays.
         let some = Expr::binary(BinaryOp::Max, y.clone(), Expr::Int(1));
         let group = Expr::binary(BinaryOp::Min, some, Expr::Int(self.group));
         let groups = Expr::binary(BinaryOp::CeilDiv, y, group.clone());
-        [group, x, others.fold(groups, multiply)]
+        [group, x, others.fold(groups, times)]
+    }
+
+    /// How many tiles there are.
+    fn tiles(&self, kernel: &Kernel) -> Expr {
+        let [x, y] = self.sides(kernel);
+        let others = self.others.iter().map(|axis| block_count(kernel, &axis.extent, 1));
+        others.fold(times(y, x), times)
+    }
+
+    /// Tiles along x and y.
+    fn sides(&self, kernel: &Kernel) -> [Expr; 2] {
+        [&self.x, &self.y].map(|(axis, size)| block_count(kernel, &axis.extent, *size))
     }
 
     /// Emits the first iteration of the block's tile along x and y; the other indices go into the map. The last group
     /// may have blocks whose tile begins beyond the y axis.
     fn start(&self, emit: &mut Emit<'_>, map: &mut ValueMap) -> (Value, Value) {
         let payloads = [0, 1, 2].map(Payload::Grid);
-        let [first, second, mut rest] = payloads.map(|payload| emit.value(Opcode::BlockIndex, payload, &[]));
+        let [first, second, rest] = payloads.map(|payload| emit.value(Opcode::BlockIndex, payload, &[]));
         for (value, name) in [(first, "block"), (second, "block_y"), (rest, "block_z")] {
             emit.name(value, name);
         }
-        for axis in self.others.iter().rev() {
-            let count = emit.expression(&axis.extent);
-            let place = emit.binary(Opcode::Rem, rest, count);
-            rest = emit.binary(Opcode::Div, rest, count);
-            let low = emit.expression(&axis.low);
-            let index = emit.add(low, place);
-            map.insert(axis.index, index);
-        }
+        let rest = self.place_others(emit, map, rest);
         let (column, row) = if self.group == 1 {
             (first, second)
         } else {
@@ -245,6 +274,48 @@ impl Blocks {
             let before = emit.mul(rest, group);
             (second, emit.add(before, first))
         };
+        self.iterations(emit, column, row)
+    }
+
+    /// The same for a tile by its number, of [`tiles`](Self::tiles): group by group, as the blocks of a grid go.
+    fn start_of(&self, emit: &mut Emit<'_>, map: &mut ValueMap, tile: Value) -> (Value, Value) {
+        let sides = self.sides(emit.kernel);
+        let [columns, rows] = sides.map(|count| emit.expression(&count));
+        let mut number = tile;
+        if !self.others.is_empty() {
+            let of_one = emit.mul(rows, columns);
+            let (rest, place) = divided(emit, tile, of_one);
+            number = place;
+            self.place_others(emit, map, rest);
+        }
+        let of_group = emit.mul_int(columns, self.group);
+        let (group, within) = divided(emit, number, of_group);
+        let before = emit.mul_int(group, self.group);
+        let left = emit.sub(rows, before);
+        let (one, all) = (emit.int(1), emit.int(self.group));
+        let height = emit.min(left, all);
+        // It is; so that it can be seen.
+        let height = emit.binary(Opcode::Max, height, one);
+        let (column, row) = divided(emit, within, height);
+        let row = emit.add(before, row);
+        self.iterations(emit, column, row)
+    }
+
+    /// The iterations of the axes that are not tiled; what is left of the number that says them.
+    fn place_others(&self, emit: &mut Emit<'_>, map: &mut ValueMap, mut number: Value) -> Value {
+        for axis in self.others.iter().rev() {
+            let count = emit.expression(&axis.extent);
+            let place = emit.binary(Opcode::Rem, number, count);
+            number = emit.binary(Opcode::Div, number, count);
+            let low = emit.expression(&axis.low);
+            let index = emit.add(low, place);
+            map.insert(axis.index, index);
+        }
+        number
+    }
+
+    /// The first iteration along x and y of the tile in a column and a row of tiles.
+    fn iterations(&self, emit: &mut Emit<'_>, column: Value, row: Value) -> (Value, Value) {
         let start = |emit: &mut Emit<'_>, tile: Value, (axis, size): &(LoopAxis, i64)| {
             let offset = emit.mul_int(tile, *size);
             let low = emit.expression(&axis.low);
@@ -252,6 +323,17 @@ impl Blocks {
         };
         (start(emit, column, &self.x), start(emit, row, &self.y))
     }
+}
+
+/// The quotient and the remainder.
+fn divided(emit: &mut Emit<'_>, left: Value, right: Value) -> (Value, Value) {
+    let quotient = emit.binary(Opcode::Div, left, right);
+    let whole = emit.mul(quotient, right);
+    (quotient, emit.sub(left, whole))
+}
+
+fn times(left: Expr, right: Expr) -> Expr {
+    Expr::binary(BinaryOp::Mul, left, right)
 }
 
 /// A copy of a launch in which `generate` appends what stands in the place of the spread loop.

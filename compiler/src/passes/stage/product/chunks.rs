@@ -27,7 +27,7 @@ pub struct Transfer<'t> {
     parts: Vec<Value>,
 }
 
-/// How the reduced axis is cut.
+/// How the reduced axis, or the block's part of it, is cut.
 pub struct Cut {
     pub chunks: Value,
     /// Steps of the first chunk that are in front of the axis.
@@ -93,7 +93,18 @@ impl BlockCode<'_> {
         let steps = emit.mul_int(chunks, depth);
         let missing = emit.sub(steps, extent);
         let start = emit.sub(self.low, missing);
-        Cut { chunks, missing, start }
+        let Some(part) = &self.part else { return Cut { chunks, missing, start } };
+        let before = emit.mul_int(part.first, depth);
+        let start = emit.add(start, before);
+        let missing = match self.plan.fill {
+            Some(_) => missing,
+            None => {
+                let zero = emit.int(0);
+                let is_first = emit.binary(Opcode::Eq, part.first, zero);
+                emit.select(is_first, missing, zero)
+            }
+        };
+        Cut { chunks: part.chunks, missing, start }
     }
 
     /// Brings the first chunks to the ring, up to its last place. The addresses of the chunk that follows.

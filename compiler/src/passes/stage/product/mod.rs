@@ -19,6 +19,7 @@
 //! | `transfer.rs` | how a chunk comes to shared memory |
 //! | `combine.rs` | one step: from shared memory to registers, and into the sums |
 //! | `results.rs` | what the body does with the results |
+//! | `share.rs` | the tiles that do not fill a wave, shared among all multiprocessors |
 //!
 //! At the edges of the result large tiles are moved back to lie inside; each result is stored by one block only. In small
 //! ones rows and columns past the end are copies of the last one, and their results are not stored.
@@ -35,6 +36,7 @@ mod operand;
 mod results;
 mod shallow;
 mod shape;
+mod share;
 mod transfer;
 mod wanted;
 
@@ -43,18 +45,19 @@ use super::pattern::{LoopAxis, Pattern};
 use super::{Blocks, high, variant};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{Kernel, Level, Payload};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::kernel::{Factor, Kernel, Level, Payload};
 use crate::ir::op::{Combiner, Opcode};
 use crate::ir::placement::{Spread, factors};
 use crate::ir::schedule::{Directive, Refusal};
-use crate::manifest::{BinaryOp, Expr};
+use crate::manifest::Expr;
 use crate::passes::TargetFacts;
 use cranelift_entity::EntitySet;
 use found::Found;
 use neutral::Fill;
 use operand::{Operand, Staged};
 use shape::{Shape, shapes};
+use share::{Part, Share};
 use wanted::Wanted;
 
 /// About how many instructions bring tiles to shared memory, beside those that each result takes.
@@ -65,7 +68,7 @@ const GROUP: i64 = 8;
 
 /// Results of a thread, at most, that are stored as vectors. Vectors are in neighbouring registers; where results fill
 /// most registers, that leaves no choice of banks, and every other multiplication waits for its operands: a tenth of the
-/// time, for stores that are a hundredth.
+/// time, for stores that are a hundredth. Copies, chosen by a condition that the assembler does not know, are no better.
 const MOST_VECTOR_RESULTS: i64 = 32;
 
 fn is_large(shape: &Shape) -> bool {
@@ -114,6 +117,10 @@ pub struct Product {
     vector_stores: EntitySet<Inst>,
     /// What says the sizes, where the schedule said some of them.
     sizes: Vec<Directive>,
+    /// How the last tiles are shared among the blocks, if they are.
+    share: Option<Share>,
+    /// Whether the next plan is the same for more sizes.
+    pub special: bool,
 }
 
 impl Product {
@@ -149,11 +156,13 @@ impl Product {
         for shape in &shapes {
             let ways: &[Vectors] =
                 if is_large(shape) { &[Vectors::Always, Vectors::Never] } else { &[Vectors::Tested] };
-            for way in ways {
-                if let Some(mut plan) = Self::plan(&mut pattern, &found, (shape, *way), target) {
-                    plan.sizes.clone_from(&sizes);
-                    plans.push(plan);
-                }
+            let mut ways = ways
+                .iter()
+                .filter_map(|way| Self::plan(&mut pattern, &found, (shape, *way), target))
+                .peekable();
+            while let Some(plan) = ways.next() {
+                let (sizes, special) = (sizes.clone(), ways.peek().is_some());
+                plans.push(Self { sizes, special, ..plan });
             }
         }
         Ok(plans)
@@ -220,7 +229,9 @@ impl Product {
         if vector_stores.is_empty() {
             group = 1;
         }
-        let grid = blocks.grid(kernel);
+        let whole = pattern.kernel.schedule.split(&inner.name).is_some();
+        let share =
+            (shape.shares && !whole).then(|| Share::new(blocks.tiles(kernel), &inner, &shape, target));
         let mut conditions = Conditions::default();
         let any = any || group > 1;
         let aligned = match vectors {
@@ -237,10 +248,12 @@ impl Product {
             conditions.at_least(&axis.extent, least);
         }
         if shape.least_blocks > 1 {
-            let blocks = grid.iter().cloned().reduce(|all, count| Expr::binary(BinaryOp::Mul, all, count))?;
-            conditions.at_least(&blocks, shape.least_blocks);
+            conditions.at_least(&blocks.tiles(kernel), shape.least_blocks);
         }
-        conditions.fits_grid(&grid);
+        match &share {
+            Some(share) => share.fits_grid(&mut conditions),
+            None => conditions.fits_grid(&blocks.grid(kernel)),
+        }
         Some(Self {
             condition: conditions.expression()?,
             position: pattern.position,
@@ -262,6 +275,8 @@ impl Product {
             group,
             vector_stores,
             sizes: Vec::new(),
+            share,
+            special: false,
         })
     }
 
@@ -293,64 +308,135 @@ impl Product {
         let combined = bodies * self.shape.unroll as usize + 1;
         // All results of a step at once, where an outer product makes them.
         let steps = if self.outer { 0 } else { combined * (self.steps.len() + 1) };
-        let insts = results * (steps + 8) + COPYING;
+        let partial = if self.share.is_some() { 3 } else { 0 };
+        let insts = results * (steps + 8 + partial) + COPYING;
         (insts, insts + results * combined)
     }
 
-    /// The staged launch.
-    pub fn generate(&self, kernel: &mut Kernel, launch: Launch) -> Launch {
-        let block = (self.blocks.grid(kernel), self.shape.threads());
+    /// The staged launch, and one that adds up what its blocks did of shared tiles, with the condition that there are any.
+    /// The launch for vectors is followed by that of the one without, whose scratch memory it takes: `parts`.
+    pub fn generate(
+        &self,
+        kernel: &mut Kernel,
+        launch: Launch,
+        parts: &mut Option<Buffer>,
+    ) -> (Launch, Option<(Expr, Launch)>) {
+        let grid = self.share.as_ref().map_or_else(|| self.blocks.grid(kernel), Share::grid);
+        let block = (grid, self.shape.threads());
         let kind = if self.vectors && self.aligned.is_none() { "_vector" } else { "" };
         let suffix = format!("{}{kind}", self.shape.name);
-        let staged = variant(kernel, launch, self.position, &suffix, block, |emit, map| self.code(emit, map));
+        let share = self.share.as_ref().map(|share| {
+            let parts = *parts.get_or_insert_with(|| share.allocate(kernel, self.reduce));
+            (share, parts)
+        });
+        let code = |emit: &mut Emit<'_>, map| self.code(emit, map, share);
+        let staged = variant(kernel, launch, self.position, &suffix, block, code);
         let name = kernel.launches[staged].name.clone();
-        self.spreads(&name).into_iter().for_each(|spread| kernel.schedule.spread(spread));
-        staged
+        let steps = factors(Level::Serial, &[(Level::Serial, self.shape.depth)]);
+        let mut spreads = self.spreads(&name, [0, 1].map(|side| self.shape.factors(side)));
+        spreads.push(self.inner.spread(&name, steps));
+        spreads.into_iter().for_each(|spread| kernel.schedule.spread(spread));
+        if self.special {
+            return (staged, None);
+        }
+        *parts = None;
+        let sums = share.map(|(share, parts)| {
+            let (suffix, block) = (format!("{}_sums", self.shape.name), share.block_of_sums());
+            let generate = |emit: &mut Emit<'_>, map| self.add_up(emit, map, (share, parts));
+            let sums = variant(kernel, launch, self.position, &suffix, block, generate);
+            kernel.launches[sums].assume.extend([self.condition.clone(), share.any()]);
+            let name = kernel.launches[sums].name.clone();
+            let factors = share.factors_of_sums();
+            self.spreads(&name, factors).into_iter().for_each(|spread| kernel.schedule.spread(spread));
+            (share.any(), sums)
+        });
+        (staged, sums)
     }
 
-    /// How the axes lie on the machine.
-    fn spreads(&self, launch: &str) -> Vec<Spread> {
-        let spread = |axis: &LoopAxis, factors| axis.spread(launch, factors);
-        let mut spreads = vec![
-            spread(&self.blocks.y.0, self.shape.factors(0)),
-            spread(&self.blocks.x.0, self.shape.factors(1)),
-            spread(&self.inner, factors(Level::Serial, &[(Level::Serial, self.shape.depth)])),
-        ];
-        spreads.extend(self.blocks.others.iter().map(|axis| spread(axis, factors(Level::Grid, &[]))));
+    /// How the axes of the result lie on the machine; those of rows and columns by `factors`.
+    fn spreads(&self, launch: &str, [rows, columns]: [Vec<Factor>; 2]) -> Vec<Spread> {
+        let mut spreads = vec![self.blocks.y.0.spread(launch, rows), self.blocks.x.0.spread(launch, columns)];
+        let one_a_block = |axis: &LoopAxis| axis.spread(launch, factors(Level::Grid, &[]));
+        spreads.extend(self.blocks.others.iter().map(one_a_block));
         spreads
     }
 
-    fn code(&self, emit: &mut Emit<'_>, mut map: ValueMap) {
-        let (x, y) = self.blocks.start(emit, &mut map);
-        let ends = [&self.blocks.y.0, &self.blocks.x.0].map(|axis| high(emit, axis));
-        let some = emit.binary(Opcode::Lt, y, ends[0]);
-        emit.if_then(some, |emit| {
-            let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
-            emit.name(thread, "tid");
-            let low = emit.expression(&self.inner.low);
-            let places = self.shape.places(emit, thread);
-            let operands = [0, 1].map(|side| {
-                let operands = self.operands[side].iter();
-                operands.map(|operand| operand.stage(emit, self.shape.stages, thread)).collect::<Vec<_>>()
-            });
-            let own = [y, x];
-            let starts = if self.shape.fits() {
-                [0, 1].map(|side| {
-                    let last = emit.add_int(ends[side], -self.shape.tile[side]);
-                    emit.min(own[side], last)
-                })
-            } else {
-                own
-            };
-            let aligned = match &self.aligned {
-                None | Some(Expr::Bool(true)) => None,
-                Some(condition) => Some(conditions::truth(emit, condition)),
-            };
-            let block = BlockCode { plan: self, operands, own, starts, ends, places, low, aligned, map };
-            let span = emit.kernel.insts[self.reduce].span;
-            let sums = emit.at(span, |emit| block.reduce(emit));
-            block.finish(emit, &sums);
+    fn code(&self, emit: &mut Emit<'_>, mut map: ValueMap, share: Option<(&Share, Buffer)>) {
+        match share {
+            Some((share, parts)) => share.each(emit, |emit, tile, part| {
+                let (x, y) = self.blocks.start_of(emit, &mut map, tile);
+                let ends = self.ends(emit);
+                self.tile(emit, map, ([y, x], ends), Some((part, parts)));
+            }),
+            None => {
+                let (x, y) = self.blocks.start(emit, &mut map);
+                let ends = self.ends(emit);
+                let some = emit.binary(Opcode::Lt, y, ends[0]);
+                emit.if_then(some, |emit| self.tile(emit, map, ([y, x], ends), None));
+            }
+        }
+    }
+
+    /// Behind the last row and column.
+    fn ends(&self, emit: &mut Emit<'_>) -> [Value; 2] {
+        [&self.blocks.y.0, &self.blocks.x.0].map(|axis| high(emit, axis))
+    }
+
+    /// The first row and column of a tile: where tiles fit, the last one is moved back to lie inside.
+    fn starts(&self, emit: &mut Emit<'_>, own: [Value; 2], ends: [Value; 2]) -> [Value; 2] {
+        if !self.shape.fits() {
+            return own;
+        }
+        [0, 1].map(|side| {
+            let last = emit.add_int(ends[side], -self.shape.tile[side]);
+            emit.min(own[side], last)
+        })
+    }
+
+    /// The tile, or a part of its chunks, whose first row and column that are the block's own are given, and the ends of the
+    /// axes.
+    fn tile(
+        &self,
+        emit: &mut Emit<'_>,
+        map: ValueMap,
+        (own, ends): ([Value; 2], [Value; 2]),
+        part: Option<(Part, Buffer)>,
+    ) {
+        let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
+        emit.name(thread, "tid");
+        let low = emit.expression(&self.inner.low);
+        let places = self.shape.places(emit, thread);
+        let operands = [0, 1].map(|side| {
+            let operands = self.operands[side].iter();
+            operands.map(|operand| operand.stage(emit, self.shape.stages, thread)).collect::<Vec<_>>()
         });
+        let starts = self.starts(emit, own, ends);
+        let aligned = match &self.aligned {
+            None | Some(Expr::Bool(true)) => None,
+            Some(condition) => Some(conditions::truth(emit, condition)),
+        };
+        let (part, parts) = part.unzip();
+        let block = BlockCode { plan: self, operands, own, starts, ends, places, low, aligned, part, map };
+        let span = emit.kernel.insts[self.reduce].span;
+        let sums = emit.at(span, |emit| block.reduce(emit));
+        match (&block.part, parts) {
+            (Some(part), Some(parts)) => {
+                emit.if_else(
+                    part.whole,
+                    |emit| {
+                        block.finish(emit, &sums);
+                        Vec::new()
+                    },
+                    |emit| {
+                        block.keep(emit, (parts, part.slot), &sums);
+                        Vec::new()
+                    },
+                );
+                // Before shared memory takes chunks of the next tile.
+                block.wait(emit, 0);
+            }
+            _ => block.finish(emit, &sums),
+        }
     }
 }
 
@@ -369,6 +455,8 @@ struct BlockCode<'p> {
     low: Value,
     /// Whether vectors may be taken; `None` where that is known.
     aligned: Option<Value>,
+    /// Which of the tile's chunks the block takes; `None` for all.
+    part: Option<Part>,
     map: ValueMap,
 }
 

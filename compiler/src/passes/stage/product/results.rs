@@ -1,7 +1,7 @@
 //! What the body of the loop does with the results.
 
 use super::super::code::copy_group;
-use super::BlockCode;
+use super::{BlockCode, Product};
 use crate::ir::clone::mapped;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
@@ -9,33 +9,35 @@ use crate::ir::kernel::{Kernel, Payload, Short};
 use crate::ir::op::{Effect, Opcode};
 use cranelift_entity::EntitySet;
 
-impl BlockCode<'_> {
-    /// Runs the body for the results that are the block's own.
-    pub fn finish(&self, emit: &mut Emit<'_>, sums: &[Value]) {
-        let plan = self.plan;
-        let insts = self.needed(emit.kernel);
-        self.either(emit, |emit, aligned| {
-            let group = if aligned { plan.group } else { 1 };
-            self.rows(emit, sums, &insts, group);
-            Vec::new()
-        });
-    }
-
+impl Product {
     /// What the stores need of the body, and the stores, in order; the reduction is done already.
-    fn needed(&self, kernel: &Kernel) -> Vec<Inst> {
+    pub fn needed(&self, kernel: &Kernel) -> Vec<Inst> {
         let mut used = EntitySet::<Value>::new();
         let mut needed = Vec::new();
-        for inst in kernel.blocks[self.plan.body].insts.iter().rev() {
+        for inst in kernel.blocks[self.body].insts.iter().rev() {
             let data = &kernel.insts[*inst];
             let has_effect = !matches!(data.opcode.info().effect, Effect::Pure | Effect::Terminator);
             let is_used = has_effect || data.results.iter().any(|value| used.contains(*value));
-            if is_used && *inst != self.plan.reduce {
+            if is_used && *inst != self.reduce {
                 used.extend(data.arguments.iter().copied());
                 needed.push(*inst);
             }
         }
         needed.reverse();
         needed
+    }
+}
+
+impl BlockCode<'_> {
+    /// Runs the body for the results that are the block's own.
+    pub fn finish(&self, emit: &mut Emit<'_>, sums: &[Value]) {
+        let plan = self.plan;
+        let insts = plan.needed(emit.kernel);
+        self.either(emit, |emit, aligned| {
+            let group = if aligned { plan.group } else { 1 };
+            self.rows(emit, sums, &insts, group);
+            Vec::new()
+        });
     }
 
     /// The store that is all there is to do with a result, if no more is: where the results go, given row and column.

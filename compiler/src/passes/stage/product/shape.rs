@@ -36,6 +36,9 @@ pub struct Shape {
     pub least: [i64; 2],
     /// Blocks that a launch must have for it.
     pub least_blocks: i64,
+    /// Whether a multiprocessor has one such block at a time, so that the tiles of a wave that is not full are worth
+    /// sharing (`share.rs`).
+    pub shares: bool,
 }
 
 /// 128 x 256 results with 16 x 8 a thread: as many as 255 registers hold. For launches that fill the machine. A chunk is
@@ -49,6 +52,7 @@ const LARGE: Shape = Shape {
     stages: 4,
     least: [128, 256],
     least_blocks: 96,
+    shares: true,
 };
 
 /// The same number of registers for results of 8 bytes: 128 x 128.
@@ -61,6 +65,7 @@ const LARGE_WIDE: Shape = Shape {
     stages: 4,
     least: [128, 128],
     least_blocks: 192,
+    shares: true,
 };
 
 /// 64 x 64 results: small matrices still make enough blocks.
@@ -73,6 +78,7 @@ const SMALL: Shape = Shape {
     stages: 4,
     least: [32, 32],
     least_blocks: 1,
+    shares: false,
 };
 
 /// The shapes for a launch, the best first.
@@ -120,6 +126,40 @@ impl Shape {
     pub fn offset(&self, side: usize, at: i64) -> i64 {
         let piece = self.piece(side);
         at / piece * self.lanes()[side] * piece + at % piece
+    }
+
+    /// Emits which thread has a row and column of the tile, and the number of that result in its list.
+    pub fn holder(&self, emit: &mut Emit<'_>, within: [Value; 2]) -> (Value, Value) {
+        let lanes = self.lanes();
+        let [mut warp, mut lane, mut result] = [0; 3].map(|zero| emit.int(zero));
+        for side in [0, 1] {
+            let (at, piece, per_thread) = (within[side], self.piece(side), self.per_thread[side]);
+            let group = emit.div_by(at, piece);
+            let own_lane = emit.rem_by(group, lanes[side]);
+            let turn = emit.div_by(group, lanes[side]);
+            let own_warp = emit.div_by(turn, per_thread / piece);
+            let turn = emit.rem_by(turn, per_thread / piece);
+            let turn = emit.mul_int(turn, piece);
+            let step = emit.rem_by(at, piece);
+            let own_result = emit.add(turn, step);
+            let mut append = |before: Value, count: i64, own: Value| {
+                let before = emit.mul_int(before, count);
+                emit.add(before, own)
+            };
+            warp = append(warp, self.grid()[side] / lanes[side], own_warp);
+            lane = append(lane, lanes[side], own_lane);
+            result = append(result, per_thread, own_result);
+        }
+        let first = emit.mul_int(warp, 32);
+        (emit.add(first, lane), result)
+    }
+
+    /// How far apart two results of a column lie that are so many rows apart, where results lie by their numbers in a
+    /// thread's list, then by threads. Holds for rows below a power of two from a row that is a multiple of it, up to the
+    /// lanes' pieces.
+    pub fn rows_apart(&self, rows: i64) -> i64 {
+        let (piece, lanes) = (self.piece(0), self.lanes());
+        rows % piece * self.per_thread[1] * self.threads() + rows / piece * lanes[1]
     }
 
     /// Why no launch can have this shape; `Ok` where it can. What a launch's element types need is not known here.

@@ -77,6 +77,7 @@ impl Wanted {
                 if small { shape.tile[side].min(shape.least[side]) } else { shape.tile[side] };
         }
         shape.least_blocks = 1;
+        shape.shares = false;
         shape.depth = self.depth.unwrap_or(shape.depth);
         shape.unroll = match self.unroll {
             Some(0) => shape.depth,

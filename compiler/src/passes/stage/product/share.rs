@@ -1,0 +1,281 @@
+//! The tiles that do not fill a wave, shared among all multiprocessors.
+//!
+//! ```text
+//! tiles     0 … 395 | 396 … 511           of 512, on 132 multiprocessors
+//! blocks    0 … 395 | 396 … 527           the first have a tile each; each of the last has an equal part of the
+//!                                         chunks of tiles 396 … 511: the end of one tile, the beginning of the next
+//! ```
+//!
+//! A multiprocessor has one block at a time, so that blocks go in waves; of the last wave some would have nothing to do. The
+//! parts go to scratch memory, two places a block, and a launch that follows adds up those of a tile in their order, and
+//! does with the sums what the body does with results. Which tiles are shared depends on sizes only: results are the same each
+//! time.
+//!
+//! Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication on the GPU" (2023).
+
+use super::super::code::copy_group;
+use super::super::conditions::Conditions;
+use super::super::pattern::LoopAxis;
+use super::shape::Shape;
+use super::{BlockCode, Product};
+use crate::analysis::GRID_LIMITS;
+use crate::data::ElementType;
+use crate::ir::clone::ValueMap;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Buffer, Inst, Value};
+use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload};
+use crate::ir::op::Opcode;
+use crate::ir::placement::factors;
+use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::passes::TargetFacts;
+use cranelift_entity::EntitySet;
+
+/// Steps of the reduced axis that a multiprocessor does in the time it takes to write the parts and to add them up, and
+/// to launch what does it: where the last wave leaves less to be won, on average over the multiprocessors, nothing is shared.
+const STEPS: i64 = 150;
+
+/// Rows of a tile that a block adds up: where the parts of a tile lie takes longer to find out than to add one of each. A
+/// power of two, not more than [`Shape::rows_apart`] goes.
+const ROWS: i64 = 8;
+
+/// Parts that a block can have: it takes less than a tile has, and so of two tiles at most.
+const PARTS: i64 = 2;
+
+/// How tiles are shared.
+pub struct Share {
+    /// Blocks that share.
+    blocks: i64,
+    /// Chunks of a tile.
+    chunks: Expr,
+    tiles: Expr,
+    /// Tiles that are not shared: the first ones.
+    whole: Expr,
+    /// Tiles that are.
+    shared: Expr,
+    /// Chunks of a block that shares.
+    per_block: Expr,
+    /// Rows and columns of a tile, and threads of a block.
+    tile: [i64; 2],
+    threads: i64,
+}
+
+/// The chunks of a tile that a block takes.
+pub struct Part {
+    /// The first one, and how many.
+    pub first: Value,
+    pub chunks: Value,
+    /// Whether that is all of them.
+    pub whole: Value,
+    /// Where the part goes in scratch memory, if that is not so.
+    pub slot: Value,
+}
+
+impl Share {
+    /// For so many tiles, of which each is a reduction along an axis.
+    pub fn new(tiles: Expr, inner: &LoopAxis, shape: &Shape, target: &TargetFacts) -> Self {
+        let blocks = i64::from(target.multiprocessors);
+        let binary = Expr::binary;
+        let chunks = binary(BinaryOp::CeilDiv, inner.extent.clone(), Expr::Int(shape.depth));
+        let rest = binary(BinaryOp::Rem, tiles.clone(), Expr::Int(blocks));
+        let idle = binary(BinaryOp::Sub, Expr::Int(blocks), rest.clone());
+        let steps = binary(BinaryOp::Mul, idle, inner.extent.clone());
+        let enough = binary(BinaryOp::Div, steps, Expr::Int(STEPS * blocks));
+        let pays = binary(BinaryOp::Min, enough, Expr::Int(1));
+        let shared = binary(BinaryOp::Mul, rest, pays);
+        let whole = binary(BinaryOp::Sub, tiles.clone(), shared.clone());
+        let all = binary(BinaryOp::Mul, shared.clone(), chunks.clone());
+        let per_block = binary(BinaryOp::CeilDiv, all, Expr::Int(blocks));
+        Self { blocks, chunks, tiles, whole, shared, per_block, tile: shape.tile, threads: shape.threads() }
+    }
+
+    /// That any tile is shared.
+    pub fn any(&self) -> Expr {
+        Expr::binary(BinaryOp::GreaterEqual, self.shared.clone(), Expr::Int(1))
+    }
+
+    /// So many where tiles are shared, else none.
+    fn where_any(&self, count: i64) -> Expr {
+        let any = Expr::binary(BinaryOp::Min, self.shared.clone(), Expr::Int(1));
+        Expr::binary(BinaryOp::Mul, any, Expr::Int(count))
+    }
+
+    /// Blocks of the launch.
+    pub fn grid(&self) -> [Expr; 3] {
+        let blocks = Expr::binary(BinaryOp::Add, self.whole.clone(), self.where_any(self.blocks));
+        [blocks, Expr::Int(1), Expr::Int(1)]
+    }
+
+    /// That a grid can have the blocks of all tiles, and those that share.
+    pub fn fits_grid(&self, conditions: &mut Conditions) {
+        let [limit, ..] = GRID_LIMITS;
+        let most = Expr::Int(limit - self.blocks);
+        conditions.add(Expr::binary(BinaryOp::LessEqual, self.tiles.clone(), most));
+    }
+
+    /// The scratch memory of the parts, for the results of a reduction.
+    pub fn allocate(&self, kernel: &mut Kernel, reduce: Inst) -> Buffer {
+        let scalar = kernel.value_type(kernel.insts[reduce].results[0]);
+        kernel.buffers.push(BufferData {
+            name: "parts".to_string(),
+            kind: BufferKind::Scratch,
+            element: ElementType::scalar(scalar),
+            extents: vec![self.where_any(self.blocks * PARTS), Expr::Int(self.tile.iter().product())],
+            layout: Layout::Aos,
+            layout_fixed: true,
+            cache: None,
+        })
+    }
+
+    /// Emits what a block does for each tile of which it has a part, after which shared memory must be free.
+    pub fn each(&self, emit: &mut Emit<'_>, body: impl FnOnce(&mut Emit<'_>, Value, Part)) {
+        let block = emit.value(Opcode::BlockIndex, Payload::Grid(0), &[]);
+        emit.name(block, "block");
+        let [chunks, whole, tiles, per_block] =
+            [&self.chunks, &self.whole, &self.tiles, &self.per_block].map(|expr| emit.expression(expr));
+        // Chunks are counted through all tiles.
+        let before = emit.min(block, whole);
+        let among = emit.sub(block, before);
+        let is_whole = emit.binary(Opcode::Lt, block, whole);
+        let count = emit.select(is_whole, chunks, per_block);
+        let begin = emit.mul(before, chunks);
+        let shift = emit.mul(among, per_block);
+        let begin = emit.add(begin, shift);
+        let all = emit.mul(tiles, chunks);
+        let end = emit.add(begin, count);
+        let end = emit.min(end, all);
+        let first = emit.binary(Opcode::Div, begin, chunks);
+        let last = emit.add(end, chunks);
+        let last = emit.add_int(last, -1);
+        let last = emit.binary(Opcode::Div, last, chunks);
+        let (zero, one) = (emit.int(0), emit.int(1));
+        let slots = emit.mul_int(among, PARTS);
+        emit.for_loop("tile", (first, last, one), &[], |emit, tile, _| {
+            let start = emit.mul(tile, chunks);
+            let from = emit.sub(begin, start);
+            let from = emit.binary(Opcode::Max, from, zero);
+            let to = emit.sub(end, start);
+            let to = emit.min(to, chunks);
+            let count = emit.sub(to, from);
+            let whole = emit.binary(Opcode::Eq, count, chunks);
+            let at = emit.sub(tile, first);
+            let slot = emit.add(slots, at);
+            body(emit, tile, Part { first: from, chunks: count, whole, slot });
+            Vec::new()
+        });
+    }
+
+    /// Blocks and threads of the launch that adds up.
+    pub fn block_of_sums(&self) -> ([Expr; 3], i64) {
+        let blocks = Expr::binary(BinaryOp::Mul, self.shared.clone(), Expr::Int(self.blocks_a_tile()));
+        ([blocks, Expr::Int(1), Expr::Int(1)], self.threads)
+    }
+
+    /// How rows and columns lie on the machine there.
+    pub fn factors_of_sums(&self) -> [Vec<Factor>; 2] {
+        let width = self.tile[1];
+        let side_by_side = self.threads / width;
+        let rows = factors(Level::Grid, &[(Level::Warp, side_by_side), (Level::Serial, ROWS / side_by_side)]);
+        [rows, factors(Level::Grid, &[(Level::Warp, width / 32), (Level::Lane, 32)])]
+    }
+
+    /// Blocks that add up one tile.
+    fn blocks_a_tile(&self) -> i64 {
+        self.tile[0] / ROWS
+    }
+}
+
+impl Product {
+    /// Emits what one thread does to add up the parts of some results, which lie in one column, and what the body does
+    /// with them.
+    pub fn add_up(&self, emit: &mut Emit<'_>, mut map: ValueMap, (share, parts): (&Share, Buffer)) {
+        let block = emit.value(Opcode::BlockIndex, Payload::Grid(0), &[]);
+        emit.name(block, "block");
+        let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
+        emit.name(thread, "tid");
+        let number = emit.div_by(block, share.blocks_a_tile());
+        let rows = emit.rem_by(block, share.blocks_a_tile());
+        let rows = emit.mul_int(rows, ROWS);
+        let width = share.tile[1];
+        let count = ROWS * width / share.threads;
+        let row = emit.div_by(thread, width);
+        let row = emit.mul_int(row, count);
+        let within = [emit.add(rows, row), emit.rem_by(thread, width)];
+
+        let whole = emit.expression(&share.whole);
+        let tile = emit.add(whole, number);
+        let (x, y) = self.blocks.start_of(emit, &mut map, tile);
+        let (own, ends) = ([y, x], self.ends(emit));
+        let starts = self.starts(emit, own, ends);
+        let at = [0, 1].map(|side| emit.add(starts[side], within[side]));
+        let inside = emit.binary(Opcode::Ge, at[1], own[1]);
+        emit.if_then(inside, |emit| {
+            let span = emit.kernel.insts[self.reduce].span;
+            let (holder, result) = self.shape.holder(emit, within);
+            let place = emit.mul_int(result, share.threads);
+            let place = emit.add(place, holder);
+            let places: Vec<Value> =
+                (0..count).map(|row| emit.add_int(place, self.shape.rows_apart(row))).collect();
+            let sums = emit.at(span, |emit| self.sums(emit, number, (share, parts), &places));
+            let insts = self.needed(emit.kernel);
+            for (row, sum) in (0..).zip(sums) {
+                let y = emit.add_int(at[0], row);
+                let inside = emit.binary(Opcode::Ge, y, own[0]);
+                let mut map = map.clone();
+                map.insert(self.blocks.y.0.index, y);
+                map.insert(self.blocks.x.0.index, at[1]);
+                map.insert(emit.kernel.insts[self.reduce].results[0], sum);
+                emit.if_then(inside, |emit| {
+                    copy_group(emit, &insts, &mut [map], &EntitySet::new(), &EntitySet::new());
+                });
+            }
+        });
+    }
+
+    /// The parts at some places of a shared tile, added up from the first block that has some of its chunks to the last.
+    fn sums(
+        &self,
+        emit: &mut Emit<'_>,
+        number: Value,
+        (share, parts): (&Share, Buffer),
+        places: &[Value],
+    ) -> Vec<Value> {
+        let chunks = emit.expression(&share.chunks);
+        let per_block = emit.expression(&share.per_block);
+        let begin = emit.mul(number, chunks);
+        let first = emit.binary(Opcode::Div, begin, per_block);
+        let last = emit.add(begin, chunks);
+        let last = emit.add_int(last, -1);
+        let last = emit.binary(Opcode::Div, last, per_block);
+        let (zero, one) = (emit.int(0), emit.int(1));
+        let end = emit.add(last, one);
+        let scalar = emit.kernel.value_type(emit.kernel.insts[self.reduce].results[0]);
+        let identity = emit.identity(self.combiner, scalar)[0];
+        let initial = vec![identity; places.len()];
+        emit.for_loop("part", (first, end, one), &initial, |emit, block, sums| {
+            // A block that begins in front of the tile has its end in its second place.
+            let chunk = emit.mul(block, per_block);
+            let before = emit.binary(Opcode::Lt, chunk, begin);
+            let at = emit.select(before, one, zero);
+            let slot = emit.mul_int(block, PARTS);
+            let slot = emit.add(slot, at);
+            let added = places.iter().zip(sums).map(|(place, sum)| {
+                let value = emit.load(parts, 0, &[slot, *place]);
+                emit.combine(self.combiner, &[*sum], &[value])[0]
+            });
+            added.collect()
+        })
+    }
+}
+
+impl BlockCode<'_> {
+    /// Writes the thread's part of each result to scratch memory: by numbers of results, then threads, so that no results
+    /// of one thread lie side by side. Stores of vectors would want them in neighbouring registers, which leaves no choice
+    /// of banks to all multiplications before.
+    pub fn keep(&self, emit: &mut Emit<'_>, (parts, slot): (Buffer, Value), sums: &[Value]) {
+        let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
+        for (at, sum) in (0..).zip(sums) {
+            let place = emit.add_int(thread, at * self.plan.shape.threads());
+            emit.store(parts, 0, &[slot, place], *sum);
+        }
+    }
+}
