@@ -106,8 +106,8 @@ fn merge(
 ) -> bool {
     let insts = &kernel.blocks[block].insts;
     let place = |(at, inst): (usize, &Inst)| candidate(kernel, values, *inst, at);
-    let found: Vec<Candidate> = insts.iter().enumerate().filter_map(place).collect();
-    if found.len() < 2 {
+    let found = with_neighbours(insts.iter().enumerate().filter_map(place).collect());
+    if found.is_empty() {
         return false;
     }
     let insts = insts.clone();
@@ -127,6 +127,31 @@ fn merge(
         rebuild(kernel, block, &insts, &replaced);
     }
     changed
+}
+
+/// Those of which others of their place lie one scalar apart: of places without any there is nothing to merge.
+fn with_neighbours(mut found: Vec<Candidate>) -> Vec<Candidate> {
+    let mut places: Vec<(usize, Vec<i64>)> = Vec::new();
+    let mut place_of = Vec::with_capacity(found.len());
+    for (at, candidate) in found.iter().enumerate() {
+        let known = places.iter().rposition(|(first, _)| found[*first].place == candidate.place);
+        let known = known.unwrap_or_else(|| {
+            places.push((at, Vec::new()));
+            places.len() - 1
+        });
+        places[known].1.push(candidate.offset);
+        place_of.push(known);
+    }
+    let has_neighbours = |(first, mut offsets): (usize, Vec<i64>)| {
+        let size = found[first].place.scalar.size() as i64;
+        offsets.sort_unstable();
+        offsets.dedup();
+        offsets.windows(2).any(|pair| pair[1] - pair[0] == size)
+    };
+    let wanted: Vec<bool> = places.into_iter().map(has_neighbours).collect();
+    let mut place_of = place_of.into_iter();
+    found.retain(|_| place_of.next().is_some_and(|place| wanted[place]));
+    found
 }
 
 /// Which buffers an instruction, with everything inside it, reads and writes.

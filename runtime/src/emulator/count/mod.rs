@@ -47,7 +47,8 @@ pub struct Counts {
     pub divergent: u64,
     /// Accesses to global memory (or to local memory, which lies there) with any lane.
     pub requests: u64,
-    /// Sectors of 32 bytes that they touch, each counted once a request.
+    /// Sectors of 32 bytes that they touch, each counted once a request; of `red`, whose lanes at one address ask one by
+    /// one, as often as the most lanes ask for the same bytes.
     pub sectors: u64,
     /// Different bytes that they ask for, in each request.
     pub bytes: u64,
@@ -131,7 +132,7 @@ impl Pattern {
         mask: 0,
         start: 0,
         steps: [0; LANES],
-        touched: Touched { bytes: 0, sectors: 0, sharers: 0, lines: Vec::new() },
+        touched: Touched { bytes: 0, sectors: 0, sharers: 0, turns: 0, lines: Vec::new() },
         banked: Banked { wavefronts: 0, conflicts: 0 },
     };
 }
@@ -248,11 +249,15 @@ impl<'a> Counter<'a> {
             counts.conflicts += u64::from(pattern.banked.conflicts);
         } else {
             counts.requests += 1;
-            counts.sectors += u64::from(pattern.touched.sectors);
+            let sectors = match known.kind {
+                Kind::GlobalReduction => pattern.touched.turns,
+                _ => pattern.touched.sectors,
+            };
+            counts.sectors += u64::from(sectors);
             counts.bytes += u64::from(pattern.touched.bytes);
             let loads = reads && place == Place::Global;
             if !loads {
-                counts.l2_sectors += u64::from(pattern.touched.sectors);
+                counts.l2_sectors += u64::from(sectors);
             }
             let (reads, writes) = (known.kind != Kind::GlobalStore, !reads);
             let first = addresses[mask.trailing_zeros() as usize & 31] / LINE;
