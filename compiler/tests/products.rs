@@ -53,8 +53,9 @@ fn a_thread_of_a_large_tile_has_one_multiplication_a_result_and_step() {
         let reads = count(kernel, launch, Opcode::LoadVector);
         let global = reads - 6 * (products / 128 + 1);
         assert!(global <= 12, "{name}: {reads} reads of vectors");
-        // One barrier a chunk, one before the first, and one where the axis is too short to fill the ring.
-        assert_eq!(count(kernel, launch, Opcode::Barrier), 3, "{name}");
+        // One barrier a chunk, one before the first, one where the axis is too short to fill the ring, and one before the
+        // next tile of which the block has a part.
+        assert_eq!(count(kernel, launch, Opcode::Barrier), 4, "{name}");
         // Results are stored one by one; vectors only in the place of steps that are not there.
         assert!(count(kernel, launch, Opcode::StoreVector) <= 2, "{name}");
     }
@@ -129,7 +130,7 @@ fn the_code_of_a_product_stays_small() {
     // Without what only says where code comes from.
     let code = |line: &&str| !line.trim_start().starts_with(".loc") && !line.trim_start().starts_with("//");
     let lines = compilation.compiled.ptx.lines().filter(code).count();
-    assert!(lines < 4_330, "{lines} lines of PTX");
+    assert!(lines < 5_000, "{lines} lines of PTX");
     let copies = |data: &krn_compiler::ir::kernel::InstData| matches!(data.payload, Payload::Loop { .. });
     let kernel = &compilation.ir().expect("it was asked for").kernels[0];
     let mut loops = 0;
