@@ -261,6 +261,22 @@ fn switched_off_warps_ask_for_nothing_and_the_rest_of_a_warp_for_its_part() {
     assert_eq!(of(&counts, Kind::SharedStore).shared_requests, 2);
 }
 
+/// As an H200 counts them, read one request at a time (docs/counters.md): of a sector as often as the most lanes are at one
+/// address.
+#[test]
+fn lanes_of_a_reduction_at_one_address_ask_one_by_one() {
+    for (index, sectors) in [
+        ("and.b32 %r10, %r0, 15;", 4),
+        ("shr.u32 %r10, %r0, 1;", 4),
+        ("mul.lo.u32 %r10, %r0, 8;", 32),
+        ("min.u32 %r10, %r0, 8;", 25),
+    ] {
+        let body = format!("{index}\nmad.wide.u32 %a0, %r10, 4, %p0;\nred.global.add.u32 [%a0], 1;");
+        let red = of(&count(&body, LaunchConfig::linear(1, 32), &[256], &[]), Kind::GlobalReduction);
+        assert_eq!((red.requests, red.sectors, red.l2_sectors), (1, sectors, sectors), "{index}");
+    }
+}
+
 #[test]
 fn asynchronous_copies_count_on_both_sides() {
     let body = "mad.wide.u32 %a0, %r5, 16, %p0;\nmov.u32 %r10, tile;\nshl.b32 %r11, %r0, 4;\nadd.u32 %r11, %r10, %r11;\n\

@@ -48,7 +48,7 @@ pub struct Counts {
     /// Accesses to global memory (or to local memory, which lies there) with any lane.
     pub requests: u64,
     /// Sectors of 32 bytes that they touch, each counted once a request; of `red`, whose lanes at one address ask one by
-    /// one, as often as the most lanes ask for the same bytes.
+    /// one, as often as the most lanes ask for the same bytes, unless all of them do.
     pub sectors: u64,
     /// Different bytes that they ask for, in each request.
     pub bytes: u64,
@@ -249,8 +249,10 @@ impl<'a> Counter<'a> {
             counts.conflicts += u64::from(pattern.banked.conflicts);
         } else {
             counts.requests += 1;
+            // Where an integer goes to one address for all, the assembler has one lane combine for the warp.
+            let apart = pattern.touched.sharers < mask.count_ones();
             let sectors = match known.kind {
-                Kind::GlobalReduction => pattern.touched.turns,
+                Kind::GlobalReduction if apart => pattern.touched.turns,
                 _ => pattern.touched.sectors,
             };
             counts.sectors += u64::from(sectors);
