@@ -89,3 +89,22 @@ fn examples_compile_to_the_same_code_with_their_explained_schedules() {
 fn test_kernels_compile_to_the_same_code_with_their_explained_schedules() {
     check("tests/kernels", &["sm_90"]);
 }
+
+/// Which tiles of a product are shared no directive says: a comment tells it, and which one keeps them whole.
+#[test]
+fn a_comment_tells_that_tiles_of_a_product_are_shared() {
+    let text =
+        "kernel matmul(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }";
+    let explained = |text: String| {
+        let source = SourceFile::new("k.krn", text);
+        let compilation = compile(&source, &CompileOptions::for_target("sm_90")).expect("a product");
+        (explain_schedules(&compilation)[0].text.clone(), compilation.compiled.ptx)
+    };
+    let (schedule, shared) = explained(text.to_string());
+    let remark = "// matmul_tiled_large_vector, matmul_tiled_large: tiles that do not fill a wave are shared among all \
+                  multiprocessors: `split p: 1` keeps each in one block";
+    assert!(schedule.lines().any(|line| line.trim() == remark), "{schedule}");
+    let (whole, ptx) = explained(format!("{text}\nschedule matmul {{ split p: 1 }}"));
+    assert!(!whole.contains("are shared"), "{whole}");
+    assert!(shared.contains(".entry matmul_tiled_large_sums(") && !ptx.contains("_sums("), "{ptx}");
+}

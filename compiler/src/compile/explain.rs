@@ -51,7 +51,7 @@ fn block(kernel: &Kernel, known: &dyn Fn(&str) -> bool) -> String {
         own.iter().map(|directive| Line { directive: directive.to_string(), comment: SAID.to_string() }),
     );
     let mut rest: Vec<&Choice> =
-        kernel.schedule.choices.iter().filter(|choice| counts(kernel, choice)).collect();
+        kernel.schedule.choices.iter().filter(|choice| counts(kernel, &choice.launch)).collect();
     rest.retain(|choice| match &choice.directive {
         Directive::Order(names) => names.iter().all(|name| known(name)),
         directive => directive.subject().is_none_or(known),
@@ -87,6 +87,7 @@ fn block(kernel: &Kernel, known: &dyn Fn(&str) -> bool) -> String {
         rest = others;
         group_lines(&group, everywhere, &nothing, &mut lines);
     }
+    remarks(kernel, &mut lines);
     let mut text = format!("schedule {} {{\n", kernel.name);
     let width = lines.iter().map(|line| line.directive.len()).max().unwrap_or(0);
     for Line { directive, comment } in &lines {
@@ -102,9 +103,25 @@ fn block(kernel: &Kernel, known: &dyn Fn(&str) -> bool) -> String {
     text
 }
 
-/// Whether the choice's launch is still there.
-fn counts(kernel: &Kernel, choice: &Choice) -> bool {
-    choice.launch.is_empty() || kernel.launches.values().any(|launch| launch.name == choice.launch)
+/// Whether the launch, if it is about one, is still there.
+fn counts(kernel: &Kernel, name: &str) -> bool {
+    name.is_empty() || kernel.launches.values().any(|launch| launch.name == name)
+}
+
+/// Comments that tell what no directive says, each with the launches of which it is true.
+fn remarks(kernel: &Kernel, lines: &mut Vec<Line>) {
+    let mut seen: Vec<(&str, Vec<&str>)> = Vec::new();
+    for remark in kernel.schedule.remarks.iter().filter(|remark| counts(kernel, &remark.launch)) {
+        match seen.iter_mut().find(|(text, _)| *text == remark.text) {
+            Some((_, launches)) if launches.contains(&remark.launch.as_str()) => {}
+            Some((_, launches)) => launches.push(&remark.launch),
+            None => seen.push((&remark.text, vec![&remark.launch])),
+        }
+    }
+    for (text, launches) in seen {
+        let comment = format!("{}: {text}", launches.join(", "));
+        lines.push(Line { directive: String::new(), comment });
+    }
 }
 
 /// The lines for the choices about one thing: a directive where all launches have the same, else a comment for each.

@@ -24,6 +24,8 @@ pub struct Schedule {
     /// of the text form.
     pub spreads: Vec<Spread>,
     pub tiles: Vec<SharedTile>,
+    /// What no directive says, for people.
+    pub remarks: Vec<Remark>,
     /// Axes over which a reduction is parallel in a launch that `rfactor` made: no `order` can name them together with
     /// those of loops.
     pub factored: Vec<String>,
@@ -107,6 +109,15 @@ pub struct Choice {
     pub reason: String,
     /// Whether the directive, written by hand, would make the pass do just what it did, in every launch.
     pub reproducible: bool,
+}
+
+/// What a pass did in a launch that no directive says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Remark {
+    /// The launch's name.
+    pub launch: String,
+    /// One line for a person.
+    pub text: String,
 }
 
 impl Schedule {
@@ -247,6 +258,11 @@ impl Schedule {
         self.choices.record(choice);
     }
 
+    /// Records what no directive says.
+    pub fn remark(&mut self, launch: &str, text: String) {
+        self.remarks.push(Remark { launch: launch.to_string(), text });
+    }
+
     /// Records how an axis is spread in a launch.
     pub fn spread(&mut self, spread: Spread) {
         self.spreads.retain(|known| known.launch != spread.launch || known.axis != spread.axis);
@@ -269,6 +285,10 @@ impl Schedule {
         let copies: Vec<Spread> =
             spreads.map(|spread| Spread { launch: to.to_string(), ..spread.clone() }).collect();
         self.spreads.extend(copies);
+        let remarks = self.remarks.iter().filter(|remark| remark.launch == from);
+        let copies: Vec<Remark> =
+            remarks.map(|remark| Remark { launch: to.to_string(), text: remark.text.clone() }).collect();
+        self.remarks.extend(copies);
     }
 }
 

@@ -336,6 +336,12 @@ impl Product {
         let mut spreads = self.spreads(&name, [0, 1].map(|side| self.shape.factors(side)));
         spreads.push(self.inner.spread(&name, steps));
         spreads.into_iter().for_each(|spread| kernel.schedule.spread(spread));
+        if self.share.is_some() {
+            let (reduced, known) = (&self.inner.name, "tiles that do not fill a wave are shared");
+            let text =
+                format!("{known} among all multiprocessors: `split {reduced}: 1` keeps each in one block");
+            kernel.schedule.remark(&name, text);
+        }
         if self.special {
             return (staged, None);
         }
