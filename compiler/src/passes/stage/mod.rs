@@ -20,8 +20,9 @@
 //!
 //! Staged are pure loads from buffers that the launch does not write, whose subscripts are computed from loop
 //! indices. A body with atomics, bounds checks, private arrays or other loops stays as it is. So does every launch of a
-//! kernel whose schedule says `order`, or a `block` of another size, unless it says `stage` too; and a product whose axes
-//! have a `tile` or `per_thread`, which the plain loop carries out, again unless it says `stage`.
+//! kernel whose schedule says `order`, or a `block` of another size, unless it says `stage` too; a loop whose axes have
+//! `warps`, and a product whose axes have a `tile` or `per_thread`, which the plain loop carries out, again unless it says
+//! `stage`.
 
 mod code;
 mod conditions;
@@ -128,7 +129,8 @@ fn variants(
     target: &TargetFacts,
     least_blocks: Option<i64>,
 ) -> Vec<Variant> {
-    if let Some(plans) = Pattern::find(kernel, launch).and_then(Transpose::plans) {
+    let found = |kernel| Pattern::find(kernel, launch).filter(|pattern| !pattern.has_warps());
+    if let Some(plans) = found(kernel).and_then(Transpose::plans) {
         let plans = plans.unwrap_or_else(|misfit| {
             let staged = |known: &Directive| matches!(known, Directive::Stage { array, .. } if misfit.arrays.contains(array));
             kernel.schedule.refuse(staged, &misfit.refusal);
@@ -146,8 +148,7 @@ fn variants(
         }
         return variants;
     }
-    let found = Pattern::find(kernel, launch);
-    let plans = found.map_or(Ok(Vec::new()), |pattern| Product::plans(pattern, target, least_blocks));
+    let plans = found(kernel).map_or(Ok(Vec::new()), |pattern| Product::plans(pattern, target, least_blocks));
     let plans = plans.unwrap_or_else(|refused| {
         let (wanted, refusal) = *refused;
         kernel.schedule.refuse(|known| wanted.is_read(known), &refusal);

@@ -123,6 +123,12 @@ impl<'k> Pattern<'k> {
             .any(|axis| schedule.tile(&axis.name).is_some() || schedule.per_thread(&axis.name).is_some())
     }
 
+    /// Whether the schedule says where the warps go, and of no array that it is staged: the plain loop carries that out.
+    pub fn has_warps(&self) -> bool {
+        let schedule = &self.kernel.schedule;
+        !schedule.stages() && self.axes.iter().any(|axis| schedule.warps(&axis.name).is_some())
+    }
+
     /// The index of the axis at a position.
     pub fn index(&self, axis: usize) -> Value {
         self.axes[axis].index
