@@ -101,7 +101,7 @@ impl<'a> Lowerer<'a> {
                     kind: SymbolKind::Counter,
                     scalar: Scalar::I64,
                 });
-                let bounds = [low, high, step].map(|bound| self.extent(bound));
+                let bounds = [low, high, step].map(|bound| self.bound(bound));
                 self.counters[*index] = Some(symbol);
                 let body = self.kernel_block(&body.statements);
                 let [low, high, step] = bounds;
@@ -130,7 +130,7 @@ impl<'a> Lowerer<'a> {
         otherwise: &'a Block,
         steps: &mut Vec<Step>,
     ) {
-        if let Some(condition) = self.host_expression(condition) {
+        if let Some(condition) = self.host_value(condition) {
             let then = self.kernel_block(&then.statements);
             let otherwise = self.kernel_block(&otherwise.statements);
             steps.push(Step::Branch { condition, then, otherwise });
@@ -241,7 +241,8 @@ impl<'a> Lowerer<'a> {
     }
 }
 
-fn most(scalar: Scalar) -> i128 {
+/// The largest value of a type.
+pub fn most(scalar: Scalar) -> i128 {
     let bits = scalar.size() * 8;
     match scalar {
         Scalar::Bool => 1,
@@ -250,6 +251,7 @@ fn most(scalar: Scalar) -> i128 {
     }
 }
 
-fn least(scalar: Scalar) -> i128 {
+/// The least value of a type.
+pub fn least(scalar: Scalar) -> i128 {
     if scalar.is_signed_integer() { -(1 << (scalar.size() * 8 - 1)) } else { 0 }
 }

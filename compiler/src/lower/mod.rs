@@ -41,6 +41,7 @@ use crate::ir::schedule::{Directive, Outcome, SAID, Scheduled};
 use crate::manifest::{self, Direction, FactManifest, SymbolKind};
 use crate::source::{SourceFile, Span};
 use cranelift_entity::{EntityRef, SecondaryMap};
+use host::Limit;
 use rustc_hash::FxHashSet;
 
 /// Lowers every kernel of a checked program. `target` (`sm_90`) picks among schedules.
@@ -257,10 +258,33 @@ impl<'a> Lowerer<'a> {
 
     /// A shape expression for the host; a message where it has none.
     fn extent(&mut self, expr: &typed::Expr) -> manifest::Expr {
-        self.host_expression(expr).unwrap_or_else(|| {
+        let Some((extent, limits)) = self.host_expression(expr) else {
             self.not_for_the_host(expr.span, "this extent");
+            return manifest::Expr::Int(0);
+        };
+        self.declare_limits(limits);
+        extent
+    }
+
+    /// A bound of a loop that the host runs.
+    fn bound(&mut self, expr: &typed::Expr) -> manifest::Expr {
+        self.host_value(expr).unwrap_or_else(|| {
+            self.not_for_the_host(expr.span, "this bound");
             manifest::Expr::Int(0)
         })
+    }
+
+    /// The launch checks them as it does facts.
+    fn declare_limits(&mut self, limits: Vec<Limit>) {
+        for Limit { condition, span, end } in limits {
+            let line = self.source.line_column(span.start).0;
+            let words: Vec<&str> = self.source.slice(span).split_whitespace().collect();
+            let text = format!("{} {end}", words.join(" "));
+            let facts = &mut self.builder.kernel_mut().facts;
+            if !facts.iter().any(|fact| fact.condition == condition) {
+                facts.push(FactManifest { condition, text, line });
+            }
+        }
     }
 
     fn not_for_the_host(&mut self, span: Span, what: &str) {
@@ -281,7 +305,8 @@ impl<'a> Lowerer<'a> {
     fn declare_facts(&mut self) {
         for fact in &self.typed.facts {
             match self.host_expression(&fact.condition) {
-                Some(condition) => {
+                Some((condition, limits)) => {
+                    self.declare_limits(limits);
                     let line = self.source.line_column(fact.span.start).0;
                     let manifest = FactManifest { condition, text: fact.text.clone(), line };
                     self.builder.kernel_mut().facts.push(manifest);
