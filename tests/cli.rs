@@ -235,6 +235,22 @@ fn test_reports_wrong_files_and_goes_on() {
 }
 
 #[test]
+fn every_value_that_a_directive_sets_has_a_run() {
+    let folder = folder();
+    let text = "// krn-test: dims n=3\n// krn-test: set b=0.1,0.3,1.5; on=true,false\n\
+                kernel floats(b: f32, on: bool, x: f32[n]) -> y: f32[n] { y[i] = if on { b * x[i] } else { b } }\n\
+                // krn-test: dims n=3\n// krn-test: set k=9007199254740993,18446744073709551615\n\
+                kernel large(k: u64) -> y: u64[n] where k >= 9007199254740993 { forall i in n { y[i] = k } }\n";
+    let source = write(folder.path(), "set.krn", text.replace("(k: u64)", "(k: u64, x: f32[n])"));
+    let (out, err) = run(&["test", "-v", "--device", "emulator", &source], 0);
+    assert!(out.contains("floats (3 runs)") && out.contains("large (2 runs)"), "{out}{err}");
+    let text =
+        "// krn-test: set k=256\nkernel small(k: u8, x: f32[n]) -> y: f32[n] { y[i] = x[i] * k as f32 }\n";
+    let (out, err) = run(&["test", "--device", "emulator", &write(folder.path(), "range.krn", text)], 1);
+    assert!(format!("{out}{err}").contains("`256` is no value of `k`, which is of type u8"), "{out}{err}");
+}
+
+#[test]
 fn bench_counts_on_the_emulator_and_says_that_it_has_no_time() {
     let arguments = ["bench", "bench/workloads.krn", "--device", "emulator", "--kernel"];
     let bench = |more: &[&str], code| run(&[&arguments[..], more].concat(), code);

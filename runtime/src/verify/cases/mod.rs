@@ -8,11 +8,12 @@ pub use directives::{Directives, Expected};
 use super::fill::{FillPlan, encode, fill};
 use super::sizes::{Sizes, choose_sizes, finish, symbol_value};
 use super::{Case, reference_inputs};
+use crate::binding::decode;
 use krn_compiler::check::typed::{Kernel, Program};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, KernelManifest, SymbolKind, Value};
 use krn_compiler::reference::{bind, estimate_cost, initial_statics};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One run of a kernel.
 #[derive(Clone, Debug)]
@@ -76,13 +77,19 @@ pub fn generate(
     // Lists are short, so each of their runs meets several of the generated shapes.
     let listed = directives.runs();
     let rounds = if listed == 1 { tuples.len() } else { listed.max(tuples.len()) };
+    // Two runs of one label are the same but for what is set: a label has no floats, truths and fields.
+    let mut known = BTreeSet::new();
     for round in 0..rounds {
         let seed = seed.wrapping_add(round as u64);
         let run = round % listed;
         let tuple = tuples[round % tuples.len()].clone();
         match affordable(program, kernel, manifest, directives, run, tuple, seed)? {
-            Some(case) if cases.cases.iter().any(|known| known.label == case.label) => {}
-            Some(case) => cases.cases.push(case),
+            Some(case) => {
+                let set = if directives.set.is_empty() { 0 } else { run };
+                if known.insert((case.label.clone(), set)) {
+                    cases.cases.push(case);
+                }
+            }
             None => cases.skipped += 1,
         }
     }
@@ -203,7 +210,7 @@ fn choose(
             return Some(i128::from(*size));
         }
         let value = sizes.params.get(name)?;
-        match crate::binding::decode(value.element.as_scalar()?, &value.bytes) {
+        match decode(value.element.as_scalar()?, &value.bytes) {
             Value::Int(value) => Some(value),
             _ => None,
         }
@@ -234,17 +241,28 @@ fn set_params(
         let leaf = element.leaves.iter().find(|leaf| leaf.path == path && leaf.extents.is_empty());
         let leaf = leaf.ok_or_else(|| format!("`{name}` has no field `{path}`"))?;
         let text = &list[run % list.len()];
-        let value = match text.as_str() {
-            "true" => 1.0,
-            "false" => 0.0,
-            text => expression::number(text, names)?,
-        };
         if !params.contains_key(name) {
             let blank = HostArray::zeros(element.clone(), Vec::new()).ok_or("too large")?;
             params.insert(name.to_string(), blank);
         }
         if let Some(slot) = params.get_mut(name) {
-            encode(leaf.scalar, value, &mut slot.bytes[leaf.offset as usize..]);
+            let bytes = &mut slot.bytes[leaf.offset as usize..];
+            match text.as_str() {
+                "true" => encode(leaf.scalar, 1.0, bytes),
+                "false" => encode(leaf.scalar, 0.0, bytes),
+                text if leaf.scalar.is_integer() => {
+                    let value = expression::integer(text, names)?;
+                    let size = leaf.scalar.size() as usize;
+                    bytes[..size].copy_from_slice(&value.to_le_bytes()[..size]);
+                    if decode(leaf.scalar, &bytes[..size]) != Value::Int(value) {
+                        return Err(format!(
+                            "`{text}` is no value of `{target}`, which is of type {}",
+                            leaf.scalar
+                        ));
+                    }
+                }
+                text => encode(leaf.scalar, expression::number(text, names)?, bytes),
+            }
         }
     }
     Ok(params)
@@ -281,7 +299,7 @@ fn label(manifest: &KernelManifest, sizes: &Sizes) -> String {
         if let (ArgumentKind::Value { element }, Some(value)) =
             (&argument.kind, sizes.params.get(&argument.name))
             && let Some(scalar) = element.as_scalar().filter(|scalar| scalar.is_integer())
-            && let Value::Int(value) = crate::binding::decode(scalar, &value.bytes)
+            && let Value::Int(value) = decode(scalar, &value.bytes)
         {
             parts.push(format!("{} = {value}", argument.name));
         }
