@@ -92,3 +92,27 @@ fn a_thread_that_looks_for_the_largest_does_not_compare_positions() {
     assert!(steps >= 16, "{pieces}");
     assert!(compared <= 11, "{compared} in {pieces}");
 }
+
+/// The assembler ignores a number of blocks for which a multiprocessor has no threads.
+#[test]
+fn a_multiprocessor_is_not_asked_for_more_blocks_than_it_has_threads_for() {
+    let text = "kernel log_sum(x: f64[r, c]) -> y: f64[r] {
+        forall i in r { let m = max(j: x[i, j]); y[i] = m + log(sum(j: exp(x[i, j] - m))) }
+    }";
+    for (target, threads) in [("sm_75", 1024), ("sm_86", 1536), ("sm_90", 2048)] {
+        let source = SourceFile::new("k.krn", text);
+        let module = compile(&source, &CompileOptions::for_target(target)).expect("compiles").compiled.ptx;
+        let number = |line: &str, word: &str| -> Option<u32> {
+            line.trim().strip_prefix(word)?.split(',').next()?.trim().parse().ok()
+        };
+        let (mut block, mut asked) = (0, 0);
+        for line in module.lines() {
+            block = number(line, ".reqntid").unwrap_or(block);
+            if let Some(blocks) = number(line, ".minnctapersm") {
+                assert!(blocks * block <= threads, "{blocks} blocks of {block} threads for {target}");
+                asked += 1;
+            }
+        }
+        assert!(asked > 0, "{target}");
+    }
+}

@@ -45,6 +45,12 @@ impl Multiprocessor {
         self.shared.checked_div(of_block).unwrap_or(u64::MAX)
     }
 
+    /// Blocks of so many threads that it can have at a time, at least one.
+    pub fn blocks_of(&self, threads: u64) -> u32 {
+        let blocks = self.blocks_by_threads(threads.div_ceil(LANES as u64)).min(self.blocks);
+        u32::try_from(blocks).unwrap_or(u32::MAX).max(1)
+    }
+
     /// Blocks of so many warps for which there are threads.
     pub fn blocks_by_threads(&self, warps: u64) -> u64 {
         self.threads / (warps.max(1) * LANES as u64)

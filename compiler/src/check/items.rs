@@ -115,11 +115,13 @@ impl<'a> Checker<'a> {
         self.file.broken.anything || self.unread.contains(name)
     }
 
-    /// A type cannot take a scalar type's name, nor a function a built-in's.
+    /// A type cannot take a scalar type's name, a function not a built-in's, and a kernel, which keeps its name in PTX, not
+    /// that of a constant there.
     fn refuse_taken_name(&mut self, name: &Ident, item: &Item) {
         let what = match item {
             Item::Struct(_) if Scalar::from_name(&name.name).is_some() => "a scalar type",
             Item::Function(_) if Builtin::from_name(&name.name).is_some() => "a built-in function",
+            Item::Kernel(_) if name.name == "WARP_SZ" => "a constant of PTX",
             _ => return,
         };
         self.report(
@@ -127,7 +129,7 @@ impl<'a> Checker<'a> {
                 codes::E0113,
                 name.span,
                 format!("`{}` is the name of {what}", name.name),
-                "this name is taken by the language",
+                "this name is taken",
             )
             .help(format!("choose another name, such as `my_{}`", name.name)),
         );

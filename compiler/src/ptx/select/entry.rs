@@ -11,6 +11,7 @@ use super::selector::{Maps, Selector, signed_type};
 use super::shared::{self, SharedPlan};
 use super::signs;
 use super::{Globals, SelectError, SelectOptions};
+use crate::analysis::Multiprocessor;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol};
 use crate::ir::kernel::{BufferKind, Kernel, LaunchData, Payload};
@@ -96,7 +97,9 @@ pub(super) fn select_entry(
     signs::hide_signs(&mut selector.builder);
     let mut entry = selector.builder.finish();
     entry.bounds.required = Some([threads, 1, 1]);
-    entry.bounds.min_blocks_per_sm = data.resident;
+    // More than a multiprocessor has threads for, and the assembler ignores the number altogether.
+    let most = Multiprocessor::of(options.capability).blocks_of(u64::from(threads));
+    entry.bounds.min_blocks_per_sm = data.resident.map(|blocks| blocks.min(most));
     let launch = SelectedLaunch { entry: entry.name.clone(), grid, threads, shared_bytes, arguments };
     Ok(SelectedEntry { entry, launch, dynamic_shared })
 }
