@@ -175,10 +175,37 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             Binding::Array { .. } | Binding::Param(_) => (codes::W0102, "parameter"),
             Binding::Index(_) | Binding::Dim(_) | Binding::Poisoned => return,
         };
+        let alone = match binding {
+            Binding::Array { id, .. } => self.dimension_bound_alone(id),
+            _ => None,
+        };
+        let help = match alone {
+            Some(dim) => {
+                format!("call it `_{name}` if it is there for its shape: nothing else binds `{dim}`")
+            }
+            None => format!("remove it, or call it `_{name}` if that is meant"),
+        };
         self.report(
             Diagnostic::warning(code, span, format!("the {what} `{name}` is never used"), "never read")
-                .help(format!("remove it, or call it `_{name}` if that is meant")),
+                .help(help),
         );
+    }
+
+    /// A dimension that only this parameter binds: without the parameter there is none.
+    fn dimension_bound_alone(&self, id: ArrayId) -> Option<String> {
+        let kernel = &self.kernel;
+        let bare = |array: &Array| {
+            let dims = array.extents.iter().filter_map(|extent| match extent.kind {
+                ExprKind::Dim(dim) => Some(dim),
+                _ => None,
+            });
+            dims.collect::<Vec<_>>()
+        };
+        let is_given = |role: &ArrayRole| matches!(role, ArrayRole::Input | ArrayRole::InOut);
+        let array = kernel.arrays.get(id).filter(|array| is_given(&array.role))?;
+        let others = kernel.arrays.iter().filter(|(other, array)| *other != id && is_given(&array.role));
+        let bound: Vec<_> = others.flat_map(|(_, array)| bare(array)).collect();
+        bare(array).into_iter().find(|dim| !bound.contains(dim)).map(|dim| kernel.dims[dim].name.clone())
     }
 
     pub fn bind(&mut self, name: &'a Ident, binding: Binding) {
