@@ -24,7 +24,7 @@ use cranelift_entity::{EntityRef, PrimaryMap};
 
 use super::digits::{push_hex, push_int};
 use super::grammar::{Slot, Step, Walk};
-use super::instruction::{Fma, Guard, Instruction, Op, Rounding};
+use super::instruction::{Guard, Instruction, Op, Rounding, StoreWords};
 use super::module::{Entry, Length, Module, Param, Statement, Variable};
 use super::operand::{Address, Base, Label, ModuleVariable, Operand, PredOperand, Reg, Symbol};
 use super::text::{Line, Piece, Text};
@@ -271,38 +271,89 @@ fn push_signed(text: &mut Text, value: i64) {
     if value == i64::MIN { text.push_str("0x8000000000000000") } else { push_int(text, value) }
 }
 
-/// The line of the last multiplication on registers up to its operands, and what the mnemonic says.
-struct Head {
-    words: (Rounding, [bool; 3], Type),
-    text: Piece<32>,
+/// What the last instruction on registers of its kind said in front of its operands.
+enum Head {
+    /// A multiplication: all of its line, and what the mnemonic says.
+    Fma(Piece<32>, (Rounding, [bool; 3], Type)),
+    /// A store of one value: its mnemonic.
+    St(Piece<32>, StoreWords),
 }
 
-/// Prints a multiplication with the words of the last one: those of a product are thousands that differ in their registers.
+/// Prints an instruction with the words of the last one: those of a product are thousands that differ in their registers.
 /// Whether it could: not where names are long.
 #[inline]
-fn print_alike(text: &mut Text, names: &Names<'_>, head: &Head, registers: [Reg; 4]) -> bool {
-    let mut line = Line::EMPTY;
-    line.push(&head.text);
-    for (at, reg) in registers.into_iter().enumerate() {
-        let Some(Some(name)) = names.registers.get(reg.index()) else { return false };
-        if at > 0 {
-            line.push_two(*b", ");
-        }
-        line.push(name);
+fn print_alike(text: &mut Text, names: &Names<'_>, head: &Head, instruction: &Instruction) -> bool {
+    if instruction.comment.is_some() {
+        return false;
     }
-    line.push_two(*b";\n");
-    text.push_line(&line);
-    true
+    match (head, &instruction.op) {
+        (Head::Fma(head, words), Op::Fma(fma)) if instruction.guard.is_none() && *words == fma.words() => {
+            let Some(registers) = fma.registers() else { return false };
+            let mut line = Line::EMPTY;
+            line.push(head);
+            for (at, reg) in registers.into_iter().enumerate() {
+                let Some(Some(name)) = names.registers.get(reg.index()) else { return false };
+                if at > 0 {
+                    line.push_two(*b", ");
+                }
+                line.push(name);
+            }
+            line.push_two(*b";\n");
+            text.push_line(&line);
+            true
+        }
+        (Head::St(mnemonic, words), Op::St(st)) if *words == st.words() => {
+            let Some([base, value]) = st.registers() else { return false };
+            text.push_str("    ");
+            let start = text.len();
+            push_guard(text, names, instruction.guard);
+            text.push_piece(mnemonic);
+            text.push_blanks(start + OPERAND_COLUMN);
+            text.push_str("[");
+            names.push_reg(text, base);
+            push_offset(text, st.address.offset);
+            text.push_str("], ");
+            names.push_reg(text, value);
+            text.push_str(";\n");
+            true
+        }
+        _ => false,
+    }
 }
 
-/// The registers of a multiplication that has nothing else.
-#[inline]
-fn plain_fma(instruction: &Instruction) -> Option<(&Fma, [Reg; 4])> {
+/// What instructions like this one begin with, whose line up to the operands is given.
+fn head(instruction: &Instruction, line: &str) -> Option<Head> {
     match &instruction.op {
-        Op::Fma(fma) if instruction.guard.is_none() && instruction.comment.is_none() => {
-            fma.registers().map(|registers| (fma, registers))
+        Op::Fma(fma) if instruction.guard.is_none() => {
+            fma.registers()?;
+            Some(Head::Fma(Piece::new(line)?, fma.words()))
+        }
+        Op::St(st) => {
+            st.registers()?;
+            let mnemonic = line.split_ascii_whitespace().last()?;
+            Some(Head::St(Piece::new(mnemonic)?, st.words()))
         }
         _ => None,
+    }
+}
+
+/// The guard of an instruction, if it has one.
+#[inline]
+fn push_guard(text: &mut Text, names: &Names<'_>, guard: Option<Guard>) {
+    if let Some(Guard { reg, negated }) = guard {
+        text.push_str(if negated { "@!" } else { "@" });
+        names.push_reg(text, reg);
+        text.push_str(" ");
+    }
+}
+
+/// The offset of an address.
+#[inline]
+fn push_offset(text: &mut Text, offset: i64) {
+    // ptxas reads `+-4`, but not `-4`.
+    if offset != 0 {
+        text.push_str("+");
+        push_int(text, offset);
     }
 }
 
@@ -313,18 +364,14 @@ fn print_statement(text: &mut Text, names: &Names<'_>, last: &mut Option<Head>, 
             text.push_str(":\n");
         }
         Statement::Instruction(instruction) => {
-            if let (Some((fma, registers)), Some(head)) = (plain_fma(instruction), &*last)
-                && head.words == fma.words()
-                && print_alike(text, names, head, registers)
-            {
+            if last.as_ref().is_some_and(|head| print_alike(text, names, head, instruction)) {
                 return;
             }
             let start = text.len();
             text.push_str("    ");
             let operands = write_instruction(text, names, instruction);
-            if let Some((fma, _)) = plain_fma(instruction) {
-                let head = |text| Head { words: fma.words(), text };
-                *last = text.piece_from(start, operands).map(head);
+            if matches!(instruction.op, Op::Fma(_) | Op::St(_)) && instruction.comment.is_none() {
+                *last = text.between(start, operands).and_then(|line| head(instruction, line));
             }
             if let Some(comment) = &instruction.comment {
                 text.push_str(";  ");
@@ -353,11 +400,7 @@ fn print_statement(text: &mut Text, names: &Names<'_>, last: &mut Option<Head>, 
 /// Where the operands begin.
 fn write_instruction(line: &mut Text, names: &Names<'_>, instruction: &mut Instruction) -> usize {
     let start = line.len();
-    if let Some(Guard { reg, negated }) = instruction.guard {
-        line.push_str(if negated { "@!" } else { "@" });
-        names.push_reg(line, reg);
-        line.push_str(" ");
-    }
+    push_guard(line, names, instruction.guard);
     let mut printer = Printer { line, names, start, words: 0, operands: None };
     let printed = instruction.op.describe(&mut printer);
     debug_assert!(printed.is_ok(), "printing cannot fail");
@@ -434,11 +477,7 @@ impl Printer<'_> {
     }
 
     fn offset(&mut self, offset: i64) {
-        // ptxas reads `+-4`, but not `-4`.
-        if offset != 0 {
-            self.line.push_str("+");
-            push_int(self.line, offset);
-        }
+        push_offset(self.line, offset);
     }
 
     #[inline]

@@ -87,9 +87,9 @@ impl Text {
         self.bytes.extend_from_slice(&line.letters[..line.length]);
     }
 
-    /// What was appended from a place on, as a piece; none where it is too long for one.
-    pub fn piece_from<const LONGEST: usize>(&self, start: usize, end: usize) -> Option<Piece<LONGEST>> {
-        std::str::from_utf8(self.bytes.get(start..end)?).ok().and_then(Piece::new)
+    /// What was appended between two places; none where these are not between whole letters.
+    pub fn between(&self, start: usize, end: usize) -> Option<&str> {
+        std::str::from_utf8(self.bytes.get(start..end)?).ok()
     }
 
     /// Appends a blank, and more where the text is then shorter than `length`, up to [`Text::BLANKS`].
@@ -157,8 +157,8 @@ mod tests {
         line.push(&Piece::<16>::new("a").unwrap_or_else(|| panic!("short")));
         line.push_two(*b", ");
         text.push_line(&line);
-        assert_eq!(text.piece_from::<4>(0, 4).map(|piece| piece.length), Some(4));
-        assert!(text.piece_from::<4>(0, 5).is_none());
+        assert_eq!(text.between(0, 4), Some("%aé"));
+        assert_eq!(text.between(0, 3), None);
         assert_eq!(String::from(text), "%aé%sixteen_letters%p7//  two//a, ");
     }
 

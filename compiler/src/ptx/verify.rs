@@ -349,11 +349,12 @@ impl<'m> Verifier<'m> {
             });
         }
         let described = instruction.op.describe(checker);
-        if described.is_ok()
-            && checker.missing.is_empty()
-            && let Op::Fma(fma) = &instruction.op
-        {
-            checker.sound = Form::of(fma, &entry.registers).map(|(form, _)| form);
+        if described.is_ok() && checker.missing.is_empty() {
+            match &instruction.op {
+                Op::Fma(fma) => checker.sound = Form::of_fma(fma, &entry.registers).map(|(form, _)| form),
+                Op::St(st) => checker.sound = Form::of_st(st, &entry.registers).map(|(form, _)| form),
+                _ => {}
+            }
         }
         if let Err(message) = described {
             self.problem(fail(instruction, message));

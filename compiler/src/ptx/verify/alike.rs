@@ -1,40 +1,60 @@
-//! Multiplications that are like one that was sound: of the thousands of a product the grammar is asked about one.
+//! Multiplications and stores that are like one that was sound: of the thousands of a product the grammar is asked about
+//! one.
 //!
 //! What the grammar says of an instruction whose operands are registers depends on its modifiers and on the classes of
-//! these registers, not on which registers they are.
+//! these registers, not on which registers they are, nor on how far from one of them an address lies.
 
-use crate::ptx::instruction::{Fma, Rounding};
+use crate::ptx::instruction::{Fma, Rounding, St, StoreWords};
 use crate::ptx::module::Register;
 use crate::ptx::operand::Reg;
 use crate::ptx::types::{RegClass, Type};
 use cranelift_entity::PrimaryMap;
 
-/// All of an `fma` on registers but which registers of their classes they are.
+/// All of an instruction on registers but which registers of their classes they are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Form {
-    words: (Rounding, [bool; 3], Type),
-    /// Of the result and the operands.
-    classes: [RegClass; 4],
+pub(super) enum Form {
+    /// With the classes of the result and the operands.
+    Fma((Rounding, [bool; 3], Type), [RegClass; 4]),
+    /// With the classes of the address and the value.
+    St(StoreWords, [RegClass; 2]),
 }
 
 impl Form {
     /// The form of an `fma` and its registers, the result first; none where some operand is no register, or one that is not
     /// declared.
     #[inline]
-    pub fn of(fma: &Fma, registers: &PrimaryMap<Reg, Register>) -> Option<(Self, [Reg; 4])> {
+    pub fn of_fma(fma: &Fma, registers: &PrimaryMap<Reg, Register>) -> Option<(Self, [Reg; 4])> {
         let regs = fma.registers()?;
-        let mut classes = [RegClass::Pred; 4];
-        for (class, reg) in classes.iter_mut().zip(regs) {
-            *class = registers.get(reg)?.class;
-        }
-        Some((Self { words: fma.words(), classes }, regs))
+        Some((Self::Fma(fma.words(), classes(regs, registers)?), regs))
     }
+
+    /// The form of an `st` of one value and its registers, the address first; none as above.
+    #[inline]
+    pub fn of_st(st: &St, registers: &PrimaryMap<Reg, Register>) -> Option<(Self, [Reg; 2])> {
+        let regs = st.registers()?;
+        Some((Self::St(st.words(), classes(regs, registers)?), regs))
+    }
+}
+
+/// The classes of some registers; none where one is not declared.
+#[inline]
+fn classes<const COUNT: usize>(
+    regs: [Reg; COUNT],
+    registers: &PrimaryMap<Reg, Register>,
+) -> Option<[RegClass; COUNT]> {
+    let mut classes = [RegClass::Pred; COUNT];
+    for (class, reg) in classes.iter_mut().zip(regs) {
+        *class = registers.get(reg)?.class;
+    }
+    Some(classes)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::ptx::instruction::Fma;
+    use crate::ptx::instruction::{Fma, Guard, Mov, St};
     use crate::ptx::module::Version;
+    use crate::ptx::operand::{Address, Base, Operand};
+    use crate::ptx::types::Space;
     use crate::ptx::{EntryBuilder, Module, Reg, RegClass, Type, verify};
 
     /// What is wrong with some multiplications after one that is sound.
@@ -80,5 +100,63 @@ mod tests {
             vec![Fma { dst: y, ..sound.clone() }, Fma { b: y.into(), ..sound }]
         };
         assert_eq!(problems(written), Vec::<String>::new());
+    }
+
+    /// What is wrong with some stores after one that is sound, to an address in `[0]` of the value in `[1]`; `[2]` is a float
+    /// of 64 bits, `[3]` a predicate that nothing writes.
+    fn problems_of_stores(others: impl FnOnce([Reg; 4], St) -> Vec<(Option<Guard>, St)>) -> Vec<String> {
+        let mut builder = EntryBuilder::new("k");
+        let classes = [RegClass::B64, RegClass::F32, RegClass::F64, RegClass::Pred];
+        let regs = classes.map(|class| builder.reg(class, "x"));
+        let [base, value, wide, _] = regs;
+        builder.emit(Mov { ty: Type::U64, dst: base, a: Operand::Int(0) });
+        builder.emit(Mov { ty: Type::F32, dst: value, a: Operand::F32(0) });
+        builder.emit(Mov { ty: Type::F64, dst: wide, a: Operand::F64(0) });
+        let sound = St {
+            space: Space::Global,
+            ty: Type::F32,
+            address: Address::new(Base::Reg(base), 0),
+            src: vec![value.into()],
+            ..St::default()
+        };
+        builder.emit(sound.clone());
+        for (guard, st) in others(regs, sound) {
+            match guard {
+                Some(guard) => builder.emit_if(guard, st),
+                None => builder.emit(st),
+            }
+        }
+        let mut module = Module::new(Version::new(8, 0), "sm_90");
+        module.entries.push(builder.finish());
+        verify(&module).into_iter().map(|problem| problem.message).collect()
+    }
+
+    #[test]
+    fn a_store_that_differs_is_looked_at_by_itself() {
+        let found = problems_of_stores(|[_, value, _, _], sound| {
+            let far = Address { offset: 1 << 20, ..sound.address };
+            let no_address = Address::new(Base::Reg(value), 0);
+            vec![
+                (None, St { address: far, ..sound.clone() }),
+                (None, St { address: no_address, ..sound.clone() }),
+                (None, St { ty: Type::F64, ..sound.clone() }),
+                (None, St { src: vec![value.into(); 3], ..sound }),
+            ]
+        });
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].contains("cannot hold .b64"), "{found:?}");
+        assert!(found[1].contains("cannot hold .f64"), "{found:?}");
+        assert!(found[2].contains("2, 4 or 8 values"), "{found:?}");
+    }
+
+    #[test]
+    fn guards_of_stores_that_are_alike_are_predicates_and_read() {
+        let found = problems_of_stores(|[_, value, wide, pred], sound| {
+            let guard = |reg| Some(Guard { reg, negated: false });
+            let unread = St { src: vec![wide.into()], ty: Type::F64, ..sound.clone() };
+            vec![(guard(value), sound.clone()), (guard(pred), sound), (None, unread)]
+        });
+        assert!(found.iter().any(|message| message.contains("not a predicate")), "{found:?}");
+        assert!(found.iter().any(|message| message.contains("is read, but never written")), "{found:?}");
     }
 }

@@ -6,7 +6,7 @@ use crate::ptx::instruction::{Instruction, Op};
 use crate::ptx::module::{Entry, Module, Register, Statement, Version};
 use crate::ptx::operand::{Address, Base, Operand, Reg, Symbol};
 use crate::ptx::target::Target;
-use crate::ptx::types::{Modifier, Space, Type};
+use crate::ptx::types::{Modifier, RegClass, Space, Type};
 
 /// The walker that checks what it meets.
 pub(super) struct Checker<'m> {
@@ -17,7 +17,7 @@ pub(super) struct Checker<'m> {
     pub lowest: Version,
     /// What the instruction needs that the target has not: what for, and which target has it.
     pub missing: Vec<(String, u32)>,
-    /// The form of the last multiplication that was sound.
+    /// The form of the last multiplication or store that was sound.
     pub sound: Option<Form>,
     /// The statement that it is at.
     pub at: usize,
@@ -30,16 +30,35 @@ pub(super) struct Checker<'m> {
 }
 
 impl Checker<'_> {
-    /// Whether a statement is a multiplication of the form of the last one that was sound; if so, its registers are noted.
+    /// Whether a statement is a multiplication or a store of the form of the last one that was sound; if so, its registers
+    /// are noted.
     #[inline]
     pub fn is_like_a_sound_one(&mut self, statement: &Statement) -> bool {
-        if let Statement::Instruction(Instruction { guard: None, op: Op::Fma(fma), .. }) = statement
-            && let Some((form, [result, operands @ ..])) = Form::of(fma, &self.entry.registers)
-            && self.sound == Some(form)
-        {
-            self.names(result, true);
-            operands.into_iter().for_each(|reg| self.names(reg, false));
-            return true;
+        let Statement::Instruction(Instruction { guard, op, .. }) = statement else { return false };
+        let registers = &self.entry.registers;
+        match (op, self.sound) {
+            (Op::Fma(fma), Some(sound @ Form::Fma(..))) if guard.is_none() => {
+                let Some((form, [result, operands @ ..])) = Form::of_fma(fma, registers) else {
+                    return false;
+                };
+                if sound == form {
+                    self.names(result, true);
+                    operands.into_iter().for_each(|reg| self.names(reg, false));
+                    return true;
+                }
+            }
+            (Op::St(st), Some(sound @ Form::St(..))) => {
+                let Some((form, [address, value])) = Form::of_st(st, registers) else { return false };
+                let is_predicate =
+                    |reg| registers.get(reg).is_some_and(|known| known.class == RegClass::Pred);
+                if sound == form && guard.is_none_or(|guard| is_predicate(guard.reg)) {
+                    self.names(address, false);
+                    self.names(value, false);
+                    guard.iter().for_each(|guard| self.names(guard.reg, false));
+                    return true;
+                }
+            }
+            _ => {}
         }
         false
     }
