@@ -47,6 +47,7 @@ impl Verifier<'_> {
 
     fn phase_block(&mut self, block: Block, threads: Option<u32>, outer: Option<(u64, u64)>) {
         let kernel = self.kernel;
+        let mapped = kernel.phase >= Phase::Mapped;
         for inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[*inst];
             let mut inner = outer;
@@ -58,20 +59,22 @@ impl Verifier<'_> {
                 }
                 self.levels(*inst, axes, threads, outer);
             }
-            let of_threads = matches!(
-                data.opcode,
-                Opcode::BlockIndex
-                    | Opcode::GridSize
-                    | Opcode::ThreadIndex
-                    | Opcode::Barrier
-                    | Opcode::ShuffleXor
-                    | Opcode::CopyAsync
-                    | Opcode::CopyCommit
-                    | Opcode::CopyWait
-                    | Opcode::LoadVector
-                    | Opcode::StoreVector
-            );
-            if of_threads && kernel.phase < Phase::Mapped {
+            let of_threads = |opcode: Opcode| {
+                matches!(
+                    opcode,
+                    Opcode::BlockIndex
+                        | Opcode::GridSize
+                        | Opcode::ThreadIndex
+                        | Opcode::Barrier
+                        | Opcode::ShuffleXor
+                        | Opcode::CopyAsync
+                        | Opcode::CopyCommit
+                        | Opcode::CopyWait
+                        | Opcode::LoadVector
+                        | Opcode::StoreVector
+                )
+            };
+            if !mapped && of_threads(data.opcode) {
                 self.fail(*inst, "explicit threads are for the phase `mapped`");
             }
             if data.opcode == Opcode::While {
