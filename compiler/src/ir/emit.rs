@@ -8,6 +8,8 @@ use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, UnaryOp};
 use crate::source::Span;
 use cranelift_entity::EntityRef;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// A place in a kernel where instructions are appended.
@@ -15,11 +17,91 @@ pub struct Emit<'k> {
     pub kernel: &'k mut Kernel,
     pub block: Block,
     pub span: Span,
+    /// What need not be emitted again, where asked for.
+    known: Option<Known>,
+}
+
+/// Integers that were emitted in the block or in one around it: most of them, since one takes another's place.
+struct Known {
+    /// By hash. Of the same length for all, so that no one need ask.
+    slots: Box<[Option<(Integer, Value, Scope)>; Known::SLOTS]>,
+    /// Of the block and those around it, outermost first.
+    open: Vec<Scope>,
+    /// How many there were.
+    scopes: u32,
+}
+
+/// How an i64 is made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Integer {
+    Literal(i64),
+    Symbol(u32),
+    Of(Opcode, Value, Value),
+}
+
+/// A block: how many are around it, and its number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Scope {
+    depth: u32,
+    number: u32,
+}
+
+impl Known {
+    const SLOTS: usize = 512;
+
+    fn new() -> Self {
+        let outermost = Scope { depth: 0, number: 0 };
+        Self { slots: Box::new([None; Self::SLOTS]), open: vec![outermost], scopes: 1 }
+    }
+
+    fn slot(integer: &Integer) -> usize {
+        let mut hasher = FxHasher::default();
+        integer.hash(&mut hasher);
+        hasher.finish() as usize % Self::SLOTS
+    }
+
+    #[inline]
+    fn find(&self, integer: &Integer) -> Option<Value> {
+        let (known, value, scope) = self.slots[Self::slot(integer)]?;
+        (known == *integer && self.open.get(scope.depth as usize) == Some(&scope)).then_some(value)
+    }
+
+    #[inline]
+    fn insert(&mut self, integer: Integer, value: Value) {
+        if let Some(scope) = self.open.last() {
+            self.slots[Self::slot(&integer)] = Some((integer, value, *scope));
+        }
+    }
+
+    /// Begins a block.
+    fn enter(&mut self) {
+        self.open.push(Scope { depth: self.open.len() as u32, number: self.scopes });
+        self.scopes += 1;
+    }
 }
 
 impl<'k> Emit<'k> {
     pub fn new(kernel: &'k mut Kernel, block: Block, span: Span) -> Self {
-        Self { kernel, block, span }
+        Self { kernel, block, span, known: None }
+    }
+
+    /// One that emits no integer arithmetic twice, for code that is not moved until all of it is there: `cse` would find
+    /// it, but after many passes have looked at it.
+    pub fn sharing(kernel: &'k mut Kernel, block: Block, span: Span) -> Self {
+        Self { kernel, block, span, known: Some(Known::new()) }
+    }
+
+    /// The integer as it was emitted before, or else by `emit`.
+    #[inline]
+    fn once(&mut self, integer: Integer, emit: impl FnOnce(&mut Self) -> Value) -> Value {
+        if let Some(value) = self.known.as_ref().and_then(|known| known.find(&integer)) {
+            return value;
+        }
+        let value = emit(self);
+        if let Some(known) = &mut self.known {
+            known.insert(integer, value);
+        }
+        value
     }
 
     /// Emits for another place of the source.
@@ -49,7 +131,9 @@ impl<'k> Emit<'k> {
 
     /// An i64.
     pub fn int(&mut self, value: i64) -> Value {
-        self.constant(Constant::Int(Scalar::I64, i128::from(value)))
+        self.once(Integer::Literal(value), |emit| {
+            emit.constant(Constant::Int(Scalar::I64, i128::from(value)))
+        })
     }
 
     pub fn name(&mut self, value: Value, name: &str) -> Value {
@@ -61,7 +145,11 @@ impl<'k> Emit<'k> {
     }
 
     pub fn binary(&mut self, opcode: Opcode, left: Value, right: Value) -> Value {
-        self.value(opcode, Payload::None, &[left, right])
+        let emit = |emit: &mut Self| emit.value(opcode, Payload::None, &[left, right]);
+        if self.known.is_some() && self.kernel.value_type(left) == Scalar::I64 {
+            return self.once(Integer::Of(opcode, left, right), emit);
+        }
+        emit(self)
     }
 
     pub fn select(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
@@ -175,12 +263,13 @@ impl<'k> Emit<'k> {
             Expr::Int(value) => self.int(*value),
             Expr::Symbol(index) => {
                 let symbol = crate::ir::entities::Symbol::new(*index);
-                let value = self.value(Opcode::Symbol, Payload::Symbol(symbol), &[]);
-                if self.kernel.value_type(value) == Scalar::I64 {
-                    value
-                } else {
-                    self.value(Opcode::Cast, Payload::Cast(Scalar::I64), &[value])
-                }
+                self.once(Integer::Symbol(*index as u32), |emit| {
+                    let value = emit.value(Opcode::Symbol, Payload::Symbol(symbol), &[]);
+                    if emit.kernel.value_type(value) == Scalar::I64 {
+                        return value;
+                    }
+                    emit.value(Opcode::Cast, Payload::Cast(Scalar::I64), &[value])
+                })
             }
             Expr::Unary(UnaryOp::Negate, operand) => {
                 let operand = self.expression(operand);
@@ -198,7 +287,10 @@ impl<'k> Emit<'k> {
                     BinaryOp::Div => self.binary(Opcode::Div, left, right),
                     BinaryOp::Rem => self.binary(Opcode::Rem, left, right),
                     BinaryOp::CeilDiv => {
-                        let less = self.add_int(right, -1);
+                        let less = match self.literal(right).and_then(|right| right.checked_sub(1)) {
+                            Some(less) => self.int(less),
+                            None => self.add_int(right, -1),
+                        };
                         let sum = self.add(left, less);
                         self.binary(Opcode::Div, sum, right)
                     }
@@ -263,7 +355,8 @@ impl<'k> Emit<'k> {
         params: &[(Scalar, Option<Arc<str>>)],
         body: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>,
     ) -> Vec<Value> {
-        let region = self.kernel.blocks.push(BlockData::default());
+        let insts = Vec::with_capacity(8);
+        let region = self.kernel.blocks.push(BlockData { insts, ..BlockData::default() });
         self.kernel.insts[inst].regions.push(region);
         let mut values = Vec::with_capacity(params.len());
         for (ty, name) in params {
@@ -272,9 +365,13 @@ impl<'k> Emit<'k> {
             values.push(value);
         }
         let outer = std::mem::replace(&mut self.block, region);
+        self.known.iter_mut().for_each(Known::enter);
         let yields = body(self, &values);
         self.inst(Opcode::Yield, Payload::None, &yields);
         self.block = outer;
+        if let Some(known) = &mut self.known {
+            known.open.pop();
+        }
         yields
     }
 
@@ -420,5 +517,69 @@ impl<'k> Emit<'k> {
         let tie_wins = self.binary(Opcode::And, ties, lower);
         let wins = self.binary(Opcode::Or, wins, tie_wins);
         vec![self.select(wins, next[0], best[0]), self.select(wins, next[1], best[1])]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::text::parse_kernel;
+
+    fn kernel() -> Kernel {
+        let text = "kernel \"k\" staged @0..0 {\n    launch launch0 \"k\" threads 32 grid [1, 1, 1] {\n    }\n    plan { launch0 }\n}\n";
+        parse_kernel(text).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// What `code` emits to the root of a kernel, and the mnemonics of all of it.
+    fn emitted<T>(sharing: bool, code: impl FnOnce(&mut Emit<'_>) -> T) -> (T, Vec<&'static str>) {
+        let mut kernel = kernel();
+        let body =
+            kernel.launches.values().next().map(|launch| launch.body).unwrap_or_else(|| panic!("none"));
+        let span = kernel.span;
+        let start = if sharing { Emit::sharing } else { Emit::new };
+        let result = code(&mut start(&mut kernel, body, span));
+        let mut found = Vec::new();
+        kernel.walk(body, &mut |_, inst| found.push(kernel.insts[inst].opcode.info().mnemonic));
+        (result, found)
+    }
+
+    fn sum(emit: &mut Emit<'_>) -> Value {
+        let block = emit.value(Opcode::BlockIndex, Payload::Grid(0), &[]);
+        let twice = emit.mul_int(block, 2);
+        let again = emit.mul_int(block, 2);
+        emit.add(twice, again)
+    }
+
+    #[test]
+    fn integers_are_emitted_once_where_they_are_shared() {
+        assert_eq!(emitted(true, sum).1, ["block_index", "const", "mul", "add"]);
+        assert_eq!(emitted(false, sum).1, ["block_index", "const", "mul", "const", "mul", "add"]);
+    }
+
+    #[test]
+    fn what_a_region_has_made_is_not_known_after_it_nor_in_the_next_one() {
+        let ((before, inside, after), _) = emitted(true, |emit| {
+            let before = emit.int(7);
+            let condition = emit.binary(Opcode::Lt, before, before);
+            let mut inside = Vec::new();
+            for _ in 0..2 {
+                emit.if_then(condition, |emit| inside.push([emit.int(7), emit.int(8)]));
+            }
+            (before, inside, emit.int(8))
+        });
+        let [first, second] = inside[..] else { panic!("two regions") };
+        assert_eq!([first[0], second[0]], [before; 2]);
+        assert_ne!(first[1], second[1]);
+        assert!(![first[1], second[1]].contains(&after));
+    }
+
+    #[test]
+    fn floats_are_not_shared() {
+        let one = |emit: &mut Emit<'_>| emit.constant(Constant::F32(1f32.to_bits()));
+        let (_, found) = emitted(true, |emit| {
+            let [left, right] = [one(emit), one(emit)];
+            (emit.binary(Opcode::Add, left, right), emit.binary(Opcode::Add, left, right))
+        });
+        assert_eq!(found, ["const", "const", "add", "add"]);
     }
 }

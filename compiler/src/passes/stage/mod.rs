@@ -354,7 +354,7 @@ fn variant(
         kernel.clone_inst(*inst, body, &mut map);
     }
     let span = kernel.insts[insts[position]].span;
-    generate(&mut Emit::new(kernel, body, span), map.clone());
+    generate(&mut Emit::sharing(kernel, body, span), map.clone());
     for inst in &insts[position + 1..] {
         kernel.clone_inst(*inst, body, &mut map);
     }

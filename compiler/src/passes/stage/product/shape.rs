@@ -128,10 +128,27 @@ impl Shape {
         at / piece * self.lanes()[side] * piece + at % piece
     }
 
-    /// Emits which thread has a row and column of the tile, and the number of that result in its list.
-    pub fn holder(&self, emit: &mut Emit<'_>, within: [Value; 2]) -> (Value, Value) {
+    /// Where a thread's results lie in scratch memory, which has rows of [`kept_columns`](Self::kept_columns): the
+    /// thread's own row and column, from its number.
+    pub fn kept_by(&self, emit: &mut Emit<'_>, thread: Value) -> [Value; 2] {
+        [emit.div_by(thread, 32), emit.rem_by(thread, 32)]
+    }
+
+    /// Rows and columns from there to one of its results: a warp's results lie side by side.
+    pub fn kept_at(&self, row: i64, column: i64) -> [i64; 2] {
+        [row * (self.threads() / 32), column * 32]
+    }
+
+    /// Columns of the memory in which the results of a tile lie, for as many rows as it takes.
+    pub fn kept_columns(&self) -> i64 {
+        self.per_thread[1] * 32
+    }
+
+    /// Emits where the result of a row and column of the tile lies in that memory.
+    pub fn kept_of(&self, emit: &mut Emit<'_>, within: [Value; 2]) -> [Value; 2] {
         let lanes = self.lanes();
-        let [mut warp, mut lane, mut result] = [0; 3].map(|zero| emit.int(zero));
+        let [mut warp, mut lane] = [0; 2].map(|zero| emit.int(zero));
+        let mut results = within;
         for side in [0, 1] {
             let (at, piece, per_thread) = (within[side], self.piece(side), self.per_thread[side]);
             let group = emit.div_by(at, piece);
@@ -141,25 +158,25 @@ impl Shape {
             let turn = emit.rem_by(turn, per_thread / piece);
             let turn = emit.mul_int(turn, piece);
             let step = emit.rem_by(at, piece);
-            let own_result = emit.add(turn, step);
+            results[side] = emit.add(turn, step);
             let mut append = |before: Value, count: i64, own: Value| {
                 let before = emit.mul_int(before, count);
                 emit.add(before, own)
             };
             warp = append(warp, self.grid()[side] / lanes[side], own_warp);
             lane = append(lane, lanes[side], own_lane);
-            result = append(result, per_thread, own_result);
         }
-        let first = emit.mul_int(warp, 32);
-        (emit.add(first, lane), result)
+        let [rows, columns] = self.kept_at(1, 1);
+        let results = [emit.mul_int(results[0], rows), emit.mul_int(results[1], columns)];
+        [emit.add(results[0], warp), emit.add(results[1], lane)]
     }
 
-    /// How far apart two results of a column lie that are so many rows apart, where results lie by their numbers in a
-    /// thread's list, then by threads. Holds for rows below a power of two from a row that is a multiple of it, up to the
-    /// lanes' pieces.
-    pub fn rows_apart(&self, rows: i64) -> i64 {
+    /// How far apart in that memory two results of a column lie that are so many rows apart. Holds for rows below a power
+    /// of two from a row that is a multiple of it, up to the lanes' pieces.
+    pub fn kept_apart(&self, rows: i64) -> [i64; 2] {
         let (piece, lanes) = (self.piece(0), self.lanes());
-        rows % piece * self.per_thread[1] * self.threads() + rows / piece * lanes[1]
+        let [row, _] = self.kept_at(rows % piece, 0);
+        [row, rows / piece * lanes[1]]
     }
 
     /// Why no launch can have this shape; `Ok` where it can. What a launch's element types need is not known here.

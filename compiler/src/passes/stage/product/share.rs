@@ -35,7 +35,7 @@ use cranelift_entity::EntitySet;
 const STEPS: i64 = 150;
 
 /// Rows of a tile that a block adds up: where the parts of a tile lie takes longer to find out than to add one of each. A
-/// power of two, not more than [`Shape::rows_apart`] goes.
+/// power of two, not more than [`Shape::kept_apart`] goes.
 const ROWS: i64 = 8;
 
 /// Parts that a block can have: it takes less than a tile has, and so of two tiles at most.
@@ -54,6 +54,8 @@ pub struct Share {
     shared: Expr,
     /// Chunks of a block that shares.
     per_block: Expr,
+    /// Rows and columns of the scratch memory of a part.
+    kept: [i64; 2],
     /// Rows and columns of a tile, and threads of a block.
     tile: [i64; 2],
     threads: i64,
@@ -85,7 +87,19 @@ impl Share {
         let whole = binary(BinaryOp::Sub, tiles.clone(), shared.clone());
         let all = binary(BinaryOp::Mul, shared.clone(), chunks.clone());
         let per_block = binary(BinaryOp::CeilDiv, all, Expr::Int(blocks));
-        Self { blocks, chunks, tiles, whole, shared, per_block, tile: shape.tile, threads: shape.threads() }
+        let columns = shape.kept_columns();
+        let kept = [shape.tile.iter().product::<i64>() / columns, columns];
+        Self {
+            blocks,
+            chunks,
+            tiles,
+            whole,
+            shared,
+            per_block,
+            kept,
+            tile: shape.tile,
+            threads: shape.threads(),
+        }
     }
 
     /// That any tile is shared.
@@ -119,7 +133,11 @@ impl Share {
             name: "parts".to_string(),
             kind: BufferKind::Scratch,
             element: ElementType::scalar(scalar),
-            extents: vec![self.where_any(self.blocks * PARTS), Expr::Int(self.tile.iter().product())],
+            extents: vec![
+                self.where_any(self.blocks * PARTS),
+                Expr::Int(self.kept[0]),
+                Expr::Int(self.kept[1]),
+            ],
             layout: Layout::Aos,
             layout_fixed: true,
             cache: None,
@@ -210,11 +228,13 @@ impl Product {
         let inside = emit.binary(Opcode::Ge, at[1], own[1]);
         emit.if_then(inside, |emit| {
             let span = emit.kernel.insts[self.reduce].span;
-            let (holder, result) = self.shape.holder(emit, within);
-            let place = emit.mul_int(result, share.threads);
-            let place = emit.add(place, holder);
-            let places: Vec<Value> =
-                (0..count).map(|row| emit.add_int(place, self.shape.rows_apart(row))).collect();
+            let [y, x] = self.shape.kept_of(emit, within);
+            let places: Vec<[Value; 2]> = (0..count)
+                .map(|row| {
+                    let apart = self.shape.kept_apart(row);
+                    [emit.add_int(y, apart[0]), emit.add_int(x, apart[1])]
+                })
+                .collect();
             let sums = emit.at(span, |emit| self.sums(emit, number, (share, parts), &places));
             let insts = self.needed(emit.kernel);
             for (row, sum) in (0..).zip(sums) {
@@ -237,7 +257,7 @@ impl Product {
         emit: &mut Emit<'_>,
         number: Value,
         (share, parts): (&Share, Buffer),
-        places: &[Value],
+        places: &[[Value; 2]],
     ) -> Vec<Value> {
         let chunks = emit.expression(&share.chunks);
         let per_block = emit.expression(&share.per_block);
@@ -258,8 +278,8 @@ impl Product {
             let at = emit.select(before, one, zero);
             let slot = emit.mul_int(block, PARTS);
             let slot = emit.add(slot, at);
-            let added = places.iter().zip(sums).map(|(place, sum)| {
-                let value = emit.load(parts, 0, &[slot, *place]);
+            let added = places.iter().zip(sums).map(|([y, x], sum)| {
+                let value = emit.load(parts, 0, &[slot, *y, *x]);
                 emit.combine(self.combiner, &[*sum], &[value])[0]
             });
             added.collect()
@@ -268,14 +288,21 @@ impl Product {
 }
 
 impl BlockCode<'_> {
-    /// Writes the thread's part of each result to scratch memory: by numbers of results, then threads, so that no results
-    /// of one thread lie side by side. Stores of vectors would want them in neighbouring registers, which leaves no choice
-    /// of banks to all multiplications before.
+    /// Writes the thread's part of each result to scratch memory, where those of a warp lie side by side and no two of one
+    /// thread do. Stores of vectors would want them in neighbouring registers, which leaves no choice of banks to all
+    /// multiplications before.
     pub fn keep(&self, emit: &mut Emit<'_>, (parts, slot): (Buffer, Value), sums: &[Value]) {
         let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
-        for (at, sum) in (0..).zip(sums) {
-            let place = emit.add_int(thread, at * self.plan.shape.threads());
-            emit.store(parts, 0, &[slot, place], *sum);
+        let shape = &self.plan.shape;
+        let own = shape.kept_by(emit, thread);
+        let columns: Vec<Value> = (0..shape.per_thread[1])
+            .map(|column| emit.add_int(own[1], shape.kept_at(0, column)[1]))
+            .collect();
+        for (row, sums) in (0..).zip(sums.chunks(columns.len())) {
+            let row = emit.add_int(own[0], shape.kept_at(row, 0)[0]);
+            for (column, sum) in columns.iter().zip(sums) {
+                emit.store(parts, 0, &[slot, row, *column], *sum);
+            }
         }
     }
 }

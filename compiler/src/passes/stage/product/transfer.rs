@@ -10,7 +10,7 @@ use super::chunks::Cut;
 use super::operand::Staged;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
-use crate::ir::entities::Value;
+use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::Payload;
 use crate::ir::op::{Combiner, Opcode};
 
@@ -26,8 +26,17 @@ pub struct Streams {
 }
 
 struct Stream {
+    /// Where the parts go, and how many elements each has.
+    buffer: Buffer,
+    lanes: i64,
     /// Of each part: which address, the bytes from there, and the place from the thread's own in the tile.
     parts: Vec<(usize, i64, i64)>,
+}
+
+impl Stream {
+    fn is_of(&self, copier: &Copier) -> bool {
+        (self.buffer, self.lanes) == (copier.buffer, copier.tile.lanes)
+    }
 }
 
 impl Streams {
@@ -129,7 +138,7 @@ impl BlockCode<'_> {
                 parts.push((at, (part.0 - first.0) * tile.bytes(), tile.place(part.0, part.1)));
             }
             emit.span = span;
-            all.streams.push(Stream { parts });
+            all.streams.push(Stream { buffer: copier.buffer, lanes: tile.lanes, parts });
         }
         all
     }
@@ -144,31 +153,41 @@ impl BlockCode<'_> {
         slot: Value,
         step: Option<Value>,
     ) {
-        self.either(emit, |emit, aligned| {
-            for ((_, staged, copier), stream) in self.copiers().zip(&streams.streams) {
-                if staged.copier(aligned).tile.lanes != copier.tile.lanes {
-                    continue;
-                }
-                let tile = &copier.tile;
-                let span = std::mem::replace(&mut emit.span, emit.kernel.insts[tile.load].span);
-                let bytes = emit.int(tile.lanes * tile.bytes());
-                let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
-                for ((at, offset, place), part) in stream.parts.iter().zip(tile.parts()) {
-                    let place = emit.add_int(copier.place, *place);
-                    let copy = |emit: &mut Emit<'_>| {
-                        let source = emit.add_int(addresses[*at], *offset);
-                        emit.inst(Opcode::CopyAsync, payload.clone(), &[slot, place, source, bytes]);
-                    };
-                    match step {
-                        None => copy(emit),
-                        Some(step) => {
-                            let present = self.present(emit, copier, step, part);
-                            emit.if_then(present, copy);
-                        }
+        self.each_copier(emit, |emit, _, copier| {
+            let tile = &copier.tile;
+            let Some(stream) = streams.streams.iter().find(|stream| stream.is_of(copier)) else { return };
+            let span = std::mem::replace(&mut emit.span, emit.kernel.insts[tile.load].span);
+            let bytes = emit.int(tile.lanes * tile.bytes());
+            let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
+            let copy = |emit: &mut Emit<'_>, (at, offset, place): &(usize, i64, i64)| {
+                let place = emit.add_int(copier.place, *place);
+                let source = emit.add_int(addresses[*at], *offset);
+                emit.inst(Opcode::CopyAsync, payload.clone(), &[slot, place, source, bytes]);
+            };
+            match step {
+                None => stream.parts.iter().for_each(|part| copy(emit, part)),
+                Some(step) => {
+                    for (present, parts) in self.present(emit, copier, step) {
+                        emit.if_then(present, |emit| {
+                            parts.iter().for_each(|part| copy(emit, &stream.parts[*part]));
+                        });
                     }
                 }
-                emit.span = span;
             }
+            emit.span = span;
+        });
+    }
+
+    /// Emits code for each operand, given its side, and the way in which it is copied: those that have one way only first,
+    /// then the others with vectors and without.
+    fn each_copier(&self, emit: &mut Emit<'_>, mut code: impl FnMut(&mut Emit<'_>, usize, &Copier)) {
+        let (either, one): (Vec<_>, Vec<_>) = self.staged().partition(|(_, staged)| staged.vector.is_some());
+        one.into_iter().for_each(|(side, staged)| code(emit, side, &staged.scalar));
+        if either.is_empty() {
+            return;
+        }
+        self.either(emit, |emit, aligned| {
+            either.iter().for_each(|(side, staged)| code(emit, *side, staged.copier(aligned)));
             Vec::new()
         });
     }
@@ -176,27 +195,40 @@ impl BlockCode<'_> {
     /// Stores what stands for this thread's parts in front of the axis in the first chunk.
     pub fn pad(&self, emit: &mut Emit<'_>, cut: &Cut) {
         let first = emit.int(0);
-        self.either(emit, |emit, aligned| {
-            for (side, staged) in self.staged() {
-                let copier = staged.copier(aligned);
-                let Some(value) = self.neutral(emit, side, copier.tile.scalar) else { continue };
-                let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
-                let values = vec![value; copier.tile.lanes as usize];
-                for part in copier.tile.parts() {
-                    let present = self.present(emit, copier, cut.start, part);
-                    let missing = emit.value(Opcode::Not, Payload::None, &[present]);
-                    let place = emit.add_int(copier.place, copier.tile.place(part.0, part.1));
-                    emit.if_then(missing, |emit| {
-                        store_vector(emit, payload.clone(), &[first, place], &values)
-                    });
-                }
+        self.each_copier(emit, |emit, side, copier| {
+            let Some(value) = self.neutral(emit, side, copier.tile.scalar) else { return };
+            let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
+            let values = vec![value; copier.tile.lanes as usize];
+            // Outside of all branches, for the copies to have them too.
+            let parts = copier.tile.parts().into_iter();
+            let places: Vec<Value> =
+                parts.map(|part| emit.add_int(copier.place, copier.tile.place(part.0, part.1))).collect();
+            for (present, parts) in self.present(emit, copier, cut.start) {
+                let missing = emit.value(Opcode::Not, Payload::None, &[present]);
+                emit.if_then(missing, |emit| {
+                    for part in parts {
+                        store_vector(emit, payload.clone(), &[first, places[part]], &values);
+                    }
+                });
             }
-            Vec::new()
         });
     }
 
-    /// Whether a part of the chunk that begins at a step lies on the axis.
-    fn present(&self, emit: &mut Emit<'_>, copier: &Copier, step: Value, part: (i64, i64)) -> Value {
+    /// Whether parts of the chunk that begins at a step lie on the axis: what says it, and which parts it says it of.
+    fn present(&self, emit: &mut Emit<'_>, copier: &Copier, step: Value) -> Vec<(Value, Vec<usize>)> {
+        let mut alike: Vec<(Value, Vec<usize>)> = Vec::new();
+        for (at, part) in copier.tile.parts().into_iter().enumerate() {
+            let present = self.is_present(emit, copier, step, part);
+            match alike.iter_mut().find(|(known, _)| *known == present) {
+                Some((_, parts)) => parts.push(at),
+                None => alike.push((present, vec![at])),
+            }
+        }
+        alike
+    }
+
+    /// Whether a part lies on the axis.
+    fn is_present(&self, emit: &mut Emit<'_>, copier: &Copier, step: Value, part: (i64, i64)) -> Value {
         let at = copier.along(emit, !copier.tile.straight, part);
         let at = emit.add(step, at);
         emit.binary(Opcode::Ge, at, self.low)
@@ -222,7 +254,7 @@ impl BlockCode<'_> {
                         values.extend(load(emit));
                         continue;
                     }
-                    let present = self.present(emit, copier, step, part);
+                    let present = self.is_present(emit, copier, step, part);
                     let lanes = copier.tile.lanes as usize;
                     values.extend(emit.if_else(present, load, |emit| {
                         vec![self.filler(emit, side, copier.tile.scalar); lanes]
