@@ -25,11 +25,12 @@ pub struct Emit<'k> {
 struct Known {
     /// By hash. Of the same length for all, so that no one need ask.
     slots: Box<[Option<(Integer, Value, Scope)>; Known::SLOTS]>,
-    /// Of the block and those around it, outermost first.
-    open: Vec<Scope>,
-    /// How many there were.
-    scopes: u32,
+    /// The block and those around it, outermost first.
+    open: Vec<Block>,
 }
+
+/// A block, and how many are around it.
+type Scope = (Block, usize);
 
 /// How an i64 is made.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,19 +40,11 @@ enum Integer {
     Of(Opcode, Value, Value),
 }
 
-/// A block: how many are around it, and its number.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Scope {
-    depth: u32,
-    number: u32,
-}
-
 impl Known {
     const SLOTS: usize = 512;
 
-    fn new() -> Self {
-        let outermost = Scope { depth: 0, number: 0 };
-        Self { slots: Box::new([None; Self::SLOTS]), open: vec![outermost], scopes: 1 }
+    fn new(outermost: Block) -> Self {
+        Self { slots: Box::new([None; Self::SLOTS]), open: vec![outermost] }
     }
 
     fn slot(integer: &Integer) -> usize {
@@ -62,21 +55,15 @@ impl Known {
 
     #[inline]
     fn find(&self, integer: &Integer) -> Option<Value> {
-        let (known, value, scope) = self.slots[Self::slot(integer)]?;
-        (known == *integer && self.open.get(scope.depth as usize) == Some(&scope)).then_some(value)
+        let (known, value, (block, depth)) = self.slots[Self::slot(integer)]?;
+        (known == *integer && self.open.get(depth) == Some(&block)).then_some(value)
     }
 
     #[inline]
     fn insert(&mut self, integer: Integer, value: Value) {
-        if let Some(scope) = self.open.last() {
-            self.slots[Self::slot(&integer)] = Some((integer, value, *scope));
+        if let Some((block, around)) = self.open.split_last() {
+            self.slots[Self::slot(&integer)] = Some((integer, value, (*block, around.len())));
         }
-    }
-
-    /// Begins a block.
-    fn enter(&mut self) {
-        self.open.push(Scope { depth: self.open.len() as u32, number: self.scopes });
-        self.scopes += 1;
     }
 }
 
@@ -88,7 +75,7 @@ impl<'k> Emit<'k> {
     /// One that emits no integer arithmetic twice, for code that is not moved until all of it is there: `cse` would find
     /// it, but after many passes have looked at it.
     pub fn sharing(kernel: &'k mut Kernel, block: Block, span: Span) -> Self {
-        Self { kernel, block, span, known: Some(Known::new()) }
+        Self { kernel, block, span, known: Some(Known::new(block)) }
     }
 
     /// The integer as it was emitted before, or else by `emit`.
@@ -365,7 +352,7 @@ impl<'k> Emit<'k> {
             values.push(value);
         }
         let outer = std::mem::replace(&mut self.block, region);
-        self.known.iter_mut().for_each(Known::enter);
+        self.known.iter_mut().for_each(|known| known.open.push(region));
         let yields = body(self, &values);
         self.inst(Opcode::Yield, Payload::None, &yields);
         self.block = outer;

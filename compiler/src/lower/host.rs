@@ -4,10 +4,10 @@
 //! proofs too: where arithmetic might wrap, the launch checks that it does not ([`Limit`]). What decides how a launched
 //! kernel goes on, bounds of loops and conditions, wraps as it does on the device.
 
-use super::kernel_level::{least, most};
 use super::{KernelLocal, Lowerer};
 use crate::check::typed::{BinaryOp, Builtin, CompareOp, Expr, ExprKind, Type};
 use crate::data::Scalar;
+use crate::ir::int_range;
 use crate::manifest::{self, Expr as Host, UnaryOp};
 use crate::source::Span;
 use cranelift_entity::EntityRef;
@@ -121,29 +121,15 @@ impl Lowerer<'_> {
                 let (left, of_left) = self.host(&arguments[0], overflow)?;
                 let (right, of_right) = self.host(&arguments[1], overflow)?;
                 let (op, range) = match builtin {
-                    Builtin::Min => (manifest::BinaryOp::Min, of_left.min_each(of_right)),
-                    _ => (manifest::BinaryOp::Max, of_left.max_each(of_right)),
+                    Builtin::Min => {
+                        (manifest::BinaryOp::Min, (of_left.0.min(of_right.0), of_left.1.min(of_right.1)))
+                    }
+                    _ => (manifest::BinaryOp::Max, (of_left.0.max(of_right.0), of_left.1.max(of_right.1))),
                 };
                 (Host::binary(op, left, right), range)
             }
             _ => return None,
         })
-    }
-}
-
-/// The least of two, end by end, and the largest.
-trait Ends {
-    fn min_each(self, other: Self) -> Self;
-    fn max_each(self, other: Self) -> Self;
-}
-
-impl Ends for Range {
-    fn min_each(self, other: Self) -> Self {
-        (self.0.min(other.0), self.1.min(other.1))
-    }
-
-    fn max_each(self, other: Self) -> Self {
-        (self.0.max(other.0), self.1.max(other.1))
     }
 }
 
@@ -221,10 +207,7 @@ fn literal(value: i128) -> Host {
 
 /// The values of a type.
 fn range_of(ty: &Type) -> Range {
-    match ty.as_scalar() {
-        Some(scalar) if scalar.is_integer() => (least(scalar), most(scalar)),
-        _ => NONE,
-    }
+    ty.as_scalar().and_then(int_range).unwrap_or(NONE)
 }
 
 /// Whether every value of one integer type is a value of the other.

@@ -7,6 +7,7 @@ use crate::check::typed::{
 };
 use crate::data::Scalar;
 use crate::ir::entities::{Buffer, Value};
+use crate::ir::int_range;
 use crate::ir::kernel::{BufferData, BufferKind, Step, SymbolData};
 use crate::manifest::{self, SymbolKind};
 use crate::source::Span;
@@ -55,12 +56,14 @@ impl<'a> Lowerer<'a> {
 
     /// In the storage type's own range, as a value of its widened type.
     fn identity(&mut self, op: Option<CombineOp>, scalar: Scalar) -> Value {
+        // Of truths, where it is no integer.
+        let (least, most) = int_range(scalar).unwrap_or((0, 1));
         let (int, float): (i128, f64) = match op {
             None | Some(CombineOp::Add | CombineOp::Or | CombineOp::Xor) => (0, 0.0),
             Some(CombineOp::Mul) => (1, 1.0),
-            Some(CombineOp::Min) => (most(scalar), f64::INFINITY),
-            Some(CombineOp::Max) => (least(scalar), f64::NEG_INFINITY),
-            Some(CombineOp::And) => (if scalar.is_signed_integer() { -1 } else { most(scalar) }, 0.0),
+            Some(CombineOp::Min) => (most, f64::INFINITY),
+            Some(CombineOp::Max) => (least, f64::NEG_INFINITY),
+            Some(CombineOp::And) => (if scalar.is_signed_integer() { -1 } else { most }, 0.0),
         };
         match scalar.widened() {
             Scalar::Bool => self.builder.constant_bool(int != 0),
@@ -239,19 +242,4 @@ impl<'a> Lowerer<'a> {
             })
             .collect()
     }
-}
-
-/// The largest value of a type.
-pub fn most(scalar: Scalar) -> i128 {
-    let bits = scalar.size() * 8;
-    match scalar {
-        Scalar::Bool => 1,
-        scalar if scalar.is_signed_integer() => (1 << (bits - 1)) - 1,
-        _ => (1 << bits) - 1,
-    }
-}
-
-/// The least value of a type.
-pub fn least(scalar: Scalar) -> i128 {
-    if scalar.is_signed_integer() { -(1 << (scalar.size() * 8 - 1)) } else { 0 }
 }

@@ -26,7 +26,7 @@ use super::print::print_instruction;
 use super::target::{
     BLOCK_EXTENT, CONST_BYTES, LARGE_PARAM_BYTES, SHARED_DEFAULT, THREADS_PER_BLOCK, Target,
 };
-use super::types::{RegClass, Space, Type};
+use super::types::{Space, Type};
 use super::version::requirements;
 use alike::Form;
 use checker::Checker;
@@ -343,8 +343,7 @@ impl<'m> Verifier<'m> {
             format!("`{}`: {message}", text.split_whitespace().collect::<Vec<_>>().join(" "))
         };
         if let Some(guard) = instruction.guard {
-            let class = entry.registers.get(guard.reg).map(|register| register.class);
-            self.expect(class == Some(RegClass::Pred), || {
+            self.expect(checker.is_predicate(guard.reg), || {
                 fail(instruction, "the guard is not a predicate".to_owned())
             });
         }

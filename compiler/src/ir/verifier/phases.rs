@@ -59,9 +59,9 @@ impl Verifier<'_> {
                 }
                 self.levels(*inst, axes, threads, outer);
             }
-            let of_threads = |opcode: Opcode| {
-                matches!(
-                    opcode,
+            if !mapped
+                && matches!(
+                    data.opcode,
                     Opcode::BlockIndex
                         | Opcode::GridSize
                         | Opcode::ThreadIndex
@@ -73,8 +73,7 @@ impl Verifier<'_> {
                         | Opcode::LoadVector
                         | Opcode::StoreVector
                 )
-            };
-            if !mapped && of_threads(data.opcode) {
+            {
                 self.fail(*inst, "explicit threads are for the phase `mapped`");
             }
             if data.opcode == Opcode::While {

@@ -3,7 +3,7 @@
 use super::Verifier;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, InstData, Payload};
+use crate::ir::kernel::{BufferKind, Payload};
 use crate::ir::op::{Class, Combiner, Constant, Opcode, Shape};
 use crate::ir::typing::{bits_type, result_type};
 use crate::manifest::{Direction, Layout};
@@ -56,7 +56,7 @@ impl Verifier<'_> {
         }
         let shape = data.opcode.info().shape;
         if shape == Shape::Special {
-            if (data.opcode == Opcode::Yield && data.results.is_empty()) || self.is_plain_store(data) {
+            if data.opcode == Opcode::Yield && data.results.is_empty() {
                 return;
             }
             let (operands, results) = (self.types_of(&data.arguments), self.types_of(&data.results));
@@ -147,31 +147,6 @@ impl Verifier<'_> {
             [result] if wanted == Some(kernel.value_type(result)) => {}
             _ => self.expect_types(inst, "results", &self.types_of(&data.results), wanted.as_slice()),
         }
-    }
-
-    /// Whether it is a sound store to something that may be written without further questions, as most stores are.
-    fn is_plain_store(&self, data: &InstData) -> bool {
-        let others = match data.opcode {
-            Opcode::Store => 1,
-            Opcode::StoreIf => 2,
-            _ => return false,
-        };
-        let Payload::Access { buffer, leaf } = data.payload else { return false };
-        let buffer = &self.kernel.buffers[buffer];
-        let leaf = &buffer.element.leaves[leaf as usize];
-        let subscripts = buffer.extents.len() + leaf.extents.len();
-        let global = match buffer.kind {
-            BufferKind::Argument { direction, .. } => direction != Direction::In,
-            BufferKind::Scratch => true,
-            _ => false,
-        };
-        let ty = |at: usize| self.kernel.value_type(data.arguments[at]);
-        global
-            && data.results.is_empty()
-            && data.arguments.len() == subscripts + others
-            && (0..subscripts).all(|at| ty(at) == Scalar::I64)
-            && ty(subscripts) == leaf.scalar.widened()
-            && (others == 1 || ty(subscripts + 1) == Scalar::Bool)
     }
 
     fn class(&mut self, inst: Inst, class: Class, scalar: Scalar) {

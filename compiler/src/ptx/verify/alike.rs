@@ -57,6 +57,13 @@ mod tests {
     use crate::ptx::types::Space;
     use crate::ptx::{EntryBuilder, Module, Reg, RegClass, Type, verify};
 
+    /// What is wrong with an entry.
+    fn messages(builder: EntryBuilder) -> Vec<String> {
+        let mut module = Module::new(Version::new(8, 0), "sm_90");
+        module.entries.push(builder.finish());
+        verify(&module).into_iter().map(|problem| problem.message).collect()
+    }
+
     /// What is wrong with some multiplications after one that is sound.
     fn problems(others: impl FnOnce([Reg; 3], Fma) -> Vec<Fma>) -> Vec<String> {
         let mut builder = EntryBuilder::new("k");
@@ -65,9 +72,7 @@ mod tests {
         let sound = Fma { ty: Type::F32, dst: x, a: x.into(), b: x.into(), c: x.into(), ..Fma::default() };
         builder.emit(sound.clone());
         others(regs, sound).into_iter().for_each(|fma| builder.emit(fma));
-        let mut module = Module::new(Version::new(8, 0), "sm_90");
-        module.entries.push(builder.finish());
-        verify(&module).into_iter().map(|problem| problem.message).collect()
+        messages(builder)
     }
 
     #[test]
@@ -126,9 +131,7 @@ mod tests {
                 None => builder.emit(st),
             }
         }
-        let mut module = Module::new(Version::new(8, 0), "sm_90");
-        module.entries.push(builder.finish());
-        verify(&module).into_iter().map(|problem| problem.message).collect()
+        messages(builder)
     }
 
     #[test]

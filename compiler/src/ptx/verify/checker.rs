@@ -49,9 +49,7 @@ impl Checker<'_> {
             }
             (Op::St(st), Some(sound @ Form::St(..))) => {
                 let Some((form, [address, value])) = Form::of_st(st, registers) else { return false };
-                let is_predicate =
-                    |reg| registers.get(reg).is_some_and(|known| known.class == RegClass::Pred);
-                if sound == form && guard.is_none_or(|guard| is_predicate(guard.reg)) {
+                if sound == form && guard.is_none_or(|guard| self.is_predicate(guard.reg)) {
                     self.names(address, false);
                     self.names(value, false);
                     guard.iter().for_each(|guard| self.names(guard.reg, false));
@@ -61,6 +59,12 @@ impl Checker<'_> {
             _ => {}
         }
         false
+    }
+
+    /// Whether a register is one that a guard may be.
+    #[inline]
+    pub fn is_predicate(&self, reg: Reg) -> bool {
+        self.entry.registers.get(reg).is_some_and(|register| register.class == RegClass::Pred)
     }
 
     /// Notes a register that the instruction names.

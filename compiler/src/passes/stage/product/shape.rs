@@ -128,8 +128,8 @@ impl Shape {
         at / piece * self.lanes()[side] * piece + at % piece
     }
 
-    /// Where a thread's results lie in scratch memory, which has rows of [`kept_columns`](Self::kept_columns): the
-    /// thread's own row and column, from its number.
+    /// Where a thread's results lie in scratch memory of [`kept`](Self::kept) rows and columns: the thread's own row and
+    /// column, from its number.
     pub fn kept_by(&self, emit: &mut Emit<'_>, thread: Value) -> [Value; 2] {
         [emit.div_by(thread, 32), emit.rem_by(thread, 32)]
     }
@@ -139,9 +139,9 @@ impl Shape {
         [row * (self.threads() / 32), column * 32]
     }
 
-    /// Columns of the memory in which the results of a tile lie, for as many rows as it takes.
-    pub fn kept_columns(&self) -> i64 {
-        self.per_thread[1] * 32
+    /// Rows and columns of the memory in which the results of a tile lie.
+    pub fn kept(&self) -> [i64; 2] {
+        self.kept_at(self.per_thread[0], self.per_thread[1])
     }
 
     /// Emits where the result of a row and column of the tile lies in that memory.

@@ -87,8 +87,6 @@ impl Share {
         let whole = binary(BinaryOp::Sub, tiles.clone(), shared.clone());
         let all = binary(BinaryOp::Mul, shared.clone(), chunks.clone());
         let per_block = binary(BinaryOp::CeilDiv, all, Expr::Int(blocks));
-        let columns = shape.kept_columns();
-        let kept = [shape.tile.iter().product::<i64>() / columns, columns];
         Self {
             blocks,
             chunks,
@@ -96,7 +94,7 @@ impl Share {
             whole,
             shared,
             per_block,
-            kept,
+            kept: shape.kept(),
             tile: shape.tile,
             threads: shape.threads(),
         }
