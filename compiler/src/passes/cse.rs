@@ -67,7 +67,7 @@ impl Pass for Cse {
 }
 
 /// Calls back for every write in a block or in what is inside: the buffer, and whether by an atomic.
-fn each_write(kernel: &Kernel, block: Block, mut each: impl FnMut(Buffer, bool)) {
+pub(super) fn each_write(kernel: &Kernel, block: Block, mut each: impl FnMut(Buffer, bool)) {
     kernel.walk(block, &mut |_, inst| {
         let data = &kernel.insts[inst];
         match data.payload {

@@ -118,9 +118,7 @@ impl Mover<'_> {
         let mut surely_runs = self.surely_runs(inst, position);
         let mut written = EntitySet::new();
         for region in &self.kernel.insts[inst].regions {
-            for buffer in written_buffers(self.kernel, *region).keys() {
-                written.insert(buffer);
-            }
+            written.extend(written_buffers(self.kernel, *region).iter());
         }
         let mut insts = std::mem::take(&mut self.kernel.blocks[region].insts);
         insts.retain(|inst| {

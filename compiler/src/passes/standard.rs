@@ -5,6 +5,7 @@ use super::contract::Contract;
 use super::cse::Cse;
 use super::dce::Dce;
 use super::fold::{Fold, Simplify};
+use super::fuse::Fuse;
 use super::guards::Guards;
 use super::licm::Licm;
 use super::map::Map;
@@ -32,6 +33,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
     vec![
         // First, so that the passes after it see literal extents and simple subscripts.
         (Arc::new(Fold), false),
+        // Before `collapse`, which it leaves loops without others beside them, and all that shares reductions.
+        (Arc::new(Fuse), false),
         (Arc::new(Collapse), false),
         // After `collapse`, which shows all axes of a loop; before all that shares reductions.
         (Arc::new(ReduceAtomics), false),

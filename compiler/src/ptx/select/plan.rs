@@ -10,7 +10,7 @@ use crate::manifest::{
     Launch as LaunchManifest, LaunchArgument, SiteManifest, Step, SymbolManifest,
 };
 use crate::source::SourceFile;
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::{EntityRef, EntitySet, SecondaryMap};
 
 /// Blocks in x, y, z before clamping to the hardware's limits; where a count is beyond its limit, the entry loops.
 #[derive(Clone, PartialEq, Debug)]
@@ -83,8 +83,16 @@ pub(super) fn kernel_manifest(
             },
         });
     }
-    let scratch_order: Vec<Buffer> =
-        kernel.buffers.keys().filter(|buffer| kernel.buffers[*buffer].kind == BufferKind::Scratch).collect();
+    let mut used = EntitySet::<Buffer>::new();
+    for argument in launches.values().flatten().flat_map(|selected| &selected.arguments) {
+        if let EntryArgument::Buffer(buffer, _) = argument {
+            used.insert(*buffer);
+        }
+    }
+    // Memory that no launch is given need not be there.
+    let is_needed =
+        |buffer: &Buffer| kernel.buffers[*buffer].kind == BufferKind::Scratch && used.contains(*buffer);
+    let scratch_order: Vec<Buffer> = kernel.buffers.keys().filter(is_needed).collect();
     let scratch = scratch_order.iter().map(|buffer| buffer_manifest(kernel, *buffer)).collect();
     let sites = kernel
         .sites
