@@ -135,3 +135,23 @@ fn the_page_shows_what_the_tool_prints() {
         assert!(anew == page, "docs/profile.md is out of date; INSTA_UPDATE=always writes it anew");
     }
 }
+
+/// As an H200's counters say of `scatter`, for the seeds 0 to 5, which the profiler gave in no order.
+#[test]
+fn scattered_reductions_are_joined_as_on_an_h200() {
+    for (size, read) in [
+        ("n=5000,m=5000", [4893, 4897, 4899, 4902, 4916, 4924]),
+        ("n=20001,m=20001", [19_890, 19_893, 19_899, 19_900, 19_910, 19_920]),
+    ] {
+        let sectors = |seed: u32| {
+            let (n, m) = size.split_once(',').expect("two sizes");
+            let seed = seed.to_string();
+            let arguments = ["examples/gather_scatter.krn", "--kernel", "scatter", "-D", n, m];
+            let inputs = ["--in", "to=permutation", "--seed", &seed, "--device", "emulator"];
+            json(&[&arguments[..], &inputs].concat())["launches"][0]["global_atomics"]["sectors"].as_u64()
+        };
+        let mut counted: Vec<u64> = (0..6).filter_map(sectors).collect();
+        counted.sort_unstable();
+        assert_eq!(counted, read, "{size}");
+    }
+}

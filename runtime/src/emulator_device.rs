@@ -10,6 +10,7 @@ use crate::emulator::{
 };
 use crate::error::{Error, Result};
 use crate::memory::Memory;
+use crate::order::Pool;
 use crate::typed::{Advice, Place};
 use krn_compiler::CompiledModule;
 use std::any::Any;
@@ -126,7 +127,8 @@ impl Backend for EmulatorDevice {
             return Ok(Block::EMPTY);
         }
         let allocated = self.write(|emulator| {
-            let pointer = emulator.alloc(bytes, what)?;
+            // Where the driver would put it, which is asked for what the pool rounds to.
+            let pointer = emulator.alloc_as(bytes, Pool::rounded(bytes).unwrap_or(bytes), what)?;
             emulator.fill(pointer, UNWRITTEN, bytes)?;
             emulator.forget(pointer, bytes);
             let found = emulator.memory().find(pointer).filter(|_| memory != Memory::Device);

@@ -33,6 +33,11 @@ pub const WINDOW_BYTES: u64 = 0x1000_0000_0000;
 /// The gap after an allocation is at least this long, in bytes.
 const MINIMUM_GAP: u64 = 1 << 20;
 
+/// NVIDIA's driver takes allocations from blocks of this length, one behind the other.
+const BLOCK: u64 = 2 << 20;
+/// Where they begin, in a block, is a multiple of this.
+const STEP: u64 = 512;
+
 /// What went wrong in a request to the memory from the host's side.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MemoryError {
@@ -152,7 +157,10 @@ impl Allocation {
 #[derive(Debug, Default)]
 pub struct Memory {
     table: Vec<Allocation>,
+    /// A multiple of [`BLOCK`].
     next_global: u64,
+    /// How much of the driver's present block would be taken.
+    taken: u64,
     next_const: u64,
     /// Whether further allocations keep track of what has been written.
     tracking: bool,
@@ -160,17 +168,47 @@ pub struct Memory {
 
 impl Memory {
     pub fn new() -> Self {
-        Memory { table: Vec::new(), next_global: GLOBAL_BASE, next_const: CONST_WINDOW, tracking: false }
+        Memory {
+            table: Vec::new(),
+            next_global: GLOBAL_BASE,
+            taken: 0,
+            next_const: CONST_WINDOW,
+            tracking: false,
+        }
     }
 
     /// Allocates `size` zeroed bytes of global memory.
     pub fn alloc(&mut self, size: u64, name: &str) -> Result<DevicePtr, MemoryError> {
-        let base = self.next_global;
+        self.alloc_as(size, size, name)
+    }
+
+    /// Allocates `size` zeroed bytes of global memory, for which the runtime asks NVIDIA's driver for `length` bytes. The
+    /// address is, within a block of 2 MiB, what the driver gives to a process that asks for the same lengths in the same
+    /// order and frees nothing: some counters depend on that.
+    pub fn alloc_as(&mut self, size: u64, length: u64, name: &str) -> Result<DevicePtr, MemoryError> {
+        let length = length.clamp(1, BLOCK).next_multiple_of(STEP);
+        let place = if self.taken + length > BLOCK { 0 } else { self.taken };
+        let base = self.alloc_at(place, size, name)?;
+        // A long one has blocks of its own.
+        if length < BLOCK {
+            self.taken = place + length;
+        }
+        Ok(base)
+    }
+
+    /// Allocates a module's variable: the driver takes these from elsewhere.
+    pub(super) fn alloc_variable(&mut self, size: u64, name: &str) -> Result<DevicePtr, MemoryError> {
+        self.alloc_at(0, size, name)
+    }
+
+    /// Allocates at a distance from a multiple of [`BLOCK`].
+    fn alloc_at(&mut self, place: u64, size: u64, name: &str) -> Result<DevicePtr, MemoryError> {
+        let base = self.next_global + place;
         let fits = size < GLOBAL_BASE && base < u64::MAX / 2;
         let allocation = if fits { allocate(base, size, name, false) } else { None };
         let allocation =
             allocation.ok_or_else(|| MemoryError::OutOfMemory { name: name.to_owned(), bytes: size })?;
-        self.next_global = (base + size + size.max(MINIMUM_GAP)).next_multiple_of(ALIGNMENT);
+        self.next_global = (base + size + size.max(MINIMUM_GAP)).next_multiple_of(BLOCK);
         self.insert(allocation);
         Ok(base)
     }
@@ -376,6 +414,24 @@ mod tests {
         memory.free(at).unwrap();
         assert!(memory.copy_in(at, &[0]).is_err());
         assert_eq!(memory.free(at), Err(MemoryError::NotAnAllocation { address: at }));
+    }
+
+    /// As read on an H200: `cuMemAlloc` of three arrays and 512 bytes, in processes of their own.
+    #[test]
+    fn allocations_lie_in_blocks_as_the_driver_places_them() {
+        for (length, places) in [
+            (262_144, [0, 0x40000, 0x80000, 0xc0000]),
+            (81_920, [0, 0x14000, 0x28000, 0x3c000]),
+            (20_480, [0, 0x5000, 0xa000, 0xf000]),
+            (1_048_576, [0, 0x10_0000, 0, 0x10_0000]),
+            (4_000_256, [0; 4]),
+        ] {
+            let mut memory = Memory::new();
+            let lengths = [length, length, length, 512];
+            let bases = lengths.map(|length| memory.alloc(length, "array").unwrap());
+            assert_eq!(bases.map(|base| base % BLOCK), places, "{length} bytes");
+            assert!(bases.windows(2).zip(lengths).all(|(pair, length)| pair[1] - pair[0] >= 2 * length));
+        }
     }
 
     #[test]

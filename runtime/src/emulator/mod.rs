@@ -89,6 +89,12 @@ impl Emulator {
         self.memory.alloc(size, name)
     }
 
+    /// Allocates `size` zeroed bytes at the place that NVIDIA's driver would give them, were it asked for `length` bytes: of
+    /// several allocations, one behind the other in blocks of 2 MiB.
+    pub fn alloc_as(&mut self, size: u64, length: u64, name: &str) -> Result<DevicePtr, MemoryError> {
+        self.memory.alloc_as(size, length, name)
+    }
+
     /// Frees an allocation by its address.
     pub fn free(&mut self, address: DevicePtr) -> Result<(), MemoryError> {
         self.memory.free(address)

@@ -70,7 +70,7 @@ impl LoadedModule {
             let bytes = variable.bytes();
             let (own, generic) = match variable.space {
                 Space::Global if variable.length != Length::Unsized => {
-                    let address = memory.alloc(bytes, &variable.name)?;
+                    let address = memory.alloc_variable(bytes, &variable.name)?;
                     (address, address)
                 }
                 Space::Const => {

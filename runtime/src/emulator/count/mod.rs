@@ -10,6 +10,7 @@ pub mod footprint;
 pub mod kind;
 pub mod l1;
 pub mod multiprocessors;
+mod reductions;
 pub mod sectors;
 
 pub use krn_compiler::analysis::banked as banks;
@@ -132,7 +133,7 @@ impl Pattern {
         mask: 0,
         start: 0,
         steps: [0; LANES],
-        touched: Touched { bytes: 0, sectors: 0, sharers: 0, turns: 0, lines: Vec::new() },
+        touched: Touched { bytes: 0, sectors: 0, sharers: 0, lines: Vec::new() },
         banked: Banked { wavefronts: 0, conflicts: 0 },
     };
 }
@@ -252,7 +253,7 @@ impl<'a> Counter<'a> {
             // Where an integer goes to one address for all, the assembler has one lane combine for the warp.
             let apart = pattern.touched.sharers < mask.count_ones();
             let sectors = match known.kind {
-                Kind::GlobalReduction if apart => pattern.touched.turns,
+                Kind::GlobalReduction if apart => reductions::turns(addresses, mask),
                 _ => pattern.touched.sectors,
             };
             counts.sectors += u64::from(sectors);

@@ -15,9 +15,6 @@ pub struct Touched {
     pub sectors: u32,
     /// The most lanes that ask for the same bytes.
     pub sharers: u32,
-    /// Sectors as often as they are asked for by `red`, which joins the lanes of a sector but no two at one address: of
-    /// each sector, the most lanes that ask for the same bytes.
-    pub turns: u32,
     /// Lines, as the distance from the line of the first lane, with a bit for each sector that is wanted.
     pub lines: Vec<(i64, u8)>,
 }
@@ -77,7 +74,6 @@ impl Touched {
         self.bytes = different * bytes as u32;
         self.sharers = most.max(sharers);
         self.sectors = self.lines.iter().map(|(_, sectors)| sectors.count_ones()).sum();
-        self.turns = if self.sharers <= 1 { self.sectors } else { turns(wanted) };
     }
 
     /// Addresses come in rising order.
@@ -90,13 +86,6 @@ impl Touched {
             _ => self.lines.push((line, sector)),
         }
     }
-}
-
-/// Of addresses in rising order: of each sector the most that are the same, all together.
-fn turns(wanted: &[u64]) -> u32 {
-    let same_sector = wanted.chunk_by(|left, right| left / SECTOR == right / SECTOR);
-    let most = |sector: &[u64]| sector.chunk_by(|left, right| left == right).map(<[u64]>::len).max();
-    same_sector.filter_map(most).sum::<usize>() as u32
 }
 
 /// Local memory lies interleaved: word after word, of each the lanes' own one after the other. `addresses` are within
@@ -112,7 +101,7 @@ pub fn touched_locally(addresses: &[u64; LANES], mask: u32, bytes: u32) -> Touch
     sectors.sort_unstable();
     sectors.dedup();
     let (sectors, bytes) = (sectors.len() as u32, mask.count_ones() * bytes);
-    Touched { bytes, sectors, sharers: 1, turns: sectors, lines: Vec::new() }
+    Touched { bytes, sectors, sharers: 1, lines: Vec::new() }
 }
 
 #[cfg(test)]
@@ -131,10 +120,6 @@ mod tests {
         let uniform = of(4, |_| 0x1040);
         assert_eq!((uniform.sectors, uniform.bytes, uniform.sharers), (1, 4, 32));
         assert_eq!(of(16, |lane| 16 * lane).sectors, 16);
-        // As an H200 counts them: lanes at one address one by one, others of their sector along with them.
-        assert_eq!((aligned.turns, uniform.turns), (4, 32));
-        assert_eq!(of(4, |lane| 0x1000 + 4 * (lane % 16)).turns, 4);
-        assert_eq!(of(4, |lane| 0x1000 + lane * 4 / 5 * 4).turns, 8);
         let strided = of(4, |lane| 0x1000 + 128 * (31 - lane));
         assert_eq!((strided.sectors, strided.lines.len(), strided.lines[0]), (32, 32, (-31, 1)));
     }
