@@ -36,20 +36,20 @@ struct Group {
 /// Sectors as often as they are asked for by the lanes in `mask`, each at one address.
 pub fn turns(addresses: &[u64; LANES], mask: u32) -> u32 {
     let place = |address: u64| address % LINE;
-    let sums = |line: u64| SUMS.map(|bits| (line * LINE & bits).count_ones() % 2);
+    let sums = |line: u64| SUMS.map(|bits| ((line * LINE) & bits).count_ones() % 2);
     let mut groups: Vec<Group> = Vec::with_capacity(LANES);
     for lane in lanes_of(mask) {
         let address = addresses[lane];
         let line = address / LINE;
         let free = |group: &&mut Group| {
             let in_the_way = |other: usize| {
-                mask >> other & 1 == 1
+                (mask >> other) & 1 == 1
                     && place(addresses[other]) == place(address)
                     && addresses[other] / LINE != line
                     && sums(addresses[other] / LINE) == sums(line)
             };
             group.line == line
-                && group.places >> place(address) & 1 == 0
+                && (group.places >> place(address)) & 1 == 0
                 && !(group.began + 1..lane).any(in_the_way)
         };
         let bit = 1 << (place(address) / SECTOR);
