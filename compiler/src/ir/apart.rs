@@ -6,7 +6,7 @@
 
 use super::entities::{Axis, Block, Inst, Launch, Value};
 use super::kernel::{
-    BlockData, Definition, InstData, Kernel, LaunchData, Module, Payload, Short, Step, ValueData,
+    BlockData, Definition, InstData, Kernel, LaunchData, Module, Payload, Regions, Short, Step, ValueData,
 };
 use super::schedule::Schedule;
 use cranelift_entity::packed_option::ReservedValue;
@@ -154,6 +154,31 @@ struct Dense {
     count: usize,
 }
 
+/// Between which numbers the entities of one kind lie that a launch has.
+#[derive(Clone, Copy)]
+struct Extent {
+    first: usize,
+    end: usize,
+    count: usize,
+}
+
+impl Extent {
+    const EMPTY: Self = Self { first: usize::MAX, end: 0, count: 0 };
+
+    #[inline(always)]
+    fn add(&mut self, entity: impl EntityRef) {
+        self.first = self.first.min(entity.index());
+        self.end = self.end.max(entity.index() + 1);
+        self.count += 1;
+    }
+
+    /// The entities, where they lie side by side.
+    fn dense(self) -> Option<Dense> {
+        let first = self.first.min(self.end);
+        (self.end - first == self.count).then_some(Dense { first, count: self.count })
+    }
+}
+
 impl Numbers for Dense {
     #[inline(always)]
     fn of<E: EntityRef>(&self, entity: E) -> E {
@@ -179,14 +204,12 @@ const SPARSE: usize = 16;
 
 impl Any {
     fn new<E: EntityRef>(entities: &[E]) -> Self {
-        let (mut first, mut end) = (usize::MAX, 0);
-        for entity in entities {
-            (first, end) = (first.min(entity.index()), end.max(entity.index() + 1));
+        let mut extent = Extent::EMPTY;
+        entities.iter().for_each(|entity| extent.add(*entity));
+        if let Some(dense) = extent.dense() {
+            return Self::Dense(dense);
         }
-        let (first, count) = (first.min(end), entities.len());
-        if end - first == count {
-            return Self::Dense(Dense { first, count });
-        }
+        let Extent { first, end, count } = extent;
         if (end - first) / SPARSE > count {
             let mut known: Vec<u32> = entities.iter().map(|entity| entity.index() as u32).collect();
             known.sort_unstable();
@@ -200,14 +223,6 @@ impl Any {
             *new = next;
         }
         Self::Table { first, count, new }
-    }
-
-    /// How many there are.
-    fn count(&self) -> usize {
-        match self {
-            Self::Dense(Dense { count, .. }) | Self::Table { count, .. } => *count,
-            Self::Sparse(known) => known.len(),
-        }
     }
 
     /// The entities, in order.
@@ -267,11 +282,14 @@ impl<B: Numbers, I: Numbers, V: Numbers, A: Numbers> Renumbering<B, I, V, A> {
     #[inline(always)]
     fn inst(&self, data: &InstData) -> InstData {
         let mut payload = data.payload.clone();
-        if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &mut payload {
-            axes.iter_mut().for_each(|axis| *axis = self.axes.of(*axis));
+        let mut regions = Regions::new();
+        // Only loops have axes.
+        if !data.regions.is_empty() {
+            if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &mut payload {
+                axes.iter_mut().for_each(|axis| *axis = self.axes.of(*axis));
+            }
+            regions.extend(data.regions.iter().map(|region| self.blocks.of(*region)));
         }
-        let mut regions = data.regions.clone();
-        regions.iter_mut().for_each(|region| *region = self.blocks.of(*region));
         InstData {
             opcode: data.opcode,
             payload,
@@ -289,6 +307,42 @@ impl<B: Numbers, I: Numbers, V: Numbers, A: Numbers> Renumbering<B, I, V, A> {
             Definition::Param(block, at) => Definition::Param(self.blocks.of(block), at),
         };
         ValueData { ty: data.ty, definition, name: data.name.clone() }
+    }
+}
+
+/// What a launch has, measured without lists.
+type Extents = Renumbering<Extent, Extent, Extent, Extent>;
+
+impl Extents {
+    const EMPTY: Self =
+        Self { blocks: Extent::EMPTY, insts: Extent::EMPTY, values: Extent::EMPTY, axes: Extent::EMPTY };
+
+    fn block(&mut self, kernel: &Kernel, block: Block) {
+        let data = &kernel.blocks[block];
+        self.blocks.add(block);
+        data.params.iter().for_each(|param| self.values.add(*param));
+        for inst in &data.insts {
+            let data = &kernel.insts[*inst];
+            self.insts.add(*inst);
+            data.results.iter().for_each(|result| self.values.add(*result));
+            if data.regions.is_empty() {
+                continue;
+            }
+            if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &data.payload {
+                axes.iter().for_each(|axis| self.axes.add(*axis));
+            }
+            data.regions.iter().for_each(|region| self.block(kernel, *region));
+        }
+    }
+
+    /// The numbers, where everything lies side by side.
+    fn dense(&self) -> Option<Renumbering<Dense, Dense, Dense, Dense>> {
+        Some(Renumbering {
+            blocks: self.blocks.dense()?,
+            insts: self.insts.dense()?,
+            values: self.values.dense()?,
+            axes: self.axes.dense()?,
+        })
     }
 }
 
@@ -369,51 +423,47 @@ impl Kernel {
 
     /// A launch as a kernel of its own. The schedule keeps what is said, without what became of it.
     pub fn part(&self, launch: Launch) -> Kernel {
-        let mut found = Found::default();
-        found.block(self, self.launches[launch].body);
-        let Found { blocks, insts, values, axes } = &found;
-        let all = Renumbering {
-            blocks: Any::new(blocks),
-            insts: Any::new(insts),
-            values: Any::new(values),
-            axes: Any::new(axes),
-        };
-        let insts = all.insts.count();
-        let values = all.values.count();
-        let mut part = Kernel {
-            axes: PrimaryMap::with_capacity(all.axes.count()),
-            blocks: PrimaryMap::with_capacity(all.blocks.count()),
-            insts: PrimaryMap::with_capacity(insts + insts / 2),
-            values: PrimaryMap::with_capacity(values + values / 2),
-            ..self.outline(
-                PrimaryMap::with_capacity(1),
-                leading_to(&self.plan, launch),
-                Schedule { directives: self.schedule.directives.clone(), ..Schedule::default() },
-            )
-        };
-        let data = self.launches[launch].clone();
-        part.launches.push(LaunchData { body: all.blocks.of(data.body), ..data });
-        match all {
+        let body = self.launches[launch].body;
+        let mut extents = Extents::EMPTY;
+        extents.block(self, body);
+        let mut part = self.outline(
+            PrimaryMap::with_capacity(1),
+            leading_to(&self.plan, launch),
+            Schedule { directives: self.schedule.directives.clone(), ..Schedule::default() },
+        );
+        part.blocks = PrimaryMap::with_capacity(extents.blocks.count);
+        part.axes = PrimaryMap::with_capacity(extents.axes.count);
+        // Passes make some more.
+        let and_half = |count: usize| count + count / 2;
+        part.insts = PrimaryMap::with_capacity(and_half(extents.insts.count));
+        part.values = PrimaryMap::with_capacity(and_half(extents.values.count));
+        let body = match extents.dense() {
             // What a pass has made at once, of which nothing is looked up.
-            Renumbering {
-                blocks: Any::Dense(blocks),
-                insts: Any::Dense(insts),
-                values: Any::Dense(values),
-                axes: Any::Dense(axes),
-            } => {
-                let all = Renumbering { blocks, insts, values, axes };
-                part.blocks.extend(of(&self.blocks, blocks).iter().map(|data| all.block(data)));
-                part.insts.extend(of(&self.insts, insts).iter().map(|data| all.inst(data)));
-                part.values.extend(of(&self.values, values).iter().map(|data| all.value(data)));
-                part.axes.extend(of(&self.axes, axes).iter().cloned());
+            Some(all) => {
+                part.blocks.extend(of(&self.blocks, all.blocks).iter().map(|data| all.block(data)));
+                part.insts.extend(of(&self.insts, all.insts).iter().map(|data| all.inst(data)));
+                part.values.extend(of(&self.values, all.values).iter().map(|data| all.value(data)));
+                part.axes.extend(of(&self.axes, all.axes).iter().cloned());
+                all.blocks.of(body)
             }
-            all => {
+            None => {
+                let mut found = Found::default();
+                found.block(self, body);
+                let Found { blocks, insts, values, axes } = &found;
+                let all = Renumbering {
+                    blocks: Any::new(blocks),
+                    insts: Any::new(insts),
+                    values: Any::new(values),
+                    axes: Any::new(axes),
+                };
                 part.blocks.extend(all.blocks.all().map(|block: Block| all.block(&self.blocks[block])));
                 part.insts.extend(all.insts.all().map(|inst: Inst| all.inst(&self.insts[inst])));
                 part.values.extend(all.values.all().map(|value: Value| all.value(&self.values[value])));
                 part.axes.extend(all.axes.all().map(|axis: Axis| self.axes[axis].clone()));
+                all.blocks.of(body)
             }
-        }
+        };
+        part.launches.push(LaunchData { body, ..self.launches[launch].clone() });
         part
     }
 }

@@ -43,11 +43,11 @@ impl Pass for Cse {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let available = FxHashMap::with_capacity_and_hasher(kernel.insts.len() / 2, Default::default());
+        let available = FxHashMap::with_capacity_and_hasher(kernel.insts.len(), Default::default());
         let (written, replaced) = (EntitySet::new(), kernel.of_values());
-        let (atomic, clock) = (EntitySet::new(), Clock::default());
+        let (atomic, clock, open) = (EntitySet::new(), Clock::default(), EntitySet::new());
         let mut eliminator =
-            Eliminator { kernel, written, atomic, clock, available, replaced, changed: false };
+            Eliminator { kernel, written, atomic, clock, available, open, replaced, changed: false };
         for launch in eliminator.kernel.launches.keys().collect::<Vec<_>>() {
             let body = eliminator.kernel.launches[launch].body;
             let Eliminator { kernel, written, atomic, .. } = &mut eliminator;
@@ -123,16 +123,19 @@ struct Eliminator<'k> {
     /// Of those, the ones that other threads may change at any time.
     atomic: EntitySet<Buffer>,
     clock: Clock,
-    /// Instructions in scope, by hash: of those with equal hashes the last one.
-    available: FxHashMap<u64, Inst>,
+    /// Instructions by hash, each with its block: of those in scope with equal hashes the last one.
+    available: FxHashMap<u64, (Inst, Block)>,
+    /// The blocks that the pass is in: what stands in others is out of scope.
+    open: EntitySet<Block>,
     replaced: Substitution,
     changed: bool,
 }
 
 impl Eliminator<'_> {
     fn block(&mut self, block: Block) {
-        // What this region adds goes out of scope at its end.
-        let mut added = Vec::new();
+        // What stands around this region, and instructions in it have taken the places of: there again after its end.
+        let mut hidden = Vec::new();
+        self.open.insert(block);
         let mut insts = std::mem::take(&mut self.kernel.blocks[block].insts);
         insts.retain(|inst| {
             let data = &mut self.kernel.insts[*inst];
@@ -145,19 +148,15 @@ impl Eliminator<'_> {
             for at in 0..data.regions.len() {
                 self.block(self.kernel.insts[*inst].regions[at]);
             }
-            !self.eliminate(*inst, &mut added)
+            !self.eliminate(*inst, block, &mut hidden)
         });
         self.kernel.blocks[block].insts = insts;
-        for (hash, before) in added.into_iter().rev() {
-            match before {
-                Some(before) => self.available.insert(hash, before),
-                None => self.available.remove(&hash),
-            };
-        }
+        self.open.remove(block);
+        self.available.extend(hidden);
     }
 
     /// Whether an equal instruction is in scope, which then takes the place of this one.
-    fn eliminate(&mut self, inst: Inst, added: &mut Vec<(u64, Option<Inst>)>) -> bool {
+    fn eliminate(&mut self, inst: Inst, block: Block, hidden: &mut Vec<(u64, (Inst, Block))>) -> bool {
         let data = &self.kernel.insts[inst];
         let time = match (data.opcode.info().effect, &data.payload) {
             (Effect::Pure, _) => None,
@@ -170,18 +169,18 @@ impl Eliminator<'_> {
         let hash = hash(data);
         let mut entry = self.available.entry(hash);
         let before = match &mut entry {
-            Entry::Occupied(before) => Some(*before.get()),
-            Entry::Vacant(_) => None,
+            Entry::Occupied(before) if self.open.contains(before.get().1) => Some(*before.get()),
+            _ => None,
         };
-        let equal = before.filter(|other| {
+        let equal = before.filter(|(other, _)| {
             equal(&self.kernel.insts[*other], data) && self.clock.loads.get(other).copied() == time
         });
-        let Some(other) = equal else {
+        let Some((other, _)) = equal else {
             if let Some(time) = time {
                 self.clock.loads.insert(inst, time);
             }
-            entry.insert_entry(inst);
-            added.push((hash, before));
+            entry.insert_entry((inst, block));
+            hidden.extend(before.filter(|(_, home)| *home != block).map(|before| (hash, before)));
             return false;
         };
         for at in 0..self.kernel.insts[inst].results.len() {

@@ -16,7 +16,7 @@
 //! All values that a loop carries stay with the loop. A `while` that has no effects is taken to end.
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use cranelift_entity::{EntitySet, SecondaryMap};
@@ -54,13 +54,6 @@ impl Pass for Dce {
     }
 }
 
-struct Liveness<'k> {
-    kernel: &'k Kernel,
-    loaded: EntitySet<Buffer>,
-    live: SecondaryMap<Inst, bool>,
-    open: Vec<Inst>,
-}
-
 /// Removes dead instructions; whether there were any. `private`: whether there are private buffers.
 fn sweep(kernel: &mut Kernel, private: bool) -> bool {
     let mut loaded = EntitySet::new();
@@ -73,53 +66,75 @@ fn sweep(kernel: &mut Kernel, private: bool) -> bool {
             }
         });
     }
-    let mut liveness = Liveness { kernel, loaded, live: kernel.of_insts(), open: Vec::new() };
-    for launch in kernel.launches.values() {
-        liveness.roots(launch.body);
+    let live = kernel.of_insts();
+    let mut sweeper = Sweeper { kernel, loaded, live, changed: false };
+    for launch in sweeper.kernel.launches.keys().collect::<Vec<_>>() {
+        sweeper.block(sweeper.kernel.launches[launch].body);
     }
-    liveness.spread();
-    let live = liveness.live;
-    let mut changed = false;
-    let mut blocks: Vec<Block> = kernel.launches.values().map(|launch| launch.body).collect();
-    while let Some(block) = blocks.pop() {
-        let mut insts = std::mem::take(&mut kernel.blocks[block].insts);
-        let before = insts.len();
-        insts.retain(|inst| {
-            let live = live[*inst];
-            let regions = &kernel.insts[*inst].regions;
-            if live && !regions.is_empty() {
-                blocks.extend(regions);
-            }
-            live
-        });
-        changed |= insts.len() != before;
-        kernel.blocks[block].insts = insts;
-    }
-    changed
+    sweeper.changed
 }
 
-impl Liveness<'_> {
-    fn mark(&mut self, inst: Inst) {
-        if !std::mem::replace(&mut self.live[inst], true) {
-            self.open.push(inst);
+struct Sweeper<'k> {
+    kernel: &'k mut Kernel,
+    loaded: EntitySet<Buffer>,
+    /// What is known to stay.
+    live: SecondaryMap<Inst, bool>,
+    changed: bool,
+}
+
+impl Sweeper<'_> {
+    /// Removes what is dead from a block that runs, and from what is inside. What uses a result comes after it: so from the end.
+    fn block(&mut self, block: Block) {
+        let mut insts = std::mem::take(&mut self.kernel.blocks[block].insts);
+        let mut first = insts.len();
+        for at in (0..insts.len()).rev() {
+            let inst = insts[at];
+            if self.stays(inst) {
+                first -= 1;
+                insts[first] = inst;
+            }
         }
+        if first > 0 {
+            insts.drain(..first);
+            self.changed = true;
+        }
+        self.kernel.blocks[block].insts = insts;
     }
 
-    /// Marks what has effects; whether the block has any.
-    fn roots(&mut self, block: Block) -> bool {
-        let mut any = false;
-        for inst in &self.kernel.blocks[block].insts {
-            let data = &self.kernel.insts[*inst];
-            let mut effect = data.opcode.info().effect == Effect::Write && !self.is_unread(&data.payload);
-            for region in &data.regions {
-                effect |= self.roots(*region);
-            }
-            if effect {
-                self.mark(*inst);
-            }
-            any |= effect;
+    /// Whether an instruction stays, which then goes for what it uses.
+    fn stays(&mut self, inst: Inst) -> bool {
+        let data = &self.kernel.insts[inst];
+        let stays = self.live[inst]
+            || match data.opcode.info().effect {
+                Effect::Write => !self.is_unread(&data.payload),
+                Effect::Terminator => true,
+                Effect::Regions => data.regions.iter().any(|region| self.has_effects(*region)),
+                Effect::Pure | Effect::Read => false,
+            };
+        if !stays {
+            return false;
         }
-        any
+        for value in &data.arguments {
+            if let Some(inst) = self.kernel.defining_inst(*value) {
+                self.live[inst] = true;
+            }
+        }
+        for at in 0..data.regions.len() {
+            self.block(self.kernel.insts[inst].regions[at]);
+        }
+        true
+    }
+
+    /// Whether something in a block, or in what is inside, writes.
+    fn has_effects(&self, block: Block) -> bool {
+        self.kernel.blocks[block].insts.iter().any(|inst| {
+            let data = &self.kernel.insts[*inst];
+            match data.opcode.info().effect {
+                Effect::Write => !self.is_unread(&data.payload),
+                Effect::Regions => data.regions.iter().any(|region| self.has_effects(*region)),
+                _ => false,
+            }
+        })
     }
 
     /// A write to a private buffer that nothing loads.
@@ -129,27 +144,6 @@ impl Liveness<'_> {
                 self.kernel.buffers[*buffer].kind == BufferKind::Private && !self.loaded.contains(*buffer)
             }
             _ => false,
-        }
-    }
-
-    /// From what lives to what it uses.
-    fn spread(&mut self) {
-        while let Some(inst) = self.open.pop() {
-            let data = &self.kernel.insts[inst];
-            for value in &data.arguments {
-                self.use_of(*value);
-            }
-            for region in &data.regions {
-                if let Some(terminator) = self.kernel.terminator(*region) {
-                    self.mark(terminator);
-                }
-            }
-        }
-    }
-
-    fn use_of(&mut self, value: Value) {
-        if let Some(inst) = self.kernel.defining_inst(value) {
-            self.mark(inst);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, packed_option::ReservedValue};
 
+use super::instruction::Instruction;
 use super::module::{Entry, Module, Register, Statement};
 use super::operand::{Label, Reg};
 use super::print::{CLASS_ORDER, quotable};
@@ -32,8 +33,8 @@ impl Entry {
         }
         let blanks = self.body.iter().take_while(|statement| **statement == Statement::BlankLine).count();
         self.body.drain(..blanks);
-        self.number_registers();
-        self.number_labels();
+        let registers = self.order_registers();
+        self.rename(registers);
     }
 
     fn tidy_comments(&mut self) {
@@ -67,9 +68,10 @@ impl Entry {
         }
     }
 
-    fn number_registers(&mut self) {
+    /// Orders registers by class; the new number of each, where that changes any.
+    fn order_registers(&mut self) -> Option<Vec<Reg>> {
         if self.registers.values().is_sorted_by_key(|register| rank(register.class)) {
-            return;
+            return None;
         }
         // How many registers come before those of each class.
         let mut before = [0; CLASS_ORDER.len() + 1];
@@ -95,19 +97,12 @@ impl Entry {
             Register { name: std::mem::take(name), class: *class }
         };
         self.registers = old.into_iter().map(moved).collect();
-        for statement in &mut self.body {
-            if let Statement::Instruction(instruction) = statement {
-                if let Some(guard) = &mut instruction.guard {
-                    guard.reg = renamed[guard.reg.index()];
-                }
-                instruction.op.each_register_mut(|reg, _| *reg = renamed[reg.index()]);
-            }
-        }
+        Some(renamed)
     }
 
-    /// Placed labels first, in the order of their places; then those that are only jumped to (an error, which
-    /// the verifier reports); labels that nobody names go.
-    fn number_labels(&mut self) {
+    /// Names registers and labels by their new numbers. Labels: placed ones first, in the order of their places; then those
+    /// that are only jumped to (an error, which the verifier reports); labels that nobody names go.
+    fn rename(&mut self, registers: Option<Vec<Reg>>) {
         let mut labels = PrimaryMap::with_capacity(self.labels.len());
         let mut renamed: SecondaryMap<Label, Label> = SecondaryMap::with_default(Label::reserved_value());
         let mut name = |label: &mut Label| {
@@ -124,8 +119,13 @@ impl Entry {
             }
         }
         for statement in &mut self.body {
-            if let Statement::Instruction(instruction) = statement {
-                instruction.op.each_label_mut(&mut name);
+            let Statement::Instruction(Instruction { guard, op, .. }) = statement else { continue };
+            op.each_label_mut(&mut name);
+            if let Some(renamed) = &registers {
+                if let Some(guard) = guard {
+                    guard.reg = renamed[guard.reg.index()];
+                }
+                op.each_register_mut(|reg, _| *reg = renamed[reg.index()]);
             }
         }
         self.labels = labels;

@@ -7,10 +7,7 @@ use crate::ir::kernel::{BufferKind, Payload};
 use crate::ir::op::{Class, Combiner, Constant, Opcode, Shape};
 use crate::ir::typing::{bits_type, result_type};
 use crate::manifest::{Direction, Layout};
-use smallvec::{SmallVec, smallvec};
-
-/// Types of operands, results and the like.
-type Types = SmallVec<[Scalar; 16]>;
+use std::iter::{RepeatN, empty, once, repeat_n};
 
 /// Whether the integer is a value of the type.
 fn fits(scalar: Scalar, value: i128) -> bool {
@@ -23,8 +20,9 @@ fn fits(scalar: Scalar, value: i128) -> bool {
     }
 }
 
-fn types_i64(count: usize) -> Types {
-    smallvec![Scalar::I64; count]
+/// The types of so many subscripts or bounds.
+fn indices(count: usize) -> RepeatN<Scalar> {
+    repeat_n(Scalar::I64, count)
 }
 
 /// Whether a combiner works on a scalar.
@@ -35,14 +33,11 @@ fn combines(combiner: Combiner, scalar: Scalar) -> bool {
     }
 }
 
-impl Verifier<'_> {
-    fn types_of(&self, values: &[Value]) -> Types {
-        let mut few = [Scalar::Bool; 16];
-        if values.len() <= few.len() {
-            few.iter_mut().zip(values).for_each(|(ty, value)| *ty = self.kernel.value_type(*value));
-            return Types::from_buf_and_len(few, values.len());
-        }
-        values.iter().map(|value| self.kernel.value_type(*value)).collect()
+impl<'k> Verifier<'k> {
+    /// The types of values.
+    fn types_of<'v>(&self, values: &'v [Value]) -> impl Iterator<Item = Scalar> + Clone + use<'k, 'v> {
+        let kernel = self.kernel;
+        values.iter().map(move |value| kernel.value_type(*value))
     }
 
     pub(super) fn types(&mut self, inst: Inst) {
@@ -59,35 +54,30 @@ impl Verifier<'_> {
             if data.opcode == Opcode::Yield && data.results.is_empty() {
                 return;
             }
-            let (operands, results) = (self.types_of(&data.arguments), self.types_of(&data.results));
             match data.opcode {
-                Opcode::Load | Opcode::Store | Opcode::StoreIf | Opcode::Atomic => {
-                    self.access(inst, &operands, &results)
-                }
-                Opcode::LoadIf if results.len() == 1 => self.access(inst, &operands, &results),
-                Opcode::LoadVector | Opcode::LoadIf | Opcode::StoreVector => {
-                    self.vector_access(inst, &operands, &results);
-                }
+                Opcode::Load | Opcode::Store | Opcode::StoreIf | Opcode::Atomic => self.access(inst),
+                Opcode::LoadIf if data.results.len() == 1 => self.access(inst),
+                Opcode::LoadVector | Opcode::LoadIf | Opcode::StoreVector => self.vector_access(inst),
                 Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex => {
-                    self.signature(inst, &operands, &[], &results, &[Scalar::I64]);
+                    self.signature(inst, empty(), once(Scalar::I64));
                     if matches!(data.payload, Payload::Grid(3..)) {
                         self.fail(inst, "a grid has three axes: 0, 1 and 2");
                     }
                 }
-                Opcode::Address | Opcode::CopyAsync => self.copy(inst, &operands, &results),
+                Opcode::Address | Opcode::CopyAsync => self.copy(inst),
                 Opcode::CopyWait | Opcode::CopyCommit | Opcode::Barrier => {
-                    self.signature(inst, &operands, &[], &results, &[])
+                    self.signature(inst, empty(), empty());
                 }
                 Opcode::ShuffleXor => {
-                    self.expect_types(inst, "results", &results, &operands);
-                    if operands.len() != 1 || !matches!(data.payload, Payload::Lanes(1..=31)) {
+                    self.expect_types(inst, "results", &data.results, self.types_of(&data.arguments));
+                    if data.arguments.len() != 1 || !matches!(data.payload, Payload::Lanes(1..=31)) {
                         self.fail(inst, "a shuffle has one operand and a mask of 1 to 31");
                     }
                 }
-                Opcode::Outer | Opcode::OuterFma => self.outer(inst, &operands, &results),
-                Opcode::Check => self.signature(inst, &operands, &[Scalar::I64, Scalar::I64], &results, &[]),
-                Opcode::Yield => self.expect_types(inst, "results", &results, &[]),
-                _ => self.region_types(inst, &operands, &results),
+                Opcode::Outer | Opcode::OuterFma => self.outer(inst),
+                Opcode::Check => self.signature(inst, indices(2), empty()),
+                Opcode::Yield => self.expect_types(inst, "results", &data.results, empty()),
+                _ => self.region_types(inst),
             }
             return;
         }
@@ -145,7 +135,7 @@ impl Verifier<'_> {
         let wanted = result_type(kernel, data.opcode, &data.payload, operands);
         match data.results[..] {
             [result] if wanted == Some(kernel.value_type(result)) => {}
-            _ => self.expect_types(inst, "results", &self.types_of(&data.results), wanted.as_slice()),
+            _ => self.expect_types(inst, "results", &data.results, wanted.into_iter()),
         }
     }
 
@@ -161,42 +151,31 @@ impl Verifier<'_> {
         }
     }
 
-    fn expect_types(&mut self, inst: Inst, what: &str, found: &[Scalar], wanted: &[Scalar]) {
-        if found != wanted {
-            let names = |types: &[Scalar]| types.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(", ");
-            self.fail(inst, format!("{what} have types ({}), expected ({})", names(found), names(wanted)));
+    fn expect_types(
+        &mut self,
+        inst: Inst,
+        what: &str,
+        found: &[Value],
+        wanted: impl Iterator<Item = Scalar> + Clone,
+    ) {
+        let found = self.types_of(found);
+        if !found.clone().eq(wanted.clone()) {
+            let found: Vec<&str> = found.map(Scalar::name).collect();
+            let wanted: Vec<&str> = wanted.map(Scalar::name).collect();
+            let (found, wanted) = (found.join(", "), wanted.join(", "));
+            self.fail(inst, format!("{what} have types ({found}), expected ({wanted})"));
         }
     }
 
     fn signature(
         &mut self,
         inst: Inst,
-        operands: &[Scalar],
-        wanted: &[Scalar],
-        results: &[Scalar],
-        wanted_results: &[Scalar],
+        operands: impl Iterator<Item = Scalar> + Clone,
+        results: impl Iterator<Item = Scalar> + Clone,
     ) {
-        self.expect_types(inst, "operands", operands, wanted);
-        self.expect_types(inst, "results", results, wanted_results);
-    }
-
-    /// As [`signature`](Self::signature), of an instruction whose first operands are subscripts.
-    fn subscripted(
-        &mut self,
-        inst: Inst,
-        operands: &[Scalar],
-        (subscripts, others): (usize, &[Scalar]),
-        results: &[Scalar],
-        wanted_results: &[Scalar],
-    ) {
-        let sound = operands.split_at_checked(subscripts).is_some_and(|(indices, rest)| {
-            rest == others && indices.iter().all(|scalar| *scalar == Scalar::I64)
-        });
-        if !sound || results != wanted_results {
-            let mut wanted = types_i64(subscripts);
-            wanted.extend_from_slice(others);
-            self.signature(inst, operands, &wanted, results, wanted_results);
-        }
+        let data = &self.kernel.insts[inst];
+        self.expect_types(inst, "operands", &data.arguments, operands);
+        self.expect_types(inst, "results", &data.results, results);
     }
 
     fn leaf(&mut self, inst: Inst) {
@@ -207,7 +186,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn access(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
+    fn access(&mut self, inst: Inst) {
         let (Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. }) =
             self.kernel.insts[inst].payload
         else {
@@ -216,22 +195,20 @@ impl Verifier<'_> {
         let data = &self.kernel.buffers[buffer];
         let leaf = &data.element.leaves[leaf as usize];
         let value = leaf.scalar.widened();
-        let subscripts = data.extents.len() + leaf.extents.len();
+        let subscripts = indices(data.extents.len() + leaf.extents.len());
         let opcode = self.kernel.insts[inst].opcode;
+        let condition = matches!(opcode, Opcode::LoadIf | Opcode::StoreIf).then_some(Scalar::Bool);
         if matches!(opcode, Opcode::Load | Opcode::LoadIf) {
-            let others: &[Scalar] = if opcode == Opcode::LoadIf { &[Scalar::Bool] } else { &[] };
             if opcode == Opcode::LoadIf {
                 self.not_private(inst, data.kind);
             }
-            self.subscripted(inst, operands, (subscripts, others), results, &[value]);
+            self.signature(inst, subscripts.chain(condition), once(value));
             return;
         }
-        let others = [value, Scalar::Bool];
-        let others = if opcode == Opcode::StoreIf { &others[..] } else { &others[..1] };
         if opcode == Opcode::StoreIf && matches!(data.kind, BufferKind::Shared | BufferKind::Private) {
             self.fail(inst, "a conditional store to what is not in global memory");
         }
-        self.subscripted(inst, operands, (subscripts, others), results, &[]);
+        self.signature(inst, subscripts.chain(once(value)).chain(condition), empty());
         self.writable(inst, buffer);
         if let Payload::Atomic { op, .. } = self.kernel.insts[inst].payload
             && (op.width() != 1 || !combines(op, value))
@@ -248,27 +225,25 @@ impl Verifier<'_> {
 
     /// `load_vector`, `load_if` of several and `store_vector`: 2, 4, 8 or 16 scalars that lie next to each other, 16 bytes at
     /// most.
-    fn vector_access(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
+    fn vector_access(&mut self, inst: Inst) {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let Payload::Access { buffer, leaf } = data.payload else { return };
         let buffer_data = &kernel.buffers[buffer];
         let leaf_data = &buffer_data.element.leaves[leaf as usize];
         let value = leaf_data.scalar.widened();
-        let mut indices: Types = smallvec![Scalar::I64; buffer_data.extents.len() + leaf_data.extents.len()];
-        if data.opcode == Opcode::LoadIf {
-            indices.push(Scalar::Bool);
+        let subscripts = indices(buffer_data.extents.len() + leaf_data.extents.len());
+        let condition = (data.opcode == Opcode::LoadIf).then_some(Scalar::Bool);
+        if condition.is_some() {
             self.not_private(inst, buffer_data.kind);
         }
         let width = if data.opcode != Opcode::StoreVector {
-            let values: Types = smallvec![value; results.len()];
-            self.signature(inst, operands, &indices, results, &values);
-            results.len()
+            let width = data.results.len();
+            self.signature(inst, subscripts.chain(condition), repeat_n(value, width));
+            width
         } else {
             let written = kernel.written_values(data);
-            let mut wanted = indices;
-            wanted.resize(wanted.len() + written, value);
-            self.signature(inst, operands, &wanted, results, &[]);
+            self.signature(inst, subscripts.chain(repeat_n(value, written)), empty());
             self.writable(inst, buffer);
             written
         };
@@ -285,7 +260,7 @@ impl Verifier<'_> {
     }
 
     /// `address` of something in global memory, and `copy_async` to shared memory.
-    fn copy(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
+    fn copy(&mut self, inst: Inst) {
         let data = &self.kernel.insts[inst];
         let Payload::Access { buffer, leaf } = data.payload else { return };
         let buffer = &self.kernel.buffers[buffer];
@@ -295,10 +270,10 @@ impl Verifier<'_> {
             if !global {
                 self.fail(inst, "an address of what is not in global memory");
             }
-            self.signature(inst, operands, &types_i64(subscripts), results, &[Scalar::I64]);
+            self.signature(inst, indices(subscripts), once(Scalar::I64));
             return;
         }
-        self.signature(inst, operands, &types_i64(subscripts + 2), results, &[]);
+        self.signature(inst, indices(subscripts + 2), empty());
         if buffer.kind != BufferKind::Shared {
             self.fail(inst, "a copy to what is not in shared memory");
         }
@@ -309,19 +284,21 @@ impl Verifier<'_> {
     }
 
     /// Rows, columns and a sum for each pair, of one type; as many results as sums.
-    fn outer(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
-        let Some((rows, columns, sums)) = self.kernel.insts[inst].outer_operands() else {
+    fn outer(&mut self, inst: Inst) {
+        let data = &self.kernel.insts[inst];
+        let Some((rows, columns, sums)) = data.outer_operands() else {
             self.fail(inst, "its operands are not rows, columns and a sum for each pair");
             return;
         };
         debug_assert_eq!(rows.len() * columns.len(), sums.len());
-        if let Some(first) = operands.first() {
-            self.class(inst, Class::Float, *first);
-            if let Some(other) = operands.iter().find(|other| *other != first) {
-                self.same(inst, *first, *other);
+        let mut operands = self.types_of(&data.arguments);
+        if let Some(first) = operands.next() {
+            self.class(inst, Class::Float, first);
+            if let Some(other) = operands.find(|other| *other != first) {
+                self.same(inst, first, other);
             }
         }
-        self.expect_types(inst, "results", results, &operands[operands.len() - sums.len()..]);
+        self.expect_types(inst, "results", &data.results, self.types_of(sums));
     }
 
     fn writable(&mut self, inst: Inst, buffer: Buffer) {
@@ -335,50 +312,50 @@ impl Verifier<'_> {
     }
 
     /// `forall`, `reduce`, `for`, `while`, `if`.
-    fn region_types(&mut self, inst: Inst, operands: &[Scalar], results: &[Scalar]) {
-        let kernel = self.kernel;
-        let data = &kernel.insts[inst];
-        let carried = |skip: usize| operands.get(skip..).unwrap_or(&[]).to_vec();
+    fn region_types(&mut self, inst: Inst) {
+        let data = &self.kernel.insts[inst];
+        let carried = |skip: usize| self.types_of(data.arguments.get(skip..).unwrap_or(&[]));
+        let results = self.types_of(&data.results);
         match (&data.payload, data.opcode) {
             (Payload::Loop { axes }, Opcode::Forall) => {
-                let indices = vec![Scalar::I64; axes.len()];
-                self.signature(inst, operands, &[Scalar::I64].repeat(2 * axes.len()), results, &[]);
-                self.region(inst, data.regions[0], &indices, &[]);
+                self.signature(inst, indices(2 * axes.len()), empty());
+                self.region(inst, data.regions[0], indices(axes.len()), empty());
             }
             (Payload::Reduce { axes, combiners }, _) => {
-                let indices = vec![Scalar::I64; axes.len()];
-                self.expect_types(inst, "operands", operands, &[Scalar::I64].repeat(2 * axes.len()));
-                self.region(inst, data.regions[0], &indices, results);
-                self.combiners(inst, combiners, results);
+                self.expect_types(inst, "operands", &data.arguments, indices(2 * axes.len()));
+                self.region(inst, data.regions[0], indices(axes.len()), results.clone());
+                self.combiners(inst, combiners, &results.collect::<Vec<_>>());
             }
             (Payload::Loop { .. }, _) => {
                 let carried = carried(3);
-                let params: Vec<Scalar> = [Scalar::I64].into_iter().chain(carried.iter().copied()).collect();
-                let wanted: Vec<Scalar> =
-                    [Scalar::I64; 3].into_iter().chain(carried.iter().copied()).collect();
-                self.signature(inst, operands, &wanted, results, &carried);
-                self.region(inst, data.regions[0], &params, &carried);
+                self.signature(inst, indices(3).chain(carried.clone()), carried.clone());
+                self.region(inst, data.regions[0], indices(1).chain(carried.clone()), carried);
             }
             (_, Opcode::While) => {
                 let carried = carried(0);
-                self.expect_types(inst, "results", results, &carried);
-                self.region(inst, data.regions[0], &carried, &[Scalar::Bool]);
-                self.region(inst, data.regions[1], &carried, &carried);
+                self.expect_types(inst, "results", &data.results, carried.clone());
+                self.region(inst, data.regions[0], carried.clone(), once(Scalar::Bool));
+                self.region(inst, data.regions[1], carried.clone(), carried);
             }
             _ => {
-                self.expect_types(inst, "operands", operands, &[Scalar::Bool]);
+                self.expect_types(inst, "operands", &data.arguments, once(Scalar::Bool));
                 for region in &data.regions {
-                    self.region(inst, *region, &[], results);
+                    self.region(inst, *region, empty(), results.clone());
                 }
             }
         }
     }
 
-    fn region(&mut self, inst: Inst, region: Block, params: &[Scalar], yields: &[Scalar]) {
-        let found = self.types_of(&self.kernel.blocks[region].params);
-        self.expect_types(inst, "region parameters", &found, params);
-        let found = self.types_of(self.kernel.yields(region));
-        self.expect_types(inst, "yielded values", &found, yields);
+    fn region(
+        &mut self,
+        inst: Inst,
+        region: Block,
+        params: impl Iterator<Item = Scalar> + Clone,
+        yields: impl Iterator<Item = Scalar> + Clone,
+    ) {
+        let kernel = self.kernel;
+        self.expect_types(inst, "region parameters", &kernel.blocks[region].params, params);
+        self.expect_types(inst, "yielded values", kernel.yields(region), yields);
     }
 
     fn combiners(&mut self, inst: Inst, combiners: &[Combiner], results: &[Scalar]) {

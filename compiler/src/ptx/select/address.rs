@@ -220,12 +220,11 @@ impl Selector<'_> {
         let (Opcode::Add | Opcode::Sub) = data.opcode else { return None };
         let (left, right) = (data.arguments[0], data.arguments[1]);
         let constant = |value: Value| self.constant_int(value).and_then(|int| i64::try_from(int).ok());
-        match (data.opcode, constant(left), constant(right)) {
-            (Opcode::Add, _, Some(right)) => Some((left, right)),
-            (Opcode::Add, Some(left), _) => Some((right, left)),
-            (Opcode::Sub, _, Some(right)) => Some((left, right.checked_neg()?)),
-            _ => None,
+        if let Some(literal) = constant(right) {
+            return Some((left, if data.opcode == Opcode::Sub { literal.checked_neg()? } else { literal }));
         }
+        // `fold` brings literals to the right.
+        (data.opcode == Opcode::Add).then(|| constant(left).map(|literal| (right, literal)))?
     }
 
     fn byte_offset(&mut self, buffer: Buffer, indices: &[Value], scale: u64) -> Reg {
