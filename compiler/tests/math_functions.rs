@@ -17,7 +17,7 @@ fn kernel(function: MathFunction, ty: Type, fast: bool) -> Option<Entry> {
         builder.emit(Ld {
             space: Space::Param,
             ty: Type::U64,
-            dst: vec![dst],
+            dst: vec![dst].into(),
             address: param.into(),
             ..Default::default()
         });
@@ -29,7 +29,7 @@ fn kernel(function: MathFunction, ty: Type, fast: bool) -> Option<Entry> {
         .map(|i| {
             let dst = builder.reg_for(ty, "arg");
             let address = Address::new(Base::Reg(x), 8 * i);
-            builder.emit(Ld { space: Space::Global, ty, dst: vec![dst], address, ..Default::default() });
+            builder.emit(Ld { space: Space::Global, ty, dst: vec![dst].into(), address, ..Default::default() });
             dst
         })
         .collect();
@@ -41,7 +41,7 @@ fn kernel(function: MathFunction, ty: Type, fast: bool) -> Option<Entry> {
     builder.emit(St {
         space: Space::Global,
         ty,
-        src: vec![Operand::Reg(result)],
+        src: vec![Operand::Reg(result)].into(),
         address: y.into(),
         ..Default::default()
     });

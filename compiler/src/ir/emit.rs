@@ -44,7 +44,9 @@ impl Known {
     const SLOTS: usize = 512;
 
     fn new(outermost: Block) -> Self {
-        Self { slots: Box::new([None; Self::SLOTS]), open: vec![outermost] }
+        let slots: Box<[_]> = vec![None; Self::SLOTS].into();
+        let slots = slots.try_into().unwrap_or_else(|_| unreachable!("it has that many"));
+        Self { slots, open: vec![outermost] }
     }
 
     fn slot(integer: &Integer) -> usize {

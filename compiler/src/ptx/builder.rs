@@ -163,7 +163,7 @@ mod tests {
         let mut builder = EntryBuilder::new("k");
         let names = ["i", "i", "tid", "i", "2x", "π", "i2", ""].map(|hint| {
             let reg = builder.reg(RegClass::B32, hint);
-            builder.entry().registers[reg].name.clone()
+            builder.entry().registers[reg].name.to_string()
         });
         assert_eq!(names, ["%i", "%i2", "%tid2", "%i3", "%v2x", "%v_", "%i2_2", "%r"]);
         let label = builder.label("k");

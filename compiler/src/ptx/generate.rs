@@ -170,7 +170,7 @@ impl Walk for Generator<'_> {
             }
             Slot::WriteVector(regs, ty) => {
                 let class = self.class(|class| agrees_wide(class, ty))?;
-                *regs = self.distinct(regs.len(), |other| other == class)?;
+                *regs = self.distinct(regs.len(), |other| other == class)?.into();
             }
             Slot::WriteParts(parts, whole) => {
                 let count = self.dice.pick(&[2, 4]);

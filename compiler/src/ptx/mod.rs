@@ -17,6 +17,7 @@ pub mod grammar;
 pub mod instruction;
 pub mod math;
 pub mod module;
+mod name;
 mod names;
 pub mod operand;
 pub mod parse;
@@ -36,6 +37,7 @@ pub use module::{
     Entry, LabelName, Length, Loc, Module, Param, Pointer, Register, SourceName, Statement, ThreadBounds,
     Variable, Version,
 };
+pub use name::Name;
 pub use operand::{
     Address, Axis, Base, EntryVariable, Label, ModuleVariable, Operand, ParamId, PredOperand, Reg,
     SpecialReg, Symbol,

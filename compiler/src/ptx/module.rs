@@ -3,6 +3,7 @@
 use cranelift_entity::PrimaryMap;
 
 use super::instruction::Instruction;
+use super::name::Name;
 use super::operand::{EntryVariable, Label, ModuleVariable, ParamId, Reg, Symbol};
 use super::types::{RegClass, Space, Type};
 
@@ -172,8 +173,7 @@ impl Param {
 /// A register of an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Register {
-    /// With its percent sign, where it has one: `%row`.
-    pub name: String,
+    pub name: Name,
     pub class: RegClass,
 }
 

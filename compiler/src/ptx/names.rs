@@ -1,6 +1,7 @@
 //! Unique names within an entry: a stem near to the hint, and a number where the stem has been given out before.
 
 use super::digits::push_int;
+use super::name::Name;
 use super::operand::SpecialReg;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
@@ -29,7 +30,7 @@ pub(super) struct Names {
 struct Last {
     /// Empty where none was named.
     hint: String,
-    stem: String,
+    stem: Name,
     /// The stem's.
     place: usize,
 }
@@ -84,18 +85,14 @@ impl Names {
     }
 
     /// A new name for a register, as [`give`](Self::give) gives it.
-    pub fn give_register(&mut self, hint: &str) -> String {
+    pub fn give_register(&mut self, hint: &str) -> Name {
         let bits = hint.len() + hint.bytes().last().map_or(0, usize::from);
         let slot = bits % self.last.len();
         let last = &self.last[slot];
-        if !hint.is_empty() && last.hint == hint && self.is_plain(&last.stem) {
-            let Last { stem, place, .. } = last;
-            let count = &mut self.counts[*place];
+        if !hint.is_empty() && last.hint == hint && self.is_plain(last.stem.as_bytes()) {
+            let count = &mut self.counts[last.place];
             *count += 1;
-            let mut name = String::with_capacity(stem.len() + 4);
-            name.push_str(stem);
-            push_int(&mut name, i64::from(*count));
-            return name;
+            return Name::numbered(&last.stem, *count);
         }
         self.buffer.clear();
         self.buffer.push('%');
@@ -103,15 +100,15 @@ impl Names {
         let last = &mut self.last[slot];
         last.hint.clear();
         last.hint.push_str(hint);
-        last.stem.clone_from(&self.buffer);
+        last.stem = self.buffer.as_str().into();
         self.last[slot].place = self.number();
-        self.buffer.clone()
+        self.buffer.as_str().into()
     }
 
     /// Whether all that is given for a stem that is taken is the stem and the next number.
-    fn is_plain(&self, stem: &str) -> bool {
+    fn is_plain(&self, stem: &[u8]) -> bool {
         // `%clock64` is a special register.
-        !self.digits[usize::from(stem.starts_with('%'))] && stem != "%clock"
+        !self.digits[usize::from(stem.starts_with(b"%"))] && stem != b"%clock"
     }
 
     /// The stem's place.
@@ -127,7 +124,7 @@ impl Names {
         let length = self.buffer.len();
         let mut next = 1;
         if let Some(place) = self.stems.get(self.buffer.as_str()).copied() {
-            if self.is_plain(&self.buffer) {
+            if self.is_plain(self.buffer.as_bytes()) {
                 self.counts[place] += 1;
                 push_int(&mut self.buffer, i64::from(self.counts[place]));
                 return place;
@@ -225,7 +222,7 @@ mod tests {
         let (mut plain, mut fast) = (Names::new("k"), Names::new("k"));
         for round in 0..3 {
             for hint in hints {
-                assert_eq!(fast.give_register(hint), plain.give("%", hint), "{hint} in round {round}");
+                assert_eq!(*fast.give_register(hint), *plain.give("%", hint), "{hint} in round {round}");
             }
         }
     }

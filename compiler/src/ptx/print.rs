@@ -20,12 +20,13 @@
 
 use std::fmt::{self, Write};
 
-use cranelift_entity::{EntityRef, PrimaryMap};
+use cranelift_entity::PrimaryMap;
 
 use super::digits::{push_hex, push_int};
 use super::grammar::{Slot, Step, Walk};
 use super::instruction::{Guard, Instruction, Op, Rounding, StoreWords};
 use super::module::{Entry, Length, Module, Param, Statement, Variable};
+use super::name::{Name, Short};
 use super::operand::{Address, Base, Label, ModuleVariable, Operand, PredOperand, Reg, Symbol};
 use super::text::{Line, Piece, Text};
 use super::types::{Modifier, RegClass, Space, Type};
@@ -92,7 +93,7 @@ pub fn print_instruction(
     instruction: &Instruction,
 ) -> String {
     let mut line = Text::default();
-    write_instruction(&mut line, &Names::new(entry, variables, 0), &mut instruction.clone());
+    write_instruction(&mut line, &Names { entry, variables }, &mut instruction.clone());
     line.into()
 }
 
@@ -149,7 +150,7 @@ fn push_entry(
     let start = text.len();
     for class in CLASS_ORDER {
         let names = entry.registers.values().filter(|register| register.class == class);
-        print_list(text, &format!("    .reg .{class} "), ";", names.map(|register| register.name.as_str()));
+        print_list(text, &format!("    .reg .{class} "), ";", names.map(|register| &register.name));
     }
     for variable in entry.variables.values() {
         print_variable(text, "    ", variable);
@@ -157,7 +158,7 @@ fn push_entry(
     if text.len() > start && !body.is_empty() {
         text.push_str("\n");
     }
-    let names = Names::new(entry, variables, entry.registers.len());
+    let names = Names { entry, variables };
     let mut head = None;
     for statement in body {
         print_statement(text, &names, &mut head, statement);
@@ -166,13 +167,14 @@ fn push_entry(
 }
 
 /// Prints `head a, b, c` and the end, wrapped; nothing where there are no items.
-fn print_list<'a>(text: &mut Text, head: &str, end: &str, items: impl Iterator<Item = &'a str>) {
+fn print_list<'a>(text: &mut Text, head: &str, end: &str, items: impl Iterator<Item = &'a Name>) {
     let mut column = 0;
     for item in items {
+        let length = item.as_bytes().len();
         if column == 0 {
             text.push_str(head);
             column = head.len();
-        } else if column + item.len() + 2 > LINE_WIDTH {
+        } else if column + length + 2 > LINE_WIDTH {
             text.push_str(",\n");
             text.push_blanks(text.len() + head.len());
             column = head.len();
@@ -180,8 +182,8 @@ fn print_list<'a>(text: &mut Text, head: &str, end: &str, items: impl Iterator<I
             text.push_str(", ");
             column += 2;
         }
-        text.push_str(item);
-        column += item.len();
+        text.push_name(item);
+        column += length;
     }
     if column > 0 {
         text.push_str(end);
@@ -225,8 +227,8 @@ fn print_variable(text: &mut Text, indent: &str, variable: &Variable) {
         Length::Unsized => text.push_str("[]"),
     }
     if let Some(bytes) = &variable.init {
-        let values: Vec<String> =
-            bytes.chunks(variable.ty.bytes() as usize).map(|bytes| constant(variable.ty, bytes)).collect();
+        let values = bytes.chunks(variable.ty.bytes() as usize);
+        let values: Vec<Name> = values.map(|bytes| constant(variable.ty, bytes).into()).collect();
         match (variable.length, values.as_slice()) {
             (Length::Scalar, [value]) => {
                 let _ = write!(text, " = {value}");
@@ -234,7 +236,7 @@ fn print_variable(text: &mut Text, indent: &str, variable: &Variable) {
             _ => {
                 text.push_str(" = {\n");
                 let head = format!("{indent}    ");
-                print_list(text, &head, "", values.iter().map(String::as_str));
+                print_list(text, &head, "", values.iter());
                 text.push_str(indent);
                 text.push_str("}");
             }
@@ -279,6 +281,9 @@ enum Head {
     St(Piece<32>, StoreWords),
 }
 
+// The line of a multiplication: its head, four names and what stands behind each.
+const _: () = assert!(Line::MOST >= Piece::<32>::MOST + 4 * (Short::MOST + 2));
+
 /// Prints an instruction with the words of the last one: those of a product are thousands that differ in their registers.
 /// Whether it could: not where names are long.
 #[inline]
@@ -292,7 +297,8 @@ fn print_alike(text: &mut Text, names: &Names<'_>, head: &Head, instruction: &In
             let mut line = Line::EMPTY;
             line.push(head);
             for (at, reg) in registers.into_iter().enumerate() {
-                let Some(Some(name)) = names.registers.get(reg.index()) else { return false };
+                let register = names.entry.registers.get(reg);
+                let Some(name) = register.and_then(|register| register.name.short()) else { return false };
                 if at > 0 {
                     line.push_two(*b", ");
                 }
@@ -411,23 +417,14 @@ fn write_instruction(line: &mut Text, names: &Names<'_>, instruction: &mut Instr
 struct Names<'a> {
     entry: &'a Entry,
     variables: &'a PrimaryMap<ModuleVariable, Variable>,
-    /// The names of the first registers, where they are short.
-    registers: Vec<Option<Piece>>,
 }
 
 impl<'a> Names<'a> {
-    /// `ready` is how many registers' names are put into pieces first, which pays where most are printed several times.
-    fn new(entry: &'a Entry, variables: &'a PrimaryMap<ModuleVariable, Variable>, ready: usize) -> Self {
-        let registers = entry.registers.values().take(ready);
-        Names { entry, variables, registers: registers.map(|register| Piece::new(&register.name)).collect() }
-    }
-
     #[inline]
     fn push_reg(&self, line: &mut Text, reg: Reg) {
-        match self.registers.get(reg.index()) {
-            Some(Some(name)) => line.push_piece(name),
-            _ => line
-                .push_str(self.entry.registers.get(reg).map_or("%undeclared", |known| known.name.as_str())),
+        match self.entry.registers.get(reg) {
+            Some(register) => line.push_name(&register.name),
+            None => line.push_str("%undeclared"),
         }
     }
 

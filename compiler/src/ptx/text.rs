@@ -1,34 +1,65 @@
 //! Text in the making, for a printer that puts thousands of lines together from short pieces.
 
 use super::digits::Push;
+use super::name::Name;
 use std::fmt;
 
 /// A short piece of text, of so many bytes at most, in an array: it is copied at once, as long as it may be, and not letter by
 /// letter.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece<const LONGEST: usize = 16> {
     letters: [u8; LONGEST],
     length: u8,
 }
 
 impl<const LONGEST: usize> Piece<LONGEST> {
+    /// How many bytes it has at most.
+    pub const MOST: usize = LONGEST;
+
     /// The piece; none where the text is too long for one.
     pub fn new(text: &str) -> Option<Self> {
         let mut letters = [0; LONGEST];
         letters.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         Some(Self { letters, length: text.len() as u8 })
     }
+
+    /// The piece with a number behind it; none where that is too long.
+    pub fn with_number(&self, number: u32) -> Option<Self> {
+        let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+        let (start, mut piece, mut rest) = (usize::from(self.length), *self, number);
+        for digit in piece.letters.get_mut(start..start + digits)?.iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        piece.length += digits as u8;
+        Some(piece)
+    }
+
+    /// Its letters, as UTF-8.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.letters[..usize::from(self.length)]
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        // It was made of text, and digits.
+        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
+    }
 }
 
 /// A line of pieces, of 128 bytes at most, that is appended at once.
 pub(super) struct Line {
-    letters: [u8; 128],
+    letters: [u8; Line::MOST],
     length: usize,
 }
 
 impl Line {
     /// An empty line.
-    pub const EMPTY: Self = Self { letters: [0; 128], length: 0 };
+    pub const EMPTY: Self = Self { letters: [0; Self::MOST], length: 0 };
+
+    /// How many bytes it has at most.
+    pub const MOST: usize = 128;
 
     /// Appends a piece.
     #[inline]
@@ -79,6 +110,15 @@ impl Text {
         let length = self.bytes.len() + usize::from(piece.length);
         self.bytes.extend_from_slice(&piece.letters);
         self.bytes.truncate(length);
+    }
+
+    /// Appends a name.
+    #[inline]
+    pub fn push_name(&mut self, name: &Name) {
+        match name.short() {
+            Some(piece) => self.push_piece(piece),
+            None => self.push_str(name),
+        }
     }
 
     /// Appends a line.

@@ -66,7 +66,7 @@ pub(crate) struct Frame<'m> {
     module: &'m Module,
     target: Option<&'m Target>,
     /// Names outside of entries; of an entry, with its number plus one.
-    names: FxHashMap<&'m str, usize>,
+    names: FxHashMap<&'m [u8], usize>,
     /// Whether one of them begins as names of registers do.
     percent: bool,
     /// What the module says, if it is held to that.
@@ -84,10 +84,10 @@ impl<'m> Frame<'m> {
         let entries = entries.into_iter().zip(1..);
         for (name, number) in variables.chain(entries) {
             verifier.place = (number > 0).then_some((name, None));
-            let fresh = !frame.names.contains_key(name);
-            verifier.name(name, fresh);
+            let fresh = !frame.names.contains_key(name.as_bytes());
+            verifier.name(name.as_bytes(), fresh);
             if fresh {
-                frame.names.insert(name, number);
+                frame.names.insert(name.as_bytes(), number);
                 frame.percent |= name.starts_with('%');
             }
         }
@@ -98,8 +98,8 @@ impl<'m> Frame<'m> {
     pub fn entry(&self, number: usize, entry: &mut Entry) -> (Vec<Problem>, Version) {
         let mut body = std::mem::take(&mut entry.body);
         let mut verifier = Verifier::new(self.module, self.version);
-        let outside = |name: &str| {
-            let may_be = self.percent || !name.starts_with('%');
+        let outside = |name: &[u8]| {
+            let may_be = self.percent || !name.starts_with(b"%");
             may_be && self.names.get(name).is_some_and(|at| *at <= number + 1)
         };
         verifier.place = Some((&entry.name, None));
@@ -166,16 +166,22 @@ impl<'m> Verifier<'m> {
         });
     }
 
-    fn name(&mut self, name: &str, fresh: bool) {
-        self.expect(is_identifier(name), || format!("`{name}` is not a PTX identifier"));
-        self.expect(fresh, || format!("`{name}` is declared twice"));
+    fn name(&mut self, name: &[u8], fresh: bool) {
+        let text = || String::from_utf8_lossy(name);
+        self.expect(is_name(name), || format!("`{}` is not a PTX identifier", text()));
+        self.expect(fresh, || format!("`{}` is declared twice", text()));
     }
 
     /// A name within an entry, which must differ from those outside as well.
-    fn inner_name(&mut self, outside: &impl Fn(&str) -> bool, taken: &mut FxHashSet<&'m str>, name: &'m str) {
+    fn inner_name(
+        &mut self,
+        outside: &impl Fn(&[u8]) -> bool,
+        taken: &mut FxHashSet<&'m [u8]>,
+        name: &'m [u8],
+    ) {
         let fresh = taken.insert(name);
         self.name(name, fresh);
-        self.expect(!outside(name), || format!("`{name}` is declared twice"));
+        self.expect(!outside(name), || format!("`{}` is declared twice", String::from_utf8_lossy(name)));
     }
 
     fn variable(&mut self, variable: &Variable) {
@@ -214,28 +220,28 @@ impl<'m> Verifier<'m> {
         entry: &'m Entry,
         body: &mut [Statement],
         target: Option<&'m Target>,
-        outside: &impl Fn(&str) -> bool,
+        outside: &impl Fn(&[u8]) -> bool,
     ) {
         let count = entry.params.len() + entry.registers.len() + entry.variables.len() + entry.labels.len();
         let mut names = FxHashSet::with_capacity_and_hasher(count, Default::default());
         for param in entry.params.values() {
-            self.inner_name(outside, &mut names, &param.name);
+            self.inner_name(outside, &mut names, param.name.as_bytes());
             self.expect(param.alignment().is_power_of_two(), || {
                 format!("the alignment of `{}` is not a power of two", param.name)
             });
         }
         for register in entry.registers.values() {
-            self.inner_name(outside, &mut names, &register.name);
+            self.inner_name(outside, &mut names, register.name.as_bytes());
         }
         for variable in entry.variables.values() {
-            self.inner_name(outside, &mut names, &variable.name);
+            self.inner_name(outside, &mut names, variable.name.as_bytes());
             self.variable(variable);
             self.expect(matches!(variable.space, Space::Shared | Space::Local) && !variable.external, || {
                 format!("`{}` cannot live in .{} space within an entry", variable.name, variable.space)
             });
         }
         for label in entry.labels.values() {
-            self.inner_name(outside, &mut names, label);
+            self.inner_name(outside, &mut names, label.as_bytes());
         }
         let shared: u64 = entry
             .variables
@@ -386,10 +392,15 @@ const IN_NAMES: [bool; 256] = {
 
 /// Whether PTX takes this as a name. Mnemonics and types are allowed; `_` and `WARP_SZ` have a meaning.
 pub fn is_identifier(name: &str) -> bool {
-    let [first, rest @ ..] = name.as_bytes() else { return false };
+    is_name(name.as_bytes())
+}
+
+/// As [`is_identifier`], of the bytes of a text.
+fn is_name(name: &[u8]) -> bool {
+    let [first, rest @ ..] = name else { return false };
     let begins = match first {
         b'_' | b'$' | b'%' => !rest.is_empty(),
-        first => first.is_ascii_alphabetic() && name != "WARP_SZ",
+        first => first.is_ascii_alphabetic() && name != b"WARP_SZ",
     };
     begins && rest.iter().all(|letter| IN_NAMES[usize::from(*letter)])
 }

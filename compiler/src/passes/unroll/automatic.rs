@@ -39,8 +39,8 @@ pub(super) fn factors(kernel: &mut Kernel) -> FxHashMap<Inst, u32> {
                 if !kernel.axes[axis].nounroll
                     && kernel.schedule.unroll(&kernel.axes[axis].name).is_none()
                     && trips(kernel, *inst).is_none()
-                    && let Some(most) = of_body(kernel, *inst)
                     && let Some(factor) = of_range(kernel, data.body, *inst)
+                    && let Some(most) = of_body(kernel, *inst)
                 {
                     found.insert(*inst, factor.min(most));
                 }

@@ -3,6 +3,7 @@
 use super::{Family, MEMORY, Needs, Range, Slot, Step, Walk, is_bf16, is_narrow, needs};
 use crate::ptx::instruction::*;
 use crate::ptx::types::{Modifier, Space, Type};
+use smallvec::{Array, SmallVec};
 
 const CLUSTERS: Needs = needs(90, 7, 8);
 const EVICTION: Needs = needs(75, 7, 4);
@@ -96,14 +97,14 @@ impl Access {
 }
 
 /// Sizes a vector by its `.v2 .v4 .v8`.
-fn vector<W: Walk, T: Clone + Default>(walk: &mut W, values: &mut Vec<T>) -> Step {
+fn vector<W: Walk, L: Array<Item: Clone + Default>>(walk: &mut W, values: &mut SmallVec<L>) -> Step {
     let filling = walk.fills();
     let count = values.len();
     walk.rule(filling || matches!(count, 1 | 2 | 4 | 8), "a vector has 2, 4 or 8 values")?;
     let mut width = VectorWidth::for_lanes(count);
     walk.option(&mut width, VectorWidth::ALL)?;
     if filling {
-        values.resize(width.map_or(1, VectorWidth::lanes), T::default());
+        values.resize(width.map_or(1, VectorWidth::lanes), L::Item::default());
     }
     Ok(())
 }

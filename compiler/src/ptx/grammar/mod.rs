@@ -13,7 +13,7 @@ mod logic;
 mod memory;
 mod warp;
 
-use super::instruction::Op;
+use super::instruction::{Op, Registers, Values};
 use super::module::Version;
 use super::operand::{Address, Label, Operand, PredOperand, Reg};
 use super::types::{Modifier, RegClass, Space, Type};
@@ -31,7 +31,7 @@ pub enum Slot<'a> {
     /// `d|p`: a register and, where present, a predicate.
     WritePair(&'a mut Reg, Type, &'a mut Option<Reg>),
     /// One register, or `{a, b, …}` as many as the vector has; they may be wider than the type.
-    WriteVector(&'a mut Vec<Reg>, Type),
+    WriteVector(&'a mut Registers, Type),
     /// `{a, _, …}`: the equal parts of a value of the type.
     WriteParts(&'a mut Vec<Option<Reg>>, Type),
     /// A register that is read; no constant.
@@ -47,7 +47,7 @@ pub enum Slot<'a> {
     /// As `Source`, or a special register, or the address of a variable.
     SourceAny(&'a mut Operand, Type),
     /// One source, or `{a, b, …}` as many as the vector has; registers may be wider than the type.
-    SourceVector(&'a mut Vec<Operand>, Type),
+    SourceVector(&'a mut Values, Type),
     /// `{a, b, …}`: the equal parts of a value of the type.
     SourceParts(&'a mut Vec<Operand>, Type),
     /// `p` or `!p`.
@@ -316,7 +316,10 @@ impl Slot<'_> {
             | Slot::SourceAny(operand, _) => {
                 visit_source(operand, visit);
             }
-            Slot::SourceVector(operands, _) | Slot::SourceParts(operands, _) => {
+            Slot::SourceVector(operands, _) => {
+                operands.iter_mut().for_each(|operand| visit_source(operand, visit));
+            }
+            Slot::SourceParts(operands, _) => {
                 operands.iter_mut().for_each(|operand| visit_source(operand, visit));
             }
             Slot::Pred(pred) => visit(&mut pred.reg, false),

@@ -3,6 +3,13 @@
 use super::modifier::*;
 use crate::ptx::operand::{Address, Base, Operand, Reg};
 use crate::ptx::types::{Space, Type};
+use smallvec::SmallVec;
+
+/// What a load writes: up to four registers lie in place.
+pub type Registers = SmallVec<[Reg; 4]>;
+
+/// What a store writes: one value lies in place.
+pub type Values = SmallVec<[Operand; 1]>;
 
 /// How a load or a store is ordered with those of other threads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -29,7 +36,7 @@ pub struct Ld {
     pub prefetch: Option<PrefetchSize>,
     pub ty: Type,
     /// One register, or the lanes of a vector. Registers may be wider than `ty`: the value is extended.
-    pub dst: Vec<Reg>,
+    pub dst: Registers,
     pub address: Address,
 }
 
@@ -43,7 +50,7 @@ pub struct St {
     pub ty: Type,
     pub address: Address,
     /// One value, or the lanes of a vector. Registers may be wider than `ty`: the low bits are stored.
-    pub src: Vec<Operand>,
+    pub src: Values,
 }
 
 /// What the mnemonic of a store says: all but the operands and how many values there are.

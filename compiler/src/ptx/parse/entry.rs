@@ -215,7 +215,7 @@ fn register(scope: &mut Scope<'_>, name: String, class: RegClass, place: Place) 
     if scope.entry.registers.len() >= REGISTER_LIMIT {
         return Err(ParseError::at(place, "too many registers".to_owned()));
     }
-    let reg = scope.entry.registers.push(Register { name: name.clone(), class });
+    let reg = scope.entry.registers.push(Register { name: name.as_str().into(), class });
     scope.declare(&name, Named::Reg(reg), place)
 }
 

@@ -10,6 +10,7 @@ use crate::data::Scalar;
 use crate::ir::entities::Inst;
 use crate::ir::kernel::Payload;
 use crate::ir::op::Combiner;
+use smallvec::smallvec;
 
 impl Selector<'_> {
     pub fn atomic(&mut self, inst: Inst) -> Result<(), SelectError> {
@@ -80,7 +81,7 @@ impl Selector<'_> {
             order: AccessOrder::Relaxed(Scope::Gpu),
             space,
             ty: word_ty,
-            dst: vec![seen],
+            dst: smallvec![seen],
             address: word_address,
             ..Default::default()
         });

@@ -19,6 +19,7 @@ use crate::ir::op::Opcode;
 use crate::manifest::{Expr, Layout};
 use crate::source::{SourceFile, Span};
 use cranelift_entity::{EntityRef, SecondaryMap};
+use smallvec::smallvec;
 use std::sync::Arc;
 
 /// What an entry parameter stands for.
@@ -81,7 +82,7 @@ pub(super) fn select_entry(
     let mut used = Used::default();
     let insts = scan(&mut selector, data.body, &mut used);
     selector.builder.reserve_statements(insts + insts / 4);
-    let shared = shared::plan(kernel, data.body);
+    let shared = shared::layout(kernel, |buffer| used.buffers[buffer]);
     for (_, offset) in &shared.offsets {
         symbols_of(offset, &mut used);
     }
@@ -255,7 +256,7 @@ impl Selector<'_> {
         self.builder.emit(Ld {
             space: Space::Param,
             ty: Type::U64,
-            dst: vec![raw],
+            dst: smallvec![raw],
             address: param.into(),
             ..Default::default()
         });

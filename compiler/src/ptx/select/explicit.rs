@@ -97,7 +97,7 @@ impl Selector<'_> {
         let results = Short::from_slice(&data.results);
         let cache = cache.and_then(load_cache);
         if scalar.size() >= 4 {
-            let dst: Vec<Reg> = results.iter().map(|value| self.define(*value)).collect();
+            let dst = results.iter().map(|value| self.define(*value)).collect();
             let ty = signed_type(scalar);
             self.emit_load(ty, Ld { space, cache, nc, ty, dst, address, ..Default::default() });
             return Ok(());
@@ -110,7 +110,7 @@ impl Selector<'_> {
             vec![self.builder.reg_for(Type::B32, "")]
         };
         let ty = if bytes >= 4 { Type::B32 } else { Type::U16 };
-        let dst = words.clone();
+        let dst = words.as_slice().into();
         self.emit_load(Type::B32, Ld { space, cache, nc, ty, dst, address, ..Default::default() });
         for (at, result) in results.iter().enumerate() {
             let operand = self.word_part(words[at / per_word], at % per_word, scalar);
@@ -166,10 +166,13 @@ impl Selector<'_> {
         let values: Short<Value> = Short::from_slice(values);
         let (ty, src) = match scalar.size() {
             4 | 8 => {
-                let src = values.iter().map(|value| self.operand(*value)).collect::<Vec<_>>();
+                let src = values.iter().map(|value| self.operand(*value)).collect();
                 (signed_type(scalar), src)
             }
-            _ => self.packed(scalar, &values),
+            _ => {
+                let (ty, words) = self.packed(scalar, &values);
+                (ty, words.into())
+            }
         };
         self.emit_guarded(St { space, cache, ty, address, src, ..Default::default() });
         Ok(())

@@ -10,6 +10,7 @@ use crate::ir::entities::{Buffer, Inst};
 use crate::ir::kernel::{BufferKind, CacheMode, Payload};
 use crate::manifest::Direction;
 use cranelift_entity::EntityRef;
+use smallvec::smallvec;
 
 impl Selector<'_> {
     pub fn load(&mut self, inst: Inst) -> Result<(), SelectError> {
@@ -73,7 +74,7 @@ impl Selector<'_> {
         };
         let raw = self.builder.reg_for(class, if narrow { "" } else { hint });
         let cache = cache.and_then(load_cache);
-        let dst = vec![raw];
+        let dst = smallvec![raw];
         self.emit_load(class, Ld { space, cache, nc: read_only, ty, dst, address, ..Default::default() });
         match scalar {
             Scalar::Bool => {
@@ -166,7 +167,7 @@ impl Selector<'_> {
             other => (signed_type(other), value),
         };
         let cache = cache.and_then(store_cache);
-        self.emit_guarded(St { space, cache, ty, address, src: vec![source], ..Default::default() });
+        self.emit_guarded(St { space, cache, ty, address, src: smallvec![source], ..Default::default() });
     }
 
     /// The narrow form of a wide value as a number in a 32- or 64-bit register, for combining in place.
@@ -226,7 +227,7 @@ impl Selector<'_> {
                 space: Space::Global,
                 ty,
                 address: at(offset),
-                src: vec![value],
+                src: smallvec![value],
                 ..Default::default()
             });
         };

@@ -22,17 +22,18 @@ pub struct SharedPlan {
 
 /// Lays out the shared buffers that a launch's body uses.
 pub fn plan(kernel: &Kernel, body: Block) -> SharedPlan {
-    let mut used = EntitySet::<Buffer>::new();
-    kernel.walk(body, &mut |_, inst| {
-        if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = kernel.insts[inst].payload
-            && kernel.buffers[buffer].kind == BufferKind::Shared
-        {
-            used.insert(buffer);
-        }
-    });
+    let used = used(kernel, body);
+    layout(kernel, |buffer| used.contains(buffer))
+}
+
+/// Lays out the shared buffers of a kernel that are used.
+pub(super) fn layout(kernel: &Kernel, is_used: impl Fn(Buffer) -> bool) -> SharedPlan {
     let mut offsets = Vec::new();
     let mut total = Expr::Int(0);
-    for (buffer, data) in kernel.buffers.iter().filter(|(buffer, _)| used.contains(*buffer)) {
+    for (buffer, data) in kernel.buffers.iter().filter(|(_, data)| data.kind == BufferKind::Shared) {
+        if !is_used(buffer) {
+            continue;
+        }
         offsets.push((buffer, total.clone()));
         let size = Expr::Int(data.element.size as i64);
         let bytes = data.extents.iter().cloned().fold(size, multiply);
@@ -44,7 +45,22 @@ pub fn plan(kernel: &Kernel, body: Block) -> SharedPlan {
 
 /// Whether some launch of the kernel sizes its shared memory itself.
 pub fn is_dynamic(kernel: &Kernel) -> bool {
-    kernel.launches.values().any(|launch| plan(kernel, launch.body).dynamic)
+    // Where all would fit one launch, nobody need know which uses what.
+    layout(kernel, |_| true).dynamic
+        && kernel.launches.values().any(|launch| plan(kernel, launch.body).dynamic)
+}
+
+/// The buffers that a block, or what is inside, uses.
+fn used(kernel: &Kernel, body: Block) -> EntitySet<Buffer> {
+    let mut used = EntitySet::new();
+    kernel.walk(body, &mut |_, inst| {
+        if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = kernel.insts[inst].payload
+            && !used.contains(buffer)
+        {
+            used.insert(buffer);
+        }
+    });
+    used
 }
 
 fn multiply(a: Expr, b: Expr) -> Expr {

@@ -55,6 +55,7 @@ mod tests {
     use crate::ptx::module::Version;
     use crate::ptx::operand::{Address, Base, Operand};
     use crate::ptx::types::Space;
+    use smallvec::smallvec;
     use crate::ptx::{EntryBuilder, Module, Reg, RegClass, Type, verify};
 
     /// What is wrong with an entry.
@@ -121,7 +122,7 @@ mod tests {
             space: Space::Global,
             ty: Type::F32,
             address: Address::new(Base::Reg(base), 0),
-            src: vec![value.into()],
+            src: smallvec![value.into()],
             ..St::default()
         };
         builder.emit(sound.clone());
@@ -143,7 +144,7 @@ mod tests {
                 (None, St { address: far, ..sound.clone() }),
                 (None, St { address: no_address, ..sound.clone() }),
                 (None, St { ty: Type::F64, ..sound.clone() }),
-                (None, St { src: vec![value.into(); 3], ..sound }),
+                (None, St { src: smallvec![value.into(); 3], ..sound }),
             ]
         });
         assert_eq!(found.len(), 3, "{found:?}");
@@ -156,7 +157,7 @@ mod tests {
     fn guards_of_stores_that_are_alike_are_predicates_and_read() {
         let found = problems_of_stores(|[_, value, wide, pred], sound| {
             let guard = |reg| Some(Guard { reg, negated: false });
-            let unread = St { src: vec![wide.into()], ty: Type::F64, ..sound.clone() };
+            let unread = St { src: smallvec![wide.into()], ty: Type::F64, ..sound.clone() };
             vec![(guard(value), sound.clone()), (guard(pred), sound), (None, unread)]
         });
         assert!(found.iter().any(|message| message.contains("not a predicate")), "{found:?}");

@@ -156,10 +156,8 @@ impl Product {
         for shape in &shapes {
             let ways: &[Vectors] =
                 if is_large(shape) { &[Vectors::Always, Vectors::Never] } else { &[Vectors::Tested] };
-            let mut ways = ways
-                .iter()
-                .filter_map(|way| Self::plan(&mut pattern, &found, (shape, *way), target))
-                .peekable();
+            let Some(staging) = Staging::new(&mut pattern, &found, shape, target) else { continue };
+            let mut ways = ways.iter().filter_map(|way| Self::plan(&pattern, &found, &staging, *way)).peekable();
             while let Some(plan) = ways.next() {
                 let (sizes, special) = (sizes.clone(), ways.peek().is_some());
                 plans.push(Self { sizes, special, ..plan });
@@ -168,72 +166,10 @@ impl Product {
         Ok(plans)
     }
 
-    fn plan(
-        pattern: &mut Pattern<'_>,
-        found: &Found,
-        (shape, vectors): (&Shape, Vectors),
-        target: &TargetFacts,
-    ) -> Option<Self> {
-        shape.check(target).ok()?;
+    fn plan(pattern: &Pattern<'_>, found: &Found, staging: &Staging, vectors: Vectors) -> Option<Self> {
         let kernel = pattern.kernel;
-        let reduce = pattern.reduce.as_ref()?;
-        let (inst, inner) = (reduce.inst, reduce.axis.clone());
-        let contribution = *kernel.yields(reduce.body).first()?;
-        let Payload::Reduce { combiners, .. } = &kernel.insts[inst].payload else { return None };
-        let [rows, columns] = found.axes;
-        let blocks = Blocks::new(pattern, (columns, shape.tile[1]), (rows, shape.tile[0]), GROUP);
-        let outer = [blocks.y.0.clone(), blocks.x.0.clone()];
-
-        let mut needed = Conditions::default();
-        let fill = Fill::new(pattern, found, contribution, combiners[0]);
-        let mut shape = shape.clone();
-        if fill.is_none() {
-            shape.unroll = 1;
-        }
-        let background = target.async_copies
-            && found.loads.iter().flatten().all(|load| operand::copies(pattern, *load, inner.index));
-        let operands = loop {
-            let mut operands = [Vec::new(), Vec::new()];
-            for (side, loads) in found.loads.iter().enumerate() {
-                for load in loads {
-                    let axes = (&outer[side], &inner);
-                    operands[side].push(Operand::new(pattern, *load, axes, (&shape, side), background)?);
-                }
-            }
-            let bytes: i64 = operands.iter().flatten().map(|operand| operand.bytes(shape.stages)).sum();
-            if bytes <= i64::from(target.shared_bytes) {
-                break operands;
-            }
-            // Shared memory that holds shorter chunks only.
-            shape.depth /= 2;
-            shape.unroll = shape.unroll.min(shape.depth);
-            shape.check(target).ok()?;
-        };
-        operands.iter().flatten().for_each(|operand| needed.extend(operand.aligned.clone()));
-        let any = operands.iter().flatten().any(|operand| operand.vector.is_some());
-        let top = &kernel.blocks[pattern.body].insts;
-        let stores: Vec<Inst> =
-            top.iter().copied().filter(|inst| kernel.insts[*inst].opcode == Opcode::Store).collect();
-        let widest = stores.iter().map(|store| pattern.width(*store)).max()?;
-        let mut group = (16 / widest as i64).min(shape.piece(1));
-        if is_large(&shape) {
-            group = 1;
-        }
-        let mut vector_stores = EntitySet::new();
-        for store in stores.iter().filter(|_| group > 1) {
-            if let Some(conditions) = pattern.vector_condition(*store, &outer[1], group as u64) {
-                needed.extend(conditions);
-                vector_stores.insert(*store);
-            }
-        }
-        if vector_stores.is_empty() {
-            group = 1;
-        }
-        let whole = pattern.kernel.schedule.split(&inner.name).is_some();
-        let share =
-            (shape.shares && !whole).then(|| Share::new(blocks.tiles(kernel), &inner, &shape, target));
+        let Staging { shape, blocks, inner, needed, share, any, .. } = staging;
         let mut conditions = Conditions::default();
-        let any = any || group > 1;
         let aligned = match vectors {
             Vectors::Always if !any => return None,
             Vectors::Always => {
@@ -241,16 +177,16 @@ impl Product {
                 None
             }
             Vectors::Never => None,
-            Vectors::Tested => needed.expression().filter(|_| any),
+            Vectors::Tested => needed.expression().filter(|_| *any),
         };
         conditions.at_least(&inner.extent, 1);
-        for (axis, least) in outer.iter().zip(shape.least) {
+        for (axis, least) in [&blocks.y.0, &blocks.x.0].into_iter().zip(shape.least) {
             conditions.at_least(&axis.extent, least);
         }
         if shape.least_blocks > 1 {
             conditions.at_least(&blocks.tiles(kernel), shape.least_blocks);
         }
-        match &share {
+        match share {
             Some(share) => share.fits_grid(&mut conditions),
             None => conditions.fits_grid(&blocks.grid(kernel)),
         }
@@ -258,24 +194,24 @@ impl Product {
             condition: conditions.expression()?,
             position: pattern.position,
             body: pattern.body,
-            reduce: inst,
-            combiner: combiners[0],
-            inner,
-            blocks,
-            shape,
-            operands,
-            background,
+            reduce: staging.reduce,
+            combiner: staging.combiner,
+            inner: inner.clone(),
+            blocks: blocks.clone(),
+            shape: shape.clone(),
+            operands: staging.operands.clone(),
+            background: staging.background,
             vectors: vectors == Vectors::Always || aligned.is_some(),
             aligned,
             steps: found.steps.clone(),
-            contribution,
-            outer: found.is_outer(kernel, contribution, combiners[0]),
-            fill,
+            contribution: staging.contribution,
+            outer: found.is_outer(kernel, staging.contribution, staging.combiner),
+            fill: staging.fill,
             indices: found.indices.clone(),
-            group,
-            vector_stores,
+            group: staging.group,
+            vector_stores: staging.vector_stores.clone(),
             sizes: Vec::new(),
-            share,
+            share: share.clone(),
             special: false,
         })
     }
@@ -443,6 +379,105 @@ impl Product {
             }
             _ => block.finish(emit, &sums),
         }
+    }
+}
+
+/// What all plans of a shape have, whether they take vectors or not.
+struct Staging {
+    reduce: Inst,
+    combiner: Combiner,
+    inner: LoopAxis,
+    contribution: Value,
+    shape: Shape,
+    blocks: Blocks,
+    operands: [Vec<Operand>; 2],
+    background: bool,
+    fill: Option<Fill>,
+    group: i64,
+    vector_stores: EntitySet<Inst>,
+    /// What must hold for vectors, and whether there are any.
+    needed: Conditions,
+    any: bool,
+    share: Option<Share>,
+}
+
+impl Staging {
+    /// None where the target has no room for the shape, or a load does not fit it.
+    fn new(pattern: &mut Pattern<'_>, found: &Found, shape: &Shape, target: &TargetFacts) -> Option<Self> {
+        shape.check(target).ok()?;
+        let kernel = pattern.kernel;
+        let reduce = pattern.reduce.as_ref()?;
+        let (inst, inner) = (reduce.inst, reduce.axis.clone());
+        let contribution = *kernel.yields(reduce.body).first()?;
+        let Payload::Reduce { combiners, .. } = &kernel.insts[inst].payload else { return None };
+        let [rows, columns] = found.axes;
+        let blocks = Blocks::new(pattern, (columns, shape.tile[1]), (rows, shape.tile[0]), GROUP);
+        let outer = [blocks.y.0.clone(), blocks.x.0.clone()];
+
+        let mut needed = Conditions::default();
+        let fill = Fill::new(pattern, found, contribution, combiners[0]);
+        let mut shape = shape.clone();
+        if fill.is_none() {
+            shape.unroll = 1;
+        }
+        let background = target.async_copies
+            && found.loads.iter().flatten().all(|load| operand::copies(pattern, *load, inner.index));
+        let operands = loop {
+            let mut operands = [Vec::new(), Vec::new()];
+            for (side, loads) in found.loads.iter().enumerate() {
+                for load in loads {
+                    let axes = (&outer[side], &inner);
+                    operands[side].push(Operand::new(pattern, *load, axes, (&shape, side), background)?);
+                }
+            }
+            let bytes: i64 = operands.iter().flatten().map(|operand| operand.bytes(shape.stages)).sum();
+            if bytes <= i64::from(target.shared_bytes) {
+                break operands;
+            }
+            // Shared memory that holds shorter chunks only.
+            shape.depth /= 2;
+            shape.unroll = shape.unroll.min(shape.depth);
+            shape.check(target).ok()?;
+        };
+        operands.iter().flatten().for_each(|operand| needed.extend(operand.aligned.clone()));
+        let any = operands.iter().flatten().any(|operand| operand.vector.is_some());
+        let top = &kernel.blocks[pattern.body].insts;
+        let stores: Vec<Inst> =
+            top.iter().copied().filter(|inst| kernel.insts[*inst].opcode == Opcode::Store).collect();
+        let widest = stores.iter().map(|store| pattern.width(*store)).max()?;
+        let mut group = (16 / widest as i64).min(shape.piece(1));
+        if is_large(&shape) {
+            group = 1;
+        }
+        let mut vector_stores = EntitySet::new();
+        for store in stores.iter().filter(|_| group > 1) {
+            if let Some(conditions) = pattern.vector_condition(*store, &outer[1], group as u64) {
+                needed.extend(conditions);
+                vector_stores.insert(*store);
+            }
+        }
+        if vector_stores.is_empty() {
+            group = 1;
+        }
+        let whole = pattern.kernel.schedule.split(&inner.name).is_some();
+        let share =
+            (shape.shares && !whole).then(|| Share::new(blocks.tiles(kernel), &inner, &shape, target));
+        Some(Self {
+            reduce: inst,
+            combiner: combiners[0],
+            inner,
+            contribution,
+            shape,
+            blocks,
+            operands,
+            background,
+            fill,
+            group,
+            vector_stores,
+            needed,
+            any: any || group > 1,
+            share,
+        })
     }
 }
 

@@ -16,6 +16,7 @@ use crate::manifest::{Expr, Layout};
 const PIECES: [i64; 2] = [128, 32];
 
 /// Both tiles lie in shared memory in the same way.
+#[derive(Clone)]
 pub struct Operand {
     /// Scalar by scalar.
     pub scalar: Tile,

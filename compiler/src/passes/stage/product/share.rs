@@ -42,6 +42,7 @@ const ROWS: i64 = 8;
 const PARTS: i64 = 2;
 
 /// How tiles are shared.
+#[derive(Clone)]
 pub struct Share {
     /// Blocks that share.
     blocks: i64,
