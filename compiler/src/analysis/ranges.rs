@@ -166,6 +166,14 @@ fn arithmetic(opcode: Opcode, ty: Scalar, operands: &[Interval]) -> Option<Inter
         (Opcode::Sub, [a, b]) => Interval::new(a.low - b.high, a.high - b.low),
         (Opcode::Neg, [a]) => Interval::new(-a.high, -a.low),
         (Opcode::Mul, [a, b]) => {
+            let small = |number: i128| i64::try_from(number).map(i128::from);
+            if let (Ok(low), Ok(high), Ok(factor)) = (small(a.low), small(a.high), small(b.low))
+                && b.low == b.high
+            {
+                // By a literal, as most are.
+                let (x, y) = (low * factor, high * factor);
+                return Some(Interval::new(x.min(y), x.max(y)));
+            }
             let products = [(a.low, b.low), (a.low, b.high), (a.high, b.low), (a.high, b.high)];
             let (mut low, mut high) = (i128::MAX, i128::MIN);
             for (x, y) in products {

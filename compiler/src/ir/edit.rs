@@ -4,7 +4,7 @@
 //! parsing a kernel renumbers it densely.
 
 use super::entities::{Block, Inst, Value};
-use super::kernel::{Definition, InstData, Kernel, Payload, Phase, Regions, Short, ValueData};
+use super::kernel::{Definition, InstData, Kernel, Payload, Phase, Regions, Short, ValueData, short};
 use super::op::{Constant, Opcode};
 use super::schedule::Schedule;
 use super::typing::result_type;
@@ -96,19 +96,21 @@ impl Kernel {
     /// Makes an instruction without regions that no block lists yet; its result (if its op has one) is typed
     /// by the op table.
     pub fn make_inst(&mut self, opcode: Opcode, payload: Payload, arguments: &[Value], span: Span) -> Inst {
-        // Every operand list of an op without regions is short, so the types fit on the stack.
-        let mut types = [Scalar::Bool; 4];
-        let count = arguments.len().min(types.len());
-        for (ty, value) in types.iter_mut().zip(arguments) {
-            *ty = self.values[*value].ty;
-        }
-        let result = result_type(self, opcode, &payload, &types[..count]);
+        // No more are asked for.
+        let result = match *arguments {
+            [] => result_type(self, opcode, &payload, &[]),
+            [only] => result_type(self, opcode, &payload, &[self.values[only].ty]),
+            [first, second, ..] => {
+                let types = [first, second].map(|value| self.values[value].ty);
+                result_type(self, opcode, &payload, &types)
+            }
+        };
         let mut results = Short::new();
         if let Some(ty) = result {
             let definition = Definition::Result(self.insts.next_key(), 0);
             results.push(self.values.push(ValueData { ty, definition, name: None }));
         }
-        let arguments = Short::from_slice(arguments);
+        let arguments = short(arguments);
         self.insts.push(InstData { opcode, payload, arguments, results, regions: Regions::new(), span })
     }
 

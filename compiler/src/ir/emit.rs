@@ -149,52 +149,45 @@ impl<'k> Emit<'k> {
         self.kernel.int_of(value).and_then(|value| i64::try_from(value).ok())
     }
 
-    /// The literal that two literals make.
-    fn folded(&mut self, left: Value, right: Value, op: impl Fn(i64, i64) -> Option<i64>) -> Option<Value> {
-        let result = op(self.literal(left)?, self.literal(right)?)?;
-        Some(self.int(result))
-    }
-
     pub fn add(&mut self, left: Value, right: Value) -> Value {
-        if self.literal(left) == Some(0) {
-            return right;
-        }
-        if self.literal(right) == Some(0) {
-            return left;
-        }
-        match self.folded(left, right, i64::checked_add) {
-            Some(value) => value,
-            None => self.binary(Opcode::Add, left, right),
+        match (self.literal(left), self.literal(right)) {
+            (Some(0), _) => right,
+            (_, Some(0)) => left,
+            literals => self.folded(Opcode::Add, (left, right), literals, i64::checked_add),
         }
     }
 
     pub fn sub(&mut self, left: Value, right: Value) -> Value {
-        if self.literal(right) == Some(0) {
-            return left;
-        }
-        match self.folded(left, right, i64::checked_sub) {
-            Some(value) => value,
-            None => self.binary(Opcode::Sub, left, right),
+        match (self.literal(left), self.literal(right)) {
+            (_, Some(0)) => left,
+            literals => self.folded(Opcode::Sub, (left, right), literals, i64::checked_sub),
         }
     }
 
     pub fn mul(&mut self, left: Value, right: Value) -> Value {
-        if self.literal(left) == Some(1) {
-            return right;
-        }
-        if self.literal(right) == Some(1) {
-            return left;
-        }
-        match self.folded(left, right, i64::checked_mul) {
-            Some(value) => value,
-            None => self.binary(Opcode::Mul, left, right),
+        match (self.literal(left), self.literal(right)) {
+            (Some(1), _) => right,
+            (_, Some(1)) => left,
+            literals => self.folded(Opcode::Mul, (left, right), literals, i64::checked_mul),
         }
     }
 
     pub fn min(&mut self, left: Value, right: Value) -> Value {
-        match self.folded(left, right, |a, b| Some(a.min(b))) {
-            Some(value) => value,
-            None => self.binary(Opcode::Min, left, right),
+        let literals = (self.literal(left), self.literal(right));
+        self.folded(Opcode::Min, (left, right), literals, |a, b| Some(a.min(b)))
+    }
+
+    /// An op, or the literal that it makes of two literals.
+    fn folded(
+        &mut self,
+        opcode: Opcode,
+        (left, right): (Value, Value),
+        literals: (Option<i64>, Option<i64>),
+        op: impl Fn(i64, i64) -> Option<i64>,
+    ) -> Value {
+        match literals.0.zip(literals.1).and_then(|(left, right)| op(left, right)) {
+            Some(result) => self.int(result),
+            None => self.binary(opcode, left, right),
         }
     }
 

@@ -8,12 +8,24 @@ pub use crate::data::CacheMode;
 use crate::data::{ElementType, Scalar};
 use crate::manifest;
 use crate::source::Span;
+use cranelift_entity::packed_option::ReservedValue;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A list that is short nearly always: up to four of them are stored in place.
 pub type Short<T> = SmallVec<[T; 4]>;
+
+/// A short list of values. Few are copied one by one, which is faster than all that can copy any number.
+#[inline]
+pub fn short(values: &[Value]) -> Short<Value> {
+    let mut few = [Value::reserved_value(); 4];
+    if values.len() > few.len() {
+        return Short::from_slice(values);
+    }
+    few.iter_mut().zip(values).for_each(|(to, from)| *to = *from);
+    Short::from_buf_and_len(few, values.len())
+}
 
 /// The regions of an instruction: two at most, and none of nearly all.
 pub type Regions = Few<Block>;
@@ -252,9 +264,8 @@ impl Clone for InstData {
         Self {
             opcode: self.opcode,
             payload: self.payload.clone(),
-            // Copied whole, not one by one.
-            arguments: Short::from_slice(&self.arguments),
-            results: Short::from_slice(&self.results),
+            arguments: short(&self.arguments),
+            results: short(&self.results),
             regions: self.regions.clone(),
             span: self.span,
         }

@@ -53,7 +53,7 @@ pub fn bits_type(opcode: Opcode, operand: Scalar) -> Option<Scalar> {
 
 /// The type of the one result of an op that is not special, or of a load: from its payload and the types of
 /// its operands. `None` for an op without a result, for one whose results depend on its regions, and where the
-/// operands do not fit (the verifier says how).
+/// operands do not fit (the verifier says how). Of the operands it asks for the first two, at most.
 pub fn result_type(
     kernel: &Kernel,
     opcode: Opcode,

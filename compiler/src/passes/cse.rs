@@ -54,7 +54,9 @@ impl Pass for Cse {
             written.clear();
             atomic.clear();
             each_write(kernel, body, |buffer, by_atomic| {
-                written.insert(buffer);
+                if !written.contains(buffer) {
+                    written.insert(buffer);
+                }
                 if by_atomic {
                     atomic.insert(buffer);
                 }

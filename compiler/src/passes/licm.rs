@@ -21,7 +21,7 @@ use super::cse::written_buffers;
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Affine, Polynomial, Ranges, difference};
 use crate::ir::Owners;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
@@ -114,20 +114,20 @@ impl Mover<'_> {
     }
 
     /// Moves what is invariant from a region of a loop to the end of `outside`.
-    fn hoist(&mut self, inst: Inst, region: Block, position: usize, depth: u32, outside: &mut Vec<Inst>) {
-        let mut surely_runs = self.surely_runs(inst, position);
-        let mut written = EntitySet::new();
-        for region in &self.kernel.insts[inst].regions {
-            written.extend(written_buffers(self.kernel, *region).iter());
-        }
-        let mut insts = std::mem::take(&mut self.kernel.blocks[region].insts);
-        insts.retain(|inst| {
-            let inst = *inst;
+    fn hoist(&mut self, owner: Inst, region: Block, position: usize, depth: u32, outside: &mut Vec<Inst>) {
+        let mut surely_runs = self.surely_runs(owner, position);
+        // What the loop writes; found for the first load that may move.
+        let mut written: Option<EntitySet<Buffer>> = None;
+        let count = self.kernel.blocks[region].insts.len();
+        let mut stay = Vec::with_capacity(count);
+        for at in 0..count {
+            let inst = self.kernel.blocks[region].insts[at];
             let data = &self.kernel.insts[inst];
             let invariant = data.arguments.iter().all(|value| self.depths[*value] <= depth);
             let safe = match (data.opcode.info().effect, &data.payload) {
                 (Effect::Pure, _) => true,
                 (Effect::Read, Payload::Access { buffer, .. }) if invariant => {
+                    let written = written.get_or_insert_with(|| self.written_in(owner));
                     !written.contains(*buffer) && (surely_runs || self.inside(inst))
                 }
                 _ => false,
@@ -140,10 +140,19 @@ impl Mover<'_> {
                 self.changed = true;
             } else {
                 surely_runs = surely_runs && !self.may_end(inst);
+                stay.push(inst);
             }
-            !(invariant && safe)
-        });
-        self.kernel.blocks[region].insts = insts;
+        }
+        self.kernel.blocks[region].insts = stay;
+    }
+
+    /// The buffers that something inside an instruction writes.
+    fn written_in(&self, inst: Inst) -> EntitySet<Buffer> {
+        let mut written = EntitySet::new();
+        for region in &self.kernel.insts[inst].regions {
+            written.extend(written_buffers(self.kernel, *region).iter());
+        }
+        written
     }
 
     /// Whether the first round of a loop's region surely begins.

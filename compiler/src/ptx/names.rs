@@ -15,7 +15,7 @@ pub(super) struct Names {
     stems: FxHashMap<Cow<'static, str>, usize>,
     counts: Vec<u32>,
     /// Of the registers named last, by a few bits of their hints: most are called like one nearby.
-    last: [Last; 8],
+    last: [Last; 16],
     /// Whether some stem ends in a digit: only then can a numbered name be anything else too. For registers, and for
     /// everything else.
     digits: [bool; 2],
@@ -86,7 +86,8 @@ impl Names {
 
     /// A new name for a register, as [`give`](Self::give) gives it.
     pub fn give_register(&mut self, hint: &str) -> Name {
-        let bits = hint.len() + hint.bytes().last().map_or(0, usize::from);
+        let of = |letter: Option<&u8>| letter.copied().map_or(0, usize::from);
+        let bits = hint.len() + of(hint.as_bytes().last()) + 3 * of(hint.as_bytes().first());
         let slot = bits % self.last.len();
         let last = &self.last[slot];
         if !hint.is_empty() && last.hint == hint && self.is_plain(last.stem.as_bytes()) {

@@ -25,7 +25,12 @@ impl<const LONGEST: usize> Piece<LONGEST> {
 
     /// The piece with a number behind it; none where that is too long.
     pub fn with_number(&self, number: u32) -> Option<Self> {
-        let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+        let digits = match number {
+            0..10 => 1,
+            10..100 => 2,
+            100..1000 => 3,
+            _ => number.ilog10() as usize + 1,
+        };
         let (start, mut piece, mut rest) = (usize::from(self.length), *self, number);
         for digit in piece.letters.get_mut(start..start + digits)?.iter_mut().rev() {
             *digit = b'0' + (rest % 10) as u8;

@@ -106,10 +106,14 @@ impl Verifier<'_> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         for argument in &data.arguments {
-            if kernel.values.get(*argument).is_none() {
-                self.fail(inst, format!("`{argument}` does not exist"));
-            } else if !seen.in_scope(*argument) {
-                self.fail(inst, format!("`{argument}` is not defined before this, here or around it"));
+            if seen.in_scope(*argument) {
+                continue;
+            }
+            match kernel.values.get(*argument) {
+                None => self.fail(inst, format!("`{argument}` does not exist")),
+                Some(_) => {
+                    self.fail(inst, format!("`{argument}` is not defined before this, here or around it"));
+                }
             }
         }
         for (at, result) in data.results.iter().enumerate() {

@@ -167,6 +167,30 @@ impl<'k> Verifier<'k> {
         }
     }
 
+    /// As [`signature`](Self::signature), of an access: subscripts, values of one type, and a condition. Nearly all are sound, and
+    /// that is seen without asking for one type after the other.
+    fn accesses(
+        &mut self,
+        inst: Inst,
+        subscripts: usize,
+        (value, written, read): (Scalar, usize, usize),
+        condition: Option<Scalar>,
+    ) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let all = |values: &[Value], ty: Scalar| values.iter().all(|value| kernel.value_type(*value) == ty);
+        let sound = data.arguments.len() == subscripts + written + usize::from(condition.is_some())
+            && data.results.len() == read
+            && all(&data.arguments[..subscripts], Scalar::I64)
+            && all(&data.arguments[subscripts..subscripts + written], value)
+            && condition.is_none_or(|condition| all(&data.arguments[subscripts + written..], condition))
+            && all(&data.results, value);
+        if !sound {
+            let operands = indices(subscripts).chain(repeat_n(value, written)).chain(condition);
+            self.signature(inst, operands, repeat_n(value, read));
+        }
+    }
+
     fn signature(
         &mut self,
         inst: Inst,
@@ -195,20 +219,20 @@ impl<'k> Verifier<'k> {
         let data = &self.kernel.buffers[buffer];
         let leaf = &data.element.leaves[leaf as usize];
         let value = leaf.scalar.widened();
-        let subscripts = indices(data.extents.len() + leaf.extents.len());
+        let subscripts = data.extents.len() + leaf.extents.len();
         let opcode = self.kernel.insts[inst].opcode;
         let condition = matches!(opcode, Opcode::LoadIf | Opcode::StoreIf).then_some(Scalar::Bool);
         if matches!(opcode, Opcode::Load | Opcode::LoadIf) {
             if opcode == Opcode::LoadIf {
                 self.not_private(inst, data.kind);
             }
-            self.signature(inst, subscripts.chain(condition), once(value));
+            self.accesses(inst, subscripts, (value, 0, 1), condition);
             return;
         }
         if opcode == Opcode::StoreIf && matches!(data.kind, BufferKind::Shared | BufferKind::Private) {
             self.fail(inst, "a conditional store to what is not in global memory");
         }
-        self.signature(inst, subscripts.chain(once(value)).chain(condition), empty());
+        self.accesses(inst, subscripts, (value, 1, 0), condition);
         self.writable(inst, buffer);
         if let Payload::Atomic { op, .. } = self.kernel.insts[inst].payload
             && (op.width() != 1 || !combines(op, value))
@@ -232,18 +256,18 @@ impl<'k> Verifier<'k> {
         let buffer_data = &kernel.buffers[buffer];
         let leaf_data = &buffer_data.element.leaves[leaf as usize];
         let value = leaf_data.scalar.widened();
-        let subscripts = indices(buffer_data.extents.len() + leaf_data.extents.len());
+        let subscripts = buffer_data.extents.len() + leaf_data.extents.len();
         let condition = (data.opcode == Opcode::LoadIf).then_some(Scalar::Bool);
         if condition.is_some() {
             self.not_private(inst, buffer_data.kind);
         }
         let width = if data.opcode != Opcode::StoreVector {
             let width = data.results.len();
-            self.signature(inst, subscripts.chain(condition), repeat_n(value, width));
+            self.accesses(inst, subscripts, (value, 0, width), condition);
             width
         } else {
             let written = kernel.written_values(data);
-            self.signature(inst, subscripts.chain(repeat_n(value, written)), empty());
+            self.accesses(inst, subscripts, (value, written, 0), None);
             self.writable(inst, buffer);
             written
         };

@@ -22,7 +22,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Multiples;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Short};
+use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Short, short};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::{Parents, Substitution};
 
@@ -218,13 +218,24 @@ fn conflicts(kernel: &Kernel, values: &Substitution, inst: Inst) -> Touched {
     touched
 }
 
+/// An access that may be merged; most instructions are none.
+#[inline]
 fn candidate(kernel: &Kernel, values: &Substitution, inst: Inst, at: usize) -> Option<Candidate> {
+    match kernel.insts[inst].opcode {
+        Opcode::Load | Opcode::LoadIf => scalar_access(kernel, values, inst, at, false),
+        Opcode::Store => scalar_access(kernel, values, inst, at, true),
+        _ => None,
+    }
+}
+
+fn scalar_access(
+    kernel: &Kernel,
+    values: &Substitution,
+    inst: Inst,
+    at: usize,
+    stores: bool,
+) -> Option<Candidate> {
     let data = &kernel.insts[inst];
-    let stores = match data.opcode {
-        Opcode::Load | Opcode::LoadIf => false,
-        Opcode::Store => true,
-        _ => return None,
-    };
     let Payload::Access { buffer, leaf } = data.payload else { return None };
     let buffer_data = &kernel.buffers[buffer];
     let leaf_data = &buffer_data.element.leaves[leaf as usize];
@@ -241,7 +252,7 @@ fn candidate(kernel: &Kernel, values: &Substitution, inst: Inst, at: usize) -> O
     if !usable {
         return None;
     }
-    let mut indices = Short::from_slice(&data.arguments[..rank]);
+    let mut indices = short(&data.arguments[..rank]);
     let mut offset = leaf_offset as i64;
     let last = rank - 1;
     while let Some((index, constant)) = split_sum(kernel, indices[last]) {

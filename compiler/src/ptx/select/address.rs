@@ -14,7 +14,7 @@ use super::super::types::{Space, Type};
 use super::SelectError;
 use super::selector::Selector;
 use crate::ir::entities::{Buffer, Value};
-use crate::ir::kernel::{BufferKind, Short};
+use crate::ir::kernel::{BufferKind, Short, short};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr, Layout, UnaryOp};
 use rustc_hash::FxHasher;
@@ -67,7 +67,7 @@ impl OffsetMemo {
 
     pub fn insert(&mut self, key: OffsetKey, indices: &[Value], reg: Reg) {
         self.hashes.push(hash_of(key, indices));
-        self.entries.push((key, Short::from_slice(indices), reg));
+        self.entries.push((key, short(indices), reg));
     }
 }
 
@@ -185,7 +185,7 @@ impl Selector<'_> {
     /// where what it is multiplied by is constant too, and while the sum fits an instruction's offset.
     fn constant_part(&self, buffer: Buffer, indices: &[Value], scale: u64) -> (Short<Value>, i64) {
         let extents = &self.extents[buffer].1;
-        let mut rest: Short<Value> = Short::from_slice(indices);
+        let mut rest = short(indices);
         let mut total = 0i64;
         let mut stride = i64::try_from(scale).ok();
         for at in (0..indices.len()).rev() {

@@ -49,8 +49,10 @@ impl Selector<'_> {
     pub(super) fn assign(&mut self, carried: &[(Reg, Type)], next: &[Operand]) {
         let mut next = next.to_vec();
         for at in 0..next.len() {
-            let overwritten = carried[..at].iter().any(|(reg, _)| next[at] == Operand::Reg(*reg));
-            if overwritten {
+            // Most are computed in place.
+            let stays = next[at] == Operand::Reg(carried[at].0);
+            let overwritten = || carried[..at].iter().any(|(reg, _)| next[at] == Operand::Reg(*reg));
+            if !stays && overwritten() {
                 let ty = carried[at].1;
                 let saved = self.temp(ty);
                 self.builder.emit(Mov { ty, dst: saved, a: next[at] });

@@ -55,8 +55,8 @@ mod tests {
     use crate::ptx::module::Version;
     use crate::ptx::operand::{Address, Base, Operand};
     use crate::ptx::types::Space;
-    use smallvec::smallvec;
     use crate::ptx::{EntryBuilder, Module, Reg, RegClass, Type, verify};
+    use smallvec::smallvec;
 
     /// What is wrong with an entry.
     fn messages(builder: EntryBuilder) -> Vec<String> {

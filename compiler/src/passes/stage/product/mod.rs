@@ -157,7 +157,8 @@ impl Product {
             let ways: &[Vectors] =
                 if is_large(shape) { &[Vectors::Always, Vectors::Never] } else { &[Vectors::Tested] };
             let Some(staging) = Staging::new(&mut pattern, &found, shape, target) else { continue };
-            let mut ways = ways.iter().filter_map(|way| Self::plan(&pattern, &found, &staging, *way)).peekable();
+            let mut ways =
+                ways.iter().filter_map(|way| Self::plan(&pattern, &found, &staging, *way)).peekable();
             while let Some(plan) = ways.next() {
                 let (sizes, special) = (sizes.clone(), ways.peek().is_some());
                 plans.push(Self { sizes, special, ..plan });
