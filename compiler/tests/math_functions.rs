@@ -29,7 +29,13 @@ fn kernel(function: MathFunction, ty: Type, fast: bool) -> Option<Entry> {
         .map(|i| {
             let dst = builder.reg_for(ty, "arg");
             let address = Address::new(Base::Reg(x), 8 * i);
-            builder.emit(Ld { space: Space::Global, ty, dst: vec![dst].into(), address, ..Default::default() });
+            builder.emit(Ld {
+                space: Space::Global,
+                ty,
+                dst: vec![dst].into(),
+                address,
+                ..Default::default()
+            });
             dst
         })
         .collect();

@@ -57,7 +57,7 @@ impl Ranges {
 
     /// For one who tells of every instruction with regions, by [`enter`](Self::enter), before it asks for values inside.
     pub fn on_the_way(kernel: &Kernel) -> Self {
-        Self { known: kernel.of_values(), ..Self::default() }
+        Self { known: kernel.of_values(), owners: kernel.of_blocks(), ..Self::default() }
     }
 
     /// Of the values of one launch, under what it assumes.

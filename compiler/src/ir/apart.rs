@@ -271,7 +271,8 @@ impl<B: Numbers, I: Numbers, V: Numbers, A: Numbers> Renumbering<B, I, V, A> {
             few.iter_mut().zip(values).for_each(|(to, from)| *to = self.values.of(*from));
             return Short::from_buf_and_len(few, values.len());
         }
-        values.iter().map(|value| self.values.of(*value)).collect()
+        let many: Vec<Value> = values.iter().map(|value| self.values.of(*value)).collect();
+        many.into()
     }
 
     fn block(&self, data: &BlockData) -> BlockData {

@@ -51,6 +51,13 @@ impl Kernel {
         map
     }
 
+    /// A map from blocks, with room for all that there are.
+    pub fn of_blocks<T: Clone + Default>(&self) -> SecondaryMap<Block, T> {
+        let mut map = SecondaryMap::new();
+        map.resize(self.blocks.len());
+        map
+    }
+
     /// A map from instructions, with room for all that there are.
     pub fn of_insts<T: Clone + Default>(&self) -> SecondaryMap<Inst, T> {
         let mut map = SecondaryMap::new();
@@ -77,16 +84,13 @@ impl Kernel {
         value
     }
 
-    /// Gives an instruction that has no results yet some of these types.
-    pub fn add_results(&mut self, inst: Inst, types: &[Scalar]) -> Vec<Value> {
+    /// Gives an instruction that has no results yet one for each of some values, of the same type.
+    pub fn add_results_like(&mut self, inst: Inst, like: &[Value]) -> Vec<Value> {
         debug_assert!(self.insts[inst].results.is_empty(), "{inst} has results");
-        self.values.reserve(types.len());
-        let results = types.iter().zip(0..).map(|(ty, position)| {
-            self.values.push(ValueData {
-                ty: *ty,
-                definition: Definition::Result(inst, position),
-                name: None,
-            })
+        self.values.reserve(like.len());
+        let results = like.iter().zip(0..).map(|(value, position)| {
+            let (ty, definition) = (self.values[*value].ty, Definition::Result(inst, position));
+            self.values.push(ValueData { ty, definition, name: None })
         });
         let results: Vec<Value> = results.collect();
         self.insts[inst].results = Short::from_slice(&results);

@@ -358,8 +358,7 @@ impl<'k> Emit<'k> {
     }
 
     fn results_like(&mut self, inst: Inst, like: &[Value]) -> Vec<Value> {
-        let types: Vec<Scalar> = like.iter().map(|value| self.kernel.values[*value].ty).collect();
-        self.kernel.add_results(inst, &types)
+        self.kernel.add_results_like(inst, like)
     }
 
     fn serial_axis(&mut self, name: &str) -> crate::ir::entities::Axis {

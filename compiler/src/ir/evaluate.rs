@@ -70,21 +70,25 @@ impl Combiner {
 
 /// The smallest and the largest value of an integer type.
 pub fn int_range(scalar: Scalar) -> Option<(i128, i128)> {
-    scalar.is_integer().then(|| {
-        let bits = scalar.size() * 8;
-        if scalar.is_signed_integer() {
-            (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-        } else {
-            (0, (1 << bits) - 1)
-        }
+    Some(match scalar {
+        Scalar::I8 => (i8::MIN.into(), i8::MAX.into()),
+        Scalar::U8 => (0, u8::MAX.into()),
+        Scalar::I16 => (i16::MIN.into(), i16::MAX.into()),
+        Scalar::U16 => (0, u16::MAX.into()),
+        Scalar::I32 => (i32::MIN.into(), i32::MAX.into()),
+        Scalar::U32 => (0, u32::MAX.into()),
+        Scalar::I64 => (i64::MIN.into(), i64::MAX.into()),
+        Scalar::U64 => (0, u64::MAX.into()),
+        Scalar::Bool | Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64 => return None,
     })
 }
 
 /// The value wrapped into an integer type.
 pub fn wrap(scalar: Scalar, value: i128) -> i128 {
     match int_range(scalar) {
-        Some((low, high)) => (value - low).rem_euclid(high - low + 1) + low,
-        None => value,
+        // What fits, as nearly all does, is not divided.
+        Some((low, high)) if !(low..=high).contains(&value) => (value - low).rem_euclid(high - low + 1) + low,
+        _ => value,
     }
 }
 

@@ -16,14 +16,18 @@ use std::sync::Arc;
 /// A list that is short nearly always: up to four of them are stored in place.
 pub type Short<T> = SmallVec<[T; 4]>;
 
-/// A short list of values. Few are copied one by one, which is faster than all that can copy any number.
+/// A short list of values. Few are copied by themselves, which is faster than what can copy any number.
 #[inline]
 pub fn short(values: &[Value]) -> Short<Value> {
-    let mut few = [Value::reserved_value(); 4];
-    if values.len() > few.len() {
-        return Short::from_slice(values);
-    }
-    few.iter_mut().zip(values).for_each(|(to, from)| *to = *from);
+    let none = Value::reserved_value();
+    let few = match *values {
+        [] => [none; 4],
+        [a] => [a, none, none, none],
+        [a, b] => [a, b, none, none],
+        [a, b, c] => [a, b, c, none],
+        [a, b, c, d] => [a, b, c, d],
+        _ => return Short::from_slice(values),
+    };
     Short::from_buf_and_len(few, values.len())
 }
 

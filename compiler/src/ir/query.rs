@@ -8,6 +8,7 @@ use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, SymbolKind, UnaryOp};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
+use std::ops::ControlFlow;
 
 /// Where every instruction and every block stands. A snapshot: edits make it stale.
 #[derive(Clone, Debug, Default)]
@@ -189,6 +190,22 @@ impl Kernel {
         }
     }
 
+    /// As [`walk`](Self::walk), until somebody has seen enough.
+    pub fn walk_until(
+        &self,
+        block: Block,
+        visit: &mut impl FnMut(Block, Inst) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        for inst in &self.blocks[block].insts {
+            visit(block, *inst)?;
+            let regions = &self.insts[*inst].regions;
+            if !regions.is_empty() {
+                regions.iter().try_for_each(|region| self.walk_until(*region, visit))?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     /// As [`walk`](Self::walk), of the instructions that have regions alone: loops and branches.
     pub fn walk_regions(&self, block: Block, visit: &mut impl FnMut(Block, Inst)) {
         for inst in &self.blocks[block].insts {
@@ -232,7 +249,7 @@ impl Kernel {
 
     /// Where everything stands now.
     pub fn parents(&self) -> Parents {
-        let mut parents = Parents { block_of: self.of_insts(), owner_of: Owners::new() };
+        let mut parents = Parents { block_of: self.of_insts(), owner_of: self.of_blocks() };
         self.walk_all(&mut |block, inst| {
             parents.block_of[inst] = block.into();
             self.note_owner(inst, &mut parents.owner_of);
@@ -252,7 +269,7 @@ impl Kernel {
 
     /// The instruction whose region each block is, of all blocks in a block.
     pub fn owners_in(&self, block: Block) -> Owners {
-        let mut owners = Owners::new();
+        let mut owners: Owners = self.of_blocks();
         self.walk_regions(block, &mut |_, inst| {
             self.note_owner(inst, &mut owners);
         });

@@ -43,9 +43,8 @@ impl Pass for Licm {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let (ranges, depths) = (Ranges::on_the_way(kernel), kernel.of_values());
-        let mut mover =
-            Mover { kernel, ranges, owners: Owners::new(), around: Vec::new(), depths, changed: false };
+        let (ranges, owners, depths) = (Ranges::on_the_way(kernel), kernel.of_blocks(), kernel.of_values());
+        let mut mover = Mover { kernel, ranges, owners, around: Vec::new(), depths, changed: false };
         for launch in mover.kernel.launches.keys().collect::<Vec<_>>() {
             mover.block(mover.kernel.launches[launch].body, 0);
         }

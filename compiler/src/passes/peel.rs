@@ -27,6 +27,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Phase};
 use crate::ir::op::{Constant, Effect, Opcode};
+use std::ops::ControlFlow;
 
 pub struct Peel;
 
@@ -208,19 +209,24 @@ fn conditions(kernel: &Kernel, inst: Inst) -> Option<Vec<Value>> {
     if trips.is_some_and(|trips| trips < LEAST_TRIPS) {
         return None;
     }
-    let (mut insts, mut whole, mut conditions) = (0, false, Vec::new());
-    kernel.walk(kernel.insts[inst].regions[0], &mut |_, inst| {
+    let (mut insts, mut conditions) = (0, Vec::new());
+    let whole = kernel.walk_until(kernel.insts[inst].regions[0], &mut |_, inst| {
         insts += 1;
         let data = &kernel.insts[inst];
-        whole |= matches!(data.opcode, Opcode::Barrier | Opcode::ShuffleXor);
+        if insts > MOST_INSTS || matches!(data.opcode, Opcode::Barrier | Opcode::ShuffleXor) {
+            return ControlFlow::Break(());
+        }
         if data.opcode == Opcode::If {
             let (loads, pure) = what_it_does(kernel, &data.regions);
-            // What `per_thread` leaves at the end of an axis: it is reached only where guards fail.
-            whole |= !pure;
-            conditions.extend((loads && pure).then_some(data.arguments[0]));
+            if !pure {
+                // What `per_thread` leaves at the end of an axis: it is reached only where guards fail.
+                return ControlFlow::Break(());
+            }
+            conditions.extend(loads.then_some(data.arguments[0]));
         }
+        ControlFlow::Continue(())
     });
-    (!whole && insts <= MOST_INSTS && !conditions.is_empty()).then_some(conditions)
+    (whole.is_continue() && !conditions.is_empty()).then_some(conditions)
 }
 
 /// Whether regions read memory, and whether they do nothing else that shows.

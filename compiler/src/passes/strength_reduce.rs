@@ -89,7 +89,11 @@ impl Order<'_> {
     fn place(&mut self, inst: Inst) {
         let data = &self.kernel.insts[inst];
         let depth = match data.opcode.info().effect {
-            Effect::Pure => data.arguments.iter().map(|value| self.depths[*value]).max().unwrap_or(0),
+            Effect::Pure => match data.arguments[..] {
+                [] => 0,
+                [left, right] => self.depths[left].max(self.depths[right]),
+                ref many => many.iter().map(|value| self.depths[*value]).max().unwrap_or(0),
+            },
             _ => self.depth,
         };
         for result in &data.results {

@@ -107,9 +107,9 @@ impl Entry {
         let mut renamed: SecondaryMap<Label, Label> = SecondaryMap::with_default(Label::reserved_value());
         let mut name = |label: &mut Label| {
             if renamed[*label].is_reserved_value()
-                && let Some(text) = self.labels.get(*label)
+                && let Some(text) = self.labels.get_mut(*label)
             {
-                renamed[*label] = labels.push(text.clone());
+                renamed[*label] = labels.push(std::mem::take(text));
             }
             *label = renamed[*label];
         };

@@ -1,17 +1,19 @@
 //! Numbers as text, appended to what stands there.
 
-/// Text to which digits are appended.
+use super::text::Piece;
+
+/// Text to which numbers are appended.
 pub(super) trait Push {
-    /// Appends text.
-    fn push_text(&mut self, text: &str);
+    /// Appends a number's text.
+    fn push_number(&mut self, number: &Piece<20>);
 
     /// Appends a digit, or a letter that stands for one.
     fn push_digit(&mut self, digit: u8);
 }
 
 impl Push for String {
-    fn push_text(&mut self, text: &str) {
-        self.push_str(text);
+    fn push_number(&mut self, number: &Piece<20>) {
+        self.push_str(number.as_str());
     }
 
     fn push_digit(&mut self, digit: u8) {
@@ -21,29 +23,11 @@ impl Push for String {
 
 /// Appends a number in decimal.
 pub(super) fn push_int(text: &mut impl Push, value: i64) {
-    // One digit or two are what nearly all numbers have.
-    if let 0..100 = value {
-        if value >= 10 {
-            text.push_digit(b'0' + (value / 10) as u8);
-        }
-        text.push_digit(b'0' + (value % 10) as u8);
-        return;
+    let sign = if value < 0 { Piece::MINUS } else { Piece::EMPTY };
+    // A sign and 19 digits, at most.
+    if let Some(number) = sign.with_number(value.unsigned_abs()) {
+        text.push_number(&number);
     }
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        text.push_text("-");
-    }
-    digits[at..].iter().for_each(|digit| text.push_digit(*digit));
 }
 
 /// Appends so many of a number's low hexadecimal digits, in capitals.

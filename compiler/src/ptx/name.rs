@@ -21,7 +21,7 @@ impl Name {
     /// The stem with a number behind it.
     pub(super) fn numbered(stem: &Self, number: u32) -> Self {
         match &stem.0 {
-            Letters::Few(piece) => match piece.with_number(number) {
+            Letters::Few(piece) => match piece.with_number(number.into()) {
                 Some(piece) => Self(Letters::Few(piece)),
                 None => Self::from(format!("{stem}{number}").as_str()),
             },

@@ -16,6 +16,16 @@ impl<const LONGEST: usize> Piece<LONGEST> {
     /// How many bytes it has at most.
     pub const MOST: usize = LONGEST;
 
+    /// No text.
+    pub const EMPTY: Self = Self { letters: [0; LONGEST], length: 0 };
+
+    /// A minus sign.
+    pub const MINUS: Self = {
+        let mut letters = [0; LONGEST];
+        letters[0] = b'-';
+        Self { letters, length: 1 }
+    };
+
     /// The piece; none where the text is too long for one.
     pub fn new(text: &str) -> Option<Self> {
         let mut letters = [0; LONGEST];
@@ -24,7 +34,7 @@ impl<const LONGEST: usize> Piece<LONGEST> {
     }
 
     /// The piece with a number behind it; none where that is too long.
-    pub fn with_number(&self, number: u32) -> Option<Self> {
+    pub fn with_number(&self, number: u64) -> Option<Self> {
         let digits = match number {
             0..10 => 1,
             10..100 => 2,
@@ -158,8 +168,8 @@ impl Text {
 
 impl Push for Text {
     #[inline]
-    fn push_text(&mut self, text: &str) {
-        self.push_str(text);
+    fn push_number(&mut self, number: &Piece<20>) {
+        self.push_piece(number);
     }
 
     #[inline]

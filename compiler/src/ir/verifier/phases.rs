@@ -50,6 +50,10 @@ impl Verifier<'_> {
         let mapped = kernel.phase >= Phase::Mapped;
         for inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[*inst];
+            // Loops have regions, and nothing else is asked about once there are explicit threads.
+            if mapped && data.regions.is_empty() {
+                continue;
+            }
             let mut inner = outer;
             if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &data.payload {
                 let (lanes, warps) = (product(kernel, axes, Level::Lane), product(kernel, axes, Level::Warp));

@@ -31,7 +31,7 @@ impl Verifier<'_> {
             insts: self.kernel.of_insts(),
             axes: EntitySet::new(),
             defined: self.kernel.of_values(),
-            open: SecondaryMap::new(),
+            open: self.kernel.of_blocks(),
         };
         for (launch, data) in &self.kernel.launches {
             let Some(block) = self.kernel.blocks.get(data.body) else {

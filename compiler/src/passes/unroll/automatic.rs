@@ -90,39 +90,20 @@ fn of_range(kernel: &Kernel, body: Block, inst: Inst) -> Option<u32> {
 /// How many iterations a body allows; `None` where memory that other threads see is not touched, or where the threads of a block
 /// meet.
 fn of_body(kernel: &Kernel, inst: Inst) -> Option<u32> {
-    let mut body = Body::default();
-    let meets = body.look(kernel, kernel.insts[inst].regions[0]).is_break();
-    let Body { insts, touches, branches } = body;
-    let factor = if insts > MOST_INSTS || branches { 1 } else { 1 << (MOST_UNROLLED / insts.max(1)).ilog2() };
-    (touches && !meets).then_some(factor)
-}
-
-/// What a loop's body does.
-#[derive(Default)]
-struct Body {
-    insts: u32,
-    /// Whether memory that other threads see is touched.
-    touches: bool,
-    branches: bool,
-}
-
-impl Body {
-    /// Looks at a block and what is inside, up to where the threads of a block meet.
-    fn look(&mut self, kernel: &Kernel, block: Block) -> ControlFlow<()> {
-        for inst in &kernel.blocks[block].insts {
-            let data = &kernel.insts[*inst];
-            if data.opcode == Opcode::Barrier {
-                return ControlFlow::Break(());
-            }
-            self.insts += 1;
-            self.branches |= !data.regions.is_empty() || matches!(data.payload, Payload::Site(_));
-            if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = &data.payload {
-                self.touches |= kernel.buffers[*buffer].kind != BufferKind::Private;
-            }
-            for region in &data.regions {
-                self.look(kernel, *region)?;
-            }
+    let (mut insts, mut touches, mut branches) = (0, false, false);
+    let body = kernel.insts[inst].regions[0];
+    let meets = kernel.walk_until(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        if data.opcode == Opcode::Barrier {
+            return ControlFlow::Break(());
+        }
+        insts += 1;
+        branches |= !data.regions.is_empty() || matches!(data.payload, Payload::Site(_));
+        if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = &data.payload {
+            touches |= kernel.buffers[*buffer].kind != BufferKind::Private;
         }
         ControlFlow::Continue(())
-    }
+    });
+    let factor = if insts > MOST_INSTS || branches { 1 } else { 1 << (MOST_UNROLLED / insts.max(1)).ilog2() };
+    (touches && meets.is_continue()).then_some(factor)
 }

@@ -47,7 +47,7 @@ impl Maps {
             subscripts: kernel.of_values(),
             home: kernel.of_insts(),
             place: kernel.of_insts(),
-            owner: SecondaryMap::new(),
+            owner: kernel.of_blocks(),
             preferred: kernel.of_values(),
             read_until: kernel.of_values(),
             reader: kernel.of_values(),
