@@ -1,9 +1,7 @@
 //! `krn build`: sizes that are known, machine code, and documents for several GPUs.
 
-mod tool_support;
-
+use crate::tool_support::{command, ended};
 use krn_compiler::fat::Fat;
-use tool_support::{command, ended};
 
 /// Standard output and error of a run with a ptxas that ends with this exit code.
 fn run(arguments: &[&str], code: i32) -> (String, String) {

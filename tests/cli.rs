@@ -1,10 +1,8 @@
 //! The tool as a user runs it: what it prints, what it writes, and how it exits.
 
-mod tool_support;
-
+use crate::tool_support::{command, ended, run};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tool_support::{command, ended, run};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")

@@ -1,9 +1,7 @@
 //! `krn test --costs` as a user runs it.
 
-mod tool_support;
-
+use crate::tool_support::{command, ended};
 use std::path::Path;
-use tool_support::{command, ended};
 
 /// Standard output and error of a run that ends with this exit code.
 fn run(folder: &Path, arguments: &[&str], code: i32) -> (String, String) {

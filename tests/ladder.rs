@@ -1,7 +1,6 @@
 //! Climbing the pipeline pass by pass: `krn ladder`, `krn run --bisect`, and the library behind them.
 
-mod tool_support;
-
+use crate::tool_support::{ended, without_ptxas};
 use krn_compiler::CompileOptions;
 use krn_compiler::ir::kernel::{Kernel, Phase};
 use krn_compiler::ir::op::Opcode;
@@ -10,7 +9,6 @@ use krn_compiler::source::SourceFile;
 use krn_runtime::verify::{Bisection, Case, CheckOptions, Fill, Verdict, bisect, fill};
 use krn_runtime::{Device, Selection};
 use std::collections::BTreeMap;
-use tool_support::{ended, without_ptxas};
 
 /// Standard output and error; `path` is where a ptxas is looked for.
 fn krn(arguments: &[&str], path: &str, ptxas: Option<&str>, code: i32) -> (String, String) {

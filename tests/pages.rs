@@ -1,9 +1,7 @@
 //! Every command of `docs/memory.md`, with what it prints. INSTA_UPDATE=always writes the page anew.
 
-mod tool_support;
-
+use crate::tool_support::{ended, without_ptxas};
 use std::path::Path;
-use tool_support::{ended, without_ptxas};
 
 /// What a line `$ krn … | grep 'words'` prints: the lines that hold the words.
 fn printed(command: &str) -> String {

@@ -1,9 +1,7 @@
 //! `krn profile` as a user runs it.
 
-mod tool_support;
-
+use crate::tool_support::{ended, without_ptxas};
 use serde_json::Value;
-use tool_support::{ended, without_ptxas};
 
 /// Standard output and error of a run that ends with this exit code.
 fn run(arguments: &[&str], code: i32) -> (String, String) {

@@ -1,10 +1,7 @@
 //! `krn report`: the page that it writes, as text. `tests/report_browser.rs` opens it.
 
-mod report_support;
-mod tool_support;
-
-use report_support::{krn, report, unbalanced};
-use tool_support::{command, ended};
+use crate::report_support::{krn, report, root, unbalanced};
+use crate::tool_support::{command, ended};
 
 #[test]
 fn the_page_needs_nothing_else_and_is_the_same_each_time() {
@@ -84,7 +81,7 @@ fn names_and_comments_are_escaped() {
 
 #[test]
 fn every_example_has_a_report() {
-    let mut files: Vec<String> = std::fs::read_dir(report_support::root().join("examples"))
+    let mut files: Vec<String> = std::fs::read_dir(root().join("examples"))
         .expect("the examples")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| name.ends_with(".krn"))
@@ -108,7 +105,7 @@ fn every_example_has_a_report() {
 /// The report of an example's first kernel.
 fn example(name: &str) -> String {
     let path = format!("examples/{name}");
-    let text = std::fs::read_to_string(report_support::root().join(&path)).expect("an example");
+    let text = std::fs::read_to_string(root().join(&path)).expect("an example");
     let first = text.lines().find_map(|line| line.strip_prefix("kernel ")).expect("a kernel");
     let kernel: String = first.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     let mut arguments = vec![path.as_str(), "--kernel", &kernel];

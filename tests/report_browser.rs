@@ -2,11 +2,8 @@
 //!
 //! A Chromium is needed: `cargo xtask setup` installs one where it can.
 
-mod browser_support;
-mod report_support;
-mod tool_support;
-
-use browser_support::Browser;
+use crate::browser_support::Browser;
+use crate::report_support;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -171,3 +171,28 @@ fn the_reader_of_imports_sees_lists_and_paths() {
     assert_eq!(imported("use crate::{check::typed, ir::{op, kernel}, source};"), ["check", "ir", "source"]);
     assert_eq!(imported("let x = crate::ptx::print(crate::data::y);"), ["ptx", "data"]);
 }
+
+/// Cargo does not look for tests by itself where they are modules of one program: a file that nobody names would never run.
+#[test]
+fn every_file_of_tests_is_run() {
+    let mut forgotten = Vec::new();
+    for package in ["", "compiler", "runtime"] {
+        let folder = root().join(package);
+        let read = |path: &str| fs::read_to_string(folder.join(path)).expect("a file of the package");
+        let (modules, manifest) = (read("tests/main.rs"), read("Cargo.toml"));
+        for entry in fs::read_dir(folder.join("tests")).expect("a folder of tests") {
+            let path = entry.expect("a folder entry can be read").path();
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            let is_test = path.extension().is_some_and(|extension| extension == "rs")
+                || path.join("mod.rs").exists()
+                || path.join("main.rs").exists();
+            let is_named = modules.lines().any(|line| line == format!("mod {name};"))
+                || manifest.contains(&format!("path = \"tests/{name}.rs\""))
+                || manifest.contains(&format!("path = \"tests/{name}/main.rs\""));
+            if is_test && !is_named {
+                forgotten.push(path.display().to_string());
+            }
+        }
+    }
+    assert!(forgotten.is_empty(), "no program of tests has {forgotten:?}: `mod` in `main.rs`, or `[[test]]`");
+}

@@ -1,10 +1,7 @@
 //! Warnings about speed: what a help line says can be carried out, and the warning is gone then; kernels that are as they should be
 //! get none.
 
-#[path = "support/assembler.rs"]
-mod assembler;
-
-use assembler::assembler;
+use crate::support::assembler::assembler;
 use krn_compiler::diagnostic::edit::{Edit, apply_edits};
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::diagnostic::{Diagnostic, Diagnostics, codes};

@@ -2,10 +2,7 @@
 //! is reported is an insta snapshot beside the others in `snapshots/`. A file is named after the code that it
 //! shows: `E0004-unterminated-comment.krn`. To add one, write the file and run with `INSTA_UPDATE=always`.
 
-#[path = "support/assembler.rs"]
-mod assembler;
-
-use assembler::assembler;
+use crate::support::assembler::assembler;
 use krn_compiler::diagnostic::{Diagnostics, Severity, codes, render};
 use krn_compiler::source::SourceFile;
 use krn_compiler::syntax;

@@ -4,9 +4,7 @@
 //! was not made an atomic), a result read before it is written, and an element left out of a result that is
 //! said to be written everywhere.
 
-#[path = "proofs/generate.rs"]
 mod generate;
-#[path = "proofs/trace.rs"]
 mod trace;
 
 use krn_compiler::check_source;

@@ -1,8 +1,7 @@
 //! Random well-typed kernels: the checker accepts each, and the reference evaluator runs it without a broken
 //! proof, a malformed tree or a panic.
 
-mod support;
-
+use crate::support;
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::diagnostic::{Diagnostics, Severity};
 use krn_compiler::reference::{EvalError, Options};
@@ -52,7 +51,7 @@ fn compiles(program: &Program) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// `KRN_CASES=20000 cargo test --test random_kernels` looks harder.
+/// `KRN_CASES=20000 cargo test -p krn-compiler --test all random_kernels::` looks harder.
 fn cases() -> u32 {
     std::env::var("KRN_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(300)
 }

@@ -1,14 +1,12 @@
 //! The reference evaluator on the programs of `bench/`, `examples/` and `tests/kernels/`: every kernel evaluates, no
 //! proof is broken, and where a kernel can be sampled the sample agrees with the whole.
 
-mod support;
-
+use crate::support::run;
 use krn_compiler::check::typed::{Kernel, Program};
 use krn_compiler::check_source;
 use krn_compiler::reference::{EvalError, Options, Outputs, SampleSpec, can_sample, compare};
 use krn_compiler::source::SourceFile;
 use std::path::{Path, PathBuf};
-use support::run;
 
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {

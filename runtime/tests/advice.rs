@@ -1,7 +1,6 @@
 //! What warnings about speed claim is what the emulator counts at that place of the text, at the sizes that they give.
 
-mod support;
-
+use crate::support;
 use krn_compiler::diagnostic::{Diagnostic, Diagnostics};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileError, CompileOptions, compile};

@@ -1,10 +1,6 @@
 //! What a program hears when the driver fails, as each test says (`tests/driver`).
 
-#![cfg(target_os = "linux")]
-
-mod fake;
-
-use fake::{with_driver, with_library};
+use crate::fake;
 use krn_compiler::fat::{Fat, Image};
 use krn_compiler::{CompileOptions, compile, source::SourceFile};
 use krn_runtime::{Argument, Array, Device, Error, LossCause, LostDevice, Module, Pinned, Selection};
@@ -14,6 +10,11 @@ const TEXT: &str = "
 kernel axpy(alpha: f32, x: f32[n], y: inout f32[n]) { y[i] += alpha * x[i] }
 kernel total(x: f32[n]) -> s: f32 { s = sum(i: x[i]) }
 ";
+
+/// Runs `body` in a process whose driver is the fake one, with these settings.
+fn with_driver(test: &str, settings: &str, body: fn(&Path)) {
+    fake::with_driver(&format!("faults::{test}"), settings, body);
+}
 
 fn open() -> Device {
     Device::open_as(Selection::Cuda(0)).expect("the fake one")
@@ -195,7 +196,7 @@ fn no_driver_means_the_emulator_or_an_error() {
     }
     // What stands in the driver's place is no library.
     let change = |_| b"no library".to_vec();
-    with_library("no_driver_means_the_emulator_or_an_error", "", change, body);
+    fake::with_library("faults::no_driver_means_the_emulator_or_an_error", "", change, body);
 }
 
 #[test]
@@ -248,7 +249,7 @@ fn without_a_call(mut bytes: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn a_driver_that_lacks_calls_is_too_old() {
-    with_library("a_driver_that_lacks_calls_is_too_old", "", without_a_call, |_| {
+    fake::with_library("faults::a_driver_that_lacks_calls_is_too_old", "", without_a_call, |_| {
         let error = text(Device::open_as(Selection::Cuda(0)));
         assert!(
             error.contains("too old: CUDA 12.0 is needed") && error.contains("`cuGraphAddKernelNode_v2`"),

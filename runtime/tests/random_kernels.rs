@@ -3,7 +3,7 @@
 //!
 //! The 1500 programs of the ordinary run, and the 150 of forms that have launches of their own, are the same every
 //! time. `KRN_CASES=20000 cargo test --release -p
-//! krn-runtime --test random_kernels` tries that many new ones; `PROPTEST_RNG_SEED=7` picks which.
+//! krn-runtime --test all random_kernels::` tries that many new ones; `PROPTEST_RNG_SEED=7` picks which.
 
 use krn_compiler::check::typed::Kernel;
 use krn_compiler::diagnostic::{Diagnostics, Severity};

@@ -2,7 +2,7 @@
 //! random, held against the reference evaluator. What cannot be carried out is refused by a diagnostic; the refused
 //! lines are taken out, and what is left is run.
 //!
-//! `KRN_SCHEDULES=200 cargo test --release -p krn-runtime --test random_schedules` tries that many schedules of each
+//! `KRN_SCHEDULES=200 cargo test --release -p krn-runtime --test all random_schedules::` tries that many schedules of each
 //! example and a hundred times as many random programs; `KRN_SCHEDULE_SEED=7` picks which. With
 //! `KRN_SCHEDULE_FILES=folder` the examples with their schedules are written there, for `krn test` on a GPU.
 

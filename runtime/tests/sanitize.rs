@@ -1,8 +1,7 @@
 //! The sanitizer on what the compiler makes: every example runs clean under it, and a kernel of which any barrier is
 //! dropped does not.
 
-mod support;
-
+use crate::support;
 use krn_compiler::check::typed::Kernel;
 use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::ptx::{Statement, print_instruction};

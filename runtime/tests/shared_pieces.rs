@@ -1,8 +1,7 @@
 //! Reductions, in pieces and whole, whose threads take what they all read from shared memory: any number of results, tiles
 //! whole and not, and elements of every form.
 
-mod support;
-
+use crate::support;
 use krn_compiler::manifest::Step;
 use krn_compiler::source::SourceFile;
 use krn_compiler::{Compilation, CompileOptions, compile};

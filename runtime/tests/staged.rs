@@ -1,8 +1,7 @@
 //! The largest tiles, which only matrices have that the reference evaluator could not afford: here every launch that
 //! has one whole tile takes them.
 
-mod support;
-
+use crate::support;
 use krn_compiler::manifest::Value;
 use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::source::SourceFile;

@@ -3,8 +3,7 @@
 //! host's. On the emulator and over the driver of `tests/driver`; `KRN_DEVICE=cuda` runs the first on a GPU.
 
 #[cfg(target_os = "linux")]
-mod fake;
-
+use crate::fake;
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileOptions, CompiledModule, compile};
 use krn_runtime::{Array, Device, Launcher, Memory, Module, Operand, Pinned, Result, Stream};
@@ -251,7 +250,7 @@ fn many_threads_go_through_the_driver_at_once() {
     if std::env::var_os("KRN_DEVICE").is_some() {
         return;
     }
-    fake::with_driver("many_threads_go_through_the_driver_at_once", "devices=2", |_| {
+    fake::with_driver("stress::many_threads_go_through_the_driver_at_once", "devices=2", |_| {
         use krn_runtime::Selection;
         stress(&[0, 1].map(|number| Device::open_as(Selection::Cuda(number)).expect("the fake ones")), false);
     });

@@ -1,7 +1,5 @@
 //! What the tests of the report share.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use crate::tool_support::{ended, without_ptxas};
 use std::path::PathBuf;
 

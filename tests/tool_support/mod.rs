@@ -1,7 +1,5 @@
 //! Runs the tool as a user does, in the repository.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use std::process::Command;
 
 pub fn command(arguments: &[&str]) -> Command {

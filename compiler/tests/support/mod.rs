@@ -1,5 +1,7 @@
 //! Running kernels on the reference evaluator with made-up data.
 
+pub mod assembler;
+
 use krn_compiler::check::typed::{ArrayRole, Kernel, Program, Type};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::reference::{

@@ -6,7 +6,8 @@ use std::process::Command;
 /// Where the child finds the folder of its driver; set for the child alone.
 const CHILD: &str = "KRN_FAULTS_CHILD";
 
-/// Runs `body` in a process whose driver is the fake one, with these settings.
+/// Runs `body` in a process whose driver is the fake one, with these settings: the same test, by its name from the binary's
+/// root on.
 pub fn with_driver(test: &str, settings: &str, body: fn(&Path)) {
     with_library(test, settings, |bytes| bytes, body);
 }
@@ -18,7 +19,8 @@ pub fn with_library(test: &str, settings: &str, change: fn(Vec<u8>) -> Vec<u8>, 
     }
     let program = std::env::current_exe().expect("this program");
     let library = program.with_file_name("libkrn_fake_driver.so");
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("faults-{test}"));
+    let folder =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("faults-{}", test.replace("::", "-")));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("a folder of its own");
     let bytes = std::fs::read(&library).expect("built with the tests");

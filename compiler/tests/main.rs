@@ -1,0 +1,25 @@
+//! The tests of the whole compiler, as modules of one program: built one by one, each would link the whole
+//! compiler, which takes longer than most of them run. What needs a process of its own stands alone in `Cargo.toml`.
+
+mod advice;
+mod barriers;
+mod damage;
+mod diagnostics;
+mod explain;
+mod launches;
+mod math_functions;
+mod parser;
+mod passes;
+mod products;
+mod programs;
+mod proofs;
+mod ptx_snapshots;
+mod random_kernels;
+mod reference;
+mod rows;
+mod select;
+mod signs;
+mod support;
+mod typed;
+mod variants;
+mod work;

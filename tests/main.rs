@@ -1,0 +1,18 @@
+//! The tests of the tool and of the repository, as modules of one program: built one by one, each would link the whole
+//! compiler, which takes longer than most of them run. What needs a process of its own stands alone in `Cargo.toml`.
+
+mod browser_support;
+mod build;
+mod cli;
+mod costs;
+mod host_programs;
+mod ladder;
+mod pages;
+mod pass_subsets;
+mod profile;
+mod python_host;
+mod report;
+mod report_browser;
+mod report_support;
+mod tool_support;
+mod walls;
