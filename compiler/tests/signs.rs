@@ -28,6 +28,9 @@ fn every_sign_reaches_the_machine_code() {
         ("min(min(-x[i], -y[i]), z[i])", 2),
         ("max(max(x[i], 0 - y[i]), z[i])", 1),
         ("min(z[i], min(x[i], y[i] * -1))", 1),
+        ("max(max(x[i], x[i] - (x[i] + y[i])), z[i])", 1),
+        ("max(max(x[i], (5 - y[i]) - 5), z[i])", 1),
+        ("max(max(x[i], 5 - (y[i] + 5)), z[i])", 1),
     ] {
         // One element a thread, so that each entry has the expression once.
         let text = format!(

@@ -2,8 +2,8 @@
 //!
 //! For sm_90 and later, `ptxas` 13.0 (and the driver's own) makes one `VIMNMX3` of two `max.s32` (or `min.s32`) in a row.
 //! Where the second operand of the inner one is a negated register, the negation is dropped: `max(max(a, -b), c)`
-//! becomes `max(a, b, c)`. How the negation was written does not matter (`neg`, `0 - b`, `b * -1`), since what
-//! counts is what the assembler makes of it. It does not look through a split into halves; so a value that it may know
+//! becomes `max(a, b, c)`. How the negation was written does not matter (`neg`, `0 - b`, `b * -1`, `a - (a + b)`,
+//! `5 - b - 5`), since what counts is what the assembler makes of it. It does not look through a split into halves; so a value that it may know
 //! to be a negation is split and put together again in front of each signed 32-bit `min` and `max`, for every
 //! target, since PTX for older ones is assembled for new GPUs too. What comes of it is one `MOV`.
 
@@ -73,15 +73,19 @@ struct Known {
     negated: SecondaryMap<Reg, bool>,
     /// May be a constant, zero among them: it was computed, not loaded.
     computed: SecondaryMap<Reg, bool>,
+    /// A constant other than zero less a value: what is added to it may leave a negation.
+    nearly: SecondaryMap<Reg, bool>,
 }
 
 impl Known {
     fn of<'i, I: Iterator<Item = &'i Instruction>>(instructions: impl Fn() -> I) -> Self {
         let mut known = Self::default();
         for instruction in instructions().filter(|instruction| !is_opaque(&instruction.op)) {
+            let nearly = is_constant_less(&instruction.op);
             instruction.op.each_register(|reg, written| {
                 if written {
                     known.computed[reg] = true;
+                    known.nearly[reg] |= nearly;
                 }
             });
         }
@@ -122,8 +126,10 @@ impl Known {
             Op::IntBinary(binary) => match binary.op {
                 IntBinaryOp::Sub => match (&binary.a, &binary.b) {
                     (_, Operand::Int(_)) => false,
-                    (Operand::Int(from), _) => *from == 0,
-                    (from, _) => maybe_constant(from),
+                    (Operand::Int(0), _) => true,
+                    // What is computed may have the first operand in it: `a - (a + b)`.
+                    (Operand::Int(_), less) => maybe_constant(less),
+                    (from, less) => maybe_constant(from) || maybe_constant(less),
                 },
                 IntBinaryOp::Mul => product(&binary.a, &binary.b),
                 IntBinaryOp::Div | IntBinaryOp::Rem => true,
@@ -146,9 +152,14 @@ impl Known {
             _ => false,
         };
         let mut negated = false;
-        op.each_register(|reg, written| negated |= !written && self.negated[reg]);
+        op.each_register(|reg, written| negated |= !written && (self.negated[reg] || self.nearly[reg]));
         negated && !ends
     }
+}
+
+/// Whether the result is a constant other than zero less a value.
+fn is_constant_less(op: &Op) -> bool {
+    matches!(op, Op::IntBinary(IntBinary { op: IntBinaryOp::Sub, a: Operand::Int(1.. | ..=-1), .. }))
 }
 
 /// Whether the assembler knows nothing of what the instruction gives: it comes from memory, or from another thread.
@@ -194,6 +205,11 @@ mod tests {
             "not.b32 %b, %x; add.s32 %a, %b, 1;  min.s32 %d, %a, %y;",
             "neg.s32 %b, %x; shl.b32 %a, %b, 3; max.s32 %d, %a, %y;",
             "neg.s32 %b, %x; mov.b32 %c, %b; max.s32 %d, %c, %y;",
+            "add.s32 %b, %x, %y; sub.s32 %a, %x, %b; max.s32 %d, %z, %a;",
+            "shl.b32 %b, %x, 1; sub.s32 %a, %x, %b; max.s32 %d, %y, %a;",
+            "sub.s32 %b, 5, %x; sub.s32 %a, %b, 5; max.s32 %d, %y, %a;",
+            "sub.s32 %b, 5, %x; add.s32 %a, %b, -5; max.s32 %d, %y, %a;",
+            "add.s32 %b, %x, 5; sub.s32 %a, 5, %b; max.s32 %d, %y, %a;",
             // Carried round a loop.
             "mov.b32 %a, 7; TOP: max.s32 %d, %y, %a; neg.s32 %a, %x; bra TOP;",
         ] {
