@@ -1,8 +1,8 @@
 //! Random well-typed kernels, from source to numbers: compiled (for a target and with passes that the program's
 //! seed picks), run on the emulator, and every output scalar held against the reference evaluator's bound.
 //!
-//! The 1500 programs of the ordinary run, and the 150 of forms that have launches of their own, are the same every
-//! time. `KRN_CASES=20000 cargo test --release -p
+//! The 1500 programs of the ordinary run, the 150 of forms that have launches of their own, and the 200 whose iterations
+//! have arrays of their own, are the same every time. `KRN_CASES=20000 cargo test --release -p
 //! krn-runtime --test all random_kernels::` tries that many new ones; `PROPTEST_RNG_SEED=7` picks which.
 
 use krn_compiler::check::typed::Kernel;
@@ -12,7 +12,7 @@ use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::reference::{EvalError, bind, can_sample, estimate_cost};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{Compilation, CompileError, CompileOptions, TARGETS, capability, compile};
-use krn_generator::{Program, patterns, programs};
+use krn_generator::{Program, locals, patterns, programs};
 use krn_runtime::verify::{
     Case, CheckOptions, CheckReport, Fill, VerifyError, check, choose_sizes, fill, read_statics,
     reference_inputs,
@@ -269,4 +269,9 @@ fn the_emulator_agrees_with_the_reference() {
 #[test]
 fn large_launches_agree_with_the_reference() {
     try_all(patterns(), 150, PATTERN_STEPS);
+}
+
+#[test]
+fn arrays_of_an_iteration_agree_with_the_reference() {
+    try_all(locals(), 200, STEPS);
 }

@@ -1,5 +1,5 @@
 //! Prints the program of a seed: `cargo run -p krn-generator --example show 7`, with `patterns` behind it a product, a
-//! transpose or the like at a larger size.
+//! transpose or the like at a larger size, with `locals` iterations that have arrays of their own.
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -12,6 +12,7 @@ fn main() {
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let programs = match std::env::args().nth(2).as_deref() {
         Some("patterns") => krn_generator::patterns().boxed(),
+        Some("locals") => krn_generator::locals().boxed(),
         _ => krn_generator::programs().boxed(),
     };
     match programs.new_tree(&mut runner) {

@@ -16,6 +16,7 @@ mod choices;
 mod expressions;
 mod kernel;
 mod kernel_level;
+mod locals;
 mod patterns;
 mod random_schedule;
 mod schedules;
@@ -72,6 +73,11 @@ pub fn programs() -> impl Strategy<Value = Program> {
 /// Products, transposes, rows and the like, large enough for the launches that the compiler makes of them; shrinks.
 pub fn patterns() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| patterns::generate(&choices))
+}
+
+/// Iterations with arrays of their own, which are read in one place or in several, and searched; shrinks.
+pub fn locals() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..150).prop_map(|choices| locals::generate(&choices))
 }
 
 #[cfg(test)]
