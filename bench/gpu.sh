@@ -12,7 +12,7 @@
 #   LIMIT   seconds that one check (one file, one tool) may take (default: 300)
 #   TOTAL   seconds for all of them; what has not ended by then is counted as not run (default: no limit)
 #   ONLY    a regular expression: only the rows whose name matches
-#   TESTS   a folder of built test programs, run with KRN_DEVICE=cuda: one row each (docs/gpu.md)
+#   TESTS   the built program of the runtime's tests: those that run on a device, a row for each module (docs/gpu.md)
 #
 # Needs a CUDA driver; the sanitizer part is left out, and said to be, where compute-sanitizer is not installed.
 set -uo pipefail
@@ -129,12 +129,10 @@ fi
 
 # Tests of the runtime that take their device from the environment, with cargo's hash in their names or without.
 if [ -n "${TESTS:-}" ]; then
-    mapfile -t programs < <(find "$TESTS" -maxdepth 1 -type f -perm -u+x ! -name '*.so' | sort)
-    [ "${#programs[@]}" -gt 0 ] || { echo "TESTS=$TESTS: no programs there" >&2; exit 2; }
-    for program in "${programs[@]}"; do
-        name=$(basename "$program" | sed -E 's/-[0-9a-f]{16}$//')
-        row "tests of the runtime: $name"
-        check "$name" env KRN_DEVICE=cuda "$(realpath "$program")"
+    [ -x "$TESTS" ] || { echo "TESTS=$TESTS: no program" >&2; exit 2; }
+    for module in interop layouts streams stress; do
+        row "tests of the runtime: $module"
+        check "$module" env KRN_DEVICE=cuda "$(realpath "$TESTS")" "$module::"
     done
 fi
 
