@@ -1,6 +1,7 @@
 //! Structs from one layout to another: what comes out is what went in. With `KRN_DEVICE=cuda` the arrays are large enough
 //! for the device to convert them, and the times are printed; the emulator leaves it to the host.
 
+use crate::support::device;
 use krn_runtime::{Array, ArrayOptions, Device, KrnStruct, Layout};
 use std::time::Instant;
 
@@ -55,8 +56,7 @@ fn go_round(device: &Device, n: usize) {
 
 #[test]
 fn structs_go_through_all_layouts() {
-    let name = std::env::var("KRN_DEVICE").unwrap_or_else(|_| "emulator".to_string());
-    let device = Device::open_as(name.parse().expect("a device's name")).expect("the device is there");
+    let device = device();
     // Small ones first: they go by way of the host.
     go_round(&device, 1001);
     if !device.is_emulator() {

@@ -1,8 +1,7 @@
 //! Streams and threads: what is asked for later sees what was asked for earlier. `KRN_DEVICE=cuda` runs the same on a
 //! GPU.
 
-use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, compile};
+use crate::support::{device, load_slow};
 use krn_runtime::{Argument, Array, Device, Error, Memory, Module, Pinned, Place, Stream};
 use std::time::Duration;
 
@@ -23,20 +22,8 @@ kernel pick(x: i32[n], at: i32[m]) -> y: i32[m] { y[i] = x[at[i]] }
 kernel count(x: i32[n]) { calls += 1 }
 ";
 
-fn device() -> Device {
-    let name = std::env::var("KRN_DEVICE").unwrap_or_else(|_| "emulator".to_string());
-    Device::open_as(name.parse().expect("a device's name")).expect("the device is there")
-}
-
 fn load(device: &Device) -> Module {
-    let options = match device.capability() {
-        Some(90..) => CompileOptions::for_target("sm_90"),
-        _ => CompileOptions::default(),
-    };
-    // About 0.1 ms on a GPU.
-    let text = KERNELS.replace("ROUNDS", if device.is_emulator() { "2" } else { "40000" });
-    let compiled = compile(&SourceFile::new("streams.krn", text), &options).expect("compiles");
-    device.load(&compiled.compiled).expect("loads")
+    load_slow(device, "streams.krn", KERNELS)
 }
 
 fn array(array: &Array<i32, 1>) -> Argument<'_> {

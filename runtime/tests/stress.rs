@@ -4,8 +4,8 @@
 
 #[cfg(target_os = "linux")]
 use crate::fake;
-use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, CompiledModule, compile};
+use crate::support::{compiled, device};
+use krn_compiler::CompiledModule;
 use krn_runtime::{Array, Device, Launcher, Memory, Module, Operand, Pinned, Result, Stream};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,14 +22,6 @@ kernel total(x: i32[n]) -> s: i32 { s = sum(i: x[i]) }
 /// One of several modules that threads load and drop.
 fn other_text(number: i32) -> String {
     format!("kernel other(x: inout i32[n]) {{ x[i] = x[i] + {number} }}")
-}
-
-fn compiled(device: &Device, text: &str) -> CompiledModule {
-    let options = match device.capability() {
-        Some(90..) => CompileOptions::for_target("sm_90"),
-        _ => CompileOptions::default(),
-    };
-    compile(&SourceFile::new("stress.krn", text), &options).expect("it compiles").compiled
 }
 
 /// Splitmix64.
@@ -87,10 +79,10 @@ struct Common {
 
 impl Common {
     fn new(device: Device, computes: bool) -> Self {
-        let module = Arc::new(device.load(&compiled(&device, TEXT)).expect("it loads"));
+        let module = Arc::new(device.load(&compiled(&device, "stress.krn", TEXT)).expect("it loads"));
         let launchers =
             ["advance", "double", "total"].map(|name| Launcher::new(&module, name).expect("there"));
-        let others = (1..4).map(|number| compiled(&device, &other_text(number))).collect();
+        let others = (1..4).map(|number| compiled(&device, "stress.krn", &other_text(number))).collect();
         let stream = device.stream().expect("opens");
         let shared = Array::zeros(&device, [500]).expect("small");
         let (advanced, exchange) = (AtomicI32::new(0), Mutex::default());
@@ -238,9 +230,7 @@ fn stress(devices: &[Device], computes: bool) {
 
 #[test]
 fn many_threads_do_everything_at_once() {
-    let name = std::env::var("KRN_DEVICE").unwrap_or_else(|_| "emulator".to_string());
-    let device = Device::open_as(name.parse().expect("a device's name")).expect("the device is there");
-    stress(&[device], true);
+    stress(&[device()], true);
 }
 
 #[cfg(target_os = "linux")]

@@ -68,18 +68,35 @@ impl Pass for Cse {
     }
 }
 
+/// The buffer that an instruction writes, and whether by an atomic.
+fn write(data: &InstData) -> Option<(Buffer, bool)> {
+    match data.payload {
+        Payload::Atomic { buffer, .. } => Some((buffer, true)),
+        Payload::Access { buffer, .. } if data.opcode.info().effect == Effect::Write => Some((buffer, false)),
+        _ => None,
+    }
+}
+
 /// Calls back for every write in a block or in what is inside: the buffer, and whether by an atomic.
-pub(super) fn each_write(kernel: &Kernel, block: Block, mut each: impl FnMut(Buffer, bool)) {
+fn each_write(kernel: &Kernel, block: Block, mut each: impl FnMut(Buffer, bool)) {
     kernel.walk(block, &mut |_, inst| {
-        let data = &kernel.insts[inst];
-        match data.payload {
-            Payload::Atomic { buffer, .. } => each(buffer, true),
-            Payload::Access { buffer, .. } if data.opcode.info().effect == Effect::Write => {
-                each(buffer, false)
-            }
-            _ => {}
+        if let Some((buffer, by_atomic)) = write(&kernel.insts[inst]) {
+            each(buffer, by_atomic);
         }
     });
+}
+
+/// Buffers that an instruction or what is inside writes.
+pub(super) fn written_by(kernel: &Kernel, inst: Inst) -> EntitySet<Buffer> {
+    let data = &kernel.insts[inst];
+    let mut written = EntitySet::new();
+    written.extend(write(data).map(|(buffer, _)| buffer));
+    for region in &data.regions {
+        each_write(kernel, *region, |buffer, _| {
+            written.insert(buffer);
+        });
+    }
+    written
 }
 
 /// Buffers that a block or what is inside writes.

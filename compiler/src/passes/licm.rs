@@ -17,7 +17,7 @@
 //!
 //! What stands in an `if` stays there. Values of `if` and of loops do not move.
 
-use super::cse::written_buffers;
+use super::cse::written_by;
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Affine, Polynomial, Ranges, difference};
 use crate::ir::Owners;
@@ -126,7 +126,7 @@ impl Mover<'_> {
             let safe = match (data.opcode.info().effect, &data.payload) {
                 (Effect::Pure, _) => true,
                 (Effect::Read, Payload::Access { buffer, .. }) if invariant => {
-                    let written = written.get_or_insert_with(|| self.written_in(owner));
+                    let written = written.get_or_insert_with(|| written_by(self.kernel, owner));
                     !written.contains(*buffer) && (surely_runs || self.inside(inst))
                 }
                 _ => false,
@@ -143,15 +143,6 @@ impl Mover<'_> {
             }
         }
         self.kernel.blocks[region].insts = stay;
-    }
-
-    /// The buffers that something inside an instruction writes.
-    fn written_in(&self, inst: Inst) -> EntitySet<Buffer> {
-        let mut written = EntitySet::new();
-        for region in &self.kernel.insts[inst].regions {
-            written.extend(written_buffers(self.kernel, *region).iter());
-        }
-        written
     }
 
     /// Whether the first round of a loop's region surely begins.

@@ -4,8 +4,7 @@
 
 mod theirs;
 
-use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, compile};
+use crate::support::{device, load_slow};
 use krn_runtime::{Argument, Array, Device, DeviceArray, Error, Layout, Module, Stream, View, ViewMut};
 use std::ptr::null_mut;
 use theirs::Theirs;
@@ -33,20 +32,8 @@ struct Point {
     y: f32,
 }
 
-fn device() -> Device {
-    let name = std::env::var("KRN_DEVICE").unwrap_or_else(|_| "emulator".to_string());
-    Device::open_as(name.parse().expect("a device's name")).expect("the device is there")
-}
-
 fn load(device: &Device) -> Module {
-    let options = match device.capability() {
-        Some(90..) => CompileOptions::for_target("sm_90"),
-        _ => CompileOptions::default(),
-    };
-    // About 0.1 ms on a GPU.
-    let text = KERNELS.replace("ROUNDS", if device.is_emulator() { "2" } else { "40000" });
-    let compiled = compile(&SourceFile::new("interop.krn", text), &options).expect("compiles");
-    device.load(&compiled.compiled).expect("loads")
+    load_slow(device, "interop.krn", KERNELS)
 }
 
 fn launch(

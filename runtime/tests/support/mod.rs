@@ -2,8 +2,32 @@
 
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, KernelManifest};
+use krn_compiler::source::SourceFile;
+use krn_compiler::{CompileOptions, CompiledModule, compile};
 use krn_runtime::verify::{Case, Fill, choose_sizes, fill};
+use krn_runtime::{Device, Module};
 use std::collections::BTreeMap;
+
+/// The device that `KRN_DEVICE` names; the emulator, where it is not set.
+pub fn device() -> Device {
+    let name = std::env::var("KRN_DEVICE").unwrap_or_else(|_| "emulator".to_string());
+    Device::open_as(name.parse().expect("a device's name")).expect("the device is there")
+}
+
+/// A program, compiled for a device.
+pub fn compiled(device: &Device, name: &str, text: &str) -> CompiledModule {
+    let options = match device.capability() {
+        Some(90..) => CompileOptions::for_target("sm_90"),
+        _ => CompileOptions::default(),
+    };
+    compile(&SourceFile::new(name, text), &options).expect("it compiles").compiled
+}
+
+/// A program, loaded, in which `ROUNDS` stands for so many as take about 0.1 ms on a GPU.
+pub fn load_slow(device: &Device, name: &str, text: &str) -> Module {
+    let text = text.replace("ROUNDS", if device.is_emulator() { "2" } else { "40000" });
+    device.load(&compiled(device, name, &text)).expect("it loads")
+}
 
 /// A kernel's random inputs for these dimensions and integer parameters.
 pub fn random_case(manifest: &KernelManifest, numbers: &[(&str, i64)]) -> Case {

@@ -1,11 +1,9 @@
 //! What lies where argmin or argmax found it is the value that it found.
 
-use super::accessed;
-use crate::ir::Parents;
-use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use super::is_unchanged;
+use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
-use crate::ir::op::{Combiner, Effect, Opcode};
-use crate::passes::cse::written_buffers;
+use crate::ir::op::{Combiner, Opcode};
 
 /// A reduction to the place of the least or the largest element of an array.
 struct Search {
@@ -39,7 +37,7 @@ pub fn replace(kernel: &mut Kernel, launch: Launch) -> bool {
         };
         if data.opcode == Opcode::Load
             && let Some(search) = searches.iter().find(same)
-            && is_unchanged(kernel, &parents, search, inst)
+            && is_unchanged(kernel, &parents, (search.reduce, inst), &[buffer])
         {
             loads.push((block, inst, kernel.insts[search.reduce].results[0]));
         }
@@ -72,27 +70,4 @@ fn search(kernel: &Kernel, reduce: Inst) -> Option<Search> {
     }
     let found = |subscript: &Value| if subscript == index { data.results[1] } else { *subscript };
     Some(Search { reduce, buffer, leaf, subscripts: load.arguments.iter().map(found).collect() })
-}
-
-/// Whether nothing writes the array between the search and a load behind it.
-fn is_unchanged(kernel: &Kernel, parents: &Parents, search: &Search, load: Inst) -> bool {
-    let Some(block) = parents.block_of[search.reduce].expand() else { return false };
-    let holders = std::iter::once(load).chain(parents.enclosing(load));
-    let Some(holder) = holders.into_iter().find(|inst| parents.block_of[*inst].expand() == Some(block))
-    else {
-        return false;
-    };
-    let behind = kernel.blocks[block].insts.iter().skip_while(|inst| **inst != search.reduce).skip(1);
-    for inst in behind {
-        let data = &kernel.insts[*inst];
-        let writes = data.opcode.info().effect == Effect::Write && accessed(data) == Some(search.buffer);
-        let written = |region: &Block| written_buffers(kernel, *region).contains(search.buffer);
-        if writes || data.regions.iter().any(written) {
-            return false;
-        }
-        if *inst == holder {
-            return true;
-        }
-    }
-    false
 }

@@ -30,8 +30,9 @@
 
 mod found;
 
-use super::cse::each_write;
+use super::cse::written_by;
 use super::pass::{Changed, Pass, PassContext};
+use crate::data::Scalar;
 use crate::ir::Parents;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -117,12 +118,23 @@ fn accessed(data: &InstData) -> Option<Buffer> {
 struct Plan {
     buffer: Buffer,
     filling: Inst,
-    /// Of different leaves, with the same subscripts.
+    /// The block of the loop.
+    outside: Block,
     stores: Vec<Inst>,
-    /// In one block, with the same subscripts.
-    loads: Vec<Inst>,
+    /// The block of all that is read.
+    inside: Block,
+    reads: Vec<Read>,
     /// The index of the loop for each parameter of the filling one.
     indices: ValueMap,
+}
+
+/// A load of what a loop has stored.
+struct Read {
+    load: Inst,
+    loaded: Value,
+    stored: Value,
+    /// As which it lies in the array.
+    scalar: Scalar,
 }
 
 /// What accesses a local array.
@@ -172,18 +184,25 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses)
     if !alike(stores, first_store, written) || !alike(loads, first_load, read) {
         return None;
     }
-    if !fills(kernel, filling, buffer, stores, written) || !leaves_match(kernel, stores, loads) {
+    if !fills(kernel, filling, buffer, stores, written) {
         return None;
     }
-    let loops = loops_around(kernel, parents, filling, first_load)?;
+    let reads = reads(kernel, buffer, stores, loads)?;
+    let (outside, inside) = (parents.block_of[filling].expand()?, parents.block_of[first_load].expand()?);
+    let loops = loops_around(kernel, parents, outside, first_load)?;
     let indices = indices(kernel, body, written, read, &loops)?;
+    if !is_unchanged(kernel, parents, (filling, first_load), &loaded_in(kernel, body)) {
+        return None;
+    }
     let named = |axis: &str| loops.iter().any(|inst| names(kernel, *inst).any(|name| name == axis));
     let free = names(kernel, filling).all(|name| named(name) || !is_said(kernel, name));
     (free && !is_said(kernel, &kernel.buffers[buffer].name)).then(|| Plan {
         buffer,
         filling,
+        outside,
         stores: stores.clone(),
-        loads: loads.clone(),
+        inside,
+        reads,
         indices,
     })
 }
@@ -206,7 +225,7 @@ fn fills(kernel: &Kernel, filling: Inst, buffer: Buffer, stores: &[Inst], writte
     let whole = params.iter().zip(bounds).all(|(param, (low, high))| {
         let mut places = written.iter().zip(extents).filter(|(value, _)| *value == param);
         let (Some((_, extent)), None) = (places.next(), places.next()) else { return false };
-        kernel.constant_of(low) == Some(Constant::Int(crate::data::Scalar::I64, 0))
+        kernel.constant_of(low) == Some(Constant::Int(Scalar::I64, 0))
             && kernel.symbolic(high).is_some_and(|high| is_extent(extent, &high))
     });
     plain && whole && written.iter().all(|value| params.contains(value) || !inside.contains(*value))
@@ -217,56 +236,65 @@ fn is_extent(extent: &Expr, high: &Expr) -> bool {
     extent == high || *extent == Expr::binary(BinaryOp::Max, high.clone(), Expr::Int(0))
 }
 
-/// Whether each leaf is a scalar that is stored once, if it is loaded at all.
-fn leaves_match(kernel: &Kernel, stores: &[Inst], loads: &[Inst]) -> bool {
-    let is_stored = |leaf| stores.iter().filter(|store| leaf_of(kernel, **store) == leaf).count() == 1;
-    loads.iter().all(|load| is_stored(leaf_of(kernel, *load)))
+/// What each load reads; `None` where its leaf is not stored once.
+fn reads(kernel: &Kernel, buffer: Buffer, stores: &[Inst], loads: &[Inst]) -> Option<Vec<Read>> {
+    let read = |load: &Inst| {
+        let payload = &kernel.insts[*load].payload;
+        let Payload::Access { leaf, .. } = payload else { return None };
+        let mut same = stores.iter().filter(|store| kernel.insts[**store].payload == *payload);
+        let (Some(store), None) = (same.next(), same.next()) else { return None };
+        let stored = *kernel.insts[*store].arguments.last()?;
+        let scalar = kernel.buffers[buffer].element.leaves[*leaf as usize].scalar;
+        Some(Read { load: *load, loaded: kernel.result_of(*load)?, stored, scalar })
+    };
+    loads.iter().map(read).collect()
 }
 
-fn leaf_of(kernel: &Kernel, access: Inst) -> Option<u32> {
-    match kernel.insts[access].payload {
-        Payload::Access { leaf, .. } => Some(leaf),
-        _ => None,
-    }
-}
-
-/// The `forall` and `reduce` loops around a load, up to the block of the loop that fills the array; `None` where the load does
-/// not come behind that loop, stands in a loop of another kind, or what the elements are made of may have changed until then.
-fn loops_around(kernel: &Kernel, parents: &Parents, filling: Inst, load: Inst) -> Option<Vec<Inst>> {
-    let block = parents.block_of[filling].expand()?;
-    let (mut loops, mut holder) = (Vec::new(), load);
-    while parents.block_of[holder].expand()? != block {
-        holder = parents.owner_of[parents.block_of[holder].expand()?].expand()?;
-        match kernel.insts[holder].opcode {
-            Opcode::Forall | Opcode::Reduce => loops.push(holder),
+/// The `forall` and `reduce` loops around a load, up to a block; `None` where it does not stand in something of that block, or in a
+/// loop of another kind.
+fn loops_around(kernel: &Kernel, parents: &Parents, block: Block, load: Inst) -> Option<Vec<Inst>> {
+    let mut loops = Vec::new();
+    for inst in parents.enclosing(load) {
+        match kernel.insts[inst].opcode {
+            Opcode::Forall | Opcode::Reduce => loops.push(inst),
             Opcode::If => {}
             _ => return None,
         }
-    }
-    let mut read = Vec::<Buffer>::new();
-    kernel.walk(kernel.insts[filling].regions[0], &mut |_, inst| {
-        let data = &kernel.insts[inst];
-        read.extend(accessed(data).filter(|_| data.opcode.info().effect == Effect::Read));
-    });
-    let behind = kernel.blocks[block].insts.iter().skip_while(|inst| **inst != filling).skip(1);
-    for inst in behind {
-        let data = &kernel.insts[*inst];
-        let stored = accessed(data).filter(|_| data.opcode.info().effect == Effect::Write);
-        let mut written = EntitySet::new();
-        written.extend(stored);
-        for region in &data.regions {
-            each_write(kernel, *region, |buffer, _| {
-                written.insert(buffer);
-            });
-        }
-        if read.iter().any(|buffer| written.contains(*buffer)) {
-            return None;
-        }
-        if *inst == holder {
+        if parents.block_of[inst].expand() == Some(block) {
             return Some(loops);
         }
     }
     None
+}
+
+/// The buffers that a block, or what is inside, reads.
+fn loaded_in(kernel: &Kernel, block: Block) -> Vec<Buffer> {
+    let mut read = Vec::new();
+    kernel.walk(block, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        read.extend(accessed(data).filter(|_| data.opcode.info().effect == Effect::Read));
+    });
+    read
+}
+
+/// Whether an instruction comes behind another one, in its block or in something of that block, and nothing writes some buffers
+/// until then.
+fn is_unchanged(kernel: &Kernel, parents: &Parents, (from, to): (Inst, Inst), buffers: &[Buffer]) -> bool {
+    let Some(block) = parents.block_of[from].expand() else { return false };
+    let mut holders = std::iter::once(to).chain(parents.enclosing(to));
+    let Some(holder) = holders.find(|inst| parents.block_of[*inst].expand() == Some(block)) else {
+        return false;
+    };
+    for inst in kernel.blocks[block].insts.iter().skip_while(|inst| **inst != from).skip(1) {
+        let written = written_by(kernel, *inst);
+        if buffers.iter().any(|buffer| written.contains(*buffer)) {
+            return false;
+        }
+        if *inst == holder {
+            return true;
+        }
+    }
+    false
 }
 
 /// For each parameter of the filling loop, what stands at its place where the array is read: indices of all the loops around,
@@ -313,46 +341,30 @@ fn is_said(kernel: &Kernel, name: &str) -> bool {
 }
 
 fn apply(kernel: &mut Kernel, launch: Launch, plan: &Plan) {
-    let root = kernel.launches[launch].body;
-    let parents = kernel.parents_in(root);
-    let (Some(outside), Some(inside)) =
-        (parents.block_of[plan.filling].expand(), parents.block_of[plan.loads[0]].expand())
-    else {
-        return;
-    };
-    kernel.blocks[outside].insts.retain(|inst| *inst != plan.filling);
+    kernel.blocks[plan.outside].insts.retain(|inst| *inst != plan.filling);
+    let is_read = |inst: &Inst| plan.reads.iter().any(|read| read.load == *inst);
+    let insts = std::mem::take(&mut kernel.blocks[plan.inside].insts);
+    let at = insts.iter().position(is_read).unwrap_or(insts.len());
+    kernel.blocks[plan.inside].insts.extend_from_slice(&insts[..at]);
     let body = kernel.insts[plan.filling].regions[0];
-    let insts = std::mem::take(&mut kernel.blocks[inside].insts);
-    let at = insts.iter().position(|inst| plan.loads.contains(inst)).unwrap_or(insts.len());
-    kernel.blocks[inside].insts.extend_from_slice(&insts[..at]);
     let mut map = plan.indices.clone();
     for inst in kernel.blocks[body].insts.clone() {
         if !plan.stores.contains(&inst) && kernel.insts[inst].opcode != Opcode::Yield {
-            kernel.clone_inst(inst, inside, &mut map);
+            kernel.clone_inst(inst, plan.inside, &mut map);
         }
     }
-    for load in &plan.loads {
-        let leaf = leaf_of(kernel, *load);
-        let store = plan.stores.iter().find(|store| leaf_of(kernel, **store) == leaf);
-        let stored = store.and_then(|store| kernel.insts[*store].arguments.last().copied());
-        let (Some(stored), Some(loaded), Some(leaf)) = (stored, kernel.result_of(*load), leaf) else {
-            continue;
-        };
-        let data = &kernel.buffers[plan.buffer];
-        let (scalar, name) = (data.element.leaves[leaf as usize].scalar, data.name.clone());
-        let mut value = mapped(&map, stored);
-        if scalar.is_narrow() {
-            let span = kernel.insts[*load].span;
-            value = Emit::new(kernel, inside, span).value(Opcode::Cast, Payload::Cast(scalar), &[value]);
-        }
-        kernel.values[value].name.get_or_insert_with(|| name.into());
-        kernel.replace_uses(loaded, value);
-    }
-    let rest = insts[at..].iter().filter(|inst| !plan.loads.contains(inst));
-    kernel.blocks[inside].insts.extend(rest);
     let array = kernel.buffers[plan.buffer].name.clone();
+    for Read { load, loaded, stored, scalar } in &plan.reads {
+        let mut value = mapped(&map, *stored);
+        if scalar.is_narrow() {
+            let mut emit = Emit::new(kernel, plan.inside, kernel.insts[*load].span);
+            value = emit.value(Opcode::Cast, Payload::Cast(*scalar), &[value]);
+        }
+        kernel.values[value].name.get_or_insert_with(|| array.as_str().into());
+        kernel.replace_uses(*loaded, value);
+    }
+    kernel.blocks[plan.inside].insts.extend(insts[at..].iter().filter(|inst| !is_read(inst)));
     let name = kernel.launches[launch].name.clone();
-    kernel
-        .schedule
-        .remark(&name, format!("each element of `{array}` is computed where it is read, and lies nowhere"));
+    let text = format!("each element of `{array}` is computed where it is read, and lies nowhere");
+    kernel.schedule.remark(&name, text);
 }

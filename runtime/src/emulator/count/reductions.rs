@@ -80,18 +80,17 @@ mod tests {
 
     #[test]
     fn a_lane_of_another_line_may_stand_in_between() {
-        // Lanes 0 and 2 in one sector, lane 1 in another line, the others far away one by one.
-        let pair = |between: u64| {
-            turns(&std::array::from_fn(|lane| [0, between, 4].get(lane).copied().unwrap_or(0)), 0b111)
+        let three = |lanes: [u64; 3]| {
+            turns(&std::array::from_fn(|lane| lanes.get(lane).copied().unwrap_or(0)), 0b111)
         };
+        // Lanes 0 and 2 in one sector, lane 1 in another line.
+        let pair = |between: u64| three([0, between, 4]);
         // Bits 7 and 9 are in the first sum alone, 11 and 14 in the second: lines that differ in two of one sum are alike.
         let alike = (1 << 7) + (1 << 9);
         assert_eq!([pair(alike + 4), pair((1 << 11) + (1 << 14) + 4), pair((1 << 22) + 4)], [3, 3, 3]);
         // Lines told apart by a sum; the place of the lane that is there already; another place.
         assert_eq!([pair((1 << 7) + 4), pair((1 << 14) + 4), pair(alike), pair(alike + 8)], [2; 4]);
         // What came before the group began is not in its way.
-        let before =
-            |at: u64| turns(&std::array::from_fn(|lane| [at, 0, 4].get(lane).copied().unwrap_or(0)), 0b111);
-        assert_eq!(before(alike + 4), 2);
+        assert_eq!(three([alike + 4, 0, 4]), 2);
     }
 }
