@@ -43,6 +43,7 @@
 
 mod declarations;
 mod phases;
+mod plain;
 mod structure;
 mod threads;
 mod types;
@@ -52,6 +53,7 @@ use super::kernel::Kernel;
 use super::text::print_inst;
 use crate::source::Span;
 use std::fmt;
+use structure::Seen;
 
 pub use threads::verify_threads;
 
@@ -98,13 +100,13 @@ impl Verifier<'_> {
 pub fn verify(kernel: &Kernel) -> Result<(), Vec<VerifierError>> {
     let mut verifier = Verifier { kernel, errors: Vec::new() };
     verifier.declarations();
-    verifier.structure();
+    let Seen { doubtful, nested, .. } = verifier.structure();
     // What follows relies on references that lead somewhere.
     if verifier.errors.is_empty() {
-        kernel.walk_all(&mut |_, inst| verifier.types(inst));
+        doubtful.into_iter().for_each(|inst| verifier.types(inst));
     }
     if verifier.errors.is_empty() {
-        verifier.phase();
+        verifier.phase(&nested);
     }
     if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
 }

@@ -13,7 +13,8 @@ impl Level {
 }
 
 impl Verifier<'_> {
-    pub(super) fn phase(&mut self) {
+    /// `nested` are the instructions that have regions, by launch, each with how many others are around it.
+    pub(super) fn phase(&mut self, nested: &[Vec<(u32, Inst)>]) {
         let kernel = self.kernel;
         let mapped = kernel.phase >= Phase::Mapped;
         if kernel.phase < Phase::Mapped
@@ -25,7 +26,7 @@ impl Verifier<'_> {
                 "shared memory is for the phase `mapped`",
             );
         }
-        for (launch, data) in &kernel.launches {
+        for ((launch, data), nested) in kernel.launches.iter().zip(nested) {
             let place = || format!("`{launch}`");
             if data.grid.is_some() && !mapped {
                 self.report(place, "an explicit grid is for the phase `mapped`");
@@ -41,47 +42,61 @@ impl Verifier<'_> {
                 }
                 _ => {}
             }
-            self.phase_block(data.body, data.threads, None);
+            if mapped {
+                self.factors(nested, data.threads);
+            } else {
+                self.phase_block(data.body, data.threads, None);
+            }
         }
     }
 
+    /// Of a launch that is mapped only loops are asked about.
+    fn factors(&mut self, nested: &[(u32, Inst)], threads: Option<u32>) {
+        // The outermost loop around: how many instructions are around it, its lanes and warps.
+        let mut outermost: Option<(u32, (u64, u64))> = None;
+        for (depth, inst) in nested {
+            outermost = outermost.filter(|(outside, _)| outside < depth);
+            let inner = self.spread(*inst, threads, outermost.map(|(_, outer)| outer));
+            outermost = outermost.or(inner.map(|inner| (*depth, inner)));
+        }
+    }
+
+    /// Checks the factors of a loop: the lanes and warps of the outermost loop around what is inside; `None` without one.
+    fn spread(&mut self, inst: Inst, threads: Option<u32>, outer: Option<(u64, u64)>) -> Option<(u64, u64)> {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        if data.opcode == Opcode::While {
+            return Some(outer.unwrap_or((1, 1)));
+        }
+        let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &data.payload else { return outer };
+        let (lanes, warps) = (product(kernel, axes, Level::Lane), product(kernel, axes, Level::Warp));
+        for (at, axis) in axes.iter().enumerate() {
+            self.axis(inst, *axis, at);
+        }
+        self.levels(inst, axes, threads, outer);
+        Some(outer.unwrap_or((lanes, warps)))
+    }
+
+    /// Of a launch that is not mapped.
     fn phase_block(&mut self, block: Block, threads: Option<u32>, outer: Option<(u64, u64)>) {
         let kernel = self.kernel;
-        let mapped = kernel.phase >= Phase::Mapped;
         for inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[*inst];
-            // Loops have regions, and nothing else is asked about once there are explicit threads.
-            if mapped && data.regions.is_empty() {
-                continue;
-            }
-            let mut inner = outer;
-            if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &data.payload {
-                let (lanes, warps) = (product(kernel, axes, Level::Lane), product(kernel, axes, Level::Warp));
-                inner = Some(outer.unwrap_or((lanes, warps)));
-                for (at, axis) in axes.iter().enumerate() {
-                    self.axis(*inst, *axis, at);
-                }
-                self.levels(*inst, axes, threads, outer);
-            }
-            if !mapped
-                && matches!(
-                    data.opcode,
-                    Opcode::BlockIndex
-                        | Opcode::GridSize
-                        | Opcode::ThreadIndex
-                        | Opcode::Barrier
-                        | Opcode::ShuffleXor
-                        | Opcode::CopyAsync
-                        | Opcode::CopyCommit
-                        | Opcode::CopyWait
-                        | Opcode::LoadVector
-                        | Opcode::StoreVector
-                )
-            {
+            let inner = self.spread(*inst, threads, outer);
+            if matches!(
+                data.opcode,
+                Opcode::BlockIndex
+                    | Opcode::GridSize
+                    | Opcode::ThreadIndex
+                    | Opcode::Barrier
+                    | Opcode::ShuffleXor
+                    | Opcode::CopyAsync
+                    | Opcode::CopyCommit
+                    | Opcode::CopyWait
+                    | Opcode::LoadVector
+                    | Opcode::StoreVector
+            ) {
                 self.fail(*inst, "explicit threads are for the phase `mapped`");
-            }
-            if data.opcode == Opcode::While {
-                inner = Some(outer.unwrap_or((1, 1)));
             }
             for region in &data.regions {
                 self.phase_block(*region, threads, inner);

@@ -1,37 +1,43 @@
 //! Blocks, ownership, definitions before uses, payload kinds.
 
 use super::Verifier;
+use super::plain::Scope;
 use crate::ir::entities::{Axis, Block, Inst, Value};
-use crate::ir::kernel::{Definition, Payload};
+use crate::ir::kernel::{Definition, InstData, Payload};
 use crate::ir::op::{Opcode, PayloadKind};
-use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::SecondaryMap;
 
-/// What the walk has met.
-struct Seen {
-    blocks: EntitySet<Block>,
-    insts: SecondaryMap<Inst, bool>,
-    axes: EntitySet<Axis>,
-    /// The block that has defined each value.
-    defined: SecondaryMap<Value, PackedOption<Block>>,
-    /// The blocks that the walk is in: their values are in scope.
-    open: SecondaryMap<Block, bool>,
+/// Whether a value is a result of an instruction, by its position.
+#[inline(always)]
+fn is_result(definition: Definition, inst: Inst, position: usize) -> bool {
+    matches!(definition, Definition::Result(by, at) if by == inst && usize::from(at) == position)
 }
 
-impl Seen {
-    fn in_scope(&self, value: Value) -> bool {
-        self.defined[value].expand().is_some_and(|block| self.open[block])
-    }
+/// What the walk has met.
+pub(super) struct Seen {
+    blocks: SecondaryMap<Block, bool>,
+    insts: SecondaryMap<Inst, bool>,
+    axes: SecondaryMap<Axis, bool>,
+    scope: Scope,
+    /// Instructions whose types have not been seen to be sound, in the order of the text.
+    pub doubtful: Vec<Inst>,
+    /// By launch, the instructions that have regions, in the order of the text: each with how many others are around it.
+    pub nested: Vec<Vec<(u32, Inst)>>,
+    /// How many instructions are around where the walk is.
+    depth: u32,
 }
 
 impl Verifier<'_> {
-    pub(super) fn structure(&mut self) {
+    /// Checks the structure; what is left to be checked is in what the walk has seen.
+    pub(super) fn structure(&mut self) -> Seen {
         let mut seen = Seen {
-            blocks: EntitySet::new(),
+            blocks: self.kernel.of_blocks(),
             insts: self.kernel.of_insts(),
-            axes: EntitySet::new(),
-            defined: self.kernel.of_values(),
-            open: self.kernel.of_blocks(),
+            axes: SecondaryMap::new(),
+            scope: Scope::new(self.kernel),
+            doubtful: Vec::with_capacity(self.kernel.insts.len() / 4),
+            nested: Vec::with_capacity(self.kernel.launches.len()),
+            depth: 0,
         };
         for (launch, data) in &self.kernel.launches {
             let Some(block) = self.kernel.blocks.get(data.body) else {
@@ -46,8 +52,10 @@ impl Verifier<'_> {
             {
                 self.fail(*last, "a launch's root block ends without `yield`");
             }
+            seen.nested.push(Vec::new());
             self.block(data.body, None, &mut seen);
         }
+        seen
     }
 
     /// Checks a block and what is inside; afterwards its values are out of scope again.
@@ -60,22 +68,17 @@ impl Verifier<'_> {
             return;
         };
         let place = || format!("`{block}`");
-        if !seen.blocks.insert(block) {
+        if std::mem::replace(&mut seen.blocks[block], true) {
             self.report(place, "two instructions share this block");
             return;
         }
-        let define = |seen: &mut Seen, value: Value| {
-            if kernel.values.is_valid(value) {
-                seen.defined[value] = block.into();
-            }
-        };
-        seen.open[block] = true;
+        let around = seen.scope.len();
         for (at, param) in data.params.iter().enumerate() {
             let definition = kernel.values.get(*param).map(|value| value.definition);
             if definition != Some(Definition::Param(block, at as u16)) {
                 self.report(place, format!("its parameter `{param}` does not know that it is one"));
             }
-            define(seen, *param);
+            self.define(seen, *param);
         }
         for (at, inst) in data.insts.iter().enumerate() {
             let Some(inst_data) = kernel.insts.get(*inst) else {
@@ -86,12 +89,10 @@ impl Verifier<'_> {
                 self.fail(*inst, "the instruction is listed twice");
                 continue;
             }
-            self.inst(*inst, seen);
-            let last = at + 1 == data.insts.len();
-            if inst_data.opcode == Opcode::Yield && !last {
+            self.inst(*inst, inst_data, seen);
+            if inst_data.opcode == Opcode::Yield && at + 1 != data.insts.len() {
                 self.fail(*inst, "`yield` ends its block: nothing may follow");
             }
-            inst_data.results.iter().for_each(|result| define(seen, *result));
         }
         if let Some(owner) = owner
             && data.insts.last().and_then(|inst| kernel.insts.get(*inst)).map(|data| data.opcode)
@@ -99,30 +100,79 @@ impl Verifier<'_> {
         {
             self.fail(owner, "its region does not end in `yield`");
         }
-        seen.open[block] = false;
+        seen.scope.truncate(around);
     }
 
-    fn inst(&mut self, inst: Inst, seen: &mut Seen) {
-        let kernel = self.kernel;
-        let data = &kernel.insts[inst];
-        for argument in &data.arguments {
-            if seen.in_scope(*argument) {
-                continue;
-            }
-            match kernel.values.get(*argument) {
-                None => self.fail(inst, format!("`{argument}` does not exist")),
-                Some(_) => {
-                    self.fail(inst, format!("`{argument}` is not defined before this, here or around it"));
-                }
+    /// Checks an instruction and what is inside; afterwards its results are in scope.
+    #[inline]
+    fn inst(&mut self, inst: Inst, data: &InstData, seen: &mut Seen) {
+        let results = data.results.as_slice();
+        if !data.regions.is_empty() {
+            seen.doubtful.push(inst);
+            let depth = seen.depth;
+            seen.nested.last_mut().into_iter().for_each(|nested| nested.push((depth, inst)));
+            seen.depth += 1;
+            self.not_plain(inst, seen);
+            seen.depth = depth;
+            results.iter().for_each(|result| self.define(seen, *result));
+            return;
+        }
+        let ty = self.plain(data, results.len(), &seen.scope);
+        let (mut sound, around) = (ty.is_some(), seen.scope.len());
+        for (at, result) in results.iter().enumerate() {
+            if let Some(value) = self.kernel.values.get(*result) {
+                sound &= Some(value.ty) == ty && is_result(value.definition, inst, at);
+                seen.scope.define(*result, value.ty);
+            } else {
+                sound = false;
             }
         }
+        if !sound {
+            seen.doubtful.push(inst);
+            // Its results are not in scope for itself.
+            seen.scope.truncate(around);
+            self.not_plain(inst, seen);
+            results.iter().for_each(|result| self.define(seen, *result));
+        }
+    }
+
+    fn define(&self, seen: &mut Seen, value: Value) {
+        if let Some(data) = self.kernel.values.get(value) {
+            seen.scope.define(value, data.ty);
+        }
+    }
+
+    /// Rule by rule.
+    fn not_plain(&mut self, inst: Inst, seen: &mut Seen) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        self.operands(inst, &data.arguments, &seen.scope);
         for (at, result) in data.results.iter().enumerate() {
             let definition = kernel.values.get(*result).map(|value| value.definition);
-            if definition != Some(Definition::Result(inst, at as u16)) {
+            if !definition.is_some_and(|definition| is_result(definition, inst, at)) {
                 self.fail(inst, format!("its result `{result}` does not know that it is one"));
             }
         }
+        self.payload_and_regions(inst, seen);
+    }
+
+    fn operands(&mut self, inst: Inst, operands: &[Value], scope: &Scope) {
+        for operand in operands {
+            if scope.ty(*operand).is_some() {
+                continue;
+            }
+            match self.kernel.values.get(*operand) {
+                None => self.fail(inst, format!("`{operand}` does not exist")),
+                Some(_) => {
+                    self.fail(inst, format!("`{operand}` is not defined before this, here or around it"));
+                }
+            }
+        }
+    }
+
+    fn payload_and_regions(&mut self, inst: Inst, seen: &mut Seen) {
         self.payload(inst, seen);
+        let data = &self.kernel.insts[inst];
         let regions = match data.opcode {
             Opcode::Forall | Opcode::Reduce | Opcode::For => 1,
             Opcode::While | Opcode::If => 2,
@@ -181,7 +231,7 @@ impl Verifier<'_> {
                 for axis in axes {
                     if kernel.axes.get(*axis).is_none() {
                         self.fail(inst, format!("`{axis}` does not exist"));
-                    } else if !seen.axes.insert(*axis) {
+                    } else if std::mem::replace(&mut seen.axes[*axis], true) {
                         self.fail(inst, format!("`{axis}` belongs to another loop already"));
                     }
                 }

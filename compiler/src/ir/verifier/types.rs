@@ -3,21 +3,51 @@
 use super::Verifier;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, Payload};
+use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload};
 use crate::ir::op::{Class, Combiner, Constant, Opcode, Shape};
 use crate::ir::typing::{bits_type, result_type};
 use crate::manifest::{Direction, Layout};
 use std::iter::{RepeatN, empty, once, repeat_n};
 
-/// Whether the integer is a value of the type.
-fn fits(scalar: Scalar, value: i128) -> bool {
-    match scalar {
-        Scalar::I32 => i32::try_from(value).is_ok(),
-        Scalar::I64 => i64::try_from(value).is_ok(),
-        Scalar::U32 => u32::try_from(value).is_ok(),
-        Scalar::U64 => u64::try_from(value).is_ok(),
-        _ => false,
+/// Whether a literal is one of its type, which is wide.
+pub(super) fn fits(constant: Constant) -> bool {
+    match constant {
+        Constant::Int(Scalar::I32, value) => i32::try_from(value).is_ok(),
+        Constant::Int(Scalar::I64, value) => i64::try_from(value).is_ok(),
+        Constant::Int(Scalar::U32, value) => u32::try_from(value).is_ok(),
+        Constant::Int(Scalar::U64, value) => u64::try_from(value).is_ok(),
+        Constant::Int(..) => false,
+        Constant::Bool(_) | Constant::F32(_) | Constant::F64(_) => true,
     }
+}
+
+/// Whether launches may write to a buffer.
+pub(super) fn is_writable(kind: BufferKind) -> bool {
+    let input = matches!(kind, BufferKind::Argument { direction: Direction::In, .. });
+    !input && !matches!(kind, BufferKind::Constant(_))
+}
+
+/// Whether there is an access to so many neighbouring scalars of a buffer.
+pub(super) fn may_be_vector(width: usize, scalar: Scalar, layout: Layout) -> bool {
+    fits_vector(width, scalar) && has_vectors(scalar, layout)
+}
+
+/// Whether a buffer is in global memory, and none of the module's.
+pub(super) fn is_global(kind: BufferKind) -> bool {
+    matches!(kind, BufferKind::Argument { .. } | BufferKind::Scratch)
+}
+
+/// Whether a value is a number of bytes that are copied in the background at once.
+pub(super) fn is_copied_at_once(kernel: &Kernel, bytes: Value) -> bool {
+    matches!(kernel.int_of(bytes), Some(4 | 8 | 16))
+}
+
+fn fits_vector(width: usize, scalar: Scalar) -> bool {
+    matches!(width, 2 | 4 | 8 | 16) && scalar.size() * width as u64 <= 16
+}
+
+fn has_vectors(scalar: Scalar, layout: Layout) -> bool {
+    !matches!(layout, Layout::Aosoa(_)) && scalar != Scalar::Bool
 }
 
 /// The types of so many subscripts or bounds.
@@ -77,6 +107,7 @@ impl<'k> Verifier<'k> {
                 Opcode::Outer | Opcode::OuterFma => self.outer(inst),
                 Opcode::Check => self.signature(inst, indices(2), empty()),
                 Opcode::Yield => self.expect_types(inst, "results", &data.results, empty()),
+                Opcode::If if self.is_plain_branch(data) => {}
                 _ => self.region_types(inst),
             }
             return;
@@ -167,8 +198,7 @@ impl<'k> Verifier<'k> {
         }
     }
 
-    /// As [`signature`](Self::signature), of an access: subscripts, values of one type, and a condition. Nearly all are sound, and
-    /// that is seen without asking for one type after the other.
+    /// As [`signature`](Self::signature), of an access: subscripts, values of one type, and a condition.
     fn accesses(
         &mut self,
         inst: Inst,
@@ -176,19 +206,8 @@ impl<'k> Verifier<'k> {
         (value, written, read): (Scalar, usize, usize),
         condition: Option<Scalar>,
     ) {
-        let kernel = self.kernel;
-        let data = &kernel.insts[inst];
-        let all = |values: &[Value], ty: Scalar| values.iter().all(|value| kernel.value_type(*value) == ty);
-        let sound = data.arguments.len() == subscripts + written + usize::from(condition.is_some())
-            && data.results.len() == read
-            && all(&data.arguments[..subscripts], Scalar::I64)
-            && all(&data.arguments[subscripts..subscripts + written], value)
-            && condition.is_none_or(|condition| all(&data.arguments[subscripts + written..], condition))
-            && all(&data.results, value);
-        if !sound {
-            let operands = indices(subscripts).chain(repeat_n(value, written)).chain(condition);
-            self.signature(inst, operands, repeat_n(value, read));
-        }
+        let operands = indices(subscripts).chain(repeat_n(value, written)).chain(condition);
+        self.signature(inst, operands, repeat_n(value, read));
     }
 
     fn signature(
@@ -203,8 +222,9 @@ impl<'k> Verifier<'k> {
     }
 
     fn leaf(&mut self, inst: Inst) {
-        if let Payload::Constant(Constant::Int(scalar, value)) = self.kernel.insts[inst].payload
-            && !fits(scalar, value)
+        if let Payload::Constant(constant) = self.kernel.insts[inst].payload
+            && let Constant::Int(scalar, value) = constant
+            && !fits(constant)
         {
             self.fail(inst, format!("{value} is no {scalar}"));
         }
@@ -271,14 +291,14 @@ impl<'k> Verifier<'k> {
             self.writable(inst, buffer);
             written
         };
-        let bytes = leaf_data.scalar.size() * width as u64;
-        if !matches!(width, 2 | 4 | 8 | 16) || bytes > 16 {
+        if !fits_vector(width, leaf_data.scalar) {
+            let bytes = leaf_data.scalar.size() * width as u64;
             self.fail(
                 inst,
                 format!("{width} scalars of {bytes} bytes: not 2, 4, 8 or 16 of at most 16 bytes"),
             );
         }
-        if matches!(buffer_data.layout, Layout::Aosoa(_)) || leaf_data.scalar == Scalar::Bool {
+        if !has_vectors(leaf_data.scalar, buffer_data.layout) {
             self.fail(inst, "no vector access to this buffer");
         }
     }
@@ -290,8 +310,7 @@ impl<'k> Verifier<'k> {
         let buffer = &self.kernel.buffers[buffer];
         let subscripts = buffer.extents.len() + buffer.element.leaves[leaf as usize].extents.len();
         if data.opcode == Opcode::Address {
-            let global = matches!(buffer.kind, BufferKind::Argument { .. } | BufferKind::Scratch);
-            if !global {
+            if !is_global(buffer.kind) {
                 self.fail(inst, "an address of what is not in global memory");
             }
             self.signature(inst, indices(subscripts), once(Scalar::I64));
@@ -301,8 +320,7 @@ impl<'k> Verifier<'k> {
         if buffer.kind != BufferKind::Shared {
             self.fail(inst, "a copy to what is not in shared memory");
         }
-        let bytes = data.arguments.last().and_then(|bytes| self.kernel.int_of(*bytes));
-        if !matches!(bytes, Some(4 | 8 | 16)) {
+        if !data.arguments.last().is_some_and(|bytes| is_copied_at_once(self.kernel, *bytes)) {
             self.fail(inst, "a copy of another number of bytes than 4, 8 or 16");
         }
     }
@@ -327,12 +345,20 @@ impl<'k> Verifier<'k> {
 
     fn writable(&mut self, inst: Inst, buffer: Buffer) {
         match self.kernel.buffers[buffer].kind {
+            kind if is_writable(kind) => {}
             BufferKind::Constant(_) => self.fail(inst, format!("`{buffer}` is constant")),
-            BufferKind::Argument { direction: Direction::In, .. } => {
-                self.fail(inst, format!("`{buffer}` is an input"));
-            }
-            _ => {}
+            _ => self.fail(inst, format!("`{buffer}` is an input")),
         }
+    }
+
+    /// Whether an `if` has neither parameters nor results.
+    fn is_plain_branch(&self, data: &InstData) -> bool {
+        let kernel = self.kernel;
+        let nothing =
+            |region: &Block| kernel.blocks[*region].params.is_empty() && kernel.yields(*region).is_empty();
+        matches!(data.arguments[..], [condition] if kernel.value_type(condition) == Scalar::Bool)
+            && data.results.is_empty()
+            && data.regions.iter().all(nothing)
     }
 
     /// `forall`, `reduce`, `for`, `while`, `if`.
