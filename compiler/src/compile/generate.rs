@@ -7,7 +7,7 @@ use crate::check::typed::Program;
 use crate::diagnostic::Diagnostics;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
-use crate::ir::{Apart, ModuleApart};
+use crate::ir::{Apart, LaunchBody, ModuleApart};
 use crate::parallel;
 use crate::passes::{Begun, Pipeline, PipelineError, PipelineOptions, PipelineReport, Rest};
 use crate::ptx::select::{
@@ -53,6 +53,8 @@ enum Body {
     /// Which has no other launch.
     Own(Box<Kernel>),
     Of(Arc<Kernel>, Launch),
+    /// Moved out of the kernel.
+    Taken(Arc<Kernel>, Launch, LaunchBody),
 }
 
 struct Job {
@@ -60,17 +62,13 @@ struct Job {
     number: usize,
     rest: Rest,
     body: Body,
+    /// About how many microseconds it takes.
+    weight: usize,
 }
 
-impl Job {
-    /// About how many microseconds it takes.
-    fn weight(&self) -> usize {
-        let lines = match &self.body {
-            Body::Own(kernel) => lines(kernel, Launch::from_u32(0)),
-            Body::Of(kernel, launch) => lines(kernel, *launch),
-        };
-        lines / LINES_A_MICROSECOND
-    }
+/// About how many microseconds a launch takes.
+fn weight(kernel: &Kernel, launch: Launch) -> usize {
+    lines(kernel, launch) / LINES_A_MICROSECOND
 }
 
 /// A launch whose entry is data (`E`), or text as well.
@@ -226,26 +224,32 @@ impl<'g> Generator<'g> {
     ) -> Result<(), CompileError> {
         let first = finished.entries.len();
         let (mut jobs, mut kernels) = (Vec::new(), Vec::with_capacity(begun.len()));
-        for (kernel, state) in begun {
+        for (mut kernel, state) in begun {
             let (rest, count) = (state.rest(), kernel.launches.len());
-            let mut job = |body| jobs.push(Job { number: first + jobs.len(), rest, body });
-            let declarations = match count {
-                // Moved, not taken apart.
-                1 => {
-                    job(Body::Own(Box::new(kernel)));
-                    None
+            let mut job = |weight, body| jobs.push(Job { number: first + jobs.len(), rest, body, weight });
+            let weights: Vec<usize> = kernel.launches.keys().map(|launch| weight(&kernel, launch)).collect();
+            // Moved as it is, or launch by launch; else what the launches do is copied.
+            let declarations = if let [weight] = weights[..] {
+                job(weight, Body::Own(Box::new(kernel)));
+                None
+            } else if let Some(bodies) = kernel.take_bodies() {
+                let declarations = Arc::new(kernel);
+                for ((launch, body), weight) in declarations.launches.keys().zip(bodies).zip(weights) {
+                    job(weight, Body::Taken(declarations.clone(), launch, body));
                 }
-                _ => {
-                    let (declarations, whole) = (kernel.declarations(), Arc::new(kernel));
-                    whole.launches.keys().for_each(|launch| job(Body::Of(whole.clone(), launch)));
-                    Some(declarations)
+                Some(declarations)
+            } else {
+                let (declarations, whole) = (kernel.declarations(), Arc::new(kernel));
+                for (launch, weight) in whole.launches.keys().zip(weights) {
+                    job(weight, Body::Of(whole.clone(), launch));
                 }
+                Some(Arc::new(declarations))
             };
             kernels.push((declarations, count, state));
         }
         let entry = |job: Job| self.entry(job, selection);
         let text = |done: Done<SelectedEntry>| self.text(done, selection, frame);
-        let mut done = parallel::map_halves(jobs, Job::weight, entry, text).into_iter();
+        let mut done = parallel::map_halves(jobs, |job| job.weight, entry, text).into_iter();
         for (declarations, count, mut state) in kernels {
             let mut parts = Vec::with_capacity(count);
             for Done { part, result, .. } in done.by_ref().take(count) {
@@ -257,7 +261,7 @@ impl<'g> Generator<'g> {
                 finished.entries.push(entry);
             }
             let mut kernel = match declarations {
-                Some(declarations) => Apart::several(declarations, parts),
+                Some(declarations) => Apart::several(Arc::unwrap_or_clone(declarations), parts),
                 None => parts.pop().map(Apart::single).unwrap_or_default(),
             };
             if let Some(advisor) = &finished.advisor {
@@ -274,10 +278,11 @@ impl<'g> Generator<'g> {
 
     /// The first half of a job: the launch's passes, and its entry as data.
     fn entry(&self, job: Job, selection: &Selection<'_>) -> Done<SelectedEntry> {
-        let Job { number, rest, body } = job;
+        let Job { number, rest, body, .. } = job;
         let (mut part, own) = match body {
             Body::Own(kernel) => (*kernel, true),
             Body::Of(kernel, launch) => (kernel.part(launch), false),
+            Body::Taken(kernel, launch, body) => (kernel.part_of(launch, body), false),
         };
         let passes = self.pipeline.finish(rest, &mut part, self.pass_options);
         let result = passes.map(|changed| (changed, selection.entry(&part)));

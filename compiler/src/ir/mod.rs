@@ -6,7 +6,7 @@
 //! - `kernel.rs`: the data structure; `schedule.rs`: what the user's schedule says.
 //! - `typing.rs`: result types from the op table.
 //! - `query.rs`, `edit.rs`: questions about a kernel, and changes to it.
-//! - `apart.rs`: the launches of a kernel as kernels of their own.
+//! - `apart/`: the launches of a kernel as kernels of their own.
 //! - `builder.rs`: construction front to back.
 //! - `evaluate.rs`: ops on literals.
 //! - `text/`: printer and parser of the text form.
@@ -41,7 +41,7 @@ pub mod text;
 mod typing;
 mod verifier;
 
-pub use apart::{Apart, ModuleApart};
+pub use apart::{Apart, LaunchBody, ModuleApart};
 pub use choices::Choices;
 pub use edit::Substitution;
 pub use evaluate::{evaluate, int_range, wrap};
