@@ -10,7 +10,7 @@
 //! extent of 0 counted as 1, is below 2^48. So every dimension is below 2^48. They evaluate extents and `where`
 //! facts without wrapping around: an overflow there refuses the launch. Scalar parameters are arbitrary in their type.
 
-use super::polynomial::{Atom, Poly};
+use super::polynomial::{Atom, Monomial, Poly};
 use crate::check::typed::{ArrayId, BinaryOp, DimId, ParamId};
 use crate::data::Scalar;
 use cranelift_entity::PrimaryMap;
@@ -262,20 +262,25 @@ impl Atoms {
 pub fn range_with(poly: &Poly, of: impl Fn(Atom) -> Range) -> Range {
     let mut sum = Range::new(0, 0);
     for (monomial, coefficient) in poly.terms() {
-        let mut product = Range::new(*coefficient, *coefficient).clamp();
-        let mut atoms = monomial.atoms().iter().peekable();
-        while let Some(atom) = atoms.next() {
-            let mut range = of(*atom);
-            // Equal atoms stand side by side: a square is not negative.
-            if atoms.next_if_eq(&atom).is_some() {
-                let square = range.multiply(range);
-                range = Range::new(square.low.max(0), square.high);
-            }
-            product = product.multiply(range);
-        }
-        sum = sum.add(product);
+        sum = sum.add(term_range_with(monomial, *coefficient, &of));
     }
     sum
+}
+
+/// As [`range_with`], of one term.
+pub fn term_range_with(monomial: &Monomial, coefficient: i128, of: impl Fn(Atom) -> Range) -> Range {
+    let mut product = Range::new(coefficient, coefficient).clamp();
+    let mut atoms = monomial.atoms().iter().peekable();
+    while let Some(atom) = atoms.next() {
+        let mut range = of(*atom);
+        // Equal atoms stand side by side: a square is not negative.
+        if atoms.next_if_eq(&atom).is_some() {
+            let square = range.multiply(range);
+            range = Range::new(square.low.max(0), square.high);
+        }
+        product = product.multiply(range);
+    }
+    product
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@
 //! inequalities, choices by cases, products of atoms also as a whole. The number of steps is bounded: the
 //! answer "not proved" is always allowed.
 
-use super::atoms::{Atoms, Function, Key, Range, range_with};
-use super::polynomial::{Atom, Poly};
+use super::atoms::{Atoms, Function, Key, Range, range_with, term_range_with};
+use super::polynomial::{Atom, Monomial, Poly};
 use rustc_hash::FxHashMap;
 
 /// Steps of one search.
@@ -82,6 +82,10 @@ impl Facts {
         range_with(poly, |atom| self.atom_range(atom))
     }
 
+    fn term_range(&self, monomial: &Monomial, coefficient: i128) -> Range {
+        term_range_with(monomial, coefficient, |atom| self.atom_range(atom))
+    }
+
     pub fn assume_all(&mut self, facts: &[Poly]) {
         for fact in facts {
             self.assume(fact.clone());
@@ -111,7 +115,7 @@ impl Facts {
             let mut rest = Range::new(0, 0);
             for (other, value) in fact.terms() {
                 if other != monomial {
-                    rest = rest.add(self.range(&Poly::from_term(*other, *value)));
+                    rest = rest.add(self.term_range(other, *value));
                 }
             }
             if rest.is_open_above() {
@@ -187,7 +191,7 @@ impl Facts {
             |atom: &Atom| matches!(self.atoms.get(*atom).key, Key::Apply(Function::Quotient, _));
         let mut pivots: Vec<Atom> = Vec::new();
         for (monomial, coefficient) in goal.terms() {
-            if monomial.degree() > 0 && self.range(&Poly::from_term(*monomial, *coefficient)).low < 0 {
+            if monomial.degree() > 0 && self.term_range(monomial, *coefficient).low < 0 {
                 pivots.extend(monomial.atoms());
             } else {
                 pivots.extend(monomial.atoms().iter().copied().filter(is_quotient));

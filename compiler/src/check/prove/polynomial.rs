@@ -98,10 +98,6 @@ impl Poly {
         Poly { terms: vec![(Monomial::of(atom), 1)] }
     }
 
-    pub fn from_term(monomial: Monomial, coefficient: i128) -> Self {
-        Poly { terms: if coefficient == 0 { Vec::new() } else { vec![(monomial, coefficient)] } }
-    }
-
     pub fn terms(&self) -> &[(Monomial, i128)] {
         &self.terms
     }
