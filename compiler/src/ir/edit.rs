@@ -87,6 +87,9 @@ impl Kernel {
     /// Gives an instruction that has no results yet one for each of some values, of the same type.
     pub fn add_results_like(&mut self, inst: Inst, like: &[Value]) -> Vec<Value> {
         debug_assert!(self.insts[inst].results.is_empty(), "{inst} has results");
+        if like.is_empty() {
+            return Vec::new();
+        }
         self.values.reserve(like.len());
         let results = like.iter().zip(0..).map(|(value, position)| {
             let (ty, definition) = (self.values[*value].ty, Definition::Result(inst, position));
@@ -100,6 +103,17 @@ impl Kernel {
     /// Makes an instruction without regions that no block lists yet; its result (if its op has one) is typed
     /// by the op table.
     pub fn make_inst(&mut self, opcode: Opcode, payload: Payload, arguments: &[Value], span: Span) -> Inst {
+        self.make(opcode, payload, arguments, span).0
+    }
+
+    /// As [`make_inst`](Self::make_inst), with the result.
+    pub fn make(
+        &mut self,
+        opcode: Opcode,
+        payload: Payload,
+        arguments: &[Value],
+        span: Span,
+    ) -> (Inst, Option<Value>) {
         // No more are asked for.
         let result = match *arguments {
             [] => result_type(self, opcode, &payload, &[]),
@@ -109,13 +123,26 @@ impl Kernel {
                 result_type(self, opcode, &payload, &types)
             }
         };
-        let mut results = Short::new();
-        if let Some(ty) = result {
+        let result = result.map(|ty| {
             let definition = Definition::Result(self.insts.next_key(), 0);
+            self.values.push(ValueData { ty, definition, name: None })
+        });
+        let results = short(result.as_slice());
+        let arguments = short(arguments);
+        let data = InstData { opcode, payload, arguments, results, regions: Regions::new(), span };
+        (self.insts.push(data), result)
+    }
+
+    /// Appends so many results of one type to an instruction that has none.
+    pub fn add_results(&mut self, inst: Inst, ty: Scalar, count: u16) -> Short<Value> {
+        debug_assert!(self.insts[inst].results.is_empty(), "{inst} has results");
+        let mut results = Short::new();
+        for position in 0..count {
+            let definition = Definition::Result(inst, position);
             results.push(self.values.push(ValueData { ty, definition, name: None }));
         }
-        let arguments = short(arguments);
-        self.insts.push(InstData { opcode, payload, arguments, results, regions: Regions::new(), span })
+        self.insts[inst].results = short(&results);
+        results
     }
 
     /// Turns an instruction without regions into another with the same result, in place: all uses see the new

@@ -2,7 +2,7 @@
 //! is folded on the way, so that factors of 1 and offsets of 0 leave no trace.
 
 use super::entities::{Block, Buffer, Inst, Value};
-use super::kernel::{AxisData, BlockData, Factor, InstData, Kernel, Level, Payload, Regions, Short};
+use super::kernel::{AxisData, BlockData, Factor, InstData, Kernel, Level, Payload, Regions, Short, short};
 use super::op::{Combiner, Constant, Opcode};
 use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, UnaryOp};
@@ -55,16 +55,17 @@ impl Known {
         hasher.finish() as usize % Self::SLOTS
     }
 
+    /// What stands in the integer's slot, if it is the integer.
     #[inline]
-    fn find(&self, integer: &Integer) -> Option<Value> {
-        let (known, value, (block, depth)) = self.slots[Self::slot(integer)]?;
+    fn find(&self, slot: usize, integer: &Integer) -> Option<Value> {
+        let (known, value, (block, depth)) = self.slots[slot % Self::SLOTS]?;
         (known == *integer && self.open.get(depth) == Some(&block)).then_some(value)
     }
 
     #[inline]
-    fn insert(&mut self, integer: Integer, value: Value) {
+    fn insert(&mut self, slot: usize, integer: Integer, value: Value) {
         if let Some((block, around)) = self.open.split_last() {
-            self.slots[Self::slot(&integer)] = Some((integer, value, (*block, around.len())));
+            self.slots[slot % Self::SLOTS] = Some((integer, value, (*block, around.len())));
         }
     }
 }
@@ -83,12 +84,14 @@ impl<'k> Emit<'k> {
     /// The integer as it was emitted before, or else by `emit`.
     #[inline]
     fn once(&mut self, integer: Integer, emit: impl FnOnce(&mut Self) -> Value) -> Value {
-        if let Some(value) = self.known.as_ref().and_then(|known| known.find(&integer)) {
+        let Some(known) = &self.known else { return emit(self) };
+        let slot = Known::slot(&integer);
+        if let Some(value) = known.find(slot, &integer) {
             return value;
         }
         let value = emit(self);
         if let Some(known) = &mut self.known {
-            known.insert(integer, value);
+            known.insert(slot, integer, value);
         }
         value
     }
@@ -103,9 +106,9 @@ impl<'k> Emit<'k> {
 
     /// Any op without regions; its first result, if it has one.
     pub fn inst(&mut self, opcode: Opcode, payload: Payload, arguments: &[Value]) -> Option<Value> {
-        let inst = self.kernel.make_inst(opcode, payload, arguments, self.span);
+        let (inst, result) = self.kernel.make(opcode, payload, arguments, self.span);
         self.kernel.blocks[self.block].insts.push(inst);
-        self.kernel.insts[inst].results.first().copied()
+        result
     }
 
     /// An op that has a result.
@@ -286,7 +289,7 @@ impl<'k> Emit<'k> {
     /// Adds the product of each row and each column to its sum, row by row.
     pub fn outer(&mut self, rows: &[Value], columns: &[Value], sums: &[Value]) -> Vec<Value> {
         let arguments = [rows, columns, sums].concat();
-        let inst = self.bare_inst(Opcode::Outer, Payload::Outer(rows.len() as u16), arguments);
+        let inst = self.bare_inst(Opcode::Outer, Payload::Outer(rows.len() as u16), arguments.into());
         self.results_like(inst, sums)
     }
 
@@ -295,8 +298,9 @@ impl<'k> Emit<'k> {
     }
 
     pub fn store(&mut self, buffer: Buffer, leaf: u32, indices: &[Value], value: Value) {
-        let arguments: Vec<Value> = indices.iter().copied().chain([value]).collect();
-        self.inst(Opcode::Store, Payload::Access { buffer, leaf }, &arguments);
+        let mut arguments = short(indices);
+        arguments.push(value);
+        self.bare_inst(Opcode::Store, Payload::Access { buffer, leaf }, arguments);
     }
 
     /// Stores where a condition holds.
@@ -307,9 +311,10 @@ impl<'k> Emit<'k> {
         indices: &[Value],
         value: Value,
     ) {
-        let mut arguments = Short::from_slice(indices);
-        arguments.extend([value, condition]);
-        self.inst(Opcode::StoreIf, Payload::Access { buffer, leaf }, &arguments);
+        let mut arguments = short(indices);
+        arguments.push(value);
+        arguments.push(condition);
+        self.bare_inst(Opcode::StoreIf, Payload::Access { buffer, leaf }, arguments);
     }
 
     pub fn barrier(&mut self) {
@@ -317,11 +322,11 @@ impl<'k> Emit<'k> {
     }
 
     /// Appends an instruction without results and regions, which it may get.
-    fn bare_inst(&mut self, opcode: Opcode, payload: Payload, arguments: Vec<Value>) -> Inst {
+    pub fn bare_inst(&mut self, opcode: Opcode, payload: Payload, arguments: Short<Value>) -> Inst {
         let inst = self.kernel.insts.push(InstData {
             opcode,
             payload,
-            arguments: arguments.into(),
+            arguments,
             results: Short::new(),
             regions: Regions::new(),
             span: self.span,
@@ -349,7 +354,7 @@ impl<'k> Emit<'k> {
         let outer = std::mem::replace(&mut self.block, region);
         self.known.iter_mut().for_each(|known| known.open.push(region));
         let yields = body(self, &values);
-        self.inst(Opcode::Yield, Payload::None, &yields);
+        self.bare_inst(Opcode::Yield, Payload::None, short(&yields));
         self.block = outer;
         if let Some(known) = &mut self.known {
             known.open.pop();
@@ -375,7 +380,7 @@ impl<'k> Emit<'k> {
         body: impl FnOnce(&mut Self, Value, &[Value]) -> Vec<Value>,
     ) -> Vec<Value> {
         let axis = self.serial_axis(name);
-        let arguments = [low, high, step].into_iter().chain(initial.iter().copied()).collect();
+        let arguments = [&[low, high, step], initial].concat().into();
         let inst = self.bare_inst(Opcode::For, Payload::Loop { axes: vec![axis].into() }, arguments);
         let mut params = vec![(Scalar::I64, Some(name.into()))];
         for value in initial {
@@ -392,7 +397,7 @@ impl<'k> Emit<'k> {
         then: impl FnOnce(&mut Self) -> Vec<Value>,
         otherwise: impl FnOnce(&mut Self) -> Vec<Value>,
     ) -> Vec<Value> {
-        let inst = self.bare_inst(Opcode::If, Payload::None, vec![condition]);
+        let inst = self.bare_inst(Opcode::If, Payload::None, short(&[condition]));
         let yields = self.region(inst, &[], |emit, _| then(emit));
         self.region(inst, &[], |emit, _| otherwise(emit));
         self.results_like(inst, &yields)

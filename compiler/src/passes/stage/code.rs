@@ -5,7 +5,7 @@ use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
-use crate::ir::kernel::Payload;
+use crate::ir::kernel::{Payload, Short, short};
 use crate::ir::op::Opcode;
 use cranelift_entity::EntitySet;
 
@@ -78,13 +78,12 @@ pub fn load_vector(
     indices: &[Value],
     scalar: Scalar,
     lanes: u64,
-) -> Vec<Value> {
+) -> Short<Value> {
     if lanes == 1 {
-        return vec![emit.value(Opcode::Load, payload, indices)];
+        return short(&[emit.value(Opcode::Load, payload, indices)]);
     }
-    let inst = emit.kernel.make_inst(Opcode::LoadVector, payload, indices, emit.span);
-    emit.kernel.blocks[emit.block].insts.push(inst);
-    (0..lanes).map(|_| emit.kernel.add_result(inst, scalar.widened())).collect()
+    let inst = emit.bare_inst(Opcode::LoadVector, payload, short(indices));
+    emit.kernel.add_results(inst, scalar.widened(), lanes as u16)
 }
 
 /// Stores neighbouring values.

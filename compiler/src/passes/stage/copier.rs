@@ -54,7 +54,7 @@ impl Copier {
         let span = emit.kernel.insts[tile.load].span;
         emit.at(span, |emit| {
             let indices = self.subscripts(emit, map, start, last, part);
-            load_vector(emit, payload, &indices, tile.scalar, tile.lanes as u64)
+            load_vector(emit, payload, &indices, tile.scalar, tile.lanes as u64).to_vec()
         })
     }
 

@@ -63,7 +63,7 @@ impl BlockCode<'_> {
         let lanes = (16 / tile.bytes()).min(shape.piece(side));
         let line = emit.mul_int(row, tile.pitch);
         let base = emit.add(self.places[side], line);
-        let mut values = Vec::new();
+        let mut values = Vec::with_capacity(shape.per_thread[side] as usize);
         for at in (0..shape.per_thread[side]).step_by(lanes as usize) {
             let place = emit.add_int(base, step * tile.pitch + shape.offset(side, at));
             let payload = Payload::Access { buffer: staged.buffer, leaf: 0 };

@@ -4,7 +4,7 @@ use super::super::code::copy_group;
 use super::{BlockCode, Product};
 use crate::ir::clone::mapped;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Inst, Value};
+use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload, Short};
 use crate::ir::op::{Effect, Opcode};
 use cranelift_entity::EntitySet;
@@ -26,6 +26,16 @@ impl Product {
         needed.reverse();
         needed
     }
+}
+
+/// An operand of a store that is all there is to do with a result.
+enum Operand {
+    /// The result's row.
+    Row,
+    Column,
+    Sum,
+    /// The same for all results.
+    Other(Value),
 }
 
 impl BlockCode<'_> {
@@ -59,15 +69,25 @@ impl BlockCode<'_> {
             })
             .collect();
         let plain = self.plain_store(emit, insts).filter(|_| group == 1);
+        let plain = plain.map(|store| self.plain_operands(emit, store));
         let skip = EntitySet::new();
         for row in 0..rows {
             let y = self.index(emit, 0, row);
             let inside = self.inside(emit, 0, y, 1);
             emit.if_then(inside, |emit| {
-                if let Some(store) = plain {
+                if let Some((place, operands)) = &plain {
                     for (column, x, inside) in &places {
                         let sum = sums[(row * columns + column) as usize];
-                        self.store_one(emit, store, (y, *x), sum, *inside);
+                        let operand = |operand: &Operand| match operand {
+                            Operand::Row => y,
+                            Operand::Column => *x,
+                            Operand::Sum => sum,
+                            Operand::Other(value) => *value,
+                        };
+                        let operands: Short<Value> = operands.iter().map(operand).collect();
+                        if let Some((value, indices)) = operands.split_last() {
+                            emit.store_if(*inside, *place, indices, *value);
+                        }
                     }
                     return;
                 }
@@ -89,22 +109,19 @@ impl BlockCode<'_> {
         }
     }
 
-    /// Stores one result where it is the block's own.
-    fn store_one(&self, emit: &mut Emit<'_>, store: Inst, (y, x): (Value, Value), sum: Value, inside: Value) {
+    /// Where a store goes, and its operands.
+    fn plain_operands(&self, emit: &Emit<'_>, store: Inst) -> ((Buffer, u32), Vec<Operand>) {
         let plan = self.plan;
         let result = emit.kernel.insts[plan.reduce].results[0];
         let data = &emit.kernel.insts[store];
         let Payload::Access { buffer, leaf } = data.payload else { unreachable!("a store is an access") };
-        let here = |value: &Value| match *value {
-            value if value == plan.blocks.y.0.index => y,
-            value if value == plan.blocks.x.0.index => x,
-            value if value == result => sum,
-            value => mapped(&self.map, value),
+        let operand = |value: &Value| match *value {
+            value if value == plan.blocks.y.0.index => Operand::Row,
+            value if value == plan.blocks.x.0.index => Operand::Column,
+            value if value == result => Operand::Sum,
+            value => Operand::Other(mapped(&self.map, value)),
         };
-        let operands: Short<Value> = data.arguments.iter().map(here).collect();
-        if let Some((value, indices)) = operands.split_last() {
-            emit.store_if(inside, (buffer, leaf), indices, *value);
-        }
+        ((buffer, leaf), data.arguments.iter().map(operand).collect())
     }
 
     /// Whether the block has so many results from an index on to store.
