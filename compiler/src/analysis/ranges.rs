@@ -4,7 +4,7 @@ use super::grid::DIMENSION_LIMIT;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
-use crate::ir::op::{Constant, Opcode};
+use crate::ir::op::Opcode;
 use crate::ir::{Owners, int_range};
 use crate::manifest::{BinaryOp, Expr, SymbolKind};
 use cranelift_entity::SecondaryMap;
@@ -57,7 +57,8 @@ impl Ranges {
 
     /// For one who tells of every instruction with regions, by [`enter`](Self::enter), before it asks for values inside.
     pub fn on_the_way(kernel: &Kernel) -> Self {
-        Self { known: kernel.of_values(), owners: kernel.of_blocks(), ..Self::default() }
+        let intervals = Vec::with_capacity(kernel.values.len() / 4);
+        Self { known: kernel.of_values(), intervals, owners: kernel.of_blocks(), launch: None }
     }
 
     /// Of the values of one launch, under what it assumes.
@@ -91,16 +92,19 @@ impl Ranges {
             return self.intervals[known as usize];
         }
         let ty = kernel.value_type(value);
-        let all = Interval::of(ty);
         if !ty.is_integer() || depth == 0 {
-            return all;
+            return Interval::of(ty);
+        }
+        // Fits its type.
+        if let Some(literal) = kernel.int_of(value) {
+            return Interval::new(literal, literal);
         }
         let interval = match kernel.values[value].definition {
             Definition::Result(inst, 0) => self.inst(kernel, inst, ty, depth - 1),
             Definition::Result(..) => None,
             Definition::Param(block, position) => self.index(kernel, block, position.into(), depth - 1),
         };
-        let interval = interval.map_or(all, |interval| interval.within(ty));
+        let interval = interval.map_or_else(|| Interval::of(ty), |interval| interval.within(ty));
         self.set(value, interval);
         interval
     }
@@ -117,7 +121,6 @@ impl Ranges {
         let data = &kernel.insts[inst];
         let storage = |scalar: Scalar| scalar.is_integer().then(|| Interval::of(scalar));
         match &data.payload {
-            Payload::Constant(Constant::Int(_, value)) => return Some(Interval::new(*value, *value)),
             Payload::Symbol(symbol) => {
                 let data = &kernel.symbols[*symbol];
                 let mut interval = storage(data.scalar)?;
@@ -149,6 +152,15 @@ impl Ranges {
             Payload::Grid(_) => return Some(Interval::new(0, 0x7fff_fffe)),
             Payload::None if data.opcode == Opcode::ThreadIndex => return Some(Interval::new(0, 1023)),
             _ => {}
+        }
+        if let [a, b] = data.arguments[..]
+            && [a, b].iter().all(|value| kernel.value_type(*value).is_integer())
+        {
+            return arithmetic(
+                data.opcode,
+                ty,
+                &[self.within(kernel, a, depth), self.within(kernel, b, depth)],
+            );
         }
         let mut operands: SmallVec<[Interval; 3]> = SmallVec::new();
         for value in data.arguments.iter().filter(|value| kernel.value_type(**value).is_integer()) {

@@ -190,6 +190,17 @@ impl Kernel {
         }
     }
 
+    /// As [`walk`](Self::walk), with what the instructions are.
+    pub fn walk_data(&self, block: Block, visit: &mut impl FnMut(&InstData)) {
+        for inst in &self.blocks[block].insts {
+            let data = &self.insts[*inst];
+            visit(data);
+            if !data.regions.is_empty() {
+                data.regions.iter().for_each(|region| self.walk_data(*region, visit));
+            }
+        }
+    }
+
     /// As [`walk`](Self::walk), until somebody has seen enough.
     pub fn walk_until(
         &self,
@@ -285,8 +296,8 @@ impl Kernel {
 
     /// Adds how often each value is an operand in one launch.
     pub fn add_use_counts(&self, launch: Launch, counts: &mut SecondaryMap<Value, u32>) {
-        self.walk(self.launches[launch].body, &mut |_, inst| {
-            for argument in &self.insts[inst].arguments {
+        self.walk_data(self.launches[launch].body, &mut |data| {
+            for argument in &data.arguments {
                 counts[*argument] += 1;
             }
         });

@@ -18,7 +18,7 @@
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Inst, Launch, Value};
-use crate::ir::kernel::{InstData, Kernel, Payload};
+use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Opcode;
 use cranelift_entity::SecondaryMap;
 
@@ -43,46 +43,61 @@ impl Pass for Contract {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let mut uses = kernel.of_values();
         let mut changed = false;
-        // Some of which no launch may run any more.
-        let products = kernel.insts.values().any(|data| is_product(kernel, data));
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            if products && has_products(kernel, launch) {
-                kernel.add_use_counts(launch, &mut uses);
-            }
-            for block in kernel.blocks_in(kernel.launches[launch].body) {
-                let insts = std::mem::take(&mut kernel.blocks[block].insts);
+            let mut uses = Uses { launch, counts: None };
+            let mut blocks = vec![kernel.launches[launch].body];
+            let mut next = 0;
+            while let Some(block) = blocks.get(next).copied() {
+                next += 1;
                 // Negations, each with the place that it goes before.
                 let mut made = Vec::new();
-                for (at, inst) in insts.iter().enumerate() {
-                    changed |= contract(kernel, *inst, &uses, &mut |negation| made.push((at, negation)));
+                for at in 0..kernel.blocks[block].insts.len() {
+                    let inst = kernel.blocks[block].insts[at];
+                    let data = &mut kernel.insts[inst];
+                    match data.opcode {
+                        Opcode::Outer => {
+                            data.opcode = Opcode::OuterFma;
+                            changed = true;
+                        }
+                        Opcode::Add | Opcode::Sub => {
+                            let mut before = |negation| made.push((at, negation));
+                            changed |= contract(kernel, inst, &mut uses, &mut before);
+                        }
+                        _ if data.regions.is_empty() => {}
+                        _ => blocks.extend(&data.regions),
+                    }
                 }
-                kernel.blocks[block].insts = inserted(insts, &made);
+                if !made.is_empty() {
+                    let insts = std::mem::take(&mut kernel.blocks[block].insts);
+                    kernel.blocks[block].insts = inserted(insts, &made);
+                }
             }
         }
         changed.into()
     }
 }
 
-/// Whether an instruction is a product of floats.
-fn is_product(kernel: &Kernel, data: &InstData) -> bool {
-    data.opcode == Opcode::Mul && kernel.value_type(data.results[0]).is_float()
+/// How often values of a launch are operands: counted for the first product that is added to something, before anything has
+/// changed.
+struct Uses {
+    launch: Launch,
+    counts: Option<SecondaryMap<Value, u32>>,
 }
 
-/// Whether a launch has products of floats.
-fn has_products(kernel: &Kernel, launch: Launch) -> bool {
-    let mut found = false;
-    kernel
-        .walk(kernel.launches[launch].body, &mut |_, inst| found |= is_product(kernel, &kernel.insts[inst]));
-    found
+impl Uses {
+    fn of(&mut self, kernel: &Kernel, value: Value) -> u32 {
+        let counts = self.counts.get_or_insert_with(|| {
+            let mut counts = kernel.of_values();
+            kernel.add_use_counts(self.launch, &mut counts);
+            counts
+        });
+        counts[value]
+    }
 }
 
 /// The list with further instructions, each before a place; those in order.
 fn inserted(insts: Vec<Inst>, made: &[(usize, Inst)]) -> Vec<Inst> {
-    if made.is_empty() {
-        return insts;
-    }
     let mut list = Vec::with_capacity(insts.len() + made.len());
     let mut next = made.iter().peekable();
     for (at, inst) in insts.into_iter().enumerate() {
@@ -95,29 +110,20 @@ fn inserted(insts: Vec<Inst>, made: &[(usize, Inst)]) -> Vec<Inst> {
 }
 
 /// The factors of a float product that is used once.
-fn product(kernel: &Kernel, value: Value, uses: &SecondaryMap<Value, u32>) -> Option<(Value, Value)> {
+fn product(kernel: &Kernel, value: Value, uses: &mut Uses) -> Option<(Value, Value)> {
     let data = kernel.definition_data(value)?;
-    (data.opcode == Opcode::Mul && uses[value] == 1).then(|| (data.arguments[0], data.arguments[1]))
+    let factors = || (data.arguments[0], data.arguments[1]);
+    (data.opcode == Opcode::Mul && uses.of(kernel, value) == 1).then(factors)
 }
 
 /// Makes a sum an `fma`, a negation going before it; whether it did.
-fn contract(
-    kernel: &mut Kernel,
-    inst: Inst,
-    uses: &SecondaryMap<Value, u32>,
-    before: &mut impl FnMut(Inst),
-) -> bool {
-    let opcode = kernel.insts[inst].opcode;
-    if opcode == Opcode::Outer {
-        kernel.insts[inst].opcode = Opcode::OuterFma;
-        return true;
-    }
+fn contract(kernel: &mut Kernel, inst: Inst, uses: &mut Uses, before: &mut impl FnMut(Inst)) -> bool {
     let data = &kernel.insts[inst];
     let [left, right] = data.arguments[..] else { return false };
-    if !matches!(opcode, Opcode::Add | Opcode::Sub) || !kernel.value_type(left).is_float() {
+    let (opcode, span) = (data.opcode, data.span);
+    if !kernel.value_type(left).is_float() {
         return false;
     }
-    let span = data.span;
     let mut negated = |kernel: &mut Kernel, value: Value| {
         let made = kernel.make_inst(Opcode::Neg, Payload::None, &[value], span);
         before(made);

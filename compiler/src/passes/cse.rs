@@ -45,7 +45,7 @@ impl Pass for Cse {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let available = FxHashMap::with_capacity_and_hasher(kernel.insts.len(), Default::default());
         let (written, replaced) = (EntitySet::new(), kernel.of_values());
-        let (atomic, clock, open) = (EntitySet::new(), Clock::default(), EntitySet::new());
+        let (atomic, clock, open) = (EntitySet::new(), Clock::default(), kernel.of_blocks());
         let mut eliminator =
             Eliminator { kernel, written, atomic, clock, available, open, replaced, changed: false };
         for launch in eliminator.kernel.launches.keys().collect::<Vec<_>>() {
@@ -54,9 +54,7 @@ impl Pass for Cse {
             written.clear();
             atomic.clear();
             each_write(kernel, body, |buffer, by_atomic| {
-                if !written.contains(buffer) {
-                    written.insert(buffer);
-                }
+                insert(written, buffer);
                 if by_atomic {
                     atomic.insert(buffer);
                 }
@@ -79,8 +77,8 @@ fn write(data: &InstData) -> Option<(Buffer, bool)> {
 
 /// Calls back for every write in a block or in what is inside: the buffer, and whether by an atomic.
 fn each_write(kernel: &Kernel, block: Block, mut each: impl FnMut(Buffer, bool)) {
-    kernel.walk(block, &mut |_, inst| {
-        if let Some((buffer, by_atomic)) = write(&kernel.insts[inst]) {
+    kernel.walk_data(block, &mut |data| {
+        if let Some((buffer, by_atomic)) = write(data) {
             each(buffer, by_atomic);
         }
     });
@@ -92,9 +90,7 @@ pub(super) fn written_by(kernel: &Kernel, inst: Inst) -> EntitySet<Buffer> {
     let mut written = EntitySet::new();
     written.extend(write(data).map(|(buffer, _)| buffer));
     for region in &data.regions {
-        each_write(kernel, *region, |buffer, _| {
-            written.insert(buffer);
-        });
+        each_write(kernel, *region, |buffer, _| insert(&mut written, buffer));
     }
     written
 }
@@ -102,10 +98,15 @@ pub(super) fn written_by(kernel: &Kernel, inst: Inst) -> EntitySet<Buffer> {
 /// Buffers that a block or what is inside writes.
 pub(super) fn written_buffers(kernel: &Kernel, block: Block) -> EntitySet<Buffer> {
     let mut written = EntitySet::new();
-    each_write(kernel, block, |buffer, _| {
-        written.insert(buffer);
-    });
+    each_write(kernel, block, |buffer, _| insert(&mut written, buffer));
     written
+}
+
+/// Most are there already.
+fn insert(set: &mut EntitySet<Buffer>, buffer: Buffer) {
+    if !set.contains(buffer) {
+        set.insert(buffer);
+    }
 }
 
 /// Which loads from written buffers see the same memory: those of a buffer at one time.
@@ -145,7 +146,7 @@ struct Eliminator<'k> {
     /// Instructions by hash, each with its block: of those in scope with equal hashes the last one.
     available: FxHashMap<u64, (Inst, Block)>,
     /// The blocks that the pass is in: what stands in others is out of scope.
-    open: EntitySet<Block>,
+    open: SecondaryMap<Block, bool>,
     replaced: Substitution,
     changed: bool,
 }
@@ -154,45 +155,73 @@ impl Eliminator<'_> {
     fn block(&mut self, block: Block) {
         // What stands around this region, and instructions in it have taken the places of: there again after its end.
         let mut hidden = Vec::new();
-        self.open.insert(block);
+        self.open[block] = true;
         let mut insts = std::mem::take(&mut self.kernel.blocks[block].insts);
-        insts.retain(|inst| {
-            let data = &mut self.kernel.insts[*inst];
-            for argument in &mut data.arguments {
-                if let Some(value) = self.replaced[*argument].expand() {
-                    *argument = value;
-                }
+        let mut kept = 0;
+        for at in 0..insts.len() {
+            let inst = insts[at];
+            if !self.goes(inst, block, &mut hidden) {
+                insts[kept] = inst;
+                kept += 1;
             }
-            self.clock.pass(data);
-            for at in 0..data.regions.len() {
-                self.block(self.kernel.insts[*inst].regions[at]);
-            }
-            !self.eliminate(*inst, block, &mut hidden)
-        });
+        }
+        insts.truncate(kept);
         self.kernel.blocks[block].insts = insts;
-        self.open.remove(block);
+        self.open[block] = false;
         self.available.extend(hidden);
     }
 
-    /// Whether an equal instruction is in scope, which then takes the place of this one.
-    fn eliminate(&mut self, inst: Inst, block: Block, hidden: &mut Vec<(u64, (Inst, Block))>) -> bool {
-        let data = &self.kernel.insts[inst];
-        let time = match (data.opcode.info().effect, &data.payload) {
-            (Effect::Pure, _) => None,
-            (Effect::Read, Payload::Access { buffer, .. }) if !self.written.contains(*buffer) => None,
-            (Effect::Read, Payload::Access { buffer, .. }) if !self.atomic.contains(*buffer) => {
-                Some(self.clock.of(*buffer))
+    /// Whether an equal instruction stands for this one; else what it does to memory, and what is inside, is seen to.
+    #[inline]
+    fn goes(&mut self, inst: Inst, block: Block, hidden: &mut Vec<(u64, (Inst, Block))>) -> bool {
+        let data = &mut self.kernel.insts[inst];
+        for argument in data.arguments.as_mut_slice() {
+            if let Some(value) = self.replaced[*argument].expand() {
+                *argument = value;
             }
-            _ => return false,
-        };
+        }
+        match (data.opcode.info().effect, &data.payload) {
+            (Effect::Pure, _) => self.eliminate(inst, block, None, hidden),
+            (Effect::Read, Payload::Access { buffer, .. }) => {
+                let time = match self.written.contains(*buffer) {
+                    false => None,
+                    true if self.atomic.contains(*buffer) => return false,
+                    true => Some(self.clock.of(*buffer)),
+                };
+                self.eliminate(inst, block, time, hidden)
+            }
+            (Effect::Read | Effect::Terminator, _) => false,
+            (Effect::Write | Effect::Regions, _) => {
+                self.clock.pass(data);
+                for at in 0..data.regions.len() {
+                    self.block(self.kernel.insts[inst].regions[at]);
+                }
+                false
+            }
+        }
+    }
+
+    /// Whether an equal instruction is in scope, which then takes the place of this one: for a load from a buffer that is
+    /// written, one at the same time.
+    fn eliminate(
+        &mut self,
+        inst: Inst,
+        block: Block,
+        time: Option<(u32, u32)>,
+        hidden: &mut Vec<(u64, (Inst, Block))>,
+    ) -> bool {
+        let data = &self.kernel.insts[inst];
         let hash = hash(data);
         let mut entry = self.available.entry(hash);
         let before = match &mut entry {
-            Entry::Occupied(before) if self.open.contains(before.get().1) => Some(*before.get()),
+            Entry::Occupied(before) if self.open[before.get().1] => Some(*before.get()),
             _ => None,
         };
         let equal = before.filter(|(other, _)| {
-            equal(&self.kernel.insts[*other], data) && self.clock.loads.get(other).copied() == time
+            let at_once = || self.clock.loads.get(other).copied() == time;
+            // Only loads are kept by time.
+            equal(&self.kernel.insts[*other], data)
+                && (data.opcode.info().effect == Effect::Pure || at_once())
         });
         let Some((other, _)) = equal else {
             if let Some(time) = time {

@@ -17,7 +17,7 @@
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Inst};
-use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use cranelift_entity::{EntitySet, SecondaryMap};
 
@@ -103,7 +103,8 @@ impl Sweeper<'_> {
 
     /// Whether an instruction stays, which then goes for what it uses.
     fn stays(&mut self, inst: Inst) -> bool {
-        let data = &self.kernel.insts[inst];
+        let kernel = &*self.kernel;
+        let data = &kernel.insts[inst];
         let stays = self.live[inst]
             || match data.opcode.info().effect {
                 Effect::Write => !self.is_unread(&data.payload),
@@ -114,13 +115,16 @@ impl Sweeper<'_> {
         if !stays {
             return false;
         }
-        for value in &data.arguments {
-            if let Some(inst) = self.kernel.defining_inst(*value) {
-                self.live[inst] = true;
+        let live = &mut self.live;
+        for value in data.arguments.as_slice() {
+            if let Definition::Result(inst, _) = kernel.values[*value].definition {
+                live[inst] = true;
             }
         }
-        for at in 0..data.regions.len() {
-            self.block(self.kernel.insts[inst].regions[at]);
+        if !data.regions.is_empty() {
+            for at in 0..data.regions.len() {
+                self.block(self.kernel.insts[inst].regions[at]);
+            }
         }
         true
     }

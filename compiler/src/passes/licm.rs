@@ -60,13 +60,13 @@ struct Mover<'k> {
     /// The blocks around where the pass is, from the outermost inwards.
     around: Vec<Block>,
     /// How many regions are around each value's definition.
-    depths: SecondaryMap<Value, u32>,
+    depths: SecondaryMap<Value, u16>,
     changed: bool,
 }
 
 impl Mover<'_> {
     /// Works on a block from the innermost loops outwards.
-    fn block(&mut self, block: Block, depth: u32) {
+    fn block(&mut self, block: Block, depth: u16) {
         for value in &self.kernel.blocks[block].params {
             self.depths[*value] = depth;
         }
@@ -113,7 +113,7 @@ impl Mover<'_> {
     }
 
     /// Moves what is invariant from a region of a loop to the end of `outside`.
-    fn hoist(&mut self, owner: Inst, region: Block, position: usize, depth: u32, outside: &mut Vec<Inst>) {
+    fn hoist(&mut self, owner: Inst, region: Block, position: usize, depth: u16, outside: &mut Vec<Inst>) {
         let mut surely_runs = self.surely_runs(owner, position);
         // What the loop writes; found for the first load that may move.
         let mut written: Option<EntitySet<Buffer>> = None;

@@ -54,14 +54,14 @@ impl Pass for StrengthReduce {
 struct Order<'k> {
     kernel: &'k mut Kernel,
     /// How many loops are around each value's definition.
-    depths: SecondaryMap<Value, u32>,
+    depths: SecondaryMap<Value, u16>,
     /// The same of where the pass is.
-    depth: u32,
+    depth: u16,
     changed: bool,
 }
 
 impl Order<'_> {
-    fn block(&mut self, block: Block, depth: u32) {
+    fn block(&mut self, block: Block, depth: u16) {
         for value in &self.kernel.blocks[block].params {
             self.depths[*value] = depth;
         }
@@ -69,13 +69,16 @@ impl Order<'_> {
         let mut done = Vec::with_capacity(insts.len());
         self.depth = depth;
         for inst in insts {
-            self.inst(inst, &mut done);
-            let data = &self.kernel.insts[inst];
+            let mut data = &self.kernel.insts[inst];
+            if matches!(data.opcode, Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl) {
+                self.inst(inst, &mut done);
+                data = &self.kernel.insts[inst];
+            }
             if !data.regions.is_empty() {
                 let repeats =
                     matches!(data.opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While);
                 for at in 0..data.regions.len() {
-                    self.block(self.kernel.insts[inst].regions[at], depth + u32::from(repeats));
+                    self.block(self.kernel.insts[inst].regions[at], depth + u16::from(repeats));
                 }
                 self.depth = depth;
             }
@@ -88,6 +91,9 @@ impl Order<'_> {
     /// A pure result is as deep as the deepest operand: `licm` can take it there. Any other stays in its loop.
     fn place(&mut self, inst: Inst) {
         let data = &self.kernel.insts[inst];
+        if data.results.is_empty() {
+            return;
+        }
         let depth = match data.opcode.info().effect {
             Effect::Pure => match data.arguments[..] {
                 [] => 0,

@@ -28,7 +28,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Ranges;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::kernel::{InstData, Kernel, Payload};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::ir::{Substitution, evaluate};
 
@@ -127,15 +127,15 @@ impl Folder<'_> {
                     *argument = next;
                 }
             }
-            if data.opcode == Opcode::Symbol {
-                self.known_symbol(inst);
+            let opcode = data.opcode;
+            match opcode {
+                Opcode::Symbol => self.known_symbol(inst),
+                Opcode::StoreIf | Opcode::LoadIf if self.conditional(inst) => continue,
+                _ => {}
             }
-            let conditional = matches!(self.kernel.insts[inst].opcode, Opcode::StoreIf | Opcode::LoadIf);
-            if conditional && self.conditional(inst) {
-                continue;
-            }
-            if self.kernel.insts[inst].regions.is_empty() {
-                if self.simplify(inst, &mut done) {
+            let data = &self.kernel.insts[inst];
+            if data.regions.is_empty() {
+                if !has_rules(data) || self.simplify(inst, &mut done) {
                     done.push(inst);
                 }
             } else if !self.control(inst, &mut open, &mut done) {
@@ -210,10 +210,6 @@ impl Folder<'_> {
     /// A simpler equal of an instruction without regions and effects.
     fn simpler(&mut self, inst: Inst) -> Option<Simpler> {
         let data = &self.kernel.insts[inst];
-        let leaf = matches!(data.opcode, Opcode::Const | Opcode::Symbol) || data.opcode.is_load();
-        if data.results.len() != 1 || leaf {
-            return None;
-        }
         let mut literals = [Constant::Bool(false); 3];
         let known = data.arguments.iter().zip(&mut literals).all(|(value, literal)| {
             self.kernel.constant_of(*value).map(|constant| *literal = constant).is_some()
@@ -292,6 +288,12 @@ impl Folder<'_> {
         }
         constants
     }
+}
+
+/// Whether an instruction without regions may have a simpler equal.
+fn has_rules(data: &InstData) -> bool {
+    let leaf = matches!(data.opcode, Opcode::Const | Opcode::Symbol) || data.opcode.is_load();
+    data.results.len() == 1 && !leaf
 }
 
 fn is_nan(constant: Constant) -> bool {

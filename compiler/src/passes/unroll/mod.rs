@@ -77,6 +77,13 @@ impl Pass for Unroll {
 
 /// Unrolls the loops of a block, those of which the schedule says nothing as `automatic` says.
 fn unroll_block(kernel: &mut Kernel, block: Block, automatic: &FxHashMap<Inst, u32>) -> bool {
+    let is_serial = |inst: &Inst| {
+        let has_regions = !kernel.insts[*inst].regions.is_empty();
+        has_regions && (automatic.contains_key(inst) || serial_axis(kernel, *inst).is_some())
+    };
+    if !kernel.blocks[block].insts.iter().any(is_serial) {
+        return false;
+    }
     let insts = std::mem::take(&mut kernel.blocks[block].insts);
     let mut changed = false;
     for inst in insts {

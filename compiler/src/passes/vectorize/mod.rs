@@ -105,8 +105,15 @@ fn merge(
     values: &mut Substitution,
 ) -> bool {
     let insts = &kernel.blocks[block].insts;
-    let place = |(at, inst): (usize, &Inst)| candidate(kernel, values, *inst, at);
-    let found = with_neighbours(insts.iter().enumerate().filter_map(place).collect());
+    let mut found = Vec::new();
+    for (at, inst) in insts.iter().enumerate() {
+        let Some(candidate) = candidate(kernel, values, *inst, at) else { continue };
+        if found.is_empty() {
+            found.reserve(insts.len() - at);
+        }
+        found.push(candidate);
+    }
+    let found = with_neighbours(found);
     if found.is_empty() {
         return false;
     }
@@ -131,6 +138,9 @@ fn merge(
 
 /// Those of which others of their place lie one scalar apart: of places without any there is nothing to merge.
 fn with_neighbours(mut found: Vec<Candidate>) -> Vec<Candidate> {
+    if found.len() < 2 {
+        return Vec::new();
+    }
     let mut places: Vec<(usize, Vec<i64>)> = Vec::new();
     let mut place_of = Vec::with_capacity(found.len());
     for (at, candidate) in found.iter().enumerate() {
