@@ -48,6 +48,9 @@ impl<'k> Affine<'k> {
         }
         let form = depth.checked_sub(1).and_then(|depth| self.compute(value, depth));
         let form = Rc::new(form.unwrap_or_else(|| Polynomial::atom(Atom::Value(value))));
+        if self.forms.is_empty() {
+            self.forms.reserve(64);
+        }
         self.forms.insert(value, form.clone());
         form
     }

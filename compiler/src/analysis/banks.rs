@@ -12,12 +12,21 @@ pub const BANKS: u64 = 32;
 /// How many wavefronts an access takes in which lane i touches `width` bytes (1 to 16, aligned) from byte
 /// `addresses[i]`.
 pub fn wavefronts(addresses: &[u64], width: u64) -> u32 {
-    let group = match width {
+    addresses.chunks(together(width)).map(|lanes| group_wavefronts(lanes, width)).sum()
+}
+
+/// How many wavefronts an access of a warp takes at least in which each lane touches `width` bytes.
+pub fn least_wavefronts(width: u64) -> u32 {
+    32 / together(width) as u32
+}
+
+/// How many lanes are served at a time.
+fn together(width: u64) -> usize {
+    match width {
         0..=4 => 32,
         5..=8 => 16,
         _ => 8,
-    };
-    addresses.chunks(group).map(|lanes| group_wavefronts(lanes, width)).sum()
+    }
 }
 
 /// Different words a bank, the worst bank.

@@ -30,7 +30,7 @@ mod sectors;
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use affine::{Affine, Stride};
 pub use banked::{Banked, banked};
-pub use banks::{BANKS, wavefronts};
+pub use banks::{BANKS, least_wavefronts, wavefronts};
 pub use difference::difference;
 pub use float_bounds::{FloatBounds, least_normal};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};

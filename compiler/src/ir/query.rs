@@ -8,6 +8,7 @@ use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, SymbolKind, UnaryOp};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
+use smallvec::SmallVec;
 use std::ops::ControlFlow;
 
 /// Where every instruction and every block stands. A snapshot: edits make it stale.
@@ -170,7 +171,7 @@ impl Kernel {
     }
 
     /// The `(low, high)` operands of each axis of a `forall`, `reduce` or `for`; empty for other instructions.
-    pub fn loop_bounds(&self, inst: Inst) -> Vec<(Value, Value)> {
+    pub fn loop_bounds(&self, inst: Inst) -> SmallVec<[(Value, Value); 2]> {
         let data = &self.insts[inst];
         let axes = match &data.payload {
             Payload::Loop { axes } | Payload::Reduce { axes, .. } => axes.len(),

@@ -26,6 +26,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
+use std::ops::ControlFlow;
 
 pub struct Cse;
 
@@ -93,6 +94,13 @@ pub(super) fn written_by(kernel: &Kernel, inst: Inst) -> EntitySet<Buffer> {
         each_write(kernel, *region, |buffer, _| insert(&mut written, buffer));
     }
     written
+}
+
+/// Whether something inside an instruction writes a buffer.
+pub(super) fn writes(kernel: &Kernel, inst: Inst, buffer: Buffer) -> bool {
+    let of = |inst: Inst| write(&kernel.insts[inst]).is_some_and(|(written, _)| written == buffer);
+    let look = &mut |_, inst| if of(inst) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    kernel.insts[inst].regions.iter().any(|region| kernel.walk_until(*region, look).is_break())
 }
 
 /// Buffers that a block or what is inside writes.

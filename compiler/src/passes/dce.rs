@@ -117,8 +117,8 @@ impl Sweeper<'_> {
         }
         let live = &mut self.live;
         for value in data.arguments.as_slice() {
-            if let Definition::Result(inst, _) = kernel.values[*value].definition {
-                live[inst] = true;
+            if let Definition::Result(inst, _) = &kernel.values[*value].definition {
+                live[*inst] = true;
             }
         }
         if !data.regions.is_empty() {

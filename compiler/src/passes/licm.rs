@@ -17,7 +17,7 @@
 //!
 //! What stands in an `if` stays there. Values of `if` and of loops do not move.
 
-use super::cse::written_by;
+use super::cse::writes;
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Affine, Polynomial, Ranges, difference};
 use crate::ir::Owners;
@@ -25,7 +25,8 @@ use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
 
 pub struct Licm;
 
@@ -64,6 +65,23 @@ struct Mover<'k> {
     changed: bool,
 }
 
+/// Which buffers a loop writes, of those that loads read which may move.
+struct Written {
+    owner: Inst,
+    known: SmallVec<[(Buffer, bool); 4]>,
+}
+
+impl Written {
+    fn contains(&mut self, kernel: &Kernel, buffer: Buffer) -> bool {
+        if let Some((_, written)) = self.known.iter().find(|(known, _)| *known == buffer) {
+            return *written;
+        }
+        let written = writes(kernel, self.owner, buffer);
+        self.known.push((buffer, written));
+        written
+    }
+}
+
 impl Mover<'_> {
     /// Works on a block from the innermost loops outwards.
     fn block(&mut self, block: Block, depth: u16) {
@@ -92,15 +110,16 @@ impl Mover<'_> {
                 done.push(inst);
                 continue;
             }
-            let (opcode, regions) = (data.opcode, data.regions.clone());
+            let (opcode, regions) = (data.opcode, data.regions.len());
             self.ranges.enter(self.kernel, inst);
-            for region in &regions {
-                self.owners[*region] = inst.into();
-                self.block(*region, depth + 1);
+            for at in 0..regions {
+                let region = self.kernel.insts[inst].regions[at];
+                self.owners[region] = inst.into();
+                self.block(region, depth + 1);
             }
             if matches!(opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While) {
-                for (at, region) in regions.iter().enumerate() {
-                    self.hoist(inst, *region, at, depth, &mut done);
+                for at in 0..regions {
+                    self.hoist(inst, self.kernel.insts[inst].regions[at], at, depth, &mut done);
                 }
             }
             for value in &self.kernel.insts[inst].results {
@@ -115,8 +134,7 @@ impl Mover<'_> {
     /// Moves what is invariant from a region of a loop to the end of `outside`.
     fn hoist(&mut self, owner: Inst, region: Block, position: usize, depth: u16, outside: &mut Vec<Inst>) {
         let mut surely_runs = self.surely_runs(owner, position);
-        // What the loop writes; found for the first load that may move.
-        let mut written: Option<EntitySet<Buffer>> = None;
+        let mut written = Written { owner, known: SmallVec::new() };
         let count = self.kernel.blocks[region].insts.len();
         let mut stay = Vec::with_capacity(count);
         for at in 0..count {
@@ -126,8 +144,7 @@ impl Mover<'_> {
             let safe = match (data.opcode.info().effect, &data.payload) {
                 (Effect::Pure, _) => true,
                 (Effect::Read, Payload::Access { buffer, .. }) if invariant => {
-                    let written = written.get_or_insert_with(|| written_by(self.kernel, owner));
-                    !written.contains(*buffer) && (surely_runs || self.inside(inst))
+                    !written.contains(self.kernel, *buffer) && (surely_runs || self.inside(inst))
                 }
                 _ => false,
             };

@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(kernel.symbolic(p), None);
         assert_eq!(kernel.use_counts()[half], 2);
         let reduce = kernel.defining_inst(results[0]).expect("a result");
-        assert_eq!(kernel.loop_bounds(reduce), vec![(zero, half)]);
+        assert_eq!(kernel.loop_bounds(reduce)[..], [(zero, half)]);
         let cast = kernel.defining_inst(x).expect("a result");
         assert_eq!(kernel.parents().enclosing(cast).collect::<Vec<_>>(), vec![reduce]);
     }

@@ -1,7 +1,7 @@
 //! A tile of what one load of the source reads, in shared memory: which thread brings which part of it, and where that
 //! part lies. `copier.rs` emits the code.
 
-use crate::analysis::wavefronts;
+use crate::analysis::{least_wavefronts, wavefronts};
 use crate::data::{ElementType, Scalar};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Value};
@@ -175,15 +175,31 @@ impl Tile {
         (0..self.lanes).map(cost).sum()
     }
 
+    /// What no pitch makes [`store_cost`](Self::store_cost) less than.
+    fn least_store_cost(&self) -> u32 {
+        let (lanes, bytes) = (self.lanes as u64, self.bytes() as u64);
+        least_wavefronts(lanes * bytes).min(lanes as u32 * least_wavefronts(bytes))
+    }
+
     /// Widens the pitch, by at most 16 bytes and a multiple of `align` scalars, to what makes the copy and the reads
     /// cheapest. `reads` says what a tile's reads cost, in wavefronts.
     pub fn pad(&mut self, align: i64, reads: impl Fn(&Self) -> u32) {
         let minor = self.pitch;
         let most = (32 / self.bytes()).max(align);
-        let candidates =
-            (0..=most).step_by(align as usize).map(|pad| Self { pitch: minor + pad, ..self.clone() });
-        if let Some(best) = candidates.min_by_key(|tile| (tile.store_cost() + reads(tile), tile.pitch)) {
-            self.pitch = best.pitch;
+        let least = self.least_store_cost();
+        let mut best: Option<(u32, i64)> = None;
+        for pad in (0..=most).step_by(align as usize) {
+            let tile = Self { pitch: minor + pad, ..self.clone() };
+            let cost = tile.store_cost() + reads(&tile);
+            if best.is_none_or(|(known, _)| cost < known) {
+                best = Some((cost, tile.pitch));
+            }
+            if cost <= least {
+                break;
+            }
+        }
+        if let Some((_, pitch)) = best {
+            self.pitch = pitch;
         }
     }
 
