@@ -84,6 +84,7 @@ mod tests {
         assert_eq!(strided(132, 4), 1);
         assert_eq!(strided(8, 8), 2);
         assert_eq!(strided(16, 16), 4);
+        assert_eq!([4, 8, 16].map(|width| strided(width, width)), [4, 8, 16].map(least_wavefronts));
         assert_eq!(wavefronts(&[], 4), 0);
     }
 
