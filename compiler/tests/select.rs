@@ -7,6 +7,7 @@ use krn_compiler::ir::kernel::{
     ArgumentData, BufferData, BufferKind, Kernel, Module, Payload, Step, SymbolData,
 };
 use krn_compiler::ir::op::{Class, Combiner, OPS, OpInfo, Opcode, Shape};
+use krn_compiler::ir::text::parse_kernel;
 use krn_compiler::manifest::{Direction, Expr, Layout, SymbolKind};
 use krn_compiler::passes::{Pipeline, PipelineOptions, TargetFacts};
 use krn_compiler::ptx::select::{SelectOptions, select};
@@ -221,4 +222,52 @@ fn an_axis_that_is_still_spread_over_threads_is_refused() {
         error.message,
         "`i` is spread over threads: the pass `threads` makes them explicit, and has not run"
     );
+}
+
+/// Stores to places of which some are neighbours: of floats, of structs, of rows in structs, of groups of a layout.
+const SEVERAL: &str = r#"kernel "several" staged {
+    symbol sym0 "m" i64 dim 0 0
+    symbol sym1 "n" i64 dim 0 1
+    symbol sym2 "k" i64 dim 1 0
+    buffer buf0 "x" f32 [sym0, sym1] argument 0 inout, aos
+    buffer buf1 "s" struct "S" size 8 align 4 { "a" f32 at 0, "b" f32 at 4 } [sym2] argument 1 inout, aos
+    buffer buf2 "rows" struct "Rows" size 36 align 4 { "c" f32 at 4 [2 by 16] [3 by 4] } [sym2] argument 2 inout, aos
+    buffer buf3 "t" f32 [sym2] argument 3 inout, aosoa 32
+    argument buf0
+    argument buf1
+    argument buf2
+    argument buf3
+    launch launch0 "several" threads 64 grid [1, 1, 1] {
+        v0: i64 = thread_index
+        v1: i64 = const 3
+        v2: i64 = const -5
+        v3: f32 = load buf1.b[v0]
+        v4: bool = lt v0, v1
+        v5: bool = const true
+        v6: bool = const false
+        v7: i64 = add v0, v1
+        v8: i64 = add v7, v2
+        v9: i64 = mul v0, v1
+        v10: i64 = block_index 0
+        store_each buf0[v10, v0], v7, v9, v8, v3, v3, v3, v3, v4, v5, v4, v6
+        store_each buf1.b[v0], v7, v1, v3, v3, v3, v5, v4, v5
+        store_each buf2.c[v0, v10, v0], v7, v3, v3, v5, v5
+        store_each buf3[v0], v7, v3, v3, v5, v5
+    }
+    plan { launch0 }
+}
+"#;
+
+#[test]
+fn places_that_are_neighbours_share_a_register() {
+    let kernel = parse_kernel(SEVERAL).unwrap_or_else(|error| panic!("{error}"));
+    let module = Module { kernels: vec![kernel], ..Module::default() };
+    let options = SelectOptions { target: "sm_90".into(), capability: 90, unchecked: false };
+    let selected = select(&module, &SourceFile::new("none.krn", ""), &options)
+        .unwrap_or_else(|error| panic!("{}: {}", error.kernel, error.message));
+    insta::assert_snapshot!(krn_compiler::ptx::print(&selected.module));
+    let assembler = Assembler::find().unwrap_or_else(|error| panic!("{error}"));
+    let complaints =
+        assembler.assemble_for_targets(&["sm_90"], |_| krn_compiler::ptx::print(&selected.module));
+    assert!(complaints.is_empty(), "{complaints:?}");
 }

@@ -116,8 +116,7 @@ impl<'a> Modelled<'a> {
 
     /// The subscripts of an access: of the array's axes, then of the element's.
     pub fn subscripts(&self, access: &AccessCost) -> &'a [Value] {
-        let data = &self.kernel.buffers[access.buffer];
-        let rank = data.extents.len() + data.element.leaves[access.leaf as usize].extents.len();
+        let rank = self.kernel.rank(access.buffer, access.leaf);
         self.kernel.insts[access.inst].arguments.get(..rank).unwrap_or(&[])
     }
 

@@ -317,6 +317,21 @@ impl<'k> Emit<'k> {
         self.bare_inst(Opcode::StoreIf, Payload::Access { buffer, leaf }, arguments);
     }
 
+    /// Stores to several places that differ in the last subscript: each with its value, where its condition holds.
+    pub fn store_each(
+        &mut self,
+        (buffer, leaf): (Buffer, u32),
+        shared: &[Value],
+        each: &[(Value, Value, Value)],
+    ) {
+        let mut arguments = Vec::with_capacity(shared.len() + 3 * each.len());
+        arguments.extend_from_slice(shared);
+        arguments.extend(each.iter().map(|(place, _, _)| *place));
+        arguments.extend(each.iter().map(|(_, value, _)| *value));
+        arguments.extend(each.iter().map(|(_, _, condition)| *condition));
+        self.bare_inst(Opcode::StoreEach, Payload::Access { buffer, leaf }, arguments.into());
+    }
+
     pub fn barrier(&mut self) {
         self.inst(Opcode::Barrier, Payload::None, &[]);
     }

@@ -251,6 +251,9 @@ ops! {
     Store "store" Shape::Special, Access, Write;
     /// A store to global memory where a condition holds, which is the last operand.
     StoreIf "store_if" Shape::Special, Access, Write;
+    /// Stores to several places of global memory that differ in the last subscript, each where a condition holds: the first
+    /// place's subscripts, the last ones of the other places, as many values, as many conditions.
+    StoreEach "store_each" Shape::Special, Access, Write;
     /// Combines the last operand into memory; no result.
     Atomic "atomic" Shape::Special, Atomic, Write;
     /// (index, extent), both i64: ends the thread with a report unless 0 <= index < extent.

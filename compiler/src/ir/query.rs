@@ -1,7 +1,7 @@
 //! Questions about a kernel that many rooms ask: types, definitions, nesting, uses, and which values the host
 //! can compute too.
 
-use super::entities::{Block, Inst, Launch, Symbol, Value};
+use super::entities::{Block, Buffer, Inst, Launch, Symbol, Value};
 use super::kernel::{Definition, InstData, Kernel, Payload};
 use super::op::{Constant, Opcode};
 use crate::data::Scalar;
@@ -76,6 +76,30 @@ impl InstData {
         let (columns, sums) = rest.split_at(rest.len() / (rows.len() + 1));
         Some((rows, columns, sums))
     }
+
+    /// What the places of a `store_each` have in common, and their last subscripts, values and conditions: of an access with so
+    /// many subscripts. `None` where the number of operands does not fit.
+    pub fn each_operands(&self, subscripts: usize) -> Option<EachStored<'_>> {
+        let (shared, rest) = self.arguments.split_at_checked(subscripts.checked_sub(1)?)?;
+        let count = rest.len() / 3;
+        if count == 0 || rest.len() % 3 != 0 {
+            return None;
+        }
+        let (places, rest) = rest.split_at(count);
+        let (values, conditions) = rest.split_at(count);
+        Some(EachStored { shared, places, values, conditions })
+    }
+}
+
+/// The operands of a `store_each`.
+#[derive(Clone, Copy)]
+pub struct EachStored<'d> {
+    /// All subscripts but the last one.
+    pub shared: &'d [Value],
+    /// The last subscripts.
+    pub places: &'d [Value],
+    pub values: &'d [Value],
+    pub conditions: &'d [Value],
 }
 
 impl Kernel {
@@ -147,13 +171,27 @@ impl Kernel {
             (Opcode::Store | Opcode::Atomic | Opcode::LoadIf, _) => 1,
             // The value and the condition; the source's address, and how many bytes.
             (Opcode::StoreIf | Opcode::CopyAsync, _) => 2,
-            (Opcode::StoreVector, Payload::Access { buffer, leaf }) => {
-                let buffer = self.buffers.get(*buffer);
-                let leaf = buffer.and_then(|data| data.element.leaves.get(*leaf as usize));
-                let rank = buffer.map_or(0, |data| data.extents.len());
-                data.arguments.len().saturating_sub(rank + leaf.map_or(0, |leaf| leaf.extents.len()))
+            (Opcode::StoreVector | Opcode::StoreEach, Payload::Access { buffer, leaf }) => {
+                data.arguments.len().saturating_sub(self.rank(*buffer, *leaf))
             }
             _ => 0,
+        }
+    }
+
+    /// How many subscripts an access has: of the array's axes, then of the element's. None where there is no such leaf.
+    pub fn rank(&self, buffer: Buffer, leaf: u32) -> usize {
+        let buffer = self.buffers.get(buffer);
+        let leaf = buffer.and_then(|data| data.element.leaves.get(leaf as usize));
+        buffer.map_or(0, |data| data.extents.len()) + leaf.map_or(0, |leaf| leaf.extents.len())
+    }
+
+    /// The operands of a `store_each`; `None` for other instructions, and where the number of operands does not fit.
+    pub fn each_stored<'d>(&self, data: &'d InstData) -> Option<EachStored<'d>> {
+        match (data.opcode, &data.payload) {
+            (Opcode::StoreEach, Payload::Access { buffer, leaf }) => {
+                data.each_operands(self.rank(*buffer, *leaf))
+            }
+            _ => None,
         }
     }
 

@@ -86,16 +86,19 @@ impl EntryBuilder {
     }
 
     /// Appends an instruction.
+    #[inline]
     pub fn emit(&mut self, op: impl Into<Op>) {
         self.entry.body.push(Statement::Instruction(Instruction::new(op)));
     }
 
     /// Appends an instruction that takes effect where the guard holds.
+    #[inline]
     pub fn emit_if(&mut self, guard: impl Into<Guard>, op: impl Into<Op>) {
         self.entry.body.push(Statement::Instruction(Instruction::guarded(guard.into(), op)));
     }
 
     /// Appends a complete instruction.
+    #[inline]
     pub fn push(&mut self, instruction: Instruction) {
         self.entry.body.push(Statement::Instruction(instruction));
     }

@@ -27,29 +27,29 @@ impl Entry {
     /// Brings the entry into canonical form; its meaning stays.
     pub fn canonicalize(&mut self) {
         tidy_lines(&mut self.header);
-        self.tidy_comments();
+        let labels = self.tidy_comments();
         while matches!(self.body.last(), Some(Statement::BlankLine)) {
             self.body.pop();
         }
         let blanks = self.body.iter().take_while(|statement| **statement == Statement::BlankLine).count();
         self.body.drain(..blanks);
         let registers = self.order_registers();
-        self.rename(registers);
+        self.rename(labels, registers);
     }
 
-    fn tidy_comments(&mut self) {
+    /// Cuts comments into lines without trailing blanks. Gives the labels in the order of their places, which the same walk
+    /// finds.
+    fn tidy_comments(&mut self) -> Vec<Label> {
         let wild = |text: &str| text.contains('\n') || text.ends_with(char::is_whitespace);
         let mut lines = false;
+        let mut labels = Vec::with_capacity(self.labels.len());
         for statement in &mut self.body {
             match statement {
                 Statement::Comment(text) => lines |= wild(text),
-                Statement::Instruction(instruction) => {
-                    if let Some(comment) = &mut instruction.comment
-                        && wild(comment)
-                    {
-                        *comment = comment.replace(['\n', '\r'], " ").trim_end().to_owned();
-                    }
+                Statement::Instruction(Instruction { comment: Some(comment), .. }) if wild(comment) => {
+                    *comment = comment.replace(['\n', '\r'], " ").trim_end().to_owned();
                 }
+                Statement::Label(label) => labels.push(*label),
                 _ => {}
             }
         }
@@ -66,6 +66,7 @@ impl Entry {
                 })
                 .collect();
         }
+        labels
     }
 
     /// Orders registers by class; the new number of each, where that changes any.
@@ -100,9 +101,9 @@ impl Entry {
         Some(renamed)
     }
 
-    /// Names registers and labels by their new numbers. Labels: placed ones first, in the order of their places; then those
+    /// Names registers and labels by their new numbers. Labels: placed ones first, in the given order of their places; then those
     /// that are only jumped to (an error, which the verifier reports); labels that nobody names go.
-    fn rename(&mut self, registers: Option<Vec<Reg>>) {
+    fn rename(&mut self, placed: Vec<Label>, registers: Option<Vec<Reg>>) {
         let mut labels = PrimaryMap::with_capacity(self.labels.len());
         let mut renamed: SecondaryMap<Label, Label> = SecondaryMap::with_default(Label::reserved_value());
         let mut name = |label: &mut Label| {
@@ -113,13 +114,16 @@ impl Entry {
             }
             *label = renamed[*label];
         };
+        placed.into_iter().for_each(|mut label| name(&mut label));
         for statement in &mut self.body {
-            if let Statement::Label(label) = statement {
-                name(label);
-            }
-        }
-        for statement in &mut self.body {
-            let Statement::Instruction(Instruction { guard, op, .. }) = statement else { continue };
+            let Instruction { guard, op, .. } = match statement {
+                Statement::Instruction(instruction) => instruction,
+                Statement::Label(label) => {
+                    name(label);
+                    continue;
+                }
+                _ => continue,
+            };
             op.each_label_mut(&mut name);
             if let Some(renamed) = &registers {
                 if let Some(guard) = guard {

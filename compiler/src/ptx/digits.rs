@@ -6,18 +6,11 @@ use super::text::Piece;
 pub(super) trait Push {
     /// Appends a number's text.
     fn push_number(&mut self, number: &Piece<20>);
-
-    /// Appends a digit, or a letter that stands for one.
-    fn push_digit(&mut self, digit: u8);
 }
 
 impl Push for String {
     fn push_number(&mut self, number: &Piece<20>) {
         self.push_str(number.as_str());
-    }
-
-    fn push_digit(&mut self, digit: u8) {
-        self.push(char::from(digit));
     }
 }
 
@@ -30,12 +23,9 @@ pub(super) fn push_int(text: &mut impl Push, value: i64) {
     }
 }
 
-/// Appends so many of a number's low hexadecimal digits, in capitals.
+/// Appends so many of a number's low hexadecimal digits, in capitals: 16 at most.
 pub(super) fn push_hex(text: &mut impl Push, value: u64, digits: u32) {
-    for digit in (0..digits).rev() {
-        let digit = (value >> (4 * digit)) as usize % 16;
-        text.push_digit(b"0123456789ABCDEF"[digit]);
-    }
+    text.push_number(&Piece::hex(value, digits));
 }
 
 #[cfg(test)]

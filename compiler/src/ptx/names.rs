@@ -15,7 +15,7 @@ pub(super) struct Names {
     stems: FxHashMap<Cow<'static, str>, usize>,
     counts: Vec<u32>,
     /// Of the registers named last, by a few bits of their hints: most are called like one nearby.
-    last: [Last; 16],
+    last: [Last; SLOTS],
     /// Whether some stem ends in a digit: only then can a numbered name be anything else too. For registers, and for
     /// everything else.
     digits: [bool; 2],
@@ -24,6 +24,9 @@ pub(super) struct Names {
     /// Names outside of the entry, which hide nothing and are hidden by nothing in it.
     outside: Arc<FxHashSet<String>>,
 }
+
+/// As many as the hints of a kernel's registers rarely are.
+const SLOTS: usize = 64;
 
 /// What a register was named by.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +51,8 @@ impl Names {
             );
         }
         let (buffer, outside) = (String::new(), Arc::default());
-        let mut names = Self { stems, counts, last: Default::default(), digits: [false; 2], buffer, outside };
+        let last = std::array::from_fn(|_| Last::default());
+        let mut names = Self { stems, counts, last, digits: [false; 2], buffer, outside };
         names.reserve(entry);
         names
     }
@@ -88,7 +92,7 @@ impl Names {
     pub fn give_register(&mut self, hint: &str) -> Name {
         let of = |letter: Option<&u8>| letter.copied().map_or(0, usize::from);
         let bits = hint.len() + of(hint.as_bytes().last()) + 3 * of(hint.as_bytes().first());
-        let slot = bits % self.last.len();
+        let slot = bits % SLOTS;
         let last = &self.last[slot];
         if !hint.is_empty() && last.hint == hint && self.is_plain(last.stem.as_bytes()) {
             let count = &mut self.counts[last.place];

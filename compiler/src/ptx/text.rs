@@ -42,12 +42,28 @@ impl<const LONGEST: usize> Piece<LONGEST> {
             _ => number.ilog10() as usize + 1,
         };
         let (start, mut piece, mut rest) = (usize::from(self.length), *self, number);
-        for digit in piece.letters.get_mut(start..start + digits)?.iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
+        for two in piece.letters.get_mut(start..start + digits)?.rchunks_mut(2) {
+            let pair = PAIRS[(rest % 100) as usize];
+            rest /= 100;
+            match two {
+                [tens, ones] => [*tens, *ones] = pair,
+                [ones] => *ones = pair[1],
+                _ => {}
+            }
         }
         piece.length += digits as u8;
         Some(piece)
+    }
+
+    /// So many of a number's low hexadecimal digits, in capitals; no more than there is room for.
+    pub fn hex(value: u64, digits: u32) -> Self {
+        let mut piece = Self::EMPTY;
+        let places = piece.letters.iter_mut().zip((0..digits.min(16)).rev());
+        piece.length = places.len() as u8;
+        for (letter, place) in places {
+            *letter = b"0123456789ABCDEF"[(value >> (4 * place)) as usize % 16];
+        }
+        piece
     }
 
     /// Its letters, as UTF-8.
@@ -56,12 +72,29 @@ impl<const LONGEST: usize> Piece<LONGEST> {
         &self.letters[..usize::from(self.length)]
     }
 
+    /// Its letters with zeros behind them, and how many they are.
+    #[inline]
+    pub fn padded(&self) -> (&[u8; LONGEST], u8) {
+        (&self.letters, self.length)
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         // It was made of text, and digits.
         std::str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
 }
+
+/// The digits of numbers below a hundred.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < pairs.len() {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
 
 /// A line of pieces, of 128 bytes at most, that is appended at once.
 pub(super) struct Line {
@@ -171,12 +204,6 @@ impl Push for Text {
     fn push_number(&mut self, number: &Piece<20>) {
         self.push_piece(number);
     }
-
-    #[inline]
-    fn push_digit(&mut self, digit: u8) {
-        // A digit is one byte of UTF-8.
-        self.bytes.push(digit & 0x7f);
-    }
 }
 
 impl fmt::Write for Text {
@@ -205,7 +232,7 @@ mod tests {
             text.push_piece(&Piece::<16>::new(piece).unwrap_or_else(|| panic!("{piece} is short")));
         }
         assert!(Piece::<16>::new("%seventeen_letter").is_none());
-        text.push_digit(b'7');
+        text.push_str("7");
         text.push_comment(" two  ");
         text.push_comment(" ");
         let mut line = Line::EMPTY;

@@ -13,6 +13,7 @@
 
 mod alike;
 mod checker;
+mod taken;
 
 use std::fmt;
 
@@ -21,6 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::grammar::Walk;
 use super::instruction::{Instruction, Op};
 use super::module::{Entry, Length, Module, Statement, Variable, Version};
+use super::name::Name;
 use super::operand::Label;
 use super::print::print_instruction;
 use super::target::{
@@ -29,7 +31,8 @@ use super::target::{
 use super::types::{Space, Type};
 use super::version::requirements;
 use alike::Form;
-use checker::Checker;
+use checker::{Checker, Named};
+use taken::Taken;
 
 /// One thing that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -173,15 +176,10 @@ impl<'m> Verifier<'m> {
     }
 
     /// A name within an entry, which must differ from those outside as well.
-    fn inner_name(
-        &mut self,
-        outside: &impl Fn(&[u8]) -> bool,
-        taken: &mut FxHashSet<&'m [u8]>,
-        name: &'m [u8],
-    ) {
+    fn inner_name(&mut self, outside: &impl Fn(&[u8]) -> bool, taken: &mut Taken, name: &Name) {
         let fresh = taken.insert(name);
-        self.name(name, fresh);
-        self.expect(!outside(name), || format!("`{}` is declared twice", String::from_utf8_lossy(name)));
+        self.name(name.as_bytes(), fresh);
+        self.expect(!outside(name.as_bytes()), || format!("`{name}` is declared twice"));
     }
 
     fn variable(&mut self, variable: &Variable) {
@@ -223,25 +221,25 @@ impl<'m> Verifier<'m> {
         outside: &impl Fn(&[u8]) -> bool,
     ) {
         let count = entry.params.len() + entry.registers.len() + entry.variables.len() + entry.labels.len();
-        let mut names = FxHashSet::with_capacity_and_hasher(count, Default::default());
+        let mut names = Taken::with_capacity(count);
         for param in entry.params.values() {
-            self.inner_name(outside, &mut names, param.name.as_bytes());
+            self.inner_name(outside, &mut names, &param.name.as_str().into());
             self.expect(param.alignment().is_power_of_two(), || {
                 format!("the alignment of `{}` is not a power of two", param.name)
             });
         }
         for register in entry.registers.values() {
-            self.inner_name(outside, &mut names, register.name.as_bytes());
+            self.inner_name(outside, &mut names, &register.name);
         }
         for variable in entry.variables.values() {
-            self.inner_name(outside, &mut names, variable.name.as_bytes());
+            self.inner_name(outside, &mut names, &variable.name.as_str().into());
             self.variable(variable);
             self.expect(matches!(variable.space, Space::Shared | Space::Local) && !variable.external, || {
                 format!("`{}` cannot live in .{} space within an entry", variable.name, variable.space)
             });
         }
         for label in entry.labels.values() {
-            self.inner_name(outside, &mut names, label.as_bytes());
+            self.inner_name(outside, &mut names, &label.as_str().into());
         }
         let shared: u64 = entry
             .variables
@@ -288,8 +286,9 @@ impl<'m> Verifier<'m> {
             missing: Vec::new(),
             sound: None,
             at: 0,
-            written: vec![false; entry.registers.len()],
-            is_read: vec![false; entry.registers.len()],
+            registers: (entry.registers.values())
+                .map(|register| Named { class: register.class, is_written: false, is_read: false })
+                .collect(),
             read: Vec::with_capacity(entry.registers.len()),
         };
         for (at, statement) in body.iter_mut().enumerate() {
@@ -318,7 +317,7 @@ impl<'m> Verifier<'m> {
                 Statement::Comment(_) | Statement::Pragma(_) | Statement::BlankLine => {}
             }
         }
-        let Checker { lowest, written, read, .. } = checker;
+        let Checker { lowest, registers, read, .. } = checker;
         self.place = Some((&entry.name, None));
         for (label, count) in entry.labels.iter().zip(&placed).map(|((_, label), count)| (label, *count)) {
             self.expect(count <= 1, || format!("the label `{label}` is placed {count} times"));
@@ -334,7 +333,7 @@ impl<'m> Verifier<'m> {
             self.problem(format!("a jump to `{name}`, which is never placed"));
         }
         for (reg, at) in read {
-            if !written[reg.as_u32() as usize] {
+            if !registers[reg.as_u32() as usize].is_written {
                 self.place = Some((&entry.name, Some(at)));
                 self.problem(format!("`{}` is read, but never written", entry.registers[reg].name));
             }

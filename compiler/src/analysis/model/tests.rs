@@ -73,6 +73,36 @@ fn steps_and_shifts_cost_sectors() {
 }
 
 #[test]
+fn stores_to_several_places_are_several() {
+    let several = cost(
+        "v4: f32 = load buf0[v1]
+        v5: bool = const true
+        v6: i64 = const 16
+        v7: bool = lt v0, v6
+        v8: i64 = add v1, v6
+        store_each buf1[v1], v8, v4, v4, v5, v7",
+    );
+    let apart = cost(
+        "v4: f32 = load buf0[v1]
+        v6: i64 = const 16
+        v7: bool = lt v0, v6
+        v8: i64 = add v1, v6
+        store buf1[v1], v4
+        store_if buf1[v8], v4, v7",
+    );
+    assert_eq!(several.instructions, apart.instructions);
+    let stored = |cost: &LaunchCost| {
+        let stores = cost.accesses.iter().filter(|access| access.writes);
+        stores.fold([0.0; 3], |sum, access| {
+            [sum[0] + access.requests, sum[1] + access.sectors, sum[2] + access.bytes]
+        })
+    };
+    assert_eq!(stored(&several).map(f64::round), stored(&apart).map(f64::round));
+    // Of the second stores one warp of a block takes part, with half of its lanes.
+    assert_eq!(stored(&several).map(f64::round), [36.0, 136.0, 4096.0 + 256.0]);
+}
+
+#[test]
 fn what_comes_from_memory_has_no_address() {
     let cost = cost("v4: f32 = load buf0[v3]");
     let load = access(&cost, Space::Global);

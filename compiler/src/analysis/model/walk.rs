@@ -9,7 +9,7 @@ use super::{AccessCost, BranchCost, DivisionCost, LaunchCost, Request, Space};
 use crate::analysis::{SECTOR_BYTES, UNKNOWN_TRIPS, banked};
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::{Constant, Effect, Opcode};
 use crate::manifest;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -107,9 +107,14 @@ impl<'k> Walk<'k> {
                         .map_or(Lanes::Unknown, |offsets| Lanes::of(|lane| offsets[lane])),
                 ]
             }
+            (Opcode::StoreEach, _) => {
+                self.each(inst, mask, weight);
+                Vec::new()
+            }
             (_, Payload::Access { .. } | Payload::Atomic { .. }) => {
                 let conditional = matches!(data.opcode, Opcode::StoreIf | Opcode::LoadIf);
-                let mask = if conditional { self.taking_part(inst, mask, weight) } else { mask };
+                let condition = data.arguments.last().filter(|_| conditional);
+                let mask = condition.map_or(mask, |condition| self.taking_part(*condition, mask, weight));
                 self.access(inst, mask, weight);
                 Vec::new()
             }
@@ -144,8 +149,7 @@ impl<'k> Walk<'k> {
     }
 
     fn address(&self, buffer: Buffer, leaf: u32, subscripts: &[Value]) -> Option<[i64; LANES]> {
-        let data = &self.kernel.buffers[buffer];
-        let rank = data.extents.len() + data.element.leaves[leaf as usize].extents.len();
+        let rank = self.kernel.rank(buffer, leaf);
         let lanes: Vec<Lanes> = subscripts.get(..rank)?.iter().map(|value| self.get(*value)).collect();
         offsets(self.kernel, buffer, leaf, &lanes, self.sizes)
     }
@@ -174,15 +178,34 @@ impl<'k> Walk<'k> {
     }
 
     /// The lanes for which a conditional access takes place: all of them where nobody knows. It counts as one in a branch.
-    fn taking_part(&mut self, inst: Inst, mask: u32, weight: f64) -> u32 {
-        let condition = self.kernel.insts[inst].arguments.last();
-        let known = condition.and_then(|condition| self.get(*condition).mask());
+    fn taking_part(&mut self, condition: Value, mask: u32, weight: f64) -> u32 {
+        let known = self.get(condition).mask();
         self.cost.exact &= known.is_some();
         let stored = known.unwrap_or(u32::MAX) & mask;
         if stored != 0 {
             self.cost.instructions += weight;
         }
         stored
+    }
+
+    /// Several stores, each with a condition of its own.
+    fn each(&mut self, inst: Inst, mask: u32, weight: f64) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let (Some(each), Payload::Access { buffer, leaf }) = (kernel.each_stored(data), &data.payload) else {
+            return;
+        };
+        let (buffer, leaf) = (*buffer, *leaf);
+        let width = kernel.buffers[buffer].element.leaves[leaf as usize].scalar.size() as u32;
+        // The instruction itself has been counted once.
+        self.cost.instructions += weight * (each.places.len() as f64 - 1.0);
+        for (place, condition) in each.places.iter().zip(each.conditions) {
+            let always = kernel.constant_of(*condition) == Some(Constant::Bool(true));
+            let mask = if always { mask } else { self.taking_part(*condition, mask, weight) };
+            let subscripts = [each.shared, &[*place]].concat();
+            let (writes, atomic, subscripts) = (true, false, subscripts.as_slice());
+            self.count(Accessed { inst, buffer, leaf, width, writes, atomic, subscripts }, mask, weight);
+        }
     }
 
     /// The global side of a copy to shared memory.
@@ -216,8 +239,7 @@ impl<'k> Walk<'k> {
         if mask == 0 {
             return;
         }
-        let data = &self.kernel.buffers[buffer];
-        let rank = data.extents.len() + data.element.leaves[leaf as usize].extents.len();
+        let rank = self.kernel.rank(buffer, leaf);
         let found = self.address(buffer, leaf, subscripts);
         let lanes: Option<Vec<[i64; LANES]>> =
             subscripts.iter().take(rank).map(|value| self.get(*value).all()).collect();

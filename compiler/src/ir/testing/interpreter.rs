@@ -279,6 +279,19 @@ impl Interpreter<'_> {
                 }
                 Ok(Vec::new())
             }
+            (Opcode::StoreEach, Payload::Access { buffer, leaf }) => {
+                let subscripts = self.kernel.rank(*buffer, *leaf) - 1;
+                let (shared, rest) = operands.split_at(subscripts);
+                let count = rest.len() / 3;
+                for lane in 0..count {
+                    if rest[2 * count + lane] == Constant::Bool(true) {
+                        let indices = [shared, &rest[lane..=lane]].concat();
+                        let at = self.place(*buffer, *leaf, &indices)?;
+                        self.write(*buffer, *leaf, at, rest[count + lane]);
+                    }
+                }
+                Ok(Vec::new())
+            }
             (_, Payload::Atomic { buffer, leaf, op }) => {
                 let (value, indices) = operands.split_last().expect("a value");
                 let at = self.place(*buffer, *leaf, indices)?;

@@ -133,8 +133,8 @@ impl Parser<'_> {
             PayloadKind::Symbol => (Payload::Symbol(Symbol::from_u32(self.numbered("sym")?)), Vec::new()),
             PayloadKind::Cast => (Payload::Cast(self.scalar()?), self.operands()?),
             PayloadKind::Access => {
-                use Opcode::{CopyAsync, LoadIf, StoreIf, StoreVector};
-                let several = matches!(opcode, StoreVector | StoreIf | LoadIf | CopyAsync);
+                use Opcode::{CopyAsync, LoadIf, StoreEach, StoreIf, StoreVector};
+                let several = matches!(opcode, StoreVector | StoreIf | StoreEach | LoadIf | CopyAsync);
                 let (buffer, leaf, mut arguments) = self.access(several || opcode == Opcode::Store)?;
                 while several && self.take(",") {
                     arguments.push(self.operand()?);

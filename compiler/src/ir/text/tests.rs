@@ -98,6 +98,9 @@ const THREADS: &str = r#"kernel "threads" staged {
         barrier
         v7 "named": f32 = load buf1[v0]
         store_vector buf0[v2], v6, v7
+        v8: bool = lt v6, v7
+        store_if buf0[v2], v6, v8
+        store_each buf0[v2], v0, v6, v7, v8, v8
     }
     plan { launch0 }
 }

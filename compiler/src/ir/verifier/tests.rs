@@ -147,6 +147,7 @@ const GROUPED: &str = r#"kernel "grouped" mapped {
         v3: f64 = cast f64 v2
         v4: f32, v5: f32 = outer 2: v2, v2, v2, v2, v2
         store_if buf0[v0], v4, v1
+        store_each buf0[v0], v0, v4, v5, v1, v1
     }
     plan { launch0 }
 }
@@ -164,6 +165,11 @@ fn rules_of_ops_that_stand_for_many_are_named() {
         ("outer 2: v2, v2, v2, v2, v2", "outer_fma 2: v0, v0, v0, v2, v2"),
         ("store_if buf0[v0], v4, v1", "store_if buf0[v0], v4, v2"),
         ("store_if buf0[v0], v4, v1", "store_if buf1[v0], v4, v1"),
+        ("store_each buf0[v0], v0, v4, v5, v1, v1", "store_each buf0[v0], v0, v4, v5, v1"),
+        ("store_each buf0[v0], v0, v4, v5, v1, v1", "store_each buf0[v0], v0, v4, v3, v1, v1"),
+        ("store_each buf0[v0], v0, v4, v5, v1, v1", "store_each buf0[v0], v1, v4, v5, v1, v1"),
+        ("store_each buf0[v0], v0, v4, v5, v1, v1", "store_each buf0[v0], v0, v4, v5, v1, v4"),
+        ("store_each buf0[v0], v0, v4, v5, v1, v1", "store_each buf1[v0], v0, v4, v5, v1, v1"),
     ];
     let mut said = String::new();
     for (from, to) in changes {

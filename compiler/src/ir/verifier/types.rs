@@ -87,6 +87,7 @@ impl<'k> Verifier<'k> {
             match data.opcode {
                 Opcode::Load | Opcode::Store | Opcode::StoreIf | Opcode::Atomic => self.access(inst),
                 Opcode::LoadIf if data.results.len() == 1 => self.access(inst),
+                Opcode::StoreEach => self.each(inst),
                 Opcode::LoadVector | Opcode::LoadIf | Opcode::StoreVector => self.vector_access(inst),
                 Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex => {
                     self.signature(inst, empty(), once(Scalar::I64));
@@ -249,8 +250,8 @@ impl<'k> Verifier<'k> {
             self.accesses(inst, subscripts, (value, 0, 1), condition);
             return;
         }
-        if opcode == Opcode::StoreIf && matches!(data.kind, BufferKind::Shared | BufferKind::Private) {
-            self.fail(inst, "a conditional store to what is not in global memory");
+        if opcode == Opcode::StoreIf {
+            self.in_global_memory(inst, data.kind);
         }
         self.accesses(inst, subscripts, (value, 1, 0), condition);
         self.writable(inst, buffer);
@@ -258,6 +259,39 @@ impl<'k> Verifier<'k> {
             && (op.width() != 1 || !combines(op, value))
         {
             self.fail(inst, format!("no atomic `{}` on {value}", op.name()));
+        }
+    }
+
+    /// `store_each`: as many places as values and conditions.
+    fn each(&mut self, inst: Inst) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let Payload::Access { buffer, leaf } = data.payload else { return };
+        let Some(each) = kernel.each_stored(data) else {
+            self.fail(inst, "its operands are not subscripts, and a value and a condition for each place");
+            return;
+        };
+        let value = kernel.buffers[buffer].element.leaves[leaf as usize].scalar.widened();
+        for (found, ty) in [
+            (each.shared, Scalar::I64),
+            (each.places, Scalar::I64),
+            (each.values, value),
+            (each.conditions, Scalar::Bool),
+        ] {
+            // As in `accesses`.
+            if found.iter().any(|value| kernel.value_type(*value) != ty) {
+                self.expect_types(inst, "operands", found, repeat_n(ty, found.len()));
+            }
+        }
+        self.expect_types(inst, "results", &data.results, empty());
+        self.in_global_memory(inst, kernel.buffers[buffer].kind);
+        self.writable(inst, buffer);
+    }
+
+    /// For stores that depend on conditions.
+    fn in_global_memory(&mut self, inst: Inst, kind: BufferKind) {
+        if matches!(kind, BufferKind::Shared | BufferKind::Private) {
+            self.fail(inst, "a conditional store to what is not in global memory");
         }
     }
 

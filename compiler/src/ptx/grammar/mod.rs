@@ -15,7 +15,7 @@ mod warp;
 
 use super::instruction::{Op, Registers, Values};
 use super::module::Version;
-use super::operand::{Address, Label, Operand, PredOperand, Reg};
+use super::operand::{Address, Base, Label, Operand, PredOperand, Reg};
 use super::types::{Modifier, RegClass, Space, Type};
 
 /// The outcome of a step of a walk; the message says what is wrong, in one sentence.
@@ -294,6 +294,14 @@ fn visit_source(operand: &mut Operand, visit: &mut impl FnMut(&mut Reg, bool)) {
     }
 }
 
+/// Calls `visit` with the register that an address is based on, if there is one.
+#[inline]
+fn visit_base(address: &mut Address, visit: &mut impl FnMut(&mut Reg, bool)) {
+    if let Base::Reg(reg) = &mut address.base {
+        visit(reg, false);
+    }
+}
+
 impl Slot<'_> {
     /// Calls `visit` with every register that stands here, and whether it is written.
     #[inline]
@@ -323,11 +331,7 @@ impl Slot<'_> {
                 operands.iter_mut().for_each(|operand| visit_source(operand, visit));
             }
             Slot::Pred(pred) => visit(&mut pred.reg, false),
-            Slot::Address(address, _) => {
-                if let super::operand::Base::Reg(reg) = &mut address.base {
-                    visit(reg, false);
-                }
-            }
+            Slot::Address(address, _) => visit_base(address, visit),
             Slot::Number(..) | Slot::Label(_) => {}
         }
     }
@@ -336,12 +340,28 @@ impl Slot<'_> {
 impl Op {
     /// Calls `visit` with every register that the instruction names, and whether it is written.
     pub fn each_register_mut(&mut self, mut visit: impl FnMut(&mut Reg, bool)) {
-        // The thousands of a product are not described to find that.
-        if let Op::Fma(fma) = self {
-            visit(&mut fma.dst, true);
-            let sources = [&mut fma.a, &mut fma.b, &mut fma.c];
-            sources.into_iter().for_each(|operand| visit_source(operand, &mut visit));
-            return;
+        // What there are thousands of in a product is not described to find that.
+        match self {
+            Op::Fma(fma) => {
+                visit(&mut fma.dst, true);
+                let sources = [&mut fma.a, &mut fma.b, &mut fma.c];
+                return sources.into_iter().for_each(|operand| visit_source(operand, &mut visit));
+            }
+            Op::IntBinary(op) => {
+                visit(&mut op.dst, true);
+                return [&mut op.a, &mut op.b]
+                    .into_iter()
+                    .for_each(|operand| visit_source(operand, &mut visit));
+            }
+            Op::Mov(op) => {
+                visit(&mut op.dst, true);
+                return visit_source(&mut op.a, &mut visit);
+            }
+            Op::St(op) => {
+                visit_base(&mut op.address, &mut visit);
+                return op.src.iter_mut().for_each(|operand| visit_source(operand, &mut visit));
+            }
+            _ => {}
         }
         let walked = self.describe(&mut Operands(|mut slot: Slot<'_>| slot.each_register(&mut visit)));
         debug_assert!(walked.is_ok(), "looking at operands cannot fail");
@@ -364,20 +384,31 @@ impl Op {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ptx::instruction::Fma;
+    use crate::ptx::instruction::{Fma, IntBinary, Mov, St};
+    use smallvec::smallvec;
 
     #[test]
     fn registers_are_visited_as_they_are_described() {
         let (x, y, z) = (Reg::from_u32(1), Reg::from_u32(2), Reg::from_u32(3));
         let constant = Operand::F32(0);
         for [a, b, c] in [[x.into(), y.into(), z.into()], [x.into(), constant, y.into()], [constant; 3]] {
-            let mut op = Op::from(Fma { dst: z, a, b, c, ..Fma::default() });
-            let (mut described, mut visited) = (Vec::new(), Vec::new());
-            let _ = op.describe(&mut Operands(|mut slot: Slot<'_>| {
-                slot.each_register(&mut |reg, written| described.push((*reg, written)))
-            }));
-            op.each_register_mut(|reg, written| visited.push((*reg, written)));
-            assert_eq!(described, visited, "{op:?}");
+            let to = |base| Address::new(base, 4);
+            let ops: [Op; 6] = [
+                Fma { dst: z, a, b, c, ..Fma::default() }.into(),
+                IntBinary { dst: z, a, b, ..IntBinary::default() }.into(),
+                Mov { dst: z, a, ..Mov::default() }.into(),
+                St { address: to(Base::Reg(x)), src: smallvec![a], ..St::default() }.into(),
+                St { address: to(Base::Reg(y)), src: smallvec![a, b], ..St::default() }.into(),
+                St { address: to(Base::Absolute), src: smallvec![c], ..St::default() }.into(),
+            ];
+            for mut op in ops {
+                let (mut described, mut visited) = (Vec::new(), Vec::new());
+                let _ = op.describe(&mut Operands(|mut slot: Slot<'_>| {
+                    slot.each_register(&mut |reg, written| described.push((*reg, written)))
+                }));
+                op.each_register_mut(|reg, written| visited.push((*reg, written)));
+                assert_eq!(described, visited, "{op:?}");
+            }
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) struct OffsetMemo {
     /// What tells most entries apart, side by side.
     hashes: Vec<u64>,
     entries: Vec<(OffsetKey, Short<Value>, Reg)>,
+    /// The entry that was asked for last.
+    last: usize,
 }
 
 /// What an offset is, beside the subscripts.
@@ -57,15 +59,20 @@ impl OffsetMemo {
         alike.map(|(_, indices, reg)| (indices.as_slice(), *reg))
     }
 
-    pub fn find(&self, key: OffsetKey, indices: &[Value]) -> Option<Reg> {
+    pub fn find(&mut self, key: OffsetKey, indices: &[Value]) -> Option<Reg> {
+        let is = |entry: &(OffsetKey, Short<Value>, Reg)| entry.0 == key && entry.1[..] == *indices;
+        // Accesses to one row follow each other.
+        if let Some(entry) = self.entries.get(self.last).filter(|entry| is(entry)) {
+            return Some(entry.2);
+        }
         let hash = hash_of(key, indices);
-        let equal = |at: &usize| {
-            self.hashes[*at] == hash && self.entries[*at].0 == key && self.entries[*at].1[..] == *indices
-        };
-        (0..self.hashes.len()).rev().find(equal).map(|at| self.entries[at].2)
+        let equal = |at: &usize| self.hashes[*at] == hash && is(&self.entries[*at]);
+        self.last = (0..self.hashes.len()).rev().find(equal)?;
+        Some(self.entries[self.last].2)
     }
 
     pub fn insert(&mut self, key: OffsetKey, indices: &[Value], reg: Reg) {
+        self.last = self.entries.len();
         self.hashes.push(hash_of(key, indices));
         self.entries.push((key, short(indices), reg));
     }
@@ -140,6 +147,19 @@ impl Selector<'_> {
         }
     }
 
+    /// Bytes from one place to the next one along the last subscript, where they are always as many.
+    pub fn last_stride(&self, buffer: Buffer, leaf: u32) -> Option<i64> {
+        let data = &self.kernel.buffers[buffer];
+        let leaf = &data.element.leaves[leaf as usize];
+        let bytes = match (data.layout, leaf.strides.last()) {
+            (Layout::Aos, Some(stride)) => *stride,
+            (Layout::Aos, None) => data.element.size,
+            (Layout::Soa, _) => leaf.scalar.size(),
+            (Layout::Aosoa(_), _) => return None,
+        };
+        bytes.try_into().ok()
+    }
+
     pub fn space(&self, buffer: Buffer) -> Space {
         match self.kernel.buffers[buffer].kind {
             BufferKind::Constant(id) => self.globals.constants[id].map_or(Space::Global, |(_, space)| space),
@@ -189,12 +209,12 @@ impl Selector<'_> {
         let mut total = 0i64;
         let mut stride = i64::try_from(scale).ok();
         for at in (0..indices.len()).rev() {
-            while let Some(stride) = stride
-                && let Some((index, constant)) = self.split_sum(rest[at])
-                && let Some(sum) = constant.checked_mul(stride).and_then(|bytes| bytes.checked_add(total))
+            let (root, literal) = self.maps.rooted(rest[at]);
+            if let Some(stride) = stride
+                && let Some(sum) = literal.checked_mul(stride).and_then(|bytes| bytes.checked_add(total))
                 && i32::try_from(sum).is_ok()
             {
-                rest[at] = index;
+                rest[at] = root;
                 total = sum;
             }
             // Axis `at` has the extent number `at - 1`: the first one's is not needed.

@@ -129,9 +129,10 @@ impl Selector<'_> {
             | Sin | Cos | Tan | Tanh | Erf | Pow | Copysign => {
                 self.float_function(data.opcode, result, arguments)
             }
-            Const | Symbol | Load | LoadIf | Store | StoreIf | Atomic | Check | Forall | Reduce | For
-            | While | If | Yield | LoadVector | StoreVector | Address | CopyAsync | CopyCommit | CopyWait
-            | BlockIndex | GridSize | ThreadIndex | Barrier | ShuffleXor | Outer | OuterFma => {
+            Const | Symbol | Load | LoadIf | Store | StoreIf | StoreEach | Atomic | Check | Forall
+            | Reduce | For | While | If | Yield | LoadVector | StoreVector | Address | CopyAsync
+            | CopyCommit | CopyWait | BlockIndex | GridSize | ThreadIndex | Barrier | ShuffleXor | Outer
+            | OuterFma => {
                 return Err(self.error(format!("{inst} is not a plain op")));
             }
         }

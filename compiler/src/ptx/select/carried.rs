@@ -181,6 +181,7 @@ fn is_one_instruction(opcode: Opcode) -> bool {
 
 /// Ops of which no result shares a register with an operand.
 fn reads_only(opcode: Opcode) -> bool {
-    use Opcode::{Add, Fma, For, Mul, Outer, OuterFma, Store, StoreIf, StoreVector, Sub};
-    matches!(opcode, Add | Sub | Mul | Fma | For | Store | StoreIf | StoreVector | Outer | OuterFma)
+    use Opcode::{Add, Fma, For, Mul, Outer, OuterFma, Store, StoreEach, StoreIf, StoreVector, Sub};
+    let stores = matches!(opcode, Store | StoreEach | StoreIf | StoreVector);
+    stores || matches!(opcode, Add | Sub | Mul | Fma | For | Outer | OuterFma)
 }

@@ -52,6 +52,7 @@ impl Selector<'_> {
                 Opcode::LoadIf => self.load_if(inst)?,
                 Opcode::Store => self.store(inst)?,
                 Opcode::StoreIf => self.store_if(inst)?,
+                Opcode::StoreEach => self.store_each(inst)?,
                 Opcode::Atomic => self.atomic(inst)?,
                 Opcode::Check => self.check(inst)?,
                 Opcode::LoadVector => self.load_vector(inst)?,

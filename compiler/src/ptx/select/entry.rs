@@ -14,7 +14,7 @@ use super::{Globals, SelectError, SelectOptions};
 use crate::analysis::Multiprocessor;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol};
-use crate::ir::kernel::{BufferKind, Kernel, LaunchData, Payload};
+use crate::ir::kernel::{BufferKind, InstData, Kernel, LaunchData, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{Expr, Layout};
 use crate::source::{SourceFile, Span};
@@ -108,10 +108,10 @@ pub(super) fn select_entry(
 /// Counts the uses of values as subscripts that selection takes apart.
 fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, leaf: u32) {
     let (data, buffer) = (&selector.kernel.insts[inst], &selector.kernel.buffers[buffer]);
-    use Opcode::{Address, CopyAsync, Load, LoadIf, LoadVector, Store, StoreIf, StoreVector};
+    use Opcode::{Address, CopyAsync, Load, LoadIf, LoadVector, Store, StoreEach, StoreIf, StoreVector};
     let plain = matches!(
         data.opcode,
-        Load | LoadIf | Store | StoreIf | LoadVector | StoreVector | Address | CopyAsync
+        Load | LoadIf | Store | StoreEach | StoreIf | LoadVector | StoreVector | Address | CopyAsync
     );
     if !plain || matches!(buffer.layout, Layout::Aosoa(_)) {
         return;
@@ -119,9 +119,21 @@ fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, lea
     let mut axes = buffer.extents.len() + buffer.element.leaves[leaf as usize].extents.len();
     // The source's address, into which a literal is folded too.
     axes += usize::from(data.opcode == CopyAsync);
+    // The last subscripts of the other places.
+    axes +=
+        data.each_operands(axes).filter(|_| data.opcode == StoreEach).map_or(0, |each| each.places.len() - 1);
     for index in data.arguments.iter().take(axes) {
         selector.maps.subscripts[*index] += 1;
     }
+}
+
+/// Notes what a sum with a literal is a sum of, of which that has been noted before.
+fn note_sum(selector: &mut Selector<'_>, data: &InstData) {
+    let [result] = data.results[..] else { return };
+    let Some((value, literal)) = selector.split_sum(result) else { return };
+    let (root, added) = selector.maps.rooted(value);
+    let sum = added.checked_add(literal).map_or((value, literal), |all| (root, all));
+    selector.maps.sums[result] = (sum.0.into(), sum.1);
 }
 
 /// Looks at everything in a block; how many instructions of PTX that becomes, about.
@@ -137,6 +149,9 @@ fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) -> usize {
         }
         for &argument in &data.arguments {
             selector.maps.uses[argument] += 1;
+        }
+        if matches!(data.opcode, Opcode::Add | Opcode::Sub) {
+            note_sum(selector, data);
         }
         match &data.payload {
             Payload::Symbol(symbol) => used.symbols[*symbol] = true,
@@ -158,8 +173,12 @@ fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) -> usize {
             }
             _ => {}
         }
-        if matches!(data.payload, Payload::Outer(_)) {
+        // One instruction a product, or a value that is carried.
+        if matches!(data.payload, Payload::Outer(_)) || !data.regions.is_empty() {
             count += data.results.len();
+        }
+        if let Some(each) = kernel.each_stored(data) {
+            count += each.places.len();
         }
         used.checks |= data.opcode == Opcode::Check && !selector.options.unchecked;
         for &region in &data.regions {

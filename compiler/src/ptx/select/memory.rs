@@ -6,8 +6,9 @@ use super::super::types::{Space, Type};
 use super::SelectError;
 use super::selector::{Selector, bits_type, signed_type};
 use crate::data::Scalar;
-use crate::ir::entities::{Buffer, Inst};
-use crate::ir::kernel::{BufferKind, CacheMode, Payload};
+use crate::ir::entities::{Buffer, Inst, Value};
+use crate::ir::kernel::{BufferKind, CacheMode, Payload, Short};
+use crate::ir::op::Constant;
 use crate::manifest::Direction;
 use cranelift_entity::EntityRef;
 use smallvec::smallvec;
@@ -133,6 +134,49 @@ impl Selector<'_> {
         };
         self.guard = Some(self.register(*condition));
         self.store(inst)?;
+        self.guard = None;
+        Ok(())
+    }
+
+    /// Stores to places of which each lies a number of elements from the one before, or has an address of its own.
+    pub fn store_each(&mut self, inst: Inst) -> Result<(), SelectError> {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let (Some(each), &Payload::Access { buffer, leaf }) = (kernel.each_stored(data), &data.payload)
+        else {
+            return Err(self.error(format!("{inst} stores nothing")));
+        };
+        let buffer_data = &kernel.buffers[buffer];
+        let scalar = buffer_data.element.leaves[leaf as usize].scalar;
+        let stride = self.last_stride(buffer, leaf);
+        let mut indices: Short<Value> = Short::from_slice(each.shared);
+        let mut before: Option<((Value, i64), (Space, Address))> = None;
+        for ((place, value), condition) in each.places.iter().zip(each.values).zip(each.conditions) {
+            self.guard = match kernel.constant_of(*condition) {
+                Some(Constant::Bool(true)) => None,
+                _ => Some(self.register(*condition)),
+            };
+            let root = self.maps.rooted(*place);
+            let near = before.and_then(|((other, from), (space, address))| {
+                let bytes = root.1.checked_sub(from)?.checked_mul(stride?)?;
+                let offset = address.offset.checked_add(bytes)?;
+                let fits = other == root.0 && i32::try_from(offset).is_ok();
+                fits.then_some((space, Address { offset, ..address }))
+            });
+            let (space, address) = match near {
+                Some(near) => near,
+                None => {
+                    indices.push(*place);
+                    let found = self.address(buffer, leaf, &indices)?;
+                    indices.pop();
+                    found
+                }
+            };
+            before = Some((root, (space, address)));
+            let cache = if space == Space::Global { self.cache(buffer) } else { None };
+            let value = self.operand(*value);
+            self.store_narrow(space, address, scalar, cache, value);
+        }
         self.guard = None;
         Ok(())
     }

@@ -255,7 +255,8 @@ pub(crate) fn lines(kernel: &Kernel, launch: Launch) -> usize {
         let mut lines = 0;
         for inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[*inst];
-            lines += 1 + data.results.len() / 2;
+            lines +=
+                1 + data.results.len() / 2 + kernel.each_stored(data).map_or(0, |each| each.places.len());
             if !data.regions.is_empty() {
                 lines += data.regions.iter().map(|region| of(kernel, *region)).sum::<usize>();
             }

@@ -63,7 +63,7 @@ impl Selector<'_> {
     fn steps(&self, from: &[Value], to: &[Value]) -> Option<Vec<(usize, i64)>> {
         let mut steps = Vec::new();
         for (axis, (from, to)) in from.iter().zip(to).enumerate() {
-            let ((root, start), (other, end)) = (self.rooted(*from), self.rooted(*to));
+            let ((root, start), (other, end)) = (self.maps.rooted(*from), self.maps.rooted(*to));
             let count = end.checked_sub(start).filter(|count| count.abs() <= MAX_STEPS)?;
             if root != other {
                 return None;
@@ -75,17 +75,6 @@ impl Selector<'_> {
         // The last axis' steps are constants of the instruction, and more than two would be no gain.
         let last = to.len().checked_sub(1)?;
         (steps.len() <= 2 && steps.iter().all(|(axis, _)| *axis < last)).then_some(steps)
-    }
-
-    /// A value as another one and what is added to it.
-    fn rooted(&self, mut value: Value) -> (Value, i64) {
-        let mut total = 0i64;
-        while let Some((rest, constant)) = self.split_sum(value)
-            && let Some(sum) = total.checked_add(constant)
-        {
-            (value, total) = (rest, sum);
-        }
-        (value, total)
     }
 
     /// Bytes from one element to the next along an axis.

@@ -36,6 +36,8 @@ pub(super) struct Maps {
     pub read_until: SecondaryMap<Value, u32>,
     /// Of values that are read once, by an instruction of one result in a loop's body: that result.
     pub reader: SecondaryMap<Value, PackedOption<Value>>,
+    /// Of sums with literals: what they are sums of in the end, and all that is added to that.
+    pub sums: SecondaryMap<Value, (PackedOption<Value>, i64)>,
 }
 
 impl Maps {
@@ -51,7 +53,15 @@ impl Maps {
             preferred: kernel.of_values(),
             read_until: kernel.of_values(),
             reader: kernel.of_values(),
+            sums: kernel.of_values(),
         }
+    }
+
+    /// A value as another one and a literal that is added to it.
+    #[inline]
+    pub fn rooted(&self, value: Value) -> (Value, i64) {
+        let (root, literal) = self.sums[value];
+        (root.expand().unwrap_or(value), literal)
     }
 }
 
@@ -149,10 +159,16 @@ impl<'a> Selector<'a> {
     }
 
     /// The operand of a value that has been selected; constants are immediates.
+    #[inline]
     pub fn operand(&mut self, value: Value) -> Operand {
-        if let Some(operand) = self.maps.values[value] {
-            return operand;
+        match self.maps.values[value] {
+            Some(operand) => operand,
+            None => self.operand_of(value),
         }
+    }
+
+    /// As [`operand`](Self::operand), of a value that has none yet.
+    fn operand_of(&mut self, value: Value) -> Operand {
         // Constants and symbols may stand anywhere: they cost nothing until they are used.
         if let Definition::Result(inst, _) = self.kernel.values[value].definition {
             match (&self.kernel.insts[inst].opcode, &self.kernel.insts[inst].payload) {
@@ -183,9 +199,11 @@ impl<'a> Selector<'a> {
     /// so that the sum is rarely needed.
     pub fn is_deferred(&self, inst: Inst) -> bool {
         let data = &self.kernel.insts[inst];
+        if !matches!(data.opcode, Opcode::Add | Opcode::Sub) {
+            return false;
+        }
         let ([result], [_, literal]) = (&data.results[..], &data.arguments[..]) else { return false };
-        matches!(data.opcode, Opcode::Add | Opcode::Sub)
-            && self.scalar(*result) == Scalar::I64
+        self.scalar(*result) == Scalar::I64
             && self.maps.subscripts[*result] == self.maps.uses[*result]
             && self.constant_int(*literal).is_some()
     }

@@ -21,12 +21,18 @@ pub(super) struct Checker<'m> {
     pub sound: Option<Form>,
     /// The statement that it is at.
     pub at: usize,
-    /// Which registers are written.
-    pub written: Vec<bool>,
-    /// Which registers are read.
-    pub is_read: Vec<bool>,
+    /// What is known of each register.
+    pub registers: Vec<Named>,
     /// Registers that are read, each with the first statement that does.
     pub read: Vec<(Reg, usize)>,
+}
+
+/// What is known of a register.
+#[derive(Clone, Copy)]
+pub(super) struct Named {
+    pub class: RegClass,
+    pub is_written: bool,
+    pub is_read: bool,
 }
 
 impl Checker<'_> {
@@ -35,51 +41,61 @@ impl Checker<'_> {
     #[inline]
     pub fn is_like_a_sound_one(&mut self, statement: &Statement) -> bool {
         let Statement::Instruction(Instruction { guard, op, .. }) = statement else { return false };
-        let registers = &self.entry.registers;
         match (op, self.sound) {
-            (Op::Fma(fma), Some(sound @ Form::Fma(..))) if guard.is_none() => {
-                let Some((form, [result, operands @ ..])) = Form::of_fma(fma, registers) else {
-                    return false;
-                };
-                if sound == form {
-                    self.names(result, true);
-                    operands.into_iter().for_each(|reg| self.names(reg, false));
-                    return true;
-                }
+            (Op::Fma(fma), Some(Form::Fma(words, classes))) if guard.is_none() && words == fma.words() => {
+                let Some([result, operands @ ..]) = fma.registers() else { return false };
+                let [class, classes @ ..] = classes;
+                self.is_of((result, class), true)
+                    && operands.into_iter().zip(classes).all(|operand| self.is_of(operand, false))
             }
-            (Op::St(st), Some(sound @ Form::St(..))) => {
-                let Some((form, [address, value])) = Form::of_st(st, registers) else { return false };
-                if sound == form && guard.is_none_or(|guard| self.is_predicate(guard.reg)) {
-                    self.names(address, false);
-                    self.names(value, false);
-                    guard.iter().for_each(|guard| self.names(guard.reg, false));
-                    return true;
-                }
+            (Op::St(st), Some(Form::St(words, [base, value]))) if words == st.words() => {
+                let Some([address, source]) = st.registers() else { return false };
+                guard.is_none_or(|guard| self.is_predicate(guard.reg))
+                    && self.is_of((address, base), false)
+                    && self.is_of((source, value), false)
+                    && guard.is_none_or(|guard| self.is_of((guard.reg, RegClass::Pred), false))
             }
-            _ => {}
+            _ => false,
         }
-        false
+    }
+
+    /// Whether a register is of a class; if so, it is noted. One that is not is noted when the instruction is looked at by
+    /// itself.
+    #[inline]
+    fn is_of(&mut self, (reg, class): (Reg, RegClass), writes: bool) -> bool {
+        let is = self.class(reg) == Some(class);
+        if is {
+            self.names(reg, writes);
+        }
+        is
     }
 
     /// Whether a register is one that a guard may be.
     #[inline]
     pub fn is_predicate(&self, reg: Reg) -> bool {
-        self.entry.registers.get(reg).is_some_and(|register| register.class == RegClass::Pred)
+        self.class(reg) == Some(RegClass::Pred)
     }
 
     /// Notes a register that the instruction names.
     #[inline]
     pub fn names(&mut self, reg: Reg, writes: bool) {
-        let named = if writes { &mut self.written } else { &mut self.is_read };
-        let Some(known) = named.get_mut(reg.as_u32() as usize) else { return };
-        if !std::mem::replace(known, true) && !writes {
+        let Some(known) = self.registers.get_mut(reg.as_u32() as usize) else { return };
+        if writes {
+            known.is_written = true;
+        } else if !std::mem::replace(&mut known.is_read, true) {
             self.read.push((reg, self.at));
         }
     }
 
+    /// The class of a register, where it is declared.
+    #[inline]
+    fn class(&self, reg: Reg) -> Option<RegClass> {
+        self.registers.get(reg.as_u32() as usize).map(|known| known.class)
+    }
+
     #[inline]
     fn reg(&self, reg: Reg, ty: Type, wide: bool) -> Step {
-        let class = self.entry.registers.get(reg).map(|register| register.class);
+        let class = self.class(reg);
         let suits = |class| if wide { agrees_wide(class, ty) } else { agrees(class, ty) };
         if class.is_some_and(suits) { Ok(()) } else { Err(self.misfit(reg, ty)) }
     }
@@ -170,7 +186,7 @@ impl Checker<'_> {
 
     /// The registers of a vector must be of one class, even where each may be wider than the type.
     fn same_class(&self, regs: impl Iterator<Item = Reg>) -> Step {
-        let mut classes = regs.map(|reg| self.entry.registers.get(reg).map(|register| register.class));
+        let mut classes = regs.map(|reg| self.class(reg));
         let first = classes.next();
         if classes.all(|class| Some(class) == first) {
             Ok(())

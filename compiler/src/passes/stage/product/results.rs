@@ -29,6 +29,7 @@ impl Product {
 }
 
 /// An operand of a store that is all there is to do with a result.
+#[derive(PartialEq)]
 enum Operand {
     /// The result's row.
     Row,
@@ -76,19 +77,8 @@ impl BlockCode<'_> {
             let inside = self.inside(emit, 0, y, 1);
             emit.if_then(inside, |emit| {
                 if let Some((place, operands)) = &plain {
-                    for (column, x, inside) in &places {
-                        let sum = sums[(row * columns + column) as usize];
-                        let operand = |operand: &Operand| match operand {
-                            Operand::Row => y,
-                            Operand::Column => *x,
-                            Operand::Sum => sum,
-                            Operand::Other(value) => *value,
-                        };
-                        let operands: Short<Value> = operands.iter().map(operand).collect();
-                        if let Some((value, indices)) = operands.split_last() {
-                            emit.store_if(*inside, *place, indices, *value);
-                        }
-                    }
+                    let row = &sums[(row * columns) as usize..][..columns as usize];
+                    store_row(emit, *place, operands, y, &places, row);
                     return;
                 }
                 for (column, x, inside) in &places {
@@ -131,5 +121,38 @@ impl BlockCode<'_> {
         }
         let last = emit.add_int(index, count - 1);
         emit.binary(Opcode::Lt, last, self.ends[side])
+    }
+}
+
+/// Stores the results of a row where they are the block's own: of each column its number, its index, and whether it is one.
+fn store_row(
+    emit: &mut Emit<'_>,
+    place: (Buffer, u32),
+    operands: &[Operand],
+    y: Value,
+    columns: &[(i64, Value, Value)],
+    sums: &[Value],
+) {
+    let operand = |operand: &Operand, x: Value, sum: Value| match operand {
+        Operand::Row => y,
+        Operand::Column => x,
+        Operand::Sum => sum,
+        Operand::Other(value) => *value,
+    };
+    let Some((value, indices)) = operands.split_last() else { return };
+    let each = columns.iter().zip(sums).map(|((_, x, inside), sum)| (*x, *sum, *inside));
+    match indices.split_last() {
+        // Along the row only the last subscript changes.
+        Some((last, shared)) if !shared.contains(&Operand::Column) => {
+            let shared: Short<Value> = shared.iter().map(|index| operand(index, y, y)).collect();
+            let each = each.map(|(x, sum, inside)| (operand(last, x, sum), operand(value, x, sum), inside));
+            emit.store_each(place, &shared, &each.collect::<Vec<_>>());
+        }
+        _ => {
+            for (x, sum, inside) in each {
+                let indices: Short<Value> = indices.iter().map(|index| operand(index, x, sum)).collect();
+                emit.store_if(inside, place, &indices, operand(value, x, sum));
+            }
+        }
     }
 }

@@ -24,7 +24,7 @@ use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload};
-use crate::ir::op::Opcode;
+use crate::ir::op::{Constant, Opcode};
 use crate::ir::placement::factors;
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::passes::TargetFacts;
@@ -292,6 +292,7 @@ impl BlockCode<'_> {
     /// multiplications before.
     pub fn keep(&self, emit: &mut Emit<'_>, (parts, slot): (Buffer, Value), sums: &[Value]) {
         let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
+        let always = emit.value(Opcode::Const, Payload::Constant(Constant::Bool(true)), &[]);
         let shape = &self.plan.shape;
         let own = shape.kept_by(emit, thread);
         let columns: Vec<Value> = (0..shape.per_thread[1])
@@ -299,9 +300,9 @@ impl BlockCode<'_> {
             .collect();
         for (row, sums) in (0..).zip(sums.chunks(columns.len())) {
             let row = emit.add_int(own[0], shape.kept_at(row, 0)[0]);
-            for (column, sum) in columns.iter().zip(sums) {
-                emit.store(parts, 0, &[slot, row, *column], *sum);
-            }
+            let each: Vec<_> =
+                columns.iter().zip(sums).map(|(column, sum)| (*column, *sum, always)).collect();
+            emit.store_each((parts, 0), &[slot, row], &each);
         }
     }
 }
