@@ -137,7 +137,7 @@ impl Entry {
 }
 
 /// The place of a class in the order of declarations.
-fn rank(class: RegClass) -> usize {
+pub(super) fn rank(class: RegClass) -> usize {
     const RANKS: [u8; CLASS_ORDER.len()] = {
         let mut ranks = [0; CLASS_ORDER.len()];
         let mut at = 0;

@@ -18,18 +18,22 @@
 //! }
 //! ```
 
+mod alike;
+
 use std::fmt::{self, Write};
 
 use cranelift_entity::PrimaryMap;
 
+use super::canonical::rank;
 use super::digits::{push_hex, push_int};
 use super::grammar::{Slot, Step, Walk};
-use super::instruction::{Guard, Instruction, Op, Rounding, StoreWords};
+use super::instruction::{Guard, Instruction, Op};
 use super::module::{Entry, Length, Module, Param, Statement, Variable};
-use super::name::{Name, Short};
+use super::name::Name;
 use super::operand::{Address, Base, Label, ModuleVariable, Operand, PredOperand, Reg, Symbol};
-use super::text::{Line, Piece, Text};
+use super::text::Text;
 use super::types::{Modifier, RegClass, Space, Type};
+use alike::Head;
 
 /// The column, within the indented line, at which operands start; longer mnemonics push them right.
 const OPERAND_COLUMN: usize = 24;
@@ -148,9 +152,12 @@ fn push_entry(
     }
     text.push_str("{\n");
     let start = text.len();
-    for class in CLASS_ORDER {
-        let names = entry.registers.values().filter(|register| register.class == class);
-        print_list(text, &format!("    .reg .{class} "), ";", names.map(|register| &register.name));
+    let mut classes: [Vec<&Name>; CLASS_ORDER.len()] = Default::default();
+    for register in entry.registers.values() {
+        classes[rank(register.class)].push(&register.name);
+    }
+    for (class, names) in CLASS_ORDER.into_iter().zip(classes) {
+        print_list(text, &format!("    .reg .{class} "), ";", names.into_iter());
     }
     for variable in entry.variables.values() {
         print_variable(text, "    ", variable);
@@ -159,9 +166,12 @@ fn push_entry(
         text.push_str("\n");
     }
     let names = Names { entry, variables };
-    let mut head = None;
-    for statement in body {
+    let (mut head, mut rest) = (None, body);
+    loop {
+        let alike = head.as_ref().map_or(0, |head: &Head| head.print(text, &names, rest));
+        let Some((statement, after)) = rest.get_mut(alike..).and_then(<[_]>::split_first_mut) else { break };
         print_statement(text, &names, &mut head, statement);
+        rest = after;
     }
     text.push_str("}\n");
 }
@@ -273,76 +283,6 @@ fn push_signed(text: &mut Text, value: i64) {
     if value == i64::MIN { text.push_str("0x8000000000000000") } else { push_int(text, value) }
 }
 
-/// What the last instruction on registers of its kind said in front of its operands.
-enum Head {
-    /// A multiplication: all of its line, and what the mnemonic says.
-    Fma(Piece<32>, (Rounding, [bool; 3], Type)),
-    /// A store of one value: its mnemonic.
-    St(Piece<32>, StoreWords),
-}
-
-// The line of a multiplication: its head, four names and what stands behind each.
-const _: () = assert!(Line::MOST >= Piece::<32>::MOST + 4 * (Short::MOST + 2));
-
-/// Prints an instruction with the words of the last one: those of a product are thousands that differ in their registers.
-/// Whether it could: not where names are long.
-#[inline]
-fn print_alike(text: &mut Text, names: &Names<'_>, head: &Head, instruction: &Instruction) -> bool {
-    if instruction.comment.is_some() {
-        return false;
-    }
-    match (head, &instruction.op) {
-        (Head::Fma(head, words), Op::Fma(fma)) if instruction.guard.is_none() && *words == fma.words() => {
-            let Some(registers) = fma.registers() else { return false };
-            let mut line = Line::EMPTY;
-            line.push(head);
-            for (at, reg) in registers.into_iter().enumerate() {
-                let register = names.entry.registers.get(reg);
-                let Some(name) = register.and_then(|register| register.name.short()) else { return false };
-                if at > 0 {
-                    line.push_two(*b", ");
-                }
-                line.push(name);
-            }
-            line.push_two(*b";\n");
-            text.push_line(&line);
-            true
-        }
-        (Head::St(mnemonic, words), Op::St(st)) if *words == st.words() => {
-            let Some([base, value]) = st.registers() else { return false };
-            text.push_str("    ");
-            let start = text.len();
-            push_guard(text, names, instruction.guard);
-            text.push_piece(mnemonic);
-            text.push_blanks(start + OPERAND_COLUMN);
-            text.push_str("[");
-            names.push_reg(text, base);
-            push_offset(text, st.address.offset);
-            text.push_str("], ");
-            names.push_reg(text, value);
-            text.push_str(";\n");
-            true
-        }
-        _ => false,
-    }
-}
-
-/// What instructions like this one begin with, whose line up to the operands is given.
-fn head(instruction: &Instruction, line: &str) -> Option<Head> {
-    match &instruction.op {
-        Op::Fma(fma) if instruction.guard.is_none() => {
-            fma.registers()?;
-            Some(Head::Fma(Piece::new(line)?, fma.words()))
-        }
-        Op::St(st) => {
-            st.registers()?;
-            let mnemonic = line.split_ascii_whitespace().last()?;
-            Some(Head::St(Piece::new(mnemonic)?, st.words()))
-        }
-        _ => None,
-    }
-}
-
 /// The guard of an instruction, if it has one.
 #[inline]
 fn push_guard(text: &mut Text, names: &Names<'_>, guard: Option<Guard>) {
@@ -370,14 +310,11 @@ fn print_statement(text: &mut Text, names: &Names<'_>, last: &mut Option<Head>, 
             text.push_str(":\n");
         }
         Statement::Instruction(instruction) => {
-            if last.as_ref().is_some_and(|head| print_alike(text, names, head, instruction)) {
-                return;
-            }
             let start = text.len();
             text.push_str("    ");
             let operands = write_instruction(text, names, instruction);
             if matches!(instruction.op, Op::Fma(_) | Op::St(_)) && instruction.comment.is_none() {
-                *last = text.between(start, operands).and_then(|line| head(instruction, line));
+                *last = text.between(start, operands).and_then(|line| Head::of(instruction, line));
             }
             if let Some(comment) = &instruction.comment {
                 text.push_str(";  ");

@@ -96,31 +96,26 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// A line of pieces, of 128 bytes at most, that is appended at once.
-pub(super) struct Line {
-    letters: [u8; Line::MOST],
-    length: usize,
-}
+/// The room for a line of pieces, which is appended at once. Where the next piece goes is not kept in it: it lies in a
+/// register, while pieces are put side by side.
+pub(super) struct Line<'t>(&'t mut [u8; LINE]);
 
-impl Line {
-    /// An empty line.
-    pub const EMPTY: Self = Self { letters: [0; Self::MOST], length: 0 };
+/// How many bytes a line has at most.
+pub(super) const LINE: usize = 128;
 
-    /// How many bytes it has at most.
-    pub const MOST: usize = 128;
-
-    /// Appends a piece.
-    #[inline]
-    pub fn push<const LONGEST: usize>(&mut self, piece: &Piece<LONGEST>) {
-        self.letters[self.length..self.length + LONGEST].copy_from_slice(&piece.letters);
-        self.length += usize::from(piece.length);
+impl Line<'_> {
+    /// Puts a piece at a place; where it ends.
+    #[inline(always)]
+    pub fn put<const LONGEST: usize>(&mut self, at: usize, piece: &Piece<LONGEST>) -> usize {
+        self.0[at..at + LONGEST].copy_from_slice(&piece.letters);
+        at + usize::from(piece.length)
     }
 
-    /// Appends two letters of ASCII.
-    #[inline]
-    pub fn push_two(&mut self, letters: [u8; 2]) {
-        self.letters[self.length..self.length + 2].copy_from_slice(&letters);
-        self.length += 2;
+    /// Puts two letters of ASCII at a place; where they end.
+    #[inline(always)]
+    pub fn put_two(&mut self, at: usize, letters: [u8; 2]) -> usize {
+        self.0[at..at + 2].copy_from_slice(&letters);
+        at + 2
     }
 }
 
@@ -169,10 +164,14 @@ impl Text {
         }
     }
 
-    /// Appends a line.
-    #[inline]
-    pub fn push_line(&mut self, line: &Line) {
-        self.bytes.extend_from_slice(&line.letters[..line.length]);
+    /// Appends a line, which is put together from its start on: where it ends, or none for no line.
+    #[inline(always)]
+    pub fn push_line(&mut self, build: impl FnOnce(&mut Line<'_>) -> Option<usize>) -> bool {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; LINE]);
+        let end = self.bytes[start..].first_chunk_mut().and_then(|room| build(&mut Line(room)));
+        self.bytes.truncate(start + end.unwrap_or(0));
+        end.is_some()
     }
 
     /// What was appended between two places; none where these are not between whole letters.
@@ -235,10 +234,15 @@ mod tests {
         text.push_str("7");
         text.push_comment(" two  ");
         text.push_comment(" ");
-        let mut line = Line::EMPTY;
-        line.push(&Piece::<16>::new("a").unwrap_or_else(|| panic!("short")));
-        line.push_two(*b", ");
-        text.push_line(&line);
+        let a = Piece::<16>::new("a").unwrap_or_else(|| panic!("short"));
+        assert!(text.push_line(|line| {
+            let end = line.put(0, &a);
+            Some(line.put_two(end, *b", "))
+        }));
+        assert!(!text.push_line(|line| {
+            line.put(0, &a);
+            None
+        }));
         assert_eq!(text.between(0, 4), Some("%aé"));
         assert_eq!(text.between(0, 3), None);
         assert_eq!(String::from(text), "%aé%sixteen_letters%p7//  two//a, ");

@@ -291,11 +291,13 @@ impl<'m> Verifier<'m> {
                 .collect(),
             read: Vec::with_capacity(entry.registers.len()),
         };
-        for (at, statement) in body.iter_mut().enumerate() {
-            checker.at = at;
-            if checker.is_like_a_sound_one(statement) {
-                continue;
-            }
+        let mut rest = body;
+        loop {
+            let alike = checker.skip_alike(rest);
+            let Some((statement, after)) = rest.get_mut(alike..).and_then(<[_]>::split_first_mut) else {
+                break;
+            };
+            let at = checker.at;
             self.place = Some((&entry.name, Some(at)));
             match statement {
                 Statement::Label(label) => match placed.get_mut(label.as_u32() as usize) {
@@ -316,6 +318,8 @@ impl<'m> Verifier<'m> {
                 }
                 Statement::Comment(_) | Statement::Pragma(_) | Statement::BlankLine => {}
             }
+            checker.at += 1;
+            rest = after;
         }
         let Checker { lowest, registers, read, .. } = checker;
         self.place = Some((&entry.name, None));

@@ -86,10 +86,13 @@ pub struct Fma {
     pub c: Operand,
 }
 
+/// What the mnemonic of an `fma` says: all but the operands.
+pub type FmaWords = (Rounding, [bool; 3], Type);
+
 impl Fma {
-    /// What its mnemonic says: all but the operands.
+    /// What its mnemonic says.
     #[inline]
-    pub fn words(&self) -> (Rounding, [bool; 3], Type) {
+    pub fn words(&self) -> FmaWords {
         (self.rounding, [self.ftz, self.sat, self.relu], self.ty)
     }
 

@@ -4,17 +4,17 @@
 //! What the grammar says of an instruction whose operands are registers depends on its modifiers and on the classes of
 //! these registers, not on which registers they are, nor on how far from one of them an address lies.
 
-use crate::ptx::instruction::{Fma, Rounding, St, StoreWords};
+use crate::ptx::instruction::{Fma, FmaWords, St, StoreWords};
 use crate::ptx::module::Register;
 use crate::ptx::operand::Reg;
-use crate::ptx::types::{RegClass, Type};
+use crate::ptx::types::RegClass;
 use cranelift_entity::PrimaryMap;
 
 /// All of an instruction on registers but which registers of their classes they are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
     /// With the classes of the result and the operands.
-    Fma((Rounding, [bool; 3], Type), [RegClass; 4]),
+    Fma(FmaWords, [RegClass; 4]),
     /// With the classes of the address and the value.
     St(StoreWords, [RegClass; 2]),
 }

@@ -2,7 +2,7 @@
 
 use super::alike::Form;
 use crate::ptx::grammar::{Needs, Slot, Step, Walk, agrees, agrees_wide, fits, part_type};
-use crate::ptx::instruction::{Instruction, Op};
+use crate::ptx::instruction::{FmaWords, Instruction, Op, StoreWords};
 use crate::ptx::module::{Entry, Module, Register, Statement, Version};
 use crate::ptx::operand::{Address, Base, Operand, Reg, Symbol};
 use crate::ptx::target::Target;
@@ -36,33 +36,55 @@ pub(super) struct Named {
 }
 
 impl Checker<'_> {
-    /// Whether a statement is a multiplication or a store of the form of the last one that was sound; if so, its registers
-    /// are noted.
-    #[inline]
-    pub fn is_like_a_sound_one(&mut self, statement: &Statement) -> bool {
-        let Statement::Instruction(Instruction { guard, op, .. }) = statement else { return false };
-        match (op, self.sound) {
-            (Op::Fma(fma), Some(Form::Fma(words, classes))) if guard.is_none() && words == fma.words() => {
-                let Some([result, operands @ ..]) = fma.registers() else { return false };
-                let [class, classes @ ..] = classes;
-                self.is_of((result, class), true)
-                    && operands.into_iter().zip(classes).all(|operand| self.is_of(operand, false))
+    /// How many statements, from the first on, are multiplications or stores of the form of the last one that was sound: what they
+    /// name is noted, where the first is the statement `at`.
+    pub fn skip_alike(&mut self, body: &[Statement]) -> usize {
+        let start = self.at;
+        let alike = match self.sound {
+            Some(Form::Fma(words, classes)) => {
+                body.iter().take_while(|statement| self.is_sound_fma(statement, words, classes)).count()
             }
-            (Op::St(st), Some(Form::St(words, [base, value]))) if words == st.words() => {
-                let Some([address, source]) = st.registers() else { return false };
-                guard.is_none_or(|guard| self.is_predicate(guard.reg))
-                    && self.is_of((address, base), false)
-                    && self.is_of((source, value), false)
-                    && guard.is_none_or(|guard| self.is_of((guard.reg, RegClass::Pred), false))
+            Some(Form::St(words, classes)) => {
+                body.iter().take_while(|statement| self.is_sound_st(statement, words, classes)).count()
             }
-            _ => false,
-        }
+            None => 0,
+        };
+        self.at = start + alike;
+        alike
+    }
+
+    #[inline(always)]
+    fn is_sound_fma(&mut self, statement: &Statement, words: FmaWords, classes: [RegClass; 4]) -> bool {
+        let Statement::Instruction(Instruction { guard: None, op: Op::Fma(fma), .. }) = statement else {
+            return false;
+        };
+        let (Some([result, a, b, c]), true) = (fma.registers(), fma.words() == words) else { return false };
+        let [of_result, of_a, of_b, of_c] = classes;
+        let sound = self.is_of(result, of_result, true)
+            && self.is_of(a, of_a, false)
+            && self.is_of(b, of_b, false)
+            && self.is_of(c, of_c, false);
+        self.at += usize::from(sound);
+        sound
+    }
+
+    #[inline(always)]
+    fn is_sound_st(&mut self, statement: &Statement, words: StoreWords, classes: [RegClass; 2]) -> bool {
+        let Statement::Instruction(Instruction { guard, op: Op::St(st), .. }) = statement else {
+            return false;
+        };
+        let (Some([address, value]), true) = (st.registers(), st.words() == words) else { return false };
+        let sound = self.is_of(address, classes[0], false)
+            && self.is_of(value, classes[1], false)
+            && guard.is_none_or(|guard| self.is_of(guard.reg, RegClass::Pred, false));
+        self.at += usize::from(sound);
+        sound
     }
 
     /// Whether a register is of a class; if so, it is noted. One that is not is noted when the instruction is looked at by
     /// itself.
     #[inline]
-    fn is_of(&mut self, (reg, class): (Reg, RegClass), writes: bool) -> bool {
+    fn is_of(&mut self, reg: Reg, class: RegClass, writes: bool) -> bool {
         let is = self.class(reg) == Some(class);
         if is {
             self.names(reg, writes);
