@@ -209,7 +209,7 @@ impl Selector<'_> {
         let mut total = 0i64;
         let mut stride = i64::try_from(scale).ok();
         for at in (0..indices.len()).rev() {
-            let (root, literal) = self.maps.rooted(rest[at]);
+            let (root, literal) = self.maps.rooted(self.kernel, rest[at]);
             if let Some(stride) = stride
                 && let Some(sum) = literal.checked_mul(stride).and_then(|bytes| bytes.checked_add(total))
                 && i32::try_from(sum).is_ok()

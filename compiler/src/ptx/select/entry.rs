@@ -14,7 +14,7 @@ use super::{Globals, SelectError, SelectOptions};
 use crate::analysis::Multiprocessor;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol};
-use crate::ir::kernel::{BufferKind, InstData, Kernel, LaunchData, Payload};
+use crate::ir::kernel::{BufferKind, Kernel, LaunchData, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{Expr, Layout};
 use crate::source::{SourceFile, Span};
@@ -128,12 +128,14 @@ fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, lea
 }
 
 /// Notes what a sum with a literal is a sum of, of which that has been noted before.
-fn note_sum(selector: &mut Selector<'_>, data: &InstData) {
-    let [result] = data.results[..] else { return };
-    let Some((value, literal)) = selector.split_sum(result) else { return };
-    let (root, added) = selector.maps.rooted(value);
+fn note_sum(selector: &mut Selector<'_>, inst: Inst) {
+    let kernel = selector.kernel;
+    let Some((value, literal)) = kernel.result_of(inst).and_then(|sum| selector.split_sum(sum)) else {
+        return;
+    };
+    let (root, added) = selector.maps.rooted(kernel, value);
     let sum = added.checked_add(literal).map_or((value, literal), |all| (root, all));
-    selector.maps.sums[result] = (sum.0.into(), sum.1);
+    selector.maps.sums[inst] = (sum.0.into(), sum.1);
 }
 
 /// Looks at everything in a block; how many instructions of PTX that becomes, about.
@@ -151,7 +153,7 @@ fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) -> usize {
             selector.maps.uses[argument] += 1;
         }
         if matches!(data.opcode, Opcode::Add | Opcode::Sub) {
-            note_sum(selector, data);
+            note_sum(selector, inst);
         }
         match &data.payload {
             Payload::Symbol(symbol) => used.symbols[*symbol] = true,

@@ -156,7 +156,7 @@ impl Selector<'_> {
                 Some(Constant::Bool(true)) => None,
                 _ => Some(self.register(*condition)),
             };
-            let root = self.maps.rooted(*place);
+            let root = self.maps.rooted(self.kernel, *place);
             let near = before.and_then(|((other, from), (space, address))| {
                 let bytes = root.1.checked_sub(from)?.checked_mul(stride?)?;
                 let offset = address.offset.checked_add(bytes)?;

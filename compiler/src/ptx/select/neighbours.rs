@@ -63,7 +63,8 @@ impl Selector<'_> {
     fn steps(&self, from: &[Value], to: &[Value]) -> Option<Vec<(usize, i64)>> {
         let mut steps = Vec::new();
         for (axis, (from, to)) in from.iter().zip(to).enumerate() {
-            let ((root, start), (other, end)) = (self.maps.rooted(*from), self.maps.rooted(*to));
+            let ((root, start), (other, end)) =
+                (self.maps.rooted(self.kernel, *from), self.maps.rooted(self.kernel, *to));
             let count = end.checked_sub(start).filter(|count| count.abs() <= MAX_STEPS)?;
             if root != other {
                 return None;

@@ -37,7 +37,7 @@ pub(super) struct Maps {
     /// Of values that are read once, by an instruction of one result in a loop's body: that result.
     pub reader: SecondaryMap<Value, PackedOption<Value>>,
     /// Of sums with literals: what they are sums of in the end, and all that is added to that.
-    pub sums: SecondaryMap<Value, (PackedOption<Value>, i64)>,
+    pub sums: SecondaryMap<Inst, (PackedOption<Value>, i64)>,
 }
 
 impl Maps {
@@ -53,14 +53,15 @@ impl Maps {
             preferred: kernel.of_values(),
             read_until: kernel.of_values(),
             reader: kernel.of_values(),
-            sums: kernel.of_values(),
+            sums: kernel.of_insts(),
         }
     }
 
     /// A value as another one and a literal that is added to it.
     #[inline]
-    pub fn rooted(&self, value: Value) -> (Value, i64) {
-        let (root, literal) = self.sums[value];
+    pub fn rooted(&self, kernel: &Kernel, value: Value) -> (Value, i64) {
+        let Some(inst) = kernel.defining_inst(value) else { return (value, 0) };
+        let (root, literal) = self.sums[inst];
         (root.expand().unwrap_or(value), literal)
     }
 }
