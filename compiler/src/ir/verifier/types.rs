@@ -278,7 +278,7 @@ impl<'k> Verifier<'k> {
             (each.values, value),
             (each.conditions, Scalar::Bool),
         ] {
-            // As in `accesses`.
+            // Types are listed only where one is wrong.
             if found.iter().any(|value| kernel.value_type(*value) != ty) {
                 self.expect_types(inst, "operands", found, repeat_n(ty, found.len()));
             }
