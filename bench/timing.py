@@ -1,4 +1,4 @@
-"""Timing by device events, by the same rules as `krn bench` (runtime/src/timing.rs): a warm-up of a tenth of a second,
+"""Timing by device events, by the same rules as `krn bench` (runtime/src/launch/timing.rs): a warm-up of a tenth of a second,
 short calls measured in batches, nothing but calls between two events, no waiting in between, arrays rotated so that all
 sets together are more than twice the cache."""
 

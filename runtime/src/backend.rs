@@ -2,7 +2,7 @@
 
 use crate::emulator::{LaunchCounts, TracedAccess};
 use crate::error::Result;
-use crate::memory::Memory;
+use crate::memory_kind::Memory;
 use crate::typed::{Advice, Place};
 use krn_compiler::CompiledModule;
 use std::any::Any;

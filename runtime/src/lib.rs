@@ -8,40 +8,20 @@
 // So that what the macros write finds this crate from within, too.
 extern crate self as krn_runtime;
 
-mod argument;
-mod array;
 mod backend;
-mod binding;
-mod convert;
 pub mod cuda;
 mod device;
-mod element;
 pub mod emulator;
-mod emulator_device;
 mod error;
-mod graph;
-mod kernel;
-mod launcher;
-mod layout;
-mod lost;
+mod host;
+mod launch;
 mod memory;
-mod module;
-mod module_options;
-mod modules;
+mod memory_kind;
 pub mod npy;
 pub mod npz;
 mod order;
-mod plan;
-mod plans;
-mod prepared;
 pub mod profile;
-mod record;
-mod scratch;
-mod shared;
-mod storage;
 mod stream;
-mod strided;
-mod timing;
 mod typed;
 pub mod verify;
 
@@ -50,22 +30,22 @@ pub use krn_compiler::data::{ElementType, HostArray, Leaf, Scalar};
 pub use krn_compiler::manifest::Layout;
 pub use krn_macros::{KrnStruct, kernels};
 
-pub use argument::Argument;
-pub use array::DeviceArray;
 pub use backend::{DevicePtr, RawStream};
-pub use binding::{Binding, DIMENSION_LIMIT, Given, bind, decode};
 pub use device::{Device, Selection};
-pub use element::{Element, Field, FieldType, struct_type, value};
+pub use error::lost::{LossCause, LostDevice};
 pub use error::{BoundsFailure, Error, Result};
-pub use graph::Graph;
-pub use kernel::{Kernel, Outputs, scalar};
-pub use launcher::{Launcher, Operand};
-pub use lost::{LossCause, LostDevice};
-pub use memory::Memory;
-pub use module::Module;
-pub use module_options::{CompileFailure, ModuleOptions};
+pub use launch::argument::Argument;
+pub use launch::binding::{Binding, DIMENSION_LIMIT, Given, bind, decode};
+pub use launch::kernel::{Kernel, Outputs, scalar};
+pub use launch::launcher::{Launcher, Operand};
+pub use launch::module::Module;
+pub use launch::module_options::{CompileFailure, ModuleOptions};
+pub use launch::timing::{Bound, Measured, TimingOptions, measure};
+pub use memory::array::DeviceArray;
+pub use memory::element::{Element, Field, FieldType, struct_type, value};
+pub use memory_kind::Memory;
+pub use stream::graph::Graph;
 pub use stream::{Event, Stream};
-pub use timing::{Bound, Measured, TimingOptions, measure};
 pub use typed::{
     Advice, Array, ArrayArgument, ArrayOptions, CopyError, Foreign, HostSlice, HostSliceMut, Pending, Pinned,
     Place, Readable, Static, TypedModule, View, ViewMut, Writable,

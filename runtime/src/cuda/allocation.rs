@@ -3,7 +3,7 @@
 use super::context::Context;
 use crate::backend::Block;
 use crate::error::{Error, Result};
-use crate::memory::Memory;
+use crate::memory_kind::Memory;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUmemAttach_flags, CUresult};
 

@@ -3,8 +3,8 @@
 use super::in_flight::{InFlight, stream_name};
 use super::versions::load_error;
 use crate::backend::{LaunchSpec, StreamNumber};
+use crate::error::lost::{LossCause, LostDevice};
 use crate::error::{Error, Result};
-use crate::lost::{LossCause, LostDevice};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUresult};
 use krn_compiler::ptx::Module;

@@ -6,7 +6,7 @@
 
 use super::Footprint;
 use crate::backend::Block;
-use crate::memory::Memory;
+use crate::memory_kind::Memory;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

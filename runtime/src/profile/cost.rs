@@ -6,11 +6,11 @@
 //! what became worse.
 
 use super::CountedLaunch;
-use crate::argument::Argument;
 use crate::device::Device;
 use crate::emulator::Kind;
 use crate::error::Error;
-use crate::module::Module;
+use crate::launch::argument::Argument;
+use crate::launch::module::Module;
 use crate::verify::Case;
 use crate::verify::cases::{Directives, Expected, generate};
 use krn_compiler::source::SourceFile;

@@ -2,8 +2,8 @@
 
 use super::array::Array;
 use super::view::ViewMut;
-use crate::array::DeviceArray;
-use crate::element::Element;
+use crate::memory::array::DeviceArray;
+use crate::memory::element::Element;
 use std::marker::PhantomData;
 use std::ops::Deref;
 

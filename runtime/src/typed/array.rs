@@ -1,11 +1,11 @@
 //! Arrays of a Rust type, of a rank known at compile time.
 
 use super::view::{View, ViewMut};
-use crate::array::DeviceArray;
 use crate::device::Device;
-use crate::element::{self, Element};
 use crate::error::{Error, Result};
-use crate::memory::Memory;
+use crate::memory::array::DeviceArray;
+use crate::memory::element::{self, Element};
+use crate::memory_kind::Memory;
 use krn_compiler::manifest::Layout;
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -2,9 +2,9 @@
 
 use super::argument::Writable;
 use super::array::Array;
-use crate::element::Element;
 use crate::error::Result;
-use crate::storage::Storage;
+use crate::memory::element::Element;
+use crate::memory::storage::Storage;
 use crate::stream::{Stream, same_device};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl<'a> Foreign<'a> {
         self.uses(array.dynamic(), true)
     }
 
-    fn uses(mut self, array: &crate::array::DeviceArray, write: bool) -> Self {
+    fn uses(mut self, array: &crate::memory::array::DeviceArray, write: bool) -> Self {
         let (here, there) = (self.stream.device(), array.device());
         self.wrong_device =
             self.wrong_device.and_then(|()| same_device("an array", there, "the stream", here));

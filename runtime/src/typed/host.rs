@@ -2,11 +2,11 @@
 
 use super::array::Array;
 use super::view::ViewMut;
-use crate::array::DeviceArray;
 use crate::backend::StreamNumber;
-use crate::element::{self, Element};
 use crate::error::{Error, Result};
-use crate::memory::Memory;
+use crate::memory::array::DeviceArray;
+use crate::memory::element::{self, Element};
+use crate::memory_kind::Memory;
 use krn_compiler::manifest::Layout;
 use std::ops::{Deref, DerefMut};
 
@@ -165,8 +165,8 @@ impl<T: Element, const RANK: usize> ViewMut<'_, T, RANK> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::argument::Argument;
     use crate::device::{Device, Selection};
+    use crate::launch::argument::Argument;
     use crate::typed::ArrayOptions;
 
     #[test]

@@ -1,9 +1,9 @@
 //! Managed memory: where its pages are, and where they should be.
 
 use super::array::Array;
-use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::memory::Memory;
+use crate::memory::element::Element;
+use crate::memory_kind::Memory;
 use crate::stream::{Stream, same_device};
 
 /// What is known of an array in managed memory. It changes the speed of accesses, never their meaning.

@@ -2,12 +2,12 @@
 
 use super::argument::ArrayArgument;
 use super::array::{Array, ArrayOptions};
-use crate::array::DeviceArray;
 use crate::device::Device;
-use crate::element::{self, Element};
 use crate::error::{Error, Result};
-use crate::launcher::{Launcher, Operand};
-use crate::module::Module;
+use crate::launch::launcher::{Launcher, Operand};
+use crate::launch::module::Module;
+use crate::memory::array::DeviceArray;
+use crate::memory::element::{self, Element};
 use crate::stream::Stream;
 use krn_compiler::data::ElementType;
 use krn_compiler::manifest::{ArgumentKind, Layout};

@@ -6,8 +6,8 @@
 
 use super::array::{Array, ArrayOptions};
 use crate::device::Device;
-use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::memory::element::Element;
 use ::ndarray::{ArrayView, ArrayViewMut, Dim, Dimension, Ix};
 use std::borrow::Cow;
 

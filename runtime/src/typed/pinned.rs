@@ -2,9 +2,9 @@
 
 use crate::backend::{Block, StreamNumber};
 use crate::device::Device;
-use crate::element::{self, Element};
 use crate::error::{Error, Result};
-use crate::memory::Memory;
+use crate::memory::element::{self, Element};
+use crate::memory_kind::Memory;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 

@@ -2,11 +2,11 @@
 
 use super::array::Array;
 use super::view::{View, ViewMut};
-use crate::array::DeviceArray;
 use crate::backend::DevicePtr;
 use crate::device::Device;
-use crate::element::Element;
 use crate::error::Result;
+use crate::memory::array::DeviceArray;
+use crate::memory::element::Element;
 use krn_compiler::manifest::Layout;
 
 impl<T: Element, const RANK: usize> Array<T, RANK> {

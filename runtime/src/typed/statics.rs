@@ -1,8 +1,8 @@
 //! Statics of a module, by name and Rust type.
 
-use crate::element::{self, Element};
 use crate::error::{Error, Result};
-use crate::module::Module;
+use crate::launch::module::Module;
+use crate::memory::element::{self, Element};
 use krn_compiler::manifest::StaticManifest;
 use std::marker::PhantomData;
 

@@ -1,8 +1,8 @@
 //! Parts of arrays.
 
 use super::array::Array;
-use crate::element::Element;
 use crate::error::Result;
+use crate::memory::element::Element;
 use std::marker::PhantomData;
 use std::ops::Deref;
 

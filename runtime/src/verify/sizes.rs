@@ -222,7 +222,7 @@ pub(super) fn symbol_value(kernel: &KernelManifest, symbol: usize, value: &HostA
     let data = &kernel.symbols[symbol];
     let SymbolKind::Parameter { leaf, element, .. } = data.kind else { return None };
     let at = value.element.leaves.get(leaf)?.offset_of(element) as usize;
-    Some(crate::binding::decode(data.scalar, value.bytes.get(at..at + data.scalar.size() as usize)?))
+    Some(crate::launch::binding::decode(data.scalar, value.bytes.get(at..at + data.scalar.size() as usize)?))
 }
 
 /// What is not given: integers in 0..5, floats in [0.5, 2), booleans fair.

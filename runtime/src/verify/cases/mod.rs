@@ -8,7 +8,7 @@ pub use directives::{Directives, Expected};
 use super::fill::{FillPlan, encode, fill};
 use super::sizes::{Sizes, choose_sizes, finish, symbol_value};
 use super::{Case, reference_inputs};
-use crate::binding::decode;
+use crate::launch::binding::decode;
 use krn_compiler::check::typed::{Kernel, Program};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, KernelManifest, SymbolKind, Value};

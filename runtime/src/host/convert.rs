@@ -3,14 +3,14 @@
 //! Each leaf of the struct (a scalar, or a fixed array of scalars) is a kernel that copies it for all elements. To it, both
 //! allocations are tables of words as wide as the scalar: a row is an element or, where the layout has groups, a group.
 
-use crate::argument::Argument;
-use crate::array::DeviceArray;
 use crate::backend::LoadedModule;
 use crate::device::Device;
 use crate::error::Result;
-use crate::kernel;
-use crate::module::Module;
-use crate::module_options::ModuleOptions;
+use crate::launch::argument::Argument;
+use crate::launch::kernel;
+use crate::launch::module::Module;
+use crate::launch::module_options::ModuleOptions;
+use crate::memory::array::DeviceArray;
 use crate::stream::Stream;
 use krn_compiler::data::{ElementType, Leaf, Scalar};
 use krn_compiler::manifest::{Layout, Manifest};
@@ -204,7 +204,7 @@ fn text(element: &ElementType, from: Layout, to: Layout) -> Option<String> {
 mod tests {
     use super::*;
     use crate::device::Selection;
-    use crate::element::Element;
+    use crate::memory::element::Element;
     use krn_compiler::data::HostArray;
 
     #[repr(C)]

@@ -1,15 +1,15 @@
 //! Launches by position: what typed kernels are made of.
 
-use crate::argument::Argument;
-use crate::array::DeviceArray;
-use crate::element::{self, Element};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, check_arrays};
-use crate::memory::Memory;
-use crate::module::Module;
+use crate::launch::argument::Argument;
+use crate::launch::kernel::{Kernel, check_arrays};
+use crate::launch::module::Module;
+use crate::launch::plan::{self, Plan};
+use crate::launch::plans::{Found, Plans};
+use crate::memory::array::DeviceArray;
+use crate::memory::element::{self, Element};
+use crate::memory_kind::Memory;
 use crate::order::Usage;
-use crate::plan::{self, Plan};
-use crate::plans::{Found, Plans};
 use crate::stream::{Stream, same_device};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, ArgumentManifest, Direction, KernelManifest, Layout};

@@ -1,15 +1,15 @@
 //! A launch that was checked and has all its memory: its steps worked out, queued, counted, traced.
 
-use crate::argument::Argument;
-use crate::array::DeviceArray;
 use crate::backend::{GraphNode, LaunchRequest, LaunchSpec, Param, StreamNumber};
-use crate::binding::Binding;
 use crate::error::{Error, Result};
-use crate::module::Module;
+use crate::launch::argument::Argument;
+use crate::launch::binding::Binding;
+use crate::launch::module::Module;
+use crate::memory::array::DeviceArray;
+use crate::memory::storage::Storage;
 use crate::profile::{CountedLaunch, TracedLaunch};
-use crate::record::ErrorRecord;
-use crate::storage::Storage;
 use crate::stream::Stream;
+use crate::stream::record::ErrorRecord;
 use krn_compiler::manifest::{Expr, KernelManifest, Launch, LaunchArgument, Step, SymbolKind, Value};
 use std::sync::Arc;
 

@@ -1,10 +1,13 @@
 //! Streams and events.
 
+pub(crate) mod graph;
+pub(crate) mod record;
+
 use crate::backend::{RawStream, RecordedEvent, StreamNumber};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::graph::Recording;
-use crate::record::ErrorRecord;
+use crate::stream::graph::Recording;
+use crate::stream::record::ErrorRecord;
 use krn_compiler::manifest::Manifest;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;

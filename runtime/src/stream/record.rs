@@ -1,11 +1,11 @@
 //! The error record: where a kernel's failing bounds check leaves word for the host.
 
-use crate::array::DeviceArray;
 use crate::backend::{DevicePtr, StreamNumber};
 use crate::device::Device;
 use crate::error::{BoundsFailure, Error, Result};
-use crate::memory::Memory;
-use crate::storage::Storage;
+use crate::memory::array::DeviceArray;
+use crate::memory::storage::Storage;
+use crate::memory_kind::Memory;
 use krn_compiler::data::{ElementType, Scalar};
 use krn_compiler::manifest::{Layout, Manifest};
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 //! them is gone.
 
 use crate::backend::{Block, DevicePtr, StreamNumber};
+use crate::device::shared::Shared;
 use crate::error::Result;
-use crate::memory::Memory;
+use crate::memory_kind::Memory;
 use crate::order::Usage;
-use crate::shared::Shared;
 use crate::typed::Advice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

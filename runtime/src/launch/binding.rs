@@ -56,7 +56,7 @@ pub fn bind(kernel: &KernelManifest, given: &[Given<'_>]) -> Result<Binding> {
     binder.check_facts()?;
     let shapes = binder.check_shapes(given)?;
     let mut scratch_shapes = Vec::with_capacity(kernel.scratch.len());
-    let needed = crate::scratch::needed(kernel, &binder.symbols);
+    let needed = crate::launch::scratch::needed(kernel, &binder.symbols);
     for (buffer, needed) in kernel.scratch.iter().zip(needed) {
         scratch_shapes.push(if needed { binder.shape(buffer)? } else { vec![0; buffer.extents.len()] });
     }

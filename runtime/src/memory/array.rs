@@ -1,14 +1,14 @@
 //! Arrays in device memory.
 
 use crate::backend::{Backend, DevicePtr, StreamNumber};
-use crate::convert::{self, Conversion};
 use crate::device::Device;
-use crate::element;
 use crate::error::{Error, Result};
-use crate::layout;
-use crate::memory::Memory;
-use crate::storage::Storage;
-use crate::strided::{self, Image};
+use crate::host::convert::{self, Conversion};
+use crate::memory::element;
+use crate::memory::layout;
+use crate::memory::storage::Storage;
+use crate::memory::strided::{self, Image};
+use crate::memory_kind::Memory;
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::Layout;
 use smallvec::{SmallVec, smallvec};
@@ -534,7 +534,7 @@ impl fmt::Debug for DeviceArray {
 mod tests {
     use super::*;
     use crate::device::Selection;
-    use crate::emulator_device::UNWRITTEN;
+    use crate::device::emulated::UNWRITTEN;
     use krn_compiler::data::Leaf;
 
     /// What was seen on a GPU under `compute-sanitizer --tool initcheck`: padding came back to the host, and atomics on

@@ -1,6 +1,6 @@
 //! What a launch is given.
 
-use crate::array::DeviceArray;
+use crate::memory::array::DeviceArray;
 use krn_compiler::data::HostArray;
 
 /// An argument of a launch.

@@ -3,8 +3,8 @@
 use crate::backend::{LoadedModule, MachineCode};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
-use crate::storage::Storage;
+use crate::launch::kernel::Kernel;
+use crate::memory::storage::Storage;
 use krn_compiler::CompiledModule;
 use krn_compiler::data::HostArray;
 use krn_compiler::fat::Fat;

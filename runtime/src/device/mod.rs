@@ -1,12 +1,16 @@
 //! Choosing and opening a device.
 
-use crate::array::DeviceArray;
+pub(crate) mod emulated;
+pub(crate) mod modules;
+pub(crate) mod shared;
+
 use crate::backend::Backend;
 use crate::cuda::{self, CudaDevice};
-use crate::emulator_device::EmulatorDevice;
+use crate::device::emulated::EmulatorDevice;
+use crate::device::shared::Shared;
 use crate::error::Result;
-use crate::module::Module;
-use crate::shared::Shared;
+use crate::launch::module::Module;
+use crate::memory::array::DeviceArray;
 use crate::stream::Stream;
 use krn_compiler::CompiledModule;
 use krn_compiler::data::{ElementType, HostArray};

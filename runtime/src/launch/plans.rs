@@ -5,8 +5,8 @@
 //! scratch memory, takes turns: the oldest goes.
 
 use crate::backend::StreamNumber;
-use crate::launcher::Operand;
-use crate::plan::Plan;
+use crate::launch::launcher::Operand;
+use crate::launch::plan::Plan;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 

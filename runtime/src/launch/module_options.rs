@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::module::Module;
+use crate::launch::module::Module;
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileError, CompileOptions, compile, newest_target};
@@ -140,8 +140,8 @@ impl std::error::Error for CompileFailure {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::argument::Argument;
     use crate::device::Selection;
+    use crate::launch::argument::Argument;
     use crate::typed::Array;
     use krn_compiler::fat::{Fat, Image};
 

@@ -3,8 +3,8 @@
 use crate::backend::{GraphNode, LoadedGraph};
 use crate::device::Device;
 use crate::error::Result;
-use crate::record::ErrorRecord;
-use crate::storage::Storage;
+use crate::memory::storage::Storage;
+use crate::stream::record::ErrorRecord;
 use crate::stream::{Stream, same_device};
 use std::sync::Arc;
 
@@ -161,10 +161,10 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::argument::Argument;
     use crate::device::Selection;
     use crate::error::Error;
-    use crate::module::Module;
+    use crate::launch::argument::Argument;
+    use crate::launch::module::Module;
     use crate::typed::{Array, Pinned};
 
     const KERNELS: &str = "

@@ -1,12 +1,12 @@
 //! What all handles of one opened device share: the order of its work, and its free memory.
 
 use crate::backend::{Backend, Block, StreamNumber};
-use crate::convert::Conversions;
+use crate::device::modules::Modules;
 use crate::error::{Error, Result};
-use crate::memory::Memory;
-use crate::modules::Modules;
+use crate::host::convert::Conversions;
+use crate::memory_kind::Memory;
 use crate::order::{Footprint, Order, Pool, Pooled};
-use crate::record::ErrorRecord;
+use crate::stream::record::ErrorRecord;
 use crate::stream::{Stream, WeakStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 

@@ -1,7 +1,7 @@
 //! Rust types that are elements of arrays, and their bytes: to a device image and back.
 
 use crate::error::{Error, Result};
-use crate::strided::{self, Image, Padding};
+use crate::memory::strided::{self, Image, Padding};
 use krn_compiler::data::{ElementType, HostArray, Leaf, Scalar};
 use krn_compiler::manifest;
 use std::alloc::{Layout, alloc_zeroed};

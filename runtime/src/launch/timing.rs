@@ -1,10 +1,10 @@
 //! Timing: a launch whose arguments are bound once, repeated many times with nothing but launches in between.
 
-use crate::argument::Argument;
 use crate::backend::StreamNumber;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
-use crate::prepared::{Prepared, ReadyLaunch};
+use crate::launch::argument::Argument;
+use crate::launch::kernel::Kernel;
+use crate::launch::prepared::{Prepared, ReadyLaunch};
 use crate::profile::{CountedLaunch, TracedLaunch};
 use crate::stream::{Stream, same_device};
 use std::time::Duration;

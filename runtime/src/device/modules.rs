@@ -62,8 +62,8 @@ impl Modules {
 #[cfg(test)]
 mod tests {
     use crate::device::{Device, Selection};
-    use crate::module::Module;
-    use crate::module_options::ModuleOptions;
+    use crate::launch::module::Module;
+    use crate::launch::module_options::ModuleOptions;
     use krn_compiler::data::{ElementType, HostArray, Scalar};
     use std::sync::{Arc, Weak};
 

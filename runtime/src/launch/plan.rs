@@ -1,13 +1,13 @@
 //! The launches of a kernel for arguments of one type and shape, worked out once: what a typed kernel repeats.
 
-use crate::array::DeviceArray;
 use crate::backend::{LaunchRequest, LaunchSpec, Param, StreamNumber};
-use crate::binding::symbols_of;
 use crate::error::{Error, Result};
-use crate::launcher::Operand;
-use crate::module::Module;
-use crate::prepared::{Prepared, Source, pointer};
-use crate::record::ErrorRecord;
+use crate::launch::binding::symbols_of;
+use crate::launch::launcher::Operand;
+use crate::launch::module::Module;
+use crate::launch::prepared::{Prepared, Source, pointer};
+use crate::memory::array::DeviceArray;
+use crate::stream::record::ErrorRecord;
 use krn_compiler::manifest::{
     ArgumentKind, BufferManifest, Expr, KernelManifest, LaunchArgument, Step, SymbolKind,
 };
@@ -21,7 +21,7 @@ const LAUNCH_LIMIT: usize = 256;
 
 /// What the operand at a place of the signature has to be, so that a plan serves it.
 enum Wanted {
-    /// Of that element type and layout: see [`element::kind`](crate::element::kind).
+    /// Of that element type and layout: see [`element::kind`](crate::memory::element::kind).
     Array { kind: u64, shape: SmallVec<[u64; 4]> },
     /// A result that is allocated for the launch.
     Absent,

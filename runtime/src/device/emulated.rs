@@ -9,7 +9,7 @@ use crate::emulator::{
     TracedAccess,
 };
 use crate::error::{Error, Result};
-use crate::memory::Memory;
+use crate::memory_kind::Memory;
 use crate::order::Pool;
 use crate::typed::{Advice, Place};
 use krn_compiler::CompiledModule;

@@ -1,13 +1,13 @@
 //! Launching kernels: arguments by name, results allocated, the launch plan carried out.
 
-use crate::argument::Argument;
-use crate::array::DeviceArray;
-use crate::binding::{self, Binding, Given};
 use crate::error::{Error, Result};
-use crate::memory::Memory;
-use crate::module::Module;
-use crate::prepared::Prepared;
-use crate::record::ErrorRecord;
+use crate::launch::argument::Argument;
+use crate::launch::binding::{self, Binding, Given};
+use crate::launch::module::Module;
+use crate::launch::prepared::Prepared;
+use crate::memory::array::DeviceArray;
+use crate::memory_kind::Memory;
+use crate::stream::record::ErrorRecord;
 use crate::stream::{Stream, same_device};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::{

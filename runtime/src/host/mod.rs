@@ -1,0 +1,3 @@
+//! Between host and device.
+
+pub(crate) mod convert;
