@@ -2,8 +2,7 @@
 
 use crate::emulator::{LaunchCounts, TracedAccess};
 use crate::error::Result;
-use crate::memory_kind::Memory;
-use crate::typed::{Advice, Place};
+use crate::memory_kind::{Advice, Memory, Place};
 use krn_compiler::CompiledModule;
 use std::any::Any;
 use std::ffi::c_void;

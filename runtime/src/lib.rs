@@ -13,7 +13,6 @@ pub mod cuda;
 mod device;
 pub mod emulator;
 mod error;
-mod host;
 mod launch;
 mod memory;
 mod memory_kind;
@@ -22,6 +21,7 @@ pub mod npz;
 mod order;
 pub mod profile;
 mod stream;
+mod transfer;
 mod typed;
 pub mod verify;
 
@@ -32,21 +32,24 @@ pub use krn_macros::{KrnStruct, kernels};
 
 pub use backend::{DevicePtr, RawStream};
 pub use device::{Device, Selection};
+pub use error::compile::CompileFailure;
 pub use error::lost::{LossCause, LostDevice};
 pub use error::{BoundsFailure, Error, Result};
-pub use launch::argument::Argument;
+pub use launch::argument::{Argument, scalar};
 pub use launch::binding::{Binding, DIMENSION_LIMIT, Given, bind, decode};
-pub use launch::kernel::{Kernel, Outputs, scalar};
-pub use launch::launcher::{Launcher, Operand};
+pub use launch::kernel::Kernel;
+pub use launch::launcher::Launcher;
 pub use launch::module::Module;
-pub use launch::module_options::{CompileFailure, ModuleOptions};
+pub use launch::module_options::ModuleOptions;
+pub use launch::operand::Operand;
 pub use launch::timing::{Bound, Measured, TimingOptions, measure};
 pub use memory::array::DeviceArray;
 pub use memory::element::{Element, Field, FieldType, struct_type, value};
-pub use memory_kind::Memory;
+pub use memory_kind::{Advice, Memory, Place};
 pub use stream::graph::Graph;
 pub use stream::{Event, Stream};
+pub use transfer::run::Outputs;
 pub use typed::{
-    Advice, Array, ArrayArgument, ArrayOptions, CopyError, Foreign, HostSlice, HostSliceMut, Pending, Pinned,
-    Place, Readable, Static, TypedModule, View, ViewMut, Writable,
+    Array, ArrayArgument, ArrayOptions, CopyError, Foreign, HostSlice, HostSliceMut, Pending, Pinned,
+    Readable, Static, TypedModule, View, ViewMut, Writable,
 };

@@ -1,4 +1,4 @@
-//! The kinds of memory that an array can lie in.
+//! The kinds of memory that an array can lie in, and what can be said of managed memory.
 
 /// Where the elements of an array are. Kernels take arrays of every kind alike; what differs is the way of the bytes.
 ///
@@ -24,4 +24,28 @@ impl std::fmt::Display for Memory {
             Memory::Managed => "managed memory",
         })
     }
+}
+
+/// What is known of an array in managed memory. It changes the speed of accesses, never their meaning.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Advice {
+    /// It is read far more often than written: host and device may each keep a copy of a page until one writes it.
+    ReadMostly,
+    /// The same no longer.
+    NotReadMostly,
+    /// Pages stay in the device's memory where they can.
+    PreferDevice,
+    /// Pages stay in the host's memory where they can; the device reads them over the bus.
+    PreferHost,
+    /// Pages go to where they are touched.
+    NoPreference,
+}
+
+/// Where pages can go.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Place {
+    /// The host's memory.
+    Host,
+    /// The memory of the array's device.
+    Device,
 }

@@ -3,7 +3,7 @@
 use super::context::Context;
 use crate::backend::DevicePtr;
 use crate::error::Result;
-use crate::typed::{Advice, Place};
+use crate::memory_kind::{Advice, Place};
 use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::{self, CUmem_advise};
 

@@ -19,8 +19,7 @@ use crate::backend::{
     RawStream, RecordedEvent, StreamNumber,
 };
 use crate::error::{Error, Result};
-use crate::memory_kind::Memory;
-use crate::typed::{Advice, Place};
+use crate::memory_kind::{Advice, Memory, Place};
 use context::{Context, driver_error};
 use cudarc::driver::result;
 use cudarc::driver::sys;

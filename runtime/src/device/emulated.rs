@@ -9,9 +9,8 @@ use crate::emulator::{
     TracedAccess,
 };
 use crate::error::{Error, Result};
-use crate::memory_kind::Memory;
+use crate::memory_kind::{Advice, Memory, Place};
 use crate::order::Pool;
-use crate::typed::{Advice, Place};
 use krn_compiler::CompiledModule;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

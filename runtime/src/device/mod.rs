@@ -1,20 +1,15 @@
 //! Choosing and opening a device.
 
+pub(crate) mod builtin;
 pub(crate) mod emulated;
-pub(crate) mod modules;
+pub(crate) mod loaded;
 pub(crate) mod shared;
 
 use crate::backend::Backend;
 use crate::cuda::{self, CudaDevice};
 use crate::device::emulated::EmulatorDevice;
 use crate::device::shared::Shared;
-use crate::error::Result;
-use crate::launch::module::Module;
-use crate::memory::array::DeviceArray;
-use crate::stream::Stream;
-use krn_compiler::CompiledModule;
-use krn_compiler::data::{ElementType, HostArray};
-use krn_compiler::manifest::Layout;
+use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -122,55 +117,9 @@ impl Device {
         self.backend.lane_instructions()
     }
 
-    /// Copies an array to the device, in the layout that a kernel's argument wants
-    /// ([`Kernel::layout`](crate::Kernel::layout); [`Layout::Aos`] for scalar elements).
-    ///
-    /// # Errors
-    /// Out of memory, or a failed copy.
-    pub fn upload(&self, array: &HostArray, layout: Layout) -> Result<DeviceArray> {
-        DeviceArray::upload(self, array, layout)
-    }
-
-    /// A new array filled with the elements of `tile`, in order, over and over: a large array of data in little time,
-    /// for the copies are made on the device. Where the layout has groups of `w` elements, the tile has a multiple of
-    /// `w` elements, or at least as many as the array.
-    ///
-    /// # Errors
-    /// Out of memory, or a failed copy; [`Error::Argument`](crate::Error::Argument) where the tile is empty and the
-    /// array is not, or holds no whole groups.
-    pub fn repeat(&self, tile: &HostArray, shape: Vec<u64>, layout: Layout) -> Result<DeviceArray> {
-        DeviceArray::repeat(self, tile, shape, layout)
-    }
-
     /// Bytes of the cache that all of the device shares (L2); `None` for the emulator.
     pub fn cache_bytes(&self) -> Option<u64> {
         self.backend.cache_bytes()
-    }
-
-    /// A new array, every byte zero.
-    ///
-    /// # Errors
-    /// Out of memory.
-    pub fn zeros(&self, element: ElementType, shape: Vec<u64>, layout: Layout) -> Result<DeviceArray> {
-        let array = DeviceArray::allocate(self, "zeros", element, shape, layout)?;
-        array.fill(0)?;
-        Ok(array)
-    }
-
-    /// Loads a compiled module.
-    ///
-    /// # Errors
-    /// [`Error::Jit`](crate::Error::Jit) with the driver's log where it refuses the PTX.
-    pub fn load(&self, module: &CompiledModule) -> Result<Module> {
-        Module::load(self, module, None)
-    }
-
-    /// A new stream, beside the default stream and all others.
-    ///
-    /// # Errors
-    /// [`Error::Stream`](crate::Error::Stream) where the device has 63 already; a failed driver call.
-    pub fn stream(&self) -> Result<Stream> {
-        Stream::new(self)
     }
 
     /// Free and total bytes of the device's memory; `None` on the emulator, whose memory is the host's. What the pool
@@ -205,5 +154,21 @@ impl Device {
     /// Whether the other handle is one of the same opened device.
     pub(crate) fn is_same(&self, other: &Device) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+/// That two things are on the same opened device.
+#[inline]
+pub(crate) fn same_device(what: &str, there: &Device, other: &str, here: &Device) -> Result<()> {
+    if there.is_same(here) { Ok(()) } else { Err(apart(what, there, other, here)) }
+}
+
+#[cold]
+fn apart(what: &str, there: &Device, other: &str, here: &Device) -> Error {
+    Error::WrongDevice {
+        what: what.to_string(),
+        there: there.description(),
+        other: other.to_string(),
+        here: here.description(),
     }
 }

@@ -1,69 +1,81 @@
-//! What all handles of one opened device share: the order of its work, and its free memory.
+//! What all handles of one opened device share: the order of its work, its free memory, its modules.
 
 use crate::backend::{Backend, Block, StreamNumber};
-use crate::device::modules::Modules;
+use crate::device::builtin::Builtins;
+use crate::device::loaded::LoadedModules;
 use crate::error::{Error, Result};
-use crate::host::convert::Conversions;
 use crate::memory_kind::Memory;
 use crate::order::{Footprint, Order, Pool, Pooled};
-use crate::stream::record::ErrorRecord;
-use crate::stream::{Stream, WeakStream};
+use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Where kernels leave word of failures: of bounds checks, above all.
+pub(crate) trait FailureRecord: Send + Sync {
+    /// Turns a failure that the device reported into an error, once. Looks on the stream, behind its work.
+    fn check(&self, stream: StreamNumber) -> Result<()>;
+}
+
+/// A handle that several users share while one of them holds it; what it is they know.
+type WeakHandle = Weak<dyn Any + Send + Sync>;
 
 pub(crate) struct Shared {
     /// Before the backend, which has to outlive them.
-    pub conversions: Conversions,
+    pub builtins: Builtins,
     pub backend: Arc<dyn Backend>,
     pub order: Order,
     pool: Pool,
-    pub modules: Modules,
+    pub modules: LoadedModules,
     /// Where kernels on a stream report failures.
-    records: Mutex<Vec<(StreamNumber, Weak<ErrorRecord>)>>,
-    /// Where kernels are launched for which no stream was chosen, while there are any.
-    launches: Mutex<WeakStream>,
+    records: Mutex<Vec<(StreamNumber, Weak<dyn FailureRecord>)>>,
+    /// The stream for kernels for which none was chosen, while there are any.
+    launches: Mutex<WeakHandle>,
     /// For the user where the device is not what they may expect.
     pub notice: Option<String>,
 }
 
 impl Shared {
     pub fn new(backend: Arc<dyn Backend>, notice: Option<String>) -> Self {
-        let (order, pool, modules) = (Order::default(), Pool::default(), Modules::default());
-        let (records, launches) = (Mutex::default(), Mutex::default());
-        let conversions = Conversions::default();
-        Self { conversions, backend, order, pool, modules, records, launches, notice }
+        let (order, pool, modules) = (Order::default(), Pool::default(), LoadedModules::default());
+        let nobody: WeakHandle = Weak::<()>::new();
+        let (records, launches) = (Mutex::default(), Mutex::new(nobody));
+        Self { builtins: Builtins::default(), backend, order, pool, modules, records, launches, notice }
     }
 
-    fn records(&self) -> MutexGuard<'_, Vec<(StreamNumber, Weak<ErrorRecord>)>> {
+    fn records(&self) -> MutexGuard<'_, Vec<(StreamNumber, Weak<dyn FailureRecord>)>> {
         // A panic elsewhere leaves the list whole: it is changed in single steps.
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The stream for kernels for which none was chosen: all share one, opened when it is first asked for.
-    pub fn launches(&self, open: impl FnOnce() -> Result<Stream>) -> Result<Stream> {
+    /// The handle that users of one kind share; `open` makes the first one.
+    pub fn shared_launches<T: Any + Send + Sync>(
+        &self,
+        open: impl FnOnce() -> Result<Arc<T>>,
+    ) -> Result<Arc<T>> {
         // A panic elsewhere leaves it whole: it is changed in one step.
         let mut known = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(stream) = known.upgrade() {
-            return Ok(stream);
+        if let Some(Ok(handle)) = known.upgrade().map(Arc::downcast) {
+            return Ok(handle);
         }
-        let stream = open()?;
-        *known = stream.downgrade();
-        Ok(stream)
+        let handle = open()?;
+        let weak = Arc::downgrade(&handle);
+        *known = weak;
+        Ok(handle)
     }
 
     /// Whoever reads what the stream has written looks at this record first.
-    pub fn watch(&self, stream: StreamNumber, record: &Arc<ErrorRecord>) {
+    pub fn watch(&self, stream: StreamNumber, record: Weak<dyn FailureRecord>) {
         let mut records = self.records();
         records.retain(|(_, known)| known.strong_count() > 0);
-        records.push((stream, Arc::downgrade(record)));
+        records.push((stream, record));
     }
 
     /// The first failure that a kernel on one of these streams, given as bits, left word of; waits for them.
     pub fn check_records(&self, streams: u64) -> Result<()> {
-        let of_streams = |(stream, record): &(StreamNumber, Weak<ErrorRecord>)| {
+        let of_streams = |(stream, record): &(StreamNumber, Weak<dyn FailureRecord>)| {
             let record = (streams >> stream & 1 == 1).then(|| record.upgrade()).flatten()?;
             Some((*stream, record))
         };
-        let records: Vec<(StreamNumber, Arc<ErrorRecord>)> =
+        let records: Vec<(StreamNumber, Arc<dyn FailureRecord>)> =
             self.records().iter().filter_map(of_streams).collect();
         records.into_iter().try_for_each(|(stream, record)| record.check(stream))
     }

@@ -1,9 +1,10 @@
 //! Everything that can go wrong between a host program and a kernel.
 
+pub(crate) mod compile;
 pub(crate) mod lost;
 
+use crate::error::compile::CompileFailure;
 use crate::error::lost::{LostDevice, write_in_flight};
-use crate::launch::module_options::CompileFailure;
 use crate::memory_kind::Memory;
 use krn_compiler::fat::FatError;
 use krn_compiler::manifest::Layout;

@@ -1,5 +1,6 @@
 //! Launching kernels: arguments by name, results allocated, the launch plan carried out.
 
+use crate::device::{Device, same_device};
 use crate::error::{Error, Result};
 use crate::launch::argument::Argument;
 use crate::launch::binding::{self, Binding, Given};
@@ -7,9 +8,9 @@ use crate::launch::module::Module;
 use crate::launch::prepared::Prepared;
 use crate::memory::array::DeviceArray;
 use crate::memory_kind::Memory;
+use crate::stream::Stream;
 use crate::stream::record::ErrorRecord;
-use crate::stream::{Stream, same_device};
-use krn_compiler::data::{ElementType, HostArray, Scalar};
+use krn_compiler::data::ElementType;
 use krn_compiler::manifest::{
     ArgumentKind, BufferManifest, Direction, KernelManifest, LaunchArgument, Layout, Step,
 };
@@ -17,25 +18,21 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A rank-0 host array from the little-endian bytes of one scalar.
-pub fn scalar(scalar: Scalar, bytes: &[u8]) -> HostArray {
-    HostArray { element: ElementType::scalar(scalar), shape: Vec::new(), bytes: bytes.to_vec() }
-}
-
-/// What a run on host arrays gives back.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Outputs {
-    /// `inout` arguments and results, by name, in the order of the signature.
-    pub arrays: Vec<(String, HostArray)>,
-    /// Time on the device, without copies.
-    pub elapsed: Duration,
-}
-
 /// A kernel of a loaded module.
 #[derive(Clone, Copy)]
 pub struct Kernel<'m> {
     module: &'m Module,
     position: usize,
+}
+
+impl Module {
+    /// The kernel of that name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownKernel`], with the names that there are.
+    pub fn kernel(&self, name: &str) -> Result<Kernel<'_>> {
+        Ok(Kernel::new(self, self.kernel_position(name)?))
+    }
 }
 
 impl<'m> Kernel<'m> {
@@ -45,6 +42,10 @@ impl<'m> Kernel<'m> {
 
     pub fn manifest(&self) -> &'m KernelManifest {
         &self.module.manifest.kernels[self.position]
+    }
+
+    pub(crate) fn device(&self) -> &'m Device {
+        &self.module.device
     }
 
     /// The device layout that an array argument or result wants.
@@ -61,42 +62,6 @@ impl<'m> Kernel<'m> {
 
     fn error(&self, message: String) -> Error {
         Error::Argument { kernel: self.manifest().name.clone(), message }
-    }
-
-    /// Runs on host arrays: uploads inputs, runs, downloads `inout` arguments and results.
-    ///
-    /// # Errors
-    /// Everything in [`Error`].
-    pub fn run(&self, inputs: &[(&str, &HostArray)]) -> Result<Outputs> {
-        let mut arrays = Vec::new();
-        for argument in &self.manifest().arguments {
-            if let ArgumentKind::Array { buffer, .. } = &argument.kind
-                && let Some((_, host)) = inputs.iter().find(|(name, _)| *name == argument.name)
-            {
-                arrays.push((argument.name.as_str(), self.module.device.upload(host, buffer.layout)?));
-            }
-        }
-        let mut arguments: Vec<(&str, Argument<'_>)> =
-            arrays.iter().map(|(name, array)| (*name, Argument::Array(array))).collect();
-        for (name, value) in inputs {
-            if !arguments.iter().any(|(known, _)| known == name) {
-                arguments.push((name, Argument::Value(value)));
-            }
-        }
-        let (results, elapsed) = self.launch_timed(&arguments)?;
-        let mut outputs = Outputs { arrays: Vec::new(), elapsed };
-        for argument in &self.manifest().arguments {
-            let ArgumentKind::Array { direction, .. } = &argument.kind else { continue };
-            if *direction == Direction::In {
-                continue;
-            }
-            let made = results.iter().find(|(name, _)| *name == argument.name).map(|(_, array)| array);
-            let given = arrays.iter().find(|(name, _)| *name == argument.name).map(|(_, array)| array);
-            if let Some(array) = made.or(given) {
-                outputs.arrays.push((argument.name.clone(), array.download()?));
-            }
-        }
-        Ok(outputs)
     }
 
     /// Launches with arrays on the device; results that are not among the arguments are allocated and returned.

@@ -1,37 +1,22 @@
 //! Launches by position: what typed kernels are made of.
 
+use crate::device::same_device;
 use crate::error::{Error, Result};
 use crate::launch::argument::Argument;
 use crate::launch::kernel::{Kernel, check_arrays};
 use crate::launch::module::Module;
+use crate::launch::operand::Operand;
 use crate::launch::plan::{self, Plan};
 use crate::launch::plans::{Found, Plans};
 use crate::memory::array::DeviceArray;
-use crate::memory::element::{self, Element};
 use crate::memory_kind::Memory;
 use crate::order::Usage;
-use crate::stream::{Stream, same_device};
+use crate::stream::Stream;
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, ArgumentManifest, Direction, KernelManifest, Layout};
 use smallvec::SmallVec;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// An argument or result of a launch, by its place in the signature.
-pub enum Operand<'a> {
-    /// A scalar or struct by value: its bytes in the C layout. See [`Operand::value`].
-    Value(Cow<'a, [u8]>),
-    Array(&'a DeviceArray),
-    /// A result that is allocated for the launch.
-    Absent,
-}
-
-impl<'a> Operand<'a> {
-    pub fn value<T: Element>(value: &'a T) -> Self {
-        Self::Value(element::bytes_of(std::slice::from_ref(value)))
-    }
-}
 
 /// A kernel of a loaded module that keeps the module alive, for callers who know its signature: the code that
 /// `kernels!` writes. Cheap to clone.

@@ -8,10 +8,12 @@
 
 pub(crate) mod argument;
 pub(crate) mod binding;
+pub(crate) mod counted;
 pub(crate) mod kernel;
 pub(crate) mod launcher;
 pub(crate) mod module;
 pub(crate) mod module_options;
+pub(crate) mod operand;
 pub(crate) mod plan;
 pub(crate) mod plans;
 pub(crate) mod prepared;

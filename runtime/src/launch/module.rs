@@ -3,7 +3,6 @@
 use crate::backend::{LoadedModule, MachineCode};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::launch::kernel::Kernel;
 use crate::memory::storage::Storage;
 use krn_compiler::CompiledModule;
 use krn_compiler::data::HostArray;
@@ -19,6 +18,16 @@ pub struct Module {
     pub(crate) manifest: Arc<Manifest>,
     /// Stands for all statics: every kernel of a module with statics counts as one that writes them.
     pub(crate) statics: Option<Arc<Storage>>,
+}
+
+impl Device {
+    /// Loads a compiled module.
+    ///
+    /// # Errors
+    /// [`Error::Jit`](crate::Error::Jit) with the driver's log where it refuses the PTX.
+    pub fn load(&self, module: &CompiledModule) -> Result<Module> {
+        Module::load(self, module, None)
+    }
 }
 
 impl Module {
@@ -59,14 +68,6 @@ impl Module {
 
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
-    }
-
-    /// The kernel of that name.
-    ///
-    /// # Errors
-    /// [`Error::UnknownKernel`], with the names that there are.
-    pub fn kernel(&self, name: &str) -> Result<Kernel<'_>> {
-        Ok(Kernel::new(self, self.kernel_position(name)?))
     }
 
     pub(crate) fn kernel_position(&self, name: &str) -> Result<usize> {

@@ -1,12 +1,12 @@
 //! Modules from source, compiled while the program runs: for tools, and for sizes that only the run knows.
 
 use crate::device::Device;
+use crate::error::compile::CompileFailure;
 use crate::error::{Error, Result};
 use crate::launch::module::Module;
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileError, CompileOptions, compile, newest_target};
-use std::fmt;
 use std::path::Path;
 
 /// How a module is compiled from source.
@@ -55,7 +55,7 @@ impl ModuleOptions {
     /// # Errors
     /// [`Error::Compile`] with the mistakes in the text; as for [`Device::load`].
     pub fn from_source(&self, device: &Device, name: &str, text: &str) -> Result<Module> {
-        let failed = |error, text| Error::Compile(Box::new(CompileFailure { error, text }));
+        let failed = |error, text| Error::Compile(Box::new(CompileFailure::new(error, text)));
         let capability = device.capability();
         let target = self.target.as_deref().or_else(|| newest_target(capability));
         let mut options = match target {
@@ -120,22 +120,6 @@ impl Module {
         ModuleOptions::new().from_file(device, path)
     }
 }
-
-/// Why a file did not compile. Its `Display` draws the mistakes.
-#[derive(Debug)]
-pub struct CompileFailure {
-    /// What the compiler said, as data.
-    pub error: CompileError,
-    text: String,
-}
-
-impl fmt::Display for CompileFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text.trim_end())
-    }
-}
-
-impl std::error::Error for CompileFailure {}
 
 #[cfg(test)]
 mod tests {

@@ -3,8 +3,8 @@
 use crate::backend::{LaunchRequest, LaunchSpec, Param, StreamNumber};
 use crate::error::{Error, Result};
 use crate::launch::binding::symbols_of;
-use crate::launch::launcher::Operand;
 use crate::launch::module::Module;
+use crate::launch::operand::Operand;
 use crate::launch::prepared::{Prepared, Source, pointer};
 use crate::memory::array::DeviceArray;
 use crate::stream::record::ErrorRecord;

@@ -5,7 +5,7 @@
 //! scratch memory, takes turns: the oldest goes.
 
 use crate::backend::StreamNumber;
-use crate::launch::launcher::Operand;
+use crate::launch::operand::Operand;
 use crate::launch::plan::Plan;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

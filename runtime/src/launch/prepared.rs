@@ -1,13 +1,14 @@
 //! A launch that was checked and has all its memory: its steps worked out, queued, counted, traced.
 
 use crate::backend::{GraphNode, LaunchRequest, LaunchSpec, Param, StreamNumber};
+use crate::device::shared::FailureRecord;
 use crate::error::{Error, Result};
 use crate::launch::argument::Argument;
 use crate::launch::binding::Binding;
+use crate::launch::counted::{CountedLaunch, TracedLaunch};
 use crate::launch::module::Module;
 use crate::memory::array::DeviceArray;
 use crate::memory::storage::Storage;
-use crate::profile::{CountedLaunch, TracedLaunch};
 use crate::stream::Stream;
 use crate::stream::record::ErrorRecord;
 use krn_compiler::manifest::{Expr, KernelManifest, Launch, LaunchArgument, Step, SymbolKind, Value};

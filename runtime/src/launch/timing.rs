@@ -1,12 +1,13 @@
 //! Timing: a launch whose arguments are bound once, repeated many times with nothing but launches in between.
 
 use crate::backend::StreamNumber;
+use crate::device::same_device;
 use crate::error::{Error, Result};
 use crate::launch::argument::Argument;
+use crate::launch::counted::{CountedLaunch, TracedLaunch};
 use crate::launch::kernel::Kernel;
 use crate::launch::prepared::{Prepared, ReadyLaunch};
-use crate::profile::{CountedLaunch, TracedLaunch};
-use crate::stream::{Stream, same_device};
+use crate::stream::Stream;
 use std::time::Duration;
 
 /// Device time that the default warm-up takes at least: clocks rise, and what is loaded lazily is loaded.

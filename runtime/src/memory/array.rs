@@ -3,13 +3,11 @@
 use crate::backend::{Backend, DevicePtr, StreamNumber};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::host::convert::{self, Conversion};
 use crate::memory::element;
 use crate::memory::layout;
 use crate::memory::storage::Storage;
-use crate::memory::strided::{self, Image};
 use crate::memory_kind::Memory;
-use krn_compiler::data::{ElementType, HostArray, Scalar};
+use krn_compiler::data::{ElementType, Scalar};
 use krn_compiler::manifest::Layout;
 use smallvec::{SmallVec, smallvec};
 use std::fmt;
@@ -34,6 +32,18 @@ pub struct DeviceArray {
     /// One a leaf for a structure of arrays, else one; with its size in bytes.
     allocations: Allocations,
     storage: Arc<Storage>,
+}
+
+impl Device {
+    /// A new array, every byte zero.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn zeros(&self, element: ElementType, shape: Vec<u64>, layout: Layout) -> Result<DeviceArray> {
+        let array = DeviceArray::allocate(self, "zeros", element, shape, layout)?;
+        array.fill(0)?;
+        Ok(array)
+    }
 }
 
 impl DeviceArray {
@@ -140,29 +150,6 @@ impl DeviceArray {
         }
     }
 
-    /// An array like this one with structs one after the other, to convert to or from it on the device: where that is
-    /// faster than by the host, and there is room for it.
-    fn staged(&self, to_device: bool) -> Option<(Self, Conversion)> {
-        let layouts = (Layout::Aos, self.layout);
-        let layouts = if to_device { layouts } else { (layouts.1, layouts.0) };
-        let conversion = convert::faster(&self.device, &self.element, layouts, self.bytes())?;
-        let (element, shape) = (self.element.clone(), self.shape.clone());
-        let array = Self::allocate(&self.device, "structs to convert", element, shape, Layout::Aos);
-        Some((array.ok()?, conversion))
-    }
-
-    /// Copies all elements into an array of the same type and shape, in whatever layouts the two are.
-    pub(crate) fn convert_into(&self, to: &DeviceArray) -> Result<()> {
-        if self.layout == to.layout {
-            return to.copy_from(self);
-        }
-        self.check_writers()?;
-        match convert::faster(&self.device, &self.element, (self.layout, to.layout), self.bytes()) {
-            Some(conversion) => conversion.queue(self, to),
-            None => to.write_image(&Image::Dense(&self.download()?.bytes)),
-        }
-    }
-
     /// The same array, used apart from other parts of the memory that it is a part of. The memory as a whole cannot be used meanwhile.
     pub(crate) fn apart(self) -> Self {
         let storage = Arc::new(Storage::part(&self.storage));
@@ -170,7 +157,7 @@ impl DeviceArray {
     }
 
     /// Queues work on this array alone.
-    fn queue(
+    pub(crate) fn queue(
         &self,
         stream: StreamNumber,
         write: bool,
@@ -182,7 +169,7 @@ impl DeviceArray {
     }
 
     /// Does work on this array alone that is done when it returns, or has read what it needs.
-    fn run(&self, write: bool, work: impl FnOnce(&dyn Backend) -> Result<()>) -> Result<()> {
+    pub(crate) fn run(&self, write: bool, work: impl FnOnce(&dyn Backend) -> Result<()>) -> Result<()> {
         let backend = self.device.backend.as_ref();
         let uses = [(&self.storage.usage, write)].into_iter();
         self.device.shared.order.run(backend, 0, "copy", uses, || work(backend))
@@ -244,48 +231,6 @@ impl DeviceArray {
         })
     }
 
-    pub(crate) fn upload(device: &Device, host: &HostArray, layout: Layout) -> Result<Self> {
-        let (element, shape) = (host.element.clone(), host.shape.clone());
-        let array = Self::allocate(device, "array", element, shape, layout)?;
-        array.write(host)?;
-        Ok(array)
-    }
-
-    /// Filled with the tile's elements, over and over.
-    pub(crate) fn repeat(device: &Device, tile: &HostArray, shape: Vec<u64>, layout: Layout) -> Result<Self> {
-        let array = Self::allocate(device, "array", tile.element.clone(), shape, layout)?;
-        let count: u64 = array.shape.iter().product();
-        if let Layout::Aosoa(width) = layout
-            && tile.len() < count
-            && !tile.len().is_multiple_of(u64::from(width))
-        {
-            return Err(Error::Argument {
-                kernel: "copy".to_string(),
-                message: format!("{} elements are no whole groups of {width}", tile.len()),
-            });
-        }
-        let images = layout::to_device(tile, layout);
-        for ((pointer, size), image) in array.allocations.iter().zip(&images) {
-            if image.is_empty() && *size > 0 {
-                return Err(Error::Argument {
-                    kernel: "copy".to_string(),
-                    message: "an array cannot be filled with copies of an empty one".to_string(),
-                });
-            }
-            array.run(true, |backend| {
-                let mut done = (image.len() as u64).min(*size);
-                backend.copy_in(*pointer, &image[..done as usize])?;
-                while done < *size {
-                    let more = done.min(size - done);
-                    backend.copy(0, pointer + done, *pointer, more)?;
-                    done += more;
-                }
-                Ok(())
-            })?;
-        }
-        Ok(array)
-    }
-
     pub fn element(&self) -> &ElementType {
         &self.element
     }
@@ -340,41 +285,6 @@ impl DeviceArray {
         self.allocations.iter().map(|(_, size)| size).sum()
     }
 
-    /// Copies a host array of the same element type and shape over this one.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] where type or shape differ.
-    pub fn write(&self, host: &HostArray) -> Result<()> {
-        if host.shape != self.shape || host.element.leaves != self.element.leaves {
-            return Err(Error::Argument {
-                kernel: "copy".to_string(),
-                message: format!(
-                    "an array of `{}` {:?} cannot be copied into one of `{}` {:?}",
-                    host.element.name, host.shape, self.element.name, self.shape
-                ),
-            });
-        }
-        self.write_image(&Image::Dense(&host.bytes))
-    }
-
-    /// Copies all elements from the host's, as many as there are.
-    pub(crate) fn write_image(&self, image: &Image<'_>) -> Result<()> {
-        if self.layout == Layout::Aos {
-            let start = self.allocations[0].0;
-            return self
-                .run(true, |backend| image.pieces(|offset, bytes| backend.copy_in(start + offset, bytes)));
-        }
-        if let Some((structs, conversion)) = self.staged(true) {
-            structs.write_image(image)?;
-            return conversion.queue(&structs, self);
-        }
-        let images = layout::images(&self.element, &image.whole(), self.layout);
-        self.run(true, |backend| {
-            let mut pieces = self.allocations.iter().zip(&images);
-            pieces.try_for_each(|((pointer, _), image)| backend.copy_in(*pointer, image))
-        })
-    }
-
     /// Sets every byte.
     ///
     /// # Errors
@@ -384,8 +294,8 @@ impl DeviceArray {
     }
 
     /// Address and size in bytes of each of its allocations.
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = (DevicePtr, u64)> + '_ {
-        self.allocations.iter().copied()
+    pub(crate) fn allocations(&self) -> &[(DevicePtr, u64)] {
+        &self.allocations
     }
 
     /// Queues a copy from or to its first allocation.
@@ -456,70 +366,9 @@ impl DeviceArray {
         })
     }
 
-    /// Copies the array to the host, waiting for all work that was launched before.
-    ///
-    /// # Errors
-    /// A failed copy, or an earlier kernel's failure.
-    pub fn download(&self) -> Result<HostArray> {
-        let host = HostArray::zeros(self.element.clone(), self.shape.clone());
-        let Some(mut host) = host else {
-            return Err(Error::OutOfMemory {
-                what: "host array".to_string(),
-                asked: self.bytes(),
-                free: None,
-            });
-        };
-        self.read_bytes(&mut host.bytes)?;
-        Ok(host)
-    }
-
     /// What the kernels did wrong, as far as they left word of it, on the stream that wrote the array last.
     pub(crate) fn check_writers(&self) -> Result<()> {
         self.device.shared.check_records(self.storage.usage.in_flight(false))
-    }
-
-    /// Copies all elements to the host, and calls back for one piece of them after the other, with its offset in bytes: as
-    /// [`read_bytes`](Self::read_bytes), with less memory.
-    pub(crate) fn read_pieces(&self, mut each: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
-        if self.layout != Layout::Aos {
-            let mut bytes = vec![0; (self.element.size * self.shape.iter().product::<u64>()) as usize];
-            self.read_bytes(&mut bytes)?;
-            return each(0, &bytes);
-        }
-        self.check_writers()?;
-        let (start, size) = self.allocations[0];
-        let element = self.element.size.max(1) as usize;
-        let step = (strided::PIECE / element).max(1) * element;
-        let mut piece = vec![0; step.min(size as usize)];
-        self.run(false, |backend| {
-            for offset in (0..size as usize).step_by(step) {
-                let piece = &mut piece[..step.min(size as usize - offset)];
-                backend.copy_out(0, start + offset as u64, piece)?;
-                each(offset, piece)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Copies all elements to where their bytes in the C layout belong; padding is left as it is where the layout has
-    /// none.
-    pub(crate) fn read_bytes(&self, bytes: &mut [u8]) -> Result<()> {
-        self.check_writers()?;
-        if self.layout == Layout::Aos {
-            return self.run(false, |backend| backend.copy_out(0, self.allocations[0].0, bytes));
-        }
-        if let Some((structs, conversion)) = self.staged(false) {
-            conversion.queue(self, &structs)?;
-            return structs.read_bytes(bytes);
-        }
-        let mut images: Vec<Vec<u8>> =
-            self.allocations.iter().map(|(_, size)| vec![0; *size as usize]).collect();
-        self.run(false, |backend| {
-            let mut pieces = self.allocations.iter().zip(&mut images);
-            pieces.try_for_each(|((pointer, _), image)| backend.copy_out(0, *pointer, image))
-        })?;
-        layout::elements(&self.element, bytes, self.layout, &images);
-        Ok(())
     }
 }
 

@@ -4,9 +4,8 @@
 use crate::backend::{Block, DevicePtr, StreamNumber};
 use crate::device::shared::Shared;
 use crate::error::Result;
-use crate::memory_kind::Memory;
+use crate::memory_kind::{Advice, Memory};
 use crate::order::Usage;
-use crate::typed::Advice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -5,11 +5,11 @@
 //! [`Costs`] can be a snapshot of a user's own tests. [`Costs::parse`] reads the text back, and [`Cost::changes`] tells
 //! what became worse.
 
-use super::CountedLaunch;
 use crate::device::Device;
 use crate::emulator::Kind;
 use crate::error::Error;
 use crate::launch::argument::Argument;
+use crate::launch::counted::CountedLaunch;
 use crate::launch::module::Module;
 use crate::verify::Case;
 use crate::verify::cases::{Directives, Expected, generate};

@@ -9,35 +9,14 @@ pub mod gpu;
 pub mod occupancy;
 pub mod roofline;
 
-use crate::emulator::{Counts, Kind, LaunchCounts, TracedAccess};
+use crate::emulator::{Counts, Kind};
 use std::collections::BTreeMap;
 
+pub use crate::launch::counted::{CountedLaunch, TracedLaunch};
 pub use cost::{Change, Cost, CostError, Costs, costs};
 pub use gpu::{GPUS, Gpu};
 pub use occupancy::{Limiter, Needs, Occupancy, limits};
 pub use roofline::{Bound, Roofline};
-
-/// One launch of a kernel's plan, with what the emulator counted.
-#[derive(Clone, PartialEq, Debug)]
-pub struct CountedLaunch {
-    /// The entry in the module's PTX.
-    pub entry: String,
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    pub counts: LaunchCounts,
-}
-
-/// One launch of a kernel's plan, with one warp's addresses of each access.
-#[derive(Clone, PartialEq, Debug)]
-pub struct TracedLaunch {
-    /// The entry in the module's PTX.
-    pub entry: String,
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    /// Shared memory that is asked for at launch, in bytes.
-    pub shared_bytes: u64,
-    pub accesses: Vec<TracedAccess>,
-}
 
 /// What a source line did, over all launches. Line 0 is what stands in no line.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -1,9 +1,9 @@
 //! What a launch takes at least: the longer of the time that DRAM needs for its bytes and the arithmetic units for its
 //! operations.
 
-use super::CountedLaunch;
 use super::gpu::Gpu;
 use crate::emulator::count::sectors::SECTOR;
+use crate::launch::counted::CountedLaunch;
 
 /// Which of the two takes longer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

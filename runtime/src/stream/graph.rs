@@ -1,11 +1,12 @@
 //! Graphs: sequences of launches, worked out once and launched as a whole.
 
 use crate::backend::{GraphNode, LoadedGraph};
-use crate::device::Device;
+use crate::device::{Device, same_device};
 use crate::error::Result;
 use crate::memory::storage::Storage;
+use crate::stream::Stream;
 use crate::stream::record::ErrorRecord;
-use crate::stream::{Stream, same_device};
+use crate::stream::recording::Recording;
 use std::sync::Arc;
 
 /// A sequence of launches, captured with [`Stream::capture`], that one call launches again and again: the host works
@@ -22,66 +23,6 @@ pub struct Graph {
     uses: Vec<(Arc<Storage>, bool)>,
     records: Vec<Arc<ErrorRecord>>,
     device: Device,
-}
-
-/// What is captured so far.
-#[derive(Default)]
-pub(crate) struct Recording {
-    nodes: Vec<GraphNode>,
-    calls: Vec<Call>,
-    records: Vec<Arc<ErrorRecord>>,
-}
-
-/// One launch of a kernel: several launches on the device, perhaps.
-struct Call {
-    uses: Vec<(Arc<Storage>, bool)>,
-    /// The position of its last launch on the device.
-    last: usize,
-}
-
-impl Recording {
-    /// Adds one launch of a kernel: its launches on the device, which follow each other, and all that they use.
-    pub fn add(
-        &mut self,
-        nodes: Vec<GraphNode>,
-        uses: &[(Arc<Storage>, bool)],
-        record: Option<&Arc<ErrorRecord>>,
-    ) {
-        if nodes.is_empty() {
-            return;
-        }
-        // A part that is used apart now will be none when the graph is launched.
-        let uses: Vec<(Arc<Storage>, bool)> =
-            uses.iter().map(|(storage, write)| (Arc::clone(Storage::owner(storage)), *write)).collect();
-        let in_the_way = |earlier: &&Call| {
-            earlier.uses.iter().any(|(there, written)| {
-                uses.iter().any(|(here, write)| (*write || *written) && Arc::ptr_eq(here, there))
-            })
-        };
-        let mut after: Vec<usize> = self.calls.iter().filter(in_the_way).map(|call| call.last).collect();
-        for mut node in nodes {
-            node.after = std::mem::replace(&mut after, vec![self.nodes.len()]);
-            self.nodes.push(node);
-        }
-        self.calls.push(Call { uses, last: self.nodes.len() - 1 });
-        if let Some(record) = record
-            && !self.records.iter().any(|known| Arc::ptr_eq(known, record))
-        {
-            self.records.push(Arc::clone(record));
-        }
-    }
-
-    fn finish(self, device: &Device) -> Result<Graph> {
-        let mut uses: Vec<(Arc<Storage>, bool)> = Vec::new();
-        for (storage, write) in self.calls.into_iter().flat_map(|call| call.uses) {
-            match uses.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &storage)) {
-                Some((_, written)) => *written |= write,
-                None => uses.push((storage, write)),
-            }
-        }
-        let loaded = device.backend.load_graph(&self.nodes)?;
-        Ok(Graph { loaded, nodes: self.nodes, uses, records: self.records, device: device.clone() })
-    }
 }
 
 impl Stream {
@@ -122,11 +63,24 @@ impl Stream {
     pub fn capture(&self, launches: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
         let captured = Stream::recording(self.device());
         launches(&captured)?;
-        captured.take_recording().finish(self.device())
+        Graph::of(captured.take_recording(), self.device())
     }
 }
 
 impl Graph {
+    fn of(recording: Recording, device: &Device) -> Result<Self> {
+        let Recording { nodes, calls, records } = recording;
+        let mut uses: Vec<(Arc<Storage>, bool)> = Vec::new();
+        for (storage, write) in calls.into_iter().flat_map(|call| call.uses) {
+            match uses.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &storage)) {
+                Some((_, written)) => *written |= write,
+                None => uses.push((storage, write)),
+            }
+        }
+        let loaded = device.backend.load_graph(&nodes)?;
+        Ok(Self { loaded, nodes, uses, records, device: device.clone() })
+    }
+
     /// Queues all launches on a stream, behind earlier work on what they use, and returns.
     ///
     /// # Errors

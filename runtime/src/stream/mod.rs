@@ -2,12 +2,13 @@
 
 pub(crate) mod graph;
 pub(crate) mod record;
+pub(crate) mod recording;
 
 use crate::backend::{RawStream, RecordedEvent, StreamNumber};
-use crate::device::Device;
+use crate::device::{Device, same_device};
 use crate::error::{Error, Result};
-use crate::stream::graph::Recording;
 use crate::stream::record::ErrorRecord;
+use crate::stream::recording::Recording;
 use krn_compiler::manifest::Manifest;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -59,16 +60,6 @@ struct Inner {
     recording: Option<Mutex<Recording>>,
 }
 
-/// A stream that stays open only as long as others hold it.
-#[derive(Default)]
-pub(crate) struct WeakStream(Weak<Inner>);
-
-impl WeakStream {
-    pub fn upgrade(&self) -> Option<Stream> {
-        self.0.upgrade().map(|inner| Stream { inner })
-    }
-}
-
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.recording.is_some() {
@@ -84,6 +75,16 @@ impl Drop for Inner {
     }
 }
 
+impl Device {
+    /// A new stream, beside the default stream and all others.
+    ///
+    /// # Errors
+    /// [`Error::Stream`](crate::Error::Stream) where the device has 63 already; a failed driver call.
+    pub fn stream(&self) -> Result<Stream> {
+        Stream::new(self)
+    }
+}
+
 impl Stream {
     pub(crate) fn new(device: &Device) -> Result<Self> {
         let stream = Self::with_number(device, device.shared.order.take_number()?, false);
@@ -96,8 +97,10 @@ impl Stream {
         Self { inner: Arc::new(Inner { device, number, records, borrowed, recording: None }) }
     }
 
-    pub(crate) fn downgrade(&self) -> WeakStream {
-        WeakStream(Arc::downgrade(&self.inner))
+    /// The stream for kernels for which none was chosen: all of a device share one, open while somebody holds it.
+    pub(crate) fn for_launches(device: &Device) -> Result<Self> {
+        let open = || Ok(Self::new(device)?.inner);
+        Ok(Self { inner: device.shared.shared_launches(open)? })
     }
 
     /// The device's default stream.
@@ -223,7 +226,7 @@ impl Stream {
             return Ok(Arc::clone(record));
         }
         let record = Arc::new(ErrorRecord::new(&self.inner.device, manifest, kernel, self.number())?);
-        self.inner.device.shared.watch(self.number(), &record);
+        self.watch_on_device(&record);
         records.push(Arc::clone(&record));
         Ok(record)
     }
@@ -232,9 +235,14 @@ impl Stream {
     pub(crate) fn watch(&self, record: &Arc<ErrorRecord>) {
         let mut records = self.inner.records.lock().unwrap_or_else(PoisonError::into_inner);
         if !records.iter().any(|known| Arc::ptr_eq(known, record)) {
-            self.inner.device.shared.watch(self.number(), record);
+            self.watch_on_device(record);
             records.push(Arc::clone(record));
         }
+    }
+
+    fn watch_on_device(&self, record: &Arc<ErrorRecord>) {
+        let record: Weak<ErrorRecord> = Arc::downgrade(record);
+        self.inner.device.shared.watch(self.number(), record);
     }
 
     /// Marks where the queue is now.
@@ -255,22 +263,6 @@ impl Stream {
     pub fn wait_for(&self, event: &Event) -> Result<()> {
         same_device("the event", &event.device, "the stream", &self.inner.device)?;
         event.event.hold(self.live("no event can be waited for")?)
-    }
-}
-
-/// That two things are on the same opened device.
-#[inline]
-pub(crate) fn same_device(what: &str, there: &Device, other: &str, here: &Device) -> Result<()> {
-    if there.is_same(here) { Ok(()) } else { Err(apart(what, there, other, here)) }
-}
-
-#[cold]
-fn apart(what: &str, there: &Device, other: &str, here: &Device) -> Error {
-    Error::WrongDevice {
-        what: what.to_string(),
-        there: there.description(),
-        other: other.to_string(),
-        here: here.description(),
     }
 }
 

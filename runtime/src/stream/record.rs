@@ -2,6 +2,7 @@
 
 use crate::backend::{DevicePtr, StreamNumber};
 use crate::device::Device;
+use crate::device::shared::FailureRecord;
 use crate::error::{BoundsFailure, Error, Result};
 use crate::memory::array::DeviceArray;
 use crate::memory::storage::Storage;
@@ -61,9 +62,10 @@ impl ErrorRecord {
     pub fn storage(&self) -> &Arc<Storage> {
         self.array.storage()
     }
+}
 
-    /// Turns a failure that the device reported into an error, once. Looks on the stream, behind its work.
-    pub fn check(&self, stream: StreamNumber) -> Result<()> {
+impl FailureRecord for ErrorRecord {
+    fn check(&self, stream: StreamNumber) -> Result<()> {
         if !self.used.swap(false, Ordering::AcqRel) {
             return Ok(());
         }

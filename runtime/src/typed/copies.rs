@@ -4,9 +4,10 @@ use super::array::{Array, check_length};
 use super::pinned::Pinned;
 use super::view::ViewMut;
 use crate::backend::StreamNumber;
+use crate::device::same_device;
 use crate::error::{Error, Result};
 use crate::memory::element::Element;
-use crate::stream::{Event, Stream, same_device};
+use crate::stream::{Event, Stream};
 use krn_compiler::manifest::Layout;
 use std::fmt;
 

@@ -2,10 +2,11 @@
 
 use super::argument::Writable;
 use super::array::Array;
+use crate::device::same_device;
 use crate::error::Result;
 use crate::memory::element::Element;
 use crate::memory::storage::Storage;
-use crate::stream::{Stream, same_device};
+use crate::stream::Stream;
 use std::marker::PhantomData;
 use std::sync::Arc;
 

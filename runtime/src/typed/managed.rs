@@ -1,34 +1,11 @@
 //! Managed memory: where its pages are, and where they should be.
 
 use super::array::Array;
+use crate::device::same_device;
 use crate::error::{Error, Result};
 use crate::memory::element::Element;
-use crate::memory_kind::Memory;
-use crate::stream::{Stream, same_device};
-
-/// What is known of an array in managed memory. It changes the speed of accesses, never their meaning.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Advice {
-    /// It is read far more often than written: host and device may each keep a copy of a page until one writes it.
-    ReadMostly,
-    /// The same no longer.
-    NotReadMostly,
-    /// Pages stay in the device's memory where they can.
-    PreferDevice,
-    /// Pages stay in the host's memory where they can; the device reads them over the bus.
-    PreferHost,
-    /// Pages go to where they are touched.
-    NoPreference,
-}
-
-/// Where pages can go.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Place {
-    /// The host's memory.
-    Host,
-    /// The memory of the array's device.
-    Device,
-}
+use crate::memory_kind::{Advice, Memory, Place};
+use crate::stream::Stream;
 
 impl<T: Element, const RANK: usize> Array<T, RANK> {
     fn check_managed(&self, what: &str) -> Result<()> {
@@ -76,8 +53,8 @@ impl<T: Element, const RANK: usize> Array<T, RANK> {
         self.check_managed("advice")?;
         let array = self.dynamic();
         array.storage().mark_advised();
-        let mut pieces = array.pieces();
-        pieces.try_for_each(|(pointer, size)| array.device().backend.advise(pointer, size, advice))
+        let mut pieces = array.allocations().iter();
+        pieces.try_for_each(|(pointer, size)| array.device().backend.advise(*pointer, *size, advice))
     }
 }
 

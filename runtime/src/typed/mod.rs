@@ -19,7 +19,6 @@ pub use array::{Array, ArrayOptions};
 pub use copies::{CopyError, Pending};
 pub use foreign::Foreign;
 pub use host::{HostSlice, HostSliceMut};
-pub use managed::{Advice, Place};
 pub use module::TypedModule;
 pub use pinned::Pinned;
 pub use statics::Static;

@@ -4,8 +4,9 @@ use super::argument::ArrayArgument;
 use super::array::{Array, ArrayOptions};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::launch::launcher::{Launcher, Operand};
+use crate::launch::launcher::Launcher;
 use crate::launch::module::Module;
+use crate::launch::operand::Operand;
 use crate::memory::array::DeviceArray;
 use crate::memory::element::{self, Element};
 use crate::stream::Stream;
@@ -32,7 +33,7 @@ impl TypedModule {
         let module = Arc::new(Module::from_fat(device, document)?);
         let launchers: Result<Arc<[Launcher]>> =
             kernels.iter().map(|name| Launcher::new(&module, name)).collect();
-        Ok(Self { launchers: launchers?, stream: device.shared.launches(|| device.stream())?, module })
+        Ok(Self { launchers: launchers?, stream: Stream::for_launches(device)?, module })
     }
 
     /// That a struct of the program lies as the module's struct of that name does, wherever the module has it.

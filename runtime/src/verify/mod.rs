@@ -18,8 +18,8 @@ pub use rungs::{Rung, RungError, Rungs, rungs};
 pub use sizes::{SizeError, Sizes, choose_sizes};
 
 use crate::error::Error;
-use crate::launch::kernel::Outputs;
 use crate::launch::module::Module;
+use crate::transfer::run::Outputs;
 use krn_compiler::check::typed::{Kernel, Program, SignatureItem};
 use krn_compiler::data::HostArray;
 use krn_compiler::reference::{

@@ -20,12 +20,13 @@ impl Known {
     }
 }
 
+/// The modules of one device.
 #[derive(Default)]
-pub(crate) struct Modules {
+pub(crate) struct LoadedModules {
     known: Mutex<Vec<Known>>,
 }
 
-impl Modules {
+impl LoadedModules {
     fn known(&self) -> MutexGuard<'_, Vec<Known>> {
         // A panic elsewhere leaves the list whole: it is changed in single steps.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)

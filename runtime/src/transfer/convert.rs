@@ -3,60 +3,37 @@
 //! Each leaf of the struct (a scalar, or a fixed array of scalars) is a kernel that copies it for all elements. To it, both
 //! allocations are tables of words as wide as the scalar: a row is an element or, where the layout has groups, a group.
 
-use crate::backend::LoadedModule;
 use crate::device::Device;
+use crate::device::builtin::Builtin;
 use crate::error::Result;
-use crate::launch::argument::Argument;
-use crate::launch::kernel;
+use crate::launch::argument::{Argument, scalar};
 use crate::launch::module::Module;
 use crate::launch::module_options::ModuleOptions;
 use crate::memory::array::DeviceArray;
 use crate::stream::Stream;
 use krn_compiler::data::{ElementType, Leaf, Scalar};
-use krn_compiler::manifest::{Layout, Manifest};
+use krn_compiler::manifest::Layout;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// From so many bytes on the device converts faster than the host, although kernels have to be compiled and loaded
 /// before. Measured on an H200: the host converts 0.1 to 0.5 GB in a second, and compiling and loading takes 70 ms.
 const WORTH_COMPILING: u64 = 16 << 20;
 
-/// The kernels of one conversion.
-struct Known {
-    text: String,
-    loaded: Arc<dyn LoadedModule>,
-    manifest: Arc<Manifest>,
+/// The module of this text, if the device has it.
+fn find(device: &Device, text: &str) -> Option<Module> {
+    let Builtin { loaded, manifest } = device.shared.builtins.find(text)?;
+    Some(Module { loaded, device: device.clone(), manifest, statics: None })
 }
 
-/// The conversions that a device has loaded.
-#[derive(Default)]
-pub(crate) struct Conversions {
-    known: Mutex<Vec<Known>>,
-}
-
-impl Conversions {
-    fn known(&self) -> MutexGuard<'_, Vec<Known>> {
-        // A panic elsewhere leaves the list whole: it is changed in single steps.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+fn load(device: &Device, text: &str) -> Result<Module> {
+    if let Some(module) = find(device, text) {
+        return Ok(module);
     }
-
-    /// The module of this text, if it is loaded.
-    fn find(&self, device: &Device, text: &str) -> Option<Module> {
-        let known = self.known();
-        let found = known.iter().find(|known| known.text == text)?;
-        let (loaded, manifest) = (Arc::clone(&found.loaded), Arc::clone(&found.manifest));
-        Some(Module { loaded, device: device.clone(), manifest, statics: None })
-    }
-
-    fn load(&self, device: &Device, text: &str) -> Result<Module> {
-        if let Some(module) = self.find(device, text) {
-            return Ok(module);
-        }
-        let module = ModuleOptions::new().unchecked(true).from_source(device, "layouts.krn", text)?;
-        let (loaded, manifest) = (Arc::clone(&module.loaded), Arc::clone(&module.manifest));
-        self.known().push(Known { text: text.to_string(), loaded, manifest });
-        Ok(module)
-    }
+    let module = ModuleOptions::new().unchecked(true).from_source(device, "layouts.krn", text)?;
+    let (loaded, manifest) = (Arc::clone(&module.loaded), Arc::clone(&module.manifest));
+    device.shared.builtins.keep(text, Builtin { loaded, manifest });
+    Ok(module)
 }
 
 /// The kernels that convert so many bytes of such elements, where they are faster than the host. The emulator's memory is
@@ -71,7 +48,7 @@ pub(crate) fn faster(
         return None;
     }
     let text = text(element, from, to)?;
-    let is_worth = bytes >= WORTH_COMPILING || device.shared.conversions.find(device, &text).is_some();
+    let is_worth = bytes >= WORTH_COMPILING || find(device, &text).is_some();
     is_worth.then_some(Conversion { text })
 }
 
@@ -88,9 +65,9 @@ impl Conversion {
             return Ok(());
         }
         let device = from.device();
-        let module = device.shared.conversions.load(device, &self.text)?;
+        let module = load(device, &self.text)?;
         let stream = Stream::default_of(device);
-        let extent = kernel::scalar(Scalar::I64, &(count as i64).to_le_bytes());
+        let extent = scalar(Scalar::I64, &(count as i64).to_le_bytes());
         for number in 0..from.element().leaves.len() {
             let words = |array: &DeviceArray| {
                 let table = Table::of(array.element(), array.layout(), number);
@@ -267,7 +244,7 @@ mod tests {
                     device.backend.copy_out(0, pointer, &mut bytes).expect("its own memory");
                     bytes
                 };
-                array.pieces().map(image).collect()
+                array.allocations().iter().copied().map(image).collect()
             };
             let by_host = device.upload(&host, to).expect("small");
             assert!(images(&target) == images(&by_host), "{from:?} to {to:?}, {shape:?}: another image");

@@ -1,3 +1,0 @@
-//! Between host and device.
-
-pub(crate) mod convert;
