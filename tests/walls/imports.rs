@@ -17,8 +17,6 @@ struct Source {
     paths: BTreeSet<Names>,
     /// Names that it passes on (`pub use`), and where they come from.
     passed_on: BTreeMap<String, Names>,
-    /// Modules that it passes on as a whole (`pub use path::*`).
-    passed_on_whole: Vec<Names>,
     /// All words of its code but those of `use`.
     words: BTreeSet<String>,
 }
@@ -36,8 +34,7 @@ impl Modules {
         let mut sources = BTreeMap::new();
         for file in super::rust_files(root) {
             let relative = file.strip_prefix(root).expect("under the root").with_extension("");
-            let mut names: Names =
-                relative.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+            let mut names: Names = relative.iter().map(|part| part.to_string_lossy().into_owned()).collect();
             if names.iter().any(|name| name == "tests" || name.ends_with("_tests") || name == "testing") {
                 continue;
             }
@@ -66,9 +63,10 @@ impl Modules {
         for (name, source) in &self.sources {
             let named = source.paths.iter().filter_map(|path| self.home(path, 0));
             // Of what it passes on, it imports what it names itself, and what is not its own.
-            let passed = source.passed_on.iter().filter(|(word, path)| {
-                source.words.contains(*word) || !path.starts_with(name)
-            });
+            let passed = source
+                .passed_on
+                .iter()
+                .filter(|(word, path)| source.words.contains(*word) || !path.starts_with(name));
             let passed = passed.filter_map(|(_, path)| self.home(path, 0));
             let all = named.chain(passed).filter(|home| home != name).map(|home| home.join("::"));
             imports.insert(name.join("::"), all.collect());
@@ -124,9 +122,7 @@ impl Reader<'_> {
                 }
                 TokenTree::Ident(ident) if ident == "pub" => {
                     is_public = true;
-                    let is_scope = |group: &TokenTree| {
-                        matches!(group, TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis)
-                    };
+                    let is_scope = |group: &TokenTree| matches!(group, TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis);
                     at += if tokens.get(at + 1).is_some_and(is_scope) { 2 } else { 1 };
                     continue;
                 }
@@ -170,12 +166,10 @@ impl Reader<'_> {
             let mut names = before.to_vec();
             let mut alias = None;
             let mut rest = part.iter().peekable();
-            let mut is_whole = false;
             while let Some(token) = rest.next() {
                 match token {
                     TokenTree::Ident(ident) if ident == "as" => alias = rest.next().map(ToString::to_string),
                     TokenTree::Ident(ident) => names.push(ident.to_string()),
-                    TokenTree::Punct(punct) if punct.as_char() == '*' => is_whole = true,
                     TokenTree::Group(group) => {
                         let inner: Vec<TokenTree> = group.stream().into_iter().collect();
                         self.read_use(module, &names, &inner, is_public);
@@ -189,10 +183,10 @@ impl Reader<'_> {
             }
             let Some(name) = alias.or_else(|| names.last().cloned()) else { continue };
             let Some(path) = self.from_root(module, &names) else { continue };
-            match (is_public, is_whole) {
-                (true, true) => self.source.passed_on_whole.push(path),
-                (true, false) => drop(self.source.passed_on.insert(name, path)),
-                (false, _) => drop(self.source.paths.insert(path)),
+            if is_public {
+                self.source.passed_on.insert(name, path);
+            } else {
+                self.source.paths.insert(path);
             }
         }
     }
@@ -292,7 +286,10 @@ fn imports_are_read_from_paths_lists_and_names_that_are_passed_on() {
     let files = [
         ("", "pub use order::Usage; mod order; mod device;"),
         ("order", "mod usage; pub(crate) use usage::{Footprint, Usage}; struct Order { last: Usage }"),
-        ("order::usage", "//! See `crate::device`.\nuse std::fmt; fn f() { crate::device::open(\"crate::order\") }"),
+        (
+            "order::usage",
+            "//! See `crate::device`.\nuse std::fmt; fn f() { crate::device::open(\"crate::order\") }",
+        ),
         (
             "device",
             "use crate::{order::{self, Usage as Used}, Usage}; #[cfg(test)] mod tests { use super::*; use crate::order::x; }",

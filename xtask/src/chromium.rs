@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace_root;
+use crate::workspace::workspace_root;
 
 /// What a Chromium, or what is made of it, is called.
 const NAMES: &[&str] = &[

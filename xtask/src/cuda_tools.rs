@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace_root;
+use crate::workspace::workspace_root;
 
 /// What is installed. The disassemblers are on PyPI from 13.2 on only; `ptxas` is pinned, because snapshots
 /// of what it accepts must not change by themselves.

@@ -3,11 +3,6 @@
 pub mod chromium;
 pub mod cuda_tools;
 pub mod ptxas;
+mod workspace;
 
-use std::path::PathBuf;
-
-/// The folder that holds the workspace's `Cargo.toml`.
-pub fn workspace_root() -> PathBuf {
-    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    own.parent().map(PathBuf::from).unwrap_or(own)
-}
+pub use workspace::workspace_root;

@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{cuda_tools, workspace_root};
+use crate::cuda_tools;
+use crate::workspace::workspace_root;
 
 /// What `ptxas -v` said about a module that it accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]

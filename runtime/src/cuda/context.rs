@@ -1,5 +1,6 @@
 //! The primary context of a device: made current before each call, and given up when it fails for good.
 
+use super::errors::{driver_error, driver_message};
 use super::in_flight::{InFlight, stream_name};
 use super::versions::load_error;
 use crate::backend::{LaunchSpec, StreamNumber};
@@ -223,21 +224,6 @@ fn free_text() -> String {
     let info = result::mem_get_info();
     info.map(|(free, total)| format!("; {free} of {total} bytes of device memory are free"))
         .unwrap_or_default()
-}
-
-/// `an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)`.
-pub(super) fn driver_message(error: DriverError) -> String {
-    let name = error.error_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let text = error.error_string().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
-    format!("{text} ({name})")
-}
-
-/// For calls before there is a context.
-pub(super) fn driver_error(call: &str) -> impl FnOnce(DriverError) -> Error + '_ {
-    move |error| {
-        let (call, message) = (call.to_string(), driver_message(error));
-        Error::Driver { call, message, in_flight: Vec::new() }
-    }
 }
 
 /// Of the failures after which, by the driver's documentation, the process has to be started again.

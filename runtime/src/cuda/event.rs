@@ -1,12 +1,10 @@
 //! Events: marks in a stream's queue that know when the device came to them.
 
 use super::context::Context;
-use super::streams::Streams;
-use crate::backend::{RecordedEvent, StreamNumber};
+use crate::backend::StreamNumber;
 use crate::error::Result;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUevent_flags, CUevent_wait_flags};
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,8 +55,22 @@ impl Event {
             .wait_for_mark(mark, "cuEventSynchronize", || unsafe { result::event::synchronize(self.handle) })
     }
 
+    /// Whether the mark has come, where the event was recorded last.
+    pub fn is_done(&self, mark: Mark) -> Result<bool> {
+        // SAFETY: the event is alive and was recorded.
+        match unsafe { result::event::query(self.handle) } {
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+            answer => self.context.wait_for_mark(mark, "cuEventQuery", || answer).map(|()| true),
+        }
+    }
+
+    /// Makes its context current.
+    pub fn enter(&self) -> Result<()> {
+        self.context.enter()
+    }
+
     /// Milliseconds from another mark to this one; both have come.
-    fn milliseconds_since(&self, start: &Event) -> Result<f32> {
+    pub fn milliseconds_since(&self, start: &Event) -> Result<f32> {
         // SAFETY: both events are alive and were recorded.
         unsafe { result::event::elapsed(start.handle, self.handle) }
             .map_err(self.context.failed("cuEventElapsedTime"))
@@ -78,62 +90,5 @@ impl Drop for Event {
             // SAFETY: made once in `with`, not used after. An error here has nobody to go to.
             let _ = unsafe { result::event::destroy(self.handle) };
         }
-    }
-}
-
-/// An event in the hands of a user.
-pub(super) struct UserEvent {
-    event: Event,
-    mark: Mark,
-    streams: Arc<Streams>,
-}
-
-// SAFETY: an event may be used from any thread; each call makes its context current first.
-unsafe impl Send for UserEvent {}
-// SAFETY: the driver's calls on events are thread-safe, and the handles are never changed.
-unsafe impl Sync for UserEvent {}
-
-impl UserEvent {
-    /// Recorded on a stream, in the context, which is current.
-    pub fn record(context: &Arc<Context>, streams: &Arc<Streams>, stream: StreamNumber) -> Result<Self> {
-        let event = Event::new(context)?;
-        let mark = event.record(stream, streams.get(stream)?)?;
-        Ok(Self { event, mark, streams: Arc::clone(streams) })
-    }
-
-    fn enter(&self) -> Result<&Event> {
-        self.event.context.enter().map(|()| &self.event)
-    }
-}
-
-impl RecordedEvent for UserEvent {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn wait(&self) -> Result<()> {
-        self.enter()?.wait(self.mark)
-    }
-
-    fn is_done(&self) -> Result<bool> {
-        let event = self.enter()?;
-        // SAFETY: the event is alive and was recorded.
-        match unsafe { result::event::query(event.handle) } {
-            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
-            answer => event.context.wait_for_mark(self.mark, "cuEventQuery", || answer).map(|()| true),
-        }
-    }
-
-    fn since(&self, earlier: &dyn RecordedEvent) -> Result<Option<Duration>> {
-        let Some(earlier) = earlier.as_any().downcast_ref::<UserEvent>() else { return Ok(None) };
-        earlier.wait()?;
-        self.wait()?;
-        let milliseconds = self.enter()?.milliseconds_since(&earlier.event)?;
-        Ok((milliseconds >= 0.0).then(|| Duration::from_secs_f64(f64::from(milliseconds) / 1e3)))
-    }
-
-    fn hold(&self, stream: StreamNumber) -> Result<()> {
-        let queue = self.streams.get(stream)?;
-        self.enter()?.hold(queue)
     }
 }

@@ -1,7 +1,7 @@
 //! Graphs of kernel launches.
 
 use super::context::Context;
-use super::elsewhere;
+use super::errors::elsewhere;
 use super::in_flight::stream_name;
 use super::module::CudaModule;
 use crate::backend::{GraphNode, LoadedGraph, StreamNumber};

@@ -6,12 +6,14 @@
 mod allocation;
 mod context;
 mod copies;
+mod errors;
 mod event;
 mod graph;
 mod in_flight;
 mod module;
 mod raw;
 mod streams;
+mod user_event;
 mod versions;
 
 use crate::backend::{
@@ -20,10 +22,11 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::memory_kind::{Advice, Memory, Place};
-use context::{Context, driver_error};
+use context::Context;
 use cudarc::driver::result;
 use cudarc::driver::sys;
-use event::{Event, UserEvent};
+use errors::{driver_error, elsewhere};
+use event::Event;
 use graph::CudaGraph;
 use krn_compiler::CompiledModule;
 use module::CudaModule;
@@ -33,6 +36,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use streams::Streams;
+use user_event::UserEvent;
 
 /// One CUDA device.
 pub struct CudaDevice {
@@ -139,12 +143,6 @@ impl CudaDevice {
             answer.map_err(|error| self.context.launch_failed("cuLaunchKernelEx", launch, *number, error))
         })
     }
-}
-
-/// What was made on one device was given to another.
-fn elsewhere(call: &str, what: &str) -> Error {
-    let message = format!("{what} on another device");
-    Error::Driver { call: call.to_string(), message, in_flight: Vec::new() }
 }
 
 impl Backend for CudaDevice {

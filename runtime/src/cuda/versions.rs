@@ -1,6 +1,6 @@
 //! What the driver's version means: which PTX it takes, and whether it has all calls.
 
-use super::context::driver_message;
+use super::errors::driver_message;
 use crate::error::Error;
 use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::{self, CUresult};

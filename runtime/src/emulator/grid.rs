@@ -1,88 +1,16 @@
 //! Spreads the blocks of a launch over the host's cores, so that the outcome does not depend on the timing.
 //!
-//! Blocks are handed out in the order of their numbers. Where the order of atomics can show in the result, a block
-//! waits at its first such atomic until all blocks before it are done; since those are already handed out, the wait
-//! ends. Of several faults that of the lowest block is reported: blocks below a faulting one still run.
+//! Blocks are handed out in the order of their numbers ([`Turns`](super::turns::Turns)). Of several faults that of the
+//! lowest block is reported: blocks below a faulting one still run.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::exec::block::{BlockFault, Runner, Shared};
+use super::exec::block::BlockFault;
+use super::exec::runner::{Runner, Shared};
 use super::launch::LaunchConfig;
 use super::observe::Observer;
-
-/// No block: above every number.
-const NO_BLOCK: u64 = u64::MAX;
-
-/// Who is where, in a launch.
-pub struct Turns {
-    /// The first block that nobody has taken yet.
-    next: AtomicU64,
-    /// For each host thread, no block below this number is still its to do.
-    positions: Vec<AtomicU64>,
-    /// The lowest block that has a fault.
-    faulty: AtomicU64,
-    cancelled: AtomicBool,
-}
-
-impl Turns {
-    pub fn new(workers: usize) -> Self {
-        Turns {
-            next: AtomicU64::new(0),
-            positions: (0..workers).map(|_| AtomicU64::new(NO_BLOCK)).collect(),
-            faulty: AtomicU64::new(NO_BLOCK),
-            cancelled: AtomicBool::new(false),
-        }
-    }
-
-    /// Takes the next `count` blocks of `blocks`; an empty range when there are none.
-    fn take(&self, worker: usize, count: u64, blocks: u64) -> std::ops::Range<u64> {
-        // Announced before it is taken: so whoever has a later block sees that an earlier one is on its way.
-        self.positions[worker].store(self.next.load(Ordering::SeqCst), Ordering::SeqCst);
-        let start = self.next.fetch_add(count, Ordering::SeqCst).min(blocks);
-        let end = start.saturating_add(count).min(blocks);
-        self.at(worker, if start < end { start } else { NO_BLOCK });
-        start..end
-    }
-
-    fn at(&self, worker: usize, block: u64) {
-        self.positions[worker].store(block, Ordering::SeqCst);
-    }
-
-    /// Waits until all blocks before `block` are done. False where the launch is over before that.
-    pub fn wait(&self, worker: usize, block: u64) -> bool {
-        let mut rounds = 0u32;
-        loop {
-            let first = self
-                .positions
-                .iter()
-                .enumerate()
-                .all(|(other, position)| other == worker || position.load(Ordering::SeqCst) > block);
-            if self.is_over(block) {
-                return false;
-            }
-            if first {
-                return true;
-            }
-            rounds += 1;
-            if rounds < 64 {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
-        }
-    }
-
-    /// Gives the launch up.
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether nobody wants the result of this block any more.
-    pub fn is_over(&self, block: u64) -> bool {
-        self.faulty.load(Ordering::Relaxed) < block || self.cancelled.load(Ordering::Relaxed)
-    }
-}
+use super::turns::NO_BLOCK;
 
 /// How a launch ended.
 pub enum End<O> {
@@ -128,7 +56,7 @@ pub fn run<O: Observer>(shared: &Shared<'_>, workers: usize, observer: O) -> End
                     Ok(true) => {}
                     Ok(false) => break 'taking,
                     Err(fault) => {
-                        turns.faulty.fetch_min(block, Ordering::SeqCst);
+                        turns.fail(block);
                         let mut lowest = lowest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                         if lowest.as_ref().is_none_or(|(other, _)| block < *other) {
                             *lowest = Some((block, fault));
@@ -170,7 +98,7 @@ pub fn run<O: Observer>(shared: &Shared<'_>, workers: usize, observer: O) -> End
     if let Some((block, fault)) = lowest {
         return End::Fault { block, fault };
     }
-    if shared.turns.cancelled.load(Ordering::Relaxed) {
+    if shared.turns.is_cancelled() {
         return End::Cancelled;
     }
     End::Done { observer: merged.unwrap_or(observer), executed, lane_executed }

@@ -30,6 +30,10 @@ pub const GLOBAL_BASE: u64 = 0x7000_0000_0000;
 /// Every window is this long.
 pub const WINDOW_BYTES: u64 = 0x1000_0000_0000;
 
+/// Words after the end of every piece of memory: as much as the widest access, so that lanes that are switched off can be
+/// pointed at its start.
+pub const SLACK: usize = 8;
+
 /// The gap after an allocation is at least this long, in bytes.
 const MINIMUM_GAP: u64 = 1 << 20;
 
@@ -360,8 +364,7 @@ fn copy_bytes_out(from: &[AtomicU8], to: &mut [u8]) {
 }
 
 fn allocate(base: u64, size: u64, name: &str, read_only: bool) -> Option<Allocation> {
-    // Some words more than needed: lanes that are switched off are pointed at the start, whatever the size.
-    let words = usize::try_from(size.div_ceil(8)).ok()?.checked_add(super::exec::memory::Arena::SLACK)?;
+    let words = usize::try_from(size.div_ceil(8)).ok()?.checked_add(SLACK)?;
     let words = Words::zeroed(words)?;
     Some(Allocation { base, size, name: name.to_owned(), read_only, words, written: None })
 }

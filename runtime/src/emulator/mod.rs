@@ -19,6 +19,7 @@ pub mod launch;
 pub mod memory;
 pub mod module;
 pub mod observe;
+pub mod opcodes;
 pub mod program;
 pub mod sanitize;
 pub mod trace;
@@ -27,6 +28,7 @@ mod decode;
 mod grid;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 pub use count::{Counts, InstructionCounts, LaunchCounts, kind::Kind};
 pub use fault::{AccessKind, Fault, FaultKind, MemoryKind, OtherAccess, SourceLocation};
@@ -39,9 +41,10 @@ pub use trace::TracedAccess;
 use krn_compiler::ptx;
 
 use exec::Isa;
-use exec::block::Shared;
 use exec::memory::Arena;
-use grid::{End, Turns};
+use exec::runner::Shared;
+use grid::End;
+use turns::Turns;
 
 /// An emulated device: its memory, and launches on it.
 #[derive(Debug)]

@@ -7,15 +7,10 @@
 
 use krn_compiler::ptx::{Loc, SpecialReg, instruction as ptx};
 
-use super::exec::bits::BitOp;
-use super::exec::collective::Collective;
-use super::exec::compare::{Compared, Selection};
-use super::exec::control::Control;
-use super::exec::convert::Conversion;
-use super::exec::float::{F32Op, F64Op, FloatFormula};
-use super::exec::integer::{IntOp, WideOp};
-use super::exec::memory::{AtomicForm, LoadForm, MemorySpace, StoreForm};
-use super::exec::moves::MoveOp;
+use super::opcodes::{
+    AnyConversion, AtomicForm, BitOp, Collective, Compared, Control, Conversion, CopyForm, CopyOp, F32Op,
+    F64Op, FloatFormula, IntOp, LoadForm, MoveOp, Selection, StoreForm, WideOp,
+};
 
 /// The predicate column that is always true: the guard of unguarded instructions.
 pub const ALWAYS: u32 = 0;
@@ -81,32 +76,6 @@ pub enum Code {
     Control(Control),
 }
 
-/// Asynchronous copies from global to shared memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CopyOp {
-    /// Row `imm` of the table of copies.
-    Begin,
-    Commit,
-    /// Until at most `imm` groups are pending; all copies for a negative `imm`.
-    Wait,
-}
-
-/// `cp.async`, spelled out.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct CopyForm {
-    pub to: MemorySpace,
-    pub to_base: u32,
-    pub to_base_is_wide: bool,
-    pub to_offset: i64,
-    pub from: MemorySpace,
-    pub from_base: u32,
-    pub from_base_is_wide: bool,
-    pub from_offset: i64,
-    pub bytes: u32,
-    /// A 32-bit column with the number of bytes to read, or [`NOWHERE`].
-    pub from_bytes: u32,
-}
-
 /// What fills a column that no instruction writes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fixed {
@@ -118,6 +87,21 @@ pub enum Fixed {
         bytes: u32,
         signed: bool,
     },
+}
+
+/// A column that an instruction reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Place {
+    Wide32(u32),
+    Wide64(u32),
+    Predicate(u32),
+}
+
+/// What an instruction reads and writes.
+#[derive(Debug, Default)]
+pub struct Effects {
+    pub reads: Vec<Place>,
+    pub writes: Vec<Place>,
 }
 
 /// A decoded entry.
@@ -142,10 +126,10 @@ pub struct Program {
     /// Operand lists of instructions with many operands.
     pub lists: Vec<u32>,
     pub formulas: Vec<FloatFormula>,
-    pub conversions: Vec<super::exec::convert::AnyConversion>,
+    pub conversions: Vec<AnyConversion>,
     pub copies: Vec<CopyForm>,
     /// What each instruction reads and writes.
-    pub effects: Vec<super::decode::Effects>,
+    pub effects: Vec<Effects>,
     /// Reasons why an instruction cannot run, reported when it is reached.
     pub unsupported: Vec<String>,
     /// Shared memory of fixed size, in bytes; dynamic shared memory starts there.

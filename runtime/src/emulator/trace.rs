@@ -8,12 +8,13 @@ use super::count::kind::{Kind, Known};
 use super::count::{banks, sectors};
 use super::exec::Outcome;
 use super::exec::lanes::{LANES, lanes_of};
-use super::exec::memory::{MemorySpace, addresses};
+use super::exec::memory::addresses;
 use super::fault::SourceLocation;
 use super::launch::LaunchConfig;
 use super::memory::{GLOBAL_BASE, Memory, SHARED_WINDOW, WINDOW_BYTES};
 use super::observe::{Event, Observer};
-use super::program::{Code, CopyForm, CopyOp, NOWHERE, Program};
+use super::opcodes::{CopyForm, CopyOp, MemorySpace};
+use super::program::{Code, NOWHERE, Program};
 use std::sync::Arc;
 
 /// One access of one warp.

@@ -20,14 +20,14 @@ use std::sync::Arc;
 
 use super::decode::estimate_registers;
 use super::exec::Outcome;
-use super::exec::control::Control;
 use super::exec::lanes::{FULL, LANES, lanes_of};
-use super::exec::memory::{MemorySpace, addresses};
+use super::exec::memory::addresses;
 use super::fault::SourceLocation;
 use super::launch::LaunchConfig;
 use super::memory::{CONST_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
 use super::observe::{Event, Observer};
-use super::program::{Code, CopyForm, CopyOp, NOWHERE, Program};
+use super::opcodes::{Control, CopyForm, CopyOp, MemorySpace};
+use super::program::{Code, NOWHERE, Program};
 use banks::{Banked, banked};
 use carveout::BlockNeeds;
 use footprint::Footprint;

@@ -3,13 +3,10 @@
 use krn_compiler::ptx::instruction::*;
 use krn_compiler::ptx::{Operand, RegClass, Type};
 
-use super::{Decoded, Decoder, width};
-use crate::emulator::exec::compare::Selection;
-use crate::emulator::exec::convert::{AnyConversion, Conversion};
-use crate::emulator::exec::float::{F32Op, F64Op, FloatFormula};
-use crate::emulator::exec::formula::FormulaOp;
-use crate::emulator::exec::integer::{IntOp, WideOp};
-use crate::emulator::exec::moves::MoveOp;
+use super::decoder::{Decoded, Decoder, width};
+use crate::emulator::opcodes::{
+    AnyConversion, Conversion, F32Op, F64Op, FloatFormula, FormulaOp, IntOp, MoveOp, Selection, WideOp,
+};
 use crate::emulator::program::{Code, Inst};
 
 fn int_code(bits: u32, op: IntOp) -> Code {

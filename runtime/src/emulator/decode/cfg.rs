@@ -6,23 +6,8 @@
 //! others should join again all the same. So of several exits one is taken to be the program's end (that which
 //! most blocks lead to) and the others to be nothing at all.
 
-use crate::emulator::exec::control::Control;
-use crate::emulator::program::{ALWAYS, Code, Inst, NEVER};
-
-/// A column that an instruction reads or writes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Place {
-    Wide32(u32),
-    Wide64(u32),
-    Predicate(u32),
-}
-
-/// What each instruction reads and writes, for the analysis.
-#[derive(Debug, Default)]
-pub struct Effects {
-    pub reads: Vec<Place>,
-    pub writes: Vec<Place>,
-}
+use crate::emulator::opcodes::Control;
+use crate::emulator::program::{ALWAYS, Code, Effects, Inst, NEVER, Place};
 
 /// What is live where each block starts: bits over the places, so many words a block.
 struct Live {

@@ -4,9 +4,8 @@ use cranelift_entity::EntityRef;
 use krn_compiler::ptx::instruction::*;
 use krn_compiler::ptx::{Operand, RegClass};
 
-use super::{Decoded, Decoder};
-use crate::emulator::exec::collective::Collective;
-use crate::emulator::exec::control::Control;
+use super::decoder::{Decoded, Decoder, width};
+use crate::emulator::opcodes::{Collective, Control};
 use crate::emulator::program::{Code, Inst, NEVER, NOWHERE};
 
 /// The target is the label's number until all labels are known.
@@ -74,7 +73,7 @@ impl Decoder<'_> {
     }
 
     pub(super) fn match_(&mut self, op: &Match) -> Decoded {
-        let bits = super::width(op.ty)?;
+        let bits = width(op.ty)?;
         let (a, b) = (self.src(op.a, bits)?, self.src(op.mask, 32)?);
         let c = self.dst_predicate_or_nowhere(op.p)?;
         let code = if bits == 64 { Collective::Match64(op.mode) } else { Collective::Match32(op.mode) };

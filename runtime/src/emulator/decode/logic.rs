@@ -3,10 +3,9 @@
 use krn_compiler::ptx::instruction::*;
 use krn_compiler::ptx::{Operand, RegClass, SpecialReg, Type};
 
-use super::{Decoded, Decoder, Place, width};
-use crate::emulator::exec::bits::BitOp;
-use crate::emulator::exec::compare::{Compared, Selection, combine};
-use crate::emulator::exec::moves::MoveOp;
+use super::decoder::{Decoded, Decoder, width};
+use crate::emulator::opcodes::{BitOp, Compared, MoveOp, Selection, combine};
+use crate::emulator::program::Place;
 use crate::emulator::program::{ALWAYS, Code, Inst, NOWHERE};
 
 impl Decoder<'_> {

@@ -3,13 +3,13 @@
 use krn_compiler::ptx::instruction::*;
 use krn_compiler::ptx::{Address, Base, Operand, Reg, RegClass, Space, Type};
 
-use super::{Decoded, Decoder, Place};
-use crate::emulator::exec::atomic::AtomicOp;
-use crate::emulator::exec::integer::IntOp;
-use crate::emulator::exec::memory::{AtomicForm, LoadForm, MemorySpace, StoreForm};
-use crate::emulator::exec::moves::MoveOp;
+use super::decoder::{Decoded, Decoder, width};
 use crate::emulator::memory::{CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
-use crate::emulator::program::{Code, CopyForm, CopyOp, Fixed, Inst, NOWHERE};
+use crate::emulator::opcodes::{
+    AtomicForm, AtomicOp, CopyForm, CopyOp, IntOp, LoadForm, MemorySpace, MoveOp, StoreForm,
+};
+use crate::emulator::program::Place;
+use crate::emulator::program::{Code, Fixed, Inst, NOWHERE};
 
 pub(super) fn commit() -> Inst {
     Inst::new(Code::Copy(CopyOp::Commit))
@@ -233,7 +233,7 @@ impl Decoder<'_> {
         a: Operand,
         b: Option<Operand>,
     ) -> Decoded {
-        let bits = super::width(ty)?;
+        let bits = width(ty)?;
         let place = self.address(space, address)?;
         let a = self.src(a, bits)?;
         let b = match b {
@@ -260,7 +260,7 @@ impl Decoder<'_> {
 
     pub(super) fn cvta(&mut self, op: &Cvta) -> Decoded {
         let distance = window(op.space)?;
-        let bits = super::width(op.ty)?;
+        let bits = width(op.ty)?;
         if bits != 64 {
             return Err("addresses have 64 bits".to_owned());
         }

@@ -5,8 +5,8 @@
 
 use krn_compiler::ptx::ThreadBounds;
 
-use super::cfg::{Effects, Graph, Place};
-use crate::emulator::program::Inst;
+use super::cfg::Graph;
+use crate::emulator::program::{Effects, Inst, Place};
 
 /// The most registers of 32 bits that are alive at one place of the program.
 pub fn registers(graph: &Graph, code: &[Inst], effects: &[Effects]) -> u32 {

@@ -9,28 +9,13 @@ use krn_compiler::ptx::instruction::AtomOp;
 
 use super::Outcome;
 use super::lanes::{Registers, lanes_of};
-use super::memory::{AtomicForm, Request, View, addresses};
+use super::memory::{Request, View, addresses};
 use super::round::{self, BF16, F16, Format};
 use crate::emulator::fault::AccessKind;
+use crate::emulator::opcodes::{AtomicForm, AtomicOp};
 use crate::emulator::program::{Inst, NOWHERE};
 
-/// What an atomic does, and to what.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AtomicOp {
-    pub op: AtomOp,
-    pub ty: Type,
-}
-
 impl AtomicOp {
-    /// Whether any order of several such operations on one place leaves the same value.
-    pub fn commutes(self) -> bool {
-        match self.op {
-            AtomOp::Add => !self.ty.is_float(),
-            AtomOp::Min | AtomOp::Max | AtomOp::And | AtomOp::Or | AtomOp::Xor => true,
-            AtomOp::Exch | AtomOp::Cas | AtomOp::Inc | AtomOp::Dec => false,
-        }
-    }
-
     /// The width in memory, in bits.
     fn bits(self) -> u32 {
         self.ty.bits()

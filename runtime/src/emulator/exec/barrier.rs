@@ -2,10 +2,11 @@
 
 use krn_compiler::ptx::instruction::BarrierRedOp;
 
-use super::control::{Control, Warp, WarpState};
+use super::control::{Warp, WarpState};
 use super::lanes::{Registers, write};
 use super::{Outcome, fault};
 use crate::emulator::fault::FaultKind;
+use crate::emulator::opcodes::Control;
 use crate::emulator::program::{Inst, NOWHERE};
 
 const BARRIERS: usize = 16;

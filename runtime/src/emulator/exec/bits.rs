@@ -4,61 +4,8 @@ use krn_compiler::ptx::instruction::PrmtMode;
 
 use super::lanes::{Registers, map1, map2, map3};
 use super::multiversioned;
+use crate::emulator::opcodes::BitOp;
 use crate::emulator::program::Inst;
-
-/// `d = op(a, b, c)`. Operations without a width in their name work on 32-bit columns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BitOp {
-    And,
-    Or,
-    Xor,
-    Not16,
-    Not,
-    Cnot,
-    And64,
-    Or64,
-    Xor64,
-    Not64,
-    Cnot64,
-    PredAnd,
-    PredOr,
-    PredXor,
-    PredNot,
-    Shl16,
-    Shl,
-    Shl64,
-    ShrU,
-    ShrS16,
-    ShrS,
-    ShrU64,
-    ShrS64,
-    /// `a` is the low half, `b` the high half, `c` the amount.
-    FunnelLeftWrap,
-    FunnelLeftClamp,
-    FunnelRightWrap,
-    FunnelRightClamp,
-    Popc,
-    Popc64,
-    Clz,
-    Clz64,
-    Brev,
-    Brev64,
-    /// `imm` is 1 for `.shiftamt`.
-    BfindU,
-    BfindS,
-    BfindU64,
-    BfindS64,
-    BfeU,
-    BfeS,
-    BfeU64,
-    BfeS64,
-    /// The length is in column `imm`.
-    Bfi,
-    Bfi64,
-    Prmt(Option<PrmtMode>),
-    /// The table is `imm`.
-    Lop3,
-}
 
 multiversioned! {
     /// Bit operations.

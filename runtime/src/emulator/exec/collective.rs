@@ -9,24 +9,8 @@ use krn_compiler::ptx::instruction::{MatchMode, ReduxOp, ShflMode, VoteMode};
 use super::lanes::{Registers, lanes_of, write};
 use super::{Outcome, fault};
 use crate::emulator::fault::FaultKind;
+use crate::emulator::opcodes::Collective;
 use crate::emulator::program::{Inst, NOWHERE};
-
-/// A collective. The member mask is a 32-bit column; which field holds it is said at each.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Collective {
-    /// `d = a` of the lane that `b` and `c` tell; the mask is column `imm & u32::MAX`; the predicate of a source in range
-    /// is column `imm >> 32`, or [`NOWHERE`].
-    Shfl(ShflMode),
-    /// `a` is a predicate (complemented if `imm` is 1), `b` the mask.
-    Vote(VoteMode),
-    /// `a` is the value, `b` the mask, `c` the predicate of `all`.
-    Match32(MatchMode),
-    Match64(MatchMode),
-    /// `a` is the value, `b` the mask.
-    ReduxU(ReduxOp),
-    ReduxS(ReduxOp),
-    Activemask,
-}
 
 /// Checks the member masks of the lanes that execute, and yields the mask.
 pub fn members(r: &Registers, column: u32, active: u32, live: u32) -> Outcome<u32> {

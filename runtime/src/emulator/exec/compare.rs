@@ -6,56 +6,8 @@ use super::float::flush;
 use super::lanes::{Registers, map2, map3, test1, test2, write};
 use super::multiversioned;
 use super::round::{self, BF16, F16};
+use crate::emulator::opcodes::{Compared, Selection, combine};
 use crate::emulator::program::{Inst, NOWHERE};
-
-/// The type that is compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Compared {
-    U16,
-    S16,
-    U32,
-    S32,
-    U64,
-    S64,
-    F16,
-    Bf16,
-    F32,
-    F32Ftz,
-    F64,
-}
-
-/// Operations that choose between values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Selection {
-    /// `d = c ? a : b`, where `c` is a predicate.
-    Selp32,
-    Selp64,
-    /// `d = c >= 0 ? a : b`, where `c` is an `s32` or an `f32`. A NaN chooses `b`.
-    Slct32S,
-    Slct64S,
-    Slct32F,
-    Slct64F,
-    /// The predicate `d` says what kind of float `a` is.
-    Testp32(FloatTest),
-    Testp64(FloatTest),
-}
-
-/// `imm` of a comparison: the predicate that its result is combined with, and how.
-pub mod combine {
-    /// No further predicate.
-    pub const NONE: i64 = 0;
-    pub const AND: i64 = 1;
-    pub const OR: i64 = 2;
-    pub const XOR: i64 = 3;
-
-    /// Packs operation, predicate column and complement.
-    pub fn pack(operation: i64, column: u32, negated: bool) -> i64 {
-        operation << 40 | i64::from(column) << 1 | i64::from(negated)
-    }
-
-    /// Bit that makes the result of `set` 1.0 instead of all ones.
-    pub const FLOAT: i64 = 1 << 48;
-}
 
 multiversioned! {
     /// The lanes in which the comparison of columns `a` and `b` holds.

@@ -4,30 +4,8 @@
 //! stack together with the *reconvergence point*, the branch's immediate post-dominator, at which the lanes of both
 //! paths join again. Lanes that exit drop out of every entry of the stack.
 
-use krn_compiler::ptx::instruction::BarrierRedOp;
-
 use super::copy::{CopyQueue, Pending};
 use crate::emulator::program::NEVER;
-
-/// Control operations.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Control {
-    /// To instruction `d`; `a` is where the lanes join again if they disagree.
-    Branch,
-    /// `imm` is 1 for `ret`, as against `exit`.
-    Exit,
-    Trap,
-    Breakpoint,
-    /// `a` is the barrier's number, `b` the number of threads or `NOWHERE`; both 32-bit columns.
-    BarrierSync,
-    BarrierArrive,
-    /// `c` is the predicate, `imm` 1 where it is complemented; `d` the result.
-    BarrierReduce(BarrierRedOp),
-    /// `a` is the member mask.
-    WarpSync,
-    /// Row `imm` of the table of reasons.
-    Unsupported,
-}
 
 /// A path that waits for its turn.
 #[derive(Clone, Copy, Debug)]

@@ -10,36 +10,8 @@ use super::formula::saturate;
 use super::lanes::{Registers, lanes_of, map1};
 use super::multiversioned;
 use super::round::{self, BF16, F16, F32, Format, NAN64, TF32};
+use crate::emulator::opcodes::{AnyConversion, Conversion};
 use crate::emulator::program::Inst;
-
-/// The conversions that programs are full of, as lane loops.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Conversion {
-    /// 32-bit to 64-bit columns.
-    Extend64U,
-    Extend64S,
-    Truncate64,
-    /// Of the low 8 or 16 bits, within 32-bit columns.
-    Low8,
-    Low8S,
-    Low16,
-    Low16S,
-    F32FromS32,
-    F32FromU32,
-    F64FromS32,
-    F64FromU32,
-    F64FromS64,
-    F64FromU64,
-    /// Towards zero.
-    S32FromF32,
-    U32FromF32,
-    F64FromF32,
-    F32FromF64,
-    F32FromF16,
-    F16FromF32,
-    F32FromBf16,
-    Bf16FromF32,
-}
 
 multiversioned! {
     /// The common conversions.
@@ -103,24 +75,6 @@ fn single_to_half(a: u32) -> u32 {
     let finite = if magnitude < 113 << 23 { subnormal } else { normal };
     let value = if magnitude >= 0x477f_f000 { 0x7c00 } else { finite };
     if magnitude > 0x7f80_0000 { 0x7fff } else { sign | value }
-}
-
-/// One row of the table of other conversions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AnyConversion {
-    pub dst_ty: Type,
-    pub src_ty: Type,
-    pub rounding: Option<Rounding>,
-    pub ftz: bool,
-    pub sat: bool,
-    pub relu: bool,
-    /// Two `f32`, `a` above `b`, into one packed register of the 16-bit format `dst_ty`.
-    pub pack: bool,
-    /// Whether the registers are 64 bits wide.
-    pub dst_wide: bool,
-    pub src_wide: bool,
-    /// The destination is a 16-bit register, whose upper half in the column stays zero.
-    pub dst_half: bool,
 }
 
 /// A number between source and destination.

@@ -9,7 +9,8 @@ use super::Outcome;
 use super::lanes::{Registers, lanes_of};
 use super::memory::{Request, View, addresses, copy_bytes};
 use crate::emulator::fault::AccessKind;
-use crate::emulator::program::{CopyForm, NOWHERE};
+use crate::emulator::opcodes::CopyForm;
+use crate::emulator::program::NOWHERE;
 
 /// One thread's copy, on its way.
 #[derive(Clone, Copy, Debug)]

@@ -7,54 +7,8 @@ use super::approximate as approx;
 use super::lanes::{Registers, lanes_of, map1, map2, map3, write};
 use super::multiversioned;
 use super::round::NAN64;
+use crate::emulator::opcodes::{F32Op, F64Op};
 use crate::emulator::program::Inst;
-
-pub use super::formula::FloatFormula;
-
-/// Operations on `f32`. Bit 0 of `imm` is `.ftz`: subnormal operands and results become zero.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum F32Op {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Fma,
-    /// `fma.sat`: kept within 0 and 1, NaN becomes 0. Without `.ftz`.
-    FmaSat,
-    Min,
-    Max,
-    MinNan,
-    MaxNan,
-    Neg,
-    Abs,
-    Sqrt,
-    Rcp,
-    Rsqrt,
-    Ex2,
-    Lg2,
-    Sin,
-    Cos,
-    Tanh,
-    /// `div.approx`: as `Div`, but zero where the divisor is above 2^126.
-    DivApprox,
-}
-
-/// Operations on `f64`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum F64Op {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Fma,
-    Min,
-    Max,
-    Neg,
-    Abs,
-    Sqrt,
-    Rcp,
-    Rsqrt,
-}
 
 /// Subnormal numbers become zero of the same sign.
 #[inline(always)]

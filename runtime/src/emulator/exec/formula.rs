@@ -5,29 +5,8 @@ use krn_compiler::ptx::instruction::{FloatBinaryOp, FloatUnaryOp, Rounding};
 
 use super::lanes::{Registers, lanes_of};
 use super::round::{self, BF16, F16, F32, Format, NAN64};
+use crate::emulator::opcodes::{FloatFormula, FormulaOp};
 use crate::emulator::program::Inst;
-
-/// What is computed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FormulaOp {
-    Binary(FloatBinaryOp),
-    Unary(FloatUnaryOp),
-    Fma,
-    /// The magnitude of `b` with the sign of `a`.
-    Copysign,
-}
-
-/// One row of the table of formulas.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FloatFormula {
-    pub op: FormulaOp,
-    pub ty: Type,
-    pub rounding: Rounding,
-    pub ftz: bool,
-    pub sat: bool,
-    pub nan: bool,
-    pub relu: bool,
-}
 
 impl FloatFormula {
     /// Evaluates all lanes in `mask`.

@@ -4,48 +4,8 @@
 
 use super::lanes::{Registers, map1, map2, map3};
 use super::multiversioned;
+use crate::emulator::opcodes::{IntOp, WideOp};
 use crate::emulator::program::Inst;
-
-/// Operations on one width: `d = op(a, b, c)`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IntOp {
-    Add,
-    Sub,
-    MulLo,
-    MulHiU,
-    MulHiS,
-    DivU,
-    DivS,
-    RemU,
-    RemS,
-    MinU,
-    MinS,
-    MaxU,
-    MaxS,
-    AddSat,
-    SubSat,
-    Neg,
-    Abs,
-    MadLo,
-    MadHiU,
-    MadHiS,
-    MadHiSat,
-}
-
-/// Operations whose result is wider than their factors.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WideOp {
-    MulU16,
-    MulS16,
-    MulU32,
-    MulS32,
-    MadU16,
-    MadS16,
-    MadU32,
-    MadS32,
-    /// `dp4a`: bit 0 of `imm` says that the bytes of `a` are signed, bit 1 the same of `b`.
-    Dp4a,
-}
 
 /// The lane loops of one width. 16-bit values travel in 32-bit lanes with their upper half zero.
 macro_rules! int_family {

@@ -8,76 +8,15 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 
 use super::lanes::{FULL, LANES, Registers, lanes_of, write};
 use super::{Outcome, fault, multiversioned};
-use crate::emulator::fault::{AccessKind, FaultKind, MemoryKind, Near};
+use crate::emulator::fault::{AccessKind, FaultKind, Near};
 use crate::emulator::memory::{
-    CONST_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES,
+    CONST_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, SLACK, WINDOW_BYTES,
 };
+use crate::emulator::opcodes::{LoadForm, MemorySpace, StoreForm};
 use crate::emulator::program::Inst;
 
 #[cfg(target_endian = "big")]
 compile_error!("the emulator moves device bytes as they are and needs a little-endian host");
-
-/// The state space that an instruction names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MemorySpace {
-    Global,
-    Const,
-    Shared,
-    Local,
-    Param,
-    Generic,
-}
-
-impl MemorySpace {
-    fn kind(self) -> MemoryKind {
-        match self {
-            MemorySpace::Global => MemoryKind::Global,
-            MemorySpace::Const => MemoryKind::Const,
-            MemorySpace::Shared => MemoryKind::Shared,
-            MemorySpace::Local => MemoryKind::Local,
-            MemorySpace::Param => MemoryKind::Param,
-            MemorySpace::Generic => MemoryKind::Generic,
-        }
-    }
-}
-
-/// A load. `d` is the destination column, or for several elements the start of their operand list; the address is
-/// column `a` plus `imm`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LoadForm {
-    pub space: MemorySpace,
-    /// Bytes of an element: 1, 2, 4 or 8.
-    pub width: u8,
-    pub count: u8,
-    /// Sign-extend to the register.
-    pub signed: bool,
-    /// Destinations are 64-bit columns.
-    pub wide: bool,
-    /// Destinations are 16-bit registers, whose upper half in the column stays zero.
-    pub half: bool,
-    /// Ordered with the accesses of other blocks (`.relaxed`, `.acquire`).
-    pub ordered: bool,
-    /// The address is a 64-bit column.
-    pub wide_base: bool,
-}
-
-/// A store. `b` is the source column, or the start of the list; the rest is as for loads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StoreForm {
-    pub space: MemorySpace,
-    pub width: u8,
-    pub count: u8,
-    pub wide: bool,
-    pub wide_base: bool,
-}
-
-/// An atomic. `d` is the destination or `NOWHERE`, `b` the operand, `c` the new value of `cas`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AtomicForm {
-    pub space: MemorySpace,
-    pub op: super::atomic::AtomicOp,
-    pub wide_base: bool,
-}
 
 /// A stretch of addresses that lies in one piece on the host.
 #[derive(Clone, Copy, Debug)]
@@ -103,11 +42,8 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Words after the end of every piece of memory: as much as the widest access.
-    pub const SLACK: usize = 8;
-
     pub fn new(size: u64) -> Self {
-        let words = (size.div_ceil(8) as usize) + Self::SLACK;
+        let words = (size.div_ceil(8) as usize) + SLACK;
         Arena { words: (0..words).map(|_| AtomicU64::new(0)).collect(), size }
     }
 
@@ -390,7 +326,7 @@ fn gather<T: Element, D: super::lanes::Lane>(
     let mut out = [D::default(); LANES];
     for lane in 0..LANES {
         // SAFETY: `locate` checked the active lanes for range and alignment, and points the others at the start of
-        // memory that has at least `Arena::SLACK` words.
+        // memory that has at least `SLACK` words.
         out[lane] = extend(unsafe { T::load(pointers[lane].wrapping_add(offset)) });
     }
     write(r, column, mask, &out);

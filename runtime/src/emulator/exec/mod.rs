@@ -22,6 +22,7 @@ pub mod lanes;
 pub mod memory;
 pub mod moves;
 pub mod round;
+pub mod runner;
 pub mod warp;
 
 use super::fault::FaultKind;

@@ -2,35 +2,8 @@
 
 use super::lanes::{Lane, Registers, write};
 use super::multiversioned;
+use crate::emulator::opcodes::MoveOp;
 use crate::emulator::program::Inst;
-
-/// `d = a` in its varieties.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MoveOp {
-    Move32,
-    Move64,
-    MovePredicate,
-    ClearPredicate,
-    /// Pairs in the operand list from `a`, `b` of them: destination, source; 32-bit columns.
-    Many32,
-    /// The same for 64-bit columns.
-    Many64,
-    /// `d64 = {a32, b32}`, low half first.
-    Pack64,
-    /// `{d32, b32} = a64`; either may be [`NOWHERE`](crate::emulator::program::NOWHERE).
-    Unpack64,
-    /// `d32 = {a16, b16}`.
-    Pack32,
-    /// `{d16, b16} = a32`.
-    Unpack32,
-    /// `d64 = {a16, b16, c16, imm16}`.
-    Pack64x4,
-    /// Into the four columns listed from `b`: `a64` in 16-bit parts.
-    Unpack64x4,
-    /// The warp's own count of instructions, as a clock: 32 bits.
-    Clock32,
-    Clock64,
-}
 
 multiversioned! {
     /// Moves; `clock` is the count of instructions that the warp has executed.

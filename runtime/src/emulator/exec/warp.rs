@@ -1,14 +1,14 @@
 //! The loop that runs a warp: fetch, apply the guard, execute, until the warp waits or ends.
 
-use super::block::Runner;
-use super::control::{Control, WarpState};
+use super::control::WarpState;
 use super::copy::Pending;
 use super::lanes::FULL;
-use super::memory::MemorySpace;
+use super::runner::Runner;
 use super::{Outcome, atomic, bits, collective, compare, convert, fault, float, integer, memory, moves};
 use crate::emulator::fault::FaultKind;
 use crate::emulator::observe::{Event, Observer};
-use crate::emulator::program::{Code, CopyOp};
+use crate::emulator::opcodes::{Control, CopyOp, MemorySpace};
+use crate::emulator::program::Code;
 
 /// Why a warp stopped running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,16 +15,16 @@ mod shadow;
 #[cfg(test)]
 mod tests;
 
-use super::exec::control::Control;
 use super::exec::copy::CopyQueue;
 use super::exec::lanes::{LANES, lanes_of};
-use super::exec::memory::{MemorySpace, addresses};
+use super::exec::memory::addresses;
 use super::exec::{Outcome, fault};
 use super::fault::{AccessKind, FaultKind, MemoryKind, Near, OtherAccess};
 use super::launch::LaunchConfig;
 use super::memory::{CONST_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
 use super::observe::{Event, Observer};
-use super::program::{Code, CopyOp, Program};
+use super::opcodes::{Control, CopyOp, MemorySpace};
+use super::program::{Code, Program};
 use clocks::Clocks;
 use shadow::{Record, Shadow};
 
