@@ -2,7 +2,7 @@
 """The launches of counters.txt, and what the hardware counted for them beside what the emulator counts.
 
 usage: counters.py launches              one launch a line, as arguments of `krn run`
-       counters.py table KRN OUT         a table in Markdown: the readings that counters.sh left in OUT beside
+       counters.py table KRN OUT         as CSV: the readings that counters.sh left in OUT beside
                                          `KRN profile --json`; OUT2 … may follow, whose readings are added
        counters.py l2 KRN OUT            sectors that L1 reads from L2, and what the model of L1 says, where the two are more
                                          than 5 % apart
@@ -81,10 +81,10 @@ def table(krn, folders):
     for folder in folders:
         found.update(readings(pathlib.Path(folder)))
     device = next(iter(found.values()))[0].get("device__attribute_display_name", "a GPU")
-    print(f"Read on {device}; {len(found)} of {len(list(launches()))} runs. `h`: hardware, `e`: emulator, where they differ.\n")
+    print(f"Read on {device}; {len(found)} of {len(list(launches()))} runs.", file=sys.stderr)
     titles = [title for title, *_ in COUNTERS]
-    print("| kernel, sizes | launch |", " | ".join(titles), "|")
-    print("|---|---|" + "---:|" * len(titles))
+    rows_out = csv.writer(sys.stdout, lineterminator="\n")
+    rows_out.writerow(["kernel and sizes", "launch", *titles])
     tally = collections.Counter()
     for launch in launches():
         rows = found.get(" ".join(launch))
@@ -95,7 +95,7 @@ def table(krn, folders):
         shapes = [(row["Kernel Name"], triple(row["Grid Size"]), triple(row["Block Size"])) for row in rows]
         counted = [(each["entry"], each["grid"], each["block"]) for each in profile["launches"]]
         if shapes != counted:
-            print(f"| {title} | other launches: {shapes} and {counted} |" + " |" * len(titles))
+            rows_out.writerow([title, f"other launches: {shapes} and {counted}", *[""] * len(titles)])
             tally["other launches"] += 1
             continue
         for row, each in zip(rows, profile["launches"]):
@@ -109,14 +109,12 @@ def table(krn, folders):
                 verdict = compare(name, hardware, emulator)
                 tally[f"{name}: {verdict}"] += 1
                 if verdict == "exact":
-                    cells.append(f"{emulator:,}")
+                    cells.append(emulator)
                 else:
-                    mark = "**" if verdict == "differs" else ""
-                    cells.append(f"{mark}h {hardware:,} e {emulator:,}{mark}")
-            print(f"| {title} | {each['entry']} |", " | ".join(cells), "|")
-    print()
+                    cells.append(f"hardware {hardware} emulator {emulator}")
+            rows_out.writerow([title, each["entry"], *cells])
     for what, count in sorted(tally.items()):
-        print(f"- {what}: {count}")
+        print(f"{what}: {count}", file=sys.stderr)
 
 
 def from_l2(krn, folder):

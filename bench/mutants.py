@@ -4,11 +4,12 @@
 usage: mutants.py make KRN OUT       writes mutants of good PTX to OUT, and their list
        mutants.py emulator KRN OUT   runs each with `krn run --ptx FILE --sanitize`
        mutants.py device KRN OUT     runs each under the four tools of compute-sanitizer, on a GPU
-       mutants.py table OUT          both, as a table in Markdown; fails where the emulator missed what a tool found
+       mutants.py table OUT          both, as CSV; fails where the emulator missed what a tool found
 
 JOBS in the environment says how many run at a time (default: one a processor).
 """
 import concurrent.futures
+import csv
 import json
 import os
 import pathlib
@@ -163,8 +164,8 @@ def table(out):
     listed, on_emulator, on_device = (json.loads((out / f"{name}.json").read_text())
                                       for name in ("mutants", "emulator", "device"))
     missed, totals = [], {"emulator": 0, "results": 0, **{tool: 0 for tool in TOOLS}}
-    print("| kernel | what was broken | line of PTX | emulator | " + " | ".join(TOOLS) + " |")
-    print("|---|---|---|---|" + "---|" * len(TOOLS))
+    rows = csv.writer(sys.stdout, lineterminator="\n")
+    rows.writerow(["kernel", "what was broken", "line of PTX", "emulator", *TOOLS])
     for mutant, here, there in zip(listed, on_emulator, on_device):
         found = [tool for tool in TOOLS if there[tool]["code"] == 99]
         emulator_says = kind_of(here)
@@ -175,11 +176,11 @@ def table(out):
         if found and here["code"] == 0:
             missed.append(mutant["ptx"])
         cells = [there[tool]["said"][:48] or "yes" if tool in found else "" for tool in TOOLS]
-        print(f"| {mutant['case'][1]} | {mutant['kind']} | `{mutant['text']}` | {emulator_says} | " + " | ".join(cells) + " |")
-    print(f"\n{len(listed)} mutants. Found: emulator {totals['emulator']}, and {totals['results']} more by their wrong results; "
-          + ", ".join(f"{tool} {totals[tool]}" for tool in TOOLS) + ".")
+        rows.writerow([mutant["case"][1], mutant["kind"], " ".join(mutant["text"].split()), emulator_says, *cells])
+    print(f"{len(listed)} mutants. Found: emulator {totals['emulator']}, and {totals['results']} more by their wrong results; "
+          + ", ".join(f"{tool} {totals[tool]}" for tool in TOOLS) + ".", file=sys.stderr)
     if missed:
-        print("Missed by the emulator:", ", ".join(missed))
+        print("Missed by the emulator:", ", ".join(missed), file=sys.stderr)
         sys.exit(1)
 
 

@@ -7,6 +7,7 @@ mod cli;
 mod costs;
 mod host_programs;
 mod ladder;
+mod markdown;
 mod pages;
 mod pass_subsets;
 mod profile;
