@@ -49,6 +49,9 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("profile", &["error", "emulator", "device", "memory", "stream", "launch", "transfer", "verify"]),
 ];
 
+/// Methods that other crates have as well, so that a call of the name need not mean ours: `HostArray::zeros`.
+const OF_OTHER_CRATES: &[&str] = &["zeros"];
+
 /// Modules that still import each other in a circle, and why; `name::` stands for a module and all below it. A line goes
 /// with its last circle.
 const CIRCLES: &[(&str, &str, &str)] = &[
@@ -180,6 +183,33 @@ fn no_module_imports_itself_by_way_of_others() {
         "no circle is left among these: take them out of `CIRCLES`:\n{}",
         gone.join("\n")
     );
+}
+
+/// An upper floor may add methods to a type of a lower one, as `transfer` adds `upload` to `Device`. Who stands below must
+/// not call them, although it names nothing of that floor.
+#[test]
+fn methods_of_upper_floors_are_not_called_below() {
+    let top = |module: &str| module.split("::").next().unwrap_or_default().to_string();
+    let modules = Modules::read(&root().join("runtime/src"));
+    let may_name = |from: &str, floor: &str| {
+        let known = FLOORS.iter().find(|(name, _)| *name == top(from));
+        known.is_none_or(|(name, below)| *name == floor || below.contains(&floor))
+    };
+    let (mut seen, mut broken) = (0, Vec::new());
+    for added in modules.added_methods() {
+        seen += 1;
+        let definers = modules.definers(&added.method);
+        for caller in modules.callers(&added.method) {
+            // A function of that name which it may call: that is meant, as far as can be read.
+            let has_another = definers.iter().any(|module| may_name(&caller, &top(module)));
+            if !has_another && !OF_OTHER_CRATES.contains(&added.method.as_str()) {
+                broken
+                    .push(format!("`{caller}` calls `{}::{}` of `{}`", added.on, added.method, added.module));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "walls broken:\n{}", broken.join("\n"));
+    assert!(seen > 10, "{seen} methods were found");
 }
 
 #[test]

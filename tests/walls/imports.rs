@@ -19,6 +19,21 @@ struct Source {
     passed_on: BTreeMap<String, Names>,
     /// All words of its code but those of `use`.
     words: BTreeSet<String>,
+    /// The types that it defines.
+    types: BTreeSet<String>,
+    /// Methods of types, not of traits: the type and the name.
+    methods: BTreeSet<(String, String)>,
+    /// The names of all functions.
+    functions: BTreeSet<String>,
+    /// The names of what it calls on values, `.name(…)`, or of types, `Type::name`.
+    calls: BTreeSet<String>,
+}
+
+/// A method that a module adds to a type of another one.
+pub struct Added {
+    pub module: String,
+    pub on: String,
+    pub method: String,
 }
 
 /// Who imports whom, by the modules' paths: `launch::plan`. The root is the empty path.
@@ -72,6 +87,34 @@ impl Modules {
             imports.insert(name.join("::"), all.collect());
         }
         imports
+    }
+
+    /// The methods that modules add to types of other rooms: Rust lets any module of the crate do so.
+    pub fn added_methods(&self) -> Vec<Added> {
+        let room = |name: &Names| name.first().cloned();
+        let mut added = Vec::new();
+        for (name, source) in &self.sources {
+            for (on, method) in &source.methods {
+                let mut homes =
+                    self.sources.iter().filter(|(_, source)| source.types.contains(on)).peekable();
+                if homes.peek().is_some() && homes.all(|(home, _)| room(home) != room(name)) {
+                    added.push(Added { module: name.join("::"), on: on.clone(), method: method.clone() });
+                }
+            }
+        }
+        added
+    }
+
+    /// The modules that call something of a name.
+    pub fn callers(&self, name: &str) -> Vec<String> {
+        let calling = self.sources.iter().filter(|(_, source)| source.calls.contains(name));
+        calling.map(|(module, _)| module.join("::")).collect()
+    }
+
+    /// The modules that have a function of a name.
+    pub fn definers(&self, name: &str) -> Vec<String> {
+        let defining = self.sources.iter().filter(|(_, source)| source.functions.contains(name));
+        defining.map(|(module, _)| module.join("::")).collect()
     }
 
     /// The module that has what a path names.
@@ -140,6 +183,29 @@ impl Reader<'_> {
                     }
                     at += 2;
                 }
+                TokenTree::Punct(punct) if punct.as_char() == '.' => {
+                    let arguments = match (tokens.get(at + 2), tokens.get(at + 3)) {
+                        (Some(TokenTree::Group(group)), _) => group.delimiter() == Delimiter::Parenthesis,
+                        (Some(first), Some(second)) => is_colon(first) && is_colon(second),
+                        _ => false,
+                    };
+                    if let (Some(TokenTree::Ident(name)), true) = (tokens.get(at + 1), arguments) {
+                        self.source.calls.insert(name.to_string());
+                    }
+                    at += 1;
+                }
+                TokenTree::Ident(ident) if ident == "impl" => {
+                    self.read_impl(&tokens[at + 1..]);
+                    at += 1;
+                }
+                TokenTree::Ident(ident) if ["struct", "enum", "fn"].iter().any(|word| ident == word) => {
+                    if let Some(TokenTree::Ident(name)) = tokens.get(at + 1) {
+                        let kind =
+                            if ident == "fn" { &mut self.source.functions } else { &mut self.source.types };
+                        kind.insert(name.to_string());
+                    }
+                    at += 1;
+                }
                 TokenTree::Ident(_) => {
                     let mut names = vec![tokens[at].to_string()];
                     at += 1;
@@ -152,11 +218,53 @@ impl Reader<'_> {
                         at += 3;
                     }
                     self.source.words.insert(names[0].clone());
+                    if let [_, .., last] = names.as_slice() {
+                        self.source.calls.insert(last.clone());
+                    }
                     self.add(module, names);
                 }
                 _ => at += 1,
             }
             is_public = false;
+        }
+    }
+
+    /// What stands behind `impl`: the methods of a type, where it is not a trait's.
+    fn read_impl(&mut self, tokens: &[TokenTree]) {
+        let (mut depth, mut on, mut before) = (0, None, ' ');
+        for token in tokens {
+            match token {
+                TokenTree::Punct(punct) => {
+                    match punct.as_char() {
+                        '<' => depth += 1,
+                        '>' if before != '-' => depth -= 1,
+                        _ => {}
+                    }
+                    before = punct.as_char();
+                }
+                TokenTree::Ident(ident) if depth == 0 && (ident == "for" || ident == "where") => {
+                    if ident == "for" {
+                        return;
+                    }
+                    break;
+                }
+                TokenTree::Ident(ident) if depth == 0 => on = Some(ident.to_string()),
+                TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => break,
+                _ => {}
+            }
+        }
+        let body = tokens.iter().find_map(|token| match token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group.stream()),
+            _ => None,
+        });
+        let (Some(on), Some(body)) = (on, body) else { return };
+        let body: Vec<TokenTree> = body.into_iter().collect();
+        for pair in body.windows(2) {
+            if let [TokenTree::Ident(word), TokenTree::Ident(name)] = pair
+                && word == "fn"
+            {
+                self.source.methods.insert((on.clone(), name.to_string()));
+            }
         }
     }
 
@@ -310,4 +418,23 @@ fn imports_are_read_from_paths_lists_and_names_that_are_passed_on() {
     assert_eq!(of("device::shared"), ["device", "order::usage"]);
     assert_eq!(of("device::loaded"), ["device::shared"]);
     assert_eq!(cycles(&imports), [["device", "order", "order::usage"].map(str::to_string)]);
+}
+
+#[test]
+fn methods_are_read_from_impl_blocks_and_calls() {
+    let files = [
+        ("device", "pub struct Device<T> { order: T } impl<T: Fn() -> u8> Device<T> { fn order(&self) {} }"),
+        (
+            "launch",
+            "impl Device<u8> { pub fn load(&self) {} } impl Drop for Device<u8> { fn drop(&mut self) {} }",
+        ),
+        ("typed", "fn f(d: &Device<u8>) { d.load(); d.order; Device::drop(d); d.collect::<u8>() }"),
+    ];
+    let parsed = files.map(|(name, text)| (vec![name.to_string()], text.parse().expect("Rust")));
+    let modules = Modules::from_tokens(parsed.into());
+    let added: Vec<_> = modules.added_methods().into_iter().map(|a| (a.module, a.on, a.method)).collect();
+    assert_eq!(added, [("launch".to_string(), "Device".to_string(), "load".to_string())]);
+    assert_eq!(modules.callers("load"), ["typed"]);
+    assert_eq!((modules.callers("collect"), modules.callers("order")), (vec!["typed".to_string()], vec![]));
+    assert_eq!(modules.definers("order"), ["device"]);
 }

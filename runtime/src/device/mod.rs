@@ -2,7 +2,7 @@
 
 pub(crate) mod builtin;
 pub(crate) mod emulated;
-pub(crate) mod loaded;
+pub(crate) mod module_cache;
 pub(crate) mod shared;
 
 use crate::backend::Backend;

@@ -2,7 +2,7 @@
 
 use crate::backend::{Backend, Block, StreamNumber};
 use crate::device::builtin::Builtins;
-use crate::device::loaded::LoadedModules;
+use crate::device::module_cache::ModuleCache;
 use crate::error::{Error, Result};
 use crate::memory_kind::Memory;
 use crate::order::{Footprint, Order, Pool, Pooled};
@@ -15,7 +15,7 @@ pub(crate) trait FailureRecord: Send + Sync {
     fn check(&self, stream: StreamNumber) -> Result<()>;
 }
 
-/// A handle that several users share while one of them holds it; what it is they know.
+/// A handle that stays open while somebody holds it; what it is, its users know.
 type WeakHandle = Weak<dyn Any + Send + Sync>;
 
 pub(crate) struct Shared {
@@ -24,21 +24,21 @@ pub(crate) struct Shared {
     pub backend: Arc<dyn Backend>,
     pub order: Order,
     pool: Pool,
-    pub modules: LoadedModules,
+    pub modules: ModuleCache,
     /// Where kernels on a stream report failures.
     records: Mutex<Vec<(StreamNumber, Weak<dyn FailureRecord>)>>,
     /// The stream for kernels for which none was chosen, while there are any.
-    launches: Mutex<WeakHandle>,
+    launch_stream: Mutex<WeakHandle>,
     /// For the user where the device is not what they may expect.
     pub notice: Option<String>,
 }
 
 impl Shared {
     pub fn new(backend: Arc<dyn Backend>, notice: Option<String>) -> Self {
-        let (order, pool, modules) = (Order::default(), Pool::default(), LoadedModules::default());
+        let (order, pool, modules) = (Order::default(), Pool::default(), ModuleCache::default());
         let nobody: WeakHandle = Weak::<()>::new();
-        let (records, launches) = (Mutex::default(), Mutex::new(nobody));
-        Self { builtins: Builtins::default(), backend, order, pool, modules, records, launches, notice }
+        let (records, launch_stream) = (Mutex::default(), Mutex::new(nobody));
+        Self { builtins: Builtins::default(), backend, order, pool, modules, records, launch_stream, notice }
     }
 
     fn records(&self) -> MutexGuard<'_, Vec<(StreamNumber, Weak<dyn FailureRecord>)>> {
@@ -46,13 +46,13 @@ impl Shared {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The handle that users of one kind share; `open` makes the first one.
-    pub fn shared_launches<T: Any + Send + Sync>(
+    /// The stream for kernels for which none was chosen; `open` makes it where nobody holds it. Only streams know its type.
+    pub fn launch_stream<T: Any + Send + Sync>(
         &self,
         open: impl FnOnce() -> Result<Arc<T>>,
     ) -> Result<Arc<T>> {
         // A panic elsewhere leaves it whole: it is changed in one step.
-        let mut known = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.launch_stream.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Ok(handle)) = known.upgrade().map(Arc::downcast) {
             return Ok(handle);
         }

@@ -7,7 +7,7 @@ use crate::launch::kernel::{Kernel, check_arrays};
 use crate::launch::module::Module;
 use crate::launch::operand::Operand;
 use crate::launch::plan::{self, Plan};
-use crate::launch::plans::{Found, Plans};
+use crate::launch::plan_cache::{Found, PlanCache};
 use crate::memory::array::DeviceArray;
 use crate::memory_kind::Memory;
 use crate::order::Usage;
@@ -38,7 +38,7 @@ struct Inner {
     sizes: Vec<Option<usize>>,
     /// By argument: whether it is one by value that a plan is made for.
     decisive: Vec<bool>,
-    plans: Plans,
+    plans: PlanCache,
 }
 
 impl Launcher {
@@ -63,7 +63,7 @@ impl Launcher {
             writes: manifest.arguments.iter().map(writes).collect(),
             sizes: manifest.arguments.iter().map(size).collect(),
             decisive: plan::decisive(manifest),
-            plans: Plans::default(),
+            plans: PlanCache::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }

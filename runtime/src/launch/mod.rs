@@ -3,7 +3,7 @@
 //! - `module.rs`, `module_options.rs`: compiled modules, loaded; modules from source.
 //! - `binding.rs`, `scratch.rs`: arguments against the signature; the scratch buffers that a launch needs.
 //! - `kernel.rs`, `prepared.rs`: launches with arguments by name.
-//! - `launcher.rs`, `plan.rs`, `plans.rs`: launches with arguments by position, worked out once.
+//! - `launcher.rs`, `plan.rs`, `plan_cache.rs`: launches with arguments by position, worked out once.
 //! - `timing.rs`: launches repeated to be measured.
 
 pub(crate) mod argument;
@@ -15,7 +15,7 @@ pub(crate) mod module;
 pub(crate) mod module_options;
 pub(crate) mod operand;
 pub(crate) mod plan;
-pub(crate) mod plans;
+pub(crate) mod plan_cache;
 pub(crate) mod prepared;
 pub(crate) mod scratch;
 pub(crate) mod timing;

@@ -81,7 +81,7 @@ impl<'m> Prepared<'m, '_> {
 
     /// Adds its launches to what the stream captures, if it does.
     pub fn capture(&self, stream: &Stream) -> Result<bool> {
-        let Some(mut recording) = stream.recorded() else { return Ok(false) };
+        let Some(mut capture) = stream.captured() else { return Ok(false) };
         let mut nodes = Vec::new();
         self.each_launch(&mut |launch| {
             nodes.push(GraphNode {
@@ -92,7 +92,7 @@ impl<'m> Prepared<'m, '_> {
             });
             Ok(())
         })?;
-        recording.add(nodes, &self.uses, self.record.as_ref());
+        capture.add(nodes, &self.uses, self.record.as_ref());
         Ok(true)
     }
 

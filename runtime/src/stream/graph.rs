@@ -5,8 +5,8 @@ use crate::device::{Device, same_device};
 use crate::error::Result;
 use crate::memory::storage::Storage;
 use crate::stream::Stream;
+use crate::stream::capture::Capture;
 use crate::stream::record::ErrorRecord;
-use crate::stream::recording::Recording;
 use std::sync::Arc;
 
 /// A sequence of launches, captured with [`Stream::capture`], that one call launches again and again: the host works
@@ -61,15 +61,15 @@ impl Stream {
     /// # Errors
     /// What `launches` says; a failed driver call.
     pub fn capture(&self, launches: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
-        let captured = Stream::recording(self.device());
+        let captured = Stream::capturing(self.device());
         launches(&captured)?;
-        Graph::of(captured.take_recording(), self.device())
+        Graph::of(captured.take_capture(), self.device())
     }
 }
 
 impl Graph {
-    fn of(recording: Recording, device: &Device) -> Result<Self> {
-        let Recording { nodes, calls, records } = recording;
+    fn of(capture: Capture, device: &Device) -> Result<Self> {
+        let Capture { nodes, calls, records } = capture;
         let mut uses: Vec<(Arc<Storage>, bool)> = Vec::new();
         for (storage, write) in calls.into_iter().flat_map(|call| call.uses) {
             match uses.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &storage)) {

@@ -1,14 +1,14 @@
 //! Streams and events.
 
+pub(crate) mod capture;
 pub(crate) mod graph;
 pub(crate) mod record;
-pub(crate) mod recording;
 
 use crate::backend::{RawStream, RecordedEvent, StreamNumber};
 use crate::device::{Device, same_device};
 use crate::error::{Error, Result};
+use crate::stream::capture::Capture;
 use crate::stream::record::ErrorRecord;
-use crate::stream::recording::Recording;
 use krn_compiler::manifest::Manifest;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -57,12 +57,12 @@ struct Inner {
     /// Whether the stream is somebody else's.
     borrowed: bool,
     /// Of a stream that only captures: what it was given. It has the default stream's number, and queues nothing.
-    recording: Option<Mutex<Recording>>,
+    capture: Option<Mutex<Capture>>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.recording.is_some() {
+        if self.capture.is_some() {
             return;
         }
         if self.borrowed {
@@ -94,13 +94,13 @@ impl Stream {
 
     fn with_number(device: &Device, number: StreamNumber, borrowed: bool) -> Self {
         let (device, records) = (device.clone(), Mutex::default());
-        Self { inner: Arc::new(Inner { device, number, records, borrowed, recording: None }) }
+        Self { inner: Arc::new(Inner { device, number, records, borrowed, capture: None }) }
     }
 
     /// The stream for kernels for which none was chosen: all of a device share one, open while somebody holds it.
     pub(crate) fn for_launches(device: &Device) -> Result<Self> {
         let open = || Ok(Self::new(device)?.inner);
-        Ok(Self { inner: device.shared.shared_launches(open)? })
+        Ok(Self { inner: device.shared.launch_stream(open)? })
     }
 
     /// The device's default stream.
@@ -161,28 +161,25 @@ impl Stream {
     }
 
     /// A stream that keeps the launches that it is given.
-    pub(crate) fn recording(device: &Device) -> Self {
-        let recording = Some(Mutex::default());
+    pub(crate) fn capturing(device: &Device) -> Self {
+        let capture = Some(Mutex::default());
         let (device, records) = (device.clone(), Mutex::default());
-        Self { inner: Arc::new(Inner { device, number: 0, records, borrowed: false, recording }) }
+        Self { inner: Arc::new(Inner { device, number: 0, records, borrowed: false, capture }) }
     }
 
     /// What it was given, if it only captures.
-    pub(crate) fn recorded(&self) -> Option<MutexGuard<'_, Recording>> {
+    pub(crate) fn captured(&self) -> Option<MutexGuard<'_, Capture>> {
         // Launches are added in one step: a panic elsewhere leaves it whole.
-        self.inner
-            .recording
-            .as_ref()
-            .map(|recording| recording.lock().unwrap_or_else(PoisonError::into_inner))
+        self.inner.capture.as_ref().map(|capture| capture.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn take_recording(&self) -> Recording {
-        self.recorded().map(|mut recording| std::mem::take(&mut *recording)).unwrap_or_default()
+    pub(crate) fn take_capture(&self) -> Capture {
+        self.captured().map(|mut capture| std::mem::take(&mut *capture)).unwrap_or_default()
     }
 
     /// Its number, for what cannot be captured.
     pub(crate) fn live(&self, refusal: &str) -> Result<StreamNumber> {
-        if self.inner.recording.is_some() {
+        if self.inner.capture.is_some() {
             return Err(Error::Stream(format!("{refusal} on a stream that is being captured")));
         }
         Ok(self.inner.number)
@@ -195,7 +192,7 @@ impl Stream {
 
     /// Whether it only captures.
     pub(crate) fn is_captured(&self) -> bool {
-        self.inner.recording.is_some()
+        self.inner.capture.is_some()
     }
 
     pub(crate) fn number(&self) -> StreamNumber {

@@ -22,11 +22,11 @@ impl Known {
 
 /// The modules of one device.
 #[derive(Default)]
-pub(crate) struct LoadedModules {
+pub(crate) struct ModuleCache {
     known: Mutex<Vec<Known>>,
 }
 
-impl LoadedModules {
+impl ModuleCache {
     fn known(&self) -> MutexGuard<'_, Vec<Known>> {
         // A panic elsewhere leaves the list whole: it is changed in single steps.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)

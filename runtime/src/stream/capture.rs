@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// What is captured so far.
 #[derive(Default)]
-pub(crate) struct Recording {
+pub(crate) struct Capture {
     pub nodes: Vec<GraphNode>,
     pub calls: Vec<Call>,
     pub records: Vec<Arc<ErrorRecord>>,
@@ -20,7 +20,7 @@ pub(crate) struct Call {
     last: usize,
 }
 
-impl Recording {
+impl Capture {
     /// Adds one launch of a kernel: its launches on the device, which follow each other, and all that they use.
     pub fn add(
         &mut self,

@@ -2,7 +2,7 @@
 //!
 //! The first ones without memory of their own stay for good, and are looked up without a lock: most kernels are launched
 //! for few shapes, and a lock costs about as much as all else that a launch compares. What comes after them, or holds
-//! scratch memory, takes turns: the oldest goes.
+//! scratch memory, is evicted: the oldest goes.
 
 use crate::backend::StreamNumber;
 use crate::launch::operand::Operand;
@@ -10,22 +10,22 @@ use crate::launch::plan::Plan;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// How many stay.
-const STAYING: usize = 4;
-/// How many take turns: shapes and streams.
-const TURNS: usize = 8;
+/// How many plans stay for good.
+const PERMANENT: usize = 4;
+/// How many more, of other shapes and streams: the oldest goes for the next one.
+const EVICTABLE: usize = 8;
 
 #[derive(Default)]
-pub(crate) struct Plans {
+pub(crate) struct PlanCache {
     /// Filled from the front.
-    staying: [OnceLock<Plan>; STAYING],
+    permanent: [OnceLock<Plan>; PERMANENT],
     /// The latest at the end.
-    turns: Mutex<Vec<Arc<Plan>>>,
+    evictable: Mutex<Vec<Arc<Plan>>>,
 }
 
 /// A plan that was found, or made for one launch.
 pub(crate) enum Found<'a> {
-    Staying(&'a Plan),
+    Permanent(&'a Plan),
     Shared(Arc<Plan>),
 }
 
@@ -34,23 +34,23 @@ impl Deref for Found<'_> {
 
     fn deref(&self) -> &Plan {
         match self {
-            Self::Staying(plan) => plan,
+            Self::Permanent(plan) => plan,
             Self::Shared(plan) => plan,
         }
     }
 }
 
-impl Plans {
+impl PlanCache {
     /// The plan for such operands on that stream, if there is one.
     #[inline]
     pub fn find(&self, stream: StreamNumber, operands: &[Operand<'_>]) -> Option<Found<'_>> {
-        for plan in self.staying.iter().map_while(OnceLock::get) {
+        for plan in self.permanent.iter().map_while(OnceLock::get) {
             if plan.serves(stream, operands) {
-                return Some(Found::Staying(plan));
+                return Some(Found::Permanent(plan));
             }
         }
-        let turns = self.turns();
-        let known = turns.iter().rev().find(|plan| plan.serves(stream, operands));
+        let evictable = self.evictable();
+        let known = evictable.iter().rev().find(|plan| plan.serves(stream, operands));
         known.map(|plan| Found::Shared(Arc::clone(plan)))
     }
 
@@ -60,21 +60,21 @@ impl Plans {
             return Found::Shared(Arc::new(plan));
         }
         // Slots are filled under the lock alone: one that is empty stays so until it is filled here.
-        let mut turns = self.turns();
-        let empty = self.staying.iter().find(|slot| slot.get().is_none());
+        let mut evictable = self.evictable();
+        let empty = self.permanent.iter().find(|slot| slot.get().is_none());
         if let Some(slot) = empty.filter(|_| plan.scratch.is_empty()) {
-            return Found::Staying(slot.get_or_init(|| plan));
+            return Found::Permanent(slot.get_or_init(|| plan));
         }
         let plan = Arc::new(plan);
-        if turns.len() == TURNS {
-            turns.remove(0);
+        if evictable.len() == EVICTABLE {
+            evictable.remove(0);
         }
-        turns.push(Arc::clone(&plan));
+        evictable.push(Arc::clone(&plan));
         Found::Shared(plan)
     }
 
-    fn turns(&self) -> MutexGuard<'_, Vec<Arc<Plan>>> {
+    fn evictable(&self) -> MutexGuard<'_, Vec<Arc<Plan>>> {
         // A panic elsewhere leaves the list whole: it is changed in single steps.
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+        self.evictable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
