@@ -2,6 +2,7 @@
 
 import unittest
 
+import changed
 import mutants
 import table
 import timing
@@ -158,6 +159,58 @@ class Mutants(unittest.TestCase):
         self.assertEqual(kind(3, ""), "wrong result")
         self.assertEqual(kind(4, "race: two threads"), "race")
         self.assertEqual(kind(4, "something new"), "something new")
+
+
+class Changed(unittest.TestCase):
+    TABLE = (
+        "# kernel | sizes\n\n"
+        "a.krn:scale | n = 1000, k = 2 for sm_90 | 1.000 us | …\n"
+        "a.krn:scale | n = 1000, k = 2 for sm_80 | 1.000 us | …\n"
+        "b.krn:tick | for sm_90 | 1.000 us | …\n"
+    )
+    PTX = (
+        "// made\n.version 7.8\n.visible .entry scale(\n)\n{\n.loc 1 3\nadd.f32 %a; // line 3\n}\n"
+        ".visible .entry scale_2()\n{\nret;\n}\n.visible .entry tick()\n{\nret;\n}\n"
+    )
+    PLAN = [{"branch": {"then": [{"launch": {"entry": "scale", "grid": []}}], "otherwise": [{"launch": {"entry": "scale_2"}}]}}]
+    MANIFEST = {
+        "kernels": [
+            {"name": "scale", "plan": PLAN, "symbols": [{"name": "n", "kind": {"dim": {}}}, {"name": "k", "kind": {"parameter": {}}}]},
+            {"name": "tick", "plan": [{"launch": {"entry": "tick"}}], "symbols": []},
+        ]
+    }
+
+    def test_rows_of_the_target_are_read(self):
+        self.assertEqual(
+            changed.rows(self.TABLE, "sm_90"), [("a.krn", "scale", {"n": 1000, "k": 2}), ("b.krn", "tick", {})]
+        )
+
+    def test_only_what_a_kernel_launches_counts(self):
+        self.assertEqual(changed.entries(self.PLAN), ["scale", "scale_2"])
+        old = changed.kernels(self.PTX, self.MANIFEST)
+        moved = changed.kernels(self.PTX.replace(".loc 1 3", ".loc 1 9").replace("line 3", "line 9"), self.MANIFEST)
+        self.assertEqual(old, moved)
+        new = changed.kernels(self.PTX.replace("add.f32", "mul.f32"), self.MANIFEST)
+        rows = [("a.krn", "scale", {}), ("a.krn", "tick", {}), ("b.krn", "tick", {})]
+        self.assertEqual(changed.touched(rows, {"a.krn": old, "b.krn": old}, {"a.krn": new, "b.krn": None}), [rows[0], rows[2]])
+
+    def test_a_row_is_measured_at_its_sizes(self):
+        source = "// krn-test: in at=random(0, n); x=iota\n// krn-test: cost n=5\nkernel scale(x: f32[n]) {}\n"
+        row = ("a.krn", "scale", {"n": 1000, "k": 2})
+        words = changed.command("krn", row, self.MANIFEST, source, "sm_90")
+        self.assertEqual(words[:3], ["krn", "bench", "a.krn"])
+        self.assertEqual(words[-8:], ["-D", "n=1000", "--set", "k=2", "--in", "at=random(0, 1000)", "--in", "x=iota"])
+
+    def test_both_tools_take_turns(self):
+        turns = []
+
+        def measure(which):
+            turns.append(which)
+            return 1.0 + which
+
+        self.assertEqual(changed.interleaved(measure, 3), (1.0, 2.0))
+        self.assertEqual(turns, [0, 1, 1, 0, 0, 1])
+        self.assertIsNone(changed.interleaved(lambda which: None, 3))
 
 
 if __name__ == "__main__":
