@@ -223,13 +223,19 @@ pub struct TestOptions {
     /// Stop at races between threads and at reads of what nobody has written; on the emulator, many times slower
     #[arg(long)]
     pub sanitize: bool,
-    /// Compare what every kernel costs (sectors, conflicts, instructions) with FILE.costs beside the file, and fail where
-    /// something became worse; runs on the emulator, checks no results
+    /// Compare the time that every kernel is predicted to take with the table FILE.costs beside the file, and fail where it
+    /// rose by more than 2 %; checks no results
     #[arg(long, conflicts_with_all = ["sanitize", "json", "seed"])]
     pub costs: bool,
-    /// Write FILE.costs instead
+    /// One table for all files, in the place of one beside each
+    #[arg(long, requires = "costs", value_name = "TABLE")]
+    pub table: Option<PathBuf>,
+    /// Write the table instead
     #[arg(long, requires = "costs")]
     pub accept: bool,
+    /// Why lines may cost more than they did: it is written beside them
+    #[arg(long, requires = "accept", value_name = "REASON")]
+    pub because: Option<String>,
     /// One line a kernel instead of one a file
     #[arg(short, long)]
     pub verbose: bool,

@@ -17,13 +17,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("source", &[]),
     ("manifest", &["data"]),
     ("parallel", &[]),
+    ("clock", &[]),
     ("diagnostic", &["source"]),
     ("syntax", &["source", "diagnostic"]),
     ("check", &["source", "diagnostic", "syntax", "data", "targets"]),
     ("ir", &["source", "data", "manifest"]),
     ("lower", &["source", "diagnostic", "syntax", "check", "data", "manifest", "ir"]),
     ("analysis", &["source", "data", "manifest", "ir"]),
-    ("passes", &["source", "data", "manifest", "ir", "analysis"]),
+    ("passes", &["source", "data", "manifest", "ir", "analysis", "clock"]),
     ("ptx", &["source", "data", "manifest", "ir", "analysis", "targets", "parallel"]),
     ("advise", &["source", "diagnostic", "syntax", "check", "data", "manifest", "ir", "analysis"]),
     ("reference", &["source", "diagnostic", "syntax", "check", "data", "manifest"]),
@@ -280,6 +281,56 @@ fn the_compiler_does_no_io() {
         }
     }
     assert!(broken.is_empty(), "the compiler does IO:\n{}", broken.join("\n"));
+}
+
+/// What stands in one module, so that a target without it changes that module alone: of the compiler, and of everything else.
+const ONE_HOME: &[(&str, &[&str], &str)] = &[
+    (
+        "compiler/src",
+        &["std::thread", "rayon", "thread::spawn", "available_parallelism"],
+        "compiler/src/parallel.rs",
+    ),
+    (
+        "compiler/src",
+        &["std::time::Instant", "Instant::now", "SystemTime", "UNIX_EPOCH"],
+        "compiler/src/clock.rs",
+    ),
+    (
+        "compiler/src",
+        &["target_family", "target_os", "cfg(unix)", "cfg(windows)", "std::os::"],
+        "compiler/src/parallel.rs compiler/src/clock.rs",
+    ),
+    ("src", &["target_family", "target_os", "cfg(unix)", "cfg(windows)", "std::os::"], "src/files.rs"),
+    ("runtime/src", &["target_family", "target_os", "cfg(unix)", "cfg(windows)", "std::os::"], ""),
+];
+
+#[test]
+fn threads_clock_and_platform_stand_in_one_module_each() {
+    let mut broken = Vec::new();
+    for (folder, words, homes) in ONE_HOME {
+        for file in rust_files(&root().join(folder)) {
+            let relative = file.strip_prefix(root()).unwrap_or(&file).display().to_string();
+            if homes.split(' ').any(|home| home == relative) || relative.contains("tests") {
+                continue;
+            }
+            let text = fs::read_to_string(&file).expect("a source file can be read");
+            let code = text.split("#[cfg(test)]").next().unwrap_or("");
+            for (number, line) in code.lines().enumerate() {
+                let code = line.split("//").next().unwrap_or("");
+                if let Some(word) = words.iter().find(|word| code.contains(**word)) {
+                    broken.push(format!("{relative}:{}: `{word}` belongs to {homes}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "walls broken:\n{}", broken.join("\n"));
+    // Without WebAssembly's half, these would be no homes.
+    for home in ["compiler/src/parallel.rs", "compiler/src/clock.rs"] {
+        let text = fs::read_to_string(root().join(home)).expect("a source file can be read");
+        for half in ["#[cfg(target_family = \"wasm\")]", "#[cfg(not(target_family = \"wasm\"))]"] {
+            assert_eq!(text.matches(half).count(), 1, "{home}: {half}");
+        }
+    }
 }
 
 /// Cargo does not look for tests by itself where they are modules of one program: a file that nobody names would never run.

@@ -7,7 +7,7 @@ mod levels;
 mod refused;
 mod shared;
 
-pub use explain::{ExplainedSchedule, explain_schedules};
+pub use explain::{ExplainedSchedule, explain_forms, explain_schedules};
 pub use shared::{SharedArray, shared_arrays};
 
 use crate::advise::Usages;

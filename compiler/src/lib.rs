@@ -7,6 +7,7 @@ mod accuracy;
 pub mod advise;
 pub mod analysis;
 pub mod check;
+mod clock;
 mod compile;
 pub mod data;
 pub mod diagnostic;
@@ -25,6 +26,6 @@ mod targets;
 pub use accuracy::{error_model, error_model_of};
 pub use compile::{
     Assembler, Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, SharedArray,
-    check as check_source, compile, explain_schedules, shared_arrays,
+    check as check_source, compile, explain_forms, explain_schedules, shared_arrays,
 };
 pub use targets::{TARGETS, capability, newest_target};

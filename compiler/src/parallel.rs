@@ -4,34 +4,61 @@
 //! is, since another core costs more than it saves; so is all of it where there is one core, or no threads (WebAssembly).
 //! Threads are kept for the next time: one that ends gives its memory back, and whoever waits for that loses time.
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use workers::{cores, with_helpers};
 
 /// Work that is worth a core, in the unit of weights: microseconds.
 const WORTH_A_CORE: usize = 150;
 
-/// As many cores as the launches of one kernel keep busy: who compiles no more starts no more threads.
-const FEW: usize = 4;
+/// The cores that there are, and threads on them.
+#[cfg(not(target_family = "wasm"))]
+mod workers {
+    use rayon::{ThreadPool, ThreadPoolBuilder};
+    use std::sync::OnceLock;
+    use std::thread;
 
-/// Cores that this process may use; asked for once, for the system opens files to find out.
-fn cores() -> usize {
-    static CORES: OnceLock<usize> = OnceLock::new();
-    *CORES.get_or_init(|| match cfg!(target_family = "wasm") {
-        true => 1,
-        false => thread::available_parallelism().map_or(1, usize::from),
-    })
+    /// As many cores as the launches of one kernel keep busy: who compiles no more starts no more threads.
+    const FEW: usize = 4;
+
+    /// Cores that this process may use; asked for once, for the system opens files to find out.
+    pub fn cores() -> usize {
+        static CORES: OnceLock<usize> = OnceLock::new();
+        *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// The threads that help one that has so many workers' work; none where they cannot be had.
+    fn helpers(workers: usize) -> Option<&'static ThreadPool> {
+        static POOLS: [OnceLock<Option<ThreadPool>>; 2] = [const { OnceLock::new() }; 2];
+        let (pool, size) = match workers <= FEW {
+            true => (&POOLS[0], cores().min(FEW)),
+            false => (&POOLS[1], cores()),
+        };
+        pool.get_or_init(|| ThreadPoolBuilder::new().num_threads(size.max(2) - 1).build().ok()).as_ref()
+    }
+
+    /// Runs the work on so many workers at once, one of which is the caller.
+    pub fn with_helpers(workers: usize, work: impl Fn() + Sync) {
+        match (workers > 1).then(|| helpers(workers)).flatten() {
+            Some(helpers) => helpers.in_place_scope(|scope| {
+                (1..workers).for_each(|_| scope.spawn(|_| work()));
+                work();
+            }),
+            None => work(),
+        }
+    }
 }
 
-/// The threads that help one that has so many workers' work; none where they cannot be had.
-fn helpers(workers: usize) -> Option<&'static ThreadPool> {
-    static POOLS: [OnceLock<Option<ThreadPool>>; 2] = [const { OnceLock::new() }; 2];
-    let (pool, size) = match workers <= FEW {
-        true => (&POOLS[0], cores().min(FEW)),
-        false => (&POOLS[1], cores()),
-    };
-    pool.get_or_init(|| ThreadPoolBuilder::new().num_threads(size.max(2) - 1).build().ok()).as_ref()
+/// One core, and no threads.
+#[cfg(target_family = "wasm")]
+mod workers {
+    pub fn cores() -> usize {
+        1
+    }
+
+    pub fn with_helpers(_: usize, work: impl Fn() + Sync) {
+        work();
+    }
 }
 
 /// Jobs that several workers take, each one once.
@@ -70,13 +97,7 @@ impl<J: Send> Queue<J> {
             worker(&self, &mut done);
             locked(&all).append(&mut done);
         };
-        match (self.workers > 1).then(|| helpers(self.workers)).flatten() {
-            Some(helpers) => helpers.in_place_scope(|scope| {
-                (1..self.workers).for_each(|_| scope.spawn(|_| one()));
-                one();
-            }),
-            None => one(),
-        }
+        with_helpers(self.workers, one);
         let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
         all.sort_unstable_by_key(|(at, _)| *at);
         all.into_iter().map(|(_, result)| result).collect()

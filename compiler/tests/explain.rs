@@ -96,8 +96,7 @@ fn a_comment_tells_that_tiles_of_a_product_are_shared() {
     let text =
         "kernel matmul(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }";
     let explained = |text: String| {
-        let source = SourceFile::new("k.krn", text);
-        let compilation = compile(&source, &CompileOptions::for_target("sm_90")).expect("a product");
+        let compilation = crate::support::compiled(&text, &[]);
         (explain_schedules(&compilation)[0].text.clone(), compilation.compiled.ptx)
     };
     let (schedule, shared) = explained(text.to_string());

@@ -182,7 +182,7 @@ fn assemble(name: &str, module: &Module) {
             .unwrap_or_else(|error| panic!("{}: {}", error.kernel, error.message));
         krn_compiler::ptx::print(&selected.module)
     };
-    let complaints = assembler.assemble_for_targets(krn_compiler::TARGETS, print);
+    let complaints = assembler.assemble_for_targets(&xtask::tested_targets(krn_compiler::TARGETS), print);
     if let Some(first) = complaints.first() {
         let path = std::env::temp_dir().join(format!("krn-{name}.ptx"));
         std::fs::write(&path, print("sm_90")).expect("the temporary folder is writable");

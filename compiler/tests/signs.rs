@@ -1,16 +1,13 @@
 //! The machine code of `min` and `max` of negated integers keeps every sign (`ptx/select/signs.rs`): NVIDIA's assembler for
 //! sm_90 and later loses one where it makes one instruction of two.
 
-use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, compile};
+use crate::support::compiled_for;
 use xtask::ptxas::Assembler;
 
 /// The machine code that ptxas makes of a program.
 fn machine_code(text: &str, target: &str) -> String {
     let assembler = Assembler::find().unwrap_or_else(|error| panic!("{error}"));
-    let options = CompileOptions::for_target(target);
-    let done =
-        compile(&SourceFile::new("signs.krn", text), &options).unwrap_or_else(|error| panic!("{error}"));
+    let done = compiled_for(text, target, &[]);
     assembler.machine_code(&done.compiled.ptx, target).unwrap_or_else(|error| panic!("{error}"))
 }
 

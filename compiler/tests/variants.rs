@@ -1,14 +1,11 @@
 //! Which variant of a launch the plan takes, at the edges of each condition.
 
 use krn_compiler::manifest::{Step, Value};
-use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, compile};
 
 /// The names of the entries that the only kernel's plan runs for these dimensions and parameters, in the manifest's
 /// order of symbols.
 fn entries(source: &str, symbols: &[i64]) -> Vec<String> {
-    let file = SourceFile::new("test.krn", source);
-    let compiled = compile(&file, &CompileOptions::for_target("sm_90")).expect("it compiles").compiled;
+    let compiled = crate::support::compiled(source, &[]).compiled;
     let kernel = &compiled.manifest.kernels[0];
     assert_eq!(kernel.symbols.len(), symbols.len(), "{:?}", kernel.symbols);
     let symbols: Vec<Value> = symbols.iter().map(|value| Value::Int(i128::from(*value))).collect();

@@ -1,85 +1,120 @@
-//! `krn test --costs`: what every kernel costs, held against what was reviewed.
+//! `krn test --costs`: what every kernel costs, held against the table that was reviewed.
 
 use crate::arguments::{MessageFormat, TestOptions};
 use crate::exit::{DEVICE, FILE, Failure, INPUT, MISMATCH, Result, USAGE};
 use crate::{files, messages};
-use krn_runtime::profile::{Cost, CostError, Costs, costs};
+use krn_runtime::profile::{Change, CostError, Costs, Verdict, costs};
 use std::path::{Path, PathBuf};
 
-/// The first lines of a file that is kept.
-const HEAD: &str = "# What each kernel costs, counted by the emulator: `krn test --costs` compares, with `--accept` it writes.\n\n";
+/// The first lines of a table that is kept.
+const HEAD: &str = "\
+# What each kernel costs: `krn test --costs` compares, `--accept` writes.
+# kernel | sizes | predicted time: may rise by 2 % | form | counts, for reading | who counted | why it may cost more\n\n";
 
 pub fn run(options: &TestOptions) -> Result<()> {
-    let (mut kernels, mut worse) = (0, 0);
-    for path in &options.files {
-        let (count, wrong) = file(path, options)?;
-        kernels += count;
-        worse += wrong;
+    let mut sums = Sums::default();
+    match &options.table {
+        Some(table) => {
+            let mut found = Costs::default();
+            for path in &options.files {
+                let of_file = |name: &str| format!("{}:{name}", path.display());
+                found.0.extend(count(path, options)?.0.into_iter().map(|mut cost| {
+                    cost.kernel = of_file(&cost.kernel);
+                    cost
+                }));
+            }
+            let files: Vec<String> =
+                options.files.iter().map(|path| format!("{}:", path.display())).collect();
+            judge(table, found, &|name| files.iter().any(|file| name.starts_with(file)), options, &mut sums)?;
+        }
+        None => {
+            for path in &options.files {
+                judge(&path.with_extension("costs"), count(path, options)?, &|_| true, options, &mut sums)?;
+            }
+        }
     }
-    if kernels == 0 {
+    if sums.lines == 0 {
         return Err(Failure::new(USAGE, "no kernel was counted"));
     }
-    files::print(&format!("{} kernels cost no more than they did, {worse} do\n", kernels - worse))?;
-    if worse > 0 { Err(Failure::silent(MISMATCH)) } else { Ok(()) }
+    if options.accept {
+        return Ok(());
+    }
+    let Sums { lines, failed } = sums;
+    files::print(&format!("{lines} lines, {failed} differ from the table\n"))?;
+    if failed > 0 { Err(Failure::silent(MISMATCH)) } else { Ok(()) }
 }
 
-/// `kernels/blur.costs` for `kernels/blur.krn`.
-fn kept(path: &Path) -> PathBuf {
-    path.with_extension("costs")
+#[derive(Default)]
+struct Sums {
+    lines: usize,
+    failed: usize,
 }
 
-/// How many kernels the file has, and how many of them cost more.
-fn file(path: &Path, options: &TestOptions) -> Result<(usize, usize)> {
+fn count(path: &Path, options: &TestOptions) -> Result<Costs> {
     let source = messages::load(path, MessageFormat::Human)?;
     let compile = messages::options(&options.compile, None);
     // Mistakes are shown as everywhere.
     messages::compile(&source, &compile, MessageFormat::Human)?;
-    let mut found = costs(&source, &compile).map_err(|error| match error {
+    costs(&source, &compile).map_err(|error| match error {
         CostError::Run(error) => Failure::new(DEVICE, format!("{}: {error}", path.display())),
         error => Failure::new(INPUT, format!("{}: {error}", path.display())),
-    })?;
-    let wanted = |cost: &Cost| options.kernel.as_ref().is_none_or(|text| cost.kernel.contains(text.as_str()));
-    let at = kept(path);
-    let before = if at.exists() {
-        let text = String::from_utf8_lossy(&files::read(&at)?).into_owned();
-        Costs::parse(&text).map_err(|error| Failure::new(FILE, format!("{}: {error}", at.display())))?
+    })
+}
+
+/// Holds costs against a table, or writes it. `counted` says of which kernels all lines are among those found.
+fn judge(
+    table: &PathBuf,
+    found: Costs,
+    counted: &dyn Fn(&str) -> bool,
+    options: &TestOptions,
+    sums: &mut Sums,
+) -> Result<()> {
+    let asked = |name: &str| options.kernel.as_ref().is_none_or(|text| name.contains(text.as_str()));
+    let concerned = |name: &str| counted(name) && asked(name);
+    let before = if table.exists() {
+        let text = String::from_utf8_lossy(&files::read(table)?).into_owned();
+        Costs::parse(&text).map_err(|error| Failure::new(FILE, format!("{}: {error}", table.display())))?
     } else {
         Costs::default()
     };
+    // What is not asked for stays as it is.
+    let (mut old, rest): (Vec<_>, Vec<_>) = before.0.into_iter().partition(|cost| concerned(&cost.kernel));
+    let found = Costs(found.0.into_iter().filter(|cost| concerned(&cost.kernel)).collect());
+    sums.lines += found.0.len();
+    let before = Costs(std::mem::take(&mut old));
     if options.accept {
-        for cost in &mut found.0 {
-            // What is not asked for stays as it is.
-            if let (false, Some(old)) = (wanted(cost), before.get(&cost.kernel)) {
-                cost.clone_from(old);
-            }
-        }
-        files::Target::new(&at)?.write(format!("{HEAD}{found}").as_bytes())?;
-        files::print(&format!("written {} ({} kernels)\n", at.display(), found.0.len()))?;
-        return Ok((found.0.len(), 0));
+        let count = found.0.len();
+        let mut all = found.accepted(&before, options.because.as_deref()).map_err(|worse| {
+            let text: String = worse.iter().map(told).collect();
+            Failure::new(MISMATCH, format!("{text}--because \"…\" says why these may cost more"))
+        })?;
+        all.0.extend(rest);
+        all.0.sort_by(|one, other| one.kernel.cmp(&other.kernel));
+        files::Target::new(table)?.write(format!("{HEAD}{all}").as_bytes())?;
+        return files::print(&format!("written {} ({count} lines)\n", table.display()));
     }
-    let (mut count, mut worse) = (0, 0);
-    for cost in found.0.iter().filter(|cost| wanted(cost)) {
-        count += 1;
-        let (text, is_worse) = verdict(cost, before.get(&cost.kernel), &at);
-        worse += usize::from(is_worse);
-        if is_worse || options.verbose || !text.is_empty() {
-            let word = if is_worse { "WORSE" } else { "ok" };
-            files::print(&format!("{word:<7} {}: {}\n{text}", path.display(), cost.kernel))?;
-        }
+    let changes = found.against(&before);
+    sums.failed += changes.iter().filter(|change| change.verdict.fails()).count();
+    let shown = |change: &&Change| change.verdict.fails() || options.verbose;
+    let text: String = changes.iter().filter(shown).map(told).collect();
+    files::print(&text)?;
+    let changed = changes.iter().any(|change| change.verdict == Verdict::Changed);
+    if changed && !options.verbose {
+        let count = changes.iter().filter(|change| change.verdict == Verdict::Changed).count();
+        files::print(&format!(
+            "{}: {count} lines changed and cost no more; -v shows them\n",
+            table.display()
+        ))?;
     }
-    Ok((count, worse))
+    Ok(())
 }
 
-/// What there is to say of a kernel, and whether it is a reason to fail.
-fn verdict(cost: &Cost, before: Option<&Cost>, at: &Path) -> (String, bool) {
-    let Some(before) = before else {
-        return (format!("  `{}` says nothing of it; --accept writes it\n", at.display()), true);
+fn told(change: &Change) -> String {
+    let word = match change.verdict {
+        Verdict::Worse => "WORSE",
+        Verdict::New => "NEW",
+        Verdict::Gone => "GONE",
+        Verdict::Changed => "changed",
     };
-    if before.sizes != cost.sizes {
-        let (old, new) = (&before.sizes, &cost.sizes);
-        return (format!("  counted for {new}, but kept for {old}; --accept writes it anew\n"), true);
-    }
-    let changes = cost.changes(before);
-    let text = changes.iter().map(|change| format!("  {change}\n")).collect();
-    (text, changes.iter().any(|change| change.worse))
+    format!("{word:<7} {}\n{}", change.kernel, change.text)
 }

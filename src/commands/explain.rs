@@ -6,7 +6,7 @@ use crate::{files, messages, request};
 use krn_compiler::diagnostic::codes::ALL;
 use krn_compiler::diagnostic::explain;
 use krn_compiler::diagnostic::suggest::nearest;
-use krn_compiler::explain_schedules;
+use krn_compiler::{Compilation, explain_forms, explain_schedules};
 use std::path::Path;
 
 pub fn run(options: &ExplainOptions) -> Result<()> {
@@ -30,6 +30,7 @@ pub fn run(options: &ExplainOptions) -> Result<()> {
 fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
     let source = messages::load(path, options.message_format)?;
     let mut compile = messages::options(&options.compile, None);
+    compile.ir = true;
     compile.sizes = request::dims(&options.dims)?;
     let compilation = messages::compile(&source, &compile, options.message_format)?;
     let mut explained = explain_schedules(&compilation);
@@ -41,6 +42,13 @@ fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
             return Err(Failure::new(USAGE, format!("there is no kernel `{wanted}`; the file has {names}")));
         }
     }
-    let texts: Vec<String> = explained.into_iter().map(|known| known.text).collect();
+    let texts: Vec<String> =
+        explained.into_iter().map(|known| forms(&compilation, &known.kernel) + &known.text).collect();
     files::print(&texts.join("\n"))
+}
+
+/// A comment for each form that the kernel's launches have.
+fn forms(compilation: &Compilation, kernel: &str) -> String {
+    let forms = explain_forms(compilation, kernel).unwrap_or_default();
+    forms.iter().map(|(launches, form)| format!("// {}: {form}\n", launches.join(", "))).collect()
 }

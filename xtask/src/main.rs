@@ -8,7 +8,13 @@ const USAGE: &str = "usage: cargo xtask <chore>
 chores:
   setup    install what the tests need: NVIDIA's ptxas, cuobjdump and nvdisasm into target/cuda-tools, and a Chromium by
            the system's package manager, unless there is one
-  test     setup, then formatting, lints (warnings denied), every test of the workspace and of the benchmark scripts";
+  test     setup, then formatting, lints (warnings denied), every test of the workspace and of the benchmark scripts
+           --all: in full, which takes an hour or more: all targets, every row of the recognition table on the emulator,
+           ten times as many random programs from a seed that the clock picks and that is printed";
+
+/// Random programs of each test of them, and seconds of broken inputs, where tests run in full.
+const CASES: &str = "15000";
+const FUZZED: &str = "600";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,7 +27,8 @@ fn main() -> Result<()> {
             println!("{}: {}", said(installed), browser.display());
             Ok(())
         }
-        ["test"] => test(),
+        ["test"] => test(&[]),
+        ["test", "--all"] => test_all(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())
@@ -31,15 +38,34 @@ fn main() -> Result<()> {
     }
 }
 
-/// Everything that must hold before a change lands.
-fn test() -> Result<()> {
+/// Everything that must hold before a release: [`test`], with more of all that is left out there.
+fn test_all() -> Result<()> {
+    let seed = match std::env::var("PROPTEST_RNG_SEED") {
+        Ok(given) if given != "1" => given,
+        // `.cargo/config.toml` says 1.
+        _ => std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs().to_string(),
+    };
+    let environment =
+        [(xtask::ALL, "1"), ("KRN_CASES", CASES), ("PROPTEST_RNG_SEED", &seed), ("KRN_FUZZ_SECONDS", FUZZED)];
+    let said = environment.map(|(name, value)| format!("{name}={value}")).join(" ");
+    println!("in full: {said}");
+    test(&environment)?;
+    println!(
+        "ran in full ({said}): all targets, every row of the recognition table on the emulator, {CASES} random programs a \
+         test, {FUZZED} s of broken inputs"
+    );
+    Ok(())
+}
+
+/// Everything that must hold before a change lands; `environment` is the tests'.
+fn test(environment: &[(&str, &str)]) -> Result<()> {
     cuda_tools::install()?;
     chromium::install()?;
     cargo(&["fmt", "--all", "--check"], &[])?;
     // `kernels!` has the compiler in it, which clippy builds for itself: quickly, for a few kernels.
     let quick = ("CARGO_PROFILE_DEV_BUILD_OVERRIDE_OPT_LEVEL", "0");
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[quick])?;
-    cargo(&["test", "--workspace"], &[])?;
+    cargo(&["test", "--workspace"], environment)?;
     python(&["-m", "unittest", "discover", "bench"])
 }
 

@@ -6,6 +6,7 @@
 //! - `banks.rs`: what a warp's access to shared memory costs.
 //! - `difference.rs`: differences of index values that do not wrap.
 //! - `float_bounds.rs`: what a float is at least.
+//! - `form.rs`: how a launch spreads its work over threads, in words.
 //! - `grid.rs`: how many blocks an axis needs.
 //! - `model/`: one warp of a launch, lane by lane, at model sizes: what its accesses and branches cost.
 //! - `multiprocessor.rs`: how many blocks of a kernel one holds.
@@ -19,6 +20,7 @@ pub mod banked;
 mod banks;
 mod difference;
 mod float_bounds;
+mod form;
 mod grid;
 pub mod model;
 mod multiples;
@@ -33,6 +35,7 @@ pub use banked::{Banked, banked};
 pub use banks::{BANKS, least_wavefronts, wavefronts};
 pub use difference::difference;
 pub use float_bounds::{FloatBounds, least_normal};
+pub use form::{form, forms};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use multiples::Multiples;
 pub use multiprocessor::{Multiprocessor, REGISTERS, blocks_by_registers, warps_by_registers};

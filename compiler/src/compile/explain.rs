@@ -1,6 +1,7 @@
 //! The schedules that the compiler chose, as text that can be pasted into the file.
 
 use super::Compilation;
+use crate::analysis::form;
 use crate::check::typed;
 use crate::ir::Apart;
 use crate::ir::kernel::Kernel;
@@ -24,6 +25,22 @@ pub fn explain_schedules(compilation: &Compilation) -> Vec<ExplainedSchedule> {
         ExplainedSchedule { kernel: kernel.name.clone(), text }
     };
     compilation.ir.kernels.iter().map(Apart::declarations).map(schedule).collect()
+}
+
+/// How each launch of a kernel spreads its work over threads, launches of one form together: their names, and the form.
+/// `None` unless [`CompileOptions::ir`](super::CompileOptions::ir) asked for the code.
+pub fn explain_forms(compilation: &Compilation, kernel: &str) -> Option<Vec<(Vec<String>, String)>> {
+    let module = compilation.ir()?;
+    let kernel = module.kernels.iter().find(|known| known.name == kernel)?;
+    let mut forms: Vec<(Vec<String>, String)> = Vec::new();
+    for (launch, data) in &kernel.launches {
+        let form = form(kernel, launch);
+        match forms.iter_mut().find(|(_, known)| *known == form) {
+            Some((launches, _)) => launches.push(data.name.clone()),
+            None => forms.push((vec![data.name.clone()], form)),
+        }
+    }
+    Some(forms)
 }
 
 /// Whether the source has the name: loops that the compiler made have names of its own.

@@ -12,6 +12,7 @@ use super::diff::diff;
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::pipeline_error::{PipelineError, unknown};
 use super::standard;
+use crate::clock::Start;
 use crate::ir::kernel::{Kernel, Phase};
 use crate::ir::text::{PrintOptions, print_kernel};
 use crate::ir::{verify, verify_threads};
@@ -282,9 +283,9 @@ impl Pipeline {
         if let Some(before) = before.as_ref().filter(|_| options.print_before.contains(name)) {
             sink(&format!("// before {name}\n{before}"));
         }
-        let start = options.time.then(clock);
+        let start = options.time.then(Start::now);
         let changed = row.pass.run(kernel, &self.context) == Changed::Yes;
-        let duration = start.flatten().map_or(Duration::ZERO, |start: std::time::Instant| start.elapsed());
+        let duration = start.map_or(Duration::ZERO, Start::elapsed);
         if let Some(phase) = row.pass.leaves() {
             kernel.phase = phase;
         }
@@ -319,11 +320,6 @@ pub(super) fn verified(
         let (pass, kernel) = (pass.map(str::to_string), kernel.name.clone());
         PipelineError::Verifier { pass, kernel, errors }
     })
-}
-
-/// The time, where there is a clock.
-fn clock() -> Option<std::time::Instant> {
-    if cfg!(target_family = "wasm") { None } else { Some(std::time::Instant::now()) }
 }
 
 impl fmt::Display for Pipeline {

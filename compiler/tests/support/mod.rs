@@ -1,6 +1,9 @@
-//! Running kernels on the reference evaluator with made-up data.
+//! Compiling kernels, and running them on the reference evaluator with made-up data.
 
 pub mod assembler;
+
+use krn_compiler::source::SourceFile;
+use krn_compiler::{Compilation, CompileOptions, compile};
 
 use krn_compiler::check::typed::{ArrayRole, Kernel, Program, Type};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
@@ -8,6 +11,18 @@ use krn_compiler::reference::{
     EvalError, Inputs, Options, Outputs, Plain, evaluate, initial_statics, shapes, write_bytes,
 };
 use std::collections::BTreeMap;
+
+/// A text compiled for sm_90, with its IR, for these sizes of dimensions (none: for all sizes).
+pub fn compiled(text: &str, sizes: &[(&str, u64)]) -> Compilation {
+    compiled_for(text, "sm_90", sizes)
+}
+
+/// The same for a target.
+pub fn compiled_for(text: &str, target: &str, sizes: &[(&str, u64)]) -> Compilation {
+    let sizes = sizes.iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
+    let options = CompileOptions { ir: true, sizes, ..CompileOptions::for_target(target) };
+    compile(&SourceFile::new("test.krn", text), &options).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
 
 /// Small numbers of every type: integers in 0..5, so that they index small arrays.
 fn fill(element: ElementType, shape: Vec<u64>, seed: u64) -> HostArray {

@@ -7,15 +7,17 @@
 pub mod cost;
 pub mod gpu;
 pub mod occupancy;
+pub mod predicted;
 pub mod roofline;
 
 use crate::emulator::{Counts, Kind};
 use std::collections::BTreeMap;
 
 pub use crate::launch::counted::{CountedLaunch, TracedLaunch};
-pub use cost::{Change, Cost, CostError, Costs, costs};
+pub use cost::{Change, Cost, CostError, Costs, CountedBy, RowCounts, Verdict, costs, costs_checked};
 pub use gpu::{GPUS, Gpu};
 pub use occupancy::{Limiter, Needs, Occupancy, limits};
+pub use predicted::{Work, gpu_for};
 pub use roofline::{Bound, Roofline};
 
 /// What a source line did, over all launches. Line 0 is what stands in no line.

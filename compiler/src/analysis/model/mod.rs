@@ -16,7 +16,7 @@ mod walk;
 
 pub use lanes::LANES;
 pub use plan::model;
-pub use sizes::{model_sizes, spell_sizes};
+pub use sizes::{model_sizes, model_sizes_at, spell_sizes};
 
 use crate::ir::entities::{Buffer, Inst, Launch};
 
@@ -112,6 +112,8 @@ pub struct LaunchCost {
     pub branches: Vec<BranchCost>,
     /// Divisions of 64 bits by what is no literal.
     pub divisions: Vec<DivisionCost>,
+    /// Warps that come to a barrier of their block, each time counted.
+    pub barriers: f64,
     /// Instructions of the IR that warps come to, constants left out; a division counts as many as it takes.
     pub instructions: f64,
     /// Whether all branches and loops were decided: the numbers count, they do not estimate.
@@ -121,5 +123,10 @@ pub struct LaunchCost {
 impl LaunchCost {
     pub fn block_count(&self) -> u64 {
         self.blocks.iter().product()
+    }
+
+    /// Whether every branch, loop and address is known: nothing depends on what memory holds.
+    pub fn is_exact(&self) -> bool {
+        self.exact && self.accesses.iter().all(|access| access.unknown == 0.0)
     }
 }

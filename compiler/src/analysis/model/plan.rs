@@ -72,6 +72,7 @@ fn launch_cost(kernel: &Kernel, launch: Launch, repeats: f64, sizes: &[Value]) -
         accesses: Vec::new(),
         branches: Vec::new(),
         divisions: Vec::new(),
+        barriers: 0.0,
         instructions: 0.0,
         exact: true,
     };
@@ -80,12 +81,16 @@ fn launch_cost(kernel: &Kernel, launch: Launch, repeats: f64, sizes: &[Value]) -
         return Some(cost);
     }
     let warps = threads.div_ceil(WARP);
-    // Blocks from the middle, so that edges do not stand for the whole.
+    // Blocks from the middle, so that edges do not stand for the whole; and from both halves, since blocks of which there are more
+    // than pieces of work have none.
     let middle = blocks.map(|count| count / 2);
     let mut samples = vec![middle];
     if blocks[0] > 1 {
         let beside = if middle[0] + 1 < blocks[0] { middle[0] + 1 } else { middle[0] - 1 };
         samples.push([beside, middle[1], middle[2]]);
+    }
+    if blocks[0] >= 8 {
+        samples.extend([blocks[0] / 4, blocks[0] * 3 / 4].map(|x| [x, middle[1], middle[2]]));
     }
     for block in &samples {
         for (warp, share) in warps_of(warps) {
@@ -101,7 +106,8 @@ fn launch_cost(kernel: &Kernel, launch: Launch, repeats: f64, sizes: &[Value]) -
 
 /// Warps of a block, each with how many it stands for. The first one stands for itself: it has work of its own at times.
 fn warps_of(warps: u32) -> Vec<(u32, f64)> {
-    if warps <= 4 {
+    // Of small blocks all: where some have no work, three do not stand for them.
+    if warps <= 8 {
         return (0..warps).map(|warp| (warp, 1.0)).collect();
     }
     let share = f64::from(warps - 1) / 3.0;

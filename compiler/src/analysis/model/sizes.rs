@@ -13,6 +13,11 @@ const BUDGET: u32 = 20_000;
 /// A value for each symbol, with which every fact of the kernel holds and no array is empty; `None` where none was found.
 /// Dimensions are powers of two where the facts let them; integer parameters are 1.
 pub fn model_sizes(kernel: &Kernel) -> Option<Vec<Value>> {
+    model_sizes_at(kernel, &[])
+}
+
+/// The same, where dimensions and integer parameters of these names have these values.
+pub fn model_sizes_at(kernel: &Kernel, fixed: &[(String, i64)]) -> Option<Vec<Value>> {
     let is_dim = |kind: &SymbolKind| matches!(kind, SymbolKind::Dim { .. });
     let dims = kernel.symbols.values().filter(|symbol| is_dim(&symbol.kind)).count();
     let first = FIRST[dims.min(FIRST.len() - 1)];
@@ -28,6 +33,11 @@ pub fn model_sizes(kernel: &Kernel) -> Option<Vec<Value>> {
         .symbols
         .values()
         .map(|symbol| match (&symbol.kind, symbol.scalar) {
+            (kind, scalar)
+                if (is_dim(kind) || scalar.is_integer()) && value_of(fixed, &symbol.name).is_some() =>
+            {
+                value_of(fixed, &symbol.name).map(|value| Value::Int(value.into())).into_iter().collect()
+            }
             (SymbolKind::Dim { .. }, _) => {
                 let down = std::iter::successors(Some(first), |size| (*size > 1).then_some(size / 2));
                 let up = [first * 2, first * 4, 96, 48, 12, 3, 5, 7, 9];
@@ -50,6 +60,10 @@ pub fn model_sizes(kernel: &Kernel) -> Option<Vec<Value>> {
     let mut budget = BUDGET;
     holds(&at[0], &values, &mut budget).then_some(())?;
     search(&choices, &at, &mut values, &mut budget).then_some(values)
+}
+
+fn value_of(fixed: &[(String, i64)], name: &str) -> Option<i64> {
+    fixed.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
 }
 
 fn search(choices: &[Vec<Value>], at: &[Vec<&Expr>], values: &mut Vec<Value>, budget: &mut u32) -> bool {

@@ -78,8 +78,10 @@ impl<'k> Walk<'k> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         self.cost.instructions += weight * instructions(data);
-        if matches!(data.opcode, Opcode::Div | Opcode::Rem) {
-            self.division(inst, weight);
+        match data.opcode {
+            Opcode::Div | Opcode::Rem => self.division(inst, weight),
+            Opcode::Barrier => self.cost.barriers += weight,
+            _ => {}
         }
         let results: Vec<Lanes> = match (data.opcode, &data.payload) {
             (_, Payload::Constant(constant)) => vec![known(literal(*constant))],

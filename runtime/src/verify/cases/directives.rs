@@ -40,6 +40,8 @@ pub struct Directives {
     /// Array, field (empty for all), contents.
     contents: Vec<(String, String, Contents)>,
     pub expected: Expected,
+    /// Sizes of dimensions and values of integer parameters at which `krn test --costs` counts: one list a line.
+    pub costs: Vec<Vec<(String, i64)>>,
 }
 
 const MARK: &str = "// krn-test:";
@@ -78,6 +80,7 @@ impl Directives {
             ("expect", "launch-error") => self.expected = Expected::LaunchError,
             ("dims", rest) => lists(rest, &mut self.dims)?,
             ("set", rest) => lists(rest, &mut self.set)?,
+            ("cost", rest) => self.costs.push(sizes(rest)?),
             ("in", rest) => {
                 for entry in entries(rest) {
                     let (name, what) = entry.split_once('=').ok_or("write name=contents")?;
@@ -88,7 +91,7 @@ impl Directives {
             }
             _ => {
                 return Err(
-                    "write `dims …`, `set …`, `in …`, `expect bounds-error` or `expect launch-error`"
+                    "write `dims …`, `set …`, `in …`, `cost …`, `expect bounds-error` or `expect launch-error`"
                         .to_string(),
                 );
             }
@@ -141,6 +144,16 @@ fn lists(text: &str, into: &mut Vec<(String, Vec<String>)>) -> Result<(), String
         into.push((name.trim().to_string(), values));
     }
     Ok(())
+}
+
+/// `n=1000; m=5`, one number each.
+fn sizes(text: &str) -> Result<Vec<(String, i64)>, String> {
+    let size = |entry: &str| {
+        let (name, value) = entry.split_once('=').ok_or("write name=number")?;
+        let value = value.trim().parse().map_err(|_| format!("`{}` is no number", value.trim()))?;
+        Ok((name.trim().to_string(), value))
+    };
+    entries(text).map(size).collect()
 }
 
 fn contents(text: &str) -> Result<Contents, String> {

@@ -96,6 +96,36 @@ pub fn generate(
     Ok(cases)
 }
 
+/// The case at given sizes: dimensions and parameters by the names of their symbols, contents as the directives say.
+///
+/// # Errors
+/// As for [`generate`]; facts that do not hold at these sizes.
+pub fn at_sizes(
+    manifest: &KernelManifest,
+    directives: &Directives,
+    named: &[(String, Value)],
+) -> Result<TestCase, String> {
+    let mut directives = directives.clone();
+    let known = |name: &str| named.iter().any(|(known, _)| known == name);
+    directives.set.retain(|(name, _)| !known(name));
+    directives.dims.clear();
+    for (name, value) in named {
+        let kind = manifest.symbols.iter().find(|symbol| symbol.name == *name).map(|symbol| &symbol.kind);
+        let text = match value {
+            Value::Int(value) => value.to_string(),
+            Value::Float(value) => value.to_string(),
+            Value::Bool(value) => value.to_string(),
+        };
+        match kind {
+            Some(SymbolKind::Dim { .. }) => directives.dims.push((name.clone(), vec![text])),
+            Some(SymbolKind::Parameter { .. }) => directives.set.push((name.clone(), vec![text])),
+            Some(SymbolKind::Counter) | None => {}
+        }
+    }
+    let case = choose(manifest, &directives, 0, &[], 0)?;
+    case.ok_or_else(|| "its facts do not hold at these sizes".to_string())
+}
+
 /// Sizes for so many dimensions: one tuple a case.
 fn tuples(count: usize) -> Vec<Vec<i64>> {
     if count == 0 {
