@@ -23,7 +23,7 @@ pub enum Command {
     Build(BuildOptions),
     /// Run passes on a .kir file
     Opt(OptOptions),
-    /// Run a kernel and check every output against the reference evaluator
+    /// Run the kernels of a file, or one of them, and check every output against the reference evaluator
     Run(RunOptions),
     /// Run and check every kernel of the files over many shapes
     Test(TestOptions),
@@ -51,7 +51,7 @@ pub enum MessageFormat {
 /// What becomes of warnings of which the file itself says nothing.
 #[derive(Args, Debug)]
 pub struct LevelArguments {
-    /// Leave warnings of this code out; may be repeated
+    /// Leave warnings of this code out, or all `warnings`; may be repeated
     #[arg(long, value_name = "CODE")]
     pub allow: Vec<String>,
     /// Make errors of warnings of this code, or of all `warnings`; may be repeated
@@ -110,6 +110,9 @@ pub struct BuildOptions {
     pub output: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
     pub emit: Emit,
+    /// Only this kernel; the others are checked all the same
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
     /// A dimension that is known now: -D k=64; the kernels that have it take no other size, and trip counts are exact
     #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
     pub dims: Vec<String>,
@@ -146,7 +149,7 @@ pub struct OptOptions {
 }
 
 /// One kernel of a file, its sizes and its data.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct KernelArguments {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -162,7 +165,7 @@ pub struct KernelArguments {
     /// A scalar parameter (a struct's field by `name.field=value`): --set alpha=2.0
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     pub set: Vec<String>,
-    /// An input: a .npy file, FILE.npz:NAME (or FILE.npz for its array NAME), random, random(LOW,HIGH), zeros, ones, iota, ramp(LOW,HIGH), permutation or special
+    /// An input (a struct's field by `name.field=…`): a .npy file, FILE.npz:NAME (or FILE.npz for its array NAME), random, random(LOW,HIGH), zeros, ones, iota, ramp(LOW,HIGH), permutation or special; LOW and HIGH may be `n - 1` and the like. Left out, as the file's `krn-test` comments say, or random
     #[arg(long = "in", value_name = "NAME=WHAT", num_args = 1..)]
     pub inputs: Vec<String>,
     /// Picks the random inputs
@@ -199,7 +202,7 @@ pub struct RunOptions {
     /// Run this PTX, which `krn build` wrote of the same file and somebody changed since, in the place of the compiler's
     #[arg(long, value_name = "FILE", conflicts_with = "bisect")]
     pub ptx: Option<PathBuf>,
-    /// Print one JSON object
+    /// Print one JSON object a kernel
     #[arg(long)]
     pub json: bool,
 }

@@ -37,6 +37,14 @@ impl Failure {
         Self { code, message: String::new() }
     }
 
+    /// The same about something that the message does not name.
+    pub fn about(self, subject: impl Display) -> Self {
+        match self.message.is_empty() {
+            true => self,
+            false => Self { message: format!("{subject}: {}", self.message), ..self },
+        }
+    }
+
     pub fn message(&self) -> &str {
         &self.message
     }

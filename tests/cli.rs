@@ -100,6 +100,17 @@ fn build_writes_ptx_ir_and_manifest_the_same_every_time() {
 }
 
 #[test]
+fn one_kernel_of_a_file_is_built_alone() {
+    let file = "examples/transpose.krn";
+    let (both, _) = run(&["build", file, "--allow", "warnings"], 0);
+    let (one, _) = run(&["build", file, "--kernel", "transpose", "--allow", "warnings"], 0);
+    assert!(both.contains("transpose_lanes_along_j") && !one.contains("transpose_lanes_along_j"), "{one}");
+    assert!(one.contains(".visible .entry transpose"), "{one}");
+    let (_, err) = run(&["build", file, "--kernel", "transpos"], 2);
+    assert!(err.contains("there is no kernel `transpos`; the file has `transpose`, "), "{err}");
+}
+
+#[test]
 fn passes_can_be_left_out_printed_and_run_on_text() {
     let (_, err) = run(
         &["build", "examples/matmul.krn", "--without", "licm", "--print-after", "map", "--time-passes"],
@@ -328,6 +339,10 @@ fn warnings_are_allowed_and_denied_by_the_command_line_and_the_file() {
     assert_eq!(shown(&[file, "--deny", "W0601"], 1), ["error[W0601]", "warning[W0609]"]);
     assert_eq!(shown(&[file, "--deny", "warnings", "--allow", "W0609"], 1), ["error[W0601]"]);
     assert_eq!(shown(&[file, "--allow", "W0601", "--allow", "w0609"], 0), [""; 0]);
+    assert_eq!(shown(&[file, "--allow", "warnings"], 0), [""; 0]);
+    assert_eq!(shown(&[file, "--allow", "warnings", "--deny", "W0601"], 1), ["error[W0601]"]);
+    let (_, err) = run(&["check", file, "--allow", "warnings", "--deny", "warnings"], 2);
+    assert!(err.contains("contradict"), "{err}");
     let (_, err) = run(&["check", file, "--allow", "W0699"], 2);
     assert!(err.contains("there is no warning `W0699`"), "{err}");
     let (_, err) = run(&["build", file, "--deny", "W0601"], 1);

@@ -5,6 +5,7 @@ mod browser_support;
 mod build;
 mod cli;
 mod costs;
+mod examples;
 mod host_programs;
 mod ladder;
 mod markdown;

@@ -4,7 +4,7 @@ use super::ladder::uncompiled;
 use super::run::{check_text, open};
 use crate::arguments::{MessageFormat, RunOptions};
 use crate::exit::{Failure, INPUT, MISMATCH, Result, USAGE};
-use crate::request::{Request, pick};
+use crate::request::{Request, directives, pick};
 use crate::{files, memory, messages, numbers};
 use krn_compiler::CompileError;
 use krn_runtime::verify::{self, BisectError, BisectStep, Bisection, CheckOptions, RungError, Verdict};
@@ -31,8 +31,8 @@ pub fn run(options: &RunOptions) -> Result<()> {
     let Some(manifest) = manifest else {
         return Err(Failure::new(INPUT, format!("kernel `{}` was not compiled", kernel.name)));
     };
-    let request = Request::parse(&options.kernel, &[], manifest)?;
-    let (sizes, case) = request.case(manifest, options.kernel.seed, |sizes| {
+    let request = Request::parse(&options.kernel, &[], manifest, directives(&source, kernel)?)?;
+    let (sizes, case) = request.case((&lowest.program, kernel, manifest), options.kernel.seed, |sizes| {
         memory::check(manifest, sizes, device.is_emulator(), options.full_check)
     })?;
     let mut check = CheckOptions { seed: options.kernel.seed, ..CheckOptions::default() };

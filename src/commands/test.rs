@@ -3,8 +3,8 @@
 use super::run::{check_text, failure, open_checked};
 use crate::arguments::{MessageFormat, TestOptions};
 use crate::exit::{DEVICE, Failure, MISMATCH, Result, USAGE};
-use crate::progress::Progress;
-use crate::{files, messages};
+use crate::progress::Counted;
+use crate::{files, messages, numbers};
 use krn_compiler::check::typed::Kernel;
 use krn_compiler::manifest::KernelManifest;
 use krn_compiler::{Compilation, source::SourceFile};
@@ -51,7 +51,8 @@ pub fn run(options: &TestOptions) -> Result<()> {
     }
     if !options.json {
         let passed = kernels - failed;
-        files::print(&format!("{passed} kernels passed, {failed} failed on {}\n", device.description()))?;
+        let (passed, device) = (numbers::counted(passed, "kernel"), device.description());
+        files::print(&format!("{passed} passed, {failed} failed on {device}\n"))?;
     }
     match (failed, broken) {
         (0, None) if kernels == 0 => Err(Failure::new(USAGE, "no kernel was tested")),
@@ -72,7 +73,7 @@ fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<(usi
         .iter()
         .filter(|kernel| options.kernel.as_ref().is_none_or(|text| kernel.name.contains(text.as_str())))
         .collect();
-    let mut progress = Progress::new(kernels.len() as u64, "testing");
+    let mut progress = Counted::new(kernels.len(), "testing");
     let mut failed = 0;
     let mut runs = 0;
     for kernel in &kernels {
@@ -80,13 +81,12 @@ fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<(usi
         let outcome = test_kernel(&source, &compilation, kernel, &module, options)?;
         runs += outcome.runs;
         failed += usize::from(!outcome.failures.is_empty());
-        report_kernel(path, kernel, &outcome, options)?;
+        progress.progress.aside(|| report_kernel(path, kernel, &outcome, options))?;
     }
     if !options.json && !options.verbose {
         let verdict = if failed == 0 { "ok" } else { "FAILED" };
-        let count = kernels.len();
-        let plural = if count == 1 { "" } else { "s" };
-        files::print(&format!("{verdict:<7} {} ({count} kernel{plural}, {runs} runs)\n", path.display()))?;
+        let (count, runs) = (numbers::counted(kernels.len(), "kernel"), numbers::counted(runs, "run"));
+        files::print(&format!("{verdict:<7} {} ({count}, {runs})\n", path.display()))?;
     }
     Ok((kernels.len(), failed))
 }
@@ -107,13 +107,13 @@ fn report_kernel(path: &Path, kernel: &Kernel, outcome: &Outcome, options: &Test
         let verdict = if outcome.failures.is_empty() { "ok" } else { "FAILED" };
         let skipped = match outcome.skipped {
             0 => String::new(),
-            count => format!(", {count} shapes that its facts exclude"),
+            count => format!(", {} that its facts exclude", numbers::counted(count, "shape")),
         };
         text.push_str(&format!(
-            "{verdict:<7} {}: {} ({} runs{skipped})\n",
+            "{verdict:<7} {}: {} ({}{skipped})\n",
             path.display(),
             kernel.name,
-            outcome.runs
+            numbers::counted(outcome.runs, "run")
         ));
         for failure in &outcome.failures {
             text.push_str(failure);

@@ -7,9 +7,13 @@ use super::value::{Plain, Value};
 use super::{Inputs, Number, Options};
 use crate::check::typed::*;
 use crate::source::Span;
+use std::sync::atomic::Ordering;
 
 /// A result whose error is boxed, so that values stay small on their way up the tree.
 pub(super) type Run<T> = Result<T, Box<EvalError>>;
+
+/// Steps after which it is said how far the evaluation has come: a power of two, some milliseconds.
+const PROGRESS: u64 = 1 << 18;
 
 pub(super) struct Evaluator<'a> {
     pub program: &'a Program,
@@ -59,6 +63,11 @@ impl<'a> Evaluator<'a> {
         match self.steps_left.checked_sub(1) {
             Some(left) => {
                 self.steps_left = left;
+                if left.is_multiple_of(PROGRESS)
+                    && let Some(progress) = self.options.progress
+                {
+                    progress.store(self.steps(), Ordering::Relaxed);
+                }
                 Ok(())
             }
             None => Err(Box::new(EvalError::StepLimit { limit: self.options.step_limit })),

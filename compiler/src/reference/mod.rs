@@ -61,6 +61,7 @@ use crate::check::typed::{ArrayRole, Kernel, Program};
 use crate::data::{ElementType, HostArray};
 use evaluator::{Evaluator, Run};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 
 /// One launch of a kernel. Arrays are borrowed: a large input is never copied.
 #[derive(Clone, Debug)]
@@ -88,11 +89,19 @@ pub struct Options {
     pub model: ErrorModel,
     /// Evaluate chosen iterations only, where [`can_sample`] says that this is sound; otherwise no effect.
     pub sample: Option<SampleSpec>,
+    /// Where the steps so far are written now and then, for whoever waits.
+    pub progress: Option<&'static AtomicU64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { step_limit: 1 << 33, memory_limit: 16 << 30, model: ErrorModel::default(), sample: None }
+        Options {
+            step_limit: 1 << 33,
+            memory_limit: 16 << 30,
+            model: ErrorModel::default(),
+            sample: None,
+            progress: None,
+        }
     }
 }
 

@@ -6,9 +6,12 @@
 //! closing bracket that closes nothing is reported and becomes an error token. Between the opening bracket
 //! and the place of the mend, what the parser finds is a consequence, so those places are remembered.
 //!
+//! A `{` that is missing where a closing one is there is reported where the body starts, and put there.
+//!
 //! While the brackets are at hand, this pass also tells reductions from calls: `sum(` is a reduction when a
-//! `:` or `in` stands directly within its parentheses.
+//! `:` or `in` stands directly within its parentheses; and `step` after the range of a `for` from a name.
 
+use super::layout;
 use super::token::{Token, TokenKind};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::source::{SourceFile, Span};
@@ -27,7 +30,9 @@ pub fn balance(
     mended: &mut Vec<Span>,
     reports: &mut Diagnostics,
 ) {
-    let mut balancer = Balancer { file, out, mended, reports, stack: Vec::new() };
+    let braces = |kind| item.iter().filter(|token| token.kind == kind).count();
+    let missing = braces(TokenKind::CloseBrace).saturating_sub(braces(TokenKind::OpenBrace));
+    let mut balancer = Balancer { file, out, mended, reports, stack: Vec::new(), header: None, missing };
     for (at, token) in item.iter().enumerate() {
         balancer.token(*token, &item[at + 1..]);
     }
@@ -43,6 +48,10 @@ struct Balancer<'a> {
     reports: &'a mut Diagnostics,
     /// Positions of open brackets in `out`.
     stack: Vec<usize>,
+    /// The word whose body has yet to begin, and how many brackets are open around it.
+    header: Option<(Token, usize)>,
+    /// Opening braces that are fewer than the closing ones.
+    missing: usize,
 }
 
 impl Balancer<'_> {
@@ -59,10 +68,16 @@ impl Balancer<'_> {
             .map(|(at, _)| at)
     }
 
-    fn token(&mut self, token: Token, rest: &[Token]) {
+    fn token(&mut self, mut token: Token, rest: &[Token]) {
         use TokenKind as T;
+        self.missing_brace(token);
         match token.kind {
-            kind if kind.is_opening() => self.stack.push(self.out.len()),
+            kind if kind.is_opening() => {
+                if kind == T::OpenBrace && self.header_is_here() {
+                    self.header = None;
+                }
+                self.stack.push(self.out.len());
+            }
             kind if kind.is_closing() => {
                 self.closing(token, rest);
                 return;
@@ -75,9 +90,57 @@ impl Balancer<'_> {
                 }
             }
             T::Colon | T::In if self.top() == Some(T::OpenParen) => self.retag_reduction(),
+            T::Name if self.is_step(token) => token.kind = T::Step,
             _ => {}
         }
+        if matches!(token.kind, T::Kernel | T::Fn | T::Forall | T::For | T::While | T::If) {
+            self.header = Some((token, self.stack.len()));
+        }
         self.out.push(token);
+    }
+
+    /// Whether the word whose body has yet to begin stands in the same brackets as the next token.
+    fn header_is_here(&self) -> bool {
+        self.header.is_some_and(|(_, depth)| depth == self.stack.len())
+    }
+
+    /// `step` behind an operand, in the header of a `for`.
+    fn is_step(&self, token: Token) -> bool {
+        let is_for = self.header.is_some_and(|(word, _)| word.kind == TokenKind::For);
+        let operand = self.out.last().is_some_and(|before| {
+            use TokenKind as T;
+            matches!(before.kind, T::Name | T::Int | T::Float | T::CloseParen | T::CloseBracket)
+        });
+        is_for && self.header_is_here() && operand && self.file.slice(token.span) == "step"
+    }
+
+    /// Reports a body that starts without its `{`, and opens it, where a closing brace too many comes later.
+    fn missing_brace(&mut self, next: Token) {
+        let (Some((word, _)), Some(before)) = (self.header, self.out.last().copied()) else { return };
+        let begins = next.starts_line
+            && self.header_is_here()
+            && before.span != word.span
+            && layout::ends_statement(before.kind)
+            && layout::starts_statement(next.kind);
+        if self.missing == 0 || !begins {
+            return;
+        }
+        self.missing -= 1;
+        self.header = None;
+        let text = self.file.slice(word.span);
+        self.reports.push(
+            Diagnostic::error(
+                codes::E0011,
+                Span::new(before.span.end.saturating_sub(1), before.span.end),
+                format!("the `{{` of this `{text}` is missing"),
+                "expected `{` after this",
+            )
+            .label(word.span, "its body starts on the next line")
+            .help("open the body with `{` at the end of this line"),
+        );
+        let place = Span::new(before.span.end, before.span.end);
+        self.stack.push(self.out.len());
+        self.out.push(Token { kind: TokenKind::OpenBrace, span: place, starts_line: false });
     }
 
     /// The open `(` belongs to a reduction if a reduction word, not being declared, stands before it.
@@ -221,5 +284,30 @@ mod tests {
         assert_eq!(mend("{ f ( b ] ) }"), ("{ f ( b ERROR ) }".into(), vec!["E0009"]));
         assert_eq!(mend("{ ( { "), ("{ ( { } ) }".into(), vec!["E0010"]));
         assert_eq!(mend("a ) b"), ("a ERROR b".into(), vec!["E0009"]));
+    }
+    #[test]
+    fn a_missing_opening_brace_is_put_where_the_body_starts() {
+        assert_eq!(mend("kernel k ( )\na\n}"), ("kernel k ( ) { a }".into(), vec!["E0011"]));
+        assert_eq!(
+            mend("fn f ( ) {\nfor i in n\na\n}\nif b\nc\n} else {\nd\n} }"),
+            ("fn f ( ) { for i in n { a } if b { c } else { d } }".into(), vec!["E0011", "E0011"])
+        );
+        // Where both are missing, or a closing one is too many, nothing is put anywhere.
+        assert_eq!(mend("fn f ( ) {\nif b\nc\n}").1, Vec::<&str>::new());
+        assert_eq!(mend("fn f ( )\n{ a } }"), ("fn f ( ) { a } ERROR".into(), vec!["E0009"]));
+    }
+
+    #[test]
+    fn step_is_a_word_behind_a_range_only() {
+        let steps = |text: &str| {
+            let file = SourceFile::new("t.krn", text);
+            let mut reports = Diagnostics::new();
+            let (mut out, mut mended) = (Vec::new(), Vec::new());
+            balance(&file, &lex(&file, &mut reports), &mut out, &mut mended, &mut reports);
+            out.iter().filter(|token| token.kind == TokenKind::Step).count()
+        };
+        assert_eq!(steps("for step in 0..step step step { step = step }"), 1);
+        assert_eq!(steps("for i in (0)..n[2] step (step) { }"), 1);
+        assert_eq!(steps("let step = step; step[i] = f(step)"), 0);
     }
 }

@@ -26,6 +26,7 @@ use krn_compiler::reference::{
     self, CompareReport, EvalError, Inputs, Options, SampleSpec, can_sample, estimate_cost,
 };
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 
 /// Everything that a run of a kernel needs.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +48,8 @@ pub struct CheckOptions {
     pub step_limit: u64,
     /// Picks the sampled elements.
     pub seed: u64,
+    /// Where the reference's steps so far are written now and then, for whoever waits.
+    pub progress: Option<&'static AtomicU64>,
 }
 
 impl Default for CheckOptions {
@@ -57,6 +60,7 @@ impl Default for CheckOptions {
             sample_iterations: 1 << 20,
             step_limit: 20_000_000_000,
             seed: 0,
+            progress: None,
         }
     }
 }
@@ -233,7 +237,8 @@ fn evaluate(inputs: &Inputs<'_>, options: &CheckOptions) -> Result<reference::Ou
     let launch = reference::bind(inputs)?;
     let cost = estimate_cost(inputs, &launch);
     let model = krn_compiler::error_model_of(inputs.kernel);
-    let mut reference_options = Options { step_limit: options.step_limit, model, ..Options::default() };
+    let (step_limit, progress) = (options.step_limit, options.progress);
+    let mut reference_options = Options { step_limit, model, progress, ..Options::default() };
     if cost.total > options.full_steps && can_sample(inputs.kernel) {
         let each = (cost.total / cost.iterations.max(1)).max(1);
         let iterations = u64::try_from((options.full_steps / each).max(64)).unwrap_or(u64::MAX);

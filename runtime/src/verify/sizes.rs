@@ -23,6 +23,20 @@ pub struct Sizes {
     pub scratch: u128,
 }
 
+impl Sizes {
+    /// The value of a dimension or integer parameter.
+    pub fn number(&self, name: &str) -> Option<i128> {
+        if let Some(size) = self.dims.get(name) {
+            return Some(i128::from(*size));
+        }
+        let value = self.params.get(name)?;
+        match crate::launch::binding::decode(value.element.as_scalar()?, &value.bytes) {
+            Value::Int(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
 /// Why there is no choice.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SizeError {

@@ -6,9 +6,9 @@ use super::run::{failure, open};
 use crate::arguments::{LadderOptions, MessageFormat};
 use crate::exit::{DEVICE, Failure, INPUT, MISMATCH, Result, USAGE};
 use crate::measuring::{Work, choose, measure_cold, sources};
-use crate::progress::Progress;
+use crate::progress::Counted;
 use crate::ptxas::{Ptxas, Usage};
-use crate::request::{Request, pick};
+use crate::request::{Request, directives, pick};
 use crate::subject::Subject;
 use crate::{files, memory, messages};
 use krn_compiler::data::HostArray;
@@ -52,15 +52,16 @@ pub fn climb<T>(subject: &Subject<'_>, device: &Device, tell: impl FnOnce(&Ladde
     let program = &subject.compilation.program;
     let mut compile = subject.compile.clone();
     compile.only = Some(typed.name.clone());
-    let mut request = Request::parse(subject.kernel, &[], manifest)?;
+    let mut request = Request::parse(subject.kernel, &[], manifest, directives(subject.source, typed)?)?;
     let seed = subject.seed();
     let (sizes, arrays, work) = choose(subject.measure, seed, &request, device, program, typed, manifest)?;
     // A GPU is measured at sizes that fill it, and checked at smaller ones where the user does not say.
     if device.is_emulator() {
         request.fix(&sizes);
     }
-    let (checked, case) =
-        request.case(manifest, seed, |sizes| memory::check(manifest, sizes, device.is_emulator(), false))?;
+    let (checked, case) = request.case((program, typed, manifest), seed, |sizes| {
+        memory::check(manifest, sizes, device.is_emulator(), false)
+    })?;
     let mut ladder = Ladder {
         subject: *subject,
         compile: &compile,
@@ -76,7 +77,7 @@ pub fn climb<T>(subject: &Subject<'_>, device: &Device, tell: impl FnOnce(&Ladde
         rungs: Vec::new(),
     };
     let rungs = verify::rungs(subject.source, &compile).map_err(|error| Failure::new(USAGE, error))?;
-    let mut progress = Progress::new(rungs.count_of_all() as u64, "climbing");
+    let mut progress = Counted::new(rungs.count_of_all(), "climbing:");
     let mut expectation = None;
     for rung in rungs {
         let rung = rung.map_err(uncompiled)?;

@@ -28,8 +28,17 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             ast::ExprKind::Name(name) => {
                 matches!(name.name.as_str(), "inf" | "nan") && self.is_unbound(&name.name)
             }
+            ast::ExprKind::If { then, otherwise, .. } => {
+                self.is_flexible_block(then) && self.is_flexible_block(otherwise)
+            }
+            ast::ExprKind::Block(block) => self.is_flexible_block(block),
             _ => false,
         }
+    }
+
+    /// Whether a block's value has the type that its context chooses.
+    fn is_flexible_block(&self, block: &ast::Block) -> bool {
+        block.value.as_ref().is_some_and(|value| self.is_flexible(value))
     }
 
     pub fn int_literal(
@@ -140,6 +149,26 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 self.read_place(place, span)
             }
             Binding::Poisoned => self.poisoned(),
+        }
+    }
+
+    /// `c in lo..hi` as a subscript: the name, where the left side that it stands on has bound it.
+    pub fn ranged_name(&mut self, name: &'a Ident, span: Span) -> Option<Expr> {
+        match self.scope.read(&name.name).map(|entry| entry.binding) {
+            Some(Binding::Index(id)) if self.kernel.indices[id].span == name.span => self.name(name, None),
+            Some(Binding::Poisoned) => self.poisoned(),
+            _ => self.refuse(
+                Diagnostic::error(
+                    codes::E0011,
+                    span,
+                    "a subscript with a range stands on the left side of an assignment to an array only",
+                    "binds nothing here",
+                )
+                .help(format!(
+                    "bind the name outside: `forall {0} in … {{ … }}`, or `sum({0} in …: …)`",
+                    name.name
+                )),
+            ),
         }
     }
 

@@ -76,6 +76,28 @@ fn everyday_accesses_cost_nothing() {
 }
 
 #[test]
+fn subscripts_that_go_round_write_each_element_once() {
+    let mut differences = Differences::default();
+    for text in [
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[(i + 3) % n] = x[i] } }",
+        "kernel k(x: f32[n], s: i64) -> y: f32[n] where s >= 0, s < n { forall i in n { y[(i + s) % n] = x[i] } }",
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[(n - 1 - i + 5) % n] = x[i] } }",
+        "kernel k(x: f32[m, n]) -> y: f32[m, n] { forall r in m, i in n { y[r, (i + r) % n] = x[r, i] } }",
+        "kernel k(x: f32[64]) -> y: f32[64] { forall i in 64 { y[(i + 70) % 64] = x[i] } }",
+    ] {
+        differences.compare(codes(text).contains(&"E0403"), false, text);
+    }
+    for text in [
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[(2 * i) % n] = x[i] } }",
+        "kernel k(x: f32[n]) -> y: f32[n] where n >= 2 { forall i in n { y[(i + 3) % (n - 1)] = x[i] } }",
+        "kernel k(x: f32[m]) -> y: f32[n] where n >= 1 { forall i in m { y[i % n] = x[i] } }",
+        "kernel k(x: f32[n], s: i64) -> y: f32[n] where s >= 0 { forall i in n { y[(i * s) % n] = x[i] } }",
+    ] {
+        differences.compare(codes(text), vec!["E0403"], text);
+    }
+}
+
+#[test]
 fn unproved_accesses_are_checked() {
     let mut differences = Differences::default();
     for (text, count) in [
