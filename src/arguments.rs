@@ -37,6 +37,8 @@ pub enum Command {
     Ladder(LadderOptions),
     /// Print the schedules that the compiler chose for a file, or the page of a diagnostic code
     Explain(ExplainOptions),
+    /// Say what there is on this machine to run and to assemble kernels with: driver, GPU, ptxas
+    Doctor,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -83,6 +85,8 @@ pub enum Emit {
     Manifest,
     /// Machine code for one target, through NVIDIA's ptxas
     Cubin,
+    /// The instructions of that machine code by source line, through NVIDIA's ptxas and nvdisasm
+    Sass,
     /// PTX, manifest and, where ptxas is found, machine code for each --target, as one JSON document
     Fat,
 }

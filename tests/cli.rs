@@ -318,6 +318,38 @@ fn every_example_and_test_kernel_agrees_with_the_reference() {
     assert!(out.contains(" kernels passed, 0 failed"), "{out}");
 }
 
+#[test]
+fn machine_code_is_listed_by_source_line() {
+    let [ptxas, nvdisasm] = ["ptxas", "nvdisasm"]
+        .map(|tool| xtask::cuda_tools::find(tool).unwrap_or_else(|error| panic!("{error}")));
+    let arguments = ["build", "examples/saxpy.krn", "--emit", "sass"];
+    let (out, _) = ended(command(&arguments).env("KRN_PTXAS", &ptxas).env("KRN_NVDISASM", &nvdisasm), 0);
+    let text = std::fs::read_to_string("examples/saxpy.krn").expect("the example");
+    let number = text.lines().position(|line| line.contains("y[i] =")).expect("the statement") + 1;
+    let line = text.lines().nth(number - 1).expect("the statement").trim();
+    assert!(out.contains("saxpy:\n") && out.contains(&format!("  // line {number}: {line}\n")), "{out}");
+    assert!(out.contains("FFMA") && out.contains("EXIT ;"), "{out}");
+    let (_, err) = run(&arguments, 5);
+    assert!(err.contains("no ptxas found") && err.contains("cargo xtask setup"), "{err}");
+    let (_, err) = ended(command(&arguments).env("KRN_PTXAS", &ptxas), 5);
+    assert!(err.contains("no nvdisasm found"), "{err}");
+}
+
+#[test]
+fn the_doctor_says_what_there_is_and_what_to_do() {
+    let (out, _) = run(&["doctor"], 0);
+    assert!(out.contains("emulator") && out.contains("ran, and its results are right"), "{out}");
+    assert!(out.contains("ptxas      none") && out.contains("pip install nvidia-cuda-nvcc"), "{out}");
+    let ptxas = xtask::cuda_tools::find("ptxas").unwrap_or_else(|error| panic!("{error}"));
+    let (out, _) = ended(command(&["doctor"]).env("KRN_PTXAS", &ptxas), 0);
+    assert!(out.contains("release 13") && out.contains("assembles for sm_"), "{out}");
+    // What is there and does not work is a failure.
+    let folder = folder();
+    let fake = write(folder.path(), "ptxas", "not a program");
+    let (out, _) = ended(command(&["doctor"]).env("KRN_PTXAS", &fake), 4);
+    assert!(out.contains("ptxas      of unknown version"), "{out}");
+}
+
 /// Two warnings of different codes, of which the schedules say nothing.
 const SLOW: &str = "kernel turn(a: f32[m, n]) -> b: f32[n, m] { b[j, i] = a[i, j] }\nschedule turn { order i, j }\n\
                     kernel double(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i] }\nschedule double { block 32 }\n";
@@ -364,7 +396,7 @@ fn check_asks_the_assembler_where_there_is_one() {
         command.args(["check", file]).current_dir(env!("CARGO_MANIFEST_DIR")).env("PATH", "");
         match ptxas {
             Some(ptxas) => command.env("KRN_PTXAS", ptxas),
-            None => command.env_remove("KRN_PTXAS"),
+            None => command.env("KRN_PTXAS", ""),
         };
         let output = command.output().expect("the tool can be started");
         String::from_utf8_lossy(&output.stderr).into_owned()

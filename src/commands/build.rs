@@ -3,7 +3,7 @@
 use crate::arguments::{BuildOptions, Emit};
 use crate::exit::{FILE, Failure, Result, USAGE};
 use crate::ptxas::{self, Ptxas};
-use crate::{files, messages, numbers, request};
+use crate::{files, messages, numbers, request, sass};
 use krn_compiler::fat::{Fat, Image};
 use krn_compiler::ir::text::{PrintOptions, print_module};
 use krn_compiler::passes::PassSelection;
@@ -50,6 +50,10 @@ pub fn run(options: &BuildOptions) -> Result<()> {
             };
             let ptxas = Ptxas::find()?.ok_or_else(|| Failure::new(FILE, ptxas::ADVICE))?;
             return files::write(path, &ptxas.code(&compiled.ptx, &compile.target)?);
+        }
+        Emit::Sass => {
+            let ptxas = Ptxas::find()?.ok_or_else(|| Failure::new(FILE, ptxas::ADVICE))?;
+            sass::listing(&source, &ptxas.code_with_lines(&compiled.ptx, &compile.target)?)?
         }
         Emit::Ptx | Emit::Fat => compiled.ptx.clone(),
     };

@@ -107,10 +107,7 @@ impl Balancer<'_> {
     /// `step` behind an operand, in the header of a `for`.
     fn is_step(&self, token: Token) -> bool {
         let is_for = self.header.is_some_and(|(word, _)| word.kind == TokenKind::For);
-        let operand = self.out.last().is_some_and(|before| {
-            use TokenKind as T;
-            matches!(before.kind, T::Name | T::Int | T::Float | T::CloseParen | T::CloseBracket)
-        });
+        let operand = self.out.last().is_some_and(|before| layout::ends_statement(before.kind));
         is_for && self.header_is_here() && operand && self.file.slice(token.span) == "step"
     }
 
@@ -308,6 +305,7 @@ mod tests {
         };
         assert_eq!(steps("for step in 0..step step step { step = step }"), 1);
         assert_eq!(steps("for i in (0)..n[2] step (step) { }"), 1);
+        assert_eq!(steps("for i in false step { if a { } else { } step 3 }"), 1);
         assert_eq!(steps("let step = step; step[i] = f(step)"), 0);
     }
 }

@@ -90,7 +90,7 @@ fn subscripts_that_go_round_write_each_element_once() {
     for text in [
         "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[(2 * i) % n] = x[i] } }",
         "kernel k(x: f32[n]) -> y: f32[n] where n >= 2 { forall i in n { y[(i + 3) % (n - 1)] = x[i] } }",
-        "kernel k(x: f32[m]) -> y: f32[n] where n >= 1 { forall i in m { y[i % n] = x[i] } }",
+        "kernel k(x: f32[m], z: f32[n]) -> y: f32[n] where n >= 1 { forall i in m { y[i % n] = x[i] + z[0] } }",
         "kernel k(x: f32[n], s: i64) -> y: f32[n] where s >= 0 { forall i in n { y[(i * s) % n] = x[i] } }",
     ] {
         differences.compare(codes(text), vec!["E0403"], text);
