@@ -6,8 +6,6 @@
 //! closing bracket that closes nothing is reported and becomes an error token. Between the opening bracket
 //! and the place of the mend, what the parser finds is a consequence, so those places are remembered.
 //!
-//! A `{` that is missing where a closing one is there is reported where the body starts, and put there.
-//!
 //! While the brackets are at hand, this pass also tells reductions from calls: `sum(` is a reduction when a
 //! `:` or `in` stands directly within its parentheses; and `step` after the range of a `for` from a name.
 
@@ -30,9 +28,7 @@ pub fn balance(
     mended: &mut Vec<Span>,
     reports: &mut Diagnostics,
 ) {
-    let braces = |kind| item.iter().filter(|token| token.kind == kind).count();
-    let missing = braces(TokenKind::CloseBrace).saturating_sub(braces(TokenKind::OpenBrace));
-    let mut balancer = Balancer { file, out, mended, reports, stack: Vec::new(), header: None, missing };
+    let mut balancer = Balancer { file, out, mended, reports, stack: Vec::new(), headers: Vec::new() };
     for (at, token) in item.iter().enumerate() {
         balancer.token(*token, &item[at + 1..]);
     }
@@ -48,10 +44,8 @@ struct Balancer<'a> {
     reports: &'a mut Diagnostics,
     /// Positions of open brackets in `out`.
     stack: Vec<usize>,
-    /// The word whose body has yet to begin, and how many brackets are open around it.
-    header: Option<(Token, usize)>,
-    /// Opening braces that are fewer than the closing ones.
-    missing: usize,
+    /// How many brackets are open around each `for` whose body has yet to begin.
+    headers: Vec<usize>,
 }
 
 impl Balancer<'_> {
@@ -70,16 +64,17 @@ impl Balancer<'_> {
 
     fn token(&mut self, mut token: Token, rest: &[Token]) {
         use TokenKind as T;
-        self.missing_brace(token);
         match token.kind {
             kind if kind.is_opening() => {
                 if kind == T::OpenBrace && self.header_is_here() {
-                    self.header = None;
+                    self.headers.pop();
                 }
                 self.stack.push(self.out.len());
             }
             kind if kind.is_closing() => {
                 self.closing(token, rest);
+                // Of headers that end with their brackets nothing is left.
+                self.headers.retain(|around| *around <= self.stack.len());
                 return;
             }
             T::Let | T::Var | T::Forall | T::For | T::While if token.starts_line => {
@@ -93,51 +88,21 @@ impl Balancer<'_> {
             T::Name if self.is_step(token) => token.kind = T::Step,
             _ => {}
         }
-        if matches!(token.kind, T::Kernel | T::Fn | T::Forall | T::For | T::While | T::If) {
-            self.header = Some((token, self.stack.len()));
+        if token.kind == T::For {
+            self.headers.push(self.stack.len());
         }
         self.out.push(token);
     }
 
-    /// Whether the word whose body has yet to begin stands in the same brackets as the next token.
+    /// Whether a `for` whose body has yet to begin stands in the same brackets as the next token.
     fn header_is_here(&self) -> bool {
-        self.header.is_some_and(|(_, depth)| depth == self.stack.len())
+        self.headers.last() == Some(&self.stack.len())
     }
 
     /// `step` behind an operand, in the header of a `for`.
     fn is_step(&self, token: Token) -> bool {
-        let is_for = self.header.is_some_and(|(word, _)| word.kind == TokenKind::For);
         let operand = self.out.last().is_some_and(|before| layout::ends_statement(before.kind));
-        is_for && self.header_is_here() && operand && self.file.slice(token.span) == "step"
-    }
-
-    /// Reports a body that starts without its `{`, and opens it, where a closing brace too many comes later.
-    fn missing_brace(&mut self, next: Token) {
-        let (Some((word, _)), Some(before)) = (self.header, self.out.last().copied()) else { return };
-        let begins = next.starts_line
-            && self.header_is_here()
-            && before.span != word.span
-            && layout::ends_statement(before.kind)
-            && layout::starts_statement(next.kind);
-        if self.missing == 0 || !begins {
-            return;
-        }
-        self.missing -= 1;
-        self.header = None;
-        let text = self.file.slice(word.span);
-        self.reports.push(
-            Diagnostic::error(
-                codes::E0011,
-                Span::new(before.span.end.saturating_sub(1), before.span.end),
-                format!("the `{{` of this `{text}` is missing"),
-                "expected `{` after this",
-            )
-            .label(word.span, "its body starts on the next line")
-            .help("open the body with `{` at the end of this line"),
-        );
-        let place = Span::new(before.span.end, before.span.end);
-        self.stack.push(self.out.len());
-        self.out.push(Token { kind: TokenKind::OpenBrace, span: place, starts_line: false });
+        self.header_is_here() && operand && self.file.slice(token.span) == "step"
     }
 
     /// The open `(` belongs to a reduction if a reduction word, not being declared, stands before it.
@@ -283,18 +248,6 @@ mod tests {
         assert_eq!(mend("a ) b"), ("a ERROR b".into(), vec!["E0009"]));
     }
     #[test]
-    fn a_missing_opening_brace_is_put_where_the_body_starts() {
-        assert_eq!(mend("kernel k ( )\na\n}"), ("kernel k ( ) { a }".into(), vec!["E0011"]));
-        assert_eq!(
-            mend("fn f ( ) {\nfor i in n\na\n}\nif b\nc\n} else {\nd\n} }"),
-            ("fn f ( ) { for i in n { a } if b { c } else { d } }".into(), vec!["E0011", "E0011"])
-        );
-        // Where both are missing, or a closing one is too many, nothing is put anywhere.
-        assert_eq!(mend("fn f ( ) {\nif b\nc\n}").1, Vec::<&str>::new());
-        assert_eq!(mend("fn f ( )\n{ a } }"), ("fn f ( ) { a } ERROR".into(), vec!["E0009"]));
-    }
-
-    #[test]
     fn step_is_a_word_behind_a_range_only() {
         let steps = |text: &str| {
             let file = SourceFile::new("t.krn", text);
@@ -306,6 +259,7 @@ mod tests {
         assert_eq!(steps("for step in 0..step step step { step = step }"), 1);
         assert_eq!(steps("for i in (0)..n[2] step (step) { }"), 1);
         assert_eq!(steps("for i in false step { if a { } else { } step 3 }"), 1);
+        assert_eq!(steps("for i in (if a { for j in (n) step 2 { } }) step 3 { }"), 2);
         assert_eq!(steps("let step = step; step[i] = f(step)"), 0);
     }
 }
