@@ -2,7 +2,6 @@
 
 use super::Compilation;
 use crate::check::typed;
-use crate::ir::Apart;
 use crate::ir::kernel::Kernel;
 use crate::ir::schedule::{Choice, Directive, Outcome, SAID};
 use std::fmt::Write as _;
@@ -23,7 +22,7 @@ pub fn explain_schedules(compilation: &Compilation) -> Vec<ExplainedSchedule> {
         let text = block(kernel, &|name| typed.is_some_and(|typed| knows(typed, name)));
         ExplainedSchedule { kernel: kernel.name.clone(), text }
     };
-    compilation.ir.kernels.iter().map(Apart::declarations).map(schedule).collect()
+    compilation.ir.kernels.iter().map(|kernel| schedule(&kernel.declarations)).collect()
 }
 
 /// Whether the source has the name: loops that the compiler made have names of its own.

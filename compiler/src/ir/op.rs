@@ -296,13 +296,11 @@ ops! {
 }
 
 impl Opcode {
-    #[inline]
     pub fn info(self) -> &'static OpInfo {
         &OPS[self as usize]
     }
 
     /// Whether it brings elements from memory into values.
-    #[inline]
     pub fn is_load(self) -> bool {
         matches!(self, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector)
     }

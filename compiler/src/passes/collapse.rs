@@ -22,8 +22,8 @@
 //! not depend on the outer index; at most eight instructions move inwards, and no load of them reads a buffer
 //! that the loop writes.
 
-use super::cse::written_buffers;
 use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::written_buffers;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload, Phase};
 use crate::ir::op::{Effect, Opcode};

@@ -31,9 +31,9 @@
 //! 64 bits: narrow ones round at each step. A directive that shapes the loop (`order`, `tile`, `per_thread`, `warps` of one
 //! of those axes) keeps it, unless other loops over that name can carry it out.
 
+use super::accumulate::has_atomics;
 use super::pass::{Changed, Pass, PassContext};
-use super::split_reductions::accumulate::has_atomics;
-use super::split_reductions::again::{repeat, repeatable};
+use super::rematerialize::{is_rematerializable, rematerialize};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
@@ -107,7 +107,7 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     let params = &kernel.blocks[body].params;
     if !has_atomics(kernel, buffer)
         || read
-        || !subscripts.iter().all(|value| repeatable(kernel, *value, params, DEPTH))
+        || !subscripts.iter().all(|value| is_rematerializable(kernel, *value, params, DEPTH))
     {
         return None;
     }
@@ -239,7 +239,7 @@ fn apply(kernel: &mut Kernel, launch: Launch, found: Found) {
     let (mut map, mut emit) = (ValueMap::default(), Emit::new(kernel, around, span));
     kept.iter().for_each(|param| _ = map.insert(*param, *param));
     let places: Vec<Value> =
-        found.subscripts.iter().map(|value| repeat(&mut emit, *value, &mut map)).collect();
+        found.subscripts.iter().map(|value| rematerialize(&mut emit, *value, &mut map)).collect();
     // A place is one iteration's where each of its indices is a subscript.
     if !kept.is_empty() && kept.iter().all(|param| found.subscripts.contains(param)) {
         let old = emit.load(found.buffer, found.leaf, &places);

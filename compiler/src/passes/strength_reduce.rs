@@ -89,7 +89,6 @@ impl Order<'_> {
     }
 
     /// A pure result is as deep as the deepest operand: `licm` can take it there. Any other stays in its loop.
-    #[inline(always)]
     fn place(&mut self, inst: Inst) {
         let data = &self.kernel.insts[inst];
         if data.results.is_empty() {

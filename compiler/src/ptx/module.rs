@@ -3,7 +3,6 @@
 use cranelift_entity::PrimaryMap;
 
 use super::instruction::Instruction;
-use super::name::Name;
 use super::operand::{EntryVariable, Label, ModuleVariable, ParamId, Reg, Symbol};
 use super::types::{RegClass, Space, Type};
 
@@ -62,6 +61,11 @@ impl Module {
     pub fn file_name(&self, index: u32) -> Option<&str> {
         self.files.iter().find(|file| file.index == index).map(|file| file.name.as_str())
     }
+}
+
+/// PTX strings know no escapes: what would end the string early becomes harmless.
+pub(super) fn quotable(name: &str) -> String {
+    name.replace('"', "'").replace(['\n', '\r'], " ")
 }
 
 /// A row of the `.file` table; `.loc` lines refer to it by its index.
@@ -173,7 +177,8 @@ impl Param {
 /// A register of an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Register {
-    pub name: Name,
+    /// With its percent sign where it has one: `%row`.
+    pub name: String,
     pub class: RegClass,
 }
 

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::generate::{self, Dice, Ground};
 use super::instruction::{Instruction, Op};
-use super::module::{Statement, Version};
-use super::{parse, print, print_instruction};
+use super::module::Version;
+use super::{parse, print};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -69,38 +69,4 @@ fn every_family_prints_and_parses_back() {
         panic!("{error}\n{}", text.lines().nth(error.line as usize - 1).unwrap_or_default())
     });
     assert_eq!(parsed, module);
-}
-
-/// What many instructions of a family share is printed once and copied.
-#[test]
-fn an_instruction_in_a_body_is_printed_as_by_itself() {
-    let dice = &mut Dice(2);
-    let mut module = generate::empty_module("sm_100", Version::new(8, 8), dice);
-    let entry = generate::stage("every", &module, dice, |builder, dice, labels, symbols| {
-        builder.reg(super::RegClass::B128, "wide");
-        builder.reg(super::RegClass::F32, "a_name_that_is_longer_than_most");
-        labels.iter().for_each(|label| builder.place(*label));
-        let predicate = builder.reg(super::RegClass::Pred, "p");
-        for template in Op::templates() {
-            for at in 0..2_000 {
-                let filled = generate::fill(&template, dice, &Ground { builder, labels, symbols });
-                let Some((op, _)) = filled else { continue };
-                let mut instruction = Instruction::new(op);
-                instruction.guard = (at % 7 == 0).then(|| predicate.into());
-                instruction.comment = (at % 5 == 0).then(|| "because".to_owned());
-                builder.push(instruction);
-            }
-        }
-    });
-    module.entries.push(entry);
-    let text = print(&module);
-    let lines: Vec<&str> = text.lines().skip_while(|line| *line != "loop:").collect();
-    let entry = &module.entries[0];
-    assert_eq!(lines.len(), entry.body.len() + 1);
-    for (line, statement) in lines.into_iter().zip(&entry.body) {
-        let Statement::Instruction(instruction) = statement else { continue };
-        let end = if instruction.comment.is_some() { ";  // because" } else { ";" };
-        let alone = print_instruction(entry, &module.variables, instruction);
-        assert_eq!(line, format!("    {alone}{end}"));
-    }
 }

@@ -44,7 +44,7 @@ impl Pass for Fold {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let (ranges, replaced) = (Ranges::on_the_way(kernel), kernel.of_values());
+        let (ranges, replaced) = (Ranges::new(kernel), kernel.of_values());
         let mut folder = Folder { kernel, ranges, replaced, assuming: None, changed: false };
         for launch in folder.kernel.launches.keys().collect::<Vec<_>>() {
             let data = &folder.kernel.launches[launch];
@@ -139,7 +139,6 @@ impl Folder<'_> {
                     done.push(inst);
                 }
             } else if !self.control(inst, &mut open, &mut done) {
-                self.ranges.enter(self.kernel, inst);
                 for at in 0..self.kernel.insts[inst].regions.len() {
                     self.block(self.kernel.insts[inst].regions[at]);
                 }

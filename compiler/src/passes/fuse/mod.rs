@@ -30,8 +30,8 @@
 
 mod found;
 
-use super::cse::written_by;
 use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::written_by;
 use crate::data::Scalar;
 use crate::ir::Parents;
 use crate::ir::clone::{ValueMap, mapped};

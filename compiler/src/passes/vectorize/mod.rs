@@ -22,7 +22,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Multiples;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Short, short};
+use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Short};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::{Parents, Substitution};
 
@@ -229,7 +229,6 @@ fn conflicts(kernel: &Kernel, values: &Substitution, inst: Inst) -> Touched {
 }
 
 /// An access that may be merged; most instructions are none.
-#[inline]
 fn candidate(kernel: &Kernel, values: &Substitution, inst: Inst, at: usize) -> Option<Candidate> {
     match kernel.insts[inst].opcode {
         Opcode::Load | Opcode::LoadIf => scalar_access(kernel, values, inst, at, false),
@@ -262,7 +261,7 @@ fn scalar_access(
     if !usable {
         return None;
     }
-    let mut indices = short(&data.arguments[..rank]);
+    let mut indices = Short::from_slice(&data.arguments[..rank]);
     let mut offset = leaf_offset as i64;
     let last = rank - 1;
     while let Some((index, constant)) = split_sum(kernel, indices[last]) {
