@@ -3,31 +3,47 @@
 //! What comes out does not depend on how many those are: results are in the order of the jobs. All is done by the caller
 //! where there is one core, or no threads (WebAssembly).
 
-use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::sync::OnceLock;
-use std::thread;
-
-/// Threads, at most: starting more takes longer than compiling most files.
-const MOST_THREADS: usize = 16;
-
-/// Threads that are kept from the first call on; none where they cannot be had, or would be one.
-fn threads() -> Option<&'static ThreadPool> {
-    static THREADS: OnceLock<Option<ThreadPool>> = OnceLock::new();
-    let start = || {
-        let cores = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-        (cores > 1).then(|| ThreadPoolBuilder::new().num_threads(cores).build().ok()).flatten()
-    };
-    THREADS.get_or_init(start).as_ref()
-}
-
 /// What the work on each job gives, in the order of the jobs.
 pub fn map<J: Send, R: Send>(jobs: Vec<J>, work: impl Fn(J) -> R + Send + Sync) -> Vec<R> {
-    match (jobs.len() > 1).then(threads).flatten() {
-        Some(threads) => {
-            threads.install(|| jobs.into_par_iter().with_max_len(1).map(work).collect::<Vec<R>>())
+    if jobs.len() > 1 { workers::map(jobs, work) } else { jobs.into_iter().map(work).collect() }
+}
+
+/// The cores that there are.
+#[cfg(not(target_family = "wasm"))]
+mod workers {
+    use rayon::prelude::*;
+    use rayon::{ThreadPool, ThreadPoolBuilder};
+    use std::sync::OnceLock;
+    use std::thread;
+
+    /// Threads, at most: starting more takes longer than compiling most files.
+    const MOST_THREADS: usize = 16;
+
+    /// Threads that are kept from the first call on; none where they cannot be had, or would be one.
+    fn threads() -> Option<&'static ThreadPool> {
+        static THREADS: OnceLock<Option<ThreadPool>> = OnceLock::new();
+        let start = || {
+            let cores = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+            (cores > 1).then(|| ThreadPoolBuilder::new().num_threads(cores).build().ok()).flatten()
+        };
+        THREADS.get_or_init(start).as_ref()
+    }
+
+    pub fn map<J: Send, R: Send>(jobs: Vec<J>, work: impl Fn(J) -> R + Send + Sync) -> Vec<R> {
+        match threads() {
+            Some(threads) => {
+                threads.install(|| jobs.into_par_iter().with_max_len(1).map(work).collect::<Vec<R>>())
+            }
+            None => jobs.into_iter().map(work).collect(),
         }
-        None => jobs.into_iter().map(work).collect(),
+    }
+}
+
+/// One core, and no threads.
+#[cfg(target_family = "wasm")]
+mod workers {
+    pub fn map<J, R>(jobs: Vec<J>, work: impl Fn(J) -> R) -> Vec<R> {
+        jobs.into_iter().map(work).collect()
     }
 }
 
