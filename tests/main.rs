@@ -3,6 +3,7 @@
 
 mod browser_support;
 mod build;
+mod builtins;
 mod cli;
 mod costs;
 mod host_programs;

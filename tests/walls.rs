@@ -10,9 +10,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Room of the compiler, and the rooms that it may import. `data`, `targets`, `manifest`, `parallel` and `source` are leaves.
+/// Room of the compiler, and the rooms that it may import. `data`, `targets`, `parallel` and `source` are leaves.
 const ROOMS: &[(&str, &[&str])] = &[
     ("data", &[]),
+    ("builtins", &["data"]),
     ("targets", &[]),
     ("source", &[]),
     ("manifest", &["data"]),
@@ -20,14 +21,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("diagnostic", &["source"]),
     ("syntax", &["source", "diagnostic"]),
-    ("check", &["source", "diagnostic", "syntax", "data", "targets"]),
-    ("ir", &["source", "data", "manifest"]),
-    ("lower", &["source", "diagnostic", "syntax", "check", "data", "manifest", "ir"]),
+    ("check", &["source", "diagnostic", "syntax", "data", "builtins", "targets"]),
+    ("ir", &["source", "data", "builtins", "manifest"]),
+    ("lower", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest", "ir"]),
     ("analysis", &["source", "data", "manifest", "ir"]),
     ("passes", &["source", "data", "manifest", "ir", "analysis", "clock"]),
-    ("ptx", &["source", "data", "manifest", "ir", "analysis", "targets", "parallel"]),
+    ("ptx", &["source", "data", "builtins", "manifest", "ir", "analysis", "targets", "parallel"]),
     ("advise", &["source", "diagnostic", "syntax", "check", "data", "manifest", "ir", "analysis"]),
-    ("reference", &["source", "diagnostic", "syntax", "check", "data", "manifest"]),
+    ("reference", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest"]),
 ];
 
 /// Floor of the runtime, and the floors below that it may import. From the bottom up.

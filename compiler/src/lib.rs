@@ -6,6 +6,7 @@
 mod accuracy;
 pub mod advise;
 pub mod analysis;
+pub mod builtins;
 pub mod check;
 mod clock;
 mod compile;
@@ -23,7 +24,7 @@ pub mod source;
 pub mod syntax;
 mod targets;
 
-pub use accuracy::{error_model, error_model_of};
+pub use accuracy::error_model_of;
 pub use compile::{
     Assembler, Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, SharedArray,
     check as check_source, compile, explain_forms, explain_schedules, shared_arrays,

@@ -176,32 +176,8 @@ pub fn exact(function: MathFunction, args: &[f64]) -> Option<Exact> {
 
 /// The function in f64 arithmetic: the reference for f32, to less than 2^-28 of its ulp.
 pub fn nearly_exact(function: MathFunction, args: &[f32]) -> f64 {
-    use MathFunction::*;
-    let x = f64::from(args[0]);
-    let y = args.get(1).copied().map_or(0.0, f64::from);
-    match function {
-        Exp => x.exp(),
-        Exp2 => x.exp2(),
-        Expm1 => x.exp_m1(),
-        Log => x.ln(),
-        Log2 => x.log2(),
-        Log10 => x.log10(),
-        Log1p => x.ln_1p(),
-        Sin => x.sin(),
-        Cos => x.cos(),
-        Tan => x.tan(),
-        Asin => x.asin(),
-        Acos => x.acos(),
-        Atan => x.atan(),
-        Atan2 => x.atan2(y),
-        Sinh => x.sinh(),
-        Cosh => x.cosh(),
-        Tanh => x.tanh(),
-        Pow => x.powf(y),
-        Erf => libm::erf(x),
-        Rsqrt => 1.0 / x.sqrt(),
-        Cbrt => x.cbrt(),
-    }
+    let wide = [0, 1].map(|at| args.get(at).copied().map_or(0.0, f64::from));
+    function.host(&wide[..function.arity()])
 }
 
 /// |result - exact| in f32 ulp of `exact`; infinity counts as 2^128; agreeing NaN count as no error.

@@ -18,7 +18,6 @@ pub mod typed;
 pub mod walk;
 
 mod assign;
-mod builtins;
 mod constants;
 mod elaborator;
 mod encode;

@@ -39,6 +39,7 @@
 mod code;
 mod schedule;
 
+pub use crate::builtins::{Builtin, MathFunction};
 pub use code::*;
 pub use schedule::*;
 

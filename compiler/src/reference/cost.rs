@@ -61,7 +61,23 @@ fn operations(expr: &Expr) -> u128 {
             | Builtin::Sign
             | Builtin::Copysign
             | Builtin::FromBits => 0,
-            _ => float(&expr.ty),
+            // Of floats; those of integers and the random numbers count by their result.
+            Builtin::Math(_)
+            | Builtin::Sqrt
+            | Builtin::Floor
+            | Builtin::Ceil
+            | Builtin::Round
+            | Builtin::Trunc
+            | Builtin::IsNan
+            | Builtin::IsInf
+            | Builtin::IsFinite
+            | Builtin::Popcount
+            | Builtin::LeadingZeros
+            | Builtin::TrailingZeros
+            | Builtin::ToBits
+            | Builtin::Rand
+            | Builtin::RandNormal
+            | Builtin::RandU32 => float(&expr.ty),
         },
         _ => 0,
     }

@@ -6,7 +6,7 @@
 //! a full evaluation would: all corners of the iteration space, and seeded tuples between.
 
 use super::evaluator::{Evaluator, Run};
-use super::random::philox4x32;
+use crate::builtins::random::philox4x32;
 use crate::check::typed::*;
 use crate::check::walk::{Node, walk_statement};
 use std::collections::BTreeSet;

@@ -7,8 +7,8 @@
 //!
 //! What comes out is meant to pass the checker without an error, by construction: names are fresh, every
 //! literal has its type, subscripts are bare names of the right range, guarded, or reduced into range, and no
-//! iteration reads what another one writes. The crate knows nothing of the compiler: it writes the language as
-//! its documentation says it is.
+//! iteration reads what another one writes. Of the compiler the crate knows the table of built-in functions alone, of
+//! which each is called: it writes the language as its documentation says it is.
 
 mod accesses;
 mod builtins;

@@ -7,7 +7,7 @@ use crate::reference::{CompareReport, compare as hold_against};
 use crate::syntax::ast::ReduceOp;
 
 fn noise(count: usize, seed: u64) -> Vec<f32> {
-    (0..count as u64).map(|at| crate::reference::random::uniform(seed, at) * 2.0 - 1.0).collect()
+    (0..count as u64).map(|at| crate::builtins::random::uniform(seed, at) * 2.0 - 1.0).collect()
 }
 
 /// `y = sum(i: a[i] * b[i])`
@@ -162,7 +162,7 @@ fn after_exp(f: impl FnOnce(&mut Build, Expr) -> Expr, result: Type) -> Build {
     let (x, n) = b.vector("x", ArrayRole::Input, Type::F32, "n");
     let y = b.array("y", ArrayRole::Result(ResultStart::Written), result, vec![dim(n)]);
     let i = b.index("i");
-    let e = call(Builtin::Exp, vec![b.load(x, vec![index(i)])], Type::F32);
+    let e = call(Builtin::Math(MathFunction::Exp), vec![b.load(x, vec![index(i)])], Type::F32);
     let value = f(&mut b, e);
     let access = b.access(y, vec![index(i)]);
     b.store(vec![axis(i, int(0), dim(n))], access, None, value);
@@ -215,7 +215,7 @@ fn an_uncertain_statement_taints_what_either_branch_assigns() {
     let (x, n) = b.vector("x", ArrayRole::Input, Type::F32, "n");
     let y = b.array("y", ArrayRole::Result(ResultStart::Written), Type::I32, vec![dim(n)]);
     let (i, v) = (b.index("i"), b.local("v", Type::I32));
-    let e = call(Builtin::Exp, vec![b.load(x, vec![index(i)])], Type::F32);
+    let e = call(Builtin::Math(MathFunction::Exp), vec![b.load(x, vec![index(i)])], Type::F32);
     let body = block(vec![
         stmt(StmtKind::Let { local: v, value: int_of(5, Type::I32) }),
         stmt(StmtKind::If {
@@ -249,7 +249,7 @@ fn an_uncertain_store_taints_its_own_element_alone() {
     let (x, n) = b.vector("x", ArrayRole::Input, Type::F32, "n");
     let y = b.array("y", ArrayRole::Result(ResultStart::Zero), Type::I32, vec![dim(n)]);
     let i = b.index("i");
-    let e = call(Builtin::Exp, vec![b.load(x, vec![index(i)])], Type::F32);
+    let e = call(Builtin::Math(MathFunction::Exp), vec![b.load(x, vec![index(i)])], Type::F32);
     let body = block(vec![stmt(StmtKind::If {
         condition: compare(CompareOp::Greater, e, float(1.0)),
         then: block(vec![store(vec![], b.access(y, vec![index(i)]), None, int_of(6, Type::I32))]),

@@ -114,7 +114,7 @@ fn softmax() -> Build {
         stmt(StmtKind::DefineArray {
             array: e,
             axes: over(c1),
-            value: call(Builtin::Exp, vec![shifted], Type::F32),
+            value: call(Builtin::Math(MathFunction::Exp), vec![shifted], Type::F32),
         }),
         stmt(StmtKind::Let { local: total, value: sum }),
         store(over(c3), b.access(y, vec![index(r), index(c3)]), None, quotient),
