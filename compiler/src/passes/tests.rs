@@ -139,10 +139,14 @@ fn pipelines_can_be_changed() -> Result<(), PipelineError> {
     let changed =
         standard().without("licm")?.after("soa", Nothing("mine"))?.before("dce", Nothing("last"))?;
     let names: Vec<&str> = changed.names().collect();
-    assert_eq!(names[..6], ["fold", "fuse", "collapse", "reduce_atomics", "rfactor", "soa"]);
-    assert_eq!(names[6], "mine");
-    assert!(!names.contains(&"licm"));
-    assert_eq!(names[names.len() - 2..], ["last", "dce"]);
+    // Where they stand beside others, not at which number: a new pass moves all behind it.
+    let position = |name: &str| names.iter().position(|known| *known == name);
+    assert_eq!(position("mine"), position("soa").map(|at| at + 1));
+    assert_eq!(position("last").map(|at| at + 1), position("dce"));
+    let others: Vec<&str> = names.iter().copied().filter(|name| !["mine", "last"].contains(name)).collect();
+    let pipeline = standard();
+    let expected: Vec<&str> = pipeline.names().filter(|name| *name != "licm").collect();
+    assert_eq!(others, expected);
     let replaced = standard().replace("cse", Nothing("cse"))?.then(Nothing("end"))?;
     assert_eq!(replaced.names().last(), Some("end"));
     insta::assert_snapshot!(standard().to_string());

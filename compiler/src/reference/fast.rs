@@ -20,6 +20,7 @@ pub fn slack(function: MathFunction, [x, y]: [f64; 2], exact: f64) -> f64 {
     match function {
         Exp2 => finite(2.0 * ULP * exact + (x.abs() + 1.0) * ULP * exact + TINY),
         Exp => finite((2.0 + 1.5 * x.abs()) * ULP * exact + TINY),
+        Exp10 => finite((2.0 + 5.0 * x.abs()) * ULP * exact + TINY),
         Log | Log2 | Log10 if x.abs() < TINY => f64::INFINITY,
         Log | Log2 | Log10 => finite((exact.abs().max(1.0)) * 4.0 * ULP),
         Sin | Cos => finite(angle(x)),
@@ -31,7 +32,7 @@ pub fn slack(function: MathFunction, [x, y]: [f64; 2], exact: f64) -> f64 {
         Rsqrt => finite(root_slack(x, exact)),
         Pow => power_slack(x, y, exact),
         // Without a fast form.
-        Expm1 | Log1p | Asin | Acos | Atan | Atan2 | Sinh | Cosh | Erf | Cbrt => 0.0,
+        Expm1 | Log1p | Asin | Acos | Atan | Atan2 | Sinh | Cosh | Sinpi | Cospi | Erf | Cbrt | Hypot => 0.0,
     }
 }
 

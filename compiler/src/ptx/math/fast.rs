@@ -53,6 +53,10 @@ pub fn emit_fast<T: Copy + Into<Operand>>(
             let scaled = fast.product(x, consts::LOG2_E.into());
             fast.unit(FloatUnaryOp::Ex2, scaled)
         }
+        Exp10 => {
+            let scaled = fast.product(x, consts::LOG2_10.into());
+            fast.unit(FloatUnaryOp::Ex2, scaled)
+        }
         Log2 => fast.unit(FloatUnaryOp::Lg2, x),
         Log => {
             let log = fast.unit(FloatUnaryOp::Lg2, x);
@@ -76,7 +80,9 @@ pub fn emit_fast<T: Copy + Into<Operand>>(
             let scaled = fast.product((*args.get(1)?).into(), log);
             fast.unit(FloatUnaryOp::Ex2, scaled)
         }
-        Expm1 | Log1p | Asin | Acos | Atan | Atan2 | Sinh | Cosh | Erf | Cbrt => return None,
+        Expm1 | Log1p | Asin | Acos | Atan | Atan2 | Sinh | Cosh | Sinpi | Cospi | Erf | Cbrt | Hypot => {
+            return None;
+        }
     };
     result.reg()
 }

@@ -46,6 +46,7 @@ impl MathFunction {
         match self {
             Exp => one(exponential::exp),
             Exp2 => one(exponential::exp2),
+            Exp10 => one(exponential::exp10),
             Expm1 => one(exponential::expm1),
             Log => one(logarithm::log),
             Log2 => one(logarithm::log2),
@@ -54,6 +55,8 @@ impl MathFunction {
             Sin => one(trigonometric::sin),
             Cos => one(trigonometric::cos),
             Tan => one(trigonometric::tan),
+            Sinpi => one(trigonometric::sinpi),
+            Cospi => one(trigonometric::cospi),
             Asin => one(inverse::asin),
             Acos => one(inverse::acos),
             Atan => one(inverse::atan),
@@ -65,6 +68,7 @@ impl MathFunction {
             Erf => one(error_function::erf),
             Rsqrt => one(root::rsqrt),
             Cbrt => one(root::cbrt),
+            Hypot => two(root::hypot),
         }
     }
 }
