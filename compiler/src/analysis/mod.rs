@@ -48,4 +48,6 @@ mod float_bounds_tests;
 #[cfg(test)]
 mod multiples_tests;
 #[cfg(test)]
+mod ranges_tests;
+#[cfg(test)]
 mod tests;

@@ -208,6 +208,10 @@ fn arithmetic(opcode: Opcode, ty: Scalar, operands: &[Interval]) -> Option<Inter
         (Opcode::And, [a, b]) if a.low >= 0 || b.low >= 0 => {
             Interval::new(0, if a.low >= 0 { a.high } else { b.high })
         }
+        (Opcode::Shl, [a, count]) => {
+            let factor = 1i128 << constant(count)?.rem_euclid(ty.size() as i128 * 8);
+            Interval::new(a.low.checked_mul(factor)?, a.high.checked_mul(factor)?)
+        }
         (Opcode::Shr, [a, count]) if a.low >= 0 => {
             let count = constant(count)?.rem_euclid(ty.size() as i128 * 8) as u32;
             Interval::new(a.low >> count, a.high >> count)
