@@ -58,3 +58,36 @@ impl Expressions<'_, '_> {
         format!("{}({})", builtin.name(), arguments.join(", "))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choices::Choices;
+    use crate::scope::Names;
+    use crate::types::NUMBERS;
+    use std::collections::BTreeSet;
+
+    /// A function is generated because it stands in the compiler's table, and in every type that it takes.
+    #[test]
+    fn every_built_in_function_is_called() {
+        let numbers: Vec<u32> = (0..400_000u32).map(|at| at.wrapping_mul(2_654_435_761) >> 7).collect();
+        let mut choices = Choices::new(&numbers);
+        let mut names = Names::default();
+        let mut called = BTreeSet::new();
+        for ty in NUMBERS.into_iter().chain([Wide::Bool]) {
+            for _ in 0..2000 {
+                let mut expressions = Expressions { choices: &mut choices, names: &mut names };
+                let text = expressions.builtin(ty, &Scope::default(), 1);
+                let (name, _) = text.split_once('(').expect("a call");
+                called.insert((name.to_string(), ty.name()));
+            }
+        }
+        for builtin in Builtin::all() {
+            let signature = builtin.signature();
+            for scalar in signature.types() {
+                let call = (builtin.name().to_string(), wide(signature.result(*scalar)).name());
+                assert!(called.contains(&call), "no random program has {call:?}");
+            }
+        }
+    }
+}
