@@ -34,7 +34,7 @@ fn kernel(builtin: Builtin, scalar: Scalar, name: &str) -> String {
     let count = builtin.arity();
     let list = |items: Vec<String>| items.join(", ");
     let parameters = types(builtin, scalar)
-        .iter()
+        .into_iter()
         .zip(arrays)
         .zip(dims)
         .map(|((ty, array), dim)| format!("{array}: {ty}[{dim}]"));

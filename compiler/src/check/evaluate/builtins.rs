@@ -1,6 +1,6 @@
 //! Built-in functions of constants.
 
-use super::{Value, round, wrap};
+use super::value::{Value, round, wrap};
 use crate::builtins::{Builtin, random};
 use crate::data::Scalar;
 use std::cmp::Ordering;
