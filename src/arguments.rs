@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// Krn: a small tiling-and-array language for GPU kernels.
 ///
 /// Exit codes: 0 all is well; 1 mistakes in the input file; 2 wrong use of the command line; 3 a result differs from
-/// the reference; 4 a device, launch or bounds failure; 5 a file could not be read or written; 130 interrupted.
+/// the reference; 4 a device, launch or bounds failure; 5 a file could not be read or written; 6 not verified, since too little
+/// could be judged; 130 interrupted.
 #[derive(Parser, Debug)]
 #[command(name = "krn", version)]
 pub struct Arguments {

@@ -18,4 +18,5 @@ mod report_browser;
 mod report_support;
 mod spellings;
 mod tool_support;
+mod verdicts;
 mod walls;

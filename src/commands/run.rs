@@ -4,11 +4,11 @@ use crate::arguments::{MessageFormat, RunOptions};
 use crate::array_files::Targets;
 use crate::exit::{DEVICE, Failure, INPUT, MISMATCH, Result, USAGE};
 use crate::request::{Request, pick};
-use crate::{changed_ptx, files, interrupt, memory, messages, numbers};
+use crate::{changed_ptx, files, interrupt, memory, messages, numbers, verdict};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::KernelManifest;
 use krn_compiler::source::SourceFile;
-use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Sizes, VerifyError};
+use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Judgement, Sizes, VerifyError};
 use krn_runtime::{Device, Outputs, Selection};
 use serde_json::json;
 
@@ -71,6 +71,7 @@ pub fn run(options: &RunOptions) -> Result<()> {
         let mut check = CheckOptions { seed: options.kernel.seed, ..CheckOptions::default() };
         if options.full_check {
             check.full_steps = u128::MAX;
+            check.second_steps = u128::MAX;
             check.step_limit = u64::MAX;
         }
         let (outputs, report) = verify::check(&module, program, kernel, &case, &check).map_err(failure)?;
@@ -97,9 +98,12 @@ pub fn run(options: &RunOptions) -> Result<()> {
         files::print(&summary.text())?;
     }
     match report {
-        Some(report) if !report.agrees() => Err(Failure::silent(MISMATCH)),
         Some(CheckReport { both_refused: Some(message), .. }) => Err(Failure::new(DEVICE, message)),
-        _ => Ok(()),
+        Some(report) => match verdict::exit_code(&report.judgement()) {
+            0 => Ok(()),
+            code => Err(Failure::silent(code)),
+        },
+        None => Ok(()),
     }
 }
 
@@ -149,7 +153,7 @@ impl Summary<'_> {
         }
         match self.report {
             None => text.push_str("  not checked (--no-check)\n"),
-            Some(report) => text.push_str(&check_text(report)),
+            Some(report) => text.push_str(&verdict::text(report)),
         }
         text
     }
@@ -160,8 +164,14 @@ impl Summary<'_> {
                 json!({
                     "name": output.name,
                     "compared": output.report.compared,
+                    "values": output.report.considered(),
+                    "judged": output.report.judged(),
                     "uncertain": output.report.uncertain,
+                    "loose": output.report.loose,
                     "mismatches": output.report.mismatches,
+                    "lawful_evaluations": output.report.second.evaluations,
+                    "judged_by_them": output.report.second.judged,
+                    "bit_for_bit": output.report.second.exact,
                     "sampled": output.sampled,
                     "worst": output.report.worst.as_ref().map(|worst| json!({
                         "index": worst.index, "field": worst.field, "expected": worst.expected,
@@ -171,6 +181,7 @@ impl Summary<'_> {
             });
             rows.collect::<Vec<_>>()
         });
+        let judgement = self.report.map(CheckReport::judgement);
         json!({
             "file": self.source.name(),
             "kernel": self.manifest.name,
@@ -179,57 +190,13 @@ impl Summary<'_> {
             "seconds": self.outputs.map(|outputs| outputs.elapsed.as_secs_f64()),
             "lane_instructions": self.instructions,
             "checked": self.report.is_some(),
-            "agrees": self.report.map(CheckReport::agrees),
+            "verdict": judgement.as_ref().map(verdict::word),
+            "reason": judgement.as_ref().and_then(verdict::reason),
+            "agrees": judgement.as_ref().map(|judgement| *judgement == Judgement::Verified),
             "refused": self.report.and_then(|report| report.both_refused.clone()),
             "outputs": outputs,
         })
     }
-}
-
-/// One line an output: how it compares.
-pub fn check_text(report: &CheckReport) -> String {
-    let mut text = String::new();
-    for output in &report.outputs {
-        let found = &output.report;
-        let compared = numbers::grouped(found.compared);
-        let sampled = output.sampled.map_or(String::new(), |count| {
-            format!(
-                " in a sample of {} elements (a full check would be too slow; --full-check does it)",
-                numbers::grouped(count)
-            )
-        });
-        let uncertain = match found.uncertain {
-            0 => String::new(),
-            count => format!(", {} too close to a branch to be judged", numbers::grouped(count)),
-        };
-        let worst = found.worst.as_ref();
-        if found.mismatches == 0 {
-            let share = worst.map_or(0.0, |worst| if worst.excess.is_finite() { worst.excess } else { 0.0 });
-            let bound = if share > 0.0 {
-                format!(", at most {:.0}% of the error bound used", share * 100.0)
-            } else {
-                String::new()
-            };
-            text.push_str(&format!(
-                "  {}: verified, {compared} values agree{sampled}{bound}{uncertain}\n",
-                output.name
-            ));
-        } else {
-            let mismatches = numbers::grouped(found.mismatches);
-            text.push_str(&format!(
-                "  {}: WRONG, {mismatches} of {compared} values differ{sampled}{uncertain}\n",
-                output.name
-            ));
-            if let Some(worst) = worst {
-                let field = if worst.field.is_empty() { String::new() } else { format!(".{}", worst.field) };
-                text.push_str(&format!(
-                    "    worst at {:?}{field}: got {}, expected {} within {:e}\n",
-                    worst.index, worst.got, worst.expected, worst.bound
-                ));
-            }
-        }
-    }
-    text
 }
 
 /// The first few values.

@@ -71,6 +71,15 @@ fn float_binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -
         _ => return None,
     };
     let value = format.round(exact);
+    if let Some(rounding) = model.rounding
+        && !left.is_uncertain()
+        && !right.is_uncertain()
+    {
+        let ulp = model.division_ulp[usize::from(format == Format::F64)];
+        let loose = op == BinaryOp::Div && ulp > 0.0;
+        let value = if loose { rounding.function(format, exact, ulp * format.spacing(exact)) } else { value };
+        return Plain::float(value, left.value.scalar()).map(Number::exact);
+    }
     let error = if left.is_uncertain() || right.is_uncertain() {
         f64::INFINITY
     } else {

@@ -6,6 +6,7 @@
 //! (the reference's and the device's). Where the operands are exact and the device must round in the same
 //! way, the bound stays zero, so the check stays exact for as long as the machine is exact.
 
+use super::rounding::Rounding;
 use crate::check::typed::Builtin;
 use crate::data::Scalar;
 
@@ -18,6 +19,8 @@ pub struct ErrorModel {
     pub division_ulp: [f64; 2],
     /// Functions in `f32` have the approximate forms of `fast_math`.
     pub fast: bool,
+    /// Makes one lawful evaluation, with no bounds, of what would be a reference with bounds.
+    pub rounding: Option<Rounding>,
     /// By [`Builtin`], for `f32` and `f64`.
     accuracy: Vec<[Accuracy; 2]>,
 }
@@ -40,6 +43,7 @@ impl Default for ErrorModel {
             contraction: true,
             division_ulp: [0.0; 2],
             fast: false,
+            rounding: None,
             accuracy: vec![[Accuracy::default(); 2]; BUILTINS],
         };
         use Builtin::*;

@@ -122,6 +122,17 @@ fn inexact(
 ) -> Option<Number> {
     let value = format.round(exact);
     let accuracy = model.accuracy(builtin, format.scalar);
+    if let Some(rounding) = model.rounding
+        && moved.is_finite()
+    {
+        let promise = moved + accuracy.ulp * format.spacing(exact.abs()) + accuracy.absolute;
+        let value = if correctly_rounded || !exact.is_finite() {
+            value
+        } else {
+            rounding.function(format, exact, promise)
+        };
+        return Plain::float(value, format.scalar).map(Number::exact);
+    }
     let error = if correctly_rounded && accuracy.ulp == 0.0 && accuracy.absolute == 0.0 && moved == 0.0 {
         0.0
     } else {
@@ -264,6 +275,12 @@ fn random_number(builtin: Builtin, seed: Number, counter: Number, model: &ErrorM
         _ => {
             let (value, radius) = random::normal(seed, counter);
             let accuracy = model.accuracy(builtin, Scalar::F32);
+            if let Some(rounding) = model.rounding {
+                let promise = accuracy.ulp * Format::F32.spacing(value) + accuracy.absolute * radius;
+                let value = rounding.function(Format::F32, value, promise);
+                return Plain::float(value, Scalar::F32)
+                    .map(|value| Number::exact(value).uncertain_if(uncertain));
+            }
             let error = (accuracy.ulp + 0.51) * Format::F32.spacing(value) + accuracy.absolute * radius;
             Number { value: Plain::F32(value as f32), error }
         }

@@ -3,6 +3,7 @@
 use super::error::EvalError;
 use super::launch::Launch;
 use super::memory::Storage;
+use super::rounding::Sites;
 use super::value::{Plain, Value};
 use super::{Inputs, Number, Options};
 use crate::check::typed::*;
@@ -28,6 +29,12 @@ pub(super) struct Evaluator<'a> {
     steps_left: u64,
     /// More than 0 inside what runs only if an uncertain condition holds: all that is written is uncertain.
     pub uncertain_depth: u32,
+    /// A comparison or a conversion to an integer was met that rounding may decide either way.
+    pub undecided: bool,
+    /// Where products feed sums; empty but for one lawful evaluation.
+    pub sites: Sites,
+    /// By [`LocalId`]: what its value is the product of; empty but for one lawful evaluation.
+    pub products: Vec<Option<(Plain, Plain)>>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -46,6 +53,9 @@ impl<'a> Evaluator<'a> {
             memory: Vec::new(),
             steps_left: options.step_limit,
             uncertain_depth: 0,
+            undecided: false,
+            sites: if options.model.rounding.is_some() { Sites::of(kernel) } else { Sites::default() },
+            products: vec![None; if options.model.rounding.is_some() { kernel.locals.len() } else { 0 }],
         }
     }
 

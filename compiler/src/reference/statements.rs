@@ -15,7 +15,7 @@ impl<'a> Evaluator<'a> {
         self.step()?;
         match &statement.kind {
             StmtKind::Let { local, value } => {
-                let value = self.value(value)?;
+                let value = self.given(*local, value)?;
                 self.locals[local.as_u32() as usize] = value;
                 Ok(())
             }
@@ -100,7 +100,7 @@ impl<'a> Evaluator<'a> {
 
     fn assign(&mut self, local: LocalId, path: &'a [Projection], value: &'a Expr, span: Span) -> Run<()> {
         let steps = self.path_steps(path)?;
-        let mut value = self.value(value)?;
+        let mut value = if path.is_empty() { self.given(local, value)? } else { self.value(value)? };
         let kernel = self.kernel;
         let mut ty = &kernel.locals[local].ty;
         for projection in path {

@@ -6,6 +6,7 @@ use krn_compiler::manifest::{
 };
 use std::collections::BTreeMap;
 
+use super::facts::{divides_by_zero, divisible, is_empty, wants_work};
 use super::fill::{encode, number_for};
 
 /// A choice of every dimension and scalar parameter.
@@ -94,13 +95,25 @@ pub fn choose_sizes(
         });
     }
     let mut values = base.clone();
+    let mut fallback: Option<Vec<Value>> = None;
     let mut state = 0x2545_F491_4F6C_DD1Du64;
     for attempt in 0..ATTEMPTS {
         if satisfied(kernel, &values) {
-            return Ok(finish(kernel, &values, fixed_params));
+            // What is wanted is taken as it is; where something had to move, not to where there is nothing to do.
+            let sound = free.is_empty()
+                || !divides_by_zero(kernel, &values)
+                    && (attempt == 0 || !wants_work(kernel, &base) || !is_empty(kernel, &values));
+            if sound {
+                return Ok(finish(kernel, &values, fixed_params));
+            }
+            fallback.get_or_insert_with(|| values.clone());
         }
-        if free.is_empty() {
+        if free.is_empty() || attempt >= ATTEMPTS / 4 && fallback.is_some() {
             break;
+        }
+        if attempt == 0 {
+            values = divisible(kernel, &base, &free, seed);
+            continue;
         }
         values.clone_from(&base);
         for symbol in &free {
@@ -125,6 +138,9 @@ pub fn choose_sizes(
             };
             values[*symbol] = Value::Int(value.max(0));
         }
+    }
+    if let Some(values) = fallback {
+        return Ok(finish(kernel, &values, fixed_params));
     }
     if free.is_empty()
         && let Some(why) = objection(kernel, &values)

@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::ptxas::{Ptxas, Usage};
 use crate::request::{Request, pick};
 use crate::subject::Subject;
-use crate::{files, memory, messages};
+use crate::{files, memory, messages, verdict};
 use krn_compiler::data::HostArray;
 use krn_compiler::passes::Pipeline;
 use krn_compiler::{Compilation, CompileError, CompileOptions};
@@ -19,14 +19,14 @@ use krn_runtime::{Device, Measured};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub fn run(options: &LadderOptions) -> Result<()> {
-    let (text, agrees) = run_with(options, None)?;
+    let (text, code) = run_with(options, None)?;
     files::print(&text)?;
-    if agrees { Ok(()) } else { Err(Failure::silent(MISMATCH)) }
+    if code == 0 { Ok(()) } else { Err(Failure::silent(code)) }
 }
 
-/// What there is to say, and whether all rungs of the pipeline (the target's, unless one is given) agree with the
-/// reference.
-fn run_with(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(String, bool)> {
+/// What there is to say, and the exit code: 0 if all rungs of the pipeline (the target's, unless one is given) are
+/// verified.
+fn run_with(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(String, u8)> {
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open(options.device)?;
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
@@ -41,7 +41,7 @@ fn run_with(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(Stri
     };
     climb(&subject, &device, |ladder| {
         let text = if options.json { format!("{}\n", ladder.json()) } else { ladder.text() };
-        (text, ladder.agrees())
+        (text, ladder.exit_code())
     })
 }
 
@@ -168,8 +168,17 @@ impl Ladder<'_> {
         Ok(Found { measured: cold.measured, check, entries: cold.entries.len(), usage })
     }
 
+    /// 0 if every rung is verified; else the code of the worst.
+    pub fn exit_code(&self) -> u8 {
+        let codes = self.rungs.iter().filter_map(|(_, found)| {
+            found.as_ref().map(|found| verdict::exit_code(&found.check.judgement()))
+        });
+        let codes: Vec<u8> = codes.filter(|code| *code != 0).collect();
+        if codes.contains(&MISMATCH) { MISMATCH } else { codes.first().copied().unwrap_or(0) }
+    }
+
     pub fn agrees(&self) -> bool {
-        self.rungs.iter().all(|(_, found)| found.as_ref().is_none_or(|found| found.check.agrees()))
+        self.exit_code() == 0
     }
 }
 
@@ -236,8 +245,8 @@ mod tests {
         let Command::Ladder(options) = Arguments::parse_from(arguments).command else { panic!("a ladder") };
         let target = Pipeline::for_target(&TargetFacts::new(90));
         let pipeline = target.before("fold", MulToAdd).expect("it fits");
-        let (text, agrees) = run_with(&options, Some(pipeline)).expect("it runs");
-        assert!(!agrees && !text.contains("every step agrees"), "{text}");
+        let (text, code) = run_with(&options, Some(pipeline)).expect("it runs");
+        assert!(code == MISMATCH && !text.contains("every step agrees"), "{text}");
         let line =
             |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
         assert!(line("(none)").ends_with("agrees") && line("+ mul_to_add").ends_with("WRONG"), "{text}");

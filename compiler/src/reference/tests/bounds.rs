@@ -3,7 +3,7 @@
 use super::builder::*;
 use crate::check::typed::*;
 use crate::data::{HostArray, Scalar};
-use crate::reference::{CompareReport, compare as hold_against};
+use crate::reference::{CompareReport, Options, compare as hold_against};
 use crate::syntax::ast::ReduceOp;
 
 fn noise(count: usize, seed: u64) -> Vec<f32> {
@@ -276,4 +276,31 @@ fn comparing_other_shapes_or_elements_is_refused() {
     let refused = |device: &HostArray| hold_against(&outputs.arrays["y"], device).unwrap_err().to_string();
     assert_eq!(refused(&f32s(&[1.0])), "the array has shape [1] instead of []");
     assert_eq!(refused(&host(Scalar::F64, &[], &[1.0])), "the array holds `f64` instead of `f32`");
+}
+
+#[test]
+fn a_lawful_evaluation_rounds_as_a_device_does_and_stays_inside_the_bound() {
+    use crate::reference::rounding::{Rounding, fusable_sites};
+    let b = dot();
+    assert_eq!(fusable_sites(&b.kernel), 1);
+    let (x, z) = (noise(1000, 1), noise(1000, 2));
+    let (hx, hz) = (f32s(&x), f32s(&z));
+    let evaluated = |rounding| {
+        let mut options = Options::default();
+        options.model.rounding = Some(rounding);
+        let outputs = b.run_with(&[], &[("a", &hx), ("b", &hz)], &options).unwrap();
+        assert_eq!(outputs.arrays["y"].bounds[0], 0.0);
+        numbers(&outputs, "y")[0] as f32
+    };
+    let forward = x.iter().zip(&z).fold(0f32, |sum, (a, b)| sum + a * b);
+    let fused = x.iter().zip(&z).fold(0f32, |sum, (a, b)| a.mul_add(*b, sum));
+    assert_ne!(forward, fused);
+    assert_eq!(evaluated(Rounding::Fused(0)), forward);
+    assert_eq!(evaluated(Rounding::Fused(1)), fused);
+    let by_chance: Vec<f32> = (1..5).map(|seed| evaluated(Rounding::Chance(seed))).collect();
+    assert_eq!(by_chance, (1..5).map(|seed| evaluated(Rounding::Chance(seed))).collect::<Vec<_>>());
+    assert!(by_chance.iter().any(|value| *value != by_chance[0]), "{by_chance:?}");
+    for value in by_chance {
+        assert!(check_scalar(&b, &[("a", &hx), ("b", &hz)], value).agrees(), "{value}");
+    }
 }
