@@ -156,8 +156,9 @@ pub struct KernelArguments {
     /// A dimension: -D n=1000
     #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
     pub dims: Vec<String>,
-    /// Compile for exactly the sizes that -D gives: trip counts are exact, other sizes are refused
-    #[arg(long, requires = "dims")]
+    /// Compile for exactly the sizes that -D gives: trip counts are exact, other sizes are refused; with --kernel, those
+    /// of that kernel alone
+    #[arg(long)]
     pub specialize: bool,
     /// A scalar parameter (a struct's field by `name.field=value`): --set alpha=2.0
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
@@ -337,7 +338,7 @@ pub struct ExplainOptions {
     /// Only the schedule of this kernel
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
-    /// A dimension that is known at compile time, as in `krn build`
+    /// A dimension that is known at compile time, as in `krn build`; with --kernel, one of that kernel alone
     #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
     pub dims: Vec<String>,
     #[command(flatten)]

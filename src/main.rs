@@ -18,6 +18,7 @@ mod ptxas;
 mod request;
 mod subject;
 mod table;
+mod unfinished;
 
 use arguments::{Arguments, Command};
 use clap::Parser;

@@ -96,6 +96,7 @@ pub fn options_for(
     let mut options = options(arguments, capability);
     if kernel.specialize {
         options.sizes = request::dims(&kernel.dims)?;
+        options.only.clone_from(&kernel.kernel);
     }
     Ok(options)
 }

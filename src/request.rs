@@ -21,7 +21,7 @@ const RAMP_LIMIT: i64 = 1 << 53;
 pub fn pick<'a>(program: &'a Program, options: &KernelArguments) -> Result<&'a Kernel> {
     let names: Vec<String> = program.kernels.iter().map(|kernel| format!("`{}`", kernel.name)).collect();
     let names = names.join(", ");
-    match (&options.kernel, program.kernels.as_slice()) {
+    let kernel = match (&options.kernel, program.kernels.as_slice()) {
         (_, []) if options.file == Path::new("-") => {
             Err(Failure::new(INPUT, "there is no kernel in what came on standard input"))
         }
@@ -34,7 +34,14 @@ pub fn pick<'a>(program: &'a Program, options: &KernelArguments) -> Result<&'a K
             .iter()
             .find(|kernel| kernel.name == *name)
             .ok_or_else(|| Failure::new(USAGE, format!("there is no kernel `{name}`; the file has {names}"))),
+    }?;
+    // Without dimensions there is nothing to fix, and one code for all launches anyway.
+    if options.specialize && options.dims.is_empty() && !kernel.dims.is_empty() {
+        let dims: Vec<String> = kernel.dims.values().map(|dim| format!("{}=…", dim.name)).collect();
+        let message = format!("--specialize fixes the sizes that -D gives: add -D {}", dims.join(" "));
+        return Err(Failure::new(USAGE, message));
     }
+    Ok(kernel)
 }
 
 /// An input as the command line gives it.
@@ -181,7 +188,7 @@ impl Request {
         let default = |count: usize, number: usize| {
             let size = DEFAULT_SIZES[count.min(DEFAULT_SIZES.len() - 1)];
             // Not all the same, so that swapped axes show.
-            size - size / 16 * number as i64
+            (size - size / 16 * number as i64).max(1)
         };
         let (sizes, arrays) = self.sizes(manifest, seed, default)?;
         fits(&sizes)?;

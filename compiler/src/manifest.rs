@@ -114,6 +114,9 @@ pub struct FactManifest {
 pub struct SiteManifest {
     pub array: String,
     pub axis: usize,
+    /// Whether the subscript's bits are an unsigned number.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsigned: bool,
     pub line: u32,
     pub column: u32,
 }

@@ -116,3 +116,17 @@ fn a_multiprocessor_is_not_asked_for_more_blocks_than_it_has_threads_for() {
         assert!(asked > 0, "{target}");
     }
 }
+
+/// A temporary is memory that other launches have written: a row of it is shared as one of an argument is.
+#[test]
+fn rows_of_a_temporary_are_shared_by_teams() {
+    let source = "
+kernel twice(x: f32[rows, cols], idx: i32[cols]) -> y: f32[rows], z: f32[rows, cols] {
+    let t[r, c] = x[r, idx[c]] * 2.0
+    z[r, c] = t[r, idx[c]]
+    y[r] = sum(c: t[r, c])
+}";
+    let compiled = compile(&SourceFile::new("t.krn", source), &CompileOptions::for_target("sm_90"));
+    let ptx = compiled.unwrap_or_else(|error| panic!("{error}")).compiled.ptx;
+    assert!(ptx.contains("_row_"), "no launch shares rows:\n{ptx}");
+}

@@ -41,7 +41,7 @@ fn file(path: &Path, options: &TestOptions) -> Result<(usize, usize)> {
     let wanted = |cost: &Cost| options.kernel.as_ref().is_none_or(|text| cost.kernel.contains(text.as_str()));
     let at = kept(path);
     let before = if at.exists() {
-        let text = String::from_utf8_lossy(&files::read(&at)?).into_owned();
+        let text = String::from_utf8_lossy(&files::read_own(&at)?).into_owned();
         Costs::parse(&text).map_err(|error| Failure::new(FILE, format!("{}: {error}", at.display())))?
     } else {
         Costs::default()

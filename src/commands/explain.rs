@@ -31,10 +31,12 @@ fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
     let source = messages::load(path, options.message_format)?;
     let mut compile = messages::options(&options.compile, None);
     compile.sizes = request::dims(&options.dims)?;
+    compile.only.clone_from(&options.kernel);
     let compilation = messages::compile(&source, &compile, options.message_format)?;
     let mut explained = explain_schedules(&compilation);
     if let Some(wanted) = &options.kernel {
-        let names: Vec<String> = explained.iter().map(|known| format!("`{}`", known.kernel)).collect();
+        let kernels = compilation.program.kernels.iter();
+        let names: Vec<String> = kernels.map(|known| format!("`{}`", known.name)).collect();
         explained.retain(|known| known.kernel == *wanted);
         if explained.is_empty() {
             let names = names.join(", ");

@@ -19,8 +19,22 @@ use std::path::Path;
 struct Outcome {
     runs: usize,
     failures: Vec<String>,
+    /// The exit code that the failures ask for.
+    code: Option<u8>,
     /// Shapes that no sizes were found for.
     skipped: usize,
+}
+
+impl Outcome {
+    fn fail(&mut self, code: u8, text: String) {
+        self.failures.push(text);
+        self.code = worse(self.code, Some(code));
+    }
+}
+
+/// A wrong result is the worst that can be; of others, the first one counts.
+fn worse(known: Option<u8>, next: Option<u8>) -> Option<u8> {
+    if next == Some(MISMATCH) { next } else { known.or(next) }
 }
 
 pub fn run(options: &TestOptions) -> Result<()> {
@@ -33,19 +47,19 @@ pub fn run(options: &TestOptions) -> Result<()> {
     compile.resolved_pipeline().map_err(|error| Failure::new(USAGE, error))?;
     let mut kernels = 0;
     let mut failed = 0;
-    // The exit code of the first file that could not be tested.
-    let mut broken = None;
+    let mut code = None;
     for path in &options.files {
         match test_file(path, options, &device) {
-            Ok((count, wrong)) => {
+            Ok((count, wrong, of_file)) => {
                 kernels += count;
                 failed += wrong;
+                code = worse(code, of_file);
             }
             Err(failure) if failure.code == crate::exit::INTERRUPTED => return Err(failure),
             // The other files are tested all the same.
             Err(failure) => {
                 failure.print();
-                broken.get_or_insert(failure.code);
+                code = worse(code, Some(failure.code));
             }
         }
     }
@@ -53,15 +67,15 @@ pub fn run(options: &TestOptions) -> Result<()> {
         let passed = kernels - failed;
         files::print(&format!("{passed} kernels passed, {failed} failed on {}\n", device.description()))?;
     }
-    match (failed, broken) {
-        (0, None) if kernels == 0 => Err(Failure::new(USAGE, "no kernel was tested")),
-        (0, None) => Ok(()),
-        (0, Some(code)) => Err(Failure::silent(code)),
-        _ => Err(Failure::silent(MISMATCH)),
+    match code {
+        None if kernels == 0 => Err(Failure::new(USAGE, "no kernel was tested")),
+        None => Ok(()),
+        Some(code) => Err(Failure::silent(code)),
     }
 }
 
-fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<(usize, usize)> {
+/// How many kernels the file has, how many of them failed, and the exit code of that.
+fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<(usize, usize, Option<u8>)> {
     let source = messages::load(path, MessageFormat::Human)?;
     let compile = messages::options(&options.compile, device.capability());
     let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
@@ -75,11 +89,13 @@ fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<(usi
     let mut progress = Progress::new(kernels.len() as u64, "testing");
     let mut failed = 0;
     let mut runs = 0;
+    let mut code = None;
     for kernel in &kernels {
         progress.advance(&kernel.name);
         let outcome = test_kernel(&source, &compilation, kernel, &module, options)?;
         runs += outcome.runs;
         failed += usize::from(!outcome.failures.is_empty());
+        code = worse(code, outcome.code);
         report_kernel(path, kernel, &outcome, options)?;
     }
     if !options.json && !options.verbose {
@@ -88,7 +104,7 @@ fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<(usi
         let plural = if count == 1 { "" } else { "s" };
         files::print(&format!("{verdict:<7} {} ({count} kernel{plural}, {runs} runs)\n", path.display()))?;
     }
-    Ok((kernels.len(), failed))
+    Ok((kernels.len(), failed, code))
 }
 
 fn report_kernel(path: &Path, kernel: &Kernel, outcome: &Outcome, options: &TestOptions) -> Result<()> {
@@ -146,23 +162,27 @@ fn test_kernel(
     for case in &cases.cases {
         match run_case(compilation, kernel, manifest, module, case, &directives) {
             Ok(None) => {}
-            Ok(Some(message)) => outcome.failures.push(message),
+            Ok(Some(Failed { code, text })) => outcome.fail(code, text),
             Err(failure) if failure.code == crate::exit::INTERRUPTED => return Err(failure),
             Err(failure) => {
-                outcome.failures.push(format!("  {}: ", case.label));
-                let text = failure.message();
-                outcome.failures.push(format!("{text}\n"));
+                outcome.fail(failure.code, format!("  {}: {}\n", case.label, failure.message()));
             }
         }
         outcome.runs += 1;
     }
     if cases.cases.is_empty() {
-        outcome.failures.push("  no shape was found that its facts accept\n".to_string());
+        outcome.fail(crate::exit::INPUT, "  no shape was found that its facts accept\n".to_string());
     }
     Ok(outcome)
 }
 
-/// `None` where the case passed, else what to print.
+/// What is wrong with a run.
+struct Failed {
+    code: u8,
+    text: String,
+}
+
+/// `None` where the case passed.
 fn run_case(
     compilation: &Compilation,
     kernel: &Kernel,
@@ -170,25 +190,28 @@ fn run_case(
     module: &Module,
     case: &TestCase,
     directives: &Directives,
-) -> Result<Option<String>> {
-    let case_inputs = case.inputs(manifest).map_err(|message| Failure::new(USAGE, message))?;
+) -> Result<Option<Failed>> {
+    let case_inputs = case.inputs(manifest).map_err(|message| Failure::new(crate::exit::INPUT, message))?;
     let check = CheckOptions::default();
     let result = verify::check(module, &compilation.program, kernel, &case_inputs, &check);
+    let failed = |code, text: String| Some(Failed { code, text: format!("  {}:{text}\n", case.label) });
     Ok(match (result, directives.expected) {
-        (Ok((_, report)), Expected::Agreement) if report.both_refused.is_none() => {
-            (!report.agrees()).then(|| format!("  {}:\n{}", case.label, check_text(&report)))
-        }
-        (Ok((_, report)), Expected::Agreement) => {
-            Some(format!("  {}: {}\n", case.label, report.both_refused.unwrap_or_default()))
-        }
-        (Ok((_, report)), Expected::BoundsError) => {
-            report.both_refused.is_none().then(|| format!("  {}: ended without a bounds error\n", case.label))
-        }
-        (Ok(_), Expected::LaunchError) => Some(format!("  {}: was launched\n", case.label)),
+        (Ok((_, report)), Expected::Agreement) => match &report.both_refused {
+            Some(refused) => failed(DEVICE, format!(" {refused}")),
+            None if report.agrees() => None,
+            None => failed(MISMATCH, format!("\n{}", check_text(&report).trim_end())),
+        },
+        (Ok((_, report)), Expected::BoundsError) => match report.both_refused {
+            Some(_) => None,
+            None => failed(MISMATCH, " ended without a bounds error".to_string()),
+        },
+        (Ok(_), Expected::LaunchError) => failed(MISMATCH, " was launched".to_string()),
         (Err(VerifyError::Run(Error::Argument { .. })), Expected::LaunchError) => None,
         (Err(VerifyError::Run(Error::Interrupted)), _) => {
             return Err(Failure::new(crate::exit::INTERRUPTED, "interrupted"));
         }
+        // Sizes and data are not of the command line: that the launch refuses them is no wrong use of it.
+        (Err(VerifyError::Run(error @ Error::Argument { .. })), _) => failed(DEVICE, format!(" {error}")),
         (Err(error), _) => return Err(failure(error)),
     })
 }

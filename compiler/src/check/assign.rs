@@ -237,7 +237,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 Some(bounds) => {
                     let index = self.bind_index(name);
                     if let Some(axes) = &mut axes {
-                        axes.push(axis(index, bounds.low, bounds.high));
+                        axes.push(axis(index, bounds));
                     }
                 }
                 None => {

@@ -477,15 +477,12 @@ impl<'k> Emit<'k> {
     /// As [`combine`](Self::combine), where every valid index of `b` is above that of `a`: what is found later must be
     /// strictly better.
     pub fn combine_later(&mut self, combiner: Combiner, a: &[Value], b: &[Value]) -> Vec<Value> {
-        let not_better = match combiner {
-            Combiner::ArgMin => Opcode::Ge,
-            Combiner::ArgMax => Opcode::Le,
-            _ => return self.combine(combiner, a, b),
-        };
+        if combiner.width() != 2 {
+            return self.combine(combiner, a, b);
+        }
         let (best, next) = (a, b);
-        // What wins is greater, or a NaN is on either side; the first NaN keeps its place.
-        let not_better = self.binary(not_better, next[0], best[0]);
-        let mut wins = self.value(Opcode::Not, Payload::None, &[not_better]);
+        // What wins is better, or a NaN is on either side; the first NaN keeps its place.
+        let mut wins = self.changes(combiner, best[0], next[0]);
         let zero = self.int(0);
         let none = self.binary(Opcode::Lt, best[1], zero);
         wins = self.binary(Opcode::Or, wins, none);
@@ -497,19 +494,36 @@ impl<'k> Emit<'k> {
         vec![self.select(wins, next[0], best[0]), self.select(wins, next[1], best[1])]
     }
 
-    /// A better value wins, a NaN beats every number, among equals (and among NaNs) the lower index wins; index -1
-    /// is "none yet" and loses to everything.
+    /// Whether the least (or largest) of two values is another one than `best`: of floats, -0 is below +0, and a NaN on
+    /// either side changes it.
+    fn changes(&mut self, combiner: Combiner, best: Value, next: Value) -> Value {
+        let least = combiner == Combiner::ArgMin;
+        if !self.kernel.value_type(best).is_float() {
+            return self.binary(if least { Opcode::Lt } else { Opcode::Gt }, next, best);
+        }
+        let extreme = self.binary(if least { Opcode::Min } else { Opcode::Max }, next, best);
+        let [extreme, best] =
+            [extreme, best].map(|value| self.value(Opcode::ToBits, Payload::None, &[value]));
+        self.binary(Opcode::Ne, extreme, best)
+    }
+
+    /// A better value wins, -0 being below +0, a NaN beats every number, among equals (and among NaNs) the lower index
+    /// wins; index -1 is "none yet" and loses to everything.
     fn combine_arg(&mut self, combiner: Combiner, best: &[Value], next: &[Value]) -> Vec<Value> {
-        let better = if combiner == Combiner::ArgMin { Opcode::Lt } else { Opcode::Gt };
-        let mut wins = self.binary(better, next[0], best[0]);
-        let mut ties = self.binary(Opcode::Eq, next[0], best[0]);
+        let mut wins = self.changes(combiner, best[0], next[0]);
+        let mut ties;
         if self.kernel.value_type(best[0]).is_float() {
+            let [one, other] =
+                [next[0], best[0]].map(|value| self.value(Opcode::ToBits, Payload::None, &[value]));
+            ties = self.binary(Opcode::Eq, one, other);
             let next_nan = self.value(Opcode::IsNan, Payload::None, &[next[0]]);
             let best_nan = self.value(Opcode::IsNan, Payload::None, &[best[0]]);
             let both = self.binary(Opcode::And, next_nan, best_nan);
-            let only = self.binary(Opcode::Xor, next_nan, both);
-            wins = self.binary(Opcode::Or, wins, only);
             ties = self.binary(Opcode::Or, ties, both);
+            let ordered = self.value(Opcode::Not, Payload::None, &[best_nan]);
+            wins = self.binary(Opcode::And, wins, ordered);
+        } else {
+            ties = self.binary(Opcode::Eq, next[0], best[0]);
         }
         // As unsigned numbers, -1 is above every index.
         let unsigned =

@@ -140,6 +140,8 @@ pub struct SiteData {
     pub span: Span,
     pub array: String,
     pub axis: usize,
+    /// Whether the subscript's bits are an unsigned number.
+    pub unsigned: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -18,6 +18,16 @@ impl Version {
     pub const fn new(major: u32, minor: u32) -> Self {
         Version { major, minor }
     }
+
+    /// The newest version that is known here.
+    pub const NEWEST: Version = Version { major: 9, minor: 1 };
+
+    /// Whether there is such a version, as far as is known here.
+    pub fn is_known(self) -> bool {
+        const LAST_MINORS: [(u32, u32); 9] =
+            [(1, 5), (2, 3), (3, 2), (4, 3), (5, 0), (6, 5), (7, 8), (8, 8), (9, Version::NEWEST.minor)];
+        LAST_MINORS.iter().any(|(major, minor)| self.major == *major && self.minor <= *minor)
+    }
 }
 
 impl std::fmt::Display for Version {

@@ -7,6 +7,20 @@ use super::instruction::{Instruction, Op};
 use super::module::{Statement, Version};
 use super::{parse, print, print_instruction};
 
+#[test]
+fn versions_that_are_not_known_are_refused_by_name() {
+    for (version, known) in
+        [("7.8", true), ("8.8", true), ("9.1", true), ("7.9", false), ("10.0", false), ("99.7", false)]
+    {
+        let parsed = parse(&format!(".version {version}\n.target sm_90\n.address_size 64\n"));
+        assert_eq!(parsed.is_ok(), known, "{version}");
+        if let Err(error) = parsed {
+            let wanted = format!("there is no PTX version {version} that is known here; the newest is 9.1");
+            assert_eq!(error.message, wanted);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

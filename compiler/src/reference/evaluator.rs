@@ -84,7 +84,8 @@ impl<'a> Evaluator<'a> {
         let uncertain = low_uncertain || high_uncertain;
         self.uncertain_depth += u32::from(uncertain);
         let mut inner_uncertain = false;
-        for index in low..high {
+        let indices = axis.ends.last(low, high).map(|last| low..=last);
+        for index in indices.into_iter().flatten() {
             self.step()?;
             self.indices[axis.index.as_u32() as usize] = index;
             inner_uncertain |= self.each(rest, body)?;

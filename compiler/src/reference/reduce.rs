@@ -86,11 +86,15 @@ impl<'a> Evaluator<'a> {
                 return Ok(());
             };
             let nan = |number: Number| number.value.as_float().is_some_and(f64::is_nan);
-            let op = if largest { CompareOp::Greater } else { CompareOp::Less };
-            let Some(beats) = compare(op, term, held) else {
+            let Some(changed) = extreme(largest, held, term) else {
                 return this.malformed("a term is not of the reduction's type", body.span);
             };
-            if !nan(held) && (nan(term) || beats.value == Plain::Bool(true)) {
+            // As `min` and `max` have it, -0 is below +0.
+            let beats = match (changed.value.as_float(), held.value.as_float()) {
+                (Some(changed), Some(held)) => changed.to_bits() != held.to_bits(),
+                _ => changed.value != held.value,
+            };
+            if !nan(held) && beats {
                 best = Some((at, term));
             }
             Ok(())

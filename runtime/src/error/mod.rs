@@ -117,7 +117,8 @@ pub struct BoundsFailure {
     pub array: String,
     /// Counted from 0.
     pub axis: usize,
-    pub index: i64,
+    /// As the source has it: an `i64` or a `u64`.
+    pub index: i128,
     pub extent: i64,
 }
 

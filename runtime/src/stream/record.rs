@@ -88,7 +88,7 @@ impl FailureRecord for ErrorRecord {
             column: place.column,
             array: place.array.clone(),
             axis: place.axis,
-            index: word(8) as i64,
+            index: if place.unsigned { word(8).into() } else { (word(8) as i64).into() },
             extent: word(16) as i64,
         }))
     }

@@ -51,11 +51,23 @@ impl FillPlan {
 }
 
 /// Why an array could not be made.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("an array of `{element}` with shape {shape:?} does not fit in memory")]
-pub struct FillError {
-    pub element: String,
-    pub shape: Vec<u64>,
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum FillError {
+    #[error("an array of `{element}` with shape {shape:?} does not fit in memory")]
+    TooLarge { element: String, shape: Vec<u64> },
+    #[error("numbers from {low} to {high} are asked for: the first must not be above the second")]
+    NoRange { low: f64, high: f64 },
+}
+
+/// That there are numbers to choose from.
+fn check(what: Fill) -> Result<(), FillError> {
+    let (low, high) = match what {
+        Fill::Range { low, high } => (low, high),
+        Fill::Ramp { low, high } => (low as f64, high as f64),
+        _ => return Ok(()),
+    };
+    let ordered = low.is_finite() && high.is_finite() && low <= high;
+    if ordered { Ok(()) } else { Err(FillError::NoRange { low, high }) }
 }
 
 /// Elements that one thread fills at a time.
@@ -84,7 +96,7 @@ pub(crate) fn number_for(name: &str, seed: u64, low: f64, high: f64) -> f64 {
 /// Makes an array. `name` and `seed` together pick the random numbers, so that two inputs differ.
 ///
 /// # Errors
-/// Where the array is too large for this machine's memory.
+/// Where the array is too large for this machine's memory, or has elements and there is no number for them.
 pub fn fill(
     name: &str,
     element: &ElementType,
@@ -93,16 +105,17 @@ pub fn fill(
     seed: u64,
 ) -> Result<HostArray, FillError> {
     let Some(mut array) = HostArray::zeros(element.clone(), shape.to_vec()) else {
-        return Err(FillError { element: element.name.clone(), shape: shape.to_vec() });
+        return Err(FillError::TooLarge { element: element.name.clone(), shape: shape.to_vec() });
     };
     let stream = name.bytes().fold(word(seed, 0), |state, byte| word(state, u64::from(byte)));
     let slots = slots(element);
     let count = array.len();
     for (number, (offset, scalar, path)) in slots.iter().enumerate() {
         let what = plan.of(path);
-        if what == Fill::Zeros {
+        if what == Fill::Zeros || count == 0 {
             continue;
         }
+        check(what)?;
         let order = if what == Fill::Permutation {
             permutation(count, word(stream, number as u64))
         } else {

@@ -75,6 +75,46 @@ fn everyday_accesses_cost_nothing() {
     }
 }
 
+/// What a launch with a check leaves is not known to those after it; terms whose checks fail are none.
+#[test]
+fn what_may_have_failed_proves_nothing() {
+    let mut differences = Differences::default();
+    for (expected, text) in [
+        (0, "kernel k(x: f32[n], h: inout f32[n]) where n >= 1 { let at = argmax(j: x[j]); h[at] += 1.0 }"),
+        (
+            2,
+            "kernel k(x: f32[n], idx: i32[n], h: inout f32[n]) where n >= 1 { let at = argmax(j: x[idx[j]]); h[at] += 1.0 }",
+        ),
+        (
+            2,
+            "kernel k(x: i32[n], idx: i32[n], h: inout f32[n]) where n >= 1 { let at = min(max(x[idx[0]], 0), 0); h[at] += 1.0 }",
+        ),
+        (
+            2,
+            "kernel k(x: i32[n], idx: i32[n], h: inout f32[n]) where n >= 1 { var at = 0; at = x[idx[0]] * 0; h[at] += 1.0 }",
+        ),
+        (
+            2,
+            "kernel k(x: i32[n], idx: i32[n], h: inout f32[n], m: i64) { if m >= 0 && m < n + 0 * x[idx[0]] as i64 { h[m] += 1.0 } }",
+        ),
+        // In one iteration nothing comes after a check that failed, but for what is found among terms.
+        (
+            1,
+            "kernel k(x: i32[n], idx: i32[n], h: inout f32[1]) { forall i in n { let at = x[idx[i]] * 0; h[at] += 1.0 } }",
+        ),
+        (
+            2,
+            "kernel k(x: f32[n], idx: i32[n], h: inout f32[n]) where n >= 1 { forall i in n { h[argmax(j: x[idx[j]])] += 1.0 } }",
+        ),
+        (
+            0,
+            "kernel k(x: f32[n], h: inout f32[n]) where n >= 1 { forall i in n { h[argmax(j: x[j])] += 1.0 } }",
+        ),
+    ] {
+        differences.compare(sites(text), expected, text);
+    }
+}
+
 #[test]
 fn unproved_accesses_are_checked() {
     let mut differences = Differences::default();

@@ -58,6 +58,7 @@ pub enum StmtKind {
         index: IndexId,
         low: Expr,
         high: Expr,
+        ends: Ends,
         step: Expr,
         body: Block,
     },
@@ -80,6 +81,42 @@ pub struct Axis {
     pub low: Expr,
     /// Exclusive.
     pub high: Expr,
+    pub ends: Ends,
+}
+
+/// How a range stands to the ends of i64.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ends {
+    /// Written `low..=last`: `high` is `last + 1`, wrapped around. The range holds `last` also where that is the
+    /// largest i64.
+    pub closed: bool,
+    /// Decided by the proofs.
+    pub reach: Reach,
+}
+
+/// How far from 0 a range may lie, as far as the proofs know. Only what is [`Reach::Near`] can be counted by adding
+/// steps without a thought for wrapping around.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// From -2^61 to 2^62, and the step is at most 2^62.
+    Near,
+    /// It starts within 2^61 of 0 and may end anywhere.
+    OpenAbove,
+    /// It may lie anywhere.
+    Anywhere,
+}
+
+impl Ends {
+    /// Of a range as the source has it, before anything is proved.
+    pub fn written(closed: bool) -> Self {
+        Self { closed, reach: Reach::Anywhere }
+    }
+
+    /// The last index, from an exclusive end that may have wrapped around; none where the range is empty.
+    pub fn last(self, low: i64, high: i64) -> Option<i64> {
+        let last = if self.closed { high.wrapping_sub(1) } else { high.checked_sub(1)? };
+        (low <= last).then_some(last)
+    }
 }
 
 /// One step from a struct value into it.

@@ -132,7 +132,9 @@ fn replaces(combiner: Combiner, a: (Constant, i128), b: (Constant, i128)) -> boo
         (!x.is_nan() && y.is_nan(), x.is_nan() && y.is_nan())
     } else {
         // Exact for the small integers of tests.
-        (if combiner == Combiner::ArgMin { y < x } else { y > x }, x == y)
+        let order = y.total_cmp(&x);
+        let least = combiner == Combiner::ArgMin;
+        (if least { order.is_lt() } else { order.is_gt() }, order.is_eq())
     };
     a.1 < 0 || ahead.0 || (ahead.1 && b.1 < a.1)
 }

@@ -99,7 +99,7 @@ pub(super) fn kernel_manifest(
         .values()
         .map(|site| {
             let (line, column) = source.line_column(site.span.start);
-            SiteManifest { array: site.array.clone(), axis: site.axis, line, column }
+            SiteManifest { array: site.array.clone(), axis: site.axis, unsigned: site.unsigned, line, column }
         })
         .collect();
     let argument_of = |argument: &EntryArgument| {

@@ -8,7 +8,7 @@ pub use directives::{Directives, Expected};
 use super::fill::{FillPlan, encode, fill};
 use super::sizes::{Sizes, choose_sizes, finish, symbol_value};
 use super::{Case, reference_inputs};
-use crate::launch::binding::decode;
+use crate::launch::binding::{DIMENSION_LIMIT, decode};
 use krn_compiler::check::typed::{Kernel, Program};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, KernelManifest, SymbolKind, Value};
@@ -108,7 +108,7 @@ fn tuples(count: usize) -> Vec<Vec<i64>> {
     list.push(vec![1; count]);
     list.push(vec![0; count]);
     let large = LARGE[count.min(LARGE.len() - 1)];
-    list.push((0..count).map(|axis| large - axis as i64).collect());
+    list.push((0..count).map(|axis| (large - axis as i64).max(1)).collect());
     list
 }
 
@@ -167,7 +167,9 @@ fn choose(
     let mut fixed: BTreeMap<String, i64> = BTreeMap::new();
     for (name, list) in &directives.dims {
         let value = expression::integer(&pick(list), &|_| None)?;
-        fixed.insert(name.clone(), i64::try_from(value).unwrap_or(0));
+        let size = i64::try_from(value).ok().filter(|size| (0..=DIMENSION_LIMIT as i64).contains(size));
+        let size = size.ok_or_else(|| format!("`dims {name}={value}`: a size is from 0 to 2^36"))?;
+        fixed.insert(name.clone(), size);
     }
     let mut open = wanted.iter();
     let wanted_for: Vec<i64> = manifest
@@ -321,7 +323,7 @@ impl TestCase {
                 continue;
             };
             let array = fill(&argument.name, &buffer.element, shape, plan, self.seed)
-                .map_err(|error| error.to_string())?;
+                .map_err(|error| format!("`{}`: {error}", argument.name))?;
             case.arrays.insert(argument.name.clone(), array);
         }
         Ok(case)
