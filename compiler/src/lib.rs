@@ -14,6 +14,7 @@ pub mod fat;
 pub mod ir;
 pub mod lower;
 pub mod manifest;
+mod mutants;
 mod parallel;
 pub mod passes;
 pub mod ptx;

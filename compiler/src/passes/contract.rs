@@ -20,6 +20,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Opcode;
+use crate::mutants::mutant;
 use cranelift_entity::SecondaryMap;
 
 pub struct Contract;
@@ -130,10 +131,12 @@ fn contract(kernel: &mut Kernel, inst: Inst, uses: &mut Uses, before: &mut impl 
         kernel.insts[made].results[0]
     };
     let operands = if let Some((a, b)) = product(kernel, left, uses) {
-        let addend = if opcode == Opcode::Sub { negated(kernel, right) } else { right };
-        [a, b, addend]
+        let subtracts = mutant!("contract: a * b - c adds c", opcode == Opcode::Sub, false);
+        let addend = if subtracts { negated(kernel, right) } else { right };
+        mutant!("contract: the addend is a factor", [a, b, addend], [a, addend, b])
     } else if let Some((a, b)) = product(kernel, right, uses) {
-        let a = if opcode == Opcode::Sub { negated(kernel, a) } else { a };
+        let subtracts = mutant!("contract: c - a * b adds the product", opcode == Opcode::Sub, false);
+        let a = if subtracts { negated(kernel, a) } else { a };
         [a, b, left]
     } else {
         return false;

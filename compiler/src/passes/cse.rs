@@ -22,6 +22,7 @@ use crate::ir::Substitution;
 use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{InstData, Kernel, Payload};
 use crate::ir::op::{Constant, Effect, Opcode};
+use crate::mutants::mutant;
 use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::hash_map::Entry;
@@ -137,10 +138,12 @@ impl Clock {
     fn pass(&mut self, data: &InstData) {
         match (data.opcode.info().effect, &data.payload) {
             (Effect::Pure | Effect::Read | Effect::Terminator, _) => {}
-            (_, Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) => self.own[*buffer] += 1,
+            (_, Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) => {
+                self.own[*buffer] += mutant!("cse: a load over a store to its buffer", 1, 0);
+            }
             // Both sides of an `if` see what was before it; a loop's body sees what the body itself does.
             _ if matches!(data.opcode, Opcode::If | Opcode::Check) => {}
-            _ => self.all += 1,
+            _ => self.all += mutant!("cse: a loop reads what was there before it", 1, 0),
         }
     }
 }
@@ -175,7 +178,7 @@ impl Eliminator<'_> {
         }
         insts.truncate(kept);
         self.kernel.blocks[block].insts = insts;
-        self.open[block] = false;
+        self.open[block] = mutant!("cse: what stands in a region is used behind it", false, true);
         self.available.extend(hidden);
     }
 
@@ -253,7 +256,8 @@ impl Eliminator<'_> {
 
 fn commutes(opcode: Opcode) -> bool {
     use Opcode::{Add, And, Eq, Max, Min, Mul, Ne, Or, Xor};
-    matches!(opcode, Add | Mul | Min | Max | And | Or | Xor | Eq | Ne)
+    let commutes = matches!(opcode, Add | Mul | Min | Max | And | Or | Xor | Eq | Ne);
+    mutant!("cse: operands of a difference in either order", commutes, commutes || opcode == Opcode::Sub)
 }
 
 /// The same for equal instructions.

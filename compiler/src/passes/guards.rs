@@ -21,6 +21,7 @@ use crate::analysis::{Affine, Polynomial, Ranges, difference};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{InstData, Kernel};
 use crate::ir::op::{Constant, Opcode};
+use crate::mutants::mutant;
 
 pub struct Guards;
 
@@ -97,7 +98,9 @@ struct Walker<'k> {
 /// a strict one.
 fn sign(opcode: Opcode, outcome: bool) -> Option<(i64, i64)> {
     Some(match (opcode, outcome) {
-        (Opcode::Lt, true) | (Opcode::Ge, false) => (1, 1),
+        (Opcode::Lt, true) | (Opcode::Ge, false) => {
+            (1, mutant!("guards: `<` holds where both are equal", 1, 0))
+        }
         (Opcode::Le, true) | (Opcode::Gt, false) => (1, 0),
         (Opcode::Gt, true) | (Opcode::Le, false) => (-1, 1),
         (Opcode::Ge, true) | (Opcode::Lt, false) => (-1, 0),
@@ -117,7 +120,10 @@ impl Walker<'_> {
             for (at, region) in data.regions.iter().enumerate() {
                 let around = self.supposed.len();
                 match data.opcode {
-                    Opcode::If => self.supposed.push(Supposed::Condition(data.arguments[0], at == 0)),
+                    Opcode::If => {
+                        let outcome = mutant!("guards: the condition holds on both sides", at == 0, true);
+                        self.supposed.push(Supposed::Condition(data.arguments[0], outcome));
+                    }
                     Opcode::Forall | Opcode::Reduce | Opcode::For => {
                         self.supposed.push(Supposed::Indices(*inst, *region));
                     }
@@ -131,7 +137,7 @@ impl Walker<'_> {
 
     /// Forgets what is supposed beyond the first ones.
     fn leave(&mut self, around: usize) {
-        self.supposed.truncate(around);
+        self.supposed.truncate(mutant!("guards: a condition holds behind its region", around, usize::MAX));
         if let Some(facts) = self.before.get(around) {
             self.facts.truncate(*facts);
             self.before.truncate(around);
@@ -167,6 +173,8 @@ impl Walker<'_> {
     fn suppose(&mut self, condition: Value, outcome: bool) {
         let Some(data) = self.kernel.definition_data(condition) else { return };
         let joined = if outcome { Opcode::And } else { Opcode::Or };
+        let joined =
+            mutant!("guards: of `or` both hold", joined, if outcome { Opcode::Or } else { Opcode::And });
         if data.opcode == joined {
             for part in &data.arguments {
                 self.suppose(*part, outcome);

@@ -25,6 +25,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
+use crate::mutants::mutant;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -140,11 +141,17 @@ impl Mover<'_> {
         for at in 0..count {
             let inst = self.kernel.blocks[region].insts[at];
             let data = &self.kernel.insts[inst];
-            let invariant = data.arguments.iter().all(|value| self.depths[*value] <= depth);
+            let invariant = data.arguments.iter().all(|value| {
+                self.depths[*value]
+                    <= mutant!("licm: what depends on the index leaves the loop", depth, depth + 1)
+            });
             let safe = match (data.opcode.info().effect, &data.payload) {
                 (Effect::Pure, _) => true,
                 (Effect::Read, Payload::Access { buffer, .. }) if invariant => {
-                    !written.contains(self.kernel, *buffer) && (surely_runs || self.inside(inst))
+                    let unwritten = !written.contains(self.kernel, *buffer);
+                    let reached = surely_runs || self.inside(inst);
+                    mutant!("licm: a load leaves a loop that writes its buffer", unwritten, true)
+                        && mutant!("licm: a load leaves a loop that may not run", reached, true)
                 }
                 _ => false,
             };
@@ -155,7 +162,8 @@ impl Mover<'_> {
                 outside.push(inst);
                 self.changed = true;
             } else {
-                surely_runs = surely_runs && !self.may_end(inst);
+                let ends = mutant!("licm: a load passes what may end the thread", self.may_end(inst), false);
+                surely_runs = surely_runs && !ends;
                 stay.push(inst);
             }
         }

@@ -9,6 +9,7 @@ mod contract;
 mod cse;
 mod dce;
 mod diff;
+mod fingerprint;
 mod fold;
 mod fuse;
 mod guards;

@@ -40,6 +40,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Phase};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::schedule::Directive;
+use crate::mutants::mutant;
 use std::collections::BTreeSet;
 
 pub struct ReduceAtomics;
@@ -113,7 +114,14 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     }
     let mut needed = BTreeSet::new();
     subscripts.iter().for_each(|value| reach(kernel, *value, params, &mut needed));
-    let reduced: Vec<bool> = params.iter().map(|param| !needed.contains(param)).collect();
+    let needs = |param: &Value| {
+        mutant!(
+            "reduce_atomics: a place that is made of an index does not depend on it",
+            needed.contains(param),
+            subscripts.contains(param),
+        )
+    };
+    let reduced: Vec<bool> = params.iter().map(|param| !needs(param)).collect();
     let names = axes.iter().zip(&reduced).filter(|(_, reduced)| **reduced);
     let names: Vec<&str> = names.map(|(axis, _)| kernel.axes[*axis].name.as_str()).collect();
     let shaped = names.iter().any(|name| shaped(kernel, launch, name));
@@ -243,7 +251,8 @@ fn apply(kernel: &mut Kernel, launch: Launch, found: Found) {
     // A place is one iteration's where each of its indices is a subscript.
     if !kept.is_empty() && kept.iter().all(|param| found.subscripts.contains(param)) {
         let old = emit.load(found.buffer, found.leaf, &places);
-        if let Some(new) = emit.combine_one(found.combiner, old, sum) {
+        let combiner = mutant!("reduce_atomics: what was there is added", found.combiner, Combiner::Add);
+        if let Some(new) = emit.combine_one(combiner, old, sum) {
             emit.store(found.buffer, found.leaf, &places, new);
         }
     } else {
@@ -277,7 +286,13 @@ fn contribution(kernel: &mut Kernel, body: Block, found: &Found) -> Value {
         kernel.blocks[region].insts.retain(|inst| *inst != found.atomic);
         kernel.blocks[region].insts.pop();
         let mut emit = Emit::new(kernel, region, span);
-        let value = if holds { found.value } else { emit.identity(found.combiner, ty)[0] };
+        let value = if holds {
+            found.value
+        } else {
+            let combiner =
+                mutant!("reduce_atomics: nothing is 0 to all operators", found.combiner, Combiner::Add);
+            emit.identity(combiner, ty)[0]
+        };
         emit.inst(Opcode::Yield, Payload::None, &[value]);
     }
     kernel.add_result(under, ty)

@@ -1,3 +1,7 @@
+mod mutants;
+mod quick;
+mod rates;
+
 use super::*;
 use crate::ir::kernel::{Kernel, Phase};
 use crate::ir::schedule::{Directive, Scheduled};
@@ -131,6 +135,43 @@ impl Pass for Breaks {
         }
         Changed::Yes
     }
+}
+
+/// Changes something and says no, or does nothing and says yes.
+struct Lies {
+    says: Changed,
+}
+
+impl Pass for Lies {
+    fn name(&self) -> &str {
+        "lies"
+    }
+
+    fn reason(&self) -> &str {
+        "for tests"
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        if self.says == Changed::No {
+            let launch = kernel.launches.keys().next().expect("a launch");
+            kernel.launches[launch].resident = Some(1);
+        }
+        self.says
+    }
+}
+
+#[test]
+fn what_a_pass_says_of_itself_is_checked() {
+    let verifying = PipelineOptions { verify: true, ..Default::default() };
+    let message = |says| {
+        let lying = Pipeline::for_target(&target()).then(Lies { says }).expect("a new name");
+        lying.run(&mut generate(&[7; 90]), &verifying, &mut |_| {}).expect_err("a lie").to_string()
+    };
+    assert_eq!(
+        message(Changed::Yes),
+        "the pass `lies` says that it changed the kernel `random`, and did not"
+    );
+    assert_eq!(message(Changed::No), "the pass `lies` changed the kernel `random`, and says that it did not");
 }
 
 #[test]

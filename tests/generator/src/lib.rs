@@ -14,6 +14,7 @@ mod accesses;
 mod builtins;
 mod choices;
 mod expressions;
+mod forms;
 mod kernel;
 mod kernel_level;
 mod locals;
@@ -78,6 +79,16 @@ pub fn patterns() -> impl Strategy<Value = Program> {
 /// Iterations with arrays of their own, which are read in one place or in several, and searched; shrinks.
 pub fn locals() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..150).prop_map(|choices| locals::generate(&choices))
+}
+
+/// Small kernels of the forms that passes look for; shrinks.
+pub fn forms() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..120).prop_map(|choices| form(&choices))
+}
+
+/// The small kernel that a list of choices stands for.
+pub fn form(choices: &[u32]) -> Program {
+    forms::generate(choices)
 }
 
 #[cfg(test)]

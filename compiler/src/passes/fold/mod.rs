@@ -31,6 +31,7 @@ use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{InstData, Kernel, Payload};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::ir::{Substitution, evaluate};
+use crate::mutants::mutant;
 
 pub struct Fold;
 
@@ -281,7 +282,12 @@ impl Folder<'_> {
         let mut constants = Vec::new();
         for combiner in combiners {
             let scalar = self.kernel.value_type(results[constants.len()]);
-            constants.push(combiner.identity(scalar));
+            let identity = combiner.identity(scalar);
+            constants.push(mutant!(
+                "fold: a maximum over nothing is 0",
+                identity,
+                Combiner::Add.identity(scalar)
+            ));
             if combiner.width() == 2 {
                 constants.push(Constant::Int(Scalar::I64, -1));
             }

@@ -25,6 +25,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Short, short};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::{Parents, Substitution};
+use crate::mutants::mutant;
 
 use crate::manifest::Layout;
 
@@ -187,7 +188,7 @@ impl Touched {
         if place.stores {
             self.reads.contains(&place.buffer) || self.writes.contains(&place.buffer)
         } else {
-            self.writes.contains(&place.buffer)
+            mutant!("vectorize: a load over a store", self.writes.contains(&place.buffer), false)
         }
     }
 }
@@ -346,8 +347,11 @@ fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<V
         for width in [16usize, 8, 4, 2] {
             let bytes = width as u64 * size;
             let Some(part) = run.get(at..at + width).filter(|_| bytes <= 16) else { continue };
-            let neighbours = part.windows(2).all(|pair| pair[1].offset == pair[0].offset + size as i64);
-            if neighbours && base.is_multiple_of(bytes) && part[0].offset.rem_euclid(bytes as i64) == 0 {
+            let next = |pair: &[Candidate]| pair[1].offset == pair[0].offset + size as i64;
+            let neighbours = mutant!("vectorize: no neighbours", part.windows(2).all(next), true);
+            let base_fits = mutant!("vectorize: an address of any row", base.is_multiple_of(bytes), true);
+            let first = part[0].offset.rem_euclid(bytes as i64);
+            if neighbours && base_fits && mutant!("vectorize: any first element", first == 0, true) {
                 parts.push(part.to_vec());
                 at += width;
                 continue 'next;
