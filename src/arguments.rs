@@ -37,6 +37,8 @@ pub enum Command {
     Ladder(LadderOptions),
     /// Print the schedules that the compiler chose for a file, or the page of a diagnostic code
     Explain(ExplainOptions),
+    /// Make a file small for which a command still succeeds: the kernel of a report, or of a failing test
+    Reduce(ReduceOptions),
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -344,4 +346,20 @@ pub struct ExplainOptions {
     pub compile: CompileArguments,
     #[arg(long, value_enum, default_value_t)]
     pub message_format: MessageFormat,
+}
+
+#[derive(Args, Debug)]
+pub struct ReduceOptions {
+    /// The file to make small; it stays as it is
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where the smallest file goes, as soon as there is one; NAME.reduced.krn beside FILE if left out
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Seconds that the command may take: one that takes longer did not succeed
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub timeout: u64,
+    /// Exits with 0 where a file still shows what is looked for. `{}` is the file to look at; it comes last where no `{}` stands
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }

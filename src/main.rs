@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         Command::Report(options) => commands::report::run(options),
         Command::Ladder(options) => commands::ladder::run(options),
         Command::Explain(options) => commands::explain::run(options),
+        Command::Reduce(options) => commands::reduce::run(options),
     };
     interrupt::check();
     match result {

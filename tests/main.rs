@@ -12,6 +12,7 @@ mod pages;
 mod pass_subsets;
 mod profile;
 mod python_host;
+mod reduce;
 mod report;
 mod report_browser;
 mod report_support;

@@ -9,6 +9,7 @@ pub mod explain;
 pub mod ladder;
 pub mod opt;
 pub mod profile;
+pub mod reduce;
 pub mod report;
 pub mod run;
 pub mod test;

@@ -15,6 +15,7 @@ mod literal;
 mod nesting;
 mod parser;
 pub mod print;
+pub mod reduce;
 #[cfg(test)]
 mod tests;
 mod token;
