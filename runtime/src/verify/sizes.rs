@@ -225,7 +225,7 @@ pub(super) fn symbol_value(kernel: &KernelManifest, symbol: usize, value: &HostA
     Some(crate::launch::binding::decode(data.scalar, value.bytes.get(at..at + data.scalar.size() as usize)?))
 }
 
-/// What is not given: integers in 0..5, floats in [0.5, 2), booleans fair.
+/// What is not given: integers in 1..6, since 0 hides what a kernel does with them, floats in [0.5, 2), booleans fair.
 fn default_params(
     kernel: &KernelManifest,
     given: &BTreeMap<String, HostArray>,
@@ -250,7 +250,7 @@ fn default_value(name: &str, element: &ElementType, seed: u64) -> Option<HostArr
             let key = format!("{name}.{}.{offset}", leaf.path);
             let default = match leaf.scalar {
                 Scalar::Bool => number_for(&key, seed, 0.0, 2.0).floor(),
-                scalar if scalar.is_integer() => number_for(&key, seed, 0.0, 5.0).floor(),
+                scalar if scalar.is_integer() => number_for(&key, seed, 1.0, 6.0).floor(),
                 _ => number_for(&key, seed, 0.5, 2.0),
             };
             encode(leaf.scalar, default, &mut value.bytes[offset as usize..]);
