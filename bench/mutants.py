@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Broken PTX: what the emulator's sanitizer finds in it, beside what compute-sanitizer finds.
+"""Broken PTX: what the emulator's sanitizer finds in it, beside what compute-sanitizer finds. And wrong versions of the
+compiler's passes (`mutant!` in compiler/src), which the quick set of random kernels must notice.
 
-usage: mutants.py make KRN OUT       writes mutants of good PTX to OUT, and their list
+usage: mutants.py passes               tries every wrong version, and counts those that were caught, a pass; fails where one was not
+       mutants.py make KRN OUT       writes mutants of good PTX to OUT, and their list
        mutants.py emulator KRN OUT   runs each with `krn run --ptx FILE --sanitize`
        mutants.py device KRN OUT     runs each under the four tools of compute-sanitizer, on a GPU
        mutants.py table OUT          both, as CSV; fails where the emulator missed what a tool found
@@ -184,8 +186,37 @@ def table(out):
         sys.exit(1)
 
 
+def counted(text):
+    """What the tests say of the wrong versions of each pass: how many there are, how many were caught, and which were not."""
+    passes, missed = {}, []
+    for line in text.splitlines():
+        if found := re.match(r"(caught|missed) \| (\w+): (.*?) \|", line):
+            said, name, _ = found.groups()
+            row = passes.setdefault(name, [0, 0])
+            row[0] += 1
+            row[1] += said == "caught"
+            if said == "missed":
+                missed.append(f"{name}: {found[3]}")
+    return passes, missed
+
+
+def passes():
+    done = subprocess.run(["cargo", "test", "-p", "krn-compiler", "--lib", "every_mutant_is_caught", "--", "--nocapture"],
+                          stdout=subprocess.PIPE, text=True)
+    found, missed = counted(done.stdout)
+    print("| pass | wrong versions | caught |\n|---|---|---|")
+    for name, (tried, caught) in sorted(found.items()):
+        print(f"| {name} | {tried} | {caught} |")
+    print(f"| all | {sum(row[0] for row in found.values())} | {sum(row[1] for row in found.values())} |")
+    if missed:
+        print("Missed:", "; ".join(missed))
+    sys.exit(done.returncode)
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
+        case ["passes"]:
+            passes()
         case ["make", krn, out]:
             pathlib.Path(out).mkdir(parents=True, exist_ok=True)
             make(os.path.abspath(krn), pathlib.Path(out))

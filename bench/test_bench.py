@@ -213,5 +213,13 @@ class Changed(unittest.TestCase):
         self.assertIsNone(changed.interleaved(lambda which: None, 3))
 
 
+class PassMutants(unittest.TestCase):
+    def test_what_the_tests_say_is_counted(self):
+        text = "caught | licm: a load | forms 3: x\nnoise\nmissed | licm: a bound | reached 7 times\ncaught | cse: one | tapes 1\n"
+        passes, missed = mutants.counted(text)
+        self.assertEqual(passes, {"licm": [2, 1], "cse": [1, 1]})
+        self.assertEqual(missed, ["licm: a bound"])
+
+
 if __name__ == "__main__":
     unittest.main()

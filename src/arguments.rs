@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// Krn: a small tiling-and-array language for GPU kernels.
 ///
 /// Exit codes: 0 all is well; 1 mistakes in the input file; 2 wrong use of the command line; 3 a result differs from
-/// the reference; 4 a device, launch or bounds failure; 5 a file could not be read or written; 130 interrupted.
+/// the reference; 4 a device, launch or bounds failure; 5 a file could not be read or written; 6 not verified, since too little
+/// could be judged; 130 interrupted.
 #[derive(Parser, Debug)]
 #[command(name = "krn", version)]
 pub struct Arguments {
@@ -23,7 +24,7 @@ pub enum Command {
     Build(BuildOptions),
     /// Run passes on a .kir file
     Opt(OptOptions),
-    /// Run a kernel and check every output against the reference evaluator
+    /// Run the kernels of a file, or one of them, and check every output against the reference evaluator
     Run(RunOptions),
     /// Run and check every kernel of the files over many shapes
     Test(TestOptions),
@@ -37,6 +38,10 @@ pub enum Command {
     Ladder(LadderOptions),
     /// Print the schedules that the compiler chose for a file, or the page of a diagnostic code
     Explain(ExplainOptions),
+    /// Say what there is on this machine to run and to assemble kernels with: driver, GPU, ptxas
+    Doctor,
+    /// Make a file small for which a command still succeeds: the kernel of a report, or of a failing test
+    Reduce(ReduceOptions),
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,7 +56,7 @@ pub enum MessageFormat {
 /// What becomes of warnings of which the file itself says nothing.
 #[derive(Args, Debug)]
 pub struct LevelArguments {
-    /// Leave warnings of this code out; may be repeated
+    /// Leave warnings of this code out, or all `warnings`; may be repeated
     #[arg(long, value_name = "CODE")]
     pub allow: Vec<String>,
     /// Make errors of warnings of this code, or of all `warnings`; may be repeated
@@ -83,6 +88,8 @@ pub enum Emit {
     Manifest,
     /// Machine code for one target, through NVIDIA's ptxas
     Cubin,
+    /// The instructions of that machine code by source line, through NVIDIA's ptxas and nvdisasm
+    Sass,
     /// PTX, manifest and, where ptxas is found, machine code for each --target, as one JSON document
     Fat,
 }
@@ -110,6 +117,9 @@ pub struct BuildOptions {
     pub output: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
     pub emit: Emit,
+    /// Only this kernel; the others are checked all the same
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
     /// A dimension that is known now: -D k=64; the kernels that have it take no other size, and trip counts are exact
     #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
     pub dims: Vec<String>,
@@ -146,7 +156,7 @@ pub struct OptOptions {
 }
 
 /// One kernel of a file, its sizes and its data.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct KernelArguments {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -156,13 +166,14 @@ pub struct KernelArguments {
     /// A dimension: -D n=1000
     #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
     pub dims: Vec<String>,
-    /// Compile for exactly the sizes that -D gives: trip counts are exact, other sizes are refused
-    #[arg(long, requires = "dims")]
+    /// Compile for exactly the sizes that -D gives: trip counts are exact, other sizes are refused; with --kernel, those
+    /// of that kernel alone
+    #[arg(long)]
     pub specialize: bool,
     /// A scalar parameter (a struct's field by `name.field=value`): --set alpha=2.0
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     pub set: Vec<String>,
-    /// An input: a .npy file, FILE.npz:NAME (or FILE.npz for its array NAME), random, random(LOW,HIGH), zeros, ones, iota, ramp(LOW,HIGH), permutation or special
+    /// An input (a struct's field by `name.field=…`): a .npy file, FILE.npz:NAME (or FILE.npz for its array NAME), random, random(LOW,HIGH), zeros, ones, iota, ramp(LOW,HIGH), permutation or special; LOW and HIGH may be `n - 1` and the like. Left out, as the file's `krn-test` comments say, or random
     #[arg(long = "in", value_name = "NAME=WHAT", num_args = 1..)]
     pub inputs: Vec<String>,
     /// Picks the random inputs
@@ -199,7 +210,7 @@ pub struct RunOptions {
     /// Run this PTX, which `krn build` wrote of the same file and somebody changed since, in the place of the compiler's
     #[arg(long, value_name = "FILE", conflicts_with = "bisect")]
     pub ptx: Option<PathBuf>,
-    /// Print one JSON object
+    /// Print one JSON object a kernel
     #[arg(long)]
     pub json: bool,
 }
@@ -343,11 +354,27 @@ pub struct ExplainOptions {
     /// Only the schedule of this kernel
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
-    /// A dimension that is known at compile time, as in `krn build`
+    /// A dimension that is known at compile time, as in `krn build`; with --kernel, one of that kernel alone
     #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
     pub dims: Vec<String>,
     #[command(flatten)]
     pub compile: CompileArguments,
     #[arg(long, value_enum, default_value_t)]
     pub message_format: MessageFormat,
+}
+
+#[derive(Args, Debug)]
+pub struct ReduceOptions {
+    /// The file to make small; it stays as it is
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where the smallest file goes, as soon as there is one; NAME.reduced.krn beside FILE if left out
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Seconds that the command may take: one that takes longer did not succeed
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub timeout: u64,
+    /// Exits with 0 where a file still shows what is looked for. `{}` is the file to look at; it comes last where no `{}` stands
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }

@@ -9,8 +9,8 @@ use std::path::Path;
 /// lacks an entry, or has one with other parameters.
 pub fn replace(compiled: &mut CompiledModule, path: &Path) -> Result<()> {
     let refuse = |message: String| Failure::new(INPUT, format!("{}: {message}", path.display()));
-    let text =
-        String::from_utf8(files::read(path)?).map_err(|_| refuse("it is not UTF-8 text".to_string()))?;
+    let text = String::from_utf8(files::read_source(path)?)
+        .map_err(|_| refuse("it is not UTF-8 text".to_string()))?;
     let module =
         ptx::parse(&text).map_err(|error| Failure::new(INPUT, format!("{}:{error}", path.display())))?;
     for entry in &compiled.module.entries {

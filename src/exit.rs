@@ -8,6 +8,7 @@
 //! | 3 | a result differs from the reference evaluator's |
 //! | 4 | a device, launch or bounds failure |
 //! | 5 | a file could not be read or written |
+//! | 6 | not verified: nothing is known to be wrong, but too little could be judged |
 //! | 130 | interrupted |
 
 use std::fmt::Display;
@@ -17,6 +18,7 @@ pub const USAGE: u8 = 2;
 pub const MISMATCH: u8 = 3;
 pub const DEVICE: u8 = 4;
 pub const FILE: u8 = 5;
+pub const NOT_VERIFIED: u8 = 6;
 pub const INTERRUPTED: u8 = 130;
 
 /// Why a command did not succeed.
@@ -35,6 +37,14 @@ impl Failure {
     /// Everything has been said on the terminal already.
     pub fn silent(code: u8) -> Self {
         Self { code, message: String::new() }
+    }
+
+    /// The same about something that the message does not name.
+    pub fn about(self, subject: impl Display) -> Self {
+        match self.message.is_empty() {
+            true => self,
+            false => Self { message: format!("{subject}: {}", self.message), ..self },
+        }
     }
 
     pub fn message(&self) -> &str {

@@ -1,37 +1,91 @@
-//! Reading and writing files: whole or not at all.
+//! Reading and writing files: whole or not at all, and never one over the other.
 
-use crate::exit::{FILE, Failure, INPUT, Result};
-use crate::interrupt;
+use crate::exit::{FILE, Failure, INPUT, Result, USAGE};
+use crate::unfinished::Unfinished;
+use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::path::Path;
-use tempfile::NamedTempFile;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-/// Sources are far smaller; spans count bytes in 32 bits.
+/// The most bytes of a source: spans count them in 32 bits.
 const SOURCE_LIMIT: u64 = 1 << 30;
 
-pub fn read(path: &Path) -> Result<Vec<u8>> {
-    if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .read_to_end(&mut bytes)
-            .map_err(|error| Failure::new(FILE, format!("cannot read standard input: {error}")))?;
-        return Ok(bytes);
-    }
-    fs::read(path).map_err(|error| Failure::new(FILE, format!("cannot read `{}`: {error}", path.display())))
+/// The most bytes of what does not say how long it is: pipes and devices.
+const PIPE_LIMIT: u64 = 1 << 28;
+
+/// What a file is to this command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Input,
+    Output,
 }
 
-/// A source file's bytes, refused where they are too many.
+/// The files of this command, by their place in the file system.
+static USES: Mutex<BTreeMap<PathBuf, Use>> = Mutex::new(BTreeMap::new());
+
+/// Notes what a file is used for; refused where it is used for the other thing as well. What is no regular file may be both.
+fn note(path: &Path, what: Use) -> Result<()> {
+    let Ok(place) = fs::canonicalize(path) else { return Ok(()) };
+    if !place.is_file() {
+        return Ok(());
+    }
+    let mut uses = USES.lock().unwrap_or_else(PoisonError::into_inner);
+    if *uses.entry(place).or_insert(what) == what {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Failure::new(
+        USAGE,
+        format!("`{path}` is an input of this command, and would be overwritten: write elsewhere"),
+    ))
+}
+
+/// The bytes of an input, which no output of this command may replace.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    note(path, Use::Input)?;
+    read_at_most(path, None)
+}
+
+/// As [`read`], of text: refused where there is too much of it.
 pub fn read_source(path: &Path) -> Result<Vec<u8>> {
-    if let Ok(data) = fs::metadata(path)
-        && data.is_file()
-        && data.len() > SOURCE_LIMIT
-    {
-        let message = format!("`{}` has {} bytes; a source may have 2^30", path.display(), data.len());
+    note(path, Use::Input)?;
+    read_at_most(path, Some(SOURCE_LIMIT))
+}
+
+/// What an earlier run has written, and this one may write again.
+pub fn read_own(path: &Path) -> Result<Vec<u8>> {
+    read_at_most(path, None)
+}
+
+/// Regular files have a length; of pipes and devices, which may have no end, [`PIPE_LIMIT`] bytes are the most.
+fn read_at_most(path: &Path, limit: Option<u64>) -> Result<Vec<u8>> {
+    let stdin = path == Path::new("-");
+    let name = if stdin { "standard input".to_string() } else { format!("`{}`", path.display()) };
+    let cannot = |error: std::io::Error| Failure::new(FILE, format!("cannot read {name}: {error}"));
+    let mut bytes = Vec::new();
+    let limit = if stdin {
+        std::io::stdin().take(PIPE_LIMIT + 1).read_to_end(&mut bytes).map_err(cannot)?;
+        Some(PIPE_LIMIT)
+    } else {
+        let file = File::open(path).map_err(cannot)?;
+        let data = file.metadata().map_err(cannot)?;
+        let limit = if data.is_file() { limit } else { Some(PIPE_LIMIT) };
+        if limit.is_none_or(|limit| !data.is_file() || data.len() <= limit) {
+            file.take(limit.map_or(u64::MAX, |limit| limit + 1)).read_to_end(&mut bytes).map_err(cannot)?;
+        } else {
+            let message = format!("{name} has {} bytes; a source may have 2^30", data.len());
+            return Err(Failure::new(INPUT, message));
+        }
+        limit
+    };
+    if limit.is_some_and(|limit| bytes.len() as u64 > limit) {
+        let message =
+            format!("{name} has more than 2^28 bytes, and may have no end: give a file that has one");
         return Err(Failure::new(INPUT, message));
     }
-    read(path)
+    Ok(bytes)
 }
 
 /// A file to be written: known to be writable before the work is done whose result it takes. Writing goes on beside it
@@ -39,7 +93,7 @@ pub fn read_source(path: &Path) -> Result<Vec<u8>> {
 pub struct Target<'p> {
     path: &'p Path,
     /// None for devices and pipes: they are written to, not replaced.
-    beside: Option<NamedTempFile>,
+    beside: Option<Unfinished>,
 }
 
 impl<'p> Target<'p> {
@@ -50,12 +104,12 @@ impl<'p> Target<'p> {
             Ok(data) if data.permissions().readonly() => return Err(cannot_write(path, "it is read-only")),
             _ => {}
         }
+        note(path, Use::Output)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
             return Err(cannot_write(path, format!("there is no directory `{}`", folder.display())));
         }
-        let beside = interrupt::create(|| NamedTempFile::new_in(folder), NamedTempFile::path)
-            .map_err(|error| cannot_write(path, plain(&error)))?;
+        let beside = Unfinished::create(folder).map_err(|error| cannot_write(path, plain(&error)))?;
         Ok(Self { path, beside: Some(beside) })
     }
 
@@ -64,21 +118,8 @@ impl<'p> Target<'p> {
         let Some(file) = self.beside else {
             return fs::write(path, bytes).map_err(|error| cannot_write(path, error));
         };
-        let temporary = file.path().to_path_buf();
-        replace(file, path, &temporary, bytes).map_err(|error| cannot_write(path, plain(&error)))
+        file.finish(path, bytes).map_err(|error| cannot_write(path, plain(&error)))
     }
-}
-
-fn replace(mut file: NamedTempFile, path: &Path, temporary: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    file.write_all(bytes)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(path).map(|data| data.permissions().mode()).unwrap_or(0o644);
-        file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
-    }
-    interrupt::finish(temporary, || file.persist(path)).map_err(|error| error.error)?;
-    Ok(())
 }
 
 fn cannot_write(path: &Path, why: impl Display) -> Failure {

@@ -5,6 +5,7 @@ mod arguments;
 mod array_files;
 mod changed_ptx;
 mod commands;
+mod cuda_tools;
 mod exit;
 mod files;
 mod formula;
@@ -16,8 +17,11 @@ mod numbers;
 mod progress;
 mod ptxas;
 mod request;
+mod sass;
 mod subject;
 mod table;
+mod unfinished;
+mod verdict;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -41,6 +45,8 @@ fn main() -> ExitCode {
         Command::Report(options) => commands::report::run(options),
         Command::Ladder(options) => commands::ladder::run(options),
         Command::Explain(options) => commands::explain::run(options),
+        Command::Doctor => commands::doctor::run(),
+        Command::Reduce(options) => commands::reduce::run(options),
     };
     interrupt::check();
     match result {

@@ -2,13 +2,13 @@
 //! launches that find nothing in the cache. For `krn bench`, `krn ladder` and `krn profile`.
 
 use crate::arguments::MeasureArguments;
-use crate::exit::{Failure, INPUT, Result, USAGE};
+use crate::exit::{Failure, Result, USAGE};
 use crate::request::Request;
 use crate::{formula, numbers};
 use krn_compiler::check::typed::{Kernel as TypedKernel, Program};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, Layout};
-use krn_compiler::reference::{Inputs, estimate_work};
+use krn_compiler::reference;
 use krn_runtime::verify::{self, Fill, Sizes};
 use krn_runtime::{Argument, Bound, Device, DeviceArray, Kernel, Measured, TimingOptions, measure};
 use std::collections::BTreeMap;
@@ -40,17 +40,11 @@ pub fn choose(
 ) -> Result<(Sizes, BTreeMap<String, HostArray>, Work)> {
     let (defaults, steps) =
         if device.is_emulator() { (EMULATOR_SIZES, EMULATOR_STEPS) } else { (GPU_SIZES, GPU_STEPS) };
-    let mut halved = 0;
-    loop {
-        let default = |count: usize, _| (defaults[count.min(defaults.len() - 1)] >> halved).max(1);
-        let (sizes, files) = request.sizes(manifest, seed, default)?;
-        let (work, taken) = Work::of(options, program, typed, &sizes)?;
-        // What the user fixed is not changed: smaller defaults may not help.
-        if taken <= steps || halved == 28 {
-            return Ok((sizes, files, work));
-        }
-        halved += 1;
-    }
+    let default = |count: usize, _| defaults[count.min(defaults.len() - 1)];
+    let (files, dims) = request.files(manifest)?;
+    let (sizes, counted) = request.sizes_within((program, typed, manifest), &dims, seed, steps, &default)?;
+    let work = Work::of(options, counted, &sizes)?;
+    Ok((sizes, files, work))
 }
 
 /// What one launch is good for.
@@ -63,35 +57,18 @@ pub struct Work {
 }
 
 impl Work {
-    /// With the evaluation steps that it takes.
-    fn of(
-        options: &MeasureArguments,
-        program: &Program,
-        kernel: &TypedKernel,
-        sizes: &Sizes,
-    ) -> Result<(Self, u128)> {
-        let inputs = Inputs {
-            program,
-            kernel,
-            dims: BTreeMap::new(),
-            params: sizes.params.clone(),
-            arrays: BTreeMap::new(),
-            statics: BTreeMap::new(),
-        };
-        let dims: Vec<i64> =
-            kernel.dims.values().map(|dim| sizes.dims.get(&dim.name).copied().unwrap_or(0)).collect();
-        let counted = estimate_work(&inputs, &dims).map_err(|error| Failure::new(INPUT, error))?;
+    /// As the user says it, else as the compiler counted.
+    fn of(options: &MeasureArguments, counted: reference::Work, sizes: &Sizes) -> Result<Self> {
         let given = |option: &str, text: &Option<String>| {
             let value = text.as_ref().map(|text| formula::evaluate(text, &sizes.dims)).transpose();
             value.map_err(|message| Failure::new(USAGE, format!("{option}: {message}")))
         };
         let flops = given("--flops", &options.flops)?;
-        let work = Self {
+        Ok(Self {
             bytes: given("--bytes", &options.bytes)?.unwrap_or(counted.bytes as f64),
             flops: flops.or(counted.flops.map(|flops| flops as f64)).filter(|flops| *flops > 0.0),
             flops_given: flops.is_some(),
-        };
-        Ok((work, counted.steps))
+        })
     }
 }
 
@@ -135,12 +112,14 @@ pub fn sources(
             continue;
         }
         let shape = sizes.shapes.get(&name).cloned().unwrap_or_default();
-        let what = request.fill_of(&name);
-        let repeats = matches!(what, Fill::Random | Fill::Zeros | Fill::Ones | Fill::Range { .. });
+        let plan = request.plan_of(&name, sizes)?;
+        let repeats = plan
+            .fills()
+            .all(|fill| matches!(fill, Fill::Random | Fill::Zeros | Fill::Ones | Fill::Range { .. }));
         let count: u64 = shape.iter().product();
         let most = (TILE_BYTES / buffer.element.size.next_power_of_two()).max(TILE_ELEMENTS);
         let part = if repeats && count > most { vec![most] } else { shape.clone() };
-        let tile = verify::fill(&name, &buffer.element, &part, &what.into(), seed)
+        let tile = verify::fill(&name, &buffer.element, &part, &plan, seed)
             .map_err(|error| Failure::new(USAGE, format!("`{name}`: {error}")))?;
         sources.push(Source { name, tile, shape, layout });
     }

@@ -96,6 +96,7 @@ pub fn options_for(
     let mut options = options(arguments, capability);
     if kernel.specialize {
         options.sizes = request::dims(&kernel.dims)?;
+        options.only.clone_from(&kernel.kernel);
     }
     Ok(options)
 }
@@ -126,14 +127,19 @@ pub fn set_levels(options: &mut CompileOptions, arguments: &LevelArguments) -> R
             Failure::new(USAGE, format!("there is no warning `{name}`: {help}"))
         })
     };
-    for name in &arguments.allow {
-        options.levels.codes.push((code(name)?, Level::Allow));
-    }
-    for name in &arguments.deny {
-        if name == "warnings" {
-            options.levels.deny_all = true;
-        } else {
-            options.levels.codes.push((code(name)?, Level::Deny));
+    let said = [(&arguments.allow, Level::Allow), (&arguments.deny, Level::Deny)];
+    for (names, level) in said {
+        for name in names {
+            match name.as_str() {
+                "warnings" if options.levels.all.is_some_and(|other| other != level) => {
+                    return Err(Failure::new(
+                        USAGE,
+                        "--allow warnings and --deny warnings contradict each other",
+                    ));
+                }
+                "warnings" => options.levels.all = Some(level),
+                _ => options.levels.codes.push((code(name)?, level)),
+            }
         }
     }
     Ok(())

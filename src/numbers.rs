@@ -87,6 +87,11 @@ pub fn bytes(count: u64) -> String {
     if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
+/// `1 kernel`, `2 kernels`
+pub fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// `12,345,678`
 pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
@@ -116,5 +121,6 @@ mod tests {
         assert_eq!(assignment("n=3"), Ok(("n", "3")));
         assert_eq!(grouped(1234567), "1,234,567");
         assert_eq!(bytes(1536), "1.5 KiB");
+        assert_eq!((counted(1, "run"), counted(0, "run")), ("1 run".to_string(), "0 runs".to_string()));
     }
 }

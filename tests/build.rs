@@ -32,6 +32,33 @@ fn a_kernel_for_known_sizes_takes_no_others() {
 }
 
 #[test]
+fn sizes_are_those_of_the_kernel_that_is_picked() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("several.krn");
+    let text = "kernel any(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i] }\n\
+                kernel even(x: f32[n]) -> y: f32[n] where n % 2 == 0 { y[i] = x[i] }\n\
+                kernel fixed(x: f32[4]) -> y: f32[4] { y[i] = x[i] }\n";
+    std::fs::write(&file, text).expect("written");
+    let file = file.display().to_string();
+    let with = |kernel: &str, more: &[&str], code| {
+        run(
+            &[&["run", &file, "--device", "emulator", "--kernel", kernel, "--specialize"], more].concat(),
+            code,
+        )
+    };
+    // The other kernel of that dimension could not be launched so.
+    assert!(with("any", &["-D", "n=33"], 0).0.contains("verified"));
+    assert!(with("even", &["-D", "n=33"], 1).1.contains("error[E0410]"));
+    assert!(run(&["build", &file, "-D", "n=33"], 1).1.contains("error[E0410]"));
+    assert!(run(&["explain", &file, "-D", "n=33", "--kernel", "any"], 0).0.contains("schedule any"));
+    // Where there is nothing to fix, nothing has to be given.
+    assert!(with("fixed", &[], 0).0.contains("verified"));
+    assert!(with("any", &[], 2).1.contains("add -D n=…"));
+    let (_, err) = with("any", &["-D", "q=3"], 2);
+    assert_eq!(err, "error: kernel `any` has no dimension `q`; there are n\n");
+}
+
+#[test]
 fn sizes_that_cannot_be_are_refused() {
     let (_, err) = run(&["build", "examples/matmul.krn", "-D", "q=3"], 2);
     assert_eq!(err, "error: no kernel has a dimension `q`; there are k, m, n\n");

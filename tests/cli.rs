@@ -100,6 +100,17 @@ fn build_writes_ptx_ir_and_manifest_the_same_every_time() {
 }
 
 #[test]
+fn one_kernel_of_a_file_is_built_alone() {
+    let file = "examples/transpose.krn";
+    let (both, _) = run(&["build", file, "--allow", "warnings"], 0);
+    let (one, _) = run(&["build", file, "--kernel", "transpose", "--allow", "warnings"], 0);
+    assert!(both.contains("transpose_lanes_along_j") && !one.contains("transpose_lanes_along_j"), "{one}");
+    assert!(one.contains(".visible .entry transpose"), "{one}");
+    let (_, err) = run(&["build", file, "--kernel", "transpos"], 2);
+    assert!(err.contains("there is no kernel `transpos`; the file has `transpose`, "), "{err}");
+}
+
+#[test]
 fn passes_can_be_left_out_printed_and_run_on_text() {
     let (_, err) = run(
         &["build", "examples/matmul.krn", "--without", "licm", "--print-after", "map", "--time-passes"],
@@ -151,8 +162,9 @@ fn the_schedules_of_a_file_are_explained_and_can_be_pasted() {
     let (all, _) = run(&["explain", "examples/transpose.krn"], 0);
     assert!(all.matches("schedule ").count() > 1, "{all}");
     let (one, _) = run(&["explain", "examples/saxpy.krn", "--kernel", "saxpy", "--target", "sm_80"], 0);
-    assert!(one.starts_with("schedule saxpy {\n") && one.contains("per_thread i:"), "{one}");
-    assert!(one.lines().skip(1).filter(|line| *line != "}").all(|line| line.contains("// ")), "{one}");
+    assert!(one.starts_with("// saxpy: 4 elements a thread, 16 bytes\nschedule saxpy {\n"), "{one}");
+    assert!(one.contains("per_thread i:"), "{one}");
+    assert!(one.lines().skip(2).filter(|line| *line != "}").all(|line| line.contains("// ")), "{one}");
     let folder = folder();
     let source = fs::read_to_string("examples/saxpy.krn").expect("an example");
     let path = write(folder.path(), "saxpy.krn", format!("{source}\n{one}"));
@@ -307,6 +319,38 @@ fn every_example_and_test_kernel_agrees_with_the_reference() {
     assert!(out.contains(" kernels passed, 0 failed"), "{out}");
 }
 
+#[test]
+fn machine_code_is_listed_by_source_line() {
+    let [ptxas, nvdisasm] = ["ptxas", "nvdisasm"]
+        .map(|tool| xtask::cuda_tools::find(tool).unwrap_or_else(|error| panic!("{error}")));
+    let arguments = ["build", "examples/saxpy.krn", "--emit", "sass"];
+    let (out, _) = ended(command(&arguments).env("KRN_PTXAS", &ptxas).env("KRN_NVDISASM", &nvdisasm), 0);
+    let text = std::fs::read_to_string("examples/saxpy.krn").expect("the example");
+    let number = text.lines().position(|line| line.contains("y[i] =")).expect("the statement") + 1;
+    let line = text.lines().nth(number - 1).expect("the statement").trim();
+    assert!(out.contains("saxpy:\n") && out.contains(&format!("  // line {number}: {line}\n")), "{out}");
+    assert!(out.contains("FFMA") && out.contains("EXIT ;"), "{out}");
+    let (_, err) = run(&arguments, 5);
+    assert!(err.contains("no ptxas found") && err.contains("cargo xtask setup"), "{err}");
+    let (_, err) = ended(command(&arguments).env("KRN_PTXAS", &ptxas), 5);
+    assert!(err.contains("no nvdisasm found"), "{err}");
+}
+
+#[test]
+fn the_doctor_says_what_there_is_and_what_to_do() {
+    let (out, _) = run(&["doctor"], 0);
+    assert!(out.contains("emulator") && out.contains("ran, and its results are right"), "{out}");
+    assert!(out.contains("ptxas      none") && out.contains("pip install nvidia-cuda-nvcc"), "{out}");
+    let ptxas = xtask::cuda_tools::find("ptxas").unwrap_or_else(|error| panic!("{error}"));
+    let (out, _) = ended(command(&["doctor"]).env("KRN_PTXAS", &ptxas), 0);
+    assert!(out.contains("release 13") && out.contains("assembles for sm_"), "{out}");
+    // What is there and does not work is a failure.
+    let folder = folder();
+    let fake = write(folder.path(), "ptxas", "not a program");
+    let (out, _) = ended(command(&["doctor"]).env("KRN_PTXAS", &fake), 4);
+    assert!(out.contains("ptxas      of unknown version"), "{out}");
+}
+
 /// Two warnings of different codes, of which the schedules say nothing.
 const SLOW: &str = "kernel turn(a: f32[m, n]) -> b: f32[n, m] { b[j, i] = a[i, j] }\nschedule turn { order i, j }\n\
                     kernel double(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i] }\nschedule double { block 32 }\n";
@@ -328,6 +372,10 @@ fn warnings_are_allowed_and_denied_by_the_command_line_and_the_file() {
     assert_eq!(shown(&[file, "--deny", "W0601"], 1), ["error[W0601]", "warning[W0609]"]);
     assert_eq!(shown(&[file, "--deny", "warnings", "--allow", "W0609"], 1), ["error[W0601]"]);
     assert_eq!(shown(&[file, "--allow", "W0601", "--allow", "w0609"], 0), [""; 0]);
+    assert_eq!(shown(&[file, "--allow", "warnings"], 0), [""; 0]);
+    assert_eq!(shown(&[file, "--allow", "warnings", "--deny", "W0601"], 1), ["error[W0601]"]);
+    let (_, err) = run(&["check", file, "--allow", "warnings", "--deny", "warnings"], 2);
+    assert!(err.contains("contradict"), "{err}");
     let (_, err) = run(&["check", file, "--allow", "W0699"], 2);
     assert!(err.contains("there is no warning `W0699`"), "{err}");
     let (_, err) = run(&["build", file, "--deny", "W0601"], 1);
@@ -349,7 +397,7 @@ fn check_asks_the_assembler_where_there_is_one() {
         command.args(["check", file]).current_dir(env!("CARGO_MANIFEST_DIR")).env("PATH", "");
         match ptxas {
             Some(ptxas) => command.env("KRN_PTXAS", ptxas),
-            None => command.env_remove("KRN_PTXAS"),
+            None => command.env("KRN_PTXAS", ""),
         };
         let output = command.output().expect("the tool can be started");
         String::from_utf8_lossy(&output.stderr).into_owned()

@@ -3,8 +3,10 @@
 
 mod browser_support;
 mod build;
+mod builtins;
 mod cli;
 mod costs;
+mod examples;
 mod host_programs;
 mod ladder;
 mod markdown;
@@ -13,9 +15,11 @@ mod pass_subsets;
 mod profile;
 mod python_host;
 mod recognition;
+mod reduce;
 mod report;
 mod report_browser;
 mod report_support;
 mod spellings;
 mod tool_support;
+mod verdicts;
 mod walls;

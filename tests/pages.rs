@@ -1,6 +1,6 @@
 //! Every command of `docs/memory.md`, with what it prints. INSTA_UPDATE=always writes the page anew.
 
-use crate::tool_support::{ended, without_ptxas};
+use crate::tool_support::ended;
 use std::path::Path;
 
 /// What a line `$ krn … | grep 'words'` prints: the lines that hold the words.
@@ -11,7 +11,7 @@ fn printed(command: &str) -> String {
     };
     let arguments = command.strip_prefix("$ krn ").expect("a command of the tool").split(' ');
     let arguments: Vec<&str> = arguments.chain(["--device", "emulator"]).collect();
-    let (out, _) = ended(&mut without_ptxas(&arguments), 0);
+    let (out, _) = ended(&mut crate::tool_support::command(&arguments), 0);
     let lines: String = out
         .lines()
         .filter(|line| line.contains(words))

@@ -1,11 +1,11 @@
 //! `krn profile` as a user runs it.
 
-use crate::tool_support::{ended, without_ptxas};
+use crate::tool_support::{command, ended};
 use serde_json::Value;
 
 /// Standard output and error of a run that ends with this exit code.
 fn run(arguments: &[&str], code: i32) -> (String, String) {
-    ended(&mut without_ptxas(&[&["profile"], arguments].concat()), code)
+    ended(&mut command(&[&["profile"], arguments].concat()), code)
 }
 
 fn json(arguments: &[&str]) -> Value {
@@ -29,7 +29,7 @@ fn the_table_says_what_each_line_does() {
     }
     assert!(!out.contains("conflicts  "), "a column of nothing is left out\n{out}");
     for part in
-        ["limited by ", "estimated from the PTX", "memory-bound", "NO TIME", "4800 GB/s", "no ptxas in PATH"]
+        ["limited by ", "estimated from the PTX", "memory-bound", "NO TIME", "4800 GB/s", "no ptxas found"]
     {
         assert!(out.contains(part), "{part}\n{out}");
     }

@@ -135,7 +135,12 @@ fn what_cannot_be_reported_is_told_and_leaves_the_old_page() {
     run(&["examples/sum.krn"], 2, "pick one of");
     run(&["examples/nothing.krn"], 5, "nothing.krn");
     run(&["examples/matmul.krn", "--gpu", "h300"], 2, "there is no such GPU");
-    run(&["examples/gather_scatter.krn", "--kernel", "gather"], 4, "outside axis 0");
+    let outside = ["--in", "from=random(m + 5, m + 9)"];
+    run(
+        &[&["examples/gather_scatter.krn", "--kernel", "gather"][..], &outside].concat(),
+        4,
+        "outside axis 0",
+    );
     let names: Vec<_> = std::fs::read_dir(&folder).expect("the folder").collect();
     assert_eq!(names.len(), 1, "temporary files are left");
 }

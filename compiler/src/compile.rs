@@ -175,14 +175,15 @@ impl std::error::Error for CompileError {}
 /// Parses and checks a file. The program holds the kernels that have no mistakes; what could not be parsed
 /// keeps nothing else from being checked.
 pub fn check(source: &SourceFile) -> (Program, Diagnostics) {
-    check_parsed(syntax::parse(source), &Sizes::new())
+    check_parsed(syntax::parse(source), &Sizes::new(), None)
 }
 
 fn check_parsed(
     (file, mut diagnostics): (syntax::ast::File, Diagnostics),
     sizes: &Sizes,
+    only: Option<&str>,
 ) -> (Program, Diagnostics) {
-    let (program, found) = check::check(&file, sizes);
+    let (program, found) = check::check_for(&file, sizes, only);
     diagnostics.extend(found);
     let mut diagnostics = apply(diagnostics, &levels::of_program(&program), &Levels::default());
     diagnostics.sort();
@@ -221,8 +222,11 @@ fn located(mut error: PipelineError, source: &SourceFile) -> PipelineError {
 }
 
 /// Sizes are those of dimensions that there are, and not more than a launch takes.
-fn check_sizes(program: &Program, sizes: &Sizes) -> Result<(), CompileError> {
-    let dims = || program.kernels.iter().flat_map(|kernel| kernel.dims.values()).map(|dim| dim.name.as_str());
+fn check_sizes(program: &Program, sizes: &Sizes, only: Option<&str>) -> Result<(), CompileError> {
+    // Of a name that no kernel has, all are looked at: whoever picks the kernel says that there is none.
+    let only = only.filter(|only| program.kernels.iter().any(|kernel| kernel.name == *only));
+    let asked = || program.kernels.iter().filter(|kernel| only.is_none_or(|only| kernel.name == only));
+    let dims = || asked().flat_map(|kernel| kernel.dims.values()).map(|dim| dim.name.as_str());
     for (name, size) in sizes {
         if !dims().any(|known| known == name) {
             let known: BTreeSet<&str> = dims().collect();
@@ -230,7 +234,8 @@ fn check_sizes(program: &Program, sizes: &Sizes) -> Result<(), CompileError> {
                 0 => "there are none".to_string(),
                 _ => format!("there are {}", Vec::from_iter(known).join(", ")),
             };
-            return Err(CompileError::Size(format!("no kernel has a dimension `{name}`; {known}")));
+            let who = only.map_or("no kernel has a".to_string(), |only| format!("kernel `{only}` has no"));
+            return Err(CompileError::Size(format!("{who} dimension `{name}`; {known}")));
         }
         if *size > DIMENSION_LIMIT as u64 {
             return Err(CompileError::Size(format!("`{name}` cannot be {size}: the limit is 2^36")));
@@ -247,12 +252,12 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     let Some(capability) = capability(&options.target) else {
         return Err(CompileError::UnknownTarget(options.target.clone()));
     };
-    let (program, diagnostics) = check_parsed(syntax::parse(source), &options.sizes);
+    let (program, diagnostics) = check_parsed(syntax::parse(source), &options.sizes, options.only.as_deref());
     let mut diagnostics = apply(diagnostics, &[], &options.levels);
     if diagnostics.has_errors() {
         return Err(CompileError::Diagnostics(diagnostics));
     }
-    check_sizes(&program, &options.sizes)?;
+    check_sizes(&program, &options.sizes, options.only.as_deref())?;
     let pipeline = options.resolved_pipeline()?;
     // Passes that are not the compiler's own are held to the rules one by one.
     let mut pass_options = options.passes.clone();

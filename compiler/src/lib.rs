@@ -6,6 +6,7 @@
 mod accuracy;
 pub mod advise;
 pub mod analysis;
+pub mod builtins;
 pub mod check;
 mod clock;
 mod compile;
@@ -15,6 +16,7 @@ pub mod fat;
 pub mod ir;
 pub mod lower;
 pub mod manifest;
+mod mutants;
 mod parallel;
 pub mod passes;
 pub mod ptx;
@@ -23,7 +25,7 @@ pub mod source;
 pub mod syntax;
 mod targets;
 
-pub use accuracy::{error_model, error_model_of};
+pub use accuracy::error_model_of;
 pub use compile::{
     Assembler, Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, SharedArray,
     check as check_source, compile, explain_forms, explain_schedules, shared_arrays,

@@ -3,9 +3,7 @@
 
 pub use crate::data::Layout;
 use crate::data::{ElementType, Scalar};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
-use std::ops::Deref;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The manifest of one compiled module.
@@ -114,6 +112,9 @@ pub struct FactManifest {
 pub struct SiteManifest {
     pub array: String,
     pub axis: usize,
+    /// Whether the subscript's bits are an unsigned number.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsigned: bool,
     pub line: u32,
     pub column: u32,
 }
@@ -174,44 +175,9 @@ pub enum Expr {
     Float(f64),
     Bool(bool),
     Symbol(usize),
-    Unary(UnaryOp, Operand),
-    Binary(BinaryOp, Operand, Operand),
-}
-
-/// An expression within another one. Those of a plan have much in common, and copies share it.
-#[derive(Clone, PartialEq)]
-pub struct Operand(Arc<Expr>);
-
-impl From<Expr> for Operand {
-    fn from(expr: Expr) -> Self {
-        Self(Arc::new(expr))
-    }
-}
-
-impl Deref for Operand {
-    type Target = Expr;
-
-    fn deref(&self) -> &Expr {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Operand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Serialize for Operand {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Operand {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Expr::deserialize(deserializer).map(Self::from)
-    }
+    // Those of a plan have much in common, and copies share it.
+    Unary(UnaryOp, Arc<Expr>),
+    Binary(BinaryOp, Arc<Expr>, Arc<Expr>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

@@ -107,3 +107,17 @@ fn a_comment_tells_that_tiles_of_a_product_are_shared() {
     assert!(!whole.contains("are shared"), "{whole}");
     assert!(shared.contains(".entry matmul_tiled_large_sums(") && !ptx.contains("_sums("), "{ptx}");
 }
+
+/// What no directive says is not said to be the work of one thread.
+#[test]
+fn kernels_without_choices_say_who_does_the_work() {
+    let text = "kernel nested(x: f32[m, n]) -> y: f32 { y = sum(i: sqrt(sum(j: x[i, j]))) }\n\
+                kernel one() -> y: f32 { y = 1.0 }\n";
+    let compiled = compile(&SourceFile::new("k.krn", text), &CompileOptions::for_target("sm_90"));
+    let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
+    let [nested, one] = &explain_schedules(&compiled)[..] else { panic!("two kernels") };
+    let alone = "one thread does all of it";
+    let several = compiled.compiled.ptx.contains("%tid");
+    assert_eq!(nested.text.contains(alone), !several, "{}", nested.text);
+    assert!(one.text.contains(alone), "{}", one.text);
+}

@@ -272,6 +272,21 @@ pub trait Backend: Send + Sync + Any {
     fn cache_bytes(&self) -> Option<u64>;
     /// Instructions executed so far by all lanes, where the backend counts them.
     fn lane_instructions(&self) -> Option<u64>;
+    /// How far the latest launch has come, where the backend tells.
+    fn under_way(&self) -> Option<UnderWay> {
+        None
+    }
+}
+
+/// A launch that somebody waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UnderWay {
+    /// Launches so far, this one included.
+    pub launches: u64,
+    /// Blocks of this one that are done.
+    pub done: u64,
+    /// Blocks that it has.
+    pub blocks: u64,
 }
 
 /// Copies between devices that have nothing in common, by way of the host.

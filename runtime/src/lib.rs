@@ -30,7 +30,7 @@ pub use krn_compiler::data::{ElementType, HostArray, Leaf, Scalar};
 pub use krn_compiler::manifest::Layout;
 pub use krn_macros::{KrnStruct, kernels};
 
-pub use backend::{DevicePtr, RawStream};
+pub use backend::{DevicePtr, RawStream, UnderWay};
 pub use device::{Device, Selection};
 pub use error::compile::CompileFailure;
 pub use error::lost::{LossCause, LostDevice};

@@ -2,6 +2,7 @@
 //! compiler, which takes longer than most of them run. What needs a process of its own stands alone in `Cargo.toml`.
 
 mod advice;
+mod builtins;
 mod counters;
 mod errors;
 #[cfg(target_os = "linux")]

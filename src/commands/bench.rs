@@ -4,7 +4,7 @@ use super::run::{open, show_value};
 use crate::arguments::{BenchOptions, MessageFormat};
 use crate::exit::Result;
 use crate::measuring::{Cold, Quantiles, Sets, Work, choose, measure_cold, sources};
-use crate::request::{Request, pick};
+use crate::request::{Request, directives, pick};
 use crate::{changed_ptx, files, messages, numbers};
 use krn_compiler::manifest::KernelManifest;
 use krn_runtime::verify::Sizes;
@@ -29,7 +29,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         eprintln!("driver: {}", module.log());
     }
     let kernel = module.kernel(&typed.name)?;
-    let request = Request::parse(&options.kernel, &[], kernel.manifest())?;
+    let request = Request::parse(&options.kernel, &[], kernel.manifest(), directives(&source, typed)?)?;
     let (seed, program) = (options.kernel.seed, &compilation.program);
     let (sizes, files_given, work) =
         choose(&options.measure, seed, &request, &device, program, typed, kernel.manifest())?;

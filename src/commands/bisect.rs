@@ -1,11 +1,11 @@
 //! `krn run --bisect`
 
 use super::ladder::uncompiled;
-use super::run::{check_text, open};
+use super::run::open;
 use crate::arguments::{MessageFormat, RunOptions};
-use crate::exit::{Failure, INPUT, MISMATCH, Result, USAGE};
-use crate::request::{Request, pick};
-use crate::{files, memory, messages, numbers};
+use crate::exit::{Failure, INPUT, MISMATCH, NOT_VERIFIED, Result, USAGE};
+use crate::request::{Request, directives, pick};
+use crate::{files, memory, messages, numbers, verdict};
 use krn_compiler::CompileError;
 use krn_runtime::verify::{self, BisectError, BisectStep, Bisection, CheckOptions, RungError, Verdict};
 use serde_json::json;
@@ -31,13 +31,14 @@ pub fn run(options: &RunOptions) -> Result<()> {
     let Some(manifest) = manifest else {
         return Err(Failure::new(INPUT, format!("kernel `{}` was not compiled", kernel.name)));
     };
-    let request = Request::parse(&options.kernel, &[], manifest)?;
-    let (sizes, case) = request.case(manifest, options.kernel.seed, |sizes| {
+    let request = Request::parse(&options.kernel, &[], manifest, directives(&source, kernel)?)?;
+    let (sizes, case) = request.case((&lowest.program, kernel, manifest), options.kernel.seed, |sizes| {
         memory::check(manifest, sizes, device.is_emulator(), options.full_check)
     })?;
     let mut check = CheckOptions { seed: options.kernel.seed, ..CheckOptions::default() };
     if options.full_check {
         check.full_steps = u128::MAX;
+        check.second_steps = u128::MAX;
         check.step_limit = u64::MAX;
     }
     let bisection = verify::bisect(&device, &source, &compile, &kernel.name, &case, &check);
@@ -52,7 +53,7 @@ pub fn run(options: &RunOptions) -> Result<()> {
             "kernel": kernel.name,
             "device": device.description(),
             "dims": sizes.dims,
-            "agrees": bisection.first_wrong().is_none(),
+            "agrees": bisection.first_wrong().is_none() && bisection.not_verified().is_none(),
             "first_wrong": bisection.first_wrong().map(|step| step.added.as_deref().unwrap_or("(none)")),
             "steps": bisection.steps.iter().map(step_json).collect::<Vec<_>>(),
         });
@@ -63,7 +64,11 @@ pub fn run(options: &RunOptions) -> Result<()> {
         let head = format!("{}: {}{dims} on {}\n", source.name(), kernel.name, device.description());
         files::print(&format!("{head}{}", text(&bisection)))?;
     }
-    if bisection.first_wrong().is_none() { Ok(()) } else { Err(Failure::silent(MISMATCH)) }
+    match (bisection.first_wrong(), bisection.not_verified()) {
+        (Some(_), _) => Err(Failure::silent(MISMATCH)),
+        (None, Some(_)) => Err(Failure::silent(NOT_VERIFIED)),
+        (None, None) => Ok(()),
+    }
 }
 
 fn step_json(step: &BisectStep) -> serde_json::Value {
@@ -81,11 +86,16 @@ fn text(bisection: &Bisection) -> String {
         let verdict = match &step.verdict {
             Verdict::Agrees if !step.changed => "changes nothing here",
             Verdict::Agrees => "agrees",
+            Verdict::NotVerified(_) => "NOT VERIFIED",
             Verdict::Wrong(_) => "WRONG",
             Verdict::Failed(_) => "FAILS",
             Verdict::Broken(_) => "DOES NOT COMPILE",
         };
         text.push_str(&format!("  {:width$}  {verdict}\n", shown(step)));
+    }
+    if let (None, Some(reason)) = (bisection.first_wrong(), bisection.not_verified()) {
+        text.push_str(&format!("  NOT VERIFIED: {reason}\n"));
+        return text;
     }
     let Some(wrong) = bisection.first_wrong() else {
         let count = numbers::grouped(bisection.steps.len() as u64);
@@ -101,8 +111,8 @@ fn text(bisection: &Bisection) -> String {
         ),
     }
     match &wrong.verdict {
-        Verdict::Agrees => {}
-        Verdict::Wrong(report) => text.push_str(&check_text(report)),
+        Verdict::Agrees | Verdict::NotVerified(_) => {}
+        Verdict::Wrong(report) => text.push_str(&verdict::text(report)),
         Verdict::Failed(error) => text.push_str(&format!("  {error}\n")),
         Verdict::Broken(error) => text.push_str(&format!("  {error}\n")),
     }

@@ -3,12 +3,12 @@
 use crate::arguments::{BuildOptions, Emit};
 use crate::exit::{FILE, Failure, Result, USAGE};
 use crate::ptxas::{self, Ptxas};
-use crate::{files, messages, numbers, request};
+use crate::{files, messages, numbers, request, sass};
 use krn_compiler::fat::{Fat, Image};
 use krn_compiler::ir::text::{PrintOptions, print_module};
 use krn_compiler::passes::PassSelection;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, CompiledModule, TARGETS};
+use krn_compiler::{Compilation, CompileOptions, CompiledModule, TARGETS};
 use std::time::Duration;
 
 pub fn run(options: &BuildOptions) -> Result<()> {
@@ -19,6 +19,7 @@ pub fn run(options: &BuildOptions) -> Result<()> {
     compile.passes.print_before = selection(&options.print_before);
     compile.passes.time = options.time_passes;
     compile.sizes = request::dims(&options.dims)?;
+    compile.only.clone_from(&options.kernel);
     if options.emit == Emit::Fat {
         let text = fat(&source, options, &mut compile)?;
         return files::write_or_print(options.output.as_deref(), &text);
@@ -26,6 +27,7 @@ pub fn run(options: &BuildOptions) -> Result<()> {
     compile.ir = options.emit == Emit::Ir;
     compile.text_only = true;
     let compilation = messages::compile(&source, &compile, options.message_format)?;
+    known(&compilation, options)?;
     eprint!("{}", compilation.printed);
     if options.time_passes {
         print_times(&compilation.reports);
@@ -49,6 +51,10 @@ pub fn run(options: &BuildOptions) -> Result<()> {
             let ptxas = Ptxas::find()?.ok_or_else(|| Failure::new(FILE, ptxas::ADVICE))?;
             return files::write(path, &ptxas.code(&compiled.ptx, &compile.target)?);
         }
+        Emit::Sass => {
+            let ptxas = Ptxas::find()?.ok_or_else(|| Failure::new(FILE, ptxas::ADVICE))?;
+            sass::listing(&source, &ptxas.code_with_lines(&compiled.ptx, &compile.target)?)?
+        }
         Emit::Ptx | Emit::Fat => compiled.ptx.clone(),
     };
     files::write_or_print(options.output.as_deref(), &text)
@@ -67,6 +73,7 @@ fn fat(source: &SourceFile, options: &BuildOptions, compile: &mut CompileOptions
             false => krn_compiler::compile(source, compile)
                 .map_err(|error| messages::refused(source, error, options.message_format))?,
         };
+        known(&compilation, options)?;
         compile.advise = false;
         modules.push(compilation.compiled);
     }
@@ -80,6 +87,14 @@ fn fat(source: &SourceFile, options: &BuildOptions, compile: &mut CompileOptions
     };
     let images = targets.iter().zip(modules).map(image).collect::<Result<Vec<_>>>()?;
     Ok(Fat::new(images).to_json() + "\n")
+}
+
+/// That there is the kernel that is asked for.
+fn known(compilation: &Compilation, options: &BuildOptions) -> Result<()> {
+    match &options.kernel {
+        Some(name) => request::pick_named(&compilation.program, name).map(|_| ()),
+        None => Ok(()),
+    }
 }
 
 fn selection(names: &[String]) -> PassSelection {

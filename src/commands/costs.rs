@@ -4,7 +4,7 @@ use crate::arguments::{MessageFormat, TestOptions};
 use crate::exit::{DEVICE, FILE, Failure, INPUT, MISMATCH, Result, USAGE};
 use crate::{files, messages};
 use krn_runtime::profile::{Change, CostError, Costs, Verdict, costs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The first lines of a table that is kept.
 const HEAD: &str = "\
@@ -63,7 +63,7 @@ fn count(path: &Path, options: &TestOptions) -> Result<Costs> {
 
 /// Holds costs against a table, or writes it. `counted` says of which kernels all lines are among those found.
 fn judge(
-    table: &PathBuf,
+    table: &Path,
     found: Costs,
     counted: &dyn Fn(&str) -> bool,
     options: &TestOptions,
@@ -72,7 +72,7 @@ fn judge(
     let asked = |name: &str| options.kernel.as_ref().is_none_or(|text| name.contains(text.as_str()));
     let concerned = |name: &str| counted(name) && asked(name);
     let before = if table.exists() {
-        let text = String::from_utf8_lossy(&files::read(table)?).into_owned();
+        let text = String::from_utf8_lossy(&files::read_own(table)?).into_owned();
         Costs::parse(&text).map_err(|error| Failure::new(FILE, format!("{}: {error}", table.display())))?
     } else {
         Costs::default()

@@ -32,10 +32,12 @@ fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
     let mut compile = messages::options(&options.compile, None);
     compile.ir = true;
     compile.sizes = request::dims(&options.dims)?;
+    compile.only.clone_from(&options.kernel);
     let compilation = messages::compile(&source, &compile, options.message_format)?;
     let mut explained = explain_schedules(&compilation);
     if let Some(wanted) = &options.kernel {
-        let names: Vec<String> = explained.iter().map(|known| format!("`{}`", known.kernel)).collect();
+        let kernels = compilation.program.kernels.iter();
+        let names: Vec<String> = kernels.map(|known| format!("`{}`", known.name)).collect();
         explained.retain(|known| known.kernel == *wanted);
         if explained.is_empty() {
             let names = names.join(", ");
@@ -48,7 +50,7 @@ fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
 }
 
 /// A comment for each form that the kernel's launches have.
-fn forms(compilation: &Compilation, kernel: &str) -> String {
+pub fn forms(compilation: &Compilation, kernel: &str) -> String {
     let forms = explain_forms(compilation, kernel).unwrap_or_default();
     forms.iter().map(|(launches, form)| format!("// {}: {form}\n", launches.join(", "))).collect()
 }

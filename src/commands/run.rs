@@ -1,16 +1,19 @@
 //! `krn run`
 
 use crate::arguments::{MessageFormat, RunOptions};
-use crate::array_files::Targets;
-use crate::exit::{DEVICE, Failure, INPUT, MISMATCH, Result, USAGE};
-use crate::request::{Request, pick};
-use crate::{changed_ptx, files, interrupt, memory, messages, numbers};
+use crate::array_files::{ArrayFile, Targets};
+use crate::exit::{DEVICE, Failure, INPUT, INTERRUPTED, MISMATCH, Result, USAGE};
+use crate::progress::Progress;
+use crate::request::{Request, directives, pick_all, shares, work_of};
+use crate::{changed_ptx, files, interrupt, memory, messages, numbers, verdict};
+use krn_compiler::check::typed::{Kernel, Program};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::KernelManifest;
 use krn_compiler::source::SourceFile;
-use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Sizes, VerifyError};
-use krn_runtime::{Device, Outputs, Selection};
+use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Judgement, Sizes, VerifyError};
+use krn_runtime::{Device, Module, Outputs, Selection};
 use serde_json::json;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Opens a device; the emulator stops at Ctrl-C.
 pub fn open(selection: Selection) -> Result<Device> {
@@ -50,57 +53,137 @@ pub fn run(options: &RunOptions) -> Result<()> {
         changed_ptx::replace(&mut compilation.compiled, path)?;
     }
     let program = &compilation.program;
-    let kernel = pick(program, &options.kernel)?;
-    let manifest = compilation.compiled.manifest.kernels.iter().find(|known| known.name == kernel.name);
-    let Some(manifest) = manifest else {
-        return Err(Failure::new(INPUT, format!("kernel `{}` was not compiled", kernel.name)));
-    };
-    let request = Request::parse(&options.kernel, &options.outputs, manifest)?;
-    let outputs = Targets::open(&request.outputs)?;
-    let (sizes, case) = request.case(manifest, options.kernel.seed, |sizes| {
-        memory::check(manifest, sizes, device.is_emulator(), options.full_check)
-    })?;
+    let kernels = pick_all(program, &options.kernel)?;
+    let manifests = kernels
+        .iter()
+        .map(|kernel| {
+            let known = compilation.compiled.manifest.kernels.iter().find(|known| known.name == kernel.name);
+            known.ok_or_else(|| Failure::new(INPUT, format!("kernel `{}` was not compiled", kernel.name)))
+        })
+        .collect::<Result<Vec<&KernelManifest>>>()?;
+    // Whatever is wrong with the command line is said before anything runs.
+    let shares = shares(&options.kernel, &options.outputs, &manifests)?;
+    let mut runs = Vec::with_capacity(kernels.len());
+    for ((kernel, manifest), share) in kernels.into_iter().zip(manifests).zip(&shares) {
+        let request = Request::parse(&share.kernel, &share.outputs, manifest, directives(&source, kernel)?)?;
+        runs.push(OneRun { source: &source, program, kernel, manifest, request, options });
+    }
+    let mut written: Vec<&ArrayFile> = Vec::new();
+    for run in &runs {
+        let files = || run.request.outputs.iter().map(|(_, file)| file);
+        if let Some(file) = files().find(|file| written.iter().any(|known| known.path == file.path)) {
+            let path = file.path.display();
+            let message = format!("--out writes `{path}` for two kernels; pick one of them by --kernel");
+            return Err(Failure::new(USAGE, message));
+        }
+        written.extend(files());
+    }
+    let several = runs.len() > 1;
+    let targets: Vec<_> =
+        runs.iter().map(|run| Targets::open(&run.request.outputs)).collect::<Result<_>>()?;
     let module = device.load(&compilation.compiled)?;
     if !module.log().is_empty() {
         eprintln!("driver: {}", module.log());
     }
-    let before = device.lane_instructions();
-    let (results, report) = if options.no_check {
-        (Some(verify::run(&module, kernel, &case)?), None)
-    } else {
-        let mut check = CheckOptions { seed: options.kernel.seed, ..CheckOptions::default() };
-        if options.full_check {
-            check.full_steps = u128::MAX;
-            check.step_limit = u64::MAX;
+    // The exit code of the first kernel that failed.
+    let mut failed = None;
+    for (run, targets) in runs.iter().zip(targets) {
+        match run.run(&device, &module, targets) {
+            Ok(()) => {}
+            Err(failure) if !several || failure.code == INTERRUPTED => return Err(failure),
+            // The other kernels run all the same.
+            Err(failure) => {
+                let failure = failure.about(format_args!("kernel `{}`", run.kernel.name));
+                failure.print();
+                failed.get_or_insert(failure.code);
+            }
         }
-        let (outputs, report) = verify::check(&module, program, kernel, &case, &check).map_err(failure)?;
-        (outputs, Some(report))
-    };
-    let instructions = device.lane_instructions().zip(before).map(|(after, before)| after - before);
-    let summary = Summary {
-        source: &source,
-        device: &device,
-        manifest,
-        sizes: &sizes,
-        case: &case,
-        outputs: results.as_ref(),
-        report: report.as_ref(),
-        instructions,
-    };
-    // A refused run has no outputs; a wrong one is written all the same, for looking into it.
-    if let Some(results) = &results {
-        outputs.write(&results.arrays)?;
     }
-    if options.json {
-        files::print(&format!("{}\n", summary.json()))?;
-    } else {
-        files::print(&summary.text())?;
+    failed.map_or(Ok(()), |code| Err(Failure::silent(code)))
+}
+
+/// One kernel to run.
+struct OneRun<'a> {
+    source: &'a SourceFile,
+    program: &'a Program,
+    kernel: &'a Kernel,
+    manifest: &'a KernelManifest,
+    request: Request,
+    options: &'a RunOptions,
+}
+
+impl OneRun<'_> {
+    /// Runs the kernel, checks it and tells of it.
+    fn run(&self, device: &Device, module: &Module, targets: Targets<'_>) -> Result<()> {
+        let Self { source, program, kernel, manifest, request, options } = self;
+        let (sizes, case) = request.case((program, kernel, manifest), options.kernel.seed, |sizes| {
+            memory::check(manifest, sizes, device.is_emulator(), options.full_check)
+        })?;
+        let before = device.lane_instructions();
+        let steps = work_of(program, kernel, &sizes)?.steps;
+        let sampled_above = CheckOptions::default().full_steps;
+        let progress =
+            watched(&kernel.name, device, if options.full_check { steps } else { steps.min(sampled_above) });
+        let (results, report) = if options.no_check {
+            (Some(verify::run(module, kernel, &case)?), None)
+        } else {
+            let progress = Some(&STEPS);
+            let mut check = CheckOptions { seed: options.kernel.seed, progress, ..CheckOptions::default() };
+            if options.full_check {
+                check.full_steps = u128::MAX;
+                check.second_steps = u128::MAX;
+                check.step_limit = u64::MAX;
+            }
+            let (outputs, report) = verify::check(module, program, kernel, &case, &check).map_err(failure)?;
+            (outputs, Some(report))
+        };
+        drop(progress);
+        let instructions = device.lane_instructions().zip(before).map(|(after, before)| after - before);
+        let summary = Summary {
+            source,
+            device,
+            manifest,
+            sizes: &sizes,
+            case: &case,
+            outputs: results.as_ref(),
+            report: report.as_ref(),
+            instructions,
+        };
+        // A refused run has no outputs; a wrong one is written all the same, for looking into it.
+        if let Some(results) = &results {
+            targets.write(&results.arrays)?;
+        }
+        if options.json {
+            files::print(&format!("{}\n", summary.json()))?;
+        } else {
+            files::print(&summary.text())?;
+        }
+        match report {
+            Some(CheckReport { both_refused: Some(message), .. }) => Err(Failure::new(DEVICE, message)),
+            Some(report) => match verdict::exit_code(&report.judgement()) {
+                0 => Ok(()),
+                code => Err(Failure::silent(code)),
+            },
+            None => Ok(()),
+        }
     }
-    match report {
-        Some(report) if !report.agrees() => Err(Failure::silent(MISMATCH)),
-        Some(CheckReport { both_refused: Some(message), .. }) => Err(Failure::new(DEVICE, message)),
-        _ => Ok(()),
-    }
+}
+
+/// The reference's steps in the run that goes on.
+static STEPS: AtomicU64 = AtomicU64::new(0);
+
+/// A bar over the run of a kernel: its launches, where the device tells of them, then so many steps of the reference.
+fn watched(kernel: &str, device: &Device, steps: u128) -> Progress {
+    STEPS.store(0, Ordering::Relaxed);
+    let (kernel, device) = (kernel.to_string(), device.clone());
+    Progress::watching(move || match (STEPS.load(Ordering::Relaxed), device.under_way()) {
+        (0, Some(now)) => {
+            let share = now.done as f64 / now.blocks.max(1) as f64;
+            (format!("running {kernel}, launch {}", now.launches), share)
+        }
+        (0, None) => (format!("running {kernel}"), 0.0),
+        (done, _) => (format!("checking {kernel}"), done as f64 / steps.max(1) as f64),
+    })
 }
 
 pub fn failure(error: VerifyError) -> Failure {
@@ -149,7 +232,7 @@ impl Summary<'_> {
         }
         match self.report {
             None => text.push_str("  not checked (--no-check)\n"),
-            Some(report) => text.push_str(&check_text(report)),
+            Some(report) => text.push_str(&verdict::text(report)),
         }
         text
     }
@@ -160,8 +243,14 @@ impl Summary<'_> {
                 json!({
                     "name": output.name,
                     "compared": output.report.compared,
+                    "values": output.report.considered(),
+                    "judged": output.report.judged(),
                     "uncertain": output.report.uncertain,
+                    "loose": output.report.loose,
                     "mismatches": output.report.mismatches,
+                    "lawful_evaluations": output.report.second.evaluations,
+                    "judged_by_them": output.report.second.judged,
+                    "bit_for_bit": output.report.second.exact,
                     "sampled": output.sampled,
                     "worst": output.report.worst.as_ref().map(|worst| json!({
                         "index": worst.index, "field": worst.field, "expected": worst.expected,
@@ -171,6 +260,7 @@ impl Summary<'_> {
             });
             rows.collect::<Vec<_>>()
         });
+        let judgement = self.report.map(CheckReport::judgement);
         json!({
             "file": self.source.name(),
             "kernel": self.manifest.name,
@@ -179,57 +269,13 @@ impl Summary<'_> {
             "seconds": self.outputs.map(|outputs| outputs.elapsed.as_secs_f64()),
             "lane_instructions": self.instructions,
             "checked": self.report.is_some(),
-            "agrees": self.report.map(CheckReport::agrees),
+            "verdict": judgement.as_ref().map(verdict::word),
+            "reason": judgement.as_ref().and_then(verdict::reason),
+            "agrees": judgement.as_ref().map(|judgement| *judgement == Judgement::Verified),
             "refused": self.report.and_then(|report| report.both_refused.clone()),
             "outputs": outputs,
         })
     }
-}
-
-/// One line an output: how it compares.
-pub fn check_text(report: &CheckReport) -> String {
-    let mut text = String::new();
-    for output in &report.outputs {
-        let found = &output.report;
-        let compared = numbers::grouped(found.compared);
-        let sampled = output.sampled.map_or(String::new(), |count| {
-            format!(
-                " in a sample of {} elements (a full check would be too slow; --full-check does it)",
-                numbers::grouped(count)
-            )
-        });
-        let uncertain = match found.uncertain {
-            0 => String::new(),
-            count => format!(", {} too close to a branch to be judged", numbers::grouped(count)),
-        };
-        let worst = found.worst.as_ref();
-        if found.mismatches == 0 {
-            let share = worst.map_or(0.0, |worst| if worst.excess.is_finite() { worst.excess } else { 0.0 });
-            let bound = if share > 0.0 {
-                format!(", at most {:.0}% of the error bound used", share * 100.0)
-            } else {
-                String::new()
-            };
-            text.push_str(&format!(
-                "  {}: verified, {compared} values agree{sampled}{bound}{uncertain}\n",
-                output.name
-            ));
-        } else {
-            let mismatches = numbers::grouped(found.mismatches);
-            text.push_str(&format!(
-                "  {}: WRONG, {mismatches} of {compared} values differ{sampled}{uncertain}\n",
-                output.name
-            ));
-            if let Some(worst) = worst {
-                let field = if worst.field.is_empty() { String::new() } else { format!(".{}", worst.field) };
-                text.push_str(&format!(
-                    "    worst at {:?}{field}: got {}, expected {} within {:e}\n",
-                    worst.index, worst.got, worst.expected, worst.bound
-                ));
-            }
-        }
-    }
-    text
 }
 
 /// The first few values.

@@ -1,15 +1,15 @@
 //! `krn test`: every kernel of the files, over many shapes, against the reference evaluator.
 
-use super::run::{check_text, failure, open_checked};
+use super::run::{failure, open_checked};
 use crate::arguments::{MessageFormat, TestOptions};
-use crate::exit::{DEVICE, Failure, MISMATCH, Result, USAGE};
-use crate::progress::Progress;
-use crate::{files, messages};
+use crate::exit::{DEVICE, Failure, MISMATCH, NOT_VERIFIED, Result, USAGE};
+use crate::progress::Counted;
+use crate::{files, messages, numbers, verdict};
 use krn_compiler::check::typed::Kernel;
 use krn_compiler::manifest::KernelManifest;
 use krn_compiler::{Compilation, source::SourceFile};
 use krn_runtime::verify::cases::{self, Directives, Expected, TestCase};
-use krn_runtime::verify::{self, CheckOptions, VerifyError};
+use krn_runtime::verify::{self, CheckOptions, Judgement, VerifyError};
 use krn_runtime::{Device, Error, Module};
 use serde_json::json;
 use std::path::Path;
@@ -17,10 +17,98 @@ use std::path::Path;
 /// How a kernel fared.
 #[derive(Default)]
 struct Outcome {
-    runs: usize,
+    runs: Vec<Run>,
+    /// Failures that belong to no run.
     failures: Vec<String>,
+    /// The exit code that the failures ask for.
+    code: Option<u8>,
     /// Shapes that no sizes were found for.
     skipped: usize,
+}
+
+/// One run of a kernel.
+struct Run {
+    /// Its sizes: `n = 31, m = 33`.
+    label: String,
+    finding: Finding,
+    /// Values that were judged.
+    judged: u64,
+}
+
+enum Finding {
+    /// Verified, or ended in the error that was expected.
+    Passed,
+    /// All outputs are empty.
+    Empty,
+    /// Too little could be judged: why.
+    NotVerified(String),
+    /// What to print.
+    Failed(String),
+}
+
+/// A wrong result is the worst that can be; of others, the first one counts.
+fn worse(known: Option<u8>, next: Option<u8>) -> Option<u8> {
+    if next == Some(MISMATCH) { next } else { known.or(next) }
+}
+
+impl Outcome {
+    fn count(&self, is: impl Fn(&Finding) -> bool) -> usize {
+        self.runs.iter().filter(|run| is(&run.finding)).count()
+    }
+
+    fn fail(&mut self, code: u8, text: String) {
+        self.failures.push(text);
+        self.code = worse(self.code, Some(code));
+    }
+
+    fn failed(&self) -> bool {
+        !self.failures.is_empty() || self.runs.iter().any(|run| matches!(run.finding, Finding::Failed(_)))
+    }
+
+    /// Nothing is wrong, but no run says that anything is right.
+    fn not_verified(&self) -> bool {
+        !self.failed() && !self.runs.iter().any(|run| matches!(run.finding, Finding::Passed))
+    }
+
+    fn word(&self) -> &'static str {
+        if self.failed() {
+            "FAILED"
+        } else if self.not_verified() {
+            "NOT VERIFIED"
+        } else {
+            "ok"
+        }
+    }
+
+    /// `12 runs, 2 of them empty, 1 not verified`.
+    fn runs(&self) -> String {
+        let count = self.runs.len();
+        let mut text = format!("{count} run{}", if count == 1 { "" } else { "s" });
+        let empty = self.count(|finding| matches!(finding, Finding::Empty));
+        let not_verified = self.count(|finding| matches!(finding, Finding::NotVerified(_)));
+        if empty > 0 {
+            text.push_str(&format!(", {empty} empty"));
+        }
+        if not_verified > 0 {
+            text.push_str(&format!(", {not_verified} not verified"));
+        }
+        if self.skipped > 0 {
+            text.push_str(&format!(", {} shapes that its facts exclude", self.skipped));
+        }
+        text
+    }
+}
+
+/// Kernels of a file, or of all files.
+#[derive(Default)]
+struct Tally {
+    kernels: usize,
+    failed: usize,
+    not_verified: usize,
+    runs: usize,
+    unverified_runs: usize,
+    /// The exit code that the failures ask for.
+    code: Option<u8>,
 }
 
 pub fn run(options: &TestOptions) -> Result<()> {
@@ -31,37 +119,47 @@ pub fn run(options: &TestOptions) -> Result<()> {
     // What is wrong with the command line is said once, not for each file.
     let compile = messages::options(&options.compile, device.capability());
     compile.resolved_pipeline().map_err(|error| Failure::new(USAGE, error))?;
-    let mut kernels = 0;
-    let mut failed = 0;
-    // The exit code of the first file that could not be tested.
-    let mut broken = None;
+    let mut tally = Tally::default();
     for path in &options.files {
         match test_file(path, options, &device) {
-            Ok((count, wrong)) => {
-                kernels += count;
-                failed += wrong;
+            Ok(of_file) => {
+                tally.kernels += of_file.kernels;
+                tally.failed += of_file.failed;
+                tally.not_verified += of_file.not_verified;
+                tally.unverified_runs += of_file.unverified_runs;
+                tally.code = worse(tally.code, of_file.code);
             }
             Err(failure) if failure.code == crate::exit::INTERRUPTED => return Err(failure),
             // The other files are tested all the same.
             Err(failure) => {
                 failure.print();
-                broken.get_or_insert(failure.code);
+                tally.code = worse(tally.code, Some(failure.code));
             }
         }
     }
     if !options.json {
-        let passed = kernels - failed;
-        files::print(&format!("{passed} kernels passed, {failed} failed on {}\n", device.description()))?;
+        let Tally { failed, not_verified, unverified_runs, .. } = tally;
+        let passed = tally.kernels - failed - not_verified;
+        let mut text = format!("{} passed, {failed} failed", numbers::counted(passed, "kernel"));
+        if not_verified > 0 {
+            text.push_str(&format!(", {not_verified} not verified"));
+        }
+        text.push_str(&format!(" on {}\n", device.description()));
+        if unverified_runs > 0 {
+            let runs = numbers::counted(unverified_runs, "run");
+            text.push_str(&format!("{runs} not verified: -v says which and why\n"));
+        }
+        files::print(&text)?;
     }
-    match (failed, broken) {
-        (0, None) if kernels == 0 => Err(Failure::new(USAGE, "no kernel was tested")),
-        (0, None) => Ok(()),
-        (0, Some(code)) => Err(Failure::silent(code)),
-        _ => Err(Failure::silent(MISMATCH)),
+    match tally.code {
+        None if tally.kernels == 0 => Err(Failure::new(USAGE, "no kernel was tested")),
+        None if tally.not_verified > 0 => Err(Failure::silent(NOT_VERIFIED)),
+        None => Ok(()),
+        Some(code) => Err(Failure::silent(code)),
     }
 }
 
-fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<(usize, usize)> {
+fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<Tally> {
     let source = messages::load(path, MessageFormat::Human)?;
     let compile = messages::options(&options.compile, device.capability());
     let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
@@ -72,53 +170,78 @@ fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<(usi
         .iter()
         .filter(|kernel| options.kernel.as_ref().is_none_or(|text| kernel.name.contains(text.as_str())))
         .collect();
-    let mut progress = Progress::new(kernels.len() as u64, "testing");
-    let mut failed = 0;
-    let mut runs = 0;
+    let mut progress = Counted::new(kernels.len(), "testing");
+    let mut tally = Tally { kernels: kernels.len(), ..Tally::default() };
     for kernel in &kernels {
         progress.advance(&kernel.name);
         let outcome = test_kernel(&source, &compilation, kernel, &module, options)?;
-        runs += outcome.runs;
-        failed += usize::from(!outcome.failures.is_empty());
-        report_kernel(path, kernel, &outcome, options)?;
+        tally.runs += outcome.runs.len();
+        tally.failed += usize::from(outcome.failed());
+        tally.code = worse(tally.code, outcome.code);
+        tally.not_verified += usize::from(outcome.not_verified());
+        tally.unverified_runs += outcome.count(|finding| matches!(finding, Finding::NotVerified(_)));
+        progress.progress.aside(|| report_kernel(path, kernel, &outcome, options))?;
     }
     if !options.json && !options.verbose {
-        let verdict = if failed == 0 { "ok" } else { "FAILED" };
-        let count = kernels.len();
-        let plural = if count == 1 { "" } else { "s" };
-        files::print(&format!("{verdict:<7} {} ({count} kernel{plural}, {runs} runs)\n", path.display()))?;
+        let verdict = match (tally.failed, tally.not_verified) {
+            (0, 0) => "ok",
+            (0, _) => "NOT VERIFIED",
+            _ => "FAILED",
+        };
+        let (count, runs) = (numbers::counted(kernels.len(), "kernel"), numbers::counted(tally.runs, "run"));
+        files::print(&format!("{verdict:<7} {} ({count}, {runs})\n", path.display()))?;
     }
-    Ok((kernels.len(), failed))
+    Ok(tally)
 }
 
 fn report_kernel(path: &Path, kernel: &Kernel, outcome: &Outcome, options: &TestOptions) -> Result<()> {
     if options.json {
+        let runs = outcome.runs.iter().map(|run| {
+            let (word, reason) = match &run.finding {
+                Finding::Passed => ("passed", None),
+                Finding::Empty => ("empty", None),
+                Finding::NotVerified(reason) => ("not verified", Some(reason)),
+                Finding::Failed(reason) => ("failed", Some(reason)),
+            };
+            json!({ "sizes": run.label, "finding": word, "judged": run.judged, "reason": reason })
+        });
+        let failed = outcome.runs.iter().filter_map(|run| match &run.finding {
+            Finding::Failed(text) => Some(text),
+            _ => None,
+        });
         let line = json!({
             "file": path.display().to_string(),
             "kernel": kernel.name,
-            "runs": outcome.runs,
+            "verdict": outcome.word().to_lowercase(),
+            "runs": outcome.runs.len(),
+            "empty": outcome.count(|finding| matches!(finding, Finding::Empty)),
+            "not_verified": outcome.count(|finding| matches!(finding, Finding::NotVerified(_))),
             "skipped": outcome.skipped,
-            "failures": outcome.failures,
+            "failures": failed.chain(&outcome.failures).collect::<Vec<_>>(),
+            "cases": runs.collect::<Vec<_>>(),
         });
         return files::print(&format!("{line}\n"));
     }
     let mut text = String::new();
-    if options.verbose || !outcome.failures.is_empty() {
-        let verdict = if outcome.failures.is_empty() { "ok" } else { "FAILED" };
-        let skipped = match outcome.skipped {
-            0 => String::new(),
-            count => format!(", {count} shapes that its facts exclude"),
-        };
-        text.push_str(&format!(
-            "{verdict:<7} {}: {} ({} runs{skipped})\n",
-            path.display(),
-            kernel.name,
-            outcome.runs
-        ));
-        for failure in &outcome.failures {
-            text.push_str(failure);
+    let word = outcome.word();
+    if options.verbose || word != "ok" {
+        text.push_str(&format!("{word:<7} {}: {} ({})\n", path.display(), kernel.name, outcome.runs()));
+    }
+    for run in &outcome.runs {
+        let judged = numbers::counted(run.judged as usize, "value");
+        match &run.finding {
+            Finding::Passed if options.verbose => {
+                text.push_str(&format!("  {}: {judged} judged\n", run.label));
+            }
+            Finding::Empty if options.verbose => text.push_str(&format!("  {}: empty\n", run.label)),
+            Finding::NotVerified(reason) if options.verbose || word != "ok" => {
+                text.push_str(&format!("  {}: NOT VERIFIED: {reason}\n", run.label));
+            }
+            Finding::Failed(reason) => text.push_str(reason),
+            _ => {}
         }
     }
+    outcome.failures.iter().for_each(|failure| text.push_str(failure));
     files::print(&text)
 }
 
@@ -144,25 +267,24 @@ fn test_kernel(
     )?;
     outcome.skipped = cases.skipped;
     for case in &cases.cases {
-        match run_case(compilation, kernel, manifest, module, case, &directives) {
-            Ok(None) => {}
-            Ok(Some(message)) => outcome.failures.push(message),
+        let (finding, judged, code) = match run_case(compilation, kernel, manifest, module, case, &directives)
+        {
+            Ok(found) => found,
             Err(failure) if failure.code == crate::exit::INTERRUPTED => return Err(failure),
             Err(failure) => {
-                outcome.failures.push(format!("  {}: ", case.label));
-                let text = failure.message();
-                outcome.failures.push(format!("{text}\n"));
+                (Finding::Failed(format!("  {}: {}\n", case.label, failure.message())), 0, Some(failure.code))
             }
-        }
-        outcome.runs += 1;
+        };
+        outcome.code = worse(outcome.code, code);
+        outcome.runs.push(Run { label: case.label.clone(), finding, judged });
     }
     if cases.cases.is_empty() {
-        outcome.failures.push("  no shape was found that its facts accept\n".to_string());
+        outcome.fail(crate::exit::INPUT, "  no shape was found that its facts accept\n".to_string());
     }
     Ok(outcome)
 }
 
-/// `None` where the case passed, else what to print.
+/// What came of a case, how many values were judged, and the exit code that a failure asks for.
 fn run_case(
     compilation: &Compilation,
     kernel: &Kernel,
@@ -170,25 +292,37 @@ fn run_case(
     module: &Module,
     case: &TestCase,
     directives: &Directives,
-) -> Result<Option<String>> {
-    let case_inputs = case.inputs(manifest).map_err(|message| Failure::new(USAGE, message))?;
+) -> Result<(Finding, u64, Option<u8>)> {
+    let case_inputs = case.inputs(manifest).map_err(|message| Failure::new(crate::exit::INPUT, message))?;
     let check = CheckOptions::default();
     let result = verify::check(module, &compilation.program, kernel, &case_inputs, &check);
+    let failed =
+        |code: u8, what: &str| (Finding::Failed(format!("  {}:{what}\n", case.label)), 0, Some(code));
+    let passed = (Finding::Passed, 0, None);
     Ok(match (result, directives.expected) {
-        (Ok((_, report)), Expected::Agreement) if report.both_refused.is_none() => {
-            (!report.agrees()).then(|| format!("  {}:\n{}", case.label, check_text(&report)))
-        }
         (Ok((_, report)), Expected::Agreement) => {
-            Some(format!("  {}: {}\n", case.label, report.both_refused.unwrap_or_default()))
+            let judged = report.judged();
+            match report.judgement() {
+                Judgement::Verified => (Finding::Passed, judged, None),
+                Judgement::NotVerified(_) if report.is_empty() => (Finding::Empty, judged, None),
+                Judgement::NotVerified(reason) => (Finding::NotVerified(reason), judged, None),
+                Judgement::Wrong => failed(MISMATCH, &format!("\n{}", verdict::text(&report).trim_end())),
+                Judgement::Refused => {
+                    failed(DEVICE, &format!(" {}", report.both_refused.clone().unwrap_or_default()))
+                }
+            }
         }
-        (Ok((_, report)), Expected::BoundsError) => {
-            report.both_refused.is_none().then(|| format!("  {}: ended without a bounds error\n", case.label))
-        }
-        (Ok(_), Expected::LaunchError) => Some(format!("  {}: was launched\n", case.label)),
-        (Err(VerifyError::Run(Error::Argument { .. })), Expected::LaunchError) => None,
+        (Ok((_, report)), Expected::BoundsError) => match report.both_refused {
+            Some(_) => passed,
+            None => failed(MISMATCH, " ended without a bounds error"),
+        },
+        (Ok(_), Expected::LaunchError) => failed(MISMATCH, " was launched"),
+        (Err(VerifyError::Run(Error::Argument { .. })), Expected::LaunchError) => passed,
         (Err(VerifyError::Run(Error::Interrupted)), _) => {
             return Err(Failure::new(crate::exit::INTERRUPTED, "interrupted"));
         }
+        // Sizes and data are not of the command line: that the launch refuses them is no wrong use of it.
+        (Err(VerifyError::Run(error @ Error::Argument { .. })), _) => failed(DEVICE, &format!(" {error}")),
         (Err(error), _) => return Err(failure(error)),
     })
 }

@@ -1,6 +1,6 @@
 //! What the tests of the report share.
 
-use crate::tool_support::{ended, without_ptxas};
+use crate::tool_support::{command, ended};
 use std::path::PathBuf;
 
 pub fn root() -> PathBuf {
@@ -9,7 +9,7 @@ pub fn root() -> PathBuf {
 
 /// What a command prints that succeeds. No ptxas is found: numbers are the same on every machine.
 pub fn krn(arguments: &[&str]) -> String {
-    ended(&mut without_ptxas(arguments), 0).0
+    ended(&mut command(arguments), 0).0
 }
 
 /// The page of a kernel.

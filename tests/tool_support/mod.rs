@@ -2,16 +2,11 @@
 
 use std::process::Command;
 
+/// A command that finds no ptxas: what it prints does not depend on the toolkit of the machine.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_krn"));
     command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
-    command
-}
-
-/// A command that finds no ptxas: what it prints does not depend on the toolkit of the machine.
-pub fn without_ptxas(arguments: &[&str]) -> Command {
-    let mut command = command(arguments);
-    command.env("PATH", "").env_remove("KRN_PTXAS");
+    command.env("KRN_PTXAS", "").env("KRN_NVDISASM", "");
     command
 }
 

@@ -290,7 +290,7 @@ impl Reader<'_> {
                 names.pop();
             }
             let Some(name) = alias.or_else(|| names.last().cloned()) else { continue };
-            let Some(path) = self.from_root(module, &names) else { continue };
+            let Some(path) = self.resolved(module, &names) else { continue };
             if is_public {
                 self.source.passed_on.insert(name, path);
             } else {
@@ -301,14 +301,14 @@ impl Reader<'_> {
 
     fn add(&mut self, module: &Names, names: Names) {
         if names.len() > 1
-            && let Some(path) = self.from_root(module, &names)
+            && let Some(path) = self.resolved(module, &names)
         {
             self.source.paths.insert(path);
         }
     }
 
     /// The path from the crate's root; `None` for a name of another crate, or of the module itself.
-    fn from_root(&self, module: &Names, names: &[String]) -> Option<Names> {
+    fn resolved(&self, module: &Names, names: &[String]) -> Option<Names> {
         let mut base = module.clone();
         let mut rest = names;
         match rest.first()?.as_str() {

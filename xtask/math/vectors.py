@@ -56,6 +56,10 @@ FUNCTIONS = {
     "rsqrt": (lambda x: 1 / m.sqrt(x), [magnitude(-1074, 1023)], ENDS),
     "cbrt": (lambda x: m.cbrt(x), [magnitude(-1074, 1023)], ENDS),
     "pow": (m.power, [magnitude(-1000, 1000), between(0.1, 4)], []),
+    "exp10": (lambda x: mpf(10) ** x, [between(-323, 308.2), magnitude(-60, 5)], [308.25471555991674, -323.3, 22.0, -1.0]),
+    "sinpi": (m.sinpi, [magnitude(-60, 40), between(-100, 100)], [5e-324, 1e-310, 0.25, 1e15 + 0.25, 0.9999999999999999]),
+    "cospi": (m.cospi, [magnitude(-20, 40), between(-100, 100)], [0.25, 1e15 + 0.125, 0.49999999999999994, 0.5000000000000001]),
+    "hypot": (m.hypot, [magnitude(-10, 10), magnitude(-500, 500)], []),
 }
 POSITIVE = {"log", "log2", "log10", "rsqrt", "cbrt", "pow"}
 
@@ -66,7 +70,7 @@ for name, (function, draws, fixed) in FUNCTIONS.items():
         x = abs(x) if name in POSITIVE else x
         if name == "pow":
             points.append((x, random.uniform(-1074, 1023) / math.log2(x)))
-        elif name == "atan2":
+        elif name in ("atan2", "hypot"):
             points.append((x, random.choice(draws)()))
         else:
             points.append((x,))

@@ -202,7 +202,7 @@ fn reduce(x: f64) -> (Dd, u64) {
 }
 
 /// Sine and cosine of a small argument.
-fn sin_cos_small(r: Dd) -> (Dd, Dd) {
+pub fn sin_cos_small(r: Dd) -> (Dd, Dd) {
     let z = r * r;
     let (mut sin, mut cos) = (r, Dd::from(1.0));
     let (mut s, mut c) = (r, Dd::from(1.0));

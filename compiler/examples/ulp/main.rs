@@ -10,8 +10,9 @@ mod double_double;
 mod points;
 mod reference;
 
+use krn_compiler::data::Scalar;
 use krn_compiler::ptx::instruction::Op;
-use krn_compiler::ptx::math::{MathFunction, Width, emit, emit_fast, eval_f32, eval_f64, ulp_bound};
+use krn_compiler::ptx::math::{MathFunction, emit, emit_fast, eval_f32, eval_f64};
 use krn_compiler::ptx::{Entry, EntryBuilder, Reg, Statement, Type};
 
 /// The largest error seen, and where.
@@ -87,11 +88,11 @@ fn random_f64(function: MathFunction, count: u64) -> Worst {
     worst
 }
 
-fn print_row(function: MathFunction, width: Width, worst: &Worst, every: bool) {
+fn print_row(function: MathFunction, scalar: Scalar, worst: &Worst, every: bool) {
     let args: Vec<String> = worst.args.iter().map(|arg| format!("{arg:e}")).collect();
-    let ty = if width == Width::F32 { "f32" } else { "f64" };
+    let ty = scalar.name();
     let points = if every { "all".to_owned() } else { format!("{:.1e}", worst.points as f64) };
-    let bound = ulp_bound(function, width);
+    let bound = function.ulp_bound(scalar);
     let verdict = if worst.error <= bound { "" } else { " **over**" };
     println!(
         "| `{}` | {ty} | {:.3} | {bound}{verdict} | {} | {points} |",
@@ -162,10 +163,10 @@ fn main() {
         if narrow {
             let unary = function.arity() == 1;
             let worst = if unary { sweep_f32(function, stride) } else { random_f32(function, points * 10) };
-            print_row(function, Width::F32, &worst, unary && stride == 1);
+            print_row(function, Scalar::F32, &worst, unary && stride == 1);
         }
         if wide {
-            print_row(function, Width::F64, &random_f64(function, points), false);
+            print_row(function, Scalar::F64, &random_f64(function, points), false);
         }
     }
 }

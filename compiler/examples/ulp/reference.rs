@@ -85,6 +85,7 @@ pub fn exact(function: MathFunction, args: &[f64]) -> Option<Exact> {
     Some(match function {
         Exp => exp(Dd::from(x.clamp(-800.0, 800.0))),
         Exp2 => exp(dd::LN2 * x.clamp(-1200.0, 1200.0).into()),
+        Exp10 => exp(dd::LN10 * x.clamp(-400.0, 400.0).into()),
         Expm1 | Log1p | Sin | Tan | Asin | Atan | Sinh | Tanh if tiny => linear(x, one),
         Erf if tiny => linear(x, dd::TWO_OVER_ROOT_PI),
         Expm1 if x > 700.0 => exp(Dd::from(x.min(800.0))),
@@ -101,6 +102,28 @@ pub fn exact(function: MathFunction, args: &[f64]) -> Option<Exact> {
         Tan => {
             let (s, c) = dd::sin_cos(x);
             (s / c).into()
+        }
+        Sinpi if tiny => linear(x, dd::HALF_PI.times(2.0)),
+        Sinpi | Cospi => {
+            let within_a_turn = x - 2.0 * (0.5 * x).round_ties_even();
+            let quarters = (2.0 * within_a_turn).round_ties_even();
+            let r = within_a_turn - 0.5 * quarters;
+            if r == 0.0 {
+                return None;
+            }
+            let (sin, cos) = dd::sin_cos_small(dd::HALF_PI.times(2.0) * r.into());
+            let quarters = quarters as i64 + i64::from(function == Cospi);
+            let value = if quarters & 1 == 0 { sin } else { cos };
+            if quarters & 2 == 0 { value } else { -value }.into()
+        }
+        Hypot => {
+            let y = args[1];
+            let most = x.abs().max(y.abs());
+            // Near one, where the squares keep both words.
+            let exponent = most.log2().floor() as i32;
+            let (x, y) = (ldexp(x, -exponent), ldexp(y, -exponent));
+            let square = Dd::from(x) * x.into() + Dd::from(y) * y.into();
+            (square.sqrt(), exponent).into()
         }
         Asin | Acos if x.abs() >= 1.0 => return None,
         Asin if x.abs() > 0.5 => {
@@ -176,32 +199,8 @@ pub fn exact(function: MathFunction, args: &[f64]) -> Option<Exact> {
 
 /// The function in f64 arithmetic: the reference for f32, to less than 2^-28 of its ulp.
 pub fn nearly_exact(function: MathFunction, args: &[f32]) -> f64 {
-    use MathFunction::*;
-    let x = f64::from(args[0]);
-    let y = args.get(1).copied().map_or(0.0, f64::from);
-    match function {
-        Exp => x.exp(),
-        Exp2 => x.exp2(),
-        Expm1 => x.exp_m1(),
-        Log => x.ln(),
-        Log2 => x.log2(),
-        Log10 => x.log10(),
-        Log1p => x.ln_1p(),
-        Sin => x.sin(),
-        Cos => x.cos(),
-        Tan => x.tan(),
-        Asin => x.asin(),
-        Acos => x.acos(),
-        Atan => x.atan(),
-        Atan2 => x.atan2(y),
-        Sinh => x.sinh(),
-        Cosh => x.cosh(),
-        Tanh => x.tanh(),
-        Pow => x.powf(y),
-        Erf => libm::erf(x),
-        Rsqrt => 1.0 / x.sqrt(),
-        Cbrt => x.cbrt(),
-    }
+    let wide = [0, 1].map(|at| args.get(at).copied().map_or(0.0, f64::from));
+    function.host(&wide[..function.arity()])
 }
 
 /// |result - exact| in f32 ulp of `exact`; infinity counts as 2^128; agreeing NaN count as no error.

@@ -4,8 +4,6 @@
 //! word, to any number of lanes. Accesses of 8 bytes a lane are served half a warp at a time, those of 16 bytes a
 //! quarter.
 
-use smallvec::SmallVec;
-
 /// Banks of shared memory.
 pub const BANKS: u64 = 32;
 
@@ -32,35 +30,11 @@ fn together(width: u64) -> usize {
 /// Different words a bank, the worst bank.
 fn group_wavefronts(addresses: &[u64], width: u64) -> u32 {
     let last = |address: u64| (address + width.max(1) - 1) / 4;
-    // Nearly always no bank has more than one word.
-    let mut busy = 0u32;
-    let free = addresses.iter().all(|address| {
-        (address / 4..=last(*address)).all(|word| {
-            let bank = 1 << (word % BANKS);
-            let free = busy & bank == 0;
-            busy |= bank;
-            free
-        })
-    });
-    if free {
-        return u32::from(busy != 0);
-    }
-    // Of each bank, how many words there are, and the first one; the others are in a list.
-    let (mut counts, mut first) = ([0u32; BANKS as usize], [0u64; BANKS as usize]);
-    let mut others = SmallVec::<[u64; 32]>::new();
-    for address in addresses {
-        for word in address / 4..=last(*address) {
-            let bank = (word % BANKS) as usize;
-            if counts[bank] == 0 {
-                first[bank] = word;
-            } else if first[bank] == word || others.contains(&word) {
-                continue;
-            } else {
-                others.push(word);
-            }
-            counts[bank] += 1;
-        }
-    }
+    let mut words: Vec<u64> = addresses.iter().flat_map(|address| address / 4..=last(*address)).collect();
+    words.sort_unstable();
+    words.dedup();
+    let mut counts = [0u32; BANKS as usize];
+    words.iter().for_each(|word| counts[(word % BANKS) as usize] += 1);
     counts.into_iter().max().unwrap_or(0)
 }
 

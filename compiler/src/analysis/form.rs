@@ -191,7 +191,7 @@ mod tests {
             of("store buf2[v0], v1\n barrier\n v2: f32 = load buf2[v0]\n store buf1[v0], v2"),
             "staged, one element a thread, 4 bytes"
         );
-        let shuffles = "v2: f32 = shuffle_xor v1, 1\n v3: f32 = shuffle_xor v2, 2\n store buf1[v0], v3";
+        let shuffles = "v2: f32 = shuffle_xor 1: v1\n v3: f32 = shuffle_xor 2: v2\n store buf1[v0], v3";
         assert_eq!(of(shuffles), "team of 4 threads, 4 bytes");
         let block = format!("store buf2[v0], v1\n barrier\n {shuffles}");
         assert_eq!(of(&block), "team of 256 threads, 4 bytes");

@@ -28,6 +28,7 @@ mod multiprocessor;
 mod polynomial;
 mod ranges;
 mod sectors;
+mod writes;
 
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use affine::{Affine, Stride};
@@ -42,10 +43,13 @@ pub use multiprocessor::{Multiprocessor, REGISTERS, blocks_by_registers, warps_b
 pub use polynomial::{Atom, Polynomial};
 pub use ranges::{Interval, Ranges};
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
+pub use writes::{each_write, written_buffers, written_by};
 
 #[cfg(test)]
 mod float_bounds_tests;
 #[cfg(test)]
 mod multiples_tests;
+#[cfg(test)]
+mod ranges_tests;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,6 @@
 use crate::ir::entities::{Symbol, Value};
 use crate::manifest::{BinaryOp, Expr, UnaryOp};
 use smallvec::{SmallVec, smallvec};
-use std::cmp::Ordering;
 use std::fmt;
 
 /// What a polynomial does not look into.
@@ -25,17 +24,10 @@ impl fmt::Display for Atom {
 }
 
 /// A product of atoms in order (empty: 1), times a coefficient that is not 0.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 struct Term {
     atoms: SmallVec<[Atom; 2]>,
     coefficient: i64,
-}
-
-impl Clone for Term {
-    fn clone(&self) -> Self {
-        // Copied whole, not one by one.
-        Self { atoms: SmallVec::from_slice(&self.atoms), coefficient: self.coefficient }
-    }
 }
 
 /// A sum of terms, ordered by their atoms.
@@ -106,38 +98,7 @@ impl Polynomial {
     }
 
     pub fn add(&self, other: &Self) -> Self {
-        self.with(other, 1)
-    }
-
-    /// `self + factor · other`, for a factor of 1 or -1.
-    fn with(&self, other: &Self, factor: i64) -> Self {
-        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
-        let (mut ours, mut theirs) = (self.terms.iter().peekable(), other.terms.iter().peekable());
-        loop {
-            let order = match (ours.peek(), theirs.peek()) {
-                (Some(a), Some(b)) => a.atoms.cmp(&b.atoms),
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (None, None) => return Self { terms },
-            };
-            let mut coefficient = 0i64;
-            let mut atoms = None;
-            if order != Ordering::Greater
-                && let Some(term) = ours.next()
-            {
-                coefficient = term.coefficient;
-                atoms = Some(&term.atoms);
-            }
-            if order != Ordering::Less
-                && let Some(term) = theirs.next()
-            {
-                coefficient = coefficient.wrapping_add(term.coefficient.wrapping_mul(factor));
-                atoms = Some(&term.atoms);
-            }
-            if let Some(atoms) = atoms.filter(|_| coefficient != 0) {
-                terms.push(Term { atoms: SmallVec::from_slice(atoms), coefficient });
-            }
-        }
+        Self::normalised(self.terms.iter().chain(&other.terms).cloned().collect())
     }
 
     pub fn scale(&self, factor: i64) -> Self {
@@ -147,19 +108,7 @@ impl Polynomial {
     }
 
     pub fn sub(&self, other: &Self) -> Self {
-        self.with(other, -1)
-    }
-
-    /// What is left of `factor · self - other`, for a factor of 1 or -1, where that is a constant.
-    pub fn left_of(&self, factor: i64, other: &Self) -> Option<i64> {
-        let variable =
-            |polynomial: &'_ Self| usize::from(polynomial.terms.first().is_some_and(|t| t.atoms.is_empty()));
-        let (ours, theirs) = (&self.terms[variable(self)..], &other.terms[variable(other)..]);
-        let equal = |(a, b): (&Term, &Term)| {
-            a.coefficient.wrapping_mul(factor) == b.coefficient && a.atoms == b.atoms
-        };
-        let constant = self.constant_term().wrapping_mul(factor).wrapping_sub(other.constant_term());
-        (ours.len() == theirs.len() && ours.iter().zip(theirs).all(equal)).then_some(constant)
+        self.add(&other.scale(-1))
     }
 
     /// `None` where the product has too many terms to be worth it.

@@ -39,9 +39,7 @@ impl Interval {
 /// instructions by others of the same value.
 #[derive(Default)]
 pub struct Ranges {
-    /// The place of a value's interval, from 1 on; 0 where it has not been computed.
-    known: SecondaryMap<Value, u32>,
-    intervals: Vec<Interval>,
+    known: SecondaryMap<Value, Option<Interval>>,
     owners: Owners,
     /// The launch whose assumptions hold, if one is looked at alone.
     launch: Option<Launch>,
@@ -55,31 +53,15 @@ impl Ranges {
         Self { known: kernel.of_values(), owners: kernel.parents().owner_of, ..Self::default() }
     }
 
-    /// For one who tells of every instruction with regions, by [`enter`](Self::enter), before it asks for values inside.
-    pub fn on_the_way(kernel: &Kernel) -> Self {
-        let intervals = Vec::with_capacity(kernel.values.len() / 4);
-        Self { known: kernel.of_values(), intervals, owners: kernel.of_blocks(), launch: None }
-    }
-
     /// Of the values of one launch, under what it assumes.
     pub fn in_launch(kernel: &Kernel, launch: Launch) -> Self {
-        let owners = kernel.owners_in(kernel.launches[launch].body);
-        Self { known: kernel.of_values(), owners, launch: Some(launch), ..Self::default() }
+        let owners = kernel.parents_in(kernel.launches[launch].body).owner_of;
+        Self { known: kernel.of_values(), owners, launch: Some(launch) }
     }
 
     /// Takes it that a value lies within an interval, before any other is asked for.
     pub fn suppose(&mut self, value: Value, interval: Interval) {
-        self.set(value, interval);
-    }
-
-    fn set(&mut self, value: Value, interval: Interval) {
-        self.intervals.push(interval);
-        self.known[value] = self.intervals.len() as u32;
-    }
-
-    /// From here on values within the regions of an instruction may be asked for.
-    pub fn enter(&mut self, kernel: &Kernel, inst: Inst) {
-        kernel.note_owner(inst, &mut self.owners);
+        self.known[value] = Some(interval);
     }
 
     /// The interval of an integer value; that of its type where nothing better is known.
@@ -88,8 +70,8 @@ impl Ranges {
     }
 
     fn within(&mut self, kernel: &Kernel, value: Value, depth: u32) -> Interval {
-        if let Some(known) = self.known[value].checked_sub(1) {
-            return self.intervals[known as usize];
+        if let Some(known) = self.known[value] {
+            return known;
         }
         let ty = kernel.value_type(value);
         if !ty.is_integer() || depth == 0 {
@@ -105,7 +87,7 @@ impl Ranges {
             Definition::Param(block, position) => self.index(kernel, block, position.into(), depth - 1),
         };
         let interval = interval.map_or_else(|| Interval::of(ty), |interval| interval.within(ty));
-        self.set(value, interval);
+        self.known[value] = Some(interval);
         interval
     }
 
@@ -153,15 +135,6 @@ impl Ranges {
             Payload::None if data.opcode == Opcode::ThreadIndex => return Some(Interval::new(0, 1023)),
             _ => {}
         }
-        if let [a, b] = data.arguments[..]
-            && [a, b].iter().all(|value| kernel.value_type(*value).is_integer())
-        {
-            return arithmetic(
-                data.opcode,
-                ty,
-                &[self.within(kernel, a, depth), self.within(kernel, b, depth)],
-            );
-        }
         let mut operands: SmallVec<[Interval; 3]> = SmallVec::new();
         for value in data.arguments.iter().filter(|value| kernel.value_type(**value).is_integer()) {
             operands.push(self.within(kernel, *value, depth));
@@ -178,14 +151,6 @@ fn arithmetic(opcode: Opcode, ty: Scalar, operands: &[Interval]) -> Option<Inter
         (Opcode::Sub, [a, b]) => Interval::new(a.low - b.high, a.high - b.low),
         (Opcode::Neg, [a]) => Interval::new(-a.high, -a.low),
         (Opcode::Mul, [a, b]) => {
-            let small = |number: i128| i64::try_from(number).map(i128::from);
-            if let (Ok(low), Ok(high), Ok(factor)) = (small(a.low), small(a.high), small(b.low))
-                && b.low == b.high
-            {
-                // By a literal, as most are.
-                let (x, y) = (low * factor, high * factor);
-                return Some(Interval::new(x.min(y), x.max(y)));
-            }
             let products = [(a.low, b.low), (a.low, b.high), (a.high, b.low), (a.high, b.high)];
             let (mut low, mut high) = (i128::MAX, i128::MIN);
             for (x, y) in products {
@@ -207,6 +172,10 @@ fn arithmetic(opcode: Opcode, ty: Scalar, operands: &[Interval]) -> Option<Inter
         (Opcode::And, [a, b]) if a.low >= 0 && b.low >= 0 => Interval::new(0, a.high.min(b.high)),
         (Opcode::And, [a, b]) if a.low >= 0 || b.low >= 0 => {
             Interval::new(0, if a.low >= 0 { a.high } else { b.high })
+        }
+        (Opcode::Shl, [a, count]) => {
+            let factor = 1i128 << constant(count)?.rem_euclid(ty.size() as i128 * 8);
+            Interval::new(a.low.checked_mul(factor)?, a.high.checked_mul(factor)?)
         }
         (Opcode::Shr, [a, count]) if a.low >= 0 => {
             let count = constant(count)?.rem_euclid(ty.size() as i128 * 8) as u32;

@@ -228,16 +228,25 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         out: &mut Vec<Stmt>,
     ) {
         let names = self.names_bound_by(target);
-        let plain: Vec<&str> = names.iter().map(|name| name.name.as_str()).collect();
+        let open = names.iter().filter(|(_, range)| range.is_none());
+        let plain: Vec<&str> = open.map(|(name, _)| name.name.as_str()).collect();
         let found = self.occurrences(&plain, &[Node::Expr(target), Node::Expr(value)]);
         let region = self.enter();
         let mut axes = Some(Vec::with_capacity(names.len()));
-        for (position, name) in names.iter().enumerate() {
-            match self.inferred_range(name, position, &found) {
+        let mut next_open = 0;
+        for (name, range) in &names {
+            let bounds = match range {
+                Some(range) => self.explicit_range(range),
+                None => {
+                    next_open += 1;
+                    self.inferred_range(name, next_open - 1, &found)
+                }
+            };
+            match bounds {
                 Some(bounds) => {
                     let index = self.bind_index(name);
                     if let Some(axes) = &mut axes {
-                        axes.push(axis(index, bounds.low, bounds.high));
+                        axes.push(axis(index, bounds));
                     }
                 }
                 None => {
@@ -353,15 +362,27 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if fits { value } else { self.cast(value, to) }
     }
 
-    /// The names that the left side binds: its bare subscripts that mean nothing yet, in order.
-    fn names_bound_by(&self, target: &'a ast::Expr) -> Vec<&'a Ident> {
-        let mut names: Vec<&'a Ident> = Vec::new();
-        for subscript in left_subscripts(target) {
-            if let ast::ExprKind::Name(name) = &subscript.kind
-                && self.is_unbound(&name.name)
-                && !names.iter().any(|other| other.name == name.name)
-            {
-                names.push(name);
+    /// The names that the left side binds, in order: its bare subscripts that mean nothing yet, and those that it gives
+    /// a range.
+    fn names_bound_by(&self, target: &'a ast::Expr) -> Vec<(&'a Ident, Option<&'a ast::Range>)> {
+        let mut names: Vec<(&'a Ident, Option<&'a ast::Range>)> = Vec::new();
+        let subscripts = left_subscripts(target);
+        let ranged = |name: &Ident| {
+            subscripts.iter().any(|subscript| {
+                matches!(&subscript.kind, ast::ExprKind::Ranged { name: other, .. } if other.name == name.name)
+            })
+        };
+        for subscript in &subscripts {
+            match &subscript.kind {
+                ast::ExprKind::Ranged { name, range } => names.push((name, Some(range))),
+                ast::ExprKind::Name(name)
+                    if self.is_unbound(&name.name)
+                        && !ranged(name)
+                        && !names.iter().any(|(other, _)| other.name == name.name) =>
+                {
+                    names.push((name, None));
+                }
+                _ => {}
             }
         }
         names

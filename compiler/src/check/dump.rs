@@ -254,7 +254,7 @@ impl<'a> Writer<'a> {
                 self.line(&text);
                 self.block(body);
             }
-            StmtKind::For { index, low, high, step, body } => {
+            StmtKind::For { index, low, high, step, body, .. } => {
                 let name = &self.kernel.indices[*index].name;
                 let step = if matches!(step.kind, ExprKind::Int(1)) {
                     String::new()

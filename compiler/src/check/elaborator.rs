@@ -5,9 +5,10 @@
 
 use super::items::{Checker, Global, nearest_or};
 use super::polynomial::Polynomial;
+use super::ranges::Bounds;
 use super::scope::{Binding, Mark, Scope};
 use super::typed::{
-    Array, ArrayId, ArrayRole, Axis, ConstId, Expr, ExprKind, Index, IndexId, Kernel, Local, LocalId,
+    Array, ArrayId, ArrayRole, Axis, ConstId, Ends, Expr, ExprKind, Index, IndexId, Kernel, Local, LocalId,
     StaticId, Type,
 };
 use super::types;
@@ -376,8 +377,8 @@ pub(super) fn int64(value: i128, span: Span) -> Expr {
     Expr { kind: ExprKind::Int(value), ty: Type::I64, span }
 }
 
-pub(super) fn axis(index: IndexId, low: Expr, high: Expr) -> Axis {
-    Axis { index, low, high }
+pub(super) fn axis(index: IndexId, bounds: Bounds) -> Axis {
+    Axis { index, low: bounds.low, high: bounds.high, ends: Ends::written(bounds.closed) }
 }
 
 /// Reading a local.

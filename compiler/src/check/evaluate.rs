@@ -1,61 +1,14 @@
 //! The value of a constant expression, computed as the device would compute it: integers wrap, floats are
 //! rounded to their type after every operation, division by zero of integers gives 0.
 
-use super::typed::{BinaryOp, Builtin, CompareOp, Expr, ExprKind, Projection, Type};
+use super::typed::{BinaryOp, CompareOp, Expr, ExprKind, Projection, Type};
+use crate::builtins::Builtin;
 use crate::data::Scalar;
 
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Value {
-    Bool(bool),
-    Int(i128),
-    Float(f64),
-    /// A struct's fields or a fixed array's elements.
-    Aggregate(Vec<Value>),
-}
+mod builtins;
+mod value;
 
-impl Value {
-    pub fn as_int(&self) -> Option<i128> {
-        match self {
-            Value::Int(value) => Some(*value),
-            _ => None,
-        }
-    }
-}
-
-/// An integer as it is stored in a type: the low bits, sign-extended where the type is signed.
-pub(super) fn wrap(value: i128, scalar: Scalar) -> i128 {
-    match scalar {
-        Scalar::I8 => i128::from(value as i8),
-        Scalar::I16 => i128::from(value as i16),
-        Scalar::I32 => i128::from(value as i32),
-        Scalar::I64 => i128::from(value as i64),
-        Scalar::U8 => i128::from(value as u8),
-        Scalar::U16 => i128::from(value as u16),
-        Scalar::U32 => i128::from(value as u32),
-        Scalar::U64 => i128::from(value as u64),
-        _ => value,
-    }
-}
-
-/// A float rounded to nearest even in a type.
-pub(super) fn round(value: f64, scalar: Scalar) -> f64 {
-    match scalar {
-        Scalar::F16 => crate::data::f16_from_f64(value).to_f64(),
-        Scalar::BF16 => crate::data::bf16_from_f64(value).to_f64(),
-        Scalar::F32 => f64::from(value as f32),
-        _ => value,
-    }
-}
-
-/// Smallest and largest value of an integer type.
-pub(super) fn limits(scalar: Scalar) -> (i128, i128) {
-    let bits = scalar.size() * 8;
-    if scalar.is_signed_integer() {
-        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-    } else {
-        (0, (1 << bits) - 1)
-    }
-}
+pub(super) use value::{Value, limits, round, wrap};
 
 /// `None` where the expression is not constant.
 pub(super) fn evaluate(expr: &Expr) -> Option<Value> {
@@ -85,7 +38,18 @@ pub(super) fn evaluate(expr: &Expr) -> Option<Value> {
         ExprKind::Cast { operand, to } => cast(&evaluate(operand)?, *to)?,
         ExprKind::Call { builtin, arguments } => {
             let values: Option<Vec<Value>> = arguments.iter().map(evaluate).collect();
-            call(*builtin, &values?, expr.ty.as_scalar()?)?
+            let values = values?;
+            match (builtin, values.as_slice(), expr.ty.as_scalar()) {
+                (_, _, Some(ty)) => builtins::call(*builtin, &values, ty)?,
+                (Builtin::Select, [Value::Bool(condition), a, b], None) => {
+                    if *condition {
+                        a.clone()
+                    } else {
+                        b.clone()
+                    }
+                }
+                _ => return None,
+            }
         }
         ExprKind::If { condition, then, otherwise } => {
             let Value::Bool(condition) = evaluate(condition)? else { return None };
@@ -206,77 +170,6 @@ fn cast(value: &Value, to: Scalar) -> Option<Value> {
         }
         _ => return None,
     })
-}
-
-fn call(builtin: Builtin, values: &[Value], ty: Scalar) -> Option<Value> {
-    match values {
-        [Value::Float(x)] => {
-            let x = *x;
-            Some(Value::Float(round(
-                match builtin {
-                    Builtin::Exp => libm::exp(x),
-                    Builtin::Exp2 => libm::exp2(x),
-                    Builtin::Expm1 => libm::expm1(x),
-                    Builtin::Log => libm::log(x),
-                    Builtin::Log2 => libm::log2(x),
-                    Builtin::Log10 => libm::log10(x),
-                    Builtin::Log1p => libm::log1p(x),
-                    Builtin::Sin => libm::sin(x),
-                    Builtin::Cos => libm::cos(x),
-                    Builtin::Tan => libm::tan(x),
-                    Builtin::Tanh => libm::tanh(x),
-                    Builtin::Erf => libm::erf(x),
-                    Builtin::Sqrt => libm::sqrt(x),
-                    Builtin::Rsqrt => 1.0 / libm::sqrt(x),
-                    Builtin::Floor => libm::floor(x),
-                    Builtin::Ceil => libm::ceil(x),
-                    Builtin::Round => libm::round(x),
-                    Builtin::Trunc => libm::trunc(x),
-                    Builtin::Abs => libm::fabs(x),
-                    Builtin::Sign if x > 0.0 => 1.0,
-                    Builtin::Sign if x < 0.0 => -1.0,
-                    Builtin::Sign => x,
-                    _ => return None,
-                },
-                ty,
-            )))
-        }
-        [Value::Int(x)] => {
-            let bits = ty.size() as u32 * 8;
-            let unsigned = (*x as u128) & (u128::MAX >> (128 - bits));
-            Some(Value::Int(wrap(
-                match builtin {
-                    Builtin::Abs => x.abs(),
-                    Builtin::Sign => x.signum(),
-                    Builtin::Popcount => i128::from(unsigned.count_ones()),
-                    Builtin::LeadingZeros => i128::from(unsigned.leading_zeros() - (128 - bits)),
-                    Builtin::TrailingZeros => i128::from(unsigned.trailing_zeros().min(bits)),
-                    _ => return None,
-                },
-                ty,
-            )))
-        }
-        [Value::Int(a), Value::Int(b)] => Some(Value::Int(match builtin {
-            Builtin::Min => *a.min(b),
-            Builtin::Max => *a.max(b),
-            _ => return None,
-        })),
-        [Value::Int(x), Value::Int(low), Value::Int(high)] if builtin == Builtin::Clamp => {
-            Some(Value::Int((*x).max(*low).min(*high)))
-        }
-        [Value::Float(a), Value::Float(b)] => Some(Value::Float(match builtin {
-            Builtin::Pow => round(libm::pow(*a, *b), ty),
-            Builtin::Copysign => libm::copysign(*a, *b),
-            Builtin::Min if !a.is_nan() && !b.is_nan() => a.min(*b),
-            Builtin::Max if !a.is_nan() && !b.is_nan() => a.max(*b),
-            Builtin::Min | Builtin::Max => f64::NAN,
-            _ => return None,
-        })),
-        [Value::Bool(condition), a, b] if builtin == Builtin::Select => {
-            Some(if *condition { a.clone() } else { b.clone() })
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -104,6 +104,7 @@ impl Renaming {
             index: self.index(axis.index),
             low: self.expr(&axis.low),
             high: self.expr(&axis.high),
+            ends: axis.ends,
         };
         axes.iter().map(one).collect()
     }
@@ -158,10 +159,11 @@ impl Renaming {
             StmtKind::Forall { axes, body } => {
                 StmtKind::Forall { axes: self.axes(axes), body: self.block(body) }
             }
-            StmtKind::For { index, low, high, step, body } => StmtKind::For {
+            StmtKind::For { index, low, high, ends, step, body } => StmtKind::For {
                 index: self.index(*index),
                 low: self.expr(low),
                 high: self.expr(high),
+                ends: *ends,
                 step: self.expr(step),
                 body: self.block(body),
             },

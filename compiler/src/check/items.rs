@@ -36,6 +36,8 @@ pub(super) struct Checker<'a> {
     pub file: &'a ast::File,
     /// What dimensions stand for, where that is known.
     pub sizes: &'a Sizes,
+    /// The kernel that they are of, if not all.
+    pub sizes_of: Option<&'a str>,
     pub program: Program,
     pub diagnostics: Diagnostics,
     pub globals: FxHashMap<&'a str, Global>,
@@ -50,10 +52,11 @@ pub(super) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub fn new(file: &'a ast::File, sizes: &'a Sizes) -> Self {
+    pub fn new(file: &'a ast::File, sizes: &'a Sizes, sizes_of: Option<&'a str>) -> Self {
         Self {
             file,
             sizes,
+            sizes_of,
             program: Program::default(),
             diagnostics: Diagnostics::new(),
             globals: FxHashMap::default(),

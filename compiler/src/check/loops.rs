@@ -3,8 +3,9 @@
 use super::elaborator::{Elaborator, int64};
 use super::evaluate::evaluate;
 use super::occurrences::Node;
+use super::ranges::Bounds;
 use super::scope::Binding;
-use super::typed::{Stmt, StmtKind};
+use super::typed::{Ends, Stmt, StmtKind};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, AxisDecl, Ident, Range};
@@ -42,11 +43,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         };
         let bounds = bounds.and_then(|bounds| {
             if !self.at_kernel_level {
-                return Some((bounds.low, bounds.high));
+                return Some(bounds);
             }
             let low = self.launch_bound(bounds.low, &[]);
             let high = self.launch_bound(bounds.high, &[]);
-            Some((low?, high?))
+            Some(Bounds { low: low?, high: high?, closed: bounds.closed })
         });
         let region = self.enter();
         let index = if bounds.is_some() {
@@ -60,8 +61,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
         let body = self.statement_block(body);
         self.leave(region);
-        if let (Some((low, high)), Some(step), Some(index)) = (bounds, step, index) {
-            out.push(Stmt { kind: StmtKind::For { index, low, high, step, body }, span });
+        if let (Some(bounds), Some(step), Some(index)) = (bounds, step, index) {
+            let Bounds { low, high, closed } = bounds;
+            let ends = Ends::written(closed);
+            out.push(Stmt { kind: StmtKind::For { index, low, high, ends, step, body }, span });
         }
     }
 

@@ -18,7 +18,6 @@ pub mod typed;
 pub mod walk;
 
 mod assign;
-mod builtins;
 mod constants;
 mod elaborator;
 mod encode;
@@ -53,7 +52,12 @@ pub type Sizes = BTreeMap<String, u64>;
 /// Checks a file. Kernels that have mistakes are not in the program; the diagnostics say why. In every kernel that has a
 /// dimension of `sizes`, its name stands for that number: the kernel takes arrays of that extent only.
 pub fn check(file: &ast::File, sizes: &Sizes) -> (typed::Program, Diagnostics) {
-    let mut checker = items::Checker::new(file, sizes);
+    check_for(file, sizes, None)
+}
+
+/// As [`check`]; the sizes are those of the kernel `only`, if one is named, and of no other.
+pub fn check_for(file: &ast::File, sizes: &Sizes, only: Option<&str>) -> (typed::Program, Diagnostics) {
+    let mut checker = items::Checker::new(file, sizes, only);
     checker.collect_names();
     checker.scalar_constants();
     checker.structs();

@@ -95,6 +95,7 @@ fn expr_children<'a>(expr: &'a Expr, visit: &mut dyn FnMut(Node<'a>)) {
             visit(Node::Expr(base));
             subscripts.iter().for_each(|subscript| visit(Node::Expr(subscript)));
         }
+        ExprKind::Ranged { range, .. } => range_children(range, visit),
         ExprKind::Guarded { access, otherwise } => {
             visit(Node::Expr(access));
             visit(Node::Expr(otherwise));

@@ -13,6 +13,8 @@ use crate::syntax::ast::{AxisDecl, Ident, Range};
 pub(super) struct Bounds {
     pub low: Expr,
     pub high: Expr,
+    /// Written with `..=`.
+    pub closed: bool,
 }
 
 impl<'c, 'a> Elaborator<'c, 'a> {
@@ -42,7 +44,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             match bounds {
                 Some(bounds) => {
                     let index = self.bind_index(&decl.name);
-                    axes.push(axis(index, bounds.low, bounds.high));
+                    axes.push(axis(index, bounds));
                 }
                 None => {
                     self.failed = true;
@@ -76,6 +78,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
         if let (ExprKind::Int(first), ExprKind::Int(end)) = (&low.kind, &high.kind)
             && first > end
+            && !(range.inclusive && *end == i128::from(i64::MIN))
         {
             self.report(
                 Diagnostic::warning(
@@ -87,7 +90,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 .help("swap its ends, or remove the loop"),
             );
         }
-        Some(Bounds { low, high })
+        Some(Bounds { low, high, closed: range.inclusive })
     }
 
     /// From the bare occurrences of the name at `position` in the list that was searched for. `None`: reported,
@@ -121,7 +124,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
         }
         let high = Expr { span: first.span, ..(*extent).clone() };
-        Some(Bounds { low: int64(0, first.span), high })
+        Some(Bounds { low: int64(0, first.span), high, closed: false })
     }
 
     /// Ranges that could not be inferred because an array was unknown are not reported where that array is. If in
@@ -219,10 +222,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let mut allowed: Vec<IndexId> = Vec::with_capacity(axes.len());
         let mut result = Vec::with_capacity(axes.len());
         for axis in axes {
-            let low = self.launch_bound(axis.low, &allowed);
-            let high = self.launch_bound(axis.high, &allowed);
+            let low = self.launch_bound(axis.low.clone(), &allowed);
+            let high = self.launch_bound(axis.high.clone(), &allowed);
             allowed.push(axis.index);
-            result.push(Axis { index: axis.index, low: low?, high: high? });
+            result.push(Axis { low: low?, high: high?, ..axis });
         }
         Some(result)
     }

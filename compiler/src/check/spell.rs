@@ -114,11 +114,15 @@ fn write_axes(out: &mut String, axes: &[AxisDecl]) {
         if at > 0 {
             out.push_str(", ");
         }
-        out.push_str(&axis.name.name);
-        if let Some(range) = &axis.range {
-            out.push_str(" in ");
-            write_range(out, range);
-        }
+        write_axis(out, &axis.name.name, axis.range.as_ref());
+    }
+}
+
+fn write_axis(out: &mut String, name: &str, range: Option<&Range>) {
+    out.push_str(name);
+    if let Some(range) = range {
+        out.push_str(" in ");
+        write_range(out, range);
     }
 }
 
@@ -170,6 +174,7 @@ fn write_expr(out: &mut String, expr: &Expr, above: u8) {
             write_list(out, subscripts);
             out.push(']');
         }
+        ExprKind::Ranged { name, range } => write_axis(out, &name.name, Some(range)),
         ExprKind::Guarded { access, otherwise } => parenthesised(out, above >= POSTFIX, |out| {
             write_expr(out, access, POSTFIX);
             out.push_str(" else ");

@@ -39,6 +39,7 @@
 mod code;
 mod schedule;
 
+pub use crate::builtins::{Builtin, MathFunction};
 pub use code::*;
 pub use schedule::*;
 
@@ -272,8 +273,21 @@ pub struct Index {
 pub struct Site {
     /// The subscript.
     pub span: Span,
-    /// The array's name.
+    /// The array's name; of a fixed array in a struct, with the way there (`body.v`).
     pub array: String,
     /// Which axis, counted from 0.
     pub axis: usize,
+    /// Whether the subscript is a `u64` in the source: then its bits are such a number also where they are a negative i64.
+    pub unsigned: bool,
+}
+
+impl Site {
+    pub fn new(subscript: &Expr, array: String, axis: usize) -> Self {
+        Site { span: subscript.span, array, axis, unsigned: is_unsigned(subscript) }
+    }
+}
+
+/// Whether an i64 expression is a `u64` of the source.
+pub fn is_unsigned(subscript: &Expr) -> bool {
+    matches!(&subscript.kind, ExprKind::Cast { operand, .. } if operand.ty == Type::U64)
 }

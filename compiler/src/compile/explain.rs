@@ -3,9 +3,9 @@
 use super::Compilation;
 use crate::analysis::form;
 use crate::check::typed;
-use crate::ir::Apart;
-use crate::ir::kernel::Kernel;
+use crate::ir::kernel::{Kernel, LaunchData};
 use crate::ir::schedule::{Choice, Directive, Outcome, SAID};
+use crate::manifest::Expr;
 use std::fmt::Write as _;
 
 /// The schedule of one kernel.
@@ -24,7 +24,7 @@ pub fn explain_schedules(compilation: &Compilation) -> Vec<ExplainedSchedule> {
         let text = block(kernel, &|name| typed.is_some_and(|typed| knows(typed, name)));
         ExplainedSchedule { kernel: kernel.name.clone(), text }
     };
-    compilation.ir.kernels.iter().map(Apart::declarations).map(schedule).collect()
+    compilation.ir.kernels.iter().map(|kernel| schedule(&kernel.declarations)).collect()
 }
 
 /// How each launch of a kernel spreads its work over threads, launches of one form together: their names, and the form.
@@ -114,10 +114,30 @@ fn block(kernel: &Kernel, known: &dyn Fn(&str) -> bool) -> String {
         };
     }
     if lines.is_empty() {
-        text.push_str("    // one thread does all of it: there is nothing to choose\n");
+        for said in no_choice(kernel) {
+            let _ = writeln!(text, "    // {said}");
+        }
     }
     text.push_str("}\n");
     text
+}
+
+/// What to say of a kernel about which no directive says anything: how its launches share the work.
+fn no_choice(kernel: &Kernel) -> Vec<String> {
+    let alone = |launch: &LaunchData| {
+        launch.threads == Some(1)
+            && launch.grid.as_ref().is_none_or(|grid| grid.iter().all(|size| *size == Expr::Int(1)))
+    };
+    if kernel.launches.values().all(alone) {
+        return vec![String::from("one thread does all of it: there is nothing to choose")];
+    }
+    let said = kernel.launches.values().map(|launch| {
+        let grid = launch.grid.iter().flatten().all(|size| *size == Expr::Int(1));
+        let blocks = if grid { "one block" } else { "blocks" };
+        let threads = launch.threads.unwrap_or(1);
+        format!("{}: {blocks} of {threads} threads, as no directive says it", launch.name)
+    });
+    said.collect()
 }
 
 /// Whether the launch, if it is about one, is still there.

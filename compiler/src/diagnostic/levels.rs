@@ -28,8 +28,8 @@ pub struct ScopedLevel {
 pub struct Levels {
     /// Of one code each; the last one counts.
     pub codes: Vec<(Code, Level)>,
-    /// Makes errors of all warnings of which nothing else is said.
-    pub deny_all: bool,
+    /// What becomes of all warnings of which nothing else is said.
+    pub all: Option<Level>,
 }
 
 /// The warning of this name, in any case; none for errors and unknown codes.
@@ -50,7 +50,7 @@ fn is_warning(code: &Code) -> bool {
 impl Levels {
     fn of(&self, code: Code) -> Option<Level> {
         let said = self.codes.iter().rev().find(|(known, _)| *known == code).map(|(_, level)| *level);
-        said.or(self.deny_all.then_some(Level::Deny))
+        said.or(self.all)
     }
 
     /// Whether warnings of this code are left out of the whole file, whatever it says itself.
@@ -103,13 +103,15 @@ mod tests {
         let nothing = Levels::default();
         let expected = [(codes::W0101, warning), (codes::W0501, warning), rest];
         assert_eq!(outcome(&[], &nothing), expected);
-        let all = Levels { codes: vec![(codes::W0501, Level::Allow)], deny_all: true };
+        let all = Levels { codes: vec![(codes::W0501, Level::Allow)], all: Some(Level::Deny) };
         assert_eq!(outcome(&[], &all), [(codes::W0101, error), rest]);
         let scoped = |level, span| ScopedLevel { code: codes::W0101, level, scopes: vec![span] };
         let allowed = [scoped(Level::Allow, Span::new(0, 10))];
         assert_eq!(outcome(&allowed, &all), [rest]);
         let elsewhere = [scoped(Level::Allow, Span::new(3, 10))];
         assert_eq!(outcome(&elsewhere, &all), [(codes::W0101, error), rest]);
+        let none = Levels { codes: vec![(codes::W0501, Level::Deny)], all: Some(Level::Allow) };
+        assert_eq!(outcome(&[], &none), [(codes::W0501, error), rest]);
         let denied = [scoped(Level::Deny, Span::new(0, 10))];
         assert_eq!(outcome(&denied, &nothing), [(codes::W0101, error), (codes::W0501, warning), rest]);
     }

@@ -1,7 +1,19 @@
 //! What passes chose for the launches of a kernel: found by launch, since a kernel may have thousands of them.
 
-use super::schedule::Choice;
+use super::directive::Directive;
 use rustc_hash::FxHashMap;
+
+/// A directive that would have made a pass do what it did, for one launch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// The launch's name.
+    pub launch: String,
+    pub directive: Directive,
+    /// One line for a person.
+    pub reason: String,
+    /// Whether the directive, written by hand, would make the pass do just what it did, in every launch.
+    pub reproducible: bool,
+}
 
 /// Choices in the order in which they were made.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +79,6 @@ impl Eq for Choices {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::schedule::Directive;
 
     #[test]
     fn the_latest_choice_of_a_subject_stands_at_the_end() {

@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 pub type ValueMap = FxHashMap<Value, Value>;
 
 /// The value's stand-in.
-#[inline]
 pub fn mapped(map: &ValueMap, value: Value) -> Value {
     map.get(&value).copied().unwrap_or(value)
 }

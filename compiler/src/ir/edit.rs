@@ -4,7 +4,7 @@
 //! parsing a kernel renumbers it densely.
 
 use super::entities::{Block, Inst, Value};
-use super::kernel::{Definition, InstData, Kernel, Payload, Phase, Regions, Short, ValueData, short};
+use super::kernel::{Definition, InstData, Kernel, Payload, Phase, Regions, Short, ValueData};
 use super::op::{Constant, Opcode};
 use super::schedule::Schedule;
 use super::typing::result_type;
@@ -75,7 +75,6 @@ impl Kernel {
     }
 
     /// Appends a result to an instruction.
-    #[inline]
     pub fn add_result(&mut self, inst: Inst, ty: Scalar) -> Value {
         let position = self.insts[inst].results.len() as u16;
         let value =
@@ -127,8 +126,8 @@ impl Kernel {
             let definition = Definition::Result(self.insts.next_key(), 0);
             self.values.push(ValueData { ty, definition, name: None })
         });
-        let results = short(result.as_slice());
-        let arguments = short(arguments);
+        let results = Short::from_slice(result.as_slice());
+        let arguments = Short::from_slice(arguments);
         let data = InstData { opcode, payload, arguments, results, regions: Regions::new(), span };
         (self.insts.push(data), result)
     }
@@ -141,13 +140,12 @@ impl Kernel {
             let definition = Definition::Result(inst, position);
             results.push(self.values.push(ValueData { ty, definition, name: None }));
         }
-        self.insts[inst].results = short(&results);
+        self.insts[inst].results = Short::from_slice(&results);
         results
     }
 
     /// Turns an instruction without regions into another with the same result, in place: all uses see the new
     /// meaning. The new op must give the type of the old one's result.
-    #[inline]
     pub fn rewrite_inst(&mut self, inst: Inst, opcode: Opcode, payload: Payload, arguments: &[Value]) {
         let data = &mut self.insts[inst];
         data.opcode = opcode;

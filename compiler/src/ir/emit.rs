@@ -2,14 +2,13 @@
 //! is folded on the way, so that factors of 1 and offsets of 0 leave no trace.
 
 use super::entities::{Block, Buffer, Inst, Value};
-use super::kernel::{AxisData, BlockData, Factor, InstData, Kernel, Level, Payload, Regions, Short, short};
+use super::kernel::{AxisData, BlockData, Factor, InstData, Kernel, Level, Payload, Regions, Short};
 use super::op::{Combiner, Constant, Opcode};
 use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, UnaryOp};
 use crate::source::Span;
 use cranelift_entity::EntityRef;
-use rustc_hash::FxHasher;
-use std::hash::{Hash, Hasher};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A place in a kernel where instructions are appended.
@@ -21,10 +20,9 @@ pub struct Emit<'k> {
     known: Option<Known>,
 }
 
-/// Integers that were emitted in the block or in one around it: most of them, since one takes another's place.
+/// Integers that were emitted in the block or in one around it.
 struct Known {
-    /// By hash. Of the same length for all, so that no one need ask.
-    slots: Box<[Option<(Integer, Value, Scope)>; Known::SLOTS]>,
+    values: FxHashMap<Integer, (Value, Scope)>,
     /// The block and those around it, outermost first.
     open: Vec<Block>,
 }
@@ -41,31 +39,19 @@ enum Integer {
 }
 
 impl Known {
-    const SLOTS: usize = 512;
-
     fn new(outermost: Block) -> Self {
-        let slots: Box<[_]> = vec![None; Self::SLOTS].into();
-        let slots = slots.try_into().unwrap_or_else(|_| unreachable!("it has that many"));
-        Self { slots, open: vec![outermost] }
+        Self { values: FxHashMap::default(), open: vec![outermost] }
     }
 
-    fn slot(integer: &Integer) -> usize {
-        let mut hasher = FxHasher::default();
-        integer.hash(&mut hasher);
-        hasher.finish() as usize % Self::SLOTS
+    /// The value of an integer that is in scope.
+    fn find(&self, integer: &Integer) -> Option<Value> {
+        let (value, (block, depth)) = *self.values.get(integer)?;
+        (self.open.get(depth) == Some(&block)).then_some(value)
     }
 
-    /// What stands in the integer's slot, if it is the integer.
-    #[inline]
-    fn find(&self, slot: usize, integer: &Integer) -> Option<Value> {
-        let (known, value, (block, depth)) = self.slots[slot % Self::SLOTS]?;
-        (known == *integer && self.open.get(depth) == Some(&block)).then_some(value)
-    }
-
-    #[inline]
-    fn insert(&mut self, slot: usize, integer: Integer, value: Value) {
+    fn insert(&mut self, integer: Integer, value: Value) {
         if let Some((block, around)) = self.open.split_last() {
-            self.slots[slot % Self::SLOTS] = Some((integer, value, (*block, around.len())));
+            self.values.insert(integer, (value, (*block, around.len())));
         }
     }
 }
@@ -82,16 +68,14 @@ impl<'k> Emit<'k> {
     }
 
     /// The integer as it was emitted before, or else by `emit`.
-    #[inline]
     fn once(&mut self, integer: Integer, emit: impl FnOnce(&mut Self) -> Value) -> Value {
         let Some(known) = &self.known else { return emit(self) };
-        let slot = Known::slot(&integer);
-        if let Some(value) = known.find(slot, &integer) {
+        if let Some(value) = known.find(&integer) {
             return value;
         }
         let value = emit(self);
         if let Some(known) = &mut self.known {
-            known.insert(slot, integer, value);
+            known.insert(integer, value);
         }
         value
     }
@@ -298,7 +282,7 @@ impl<'k> Emit<'k> {
     }
 
     pub fn store(&mut self, buffer: Buffer, leaf: u32, indices: &[Value], value: Value) {
-        let mut arguments = short(indices);
+        let mut arguments = Short::from_slice(indices);
         arguments.push(value);
         self.bare_inst(Opcode::Store, Payload::Access { buffer, leaf }, arguments);
     }
@@ -311,7 +295,7 @@ impl<'k> Emit<'k> {
         indices: &[Value],
         value: Value,
     ) {
-        let mut arguments = short(indices);
+        let mut arguments = Short::from_slice(indices);
         arguments.push(value);
         arguments.push(condition);
         self.bare_inst(Opcode::StoreIf, Payload::Access { buffer, leaf }, arguments);
@@ -369,7 +353,7 @@ impl<'k> Emit<'k> {
         let outer = std::mem::replace(&mut self.block, region);
         self.known.iter_mut().for_each(|known| known.open.push(region));
         let yields = body(self, &values);
-        self.bare_inst(Opcode::Yield, Payload::None, short(&yields));
+        self.bare_inst(Opcode::Yield, Payload::None, Short::from_slice(&yields));
         self.block = outer;
         if let Some(known) = &mut self.known {
             known.open.pop();
@@ -412,7 +396,7 @@ impl<'k> Emit<'k> {
         then: impl FnOnce(&mut Self) -> Vec<Value>,
         otherwise: impl FnOnce(&mut Self) -> Vec<Value>,
     ) -> Vec<Value> {
-        let inst = self.bare_inst(Opcode::If, Payload::None, short(&[condition]));
+        let inst = self.bare_inst(Opcode::If, Payload::None, Short::from_slice(&[condition]));
         let yields = self.region(inst, &[], |emit, _| then(emit));
         self.region(inst, &[], |emit, _| otherwise(emit));
         self.results_like(inst, &yields)
@@ -477,15 +461,12 @@ impl<'k> Emit<'k> {
     /// As [`combine`](Self::combine), where every valid index of `b` is above that of `a`: what is found later must be
     /// strictly better.
     pub fn combine_later(&mut self, combiner: Combiner, a: &[Value], b: &[Value]) -> Vec<Value> {
-        let not_better = match combiner {
-            Combiner::ArgMin => Opcode::Ge,
-            Combiner::ArgMax => Opcode::Le,
-            _ => return self.combine(combiner, a, b),
-        };
+        if combiner.width() != 2 {
+            return self.combine(combiner, a, b);
+        }
         let (best, next) = (a, b);
-        // What wins is greater, or a NaN is on either side; the first NaN keeps its place.
-        let not_better = self.binary(not_better, next[0], best[0]);
-        let mut wins = self.value(Opcode::Not, Payload::None, &[not_better]);
+        // What wins is better, or a NaN is on either side; the first NaN keeps its place.
+        let mut wins = self.changes(combiner, best[0], next[0]);
         let zero = self.int(0);
         let none = self.binary(Opcode::Lt, best[1], zero);
         wins = self.binary(Opcode::Or, wins, none);
@@ -497,19 +478,36 @@ impl<'k> Emit<'k> {
         vec![self.select(wins, next[0], best[0]), self.select(wins, next[1], best[1])]
     }
 
-    /// A better value wins, a NaN beats every number, among equals (and among NaNs) the lower index wins; index -1
-    /// is "none yet" and loses to everything.
+    /// Whether the least (or largest) of two values is another one than `best`: of floats, -0 is below +0, and a NaN on
+    /// either side changes it.
+    fn changes(&mut self, combiner: Combiner, best: Value, next: Value) -> Value {
+        let least = combiner == Combiner::ArgMin;
+        if !self.kernel.value_type(best).is_float() {
+            return self.binary(if least { Opcode::Lt } else { Opcode::Gt }, next, best);
+        }
+        let extreme = self.binary(if least { Opcode::Min } else { Opcode::Max }, next, best);
+        let [extreme, best] =
+            [extreme, best].map(|value| self.value(Opcode::ToBits, Payload::None, &[value]));
+        self.binary(Opcode::Ne, extreme, best)
+    }
+
+    /// A better value wins, -0 being below +0, a NaN beats every number, among equals (and among NaNs) the lower index
+    /// wins; index -1 is "none yet" and loses to everything.
     fn combine_arg(&mut self, combiner: Combiner, best: &[Value], next: &[Value]) -> Vec<Value> {
-        let better = if combiner == Combiner::ArgMin { Opcode::Lt } else { Opcode::Gt };
-        let mut wins = self.binary(better, next[0], best[0]);
-        let mut ties = self.binary(Opcode::Eq, next[0], best[0]);
+        let mut wins = self.changes(combiner, best[0], next[0]);
+        let mut ties;
         if self.kernel.value_type(best[0]).is_float() {
+            let [one, other] =
+                [next[0], best[0]].map(|value| self.value(Opcode::ToBits, Payload::None, &[value]));
+            ties = self.binary(Opcode::Eq, one, other);
             let next_nan = self.value(Opcode::IsNan, Payload::None, &[next[0]]);
             let best_nan = self.value(Opcode::IsNan, Payload::None, &[best[0]]);
             let both = self.binary(Opcode::And, next_nan, best_nan);
-            let only = self.binary(Opcode::Xor, next_nan, both);
-            wins = self.binary(Opcode::Or, wins, only);
             ties = self.binary(Opcode::Or, ties, both);
+            let ordered = self.value(Opcode::Not, Payload::None, &[best_nan]);
+            wins = self.binary(Opcode::And, wins, ordered);
+        } else {
+            ties = self.binary(Opcode::Eq, next[0], best[0]);
         }
         // As unsigned numbers, -1 is above every index.
         let unsigned =

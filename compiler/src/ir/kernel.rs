@@ -1,14 +1,13 @@
 //! The IR's data structure. Construction goes through the builder; text through printer and parser.
 
+pub use super::axis::{AxisData, Factor, Level};
 use super::entities::{Axis, Block, Buffer, ConstantArray, Inst, Launch, Site, StaticArray, Symbol, Value};
-use super::few::Few;
 use super::op::{Combiner, Constant, Opcode};
 use super::schedule::Schedule;
 pub use crate::data::CacheMode;
 use crate::data::{ElementType, Scalar};
 use crate::manifest;
 use crate::source::Span;
-use cranelift_entity::packed_option::ReservedValue;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -16,23 +15,14 @@ use std::sync::Arc;
 /// A list that is short nearly always: up to four of them are stored in place.
 pub type Short<T> = SmallVec<[T; 4]>;
 
-/// A short list of values. Few are copied by themselves, which is faster than what can copy any number.
-#[inline]
-pub fn short(values: &[Value]) -> Short<Value> {
-    let none = Value::reserved_value();
-    let few = match *values {
-        [] => [none; 4],
-        [a] => [a, none, none, none],
-        [a, b] => [a, b, none, none],
-        [a, b, c] => [a, b, c, none],
-        [a, b, c, d] => [a, b, c, d],
-        _ => return Short::from_slice(values),
-    };
-    Short::from_buf_and_len(few, values.len())
-}
+/// The regions of an instruction: two at most.
+pub type Regions = SmallVec<[Block; 2]>;
 
-/// The regions of an instruction: two at most, and none of nearly all.
-pub type Regions = Few<Block>;
+/// The axes of a loop.
+pub type Axes = SmallVec<[Axis; 2]>;
+
+/// What a reduction combines with.
+pub type Combiners = SmallVec<[Combiner; 2]>;
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Module {
@@ -140,6 +130,8 @@ pub struct SiteData {
     pub span: Span,
     pub array: String,
     pub axis: usize,
+    /// Whether the subscript's bits are an unsigned number.
+    pub unsigned: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -198,40 +190,6 @@ pub enum Step {
     },
 }
 
-/// One axis of a loop: its name in the source, and its factorisation, outermost factor first. The axis' extent
-/// is the product of its factors, rounded up: iterations past the end are guarded.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AxisData {
-    pub name: String,
-    /// Empty in phase `abstract`.
-    pub factors: Vec<Factor>,
-    /// The assembler shall leave the loop as it stands: it is unrolled as far as it shall be.
-    pub nounroll: bool,
-}
-
-impl AxisData {
-    pub fn new(name: impl Into<String>, factors: Vec<Factor>) -> Self {
-        Self { name: name.into(), factors, nounroll: false }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Factor {
-    pub level: Level,
-    /// `None`: what is left of the extent; at most one of an axis, and its first.
-    pub size: Option<u64>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Level {
-    Grid,
-    Cluster,
-    Warp,
-    Lane,
-    Serial,
-    Vector,
-}
-
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockData {
     pub params: Short<Value>,
@@ -253,7 +211,7 @@ pub enum Definition {
     Param(Block, u16),
 }
 
-#[derive(PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct InstData {
     pub opcode: Opcode,
     pub payload: Payload,
@@ -261,19 +219,6 @@ pub struct InstData {
     pub results: Short<Value>,
     pub regions: Regions,
     pub span: Span,
-}
-
-impl Clone for InstData {
-    fn clone(&self) -> Self {
-        Self {
-            opcode: self.opcode,
-            payload: self.payload.clone(),
-            arguments: short(&self.arguments),
-            results: short(&self.results),
-            regions: self.regions.clone(),
-            span: self.span,
-        }
-    }
 }
 
 /// What an instruction holds beside its operands; which kind an opcode takes is in the op table.
@@ -297,11 +242,11 @@ pub enum Payload {
     },
     Site(Site),
     Loop {
-        axes: Few<Axis>,
+        axes: Axes,
     },
     Reduce {
-        axes: Few<Axis>,
-        combiners: Few<Combiner>,
+        axes: Axes,
+        combiners: Combiners,
     },
     /// A grid axis: 0 is x, 1 is y, 2 is z.
     Grid(u8),

@@ -3,7 +3,8 @@
 //!
 //! - `entities.rs`: typed indices; their `Display` is the text format.
 //! - `op.rs`: the op table, read by printer, parser, verifier, builder and selection.
-//! - `kernel.rs`: the data structure; `schedule.rs`: what the user's schedule says.
+//! - `kernel.rs`: the data structure; `axis.rs`: loop axes.
+//! - `schedule.rs`: what the user's schedule says (`directive.rs`), and what passes chose (`choices.rs`).
 //! - `typing.rs`: result types from the op table.
 //! - `query.rs`, `edit.rs`: questions about a kernel, and changes to it.
 //! - `apart/`: the launches of a kernel as kernels of their own.
@@ -21,14 +22,15 @@
 //! Indices are i64.
 
 mod apart;
+mod axis;
 pub mod builder;
 mod choices;
 pub mod clone;
+mod directive;
 mod edit;
 pub mod emit;
 pub mod entities;
 mod evaluate;
-pub mod few;
 pub mod kernel;
 mod launches;
 pub mod op;
@@ -41,7 +43,7 @@ pub mod text;
 mod typing;
 mod verifier;
 
-pub use apart::{Apart, LaunchBody, ModuleApart};
+pub use apart::{Apart, ModuleApart};
 pub use choices::Choices;
 pub use edit::Substitution;
 pub use evaluate::{evaluate, int_range, wrap};

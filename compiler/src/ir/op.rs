@@ -12,6 +12,7 @@
 //! `forall` iterations are unordered and free of conflicts; a `reduce` combines its contributions in any order
 //! from the combiner's identity; argmin/argmax follow the rules of `check/typed.rs`.
 
+use crate::builtins::{MathFunction, math_functions};
 use crate::data::Scalar;
 
 /// A literal, exact in its type.
@@ -102,6 +103,18 @@ pub enum Shape {
     Special,
 }
 
+impl Shape {
+    /// So many floats of one type; result of that type.
+    const fn floats(count: usize) -> Shape {
+        match count {
+            1 => Shape::Unary(Class::Float),
+            2 => Shape::Binary(Class::Float),
+            3 => Shape::Ternary,
+            _ => panic!("an op of floats has one to three operands"),
+        }
+    }
+}
+
 /// Which types an operand may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
@@ -155,24 +168,69 @@ pub struct OpInfo {
     pub effect: Effect,
 }
 
+/// The table of ops: those of the IR alone, in two parts, and between them the elementary functions.
 macro_rules! ops {
-    ($($(#[$doc:meta])* $name:ident $mnemonic:literal $shape:expr, $payload:ident, $effect:ident;)*) => {
+    (
+        { $($(#[$doc:meta])* $name:ident $mnemonic:literal $shape:expr, $payload:ident, $effect:ident;)* }
+        { $($(#[$later_doc:meta])* $later:ident $later_mnemonic:literal $later_shape:expr, $later_payload:ident, $later_effect:ident;)* }
+        $($math:ident $math_mnemonic:literal ($($arg:ident),+) $host:path, $narrow:literal, $wide:literal, $meaning:literal;)*
+    ) => {
         /// Every operation of the IR.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Opcode { $($(#[$doc])* $name,)* }
+        pub enum Opcode { $($(#[$doc])* $name,)* $(#[doc = $meaning] $math,)* $($(#[$later_doc])* $later,)* }
 
         /// The op table, in the order of [`Opcode`].
-        pub const OPS: &[OpInfo] = &[$(OpInfo {
-            opcode: Opcode::$name,
-            mnemonic: $mnemonic,
-            shape: $shape,
-            payload: PayloadKind::$payload,
-            effect: Effect::$effect,
-        },)*];
+        pub const OPS: &[OpInfo] = &[
+            $(OpInfo {
+                opcode: Opcode::$name,
+                mnemonic: $mnemonic,
+                shape: $shape,
+                payload: PayloadKind::$payload,
+                effect: Effect::$effect,
+            },)*
+            $(OpInfo {
+                opcode: Opcode::$math,
+                mnemonic: $math_mnemonic,
+                shape: Shape::floats(MathFunction::$math.arity()),
+                payload: PayloadKind::None,
+                effect: Effect::Pure,
+            },)*
+            $(OpInfo {
+                opcode: Opcode::$later,
+                mnemonic: $later_mnemonic,
+                shape: $later_shape,
+                payload: PayloadKind::$later_payload,
+                effect: Effect::$later_effect,
+            },)*
+        ];
+
+        impl Opcode {
+            /// The op of an elementary function.
+            pub const fn of(function: MathFunction) -> Opcode {
+                match function { $(MathFunction::$math => Opcode::$math),* }
+            }
+
+            /// The elementary function that it computes, if it is one.
+            pub const fn math(self) -> Option<MathFunction> {
+                match self {
+                    $(Opcode::$math => Some(MathFunction::$math),)*
+                    $(Opcode::$name)|* | $(Opcode::$later)|* => None,
+                }
+            }
+        }
     };
 }
 
-ops! {
+/// The opcodes of the elementary functions, as a pattern, by `math_functions!(math_opcode_pattern)`: for a `match` that
+/// names every opcode.
+macro_rules! math_opcode_pattern {
+    ($($math:ident $name:literal ($($arg:ident),+) $host:path, $narrow:literal, $wide:literal, $meaning:literal;)*) => {
+        $($crate::ir::op::Opcode::$math)|*
+    };
+}
+pub(crate) use math_opcode_pattern;
+
+math_functions! { ops {
     Const "const" Shape::Leaf, Constant, Pure;
     /// The value of a symbol, widened.
     Symbol "symbol" Shape::Leaf, Symbol, Pure;
@@ -224,20 +282,7 @@ ops! {
     Round "round" Shape::Unary(Class::Float), None, Pure;
     Trunc "trunc" Shape::Unary(Class::Float), None, Pure;
     Sqrt "sqrt" Shape::Unary(Class::Float), None, Pure;
-    Rsqrt "rsqrt" Shape::Unary(Class::Float), None, Pure;
-    Exp "exp" Shape::Unary(Class::Float), None, Pure;
-    Exp2 "exp2" Shape::Unary(Class::Float), None, Pure;
-    Expm1 "expm1" Shape::Unary(Class::Float), None, Pure;
-    Log "log" Shape::Unary(Class::Float), None, Pure;
-    Log2 "log2" Shape::Unary(Class::Float), None, Pure;
-    Log10 "log10" Shape::Unary(Class::Float), None, Pure;
-    Log1p "log1p" Shape::Unary(Class::Float), None, Pure;
-    Sin "sin" Shape::Unary(Class::Float), None, Pure;
-    Cos "cos" Shape::Unary(Class::Float), None, Pure;
-    Tan "tan" Shape::Unary(Class::Float), None, Pure;
-    Tanh "tanh" Shape::Unary(Class::Float), None, Pure;
-    Erf "erf" Shape::Unary(Class::Float), None, Pure;
-    Pow "pow" Shape::Binary(Class::Float), None, Pure;
+} {
     Copysign "copysign" Shape::Binary(Class::Float), None, Pure;
     /// (seed, counter): the generators of `check/typed.rs`.
     RandU32 "rand_u32" Shape::Random, None, Pure;
@@ -293,16 +338,14 @@ ops! {
     While "while" Shape::Special, None, Regions;
     If "if" Shape::Special, None, Regions;
     Yield "yield" Shape::Special, None, Terminator;
-}
+} }
 
 impl Opcode {
-    #[inline]
     pub fn info(self) -> &'static OpInfo {
         &OPS[self as usize]
     }
 
     /// Whether it brings elements from memory into values.
-    #[inline]
     pub fn is_load(self) -> bool {
         matches!(self, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector)
     }

@@ -1,8 +1,8 @@
 //! How a kernel lies on the machine, for people to look at: recorded by the passes that turn it into code, after which
 //! nothing in the IR says it any more. No part of the text form, and nothing that a pass may rely on.
 
+use super::axis::{Factor, Level};
 use super::entities::Buffer;
-use super::kernel::{Factor, Level};
 use crate::manifest::Expr;
 
 /// How an axis is spread over the machine in a launch.

@@ -104,13 +104,11 @@ pub struct EachStored<'d> {
 
 impl Kernel {
     /// The value's type, always wide.
-    #[inline]
     pub fn value_type(&self, value: Value) -> Scalar {
         self.values[value].ty
     }
 
     /// The instruction of which the value is a result; none for a block's parameter.
-    #[inline]
     pub fn defining_inst(&self, value: Value) -> Option<Inst> {
         match self.values[value].definition {
             Definition::Result(inst, _) => Some(inst),
@@ -119,13 +117,11 @@ impl Kernel {
     }
 
     /// The data of the defining instruction.
-    #[inline]
     pub fn definition_data(&self, value: Value) -> Option<&InstData> {
         self.defining_inst(value).map(|inst| &self.insts[inst])
     }
 
     /// The literal, where the value is one.
-    #[inline]
     pub fn constant_of(&self, value: Value) -> Option<Constant> {
         match self.definition_data(value)?.payload {
             Payload::Constant(constant) => Some(constant),
@@ -134,7 +130,6 @@ impl Kernel {
     }
 
     /// The integer, where the value is an integer literal.
-    #[inline]
     pub fn int_of(&self, value: Value) -> Option<i128> {
         match self.constant_of(value)? {
             Constant::Int(_, value) => Some(value),
@@ -143,7 +138,6 @@ impl Kernel {
     }
 
     /// The only result of an instruction; none where it has no result or several.
-    #[inline]
     pub fn result_of(&self, inst: Inst) -> Option<Value> {
         match self.insts[inst].results.as_slice() {
             [value] => Some(*value),
@@ -196,14 +190,12 @@ impl Kernel {
     }
 
     /// The `yield` that ends a region; none for a launch's root.
-    #[inline]
     pub fn terminator(&self, block: Block) -> Option<Inst> {
         let last = *self.blocks[block].insts.last()?;
         (self.insts[last].opcode == Opcode::Yield).then_some(last)
     }
 
     /// What a region yields; empty for a launch's root.
-    #[inline]
     pub fn yields(&self, block: Block) -> &[Value] {
         self.terminator(block).map_or(&[], |inst| self.insts[inst].arguments.as_slice())
     }
@@ -222,21 +214,7 @@ impl Kernel {
     pub fn walk(&self, block: Block, visit: &mut impl FnMut(Block, Inst)) {
         for inst in &self.blocks[block].insts {
             visit(block, *inst);
-            let regions = &self.insts[*inst].regions;
-            if !regions.is_empty() {
-                regions.iter().for_each(|region| self.walk(*region, visit));
-            }
-        }
-    }
-
-    /// As [`walk`](Self::walk), with what the instructions are.
-    pub fn walk_data(&self, block: Block, visit: &mut impl FnMut(&InstData)) {
-        for inst in &self.blocks[block].insts {
-            let data = &self.insts[*inst];
-            visit(data);
-            if !data.regions.is_empty() {
-                data.regions.iter().for_each(|region| self.walk_data(*region, visit));
-            }
+            self.insts[*inst].regions.iter().for_each(|region| self.walk(*region, visit));
         }
     }
 
@@ -248,23 +226,9 @@ impl Kernel {
     ) -> ControlFlow<()> {
         for inst in &self.blocks[block].insts {
             visit(block, *inst)?;
-            let regions = &self.insts[*inst].regions;
-            if !regions.is_empty() {
-                regions.iter().try_for_each(|region| self.walk_until(*region, visit))?;
-            }
+            self.insts[*inst].regions.iter().try_for_each(|region| self.walk_until(*region, visit))?;
         }
         ControlFlow::Continue(())
-    }
-
-    /// As [`walk`](Self::walk), of the instructions that have regions alone: loops and branches.
-    pub fn walk_regions(&self, block: Block, visit: &mut impl FnMut(Block, Inst)) {
-        for inst in &self.blocks[block].insts {
-            let regions = &self.insts[*inst].regions;
-            if !regions.is_empty() {
-                visit(block, *inst);
-                regions.iter().for_each(|region| self.walk_regions(*region, visit));
-            }
-        }
     }
 
     /// Visits every instruction that some launch runs, launch by launch.
@@ -281,10 +245,7 @@ impl Kernel {
         while let Some(block) = found.get(next).copied() {
             next += 1;
             for inst in &self.blocks[block].insts {
-                let regions = &self.insts[*inst].regions;
-                if !regions.is_empty() {
-                    found.extend(regions);
-                }
+                found.extend(&self.insts[*inst].regions);
             }
         }
         found
@@ -317,29 +278,20 @@ impl Kernel {
         parents
     }
 
-    /// The instruction whose region each block is, of all blocks in a block.
-    pub fn owners_in(&self, block: Block) -> Owners {
-        let mut owners: Owners = self.of_blocks();
-        self.walk_regions(block, &mut |_, inst| {
-            self.note_owner(inst, &mut owners);
-        });
-        owners
-    }
-
     /// How often each value is an operand of an instruction that some launch runs.
     pub fn use_counts(&self) -> SecondaryMap<Value, u32> {
         let mut counts = self.of_values();
-        self.launches.keys().for_each(|launch| self.add_use_counts(launch, &mut counts));
+        self.walk_all(&mut |_, inst| self.insts[inst].arguments.iter().for_each(|value| counts[*value] += 1));
         counts
     }
 
-    /// Adds how often each value is an operand in one launch.
-    pub fn add_use_counts(&self, launch: Launch, counts: &mut SecondaryMap<Value, u32>) {
-        self.walk_data(self.launches[launch].body, &mut |data| {
-            for argument in &data.arguments {
-                counts[*argument] += 1;
-            }
+    /// How often each value is an operand in one launch.
+    pub fn use_counts_in(&self, launch: Launch) -> SecondaryMap<Value, u32> {
+        let mut counts = self.of_values();
+        self.walk(self.launches[launch].body, &mut |_, inst| {
+            self.insts[inst].arguments.iter().for_each(|value| counts[*value] += 1);
         });
+        counts
     }
 
     /// The i64 value as an expression that the host can compute before a launch: constants and symbols under

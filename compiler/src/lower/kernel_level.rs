@@ -98,7 +98,7 @@ impl<'a> Lowerer<'a> {
                 let launch = self.assign_cell(stmt.span, *local, path, value);
                 steps.push(launch);
             }
-            StmtKind::For { index, low, high, step, body } => {
+            StmtKind::For { index, low, high, step, body, .. } => {
                 let symbol = self.builder.add_symbol(SymbolData {
                     name: self.typed.indices[*index].name.clone(),
                     kind: SymbolKind::Counter,

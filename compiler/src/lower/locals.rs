@@ -3,6 +3,7 @@
 //! touch neighbouring elements.
 
 use super::assigned::independent_groups;
+use super::host::Limit;
 use super::{Lowerer, Storage};
 use crate::check::typed::{ArrayId, ArrayRole, Axis, Expr};
 use crate::diagnostic::{Diagnostic, codes};
@@ -32,11 +33,27 @@ impl<'a> Lowerer<'a> {
         }
     }
 
+    /// The launch checks an extent that may be negative or too large also where the array is no memory in the end.
+    pub fn limit_extent(&mut self, array: &str, axis: usize, extent: &Expr, host: &manifest::Expr) {
+        if self.builder.kernel().never_negative(host) {
+            return;
+        }
+        let within = manifest::Expr::binary(
+            manifest::BinaryOp::And,
+            manifest::Expr::binary(manifest::BinaryOp::GreaterEqual, host.clone(), manifest::Expr::Int(0)),
+            manifest::Expr::binary(manifest::BinaryOp::LessEqual, host.clone(), manifest::Expr::Int(1 << 36)),
+        );
+        let end = format!("is from 0 to 2^36, the extent of axis {axis} of `{array}`");
+        self.declare_limits(vec![Limit { condition: within, span: extent.span, end }]);
+    }
+
     fn declare_local(&mut self, id: ArrayId) {
         let array = &self.typed.arrays[id];
         let mut extents: Vec<manifest::Expr> = Vec::with_capacity(array.extents.len());
-        for extent in &array.extents {
-            extents.push(self.extent(extent));
+        for (axis, extent) in array.extents.iter().enumerate() {
+            let host = self.extent(extent);
+            self.limit_extent(&array.name, axis, extent, &host);
+            extents.push(host);
         }
         let constant: Option<Vec<i128>> = extents.iter().map(|extent| extent.evaluate_int(&[])).collect();
         let bytes = constant.as_ref().and_then(|list| {

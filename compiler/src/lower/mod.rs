@@ -12,6 +12,7 @@
 //! | `expressions.rs`, `builtins.rs`, `reduce.rs` | values |
 //! | `access.rs` | loads, stores, bounds checks, guards |
 //! | `structs.rs` | struct types and their leaves |
+//! | `ranges.rs` | ranges of loops, away from the ends of i64 |
 //! | `assigned.rs` | which names a region assigns; which expressions are pure |
 //! | `host.rs` | expressions that the host evaluates |
 //! | `locals.rs` | local arrays: local memory or scratch |
@@ -23,6 +24,7 @@ mod expressions;
 mod host;
 mod kernel_level;
 mod locals;
+mod ranges;
 mod reduce;
 mod statements;
 mod structs;
@@ -168,7 +170,12 @@ impl<'a> Lowerer<'a> {
         self.declare_symbols();
         self.declare_arrays();
         for site in self.typed.sites.values() {
-            self.builder.add_site(SiteData { span: site.span, array: site.array.clone(), axis: site.axis });
+            self.builder.add_site(SiteData {
+                span: site.span,
+                array: site.array.clone(),
+                axis: site.axis,
+                unsigned: site.unsigned,
+            });
         }
         self.declare_facts();
         self.apply_schedule(target);

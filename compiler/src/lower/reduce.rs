@@ -3,6 +3,7 @@
 
 use super::Lowerer;
 use super::assigned::independent_groups;
+use super::ranges::Counted;
 use crate::check::typed::{Axis, Expr, ExprKind};
 use crate::data::Scalar;
 use crate::ir::entities::Value;
@@ -26,15 +27,14 @@ impl<'a> Lowerer<'a> {
         let combiners = vec![combiner; count];
         let groups = independent_groups(axes);
         for group in &groups {
-            let bounds: Vec<(Value, Value)> =
-                group.iter().map(|axis| (self.scalar(&axis.low), self.scalar(&axis.high))).collect();
+            let bounds: Vec<Counted> = group.iter().map(|axis| self.axis_range(axis)).collect();
             let names: Vec<&str> =
                 group.iter().map(|axis| self.typed.indices[axis.index].name.as_str()).collect();
             let triples: Vec<(&str, Value, Value)> =
-                names.iter().zip(&bounds).map(|(name, (low, high))| (*name, *low, *high)).collect();
-            let indices = self.builder.begin_reduce(&triples, &combiners);
-            for (axis, index) in group.iter().zip(indices) {
-                self.indices[axis.index] = Some(index);
+                names.iter().zip(&bounds).map(|(name, range)| (*name, range.low, range.high)).collect();
+            let counters = self.builder.begin_reduce(&triples, &combiners);
+            for ((axis, range), counter) in group.iter().zip(&bounds).zip(counters) {
+                self.indices[axis.index] = Some(self.index_of(range, counter));
             }
         }
         let mut values = self.expression(body);

@@ -2,6 +2,7 @@
 
 use super::Lowerer;
 use super::assigned::{assigned, independent_groups};
+use super::ranges::Counted;
 use crate::check::typed::{Axis, Block, Expr, LocalId, Projection, Stmt, StmtKind};
 use crate::ir::entities::Value;
 use crate::manifest;
@@ -49,13 +50,15 @@ impl<'a> Lowerer<'a> {
                     self.builder.end_forall();
                 }
             }
-            StmtKind::For { index, low, high, step, body } => {
+            StmtKind::For { index, low, high, ends, step, body } => {
                 let carried = self.assigned_in(&[body], &[]);
                 let initial = self.current(&carried);
                 let (low, high, step) = (self.scalar(low), self.scalar(high), self.scalar(step));
+                let range = self.counted(low, high, step, *ends);
                 let name = &self.typed.indices[*index].name;
-                let (value, params) = self.builder.begin_for(name, low, high, step, &initial);
-                self.indices[*index] = Some(value);
+                let (counter, params) =
+                    self.builder.begin_for(name, range.low, range.high, range.step, &initial);
+                self.indices[*index] = Some(self.index_of(&range, counter));
                 self.rebind(&carried, &params);
                 self.statements(&body.statements);
                 let next = self.current(&carried);
@@ -86,26 +89,27 @@ impl<'a> Lowerer<'a> {
     /// Opens a `forall` over axes whose ranges do not depend on each other. The first one of a launch is its root
     /// loop, whose iterations get their own copies of local arrays in scratch.
     pub fn open_axes(&mut self, axes: &'a [Axis]) {
-        let bounds: Vec<(Value, Value)> =
-            axes.iter().map(|axis| (self.scalar(&axis.low), self.scalar(&axis.high))).collect();
+        let root = self.root.is_none();
+        let range = |axis| if root { self.root_range(axis) } else { self.axis_range(axis) };
+        let bounds: Vec<Counted> = axes.iter().map(range).collect();
         let names: Vec<&str> = axes.iter().map(|axis| self.typed.indices[axis.index].name.as_str()).collect();
         let triples: Vec<(&str, Value, Value)> =
-            names.iter().zip(&bounds).map(|(name, (low, high))| (*name, *low, *high)).collect();
-        let indices = self.builder.begin_forall(&triples);
+            names.iter().zip(&bounds).map(|(name, range)| (*name, range.low, range.high)).collect();
+        let counters = self.builder.begin_forall(&triples);
         let mut known = Vec::new();
-        for ((axis, index), (low, high)) in axes.iter().zip(&indices).zip(&bounds) {
-            self.indices[axis.index] = Some(*index);
+        for ((axis, counter), range) in axes.iter().zip(&counters).zip(&bounds) {
+            self.indices[axis.index] = Some(self.index_of(range, *counter));
             let kernel = self.builder.kernel();
-            if let (Some(from), Some(to)) = (kernel.symbolic(*low), kernel.symbolic(*high)) {
+            if let (Some(from), Some(to)) = (kernel.symbolic(range.low), kernel.symbolic(range.high)) {
                 let extent = match from {
                     manifest::Expr::Int(0) => to,
                     from => manifest::Expr::binary(HostOp::Sub, to, from),
                 };
                 let extent = manifest::Expr::binary(HostOp::Max, extent, manifest::Expr::Int(0));
-                known.push((*index, *low, extent));
+                known.push((*counter, range.low, extent));
             }
         }
-        if self.root.is_none() {
+        if root {
             self.device_range = known.len() < axes.len();
             self.root = Some(known);
         }

@@ -22,11 +22,12 @@
 //! not depend on the outer index; at most eight instructions move inwards, and no load of them reads a buffer
 //! that the loop writes.
 
-use super::cse::written_buffers;
 use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::written_buffers;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload, Phase};
 use crate::ir::op::{Effect, Opcode};
+use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 
 pub struct Collapse;
@@ -102,18 +103,22 @@ fn plan(kernel: &Kernel, outer: Inst) -> Option<Plan> {
         let data = &kernel.insts[*inst];
         let depends = data.arguments.iter().any(|value| inside.contains(*value));
         match (data.opcode.info().effect, &data.payload) {
-            (Effect::Pure, _) if !depends => {
+            (Effect::Pure, _)
+                if mutant!("collapse: what depends on the outer index moves out", !depends, true) =>
+            {
                 plan.outwards.push(*inst);
                 continue;
             }
             (Effect::Pure, _) => {}
-            (Effect::Read, Payload::Access { buffer, .. }) if !written.contains(*buffer) => {}
+            (Effect::Read, Payload::Access { buffer, .. })
+                if mutant!("collapse: a load of what the loop writes", !written.contains(*buffer), true) => {}
             _ => return None,
         }
         plan.inwards.push(*inst);
         inside.extend(data.results.iter().copied());
     }
     let bounds_outside = kernel.insts[*inner].arguments.iter().all(|value| !inside.contains(*value));
+    let bounds_outside = mutant!("collapse: bounds that depend on the outer index", bounds_outside, true);
     (bounds_outside && plan.inwards.len() <= MAX_REPEATED).then_some(plan)
 }
 

@@ -17,9 +17,10 @@
 //! selection fuses a product that is its only contribution.
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::ir::entities::{Inst, Launch, Value};
+use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Opcode;
+use crate::mutants::mutant;
 use cranelift_entity::SecondaryMap;
 
 pub struct Contract;
@@ -45,11 +46,8 @@ impl Pass for Contract {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            let mut uses = Uses { launch, counts: None };
-            let mut blocks = vec![kernel.launches[launch].body];
-            let mut next = 0;
-            while let Some(block) = blocks.get(next).copied() {
-                next += 1;
+            let uses = kernel.use_counts_in(launch);
+            for block in kernel.blocks_in(kernel.launches[launch].body) {
                 // Negations, each with the place that it goes before.
                 let mut made = Vec::new();
                 for at in 0..kernel.blocks[block].insts.len() {
@@ -62,10 +60,9 @@ impl Pass for Contract {
                         }
                         Opcode::Add | Opcode::Sub => {
                             let mut before = |negation| made.push((at, negation));
-                            changed |= contract(kernel, inst, &mut uses, &mut before);
+                            changed |= contract(kernel, inst, &uses, &mut before);
                         }
-                        _ if data.regions.is_empty() => {}
-                        _ => blocks.extend(&data.regions),
+                        _ => {}
                     }
                 }
                 if !made.is_empty() {
@@ -78,23 +75,8 @@ impl Pass for Contract {
     }
 }
 
-/// How often values of a launch are operands: counted for the first product that is added to something, before anything has
-/// changed.
-struct Uses {
-    launch: Launch,
-    counts: Option<SecondaryMap<Value, u32>>,
-}
-
-impl Uses {
-    fn of(&mut self, kernel: &Kernel, value: Value) -> u32 {
-        let counts = self.counts.get_or_insert_with(|| {
-            let mut counts = kernel.of_values();
-            kernel.add_use_counts(self.launch, &mut counts);
-            counts
-        });
-        counts[value]
-    }
-}
+/// How often values of a launch are operands, before anything has changed.
+type Uses = SecondaryMap<Value, u32>;
 
 /// The list with further instructions, each before a place; those in order.
 fn inserted(insts: Vec<Inst>, made: &[(usize, Inst)]) -> Vec<Inst> {
@@ -110,14 +92,14 @@ fn inserted(insts: Vec<Inst>, made: &[(usize, Inst)]) -> Vec<Inst> {
 }
 
 /// The factors of a float product that is used once.
-fn product(kernel: &Kernel, value: Value, uses: &mut Uses) -> Option<(Value, Value)> {
+fn product(kernel: &Kernel, value: Value, uses: &Uses) -> Option<(Value, Value)> {
     let data = kernel.definition_data(value)?;
     let factors = || (data.arguments[0], data.arguments[1]);
-    (data.opcode == Opcode::Mul && uses.of(kernel, value) == 1).then(factors)
+    (data.opcode == Opcode::Mul && uses[value] == 1).then(factors)
 }
 
 /// Makes a sum an `fma`, a negation going before it; whether it did.
-fn contract(kernel: &mut Kernel, inst: Inst, uses: &mut Uses, before: &mut impl FnMut(Inst)) -> bool {
+fn contract(kernel: &mut Kernel, inst: Inst, uses: &Uses, before: &mut impl FnMut(Inst)) -> bool {
     let data = &kernel.insts[inst];
     let [left, right] = data.arguments[..] else { return false };
     let (opcode, span) = (data.opcode, data.span);
@@ -130,10 +112,12 @@ fn contract(kernel: &mut Kernel, inst: Inst, uses: &mut Uses, before: &mut impl 
         kernel.insts[made].results[0]
     };
     let operands = if let Some((a, b)) = product(kernel, left, uses) {
-        let addend = if opcode == Opcode::Sub { negated(kernel, right) } else { right };
-        [a, b, addend]
+        let subtracts = mutant!("contract: a * b - c adds c", opcode == Opcode::Sub, false);
+        let addend = if subtracts { negated(kernel, right) } else { right };
+        mutant!("contract: the addend is a factor", [a, b, addend], [a, addend, b])
     } else if let Some((a, b)) = product(kernel, right, uses) {
-        let a = if opcode == Opcode::Sub { negated(kernel, a) } else { a };
+        let subtracts = mutant!("contract: c - a * b adds the product", opcode == Opcode::Sub, false);
+        let a = if subtracts { negated(kernel, a) } else { a };
         [a, b, left]
     } else {
         return false;

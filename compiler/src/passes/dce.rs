@@ -19,6 +19,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
+use crate::mutants::mutant;
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 pub struct Dce;
@@ -109,7 +110,11 @@ impl Sweeper<'_> {
             || match data.opcode.info().effect {
                 Effect::Write => !self.is_unread(&data.payload),
                 Effect::Terminator => true,
-                Effect::Regions => data.regions.iter().any(|region| self.has_effects(*region)),
+                Effect::Regions => mutant!(
+                    "dce: an `if` of which one side has effects",
+                    data.regions.iter().any(|region| self.has_effects(*region)),
+                    data.regions.iter().all(|region| self.has_effects(*region)),
+                ),
                 Effect::Pure | Effect::Read => false,
             };
         if !stays {
@@ -145,9 +150,11 @@ impl Sweeper<'_> {
     fn is_unread(&self, payload: &Payload) -> bool {
         match payload {
             Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } => {
-                self.kernel.buffers[*buffer].kind == BufferKind::Private && !self.loaded.contains(*buffer)
+                let loaded =
+                    mutant!("dce: a store to an array that is loaded", self.loaded.contains(*buffer), false);
+                self.kernel.buffers[*buffer].kind == BufferKind::Private && !loaded
             }
-            _ => false,
+            _ => mutant!("dce: a check of bounds", false, true),
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::analysis::{Affine, Polynomial, Ranges, difference};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{InstData, Kernel};
 use crate::ir::op::{Constant, Opcode};
+use crate::mutants::mutant;
 
 pub struct Guards;
 
@@ -41,10 +42,8 @@ impl Pass for Guards {
         let mut walker = Walker {
             kernel,
             affine: Affine::new(kernel),
-            ranges: Ranges::on_the_way(kernel),
-            supposed: Vec::new(),
+            ranges: Ranges::new(kernel),
             facts: Vec::new(),
-            before: Vec::new(),
             decided: Vec::new(),
         };
         for launch in kernel.launches.values() {
@@ -72,24 +71,12 @@ enum Decision {
     Operand(Value),
 }
 
-/// What is supposed within a region.
-enum Supposed {
-    /// The outcome of a condition.
-    Condition(Value, bool),
-    /// The indices of a loop are below its ends.
-    Indices(Inst, Block),
-}
-
 struct Walker<'k> {
     kernel: &'k Kernel,
     affine: Affine<'k>,
     ranges: Ranges,
-    /// Of the regions around.
-    supposed: Vec<Supposed>,
-    /// What follows from what is supposed: what is not negative. Worked out for the first comparison that asks.
+    /// What is not negative, by the conditions around.
     facts: Vec<Polynomial>,
-    /// Of what has been worked out: how many facts there were before it.
-    before: Vec<usize>,
     decided: Vec<(Inst, Decision)>,
 }
 
@@ -97,7 +84,9 @@ struct Walker<'k> {
 /// a strict one.
 fn sign(opcode: Opcode, outcome: bool) -> Option<(i64, i64)> {
     Some(match (opcode, outcome) {
-        (Opcode::Lt, true) | (Opcode::Ge, false) => (1, 1),
+        (Opcode::Lt, true) | (Opcode::Ge, false) => {
+            (1, mutant!("guards: `<` holds where both are equal", 1, 0))
+        }
         (Opcode::Le, true) | (Opcode::Gt, false) => (1, 0),
         (Opcode::Gt, true) | (Opcode::Le, false) => (-1, 1),
         (Opcode::Ge, true) | (Opcode::Lt, false) => (-1, 0),
@@ -110,41 +99,22 @@ impl Walker<'_> {
         for inst in &self.kernel.blocks[block].insts {
             let data = &self.kernel.insts[*inst];
             self.decide(*inst, data);
-            if data.regions.is_empty() {
-                continue;
-            }
-            self.ranges.enter(self.kernel, *inst);
             for (at, region) in data.regions.iter().enumerate() {
-                let around = self.supposed.len();
+                let around = self.facts.len();
                 match data.opcode {
-                    Opcode::If => self.supposed.push(Supposed::Condition(data.arguments[0], at == 0)),
-                    Opcode::Forall | Opcode::Reduce | Opcode::For => {
-                        self.supposed.push(Supposed::Indices(*inst, *region));
+                    Opcode::If => {
+                        let outcome = mutant!("guards: the condition holds on both sides", at == 0, true);
+                        self.suppose(data.arguments[0], outcome);
                     }
+                    Opcode::Forall | Opcode::Reduce | Opcode::For => self.index(*inst, *region),
                     _ => {}
                 }
                 self.block(*region);
-                self.leave(around);
-            }
-        }
-    }
-
-    /// Forgets what is supposed beyond the first ones.
-    fn leave(&mut self, around: usize) {
-        self.supposed.truncate(around);
-        if let Some(facts) = self.before.get(around) {
-            self.facts.truncate(*facts);
-            self.before.truncate(around);
-        }
-    }
-
-    /// Works out what follows from what is supposed.
-    fn work_out(&mut self) {
-        while let Some(supposed) = self.supposed.get(self.before.len()) {
-            self.before.push(self.facts.len());
-            match *supposed {
-                Supposed::Condition(condition, outcome) => self.suppose(condition, outcome),
-                Supposed::Indices(inst, region) => self.index(inst, region),
+                self.facts.truncate(mutant!(
+                    "guards: a condition holds behind its region",
+                    around,
+                    usize::MAX
+                ));
             }
         }
     }
@@ -159,14 +129,15 @@ impl Walker<'_> {
     fn compared(&mut self, opcode: Opcode, outcome: bool, operands: &[Value]) {
         let Some((factor, strict)) = sign(opcode, outcome) else { return };
         let Some(difference) = self.difference(operands) else { return };
-        let difference = if factor == 1 { difference } else { difference.scale(factor) };
-        self.facts.push(difference.sub(&Polynomial::constant(strict)));
+        self.facts.push(difference.scale(factor).sub(&Polynomial::constant(strict)));
     }
 
     /// Takes a condition's outcome as a fact.
     fn suppose(&mut self, condition: Value, outcome: bool) {
         let Some(data) = self.kernel.definition_data(condition) else { return };
         let joined = if outcome { Opcode::And } else { Opcode::Or };
+        let joined =
+            mutant!("guards: of `or` both hold", joined, if outcome { Opcode::Or } else { Opcode::And });
         if data.opcode == joined {
             for part in &data.arguments {
                 self.suppose(*part, outcome);
@@ -189,13 +160,11 @@ impl Walker<'_> {
     /// The outcome that a comparison surely has.
     fn outcome(&mut self, opcode: Opcode, operands: &[Value]) -> Option<bool> {
         let difference = self.difference(operands)?;
-        self.work_out();
         let none = Polynomial::zero();
         [true, false].into_iter().find(|outcome| {
             let Some((factor, strict)) = sign(opcode, *outcome) else { return false };
-            let above = |fact: &Polynomial| {
-                difference.left_of(factor, fact).is_some_and(|left| left.wrapping_sub(strict) >= 0)
-            };
+            let needed = difference.scale(factor).sub(&Polynomial::constant(strict));
+            let above = |fact: &Polynomial| needed.sub(fact).as_constant().is_some_and(|left| left >= 0);
             above(&none) || self.facts.iter().any(above)
         })
     }

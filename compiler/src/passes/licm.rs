@@ -17,16 +17,16 @@
 //!
 //! What stands in an `if` stays there. Values of `if` and of loops do not move.
 
-use super::cse::writes;
 use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::written_by;
 use crate::analysis::{Affine, Polynomial, Ranges, difference};
 use crate::ir::Owners;
-use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
+use crate::mutants::mutant;
 use cranelift_entity::SecondaryMap;
-use smallvec::SmallVec;
 
 pub struct Licm;
 
@@ -44,7 +44,8 @@ impl Pass for Licm {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let (ranges, owners, depths) = (Ranges::on_the_way(kernel), kernel.of_blocks(), kernel.of_values());
+        let (ranges, owners) = (Ranges::new(kernel), kernel.parents().owner_of);
+        let depths = kernel.of_values();
         let mut mover = Mover { kernel, ranges, owners, around: Vec::new(), depths, changed: false };
         for launch in mover.kernel.launches.keys().collect::<Vec<_>>() {
             mover.block(mover.kernel.launches[launch].body, 0);
@@ -65,56 +66,20 @@ struct Mover<'k> {
     changed: bool,
 }
 
-/// Which buffers a loop writes, of those that loads read which may move.
-struct Written {
-    owner: Inst,
-    known: SmallVec<[(Buffer, bool); 4]>,
-}
-
-impl Written {
-    fn contains(&mut self, kernel: &Kernel, buffer: Buffer) -> bool {
-        if let Some((_, written)) = self.known.iter().find(|(known, _)| *known == buffer) {
-            return *written;
-        }
-        let written = writes(kernel, self.owner, buffer);
-        self.known.push((buffer, written));
-        written
-    }
-}
-
 impl Mover<'_> {
     /// Works on a block from the innermost loops outwards.
     fn block(&mut self, block: Block, depth: u16) {
         for value in &self.kernel.blocks[block].params {
             self.depths[*value] = depth;
         }
-        let kernel = &*self.kernel;
-        let has_regions = |inst: &Inst| !kernel.insts[*inst].regions.is_empty();
-        if !kernel.blocks[block].insts.iter().any(has_regions) {
-            for inst in &kernel.blocks[block].insts {
-                for value in &kernel.insts[*inst].results {
-                    self.depths[*value] = depth;
-                }
-            }
-            return;
-        }
         self.around.push(block);
         let insts = std::mem::take(&mut self.kernel.blocks[block].insts);
         let mut done = Vec::with_capacity(insts.len());
         for inst in insts {
             let data = &self.kernel.insts[inst];
-            if data.regions.is_empty() {
-                for value in &data.results {
-                    self.depths[*value] = depth;
-                }
-                done.push(inst);
-                continue;
-            }
             let (opcode, regions) = (data.opcode, data.regions.len());
-            self.ranges.enter(self.kernel, inst);
             for at in 0..regions {
                 let region = self.kernel.insts[inst].regions[at];
-                self.owners[region] = inst.into();
                 self.block(region, depth + 1);
             }
             if matches!(opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While) {
@@ -134,17 +99,23 @@ impl Mover<'_> {
     /// Moves what is invariant from a region of a loop to the end of `outside`.
     fn hoist(&mut self, owner: Inst, region: Block, position: usize, depth: u16, outside: &mut Vec<Inst>) {
         let mut surely_runs = self.surely_runs(owner, position);
-        let mut written = Written { owner, known: SmallVec::new() };
+        let written = written_by(self.kernel, owner);
         let count = self.kernel.blocks[region].insts.len();
         let mut stay = Vec::with_capacity(count);
         for at in 0..count {
             let inst = self.kernel.blocks[region].insts[at];
             let data = &self.kernel.insts[inst];
-            let invariant = data.arguments.iter().all(|value| self.depths[*value] <= depth);
+            let invariant = data.arguments.iter().all(|value| {
+                self.depths[*value]
+                    <= mutant!("licm: what depends on the index leaves the loop", depth, depth + 1)
+            });
             let safe = match (data.opcode.info().effect, &data.payload) {
                 (Effect::Pure, _) => true,
                 (Effect::Read, Payload::Access { buffer, .. }) if invariant => {
-                    !written.contains(self.kernel, *buffer) && (surely_runs || self.inside(inst))
+                    let unwritten = !written.contains(*buffer);
+                    let reached = surely_runs || self.inside(inst);
+                    mutant!("licm: a load leaves a loop that writes its buffer", unwritten, true)
+                        && mutant!("licm: a load leaves a loop that may not run", reached, true)
                 }
                 _ => false,
             };
@@ -155,7 +126,8 @@ impl Mover<'_> {
                 outside.push(inst);
                 self.changed = true;
             } else {
-                surely_runs = surely_runs && !self.may_end(inst);
+                let ends = mutant!("licm: a load passes what may end the thread", self.may_end(inst), false);
+                surely_runs = surely_runs && !ends;
                 stay.push(inst);
             }
         }

@@ -1,14 +1,17 @@
 //! The passes, one a file, and the pipeline that runs them.
 //!
-//! - `pass.rs`: what a pass is and what it is told; `pipeline.rs`: the runner, `apart.rs`: by launch; `standard.rs`: the table.
+//! - `pass.rs`: what a pass is and what it is told; `standard.rs`: the table of passes.
+//! - `pipeline.rs`: the runner; `by_launch.rs`: the runner in two halves, the second one for each launch.
 //! - `text.rs`: passes on `.kir` text.
 
-mod apart;
+mod accumulate;
+mod by_launch;
 mod collapse;
 mod contract;
 mod cse;
 mod dce;
 mod diff;
+mod fingerprint;
 mod fold;
 mod fuse;
 mod guards;
@@ -23,6 +26,7 @@ mod pipeline;
 mod pipeline_error;
 mod privatize;
 mod reduce_atomics;
+mod rematerialize;
 mod reuse;
 mod rfactor;
 mod scalarize;
@@ -36,7 +40,7 @@ mod threads;
 mod unroll;
 mod vectorize;
 
-pub(crate) use apart::{Begun, Rest};
+pub(crate) use by_launch::{Begun, Rest};
 pub use collapse::Collapse;
 pub use contract::Contract;
 pub use cse::Cse;

@@ -27,6 +27,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Phase};
 use crate::ir::op::{Constant, Effect, Opcode};
+use crate::mutants::mutant;
 use std::ops::ControlFlow;
 
 pub struct Peel;
@@ -165,7 +166,8 @@ impl Finder<'_> {
                 continue;
             };
             let factor = difference.coefficient(atom)?.as_constant()?;
-            let extreme = if factor > 0 { Extreme::First(*low) } else { Extreme::Before(*high) };
+            let first = mutant!("peel: the wrong end of the range", factor > 0, factor <= 0);
+            let extreme = if first { Extreme::First(*low) } else { Extreme::Before(*high) };
             if extremes.iter().all(|(known, _)| *known != value) {
                 extremes.push((value, extreme));
             }
@@ -303,13 +305,15 @@ fn peel(kernel: &mut Kernel, peeled: &Peeled) {
                 Extreme::First(low) => outside(&mut emit, *low),
                 Extreme::Before(high) => {
                     let high = outside(&mut emit, *high);
-                    emit.add_int(high, -1)
+                    emit.add_int(high, mutant!("peel: the last index but one", -1, -2))
                 }
             };
             extremes.insert(*index, value);
         }
         let holds = at_extremes(&mut emit, &parents, guard.comparison, &mut extremes);
-        all = Some(all.map_or(holds, |all| emit.binary(Opcode::And, all, holds)));
+        all = Some(all.map_or(holds, |all| {
+            mutant!("peel: one guard stands for all", emit.binary(Opcode::And, all, holds), all)
+        }));
     }
     let Some(all) = all else { return };
     let results = emit.kernel.insts[*inst].results.clone();

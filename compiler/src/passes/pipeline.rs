@@ -9,6 +9,7 @@
 //! ```
 
 use super::diff::diff;
+use super::fingerprint::fingerprint;
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::pipeline_error::{PipelineError, unknown};
 use super::standard;
@@ -61,8 +62,8 @@ impl PassSelection {
 /// What the runner does beside running.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PipelineOptions {
-    /// Verify the kernel before the first pass and after each: as long again as the passes take. The default in
-    /// builds with debug assertions. With explicit threads, their barriers are verified too. Else the kernel is
+    /// Verify the kernel before the first pass and after each, and that each pass says truly whether it changed
+    /// anything: as long again as the passes take. The default in builds with debug assertions. With explicit threads, their barriers are verified too. Else the kernel is
     /// verified once, after the last pass, without its barriers; where that finds something, all passes run again,
     /// with this, so that the guilty one is named.
     pub verify: bool,
@@ -283,9 +284,16 @@ impl Pipeline {
         if let Some(before) = before.as_ref().filter(|_| options.print_before.contains(name)) {
             sink(&format!("// before {name}\n{before}"));
         }
+        let found = options.verify.then(|| fingerprint(kernel));
         let start = options.time.then(Start::now);
         let changed = row.pass.run(kernel, &self.context) == Changed::Yes;
         let duration = start.map_or(Duration::ZERO, Start::elapsed);
+        if let Some(found) = found
+            && changed != (found != fingerprint(kernel))
+        {
+            let (pass, kernel) = (name.to_string(), kernel.name.clone());
+            return Err(PipelineError::Report { pass, kernel, changed });
+        }
         if let Some(phase) = row.pass.leaves() {
             kernel.phase = phase;
         }

@@ -19,6 +19,8 @@ pub enum PipelineError {
     Phase { name: String, needs: (Phase, Phase), found: Phase },
     /// The kernel broke the verifier's rules; `pass` is the guilty one, or `None` where it came in broken.
     Verifier { pass: Option<String>, kernel: String, errors: Vec<VerifierError> },
+    /// What the pass says of the kernel, `changed` or not, is not so.
+    Report { pass: String, kernel: String, changed: bool },
 }
 
 impl fmt::Display for PipelineError {
@@ -52,6 +54,12 @@ impl fmt::Display for PipelineError {
                     None => write!(f, "the kernel `{kernel}` was broken before the first pass")?,
                 }
                 errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
+            }
+            PipelineError::Report { pass, kernel, changed: true } => {
+                write!(f, "the pass `{pass}` says that it changed the kernel `{kernel}`, and did not")
+            }
+            PipelineError::Report { pass, kernel, changed: false } => {
+                write!(f, "the pass `{pass}` changed the kernel `{kernel}`, and says that it did not")
             }
         }
     }

@@ -31,15 +31,16 @@
 //! 64 bits: narrow ones round at each step. A directive that shapes the loop (`order`, `tile`, `per_thread`, `warps` of one
 //! of those axes) keeps it, unless other loops over that name can carry it out.
 
+use super::accumulate::has_atomics;
 use super::pass::{Changed, Pass, PassContext};
-use super::split_reductions::accumulate::has_atomics;
-use super::split_reductions::again::{repeat, repeatable};
+use super::rematerialize::{is_rematerializable, rematerialize};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Phase};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::schedule::Directive;
+use crate::mutants::mutant;
 use std::collections::BTreeSet;
 
 pub struct ReduceAtomics;
@@ -107,13 +108,20 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     let params = &kernel.blocks[body].params;
     if !has_atomics(kernel, buffer)
         || read
-        || !subscripts.iter().all(|value| repeatable(kernel, *value, params, DEPTH))
+        || !subscripts.iter().all(|value| is_rematerializable(kernel, *value, params, DEPTH))
     {
         return None;
     }
     let mut needed = BTreeSet::new();
     subscripts.iter().for_each(|value| reach(kernel, *value, params, &mut needed));
-    let reduced: Vec<bool> = params.iter().map(|param| !needed.contains(param)).collect();
+    let needs = |param: &Value| {
+        mutant!(
+            "reduce_atomics: a place that is made of an index does not depend on it",
+            needed.contains(param),
+            subscripts.contains(param),
+        )
+    };
+    let reduced: Vec<bool> = params.iter().map(|param| !needs(param)).collect();
     let names = axes.iter().zip(&reduced).filter(|(_, reduced)| **reduced);
     let names: Vec<&str> = names.map(|(axis, _)| kernel.axes[*axis].name.as_str()).collect();
     let shaped = names.iter().any(|name| shaped(kernel, launch, name));
@@ -239,11 +247,12 @@ fn apply(kernel: &mut Kernel, launch: Launch, found: Found) {
     let (mut map, mut emit) = (ValueMap::default(), Emit::new(kernel, around, span));
     kept.iter().for_each(|param| _ = map.insert(*param, *param));
     let places: Vec<Value> =
-        found.subscripts.iter().map(|value| repeat(&mut emit, *value, &mut map)).collect();
+        found.subscripts.iter().map(|value| rematerialize(&mut emit, *value, &mut map)).collect();
     // A place is one iteration's where each of its indices is a subscript.
     if !kept.is_empty() && kept.iter().all(|param| found.subscripts.contains(param)) {
         let old = emit.load(found.buffer, found.leaf, &places);
-        if let Some(new) = emit.combine_one(found.combiner, old, sum) {
+        let combiner = mutant!("reduce_atomics: what was there is added", found.combiner, Combiner::Add);
+        if let Some(new) = emit.combine_one(combiner, old, sum) {
             emit.store(found.buffer, found.leaf, &places, new);
         }
     } else {
@@ -277,7 +286,13 @@ fn contribution(kernel: &mut Kernel, body: Block, found: &Found) -> Value {
         kernel.blocks[region].insts.retain(|inst| *inst != found.atomic);
         kernel.blocks[region].insts.pop();
         let mut emit = Emit::new(kernel, region, span);
-        let value = if holds { found.value } else { emit.identity(found.combiner, ty)[0] };
+        let value = if holds {
+            found.value
+        } else {
+            let combiner =
+                mutant!("reduce_atomics: nothing is 0 to all operators", found.combiner, Combiner::Add);
+            emit.identity(combiner, ty)[0]
+        };
         emit.inst(Opcode::Yield, Payload::None, &[value]);
     }
     kernel.add_result(under, ty)

@@ -18,8 +18,8 @@
 //! but for constants in one subscript, which moves with the axis and no other. Not where the schedule says
 //! `block`, or something of the loop's axes.
 
-use super::cse::written_buffers;
 use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::written_buffers;
 use crate::analysis::{Affine, Atom, Polynomial};
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase};

@@ -25,7 +25,7 @@
 //! what is made of these; it reads nothing that the launch has written before.
 
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
-use super::split_reductions::again::{free_values, reads_what_was_written, repeat, repeatable};
+use super::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -132,7 +132,7 @@ fn can_factor(kernel: &Kernel, body: Block, reduce: Inst, outer: &Outer) -> bool
     if axes.len() < 2 || reads_what_was_written(kernel, body, reduce) {
         return false;
     }
-    let again = |value: Value| repeatable(kernel, value, &outer.params, 16);
+    let again = |value: Value| is_rematerializable(kernel, value, &outer.params, 16);
     let sizes = outer.axes.iter().flat_map(|(_, low, high)| [*low, *high]);
     // Scratch memory has a size that the host knows.
     let known =
@@ -196,7 +196,7 @@ fn split(
     let mut emit = Emit::new(kernel, root, span);
     let lows_and_highs = outer.axes.iter().flat_map(|(_, low, high)| [*low, *high]);
     for value in lows_and_highs.chain(arguments[..2].iter().copied()) {
-        bounds.push(repeat(&mut emit, value, &mut map));
+        bounds.push(rematerialize(&mut emit, value, &mut map));
     }
     let mut loop_axes = Vec::new();
     for name in outer.axes.iter().map(|(name, ..)| name).chain([&parallel]) {
@@ -214,7 +214,7 @@ fn split(
     // The reduction over the later axes.
     let mut emit = Emit::new(kernel, body, span);
     for value in free_values(emit.kernel, reduce).into_iter().chain(arguments.iter().copied()) {
-        repeat(&mut emit, value, &mut map);
+        rematerialize(&mut emit, value, &mut map);
     }
     let inner = later_axes(kernel, reduce, body, &mut map);
 
@@ -230,7 +230,7 @@ fn split(
     let lows: Vec<Value> = outer.axes.iter().map(|(_, low, _)| *low).chain([arguments[0]]).collect();
     let mut subscripts = Vec::new();
     for (index, low) in indices.iter().zip(&lows) {
-        let low = repeat(&mut emit, *low, &mut map);
+        let low = rematerialize(&mut emit, *low, &mut map);
         subscripts.push(emit.sub(*index, low));
     }
     for (buffer, value) in scratch.iter().zip(emit.kernel.insts[inner].results.clone()) {

@@ -18,6 +18,7 @@ use crate::ir::Substitution;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
+use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
@@ -79,7 +80,7 @@ fn homes(kernel: &Kernel, body: Block) -> FxHashMap<Buffer, Block> {
             Opcode::Load if place(kernel, inst).is_some() => {}
             Opcode::Store if place(kernel, inst).is_some() => {
                 let home = homes.entry(buffer).or_insert(Some(block));
-                if *home != Some(block) {
+                if mutant!("scalarize: stores in several blocks", *home != Some(block), false) {
                     *home = None;
                 }
             }
@@ -113,7 +114,7 @@ fn place(kernel: &Kernel, inst: Inst) -> Option<Place> {
     let data = &kernel.insts[inst];
     let Payload::Access { buffer, leaf } = data.payload else { return None };
     let indices = kernel.subscripts(data).iter().map(|value| kernel.int_of(*value)).collect::<Option<_>>()?;
-    Some((buffer, leaf, indices))
+    Some((buffer, leaf, mutant!("scalarize: all elements are one", indices, Vec::new())))
 }
 
 /// Replaces loads by what was stored last; where some load has nothing before it, its array stays as it is.
@@ -125,7 +126,12 @@ fn forward_block(kernel: &mut Kernel, block: Block, mine: &EntitySet<Buffer>) ->
             let Some(place) = place(kernel, inst).filter(|place| mine.contains(place.0)) else { return };
             if kernel.insts[inst].opcode == Opcode::Store {
                 if let Some(value) = kernel.insts[inst].arguments.last() {
-                    current.insert(place, *value);
+                    let kept = mutant!(
+                        "scalarize: the first store counts",
+                        *value,
+                        current.get(&place).copied().unwrap_or(*value)
+                    );
+                    current.insert(place, kept);
                 }
             } else {
                 loads.push((inst, current.get(&place).copied()));

@@ -28,6 +28,7 @@ use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
 use crate::manifest::Layout;
+use crate::mutants::mutant;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub struct Soa;
@@ -48,7 +49,9 @@ impl Pass for Soa {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let structs = kernel.buffers.iter().filter(|(_, data)| {
             let host = matches!(data.kind, BufferKind::Argument { .. } | BufferKind::Scratch);
-            host && !data.layout_fixed && data.layout == Layout::Aos && data.element.leaves.len() > 1
+            let host = mutant!("soa: a constant that the host fills", host, true);
+            let free = mutant!("soa: a layout that the schedule fixed", !data.layout_fixed, true);
+            host && free && data.layout == Layout::Aos && data.element.leaves.len() > 1
         });
         let structs: BTreeSet<Buffer> = structs.map(|(buffer, _)| buffer).collect();
         if structs.is_empty() {
@@ -61,8 +64,8 @@ impl Pass for Soa {
             let scalars: u64 = element.leaves.iter().map(|leaf| leaf.count()).sum();
             let mut used = groups.iter().filter(|((known, ..), _)| *known == buffer).peekable();
             let one_vector = matches!(element.size, 4 | 8 | 16) && scalars == element.leaves.len() as u64;
-            let keep = used.peek().is_none()
-                || (one_vector && used.all(|(_, leaves)| leaves.len() == element.leaves.len()));
+            let unused = mutant!("soa: an array that nothing accesses", used.peek().is_none(), false);
+            let keep = unused || (one_vector && used.all(|(_, leaves)| leaves.len() == element.leaves.len()));
             let reason = if keep {
                 "all fields are used together, and one access moves the struct"
             } else {

@@ -23,6 +23,7 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::ir::wrap;
+use crate::mutants::mutant;
 use crate::source::Span;
 use cranelift_entity::SecondaryMap;
 
@@ -89,7 +90,6 @@ impl Order<'_> {
     }
 
     /// A pure result is as deep as the deepest operand: `licm` can take it there. Any other stays in its loop.
-    #[inline(always)]
     fn place(&mut self, inst: Inst) {
         let data = &self.kernel.insts[inst];
         if data.results.is_empty() {
@@ -129,6 +129,7 @@ impl Order<'_> {
             Opcode::Add | Opcode::Sub => {
                 let ((left, first), (right, second)) = (self.split(left), self.split(right));
                 let sign = if opcode == Opcode::Sub { -1 } else { 1 };
+                let sign = mutant!("strength_reduce: a - (b + 1) is a - b + 1", sign, 1);
                 let literal = wrap(ty, first + sign * second);
                 let moved = first != 0 || second != 0;
                 if moved && literal != 0 {
@@ -146,7 +147,13 @@ impl Order<'_> {
                 let (rest, literal) = self.split(left);
                 let literal = match opcode {
                     _ if literal == 0 => return,
-                    Opcode::Mul => literal.checked_mul(factor),
+                    Opcode::Mul => {
+                        mutant!(
+                            "strength_reduce: (a + 1) * 4 is a * 4 + 1",
+                            literal.checked_mul(factor),
+                            Some(literal)
+                        )
+                    }
                     // The machine's own shifts differ where the distance is not one within the type.
                     _ if (0..8 * ty.size() as i128).contains(&factor) => literal.checked_mul(1 << factor),
                     _ => None,
@@ -186,7 +193,9 @@ impl Order<'_> {
                 None => (value, 0),
             },
             Some(data) if data.opcode == Opcode::Sub => match self.kernel.int_of(data.arguments[1]) {
-                Some(literal) => (data.arguments[0], -literal),
+                Some(literal) => {
+                    (data.arguments[0], mutant!("strength_reduce: a - 1 is a + 1", -literal, literal))
+                }
                 None => (value, 0),
             },
             _ => (value, 0),

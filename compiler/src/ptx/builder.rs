@@ -23,12 +23,6 @@ impl EntryBuilder {
         EntryBuilder { entry: Entry::new(name), names, last_loc: None }
     }
 
-    /// Makes room for about so many statements.
-    pub fn reserve_statements(&mut self, count: usize) {
-        self.entry.body.reserve(count);
-        self.entry.registers.reserve(count);
-    }
-
     /// The entry so far.
     pub fn entry(&self) -> &Entry {
         &self.entry
@@ -65,7 +59,7 @@ impl EntryBuilder {
     /// hint stands for one or two letters that tell the class.
     pub fn reg(&mut self, class: RegClass, hint: &str) -> Reg {
         let hint = if hint.is_empty() { class_stem(class) } else { hint };
-        let name = self.names.give_register(hint);
+        let name = self.names.give("%", hint);
         self.entry.registers.push(Register { name, class })
     }
 
@@ -86,19 +80,16 @@ impl EntryBuilder {
     }
 
     /// Appends an instruction.
-    #[inline]
     pub fn emit(&mut self, op: impl Into<Op>) {
         self.entry.body.push(Statement::Instruction(Instruction::new(op)));
     }
 
     /// Appends an instruction that takes effect where the guard holds.
-    #[inline]
     pub fn emit_if(&mut self, guard: impl Into<Guard>, op: impl Into<Op>) {
         self.entry.body.push(Statement::Instruction(Instruction::guarded(guard.into(), op)));
     }
 
     /// Appends a complete instruction.
-    #[inline]
     pub fn push(&mut self, instruction: Instruction) {
         self.entry.body.push(Statement::Instruction(instruction));
     }
@@ -166,7 +157,7 @@ mod tests {
         let mut builder = EntryBuilder::new("k");
         let names = ["i", "i", "tid", "i", "2x", "π", "i2", ""].map(|hint| {
             let reg = builder.reg(RegClass::B32, hint);
-            builder.entry().registers[reg].name.to_string()
+            builder.entry().registers[reg].name.clone()
         });
         assert_eq!(names, ["%i", "%i2", "%tid2", "%i3", "%v2x", "%v_", "%i2_2", "%r"]);
         let label = builder.label("k");

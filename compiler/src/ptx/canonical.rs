@@ -6,11 +6,10 @@
 
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, packed_option::ReservedValue};
 
+use super::grammar::Slot;
 use super::instruction::Instruction;
-use super::module::{Entry, Module, Register, Statement};
+use super::module::{Entry, Module, Statement, quotable};
 use super::operand::{Label, Reg};
-use super::print::{CLASS_ORDER, quotable};
-use super::types::RegClass;
 
 impl Module {
     /// Brings every entry into canonical form.
@@ -71,34 +70,15 @@ impl Entry {
 
     /// Orders registers by class; the new number of each, where that changes any.
     fn order_registers(&mut self) -> Option<Vec<Reg>> {
-        if self.registers.values().is_sorted_by_key(|register| rank(register.class)) {
+        let mut old: Vec<Reg> = self.registers.keys().collect();
+        old.sort_by_cached_key(|reg| self.registers[*reg].class.rank());
+        if old.is_sorted() {
             return None;
         }
-        // How many registers come before those of each class.
-        let mut before = [0; CLASS_ORDER.len() + 1];
-        for register in self.registers.values() {
-            before[rank(register.class) + 1] += 1;
-        }
-        for class in 0..CLASS_ORDER.len() {
-            before[class + 1] += before[class];
-        }
-        let mut old = vec![Reg::reserved_value(); self.registers.len()];
-        let renamed: Vec<Reg> = self
-            .registers
-            .iter()
-            .map(|(reg, register)| {
-                let place = &mut before[rank(register.class)];
-                old[*place] = reg;
-                *place += 1;
-                Reg::new(*place - 1)
-            })
-            .collect();
-        let moved = |reg| {
-            let Register { name, class } = &mut self.registers[reg];
-            Register { name: std::mem::take(name), class: *class }
-        };
-        self.registers = old.into_iter().map(moved).collect();
-        Some(renamed)
+        let mut new = vec![Reg::default(); old.len()];
+        old.iter().enumerate().for_each(|(at, reg)| new[reg.index()] = Reg::new(at));
+        self.registers = old.into_iter().map(|reg| self.registers[reg].clone()).collect();
+        Some(new)
     }
 
     /// Names registers and labels by their new numbers. Labels: placed ones first, in the given order of their places; then those
@@ -116,38 +96,25 @@ impl Entry {
         };
         placed.into_iter().for_each(|mut label| name(&mut label));
         for statement in &mut self.body {
-            let Instruction { guard, op, .. } = match statement {
-                Statement::Instruction(instruction) => instruction,
-                Statement::Label(label) => {
-                    name(label);
-                    continue;
+            match statement {
+                Statement::Label(label) => name(label),
+                Statement::Instruction(Instruction { guard, op, .. }) => {
+                    let mut number = |reg: &mut Reg, _| {
+                        if let Some(renamed) = &registers {
+                            *reg = renamed[reg.index()];
+                        }
+                    };
+                    guard.iter_mut().for_each(|guard| number(&mut guard.reg, false));
+                    op.each_operand(|mut slot| match &mut slot {
+                        Slot::Label(label) => name(label),
+                        slot => slot.each_register(&mut number),
+                    });
                 }
-                _ => continue,
-            };
-            op.each_label_mut(&mut name);
-            if let Some(renamed) = &registers {
-                if let Some(guard) = guard {
-                    guard.reg = renamed[guard.reg.index()];
-                }
-                op.each_register_mut(|reg, _| *reg = renamed[reg.index()]);
+                _ => {}
             }
         }
         self.labels = labels;
     }
-}
-
-/// The place of a class in the order of declarations.
-pub(super) fn rank(class: RegClass) -> usize {
-    const RANKS: [u8; CLASS_ORDER.len()] = {
-        let mut ranks = [0; CLASS_ORDER.len()];
-        let mut at = 0;
-        while at < CLASS_ORDER.len() {
-            ranks[CLASS_ORDER[at] as usize] = at as u8;
-            at += 1;
-        }
-        ranks
-    };
-    RANKS[class as usize].into()
 }
 
 /// Splits lines at line breaks and cuts trailing blanks.

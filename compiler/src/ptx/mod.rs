@@ -10,14 +10,12 @@ mod assembly_tests;
 pub mod builder;
 mod canonical;
 pub mod dependent;
-mod digits;
 #[cfg(test)]
 mod generate;
 pub mod grammar;
 pub mod instruction;
 pub mod math;
 pub mod module;
-mod name;
 mod names;
 pub mod operand;
 pub mod parse;
@@ -26,7 +24,6 @@ pub mod select;
 pub mod target;
 #[cfg(test)]
 mod tests;
-mod text;
 pub mod types;
 pub mod verify;
 mod version;
@@ -37,7 +34,6 @@ pub use module::{
     Entry, LabelName, Length, Loc, Module, Param, Pointer, Register, SourceName, Statement, ThreadBounds,
     Variable, Version,
 };
-pub use name::Name;
 pub use operand::{
     Address, Axis, Base, EntryVariable, Label, ModuleVariable, Operand, ParamId, PredOperand, Reg,
     SpecialReg, Symbol,

@@ -3,7 +3,6 @@
 use cranelift_entity::PrimaryMap;
 
 use super::instruction::Instruction;
-use super::name::Name;
 use super::operand::{EntryVariable, Label, ModuleVariable, ParamId, Reg, Symbol};
 use super::types::{RegClass, Space, Type};
 
@@ -17,6 +16,16 @@ pub struct Version {
 impl Version {
     pub const fn new(major: u32, minor: u32) -> Self {
         Version { major, minor }
+    }
+
+    /// The newest version that is known here.
+    pub const NEWEST: Version = Version { major: 9, minor: 1 };
+
+    /// Whether there is such a version, as far as is known here.
+    pub fn is_known(self) -> bool {
+        const LAST_MINORS: [(u32, u32); 9] =
+            [(1, 5), (2, 3), (3, 2), (4, 3), (5, 0), (6, 5), (7, 8), (8, 8), (9, Version::NEWEST.minor)];
+        LAST_MINORS.iter().any(|(major, minor)| self.major == *major && self.minor <= *minor)
     }
 }
 
@@ -62,6 +71,11 @@ impl Module {
     pub fn file_name(&self, index: u32) -> Option<&str> {
         self.files.iter().find(|file| file.index == index).map(|file| file.name.as_str())
     }
+}
+
+/// PTX strings know no escapes: what would end the string early becomes harmless.
+pub(super) fn quotable(name: &str) -> String {
+    name.replace('"', "'").replace(['\n', '\r'], " ")
 }
 
 /// A row of the `.file` table; `.loc` lines refer to it by its index.
@@ -173,7 +187,8 @@ impl Param {
 /// A register of an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Register {
-    pub name: Name,
+    /// With its percent sign where it has one: `%row`.
+    pub name: String,
     pub class: RegClass,
 }
 

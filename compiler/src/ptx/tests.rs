@@ -4,8 +4,22 @@ use proptest::prelude::*;
 
 use super::generate::{self, Dice, Ground};
 use super::instruction::{Instruction, Op};
-use super::module::{Statement, Version};
-use super::{parse, print, print_instruction};
+use super::module::Version;
+use super::{parse, print};
+
+#[test]
+fn versions_that_are_not_known_are_refused_by_name() {
+    for (version, known) in
+        [("7.8", true), ("8.8", true), ("9.1", true), ("7.9", false), ("10.0", false), ("99.7", false)]
+    {
+        let parsed = parse(&format!(".version {version}\n.target sm_90\n.address_size 64\n"));
+        assert_eq!(parsed.is_ok(), known, "{version}");
+        if let Err(error) = parsed {
+            let wanted = format!("there is no PTX version {version} that is known here; the newest is 9.1");
+            assert_eq!(error.message, wanted);
+        }
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -69,38 +83,4 @@ fn every_family_prints_and_parses_back() {
         panic!("{error}\n{}", text.lines().nth(error.line as usize - 1).unwrap_or_default())
     });
     assert_eq!(parsed, module);
-}
-
-/// What many instructions of a family share is printed once and copied.
-#[test]
-fn an_instruction_in_a_body_is_printed_as_by_itself() {
-    let dice = &mut Dice(2);
-    let mut module = generate::empty_module("sm_100", Version::new(8, 8), dice);
-    let entry = generate::stage("every", &module, dice, |builder, dice, labels, symbols| {
-        builder.reg(super::RegClass::B128, "wide");
-        builder.reg(super::RegClass::F32, "a_name_that_is_longer_than_most");
-        labels.iter().for_each(|label| builder.place(*label));
-        let predicate = builder.reg(super::RegClass::Pred, "p");
-        for template in Op::templates() {
-            for at in 0..2_000 {
-                let filled = generate::fill(&template, dice, &Ground { builder, labels, symbols });
-                let Some((op, _)) = filled else { continue };
-                let mut instruction = Instruction::new(op);
-                instruction.guard = (at % 7 == 0).then(|| predicate.into());
-                instruction.comment = (at % 5 == 0).then(|| "because".to_owned());
-                builder.push(instruction);
-            }
-        }
-    });
-    module.entries.push(entry);
-    let text = print(&module);
-    let lines: Vec<&str> = text.lines().skip_while(|line| *line != "loop:").collect();
-    let entry = &module.entries[0];
-    assert_eq!(lines.len(), entry.body.len() + 1);
-    for (line, statement) in lines.into_iter().zip(&entry.body) {
-        let Statement::Instruction(instruction) = statement else { continue };
-        let end = if instruction.comment.is_some() { ";  // because" } else { ";" };
-        let alone = print_instruction(entry, &module.variables, instruction);
-        assert_eq!(line, format!("    {alone}{end}"));
-    }
 }

@@ -136,6 +136,22 @@ impl Type {
 }
 
 impl RegClass {
+    /// All of them, in the order in which an entry declares its registers.
+    pub const DECLARED: [RegClass; 7] = [
+        RegClass::Pred,
+        RegClass::B16,
+        RegClass::B32,
+        RegClass::B64,
+        RegClass::B128,
+        RegClass::F32,
+        RegClass::F64,
+    ];
+
+    /// The place in that order.
+    pub fn rank(self) -> usize {
+        Self::DECLARED.iter().position(|known| *known == self).unwrap_or_default()
+    }
+
     /// The width in bits; 1 for a predicate.
     pub const fn bits(self) -> u32 {
         self.ty().bits()

@@ -11,28 +11,23 @@
 //! - every label that is jumped to is placed, once; every register that is read is written somewhere;
 //! - `.loc` lines name a file of the table.
 
-mod alike;
 mod checker;
-mod taken;
 
 use std::fmt;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::grammar::Walk;
-use super::instruction::{Instruction, Op};
+use super::grammar::{Slot, Walk};
+use super::instruction::Instruction;
 use super::module::{Entry, Length, Module, Statement, Variable, Version};
-use super::name::Name;
-use super::operand::Label;
+use super::operand::{Label, Reg};
 use super::print::print_instruction;
 use super::target::{
     BLOCK_EXTENT, CONST_BYTES, LARGE_PARAM_BYTES, SHARED_DEFAULT, THREADS_PER_BLOCK, Target,
 };
-use super::types::{Space, Type};
+use super::types::{RegClass, Space, Type};
 use super::version::requirements;
-use alike::Form;
-use checker::{Checker, Named};
-use taken::Taken;
+use checker::Checker;
 
 /// One thing that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,11 +50,9 @@ impl fmt::Display for Problem {
 /// Everything that is wrong with a module; nothing where it is sound.
 pub fn verify(module: &Module) -> Vec<Problem> {
     let names = module.entries.iter().map(|entry| entry.name.as_str()).collect();
-    let frame = Frame::new(module, names, Some(module.version));
-    let (mut problems, frame) = frame;
+    let (mut problems, frame) = Frame::new(module, names, Some(module.version));
     for (at, entry) in module.entries.iter().enumerate() {
-        // A walk may change an instruction, though this one does not.
-        problems.extend(frame.entry(at, &mut entry.clone()).0);
+        problems.extend(frame.entry(at, entry).0);
     }
     problems
 }
@@ -69,9 +62,7 @@ pub(crate) struct Frame<'m> {
     module: &'m Module,
     target: Option<&'m Target>,
     /// Names outside of entries; of an entry, with its number plus one.
-    names: FxHashMap<&'m [u8], usize>,
-    /// Whether one of them begins as names of registers do.
-    percent: bool,
+    names: FxHashMap<&'m str, usize>,
     /// What the module says, if it is held to that.
     version: Option<Version>,
 }
@@ -80,36 +71,26 @@ impl<'m> Frame<'m> {
     /// The frame, and what is wrong with it. `version` is what the module says, where its entries are held to that.
     pub fn new(module: &'m Module, entries: Vec<&'m str>, version: Option<Version>) -> (Vec<Problem>, Self) {
         let target = Target::find(&module.target);
-        let mut frame = Self { module, target, names: FxHashMap::default(), percent: false, version };
+        let mut frame = Self { module, target, names: FxHashMap::default(), version };
         let mut verifier = Verifier::new(module, version);
         verifier.module(target);
         let variables = module.variables.values().map(|variable| (variable.name.as_str(), 0));
         let entries = entries.into_iter().zip(1..);
         for (name, number) in variables.chain(entries) {
             verifier.place = (number > 0).then_some((name, None));
-            let fresh = !frame.names.contains_key(name.as_bytes());
-            verifier.name(name.as_bytes(), fresh);
-            if fresh {
-                frame.names.insert(name.as_bytes(), number);
-                frame.percent |= name.starts_with('%');
-            }
+            verifier.name(name, !frame.names.contains_key(name));
+            frame.names.entry(name).or_insert(number);
         }
         (verifier.problems, frame)
     }
 
-    /// What is wrong with the entry of a number, and the lowest version that knows what it uses. It stays as it is.
-    pub fn entry(&self, number: usize, entry: &mut Entry) -> (Vec<Problem>, Version) {
-        let mut body = std::mem::take(&mut entry.body);
+    /// What is wrong with the entry of a number, and the lowest version that knows what it uses.
+    pub fn entry(&self, number: usize, entry: &Entry) -> (Vec<Problem>, Version) {
         let mut verifier = Verifier::new(self.module, self.version);
-        let outside = |name: &[u8]| {
-            let may_be = self.percent || !name.starts_with(b"%");
-            may_be && self.names.get(name).is_some_and(|at| *at <= number + 1)
-        };
         verifier.place = Some((&entry.name, None));
-        verifier.entry(entry, &mut body, self.target, &outside);
-        let Verifier { problems, lowest, .. } = verifier;
-        entry.body = body;
-        (problems, lowest)
+        let outside = |name: &str| self.names.get(name).is_some_and(|at| *at <= number + 1);
+        verifier.entry(entry, self.target, &outside);
+        (verifier.problems, verifier.lowest)
     }
 }
 
@@ -169,17 +150,20 @@ impl<'m> Verifier<'m> {
         });
     }
 
-    fn name(&mut self, name: &[u8], fresh: bool) {
-        let text = || String::from_utf8_lossy(name);
-        self.expect(is_name(name), || format!("`{}` is not a PTX identifier", text()));
-        self.expect(fresh, || format!("`{}` is declared twice", text()));
+    fn name(&mut self, name: &str, fresh: bool) {
+        self.expect(is_identifier(name), || format!("`{name}` is not a PTX identifier"));
+        self.expect(fresh, || format!("`{name}` is declared twice"));
     }
 
     /// A name within an entry, which must differ from those outside as well.
-    fn inner_name(&mut self, outside: &impl Fn(&[u8]) -> bool, taken: &mut Taken, name: &Name) {
-        let fresh = taken.insert(name);
-        self.name(name.as_bytes(), fresh);
-        self.expect(!outside(name.as_bytes()), || format!("`{name}` is declared twice"));
+    fn inner_name<'e>(
+        &mut self,
+        outside: &impl Fn(&str) -> bool,
+        taken: &mut FxHashSet<&'e str>,
+        name: &'e str,
+    ) {
+        self.name(name, taken.insert(name));
+        self.expect(!outside(name), || format!("`{name}` is declared twice"));
     }
 
     fn variable(&mut self, variable: &Variable) {
@@ -213,17 +197,10 @@ impl<'m> Verifier<'m> {
         }
     }
 
-    fn entry(
-        &mut self,
-        entry: &'m Entry,
-        body: &mut [Statement],
-        target: Option<&'m Target>,
-        outside: &impl Fn(&[u8]) -> bool,
-    ) {
-        let count = entry.params.len() + entry.registers.len() + entry.variables.len() + entry.labels.len();
-        let mut names = Taken::with_capacity(count);
+    fn entry(&mut self, entry: &'m Entry, target: Option<&'m Target>, outside: &impl Fn(&str) -> bool) {
+        let mut names = FxHashSet::default();
         for param in entry.params.values() {
-            self.inner_name(outside, &mut names, &param.name.as_str().into());
+            self.inner_name(outside, &mut names, &param.name);
             self.expect(param.alignment().is_power_of_two(), || {
                 format!("the alignment of `{}` is not a power of two", param.name)
             });
@@ -232,14 +209,14 @@ impl<'m> Verifier<'m> {
             self.inner_name(outside, &mut names, &register.name);
         }
         for variable in entry.variables.values() {
-            self.inner_name(outside, &mut names, &variable.name.as_str().into());
+            self.inner_name(outside, &mut names, &variable.name);
             self.variable(variable);
             self.expect(matches!(variable.space, Space::Shared | Space::Local) && !variable.external, || {
                 format!("`{}` cannot live in .{} space within an entry", variable.name, variable.space)
             });
         }
         for label in entry.labels.values() {
-            self.inner_name(outside, &mut names, &label.as_str().into());
+            self.inner_name(outside, &mut names, label);
         }
         let shared: u64 = entry
             .variables
@@ -262,7 +239,7 @@ impl<'m> Verifier<'m> {
             });
         }
         let before = self.problems.len();
-        let used = self.body(entry, body, target);
+        let used = self.body(entry, target);
         self.place = Some((&entry.name, None));
         let needed = entry.with_declarations(used);
         self.lowest = self.lowest.max(needed);
@@ -274,30 +251,12 @@ impl<'m> Verifier<'m> {
     }
 
     /// Checks the statements; the lowest version that knows them.
-    fn body(&mut self, entry: &'m Entry, body: &mut [Statement], target: Option<&'m Target>) -> Version {
+    fn body(&mut self, entry: &'m Entry, target: Option<&'m Target>) -> Version {
         let module = self.module;
         let mut placed = vec![0u32; entry.labels.len()];
-        let mut jumped = FxHashSet::default();
-        let mut checker = Checker {
-            module,
-            entry,
-            target,
-            lowest: Version::new(1, 0),
-            missing: Vec::new(),
-            sound: None,
-            at: 0,
-            registers: (entry.registers.values())
-                .map(|register| Named { class: register.class, is_written: false, is_read: false })
-                .collect(),
-            read: Vec::with_capacity(entry.registers.len()),
-        };
-        let mut rest = body;
-        loop {
-            let alike = checker.skip_alike(rest);
-            let Some((statement, after)) = rest.get_mut(alike..).and_then(<[_]>::split_first_mut) else {
-                break;
-            };
-            let at = checker.at;
+        let mut checker = Checker::new(module, entry, target);
+        for (at, statement) in entry.body.iter().enumerate() {
+            checker.at = at;
             self.place = Some((&entry.name, Some(at)));
             match statement {
                 Statement::Label(label) => match placed.get_mut(label.as_u32() as usize) {
@@ -307,21 +266,11 @@ impl<'m> Verifier<'m> {
                 Statement::Loc(loc) => self.expect(module.file_name(loc.file).is_some(), || {
                     format!("there is no file {} in the .file table", loc.file)
                 }),
-                Statement::Instruction(instruction) => {
-                    self.instruction(&mut checker, instruction);
-                    if let Some(guard) = instruction.guard {
-                        checker.names(guard.reg, false);
-                    }
-                    instruction.op.each_label_mut(|label| {
-                        jumped.insert((*label, at));
-                    });
-                }
+                Statement::Instruction(instruction) => self.instruction(&mut checker, instruction),
                 Statement::Comment(_) | Statement::Pragma(_) | Statement::BlankLine => {}
             }
-            checker.at += 1;
-            rest = after;
         }
-        let Checker { lowest, registers, read, .. } = checker;
+        let Checker { lowest, written, first_read, jumped, .. } = checker;
         self.place = Some((&entry.name, None));
         for (label, count) in entry.labels.iter().zip(&placed).map(|((_, label), count)| (label, *count)) {
             self.expect(count <= 1, || format!("the label `{label}` is placed {count} times"));
@@ -336,74 +285,113 @@ impl<'m> Verifier<'m> {
             let name = entry.labels.get(label).map_or("?", String::as_str);
             self.problem(format!("a jump to `{name}`, which is never placed"));
         }
-        for (reg, at) in read {
-            if !registers[reg.as_u32() as usize].is_written {
+        let mut unwritten: Vec<(Reg, usize)> =
+            first_read.into_iter().filter(|(reg, _)| !written.contains(reg)).collect();
+        unwritten.sort_by_key(|(reg, at)| (*at, *reg));
+        for (reg, at) in unwritten {
+            if let Some(register) = entry.registers.get(reg) {
                 self.place = Some((&entry.name, Some(at)));
-                self.problem(format!("`{}` is read, but never written", entry.registers[reg].name));
+                self.problem(format!("`{}` is read, but never written", register.name));
             }
         }
         lowest
     }
 
-    fn instruction(&mut self, checker: &mut Checker<'_>, instruction: &mut Instruction) {
+    fn instruction(&mut self, checker: &mut Checker<'_>, instruction: &Instruction) {
         let (module, entry, target) = (self.module, checker.entry, checker.target);
-        let fail = |instruction: &Instruction, message: String| {
+        let fail = |message: String| {
             let text = print_instruction(entry, &module.variables, instruction);
             format!("`{}`: {message}", text.split_whitespace().collect::<Vec<_>>().join(" "))
         };
         if let Some(guard) = instruction.guard {
-            self.expect(checker.is_predicate(guard.reg), || {
-                fail(instruction, "the guard is not a predicate".to_owned())
+            self.expect(checker.class(guard.reg) == Some(RegClass::Pred), || {
+                fail("the guard is not a predicate".to_owned())
             });
+            checker.note(&mut Slot::Pred(&mut guard.clone()));
         }
-        let described = instruction.op.describe(checker);
-        if described.is_ok() && checker.missing.is_empty() {
-            match &instruction.op {
-                Op::Fma(fma) => checker.sound = Form::of_fma(fma, &entry.registers).map(|(form, _)| form),
-                Op::St(st) => checker.sound = Form::of_st(st, &entry.registers).map(|(form, _)| form),
-                _ => {}
-            }
-        }
-        if let Err(message) = described {
-            self.problem(fail(instruction, message));
+        if let Err(message) = instruction.op.inspect(checker) {
+            self.problem(fail(message));
             // What the walk has not come to.
             checker.missing.clear();
             for (what, needs) in requirements(&instruction.op) {
                 let _ = checker.needs(&what, needs);
             }
-            instruction.op.each_register(|reg, writes| checker.names(reg, writes));
+            instruction.op.clone().each_operand(|mut slot| checker.note(&mut slot));
         }
         for (what, sm) in checker.missing.drain(..) {
-            self.problem(fail(
-                instruction,
-                format!("{what} needs sm_{sm}, not {}", target.map_or("", |target| target.name)),
-            ));
+            self.problem(fail(format!(
+                "{what} needs sm_{sm}, not {}",
+                target.map_or("", |target| target.name)
+            )));
         }
     }
 }
-
-/// The bytes that stand in names after the first one.
-const IN_NAMES: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < table.len() {
-        table[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'$');
-        byte += 1;
-    }
-    table
-};
 
 /// Whether PTX takes this as a name. Mnemonics and types are allowed; `_` and `WARP_SZ` have a meaning.
 pub fn is_identifier(name: &str) -> bool {
-    is_name(name.as_bytes())
-}
-
-/// As [`is_identifier`], of the bytes of a text.
-fn is_name(name: &[u8]) -> bool {
-    let [first, rest @ ..] = name else { return false };
+    let [first, rest @ ..] = name.as_bytes() else { return false };
     let begins = match first {
         b'_' | b'$' | b'%' => !rest.is_empty(),
-        first => first.is_ascii_alphabetic() && name != b"WARP_SZ",
+        first => first.is_ascii_alphabetic() && name != "WARP_SZ",
     };
-    begins && rest.iter().all(|letter| IN_NAMES[usize::from(*letter)])
+    begins && rest.iter().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'$'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ptx::EntryBuilder;
+    use crate::ptx::instruction::{Bra, Fma, Guard, Mov};
+    use crate::ptx::operand::Operand;
+
+    /// What is wrong with the entry that `build` makes, which has a register of each of these classes.
+    fn problems<const COUNT: usize>(
+        classes: [RegClass; COUNT],
+        build: impl FnOnce(&mut EntryBuilder, [Reg; COUNT]),
+    ) -> Vec<String> {
+        let mut builder = EntryBuilder::new("k");
+        let regs = classes.map(|class| builder.reg(class, "x"));
+        build(&mut builder, regs);
+        let mut module = Module::new(Version::new(8, 0), "sm_90");
+        module.entries.push(builder.finish());
+        verify(&module).into_iter().map(|problem| problem.to_string()).collect()
+    }
+
+    #[test]
+    fn registers_must_be_of_a_class_that_holds_the_type() {
+        let found = problems([RegClass::F32, RegClass::F64], |builder, [x, wide]| {
+            let fma = Fma { ty: Type::F32, dst: x, a: x.into(), b: x.into(), c: x.into(), ..Fma::default() };
+            builder.emit(fma.clone());
+            builder.emit(Fma { c: wide.into(), ..fma.clone() });
+            builder.emit(Fma { relu: true, ..fma.clone() });
+            builder.emit_if(Guard { reg: x, negated: false }, fma);
+        });
+        let expected = ["cannot hold .f32", ".relu", "not a predicate", "`%x2` is read, but never written"];
+        assert_eq!(found.len(), expected.len(), "{found:#?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.contains(expected), "{found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_must_be_written_somewhere_and_labels_placed() {
+        let found = problems([RegClass::F32, RegClass::F32, RegClass::Pred], |builder, [x, y, p]| {
+            let label = builder.label("nowhere");
+            builder.emit(Mov { ty: Type::F32, dst: x, a: y.into() });
+            builder.emit_if(Guard { reg: p, negated: true }, Bra { target: label, ..Bra::default() });
+        });
+        assert_eq!(
+            found,
+            [
+                "entry `k`, statement 1: a jump to `nowhere`, which is never placed",
+                "entry `k`, statement 0: `%x2` is read, but never written",
+                "entry `k`, statement 1: `%x3` is read, but never written",
+            ]
+        );
+        let found = problems([RegClass::F32, RegClass::F32], |builder, [x, y]| {
+            builder.emit(Mov { ty: Type::F32, dst: x, a: y.into() });
+            builder.emit(Mov { ty: Type::F32, dst: y, a: Operand::F32(0) });
+        });
+        assert!(found.is_empty(), "{found:#?}");
+    }
 }

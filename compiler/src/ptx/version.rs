@@ -15,7 +15,7 @@ pub(crate) fn requirements(op: &Op) -> Vec<(String, Needs)> {
 
 fn each_need(op: &Op, visit: impl FnMut(&str, Needs)) {
     // A rule that does not hold is the verifier's business; what was needed up to there still counts.
-    let _ = op.clone().describe(&mut EachNeed(visit));
+    let _ = op.inspect(&mut EachNeed(visit));
 }
 
 impl Entry {

@@ -29,25 +29,22 @@ impl<'a> Evaluator<'a> {
         let ExprKind::Load { access, path, otherwise } = &expr.kind else {
             return self.malformed("not a load", expr.span);
         };
-        let (place, mut uncertain) = match self.element(access)? {
-            Target::Inside { place, uncertain } => (place, uncertain),
-            Target::Outside { uncertain } => {
-                let Some(otherwise) = otherwise else {
-                    return self.malformed("a guarded access has no `else`", expr.span);
-                };
-                let mut value = self.value(otherwise)?;
-                if uncertain {
-                    value.taint();
-                }
-                return Ok(value);
-            }
-        };
+        let target = self.element(access)?;
         let steps = self.path_steps(path)?;
-        uncertain |= steps.iter().any(|(_, uncertain)| *uncertain);
+        let loose = steps.iter().any(|(_, uncertain)| *uncertain);
         let storage = &self.memory[access.array.as_u32() as usize];
-        let mut value = match walk(&storage.layout, place, &steps) {
-            Ok((place, part)) => storage.read(place, part),
-            Err((at, extent)) => return self.part_outside(&path[at], steps[at].0, extent, access.span),
+        let (found, uncertain) = match target {
+            Target::Inside { place, uncertain } => match walk(&storage.layout, place, &steps) {
+                Ok((place, part)) => (Some(storage.read(place, part)), uncertain || loose),
+                Err((at, _)) if is_guarded(&path[at]) => (None, uncertain || loose),
+                Err((at, extent)) => return self.part_outside(&path[at], steps[at].0, extent, access.span),
+            },
+            Target::Outside { uncertain } => (None, uncertain),
+        };
+        let mut value = match (found, otherwise) {
+            (Some(value), _) => value,
+            (None, Some(otherwise)) => self.value(otherwise)?,
+            (None, None) => return self.malformed("a guarded access has no `else`", expr.span),
         };
         if uncertain {
             value.taint();
@@ -134,7 +131,7 @@ impl<'a> Evaluator<'a> {
                     array: self.kernel.arrays[access.array].name.clone(),
                     axis,
                     span: subscript.span,
-                    index,
+                    index: as_written(subscript, index),
                     extent,
                     proved: !matches!(access.checks.get(axis), Some(BoundsCheck::Runtime(_))),
                 }));
@@ -169,8 +166,18 @@ impl<'a> Evaluator<'a> {
             BoundsCheck::Runtime(site) => (self.kernel.sites[*site].array.clone(), false),
             _ => ("a fixed array".to_string(), true),
         };
-        Err(Box::new(EvalError::OutOfBounds { array, axis: 0, span: subscript.span, index, extent, proved }))
+        let (span, index) = (subscript.span, as_written(subscript, index));
+        Err(Box::new(EvalError::OutOfBounds { array, axis: 0, span, index, extent, proved }))
     }
+}
+
+fn is_guarded(step: &Projection) -> bool {
+    matches!(step, Projection::Element { check: BoundsCheck::Guarded, .. })
+}
+
+/// An index as the source has it: an `i64` or a `u64`.
+fn as_written(subscript: &Expr, index: i64) -> i128 {
+    if is_unsigned(subscript) { (index as u64).into() } else { index.into() }
 }
 
 /// Follows steps through a layout; on failure which step, and the extent it missed.

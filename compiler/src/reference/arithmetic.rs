@@ -71,6 +71,15 @@ fn float_binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -
         _ => return None,
     };
     let value = format.round(exact);
+    if let Some(rounding) = model.rounding
+        && !left.is_uncertain()
+        && !right.is_uncertain()
+    {
+        let ulp = model.division_ulp[usize::from(format == Format::F64)];
+        let loose = op == BinaryOp::Div && ulp > 0.0;
+        let value = if loose { rounding.function(format, exact, ulp * format.spacing(exact)) } else { value };
+        return Plain::float(value, left.value.scalar()).map(Number::exact);
+    }
     let error = if left.is_uncertain() || right.is_uncertain() {
         f64::INFINITY
     } else {
@@ -291,8 +300,7 @@ mod tests {
         assert_eq!(bound(BinaryOp::Mul, number(0.5), number(3.0)), 0.0);
         let product = binary(BinaryOp::Mul, number(0.1), number(0.3), &model).unwrap();
         assert!(product.error > 0.0 && product.error < 4e-9);
-        let mut strict = ErrorModel::default();
-        strict.contraction = false;
+        let strict = ErrorModel { contraction: false, ..ErrorModel::default() };
         assert_eq!(binary(BinaryOp::Mul, number(0.1), number(0.3), &strict).unwrap().error, 0.0);
         // The contracted result is inside the bound, the plain one trivially so.
         let sum = binary(BinaryOp::Sub, product, number(0.03), &model).unwrap();

@@ -6,6 +6,7 @@
 //! (the reference's and the device's). Where the operands are exact and the device must round in the same
 //! way, the bound stays zero, so the check stays exact for as long as the machine is exact.
 
+use super::rounding::Rounding;
 use crate::check::typed::Builtin;
 use crate::data::Scalar;
 
@@ -18,8 +19,8 @@ pub struct ErrorModel {
     pub division_ulp: [f64; 2],
     /// Functions in `f32` have the approximate forms of `fast_math`.
     pub fast: bool,
-    /// By [`Builtin`], for `f32` and `f64`.
-    accuracy: Vec<[Accuracy; 2]>,
+    /// Makes one lawful evaluation, with no bounds, of what would be a reference with bounds.
+    pub rounding: Option<Rounding>,
 }
 
 /// `|device - exact|` is at most `ulp` units in the last place of the exact result plus `absolute`.
@@ -29,40 +30,45 @@ pub struct Accuracy {
     pub absolute: f64,
 }
 
-/// One more than the last built-in's discriminant.
-const BUILTINS: usize = Builtin::FromBits as usize + 1;
-
 impl Default for ErrorModel {
-    /// Contraction allowed, division and square root correctly rounded, every other inexact built-in within
-    /// 4 ulp (`rand_normal`, whose argument reduction is absolute, within 4 ulp and 2^-20).
+    /// A device that runs Krn's PTX without `fast_math`: division rounded correctly, products contracted into sums.
     fn default() -> Self {
-        let mut model = ErrorModel {
-            contraction: true,
-            division_ulp: [0.0; 2],
-            fast: false,
-            accuracy: vec![[Accuracy::default(); 2]; BUILTINS],
-        };
-        use Builtin::*;
-        for builtin in
-            [Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sin, Cos, Tan, Tanh, Erf, Rsqrt, Pow, RandNormal]
-        {
-            model.accuracy[builtin as usize] = [Accuracy { ulp: 4.0, absolute: 0.0 }; 2];
-        }
-        model.accuracy[RandNormal as usize][0].absolute = (-20f64).exp2();
-        model
+        ErrorModel { contraction: true, division_ulp: [0.0; 2], fast: false, rounding: None }
     }
 }
 
 impl ErrorModel {
-    /// What is promised of `builtin` in `f32` or `f64`.
+    /// What is promised of `builtin` in `f32` or `f64`: of the elementary functions what the table of built-in functions
+    /// says. `rand_normal` is made of several, and the reduction of its argument has an absolute error. The others are exact,
+    /// or rounded correctly.
     pub fn accuracy(&self, builtin: Builtin, scalar: Scalar) -> Accuracy {
-        self.accuracy[builtin as usize][usize::from(scalar == Scalar::F64)]
-    }
-
-    /// States what the device promises of `builtin` in `f32` or `f64`. Zero means correctly rounded, and
-    /// counts for `sqrt` only: of the others the reference rounds an f64 result, which is no promise on ties.
-    pub fn set_accuracy(&mut self, builtin: Builtin, scalar: Scalar, accuracy: Accuracy) {
-        self.accuracy[builtin as usize][usize::from(scalar == Scalar::F64)] = accuracy;
+        match builtin {
+            Builtin::Math(function) => Accuracy { ulp: function.ulp_bound(scalar), absolute: 0.0 },
+            Builtin::RandNormal => Accuracy { ulp: 4.0, absolute: (-20f64).exp2() },
+            Builtin::Sqrt
+            | Builtin::Fma
+            | Builtin::Floor
+            | Builtin::Ceil
+            | Builtin::Round
+            | Builtin::Trunc
+            | Builtin::Copysign
+            | Builtin::IsNan
+            | Builtin::IsInf
+            | Builtin::IsFinite
+            | Builtin::Abs
+            | Builtin::Sign
+            | Builtin::Min
+            | Builtin::Max
+            | Builtin::Clamp
+            | Builtin::Select
+            | Builtin::Popcount
+            | Builtin::LeadingZeros
+            | Builtin::TrailingZeros
+            | Builtin::ToBits
+            | Builtin::FromBits
+            | Builtin::Rand
+            | Builtin::RandU32 => Accuracy::default(),
+        }
     }
 }
 

@@ -1,30 +1,30 @@
-//! The built-in functions. Transcendental ones are computed in f64 and rounded once.
+//! The built-in functions.
 
 use super::arithmetic::extreme;
 use super::bound::{ErrorModel, Format, monotone_error};
-use super::fast;
-use super::random;
+use super::math;
 use super::value::{Number, Plain};
+use crate::builtins::random;
 use crate::check::typed::Builtin;
 use crate::data::Scalar;
 
 /// Any built-in but `select`. `None` where the arguments are none that the checker lets through.
 pub fn call(builtin: Builtin, arguments: &[Number], model: &ErrorModel) -> Option<Number> {
-    use Builtin::*;
-    match (builtin, arguments) {
-        (
-            Exp | Exp2 | Expm1 | Log | Log2 | Log10 | Log1p | Sin | Cos | Tan | Tanh | Erf | Sqrt | Rsqrt,
-            [x],
-        ) => transcendental(builtin, *x, model),
-        (Floor | Ceil | Round | Trunc, [x]) => {
-            let (value, function) = (x.value.as_float()?, rounding_function(builtin)?);
-            let rounded = Plain::float(function(value), x.value.scalar())?;
-            Some(Number { value: rounded, error: monotone_error(value, x.error, function) })
-        }
-        (IsNan, [x]) => classify(*x, f64::is_nan),
-        (IsInf, [x]) => classify(*x, f64::is_infinite),
-        (IsFinite, [x]) => classify(*x, f64::is_finite),
-        (Abs, [x]) => {
+    let one = || if let [x] = arguments { Some(*x) } else { None };
+    let two = || if let [x, y] = arguments { Some((*x, *y)) } else { None };
+    let three = || if let [x, y, z] = arguments { Some((*x, *y, *z)) } else { None };
+    match builtin {
+        Builtin::Math(function) => math::call(function, arguments, model),
+        Builtin::Sqrt => math::root(one()?, model),
+        Builtin::Floor => rounded(one()?, f64::floor),
+        Builtin::Ceil => rounded(one()?, f64::ceil),
+        Builtin::Round => rounded(one()?, f64::round),
+        Builtin::Trunc => rounded(one()?, f64::trunc),
+        Builtin::IsNan => classify(one()?, f64::is_nan),
+        Builtin::IsInf => classify(one()?, f64::is_infinite),
+        Builtin::IsFinite => classify(one()?, f64::is_finite),
+        Builtin::Abs => {
+            let x = one()?;
             let value = match x.value {
                 Plain::I32(a) => Plain::I32(a.wrapping_abs()),
                 Plain::I64(a) => Plain::I64(a.wrapping_abs()),
@@ -34,16 +34,32 @@ pub fn call(builtin: Builtin, arguments: &[Number], model: &ErrorModel) -> Optio
             };
             Some(Number { value, error: x.error })
         }
-        (Sign, [x]) => sign(*x),
-        (Pow, [x, y]) => power(*x, *y, model),
-        (Copysign, [x, y]) => copysign(*x, *y),
-        (Min, [x, y]) => extreme(false, *x, *y),
-        (Max, [x, y]) => extreme(true, *x, *y),
-        (Clamp, [x, low, high]) => extreme(false, extreme(true, *x, *low)?, *high),
-        (Fma, [x, y, z]) => fma(*x, *y, *z),
-        (Popcount | LeadingZeros | TrailingZeros, [x]) => bits(builtin, *x),
-        (RandU32 | Rand | RandNormal, [seed, counter]) => random_number(builtin, *seed, *counter, model),
-        (ToBits, [x]) => {
+        Builtin::Sign => sign(one()?),
+        Builtin::Copysign => {
+            let (x, y) = two()?;
+            copysign(x, y)
+        }
+        Builtin::Min | Builtin::Max => {
+            let (x, y) = two()?;
+            extreme(builtin == Builtin::Max, x, y)
+        }
+        Builtin::Clamp => {
+            let (x, low, high) = three()?;
+            extreme(false, extreme(true, x, low)?, high)
+        }
+        Builtin::Fma => {
+            let (x, y, z) = three()?;
+            fma(x, y, z)
+        }
+        Builtin::Popcount => bits(one()?, |pattern, _| pattern.count_ones()),
+        Builtin::LeadingZeros => bits(one()?, |pattern, width| pattern.leading_zeros() - (64 - width)),
+        Builtin::TrailingZeros => bits(one()?, |pattern, width| pattern.trailing_zeros().min(width)),
+        Builtin::RandU32 | Builtin::Rand | Builtin::RandNormal => {
+            let (seed, counter) = two()?;
+            random_number(builtin, seed, counter, model)
+        }
+        Builtin::ToBits => {
+            let x = one()?;
             let value = match x.value {
                 Plain::F32(a) => Plain::U32(a.to_bits()),
                 Plain::F64(a) => Plain::U64(a.to_bits()),
@@ -53,7 +69,8 @@ pub fn call(builtin: Builtin, arguments: &[Number], model: &ErrorModel) -> Optio
             let loose = x.error != 0.0 || x.value.as_float().is_some_and(f64::is_nan);
             Some(Number::exact(value).uncertain_if(loose))
         }
-        (FromBits, [x]) => {
+        Builtin::FromBits => {
+            let x = one()?;
             let value = match x.value {
                 Plain::U32(a) => Plain::F32(f32::from_bits(a)),
                 Plain::U64(a) => Plain::F64(f64::from_bits(a)),
@@ -61,117 +78,15 @@ pub fn call(builtin: Builtin, arguments: &[Number], model: &ErrorModel) -> Optio
             };
             Some(Number { value, error: x.error })
         }
-        _ => None,
+        // Of values of any type, and lazy: `Evaluator::value`.
+        Builtin::Select => None,
     }
 }
 
-fn rounding_function(builtin: Builtin) -> Option<fn(f64) -> f64> {
-    Some(match builtin {
-        Builtin::Floor => f64::floor,
-        Builtin::Ceil => f64::ceil,
-        Builtin::Round => f64::round,
-        Builtin::Trunc => f64::trunc,
-        _ => return None,
-    })
-}
-
-fn transcendental(builtin: Builtin, x: Number, model: &ErrorModel) -> Option<Number> {
-    let format = Format::of(x.value.scalar())?;
-    let argument = x.value.as_float()?;
-    let function: fn(f64) -> f64 = match builtin {
-        Builtin::Exp => libm::exp,
-        Builtin::Exp2 => libm::exp2,
-        Builtin::Expm1 => libm::expm1,
-        Builtin::Log => libm::log,
-        Builtin::Log2 => libm::log2,
-        Builtin::Log10 => libm::log10,
-        Builtin::Log1p => libm::log1p,
-        Builtin::Sin => libm::sin,
-        Builtin::Cos => libm::cos,
-        Builtin::Tan => libm::tan,
-        Builtin::Tanh => libm::tanh,
-        Builtin::Erf => libm::erf,
-        Builtin::Sqrt => libm::sqrt,
-        Builtin::Rsqrt => |x| 1.0 / libm::sqrt(x),
-        _ => return None,
-    };
-    let exact = function(argument);
-    let moved = match builtin {
-        _ if x.is_uncertain() => f64::INFINITY,
-        _ if !argument.is_finite() => 0.0,
-        // Slope at most 1, range 2.
-        Builtin::Sin | Builtin::Cos => x.error.min(2.0),
-        Builtin::Tan if crosses_pole(argument, x.error) => f64::INFINITY,
-        _ => monotone_error(argument, x.error, function),
-    };
-    let fast = model.fast && format == Format::F32;
-    let moved = if fast { moved + fast::slack(builtin, argument, exact) } else { moved };
-    let correctly_rounded = builtin == Builtin::Sqrt && !fast;
-    inexact(builtin, exact, moved, correctly_rounded, format, model)
-}
-
-/// A function's result rounded once, and its bound: `moved` for the argument, the device's promise, and half a
-/// spacing (with a little room for the f64 function's own error) for the reference.
-fn inexact(
-    builtin: Builtin,
-    exact: f64,
-    moved: f64,
-    correctly_rounded: bool,
-    format: Format,
-    model: &ErrorModel,
-) -> Option<Number> {
-    let value = format.round(exact);
-    let accuracy = model.accuracy(builtin, format.scalar);
-    let error = if correctly_rounded && accuracy.ulp == 0.0 && accuracy.absolute == 0.0 && moved == 0.0 {
-        0.0
-    } else {
-        // The f64 functions stand for the exact ones up to one f64 ulp: half a rounding in f32, a whole one in f64.
-        let own = if format == Format::F64 && !correctly_rounded { 1.0 } else { 0.51 };
-        moved + (accuracy.ulp + own) * format.spacing(exact.abs() + moved) + accuracy.absolute
-    };
-    let error = if exact.is_finite() || moved > 0.0 { format.settle(value, exact, error) } else { 0.0 };
-    let error = if !exact.is_finite() && moved > 0.0 { f64::INFINITY } else { error };
-    Some(Number { value: Plain::float(value, format.scalar)?, error })
-}
-
-/// Whether an odd multiple of half pi may lie within `error` of `x`.
-fn crosses_pole(x: f64, error: f64) -> bool {
-    use std::f64::consts::PI;
-    let period = |x: f64| (x / PI + 0.5).floor();
-    error > 0.0 && period(x - error) != period(x + error)
-}
-
-fn power(x: Number, y: Number, model: &ErrorModel) -> Option<Number> {
-    if x.value.scalar() != y.value.scalar() {
-        return None;
-    }
-    let format = Format::of(x.value.scalar())?;
-    let (base, exponent) = (x.value.as_float()?, y.value.as_float()?);
-    let exact = libm::pow(base, exponent);
-    let moved = if x.is_uncertain() || y.is_uncertain() {
-        f64::INFINITY
-    } else if x.error == 0.0 && y.error == 0.0 {
-        0.0
-    } else if base - x.error > 0.0 || (y.error == 0.0 && exponent.trunc() == exponent) {
-        // Monotone in each argument alone (for a whole exponent, on either side of zero): the corners decide.
-        let mut worst = 0f64;
-        let turn = if base.abs() <= x.error { -base } else { 0.0 };
-        for dx in [-x.error, x.error, turn] {
-            for dy in [-y.error, y.error] {
-                let distance = (libm::pow(base + dx, exponent + dy) - exact).abs();
-                worst = if distance.is_nan() { f64::INFINITY } else { worst.max(distance) };
-            }
-        }
-        worst
-    } else {
-        f64::INFINITY
-    };
-    let moved = if model.fast && format == Format::F32 {
-        moved + fast::power_slack(base, exponent, exact)
-    } else {
-        moved
-    };
-    inexact(Builtin::Pow, exact, moved, false, format, model)
+fn rounded(x: Number, function: fn(f64) -> f64) -> Option<Number> {
+    let value = x.value.as_float()?;
+    let result = Plain::float(function(value), x.value.scalar())?;
+    Some(Number { value: result, error: monotone_error(value, x.error, function) })
 }
 
 fn classify(x: Number, test: fn(f64) -> bool) -> Option<Number> {
@@ -239,7 +154,8 @@ fn fma(x: Number, y: Number, z: Number) -> Option<Number> {
     Some(Number { value, error })
 }
 
-fn bits(builtin: Builtin, x: Number) -> Option<Number> {
+/// A count of the bits of an integer, given in the low bits of a word and with its width.
+fn bits(x: Number, count: fn(u64, u32) -> u32) -> Option<Number> {
     let (pattern, width) = match x.value {
         Plain::I32(a) => (u64::from(a as u32), 32),
         Plain::U32(a) => (u64::from(a), 32),
@@ -247,12 +163,10 @@ fn bits(builtin: Builtin, x: Number) -> Option<Number> {
         Plain::U64(a) => (a, 64),
         _ => return None,
     };
-    let count = match builtin {
-        Builtin::Popcount => pattern.count_ones(),
-        Builtin::LeadingZeros => pattern.leading_zeros() - (64 - width),
-        _ => pattern.trailing_zeros().min(width),
-    };
-    Some(Number { value: Plain::wrapped(i128::from(count), x.value.scalar())?, error: x.error })
+    Some(Number {
+        value: Plain::wrapped(i128::from(count(pattern, width)), x.value.scalar())?,
+        error: x.error,
+    })
 }
 
 fn random_number(builtin: Builtin, seed: Number, counter: Number, model: &ErrorModel) -> Option<Number> {
@@ -264,6 +178,12 @@ fn random_number(builtin: Builtin, seed: Number, counter: Number, model: &ErrorM
         _ => {
             let (value, radius) = random::normal(seed, counter);
             let accuracy = model.accuracy(builtin, Scalar::F32);
+            if let Some(rounding) = model.rounding {
+                let promise = accuracy.ulp * Format::F32.spacing(value) + accuracy.absolute * radius;
+                let value = rounding.function(Format::F32, value, promise);
+                return Plain::float(value, Scalar::F32)
+                    .map(|value| Number::exact(value).uncertain_if(uncertain));
+            }
             let error = (accuracy.ulp + 0.51) * Format::F32.spacing(value) + accuracy.absolute * radius;
             Number { value: Plain::F32(value as f32), error }
         }

@@ -6,6 +6,7 @@
 use super::arithmetic::{binary, extreme};
 use super::bound::{ErrorModel, Format};
 use super::memory::{History, Place, Storage};
+use super::rounding::Rounding;
 use super::value::{Number, Plain};
 use crate::check::typed::{BinaryOp, CombineOp};
 use crate::data::Scalar;
@@ -58,6 +59,9 @@ pub fn combine_scalar(
     let current = storage.read_scalar(place, scalar);
     let float = Format::of(scalar);
     let combined = match (op, float) {
+        (CombineOp::Add | CombineOp::Mul, Some(format)) if model.rounding.is_some() => {
+            combine_rounded(model.rounding?, op, format, current, term)?
+        }
         (CombineOp::Add, Some(format)) => return add_float(storage, place, format, current, term),
         (CombineOp::Mul, Some(format)) => multiply_float(format, current, term)?,
         (CombineOp::Add, None) => binary(BinaryOp::Add, current, term, model)?,
@@ -69,6 +73,20 @@ pub fn combine_scalar(
         (CombineOp::Xor, _) => binary(BinaryOp::Xor, current, term, model)?,
     };
     storage.write_scalar(place, scalar, combined).then_some(())
+}
+
+/// In the order of the source, rounded each time.
+fn combine_rounded(
+    rounding: Rounding,
+    op: CombineOp,
+    format: Format,
+    current: Number,
+    term: Number,
+) -> Option<Number> {
+    let (a, b) = (current.value.as_float()?, term.value.as_float()?);
+    let exact = if op == CombineOp::Add { a + b } else { a * b };
+    let value = Plain::float(rounding.partial(format, exact, 0.0), format.scalar.widened())?;
+    Some(Number::exact(value).uncertain_if(current.is_uncertain() || term.is_uncertain()))
 }
 
 fn add_float(

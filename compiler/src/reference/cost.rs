@@ -61,7 +61,23 @@ fn operations(expr: &Expr) -> u128 {
             | Builtin::Sign
             | Builtin::Copysign
             | Builtin::FromBits => 0,
-            _ => float(&expr.ty),
+            // Of floats; those of integers and the random numbers count by their result.
+            Builtin::Math(_)
+            | Builtin::Sqrt
+            | Builtin::Floor
+            | Builtin::Ceil
+            | Builtin::Round
+            | Builtin::Trunc
+            | Builtin::IsNan
+            | Builtin::IsInf
+            | Builtin::IsFinite
+            | Builtin::Popcount
+            | Builtin::LeadingZeros
+            | Builtin::TrailingZeros
+            | Builtin::ToBits
+            | Builtin::Rand
+            | Builtin::RandNormal
+            | Builtin::RandU32 => float(&expr.ty),
         },
         _ => 0,
     }
@@ -113,8 +129,8 @@ impl<'a> Estimate<'a> {
                     .saturating_add(own)
             }),
             StmtKind::Forall { axes, body } => self.repeated(axes, |this| this.block(body)),
-            StmtKind::For { index, low, high, step, body } => {
-                let trips = self.range(*index, low, high);
+            StmtKind::For { index, low, high, ends, step, body } => {
+                let trips = self.range(*index, low, high, *ends);
                 let step = self.evaluator.integer(step).map_or(1, |(step, _)| step.max(1)) as u128;
                 let each = self.step();
                 trips.div_ceil(step).saturating_mul(self.block(body).saturating_add(each))
@@ -143,19 +159,21 @@ impl<'a> Estimate<'a> {
         for axis in axes {
             let bounds = self.expr(&axis.low).saturating_add(self.expr(&axis.high));
             overhead = overhead.saturating_add(trips.saturating_mul(bounds));
-            trips = trips.saturating_mul(self.range(axis.index, &axis.low, &axis.high));
+            trips = trips.saturating_mul(self.range(axis.index, &axis.low, &axis.high, axis.ends));
         }
         (overhead, trips)
     }
 
-    fn range(&mut self, index: IndexId, low: &'a Expr, high: &'a Expr) -> u128 {
+    fn range(&mut self, index: IndexId, low: &'a Expr, high: &'a Expr, ends: Ends) -> u128 {
         let bounds = (self.bound(low), self.bound(high));
         let (Some(low), Some(high)) = bounds else {
             self.exact = false;
             return UNKNOWN_TRIPS;
         };
-        self.evaluator.indices[index.as_u32() as usize] = ((i128::from(low) + i128::from(high)) / 2) as i64;
-        (i128::from(high) - i128::from(low)).max(0) as u128
+        let last = ends.last(low, high);
+        let after_last = i128::from(last.unwrap_or(low)) + i128::from(last.is_some());
+        self.evaluator.indices[index.as_u32() as usize] = ((i128::from(low) + after_last) / 2) as i64;
+        (after_last - i128::from(low)) as u128
     }
 
     /// A bound's value, unless it hangs on data (there are no arrays here, and no locals).

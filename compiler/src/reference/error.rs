@@ -62,7 +62,8 @@ pub enum EvalError {
         array: String,
         axis: usize,
         span: Span,
-        index: i64,
+        /// As the source has it: an `i64` or a `u64`.
+        index: i128,
         extent: u64,
         proved: bool,
     },

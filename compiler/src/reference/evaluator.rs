@@ -3,13 +3,18 @@
 use super::error::EvalError;
 use super::launch::Launch;
 use super::memory::Storage;
+use super::rounding::Sites;
 use super::value::{Plain, Value};
 use super::{Inputs, Number, Options};
 use crate::check::typed::*;
 use crate::source::Span;
+use std::sync::atomic::Ordering;
 
 /// A result whose error is boxed, so that values stay small on their way up the tree.
 pub(super) type Run<T> = Result<T, Box<EvalError>>;
+
+/// Steps after which it is said how far the evaluation has come: a power of two, some milliseconds.
+const PROGRESS: u64 = 1 << 18;
 
 pub(super) struct Evaluator<'a> {
     pub program: &'a Program,
@@ -28,6 +33,12 @@ pub(super) struct Evaluator<'a> {
     steps_left: u64,
     /// More than 0 inside what runs only if an uncertain condition holds: all that is written is uncertain.
     pub uncertain_depth: u32,
+    /// A comparison or a conversion to an integer was met that rounding may decide either way.
+    pub undecided: bool,
+    /// Where products feed sums; empty but for one lawful evaluation.
+    pub sites: Sites,
+    /// By [`LocalId`]: what its value is the product of; empty but for one lawful evaluation.
+    pub products: Vec<Option<(Plain, Plain)>>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -46,6 +57,9 @@ impl<'a> Evaluator<'a> {
             memory: Vec::new(),
             steps_left: options.step_limit,
             uncertain_depth: 0,
+            undecided: false,
+            sites: if options.model.rounding.is_some() { Sites::of(kernel) } else { Sites::default() },
+            products: vec![None; if options.model.rounding.is_some() { kernel.locals.len() } else { 0 }],
         }
     }
 
@@ -59,6 +73,11 @@ impl<'a> Evaluator<'a> {
         match self.steps_left.checked_sub(1) {
             Some(left) => {
                 self.steps_left = left;
+                if left.is_multiple_of(PROGRESS)
+                    && let Some(progress) = self.options.progress
+                {
+                    progress.store(self.steps(), Ordering::Relaxed);
+                }
                 Ok(())
             }
             None => Err(Box::new(EvalError::StepLimit { limit: self.options.step_limit })),
@@ -84,7 +103,8 @@ impl<'a> Evaluator<'a> {
         let uncertain = low_uncertain || high_uncertain;
         self.uncertain_depth += u32::from(uncertain);
         let mut inner_uncertain = false;
-        for index in low..high {
+        let indices = axis.ends.last(low, high).map(|last| low..=last);
+        for index in indices.into_iter().flatten() {
             self.step()?;
             self.indices[axis.index.as_u32() as usize] = index;
             inner_uncertain |= self.each(rest, body)?;

@@ -27,16 +27,31 @@ impl<'a> Evaluator<'a> {
             ExprKind::Param(param) => self.params[param.as_u32() as usize].number(),
             ExprKind::Negate(operand) => negate(self.number(operand)?),
             ExprKind::Not(operand) => not(self.number(operand)?),
+            ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), left, right }
+                if self.options.model.rounding.is_some()
+                    && expr.ty.as_scalar().is_some_and(Scalar::is_float) =>
+            {
+                self.fused_sum(*op, left, right)?
+            }
             ExprKind::Binary { op, left, right } => {
                 let (left, right) = (self.number(left)?, self.number(right)?);
                 binary(*op, left, right, &self.options.model)
             }
             ExprKind::Compare { op, left, right } => {
                 let (left, right) = (self.number(left)?, self.number(right)?);
-                compare(*op, left, right)
+                let result = compare(*op, left, right);
+                self.note_undecided(result, &[left, right]);
+                result
             }
             ExprKind::Logical { and, left, right } => Some(self.logical(*and, left, right)?),
-            ExprKind::Cast { operand, to } => convert(self.number(operand)?, *to),
+            ExprKind::Cast { operand, to } => {
+                let operand = self.number(operand)?;
+                let result = convert(operand, *to);
+                if !to.is_float() {
+                    self.note_undecided(result, &[operand]);
+                }
+                result
+            }
             ExprKind::Call { builtin: Builtin::Select, .. }
             | ExprKind::If { .. }
             | ExprKind::Block(_)
@@ -59,6 +74,12 @@ impl<'a> Evaluator<'a> {
             Some(number) => Ok(number),
             None => self.malformed("an operation does not take operands of these types", expr.span),
         }
+    }
+
+    /// Takes note of an uncertain result of operands that are bounded.
+    fn note_undecided(&mut self, result: Option<Number>, operands: &[Number]) {
+        let bounded = operands.iter().all(|operand| !operand.is_uncertain());
+        self.undecided |= bounded && result.is_some_and(Number::is_uncertain);
     }
 
     /// Any expression.

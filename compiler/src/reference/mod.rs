@@ -17,7 +17,8 @@
 //! through every operation: see [`bound`]. A bound of zero demands equality (the class, for NaN and infinities);
 //! an infinite one means that nothing can be promised, because a comparison, a cast or a subscript upstream was
 //! closer to its edge than the bounds of its operands. So [`compare()`] needs no tolerance from anybody: it
-//! follows from the number of terms, the types and the data. [`OutputArray::uncertain`] says how many scalars
+//! follows from the number of terms, the types and the data. Where bounds say nothing, lawful evaluations do: see
+//! [`rounding`]. [`OutputArray::uncertain`] says how many scalars
 //! could not be judged.
 
 mod access;
@@ -31,14 +32,16 @@ mod compare;
 mod convert;
 mod cost;
 mod error;
+mod evaluations;
 mod evaluator;
 mod expressions;
 mod fast;
 mod launch;
 mod layout;
+mod math;
 mod memory;
-mod random;
 mod reduce;
+pub mod rounding;
 mod sample;
 mod statements;
 #[cfg(test)]
@@ -48,9 +51,12 @@ mod value;
 mod work;
 
 pub use bound::{Accuracy, ErrorModel};
-pub use compare::{CompareError, CompareReport, Worst, compare};
+pub use compare::{CompareError, CompareReport, Worst, compare, compare_with};
 pub use cost::{Cost, estimate_cost};
 pub use error::EvalError;
+pub use evaluations::{
+    ArrayEvaluations, Deviation, Evaluations, LEAST_EVALUATIONS, Second, evaluate_lawfully,
+};
 pub use launch::{Launch, bind, initial_statics, shapes};
 pub use memory::{read_bytes, write_bytes};
 pub use sample::{SampleSpec, can_sample};
@@ -61,6 +67,7 @@ use crate::check::typed::{ArrayRole, Kernel, Program};
 use crate::data::{ElementType, HostArray};
 use evaluator::{Evaluator, Run};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 
 /// One launch of a kernel. Arrays are borrowed: a large input is never copied.
 #[derive(Clone, Debug)]
@@ -88,11 +95,19 @@ pub struct Options {
     pub model: ErrorModel,
     /// Evaluate chosen iterations only, where [`can_sample`] says that this is sound; otherwise no effect.
     pub sample: Option<SampleSpec>,
+    /// Where the steps so far are written now and then, for whoever waits.
+    pub progress: Option<&'static AtomicU64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { step_limit: 1 << 33, memory_limit: 16 << 30, model: ErrorModel::default(), sample: None }
+        Options {
+            step_limit: 1 << 33,
+            memory_limit: 16 << 30,
+            model: ErrorModel::default(),
+            sample: None,
+            progress: None,
+        }
     }
 }
 
@@ -105,6 +120,8 @@ pub struct Outputs {
     pub statics: BTreeMap<String, OutputArray>,
     /// Steps taken.
     pub steps: u64,
+    /// A comparison or a conversion to an integer was met that rounding may decide either way.
+    pub undecided: bool,
 }
 
 /// An array after the launch, with a bound for every scalar.
@@ -155,8 +172,8 @@ fn evaluate_boxed(inputs: &Inputs<'_>, options: &Options) -> Run<Outputs> {
         Some(spec) => evaluator.run_sampled(spec)?,
         None => evaluator.statements(&inputs.kernel.body)?,
     }
-    let steps = evaluator.steps();
-    let mut outputs = Outputs { arrays: BTreeMap::new(), statics: BTreeMap::new(), steps };
+    let (steps, undecided) = (evaluator.steps(), evaluator.undecided);
+    let mut outputs = Outputs { arrays: BTreeMap::new(), statics: BTreeMap::new(), steps, undecided };
     for (array, storage) in inputs.kernel.arrays.values().zip(evaluator.memory) {
         let into = match array.role {
             ArrayRole::InOut | ArrayRole::Result(_) => &mut outputs.arrays,

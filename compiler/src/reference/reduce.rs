@@ -5,6 +5,7 @@ use super::arithmetic::{binary, compare, extreme};
 use super::bound::{ErrorModel, Format};
 use super::combine::extreme_identity;
 use super::evaluator::{Evaluator, Run};
+use super::rounding::{Rounding, fma};
 use super::value::{Number, Plain, Value};
 use crate::check::typed::*;
 use crate::data::Scalar;
@@ -28,7 +29,17 @@ impl<'a> Evaluator<'a> {
             Number::exact(Plain::zero(scalar))
         };
         let shape = self.filled(&body.ty, &mut start);
+        let rounded = self.options.model.rounding.filter(|_| sum && totals.iter().all(Accumulator::is_float));
         let uncertain = self.each(axes, &mut |this| {
+            if let (Some(_), [total]) = (rounded, totals.as_mut_slice()) {
+                let term = this.term(body)?;
+                let added = match this.factors_to_fuse(body, &term) {
+                    Some((a, b)) => total.add_product(a, b),
+                    None => total.add(term.value, &this.options.model),
+                };
+                return added
+                    .map_or_else(|| this.malformed("a term is not of the reduction's type", body.span), Ok);
+            }
             let term = this.value(body)?;
             let mut next = totals.iter_mut();
             match add_parts(&term, &mut next, &this.options.model) {
@@ -86,11 +97,15 @@ impl<'a> Evaluator<'a> {
                 return Ok(());
             };
             let nan = |number: Number| number.value.as_float().is_some_and(f64::is_nan);
-            let op = if largest { CompareOp::Greater } else { CompareOp::Less };
-            let Some(beats) = compare(op, term, held) else {
+            let Some(changed) = extreme(largest, held, term) else {
                 return this.malformed("a term is not of the reduction's type", body.span);
             };
-            if !nan(held) && (nan(term) || beats.value == Plain::Bool(true)) {
+            // As `min` and `max` have it, -0 is below +0.
+            let beats = match (changed.value.as_float(), held.value.as_float()) {
+                (Some(changed), Some(held)) => changed.to_bits() != held.to_bits(),
+                _ => changed.value != held.value,
+            };
+            if !nan(held) && beats {
                 best = Some((at, term));
             }
             Ok(())
@@ -107,6 +122,7 @@ impl<'a> Evaluator<'a> {
         // The winner overlaps with itself: that is one.
         let own = usize::from(held.error > 0.0);
         let open = any_loose && (held.is_uncertain() || rivals.by_ref().nth(own).is_some());
+        self.undecided |= open && !held.is_uncertain();
         Ok(Value::Number(Number::exact(Plain::I64(at)).uncertain_if(uncertain || open)))
     }
 
@@ -159,6 +175,8 @@ struct Accumulator {
     /// Of integers.
     whole: Number,
     terms: u64,
+    /// The value is that of one lawful evaluation.
+    rounded: bool,
     /// Some term is infinite or NaN: then the result's class hangs on the order only where the finite terms alone
     /// may leave the format, or an infinity is but an overflowed product.
     nonfinite: bool,
@@ -186,6 +204,7 @@ impl Accumulator {
             scalar,
             whole: Number::exact(if sum { Plain::zero(wide) } else { one }),
             terms: 0,
+            rounded: false,
             nonfinite: false,
             nan: false,
             overflowed: false,
@@ -208,6 +227,9 @@ impl Accumulator {
             self.whole = binary(op, self.whole, term, model)?;
             return Some(());
         };
+        if let Some(rounding) = model.rounding {
+            return self.add_rounded(rounding, value, term);
+        }
         self.nonfinite |= !value.is_finite();
         self.nan |= value.is_nan();
         self.overflowed |= value.is_infinite() && term.error > 0.0;
@@ -236,6 +258,35 @@ impl Accumulator {
         Some(())
     }
 
+    fn is_float(&self) -> bool {
+        self.scalar.is_float()
+    }
+
+    /// A term of one lawful evaluation: the running value is rounded each time, no bound is kept.
+    fn add_rounded(&mut self, rounding: Rounding, value: f64, term: Number) -> Option<()> {
+        let format = Format::of(self.scalar.widened())?;
+        let (exact, lost) = if self.sum {
+            let next = self.value + value;
+            let part = next - self.value;
+            (next, (self.value - (next - part)) + (value - part))
+        } else {
+            let next = self.value * value;
+            (next, libm::fma(self.value, value, -next))
+        };
+        self.value = rounding.partial(format, exact, lost);
+        self.rounded = true;
+        self.propagated += term.error;
+        Some(())
+    }
+
+    /// As a term of one lawful evaluation, a product that is fused with the sum.
+    fn add_product(&mut self, a: Plain, b: Plain) -> Option<()> {
+        let before = Plain::float(self.value, self.scalar.widened())?;
+        self.value = fma(a, b, before)?.as_float()?;
+        self.rounded = true;
+        Some(())
+    }
+
     fn finish(&self) -> Option<Number> {
         let wide = self.scalar.widened();
         let Some(format) = Format::of(wide) else {
@@ -250,6 +301,8 @@ impl Accumulator {
         let value = format.round(exact);
         let error = if !self.propagated.is_finite() {
             f64::INFINITY
+        } else if self.rounded {
+            0.0
         } else if self.sum {
             self.sum_error(format, value)
         } else {

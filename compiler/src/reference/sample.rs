@@ -6,7 +6,7 @@
 //! a full evaluation would: all corners of the iteration space, and seeded tuples between.
 
 use super::evaluator::{Evaluator, Run};
-use super::random::philox4x32;
+use crate::builtins::random::philox4x32;
 use crate::check::typed::*;
 use crate::check::walk::{Node, walk_statement};
 use std::collections::BTreeSet;
@@ -116,7 +116,8 @@ impl<'a> Evaluator<'a> {
         for (position, axis) in axes.iter().enumerate() {
             let (low, _) = self.integer(&axis.low)?;
             let (high, _) = self.integer(&axis.high)?;
-            let Some(extent) = high.checked_sub(low).filter(|extent| *extent > 0) else { return Ok(None) };
+            let Some(last) = axis.ends.last(low, high) else { return Ok(None) };
+            let extent = i128::from(last) - i128::from(low) + 1;
             let offset = if draw < corners {
                 if draw >> position.min(6) & 1 == 1 { extent - 1 } else { 0 }
             } else {
@@ -125,10 +126,12 @@ impl<'a> Evaluator<'a> {
                     [seed as u32, (seed >> 32) as u32],
                 );
                 let wide = u64::from(words[0]) << 32 | u64::from(words[1]);
-                ((u128::from(wide) * extent as u128) >> 64) as i64
+                ((u128::from(wide) * extent as u128) >> 64) as i128
             };
-            self.indices[axis.index.as_u32() as usize] = low + offset;
-            tuple.push(low + offset);
+            // Within the range, hence within i64.
+            let index = (i128::from(low) + offset) as i64;
+            self.indices[axis.index.as_u32() as usize] = index;
+            tuple.push(index);
         }
         Ok(Some(tuple))
     }

@@ -15,7 +15,7 @@ impl<'a> Evaluator<'a> {
         self.step()?;
         match &statement.kind {
             StmtKind::Let { local, value } => {
-                let value = self.value(value)?;
+                let value = self.given(*local, value)?;
                 self.locals[local.as_u32() as usize] = value;
                 Ok(())
             }
@@ -44,8 +44,8 @@ impl<'a> Evaluator<'a> {
                 }
                 Ok(())
             }
-            StmtKind::For { index, low, high, step, body } => {
-                self.sequential(*index, [low, high, step], body, statement.span)
+            StmtKind::For { index, low, high, ends, step, body } => {
+                self.sequential(*index, [low, high, step], *ends, body, statement.span)
             }
             StmtKind::While { condition, body } => self.repeat(condition, body),
             StmtKind::If { condition, then, otherwise } => {
@@ -88,7 +88,7 @@ impl<'a> Evaluator<'a> {
                     array: self.kernel.arrays[array].name.clone(),
                     axis,
                     span,
-                    index,
+                    index: index.into(),
                     extent,
                     proved: true,
                 }));
@@ -100,7 +100,7 @@ impl<'a> Evaluator<'a> {
 
     fn assign(&mut self, local: LocalId, path: &'a [Projection], value: &'a Expr, span: Span) -> Run<()> {
         let steps = self.path_steps(path)?;
-        let mut value = self.value(value)?;
+        let mut value = if path.is_empty() { self.given(local, value)? } else { self.value(value)? };
         let kernel = self.kernel;
         let mut ty = &kernel.locals[local].ty;
         for projection in path {
@@ -136,7 +136,14 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    fn sequential(&mut self, index: IndexId, bounds: [&'a Expr; 3], body: &'a Block, span: Span) -> Run<()> {
+    fn sequential(
+        &mut self,
+        index: IndexId,
+        bounds: [&'a Expr; 3],
+        ends: Ends,
+        body: &'a Block,
+        span: Span,
+    ) -> Run<()> {
         let [(low, a), (high, b), (step, c)] =
             [self.integer(bounds[0])?, self.integer(bounds[1])?, self.integer(bounds[2])?];
         if step < 1 {
@@ -144,15 +151,12 @@ impl<'a> Evaluator<'a> {
         }
         let uncertain = a || b || c;
         self.uncertain_depth += u32::from(uncertain);
-        let mut at = low;
-        while at < high {
+        let mut next = Some(low).zip(ends.last(low, high));
+        while let Some((at, last)) = next {
             self.step()?;
             self.indices[index.as_u32() as usize] = at;
             self.statements(&body.statements)?;
-            match at.checked_add(step) {
-                Some(next) => at = next,
-                None => break,
-            }
+            next = at.checked_add(step).filter(|next| *next <= last).map(|next| (next, last));
         }
         self.uncertain_depth -= u32::from(uncertain);
         if uncertain {

@@ -271,6 +271,11 @@ pub enum ExprKind {
         base: Box<Expr>,
         subscripts: Vec<Expr>,
     },
+    /// `c in lo..hi` as a subscript of a left side, which binds the name.
+    Ranged {
+        name: Ident,
+        range: Box<Range>,
+    },
     /// `u[z-1, y, x] else 0.0` (also `u[i].field else 0.0`): binds tighter than any binary operator.
     Guarded {
         access: Box<Expr>,

@@ -7,8 +7,9 @@
 //! and the place of the mend, what the parser finds is a consequence, so those places are remembered.
 //!
 //! While the brackets are at hand, this pass also tells reductions from calls: `sum(` is a reduction when a
-//! `:` or `in` stands directly within its parentheses.
+//! `:` or `in` stands directly within its parentheses; and `step` after the range of a `for` from a name.
 
+use super::layout;
 use super::token::{Token, TokenKind};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::source::{SourceFile, Span};
@@ -27,7 +28,7 @@ pub fn balance(
     mended: &mut Vec<Span>,
     reports: &mut Diagnostics,
 ) {
-    let mut balancer = Balancer { file, out, mended, reports, stack: Vec::new() };
+    let mut balancer = Balancer { file, out, mended, reports, stack: Vec::new(), headers: Vec::new() };
     for (at, token) in item.iter().enumerate() {
         balancer.token(*token, &item[at + 1..]);
     }
@@ -43,6 +44,8 @@ struct Balancer<'a> {
     reports: &'a mut Diagnostics,
     /// Positions of open brackets in `out`.
     stack: Vec<usize>,
+    /// How many brackets are open around each `for` whose body has yet to begin.
+    headers: Vec<usize>,
 }
 
 impl Balancer<'_> {
@@ -59,12 +62,19 @@ impl Balancer<'_> {
             .map(|(at, _)| at)
     }
 
-    fn token(&mut self, token: Token, rest: &[Token]) {
+    fn token(&mut self, mut token: Token, rest: &[Token]) {
         use TokenKind as T;
         match token.kind {
-            kind if kind.is_opening() => self.stack.push(self.out.len()),
+            kind if kind.is_opening() => {
+                if kind == T::OpenBrace && self.header_is_here() {
+                    self.headers.pop();
+                }
+                self.stack.push(self.out.len());
+            }
             kind if kind.is_closing() => {
                 self.closing(token, rest);
+                // Of headers that end with their brackets nothing is left.
+                self.headers.retain(|around| *around <= self.stack.len());
                 return;
             }
             T::Let | T::Var | T::Forall | T::For | T::While if token.starts_line => {
@@ -75,9 +85,24 @@ impl Balancer<'_> {
                 }
             }
             T::Colon | T::In if self.top() == Some(T::OpenParen) => self.retag_reduction(),
+            T::Name if self.is_step(token) => token.kind = T::Step,
             _ => {}
         }
+        if token.kind == T::For {
+            self.headers.push(self.stack.len());
+        }
         self.out.push(token);
+    }
+
+    /// Whether a `for` whose body has yet to begin stands in the same brackets as the next token.
+    fn header_is_here(&self) -> bool {
+        self.headers.last() == Some(&self.stack.len())
+    }
+
+    /// `step` behind an operand, in the header of a `for`.
+    fn is_step(&self, token: Token) -> bool {
+        let operand = self.out.last().is_some_and(|before| layout::ends_statement(before.kind));
+        self.header_is_here() && operand && self.file.slice(token.span) == "step"
     }
 
     /// The open `(` belongs to a reduction if a reduction word, not being declared, stands before it.
@@ -221,5 +246,20 @@ mod tests {
         assert_eq!(mend("{ f ( b ] ) }"), ("{ f ( b ERROR ) }".into(), vec!["E0009"]));
         assert_eq!(mend("{ ( { "), ("{ ( { } ) }".into(), vec!["E0010"]));
         assert_eq!(mend("a ) b"), ("a ERROR b".into(), vec!["E0009"]));
+    }
+    #[test]
+    fn step_is_a_word_behind_a_range_only() {
+        let steps = |text: &str| {
+            let file = SourceFile::new("t.krn", text);
+            let mut reports = Diagnostics::new();
+            let (mut out, mut mended) = (Vec::new(), Vec::new());
+            balance(&file, &lex(&file, &mut reports), &mut out, &mut mended, &mut reports);
+            out.iter().filter(|token| token.kind == TokenKind::Step).count()
+        };
+        assert_eq!(steps("for step in 0..step step step { step = step }"), 1);
+        assert_eq!(steps("for i in (0)..n[2] step (step) { }"), 1);
+        assert_eq!(steps("for i in false step { if a { } else { } step 3 }"), 1);
+        assert_eq!(steps("for i in (if a { for j in (n) step 2 { } }) step 3 { }"), 2);
+        assert_eq!(steps("let step = step; step[i] = f(step)"), 0);
     }
 }

@@ -23,7 +23,8 @@ pub fn split(file: &SourceFile, tokens: &[Token], out: &mut Diagnostics) -> Vec<
     items
 }
 
-fn in_first_column(file: &SourceFile, token: &Token) -> bool {
+/// Whether it is the first letter of its line.
+pub fn in_first_column(file: &SourceFile, token: &Token) -> bool {
     match token.span.start.checked_sub(1) {
         None => true,
         Some(before) => file.text().as_bytes().get(before as usize) == Some(&b'\n'),

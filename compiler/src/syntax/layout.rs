@@ -53,7 +53,7 @@ fn is_field_list(rest: &[Token]) -> bool {
 }
 
 /// Whether a line that ends in this token can be complete.
-fn ends_statement(kind: TokenKind) -> bool {
+pub fn ends_statement(kind: TokenKind) -> bool {
     use TokenKind as T;
     let wants_more = matches!(
         kind,
@@ -86,7 +86,7 @@ fn is_boundary(kind: TokenKind) -> bool {
 }
 
 /// Whether a line that starts with this token can start a statement.
-fn starts_statement(kind: TokenKind) -> bool {
+pub fn starts_statement(kind: TokenKind) -> bool {
     use TokenKind as T;
     let goes_on = matches!(
         kind,

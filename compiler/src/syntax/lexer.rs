@@ -74,8 +74,9 @@ impl Lexer<'_> {
                 self.starts_line = true;
             }
             b'/' if self.peek(1) == b'/' => {
-                let rest = &self.bytes[self.at..];
+                let (start, rest) = (self.at, &self.bytes[self.at..]);
                 self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                self.directions(start);
             }
             b'/' if self.peek(1) == b'*' => self.block_comment(),
             b'0'..=b'9' => self.number(),
@@ -86,6 +87,28 @@ impl Lexer<'_> {
                 None => self.stray(),
             },
             _ => self.word(),
+        }
+    }
+
+    /// Reports the characters since `start` that change the order in which an editor shows the text: code could be made to
+    /// look like part of a comment.
+    fn directions(&mut self, start: usize) {
+        let text = self.text;
+        let found = text[start..self.at].char_indices().filter(|(_, c)| changes_direction(*c));
+        for (at, c) in found {
+            let at = start + at;
+            self.report(
+                Diagnostic::error(
+                    codes::E0001,
+                    Span::new(at as u32, (at + c.len_utf8()) as u32),
+                    format!(
+                        "the invisible character U+{:04X} changes the order in which text is shown",
+                        c as u32
+                    ),
+                    "what stands here may look like something else",
+                )
+                .help("remove it"),
+            );
         }
     }
 
@@ -104,6 +127,7 @@ impl Lexer<'_> {
                     self.at += 2;
                     openers.pop();
                     if openers.is_empty() {
+                        self.directions(start);
                         return;
                     }
                 }
@@ -295,6 +319,7 @@ impl Lexer<'_> {
                 .find([first, '\n'])
                 .map_or(rest.len(), |at| at + usize::from(!rest[at..].starts_with('\n')));
             self.push(TokenKind::Error, 1 + end);
+            self.directions(start);
         } else {
             self.push(TokenKind::Error, first.len_utf8());
             while let Some(c) = self.text[self.at..].chars().next() {
@@ -340,11 +365,23 @@ fn transliterate(letter: char) -> Option<char> {
     })
 }
 
+/// Whether a character controls the direction of the text around it.
+fn changes_direction(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a character that is no control or space has no shape of its own.
+fn is_invisible(c: char) -> bool {
+    changes_direction(c)
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 fn explain_stray(first: char) -> (String, &'static str) {
     let shown = match first {
         '\0' => "a NUL byte".to_string(),
         '\u{feff}' => "a byte order mark in the middle of the text".to_string(),
-        c if c.is_control() || c.is_whitespace() || c as u32 >= 0x200b && (c as u32) < 0x2070 => {
+        c if c.is_control() || c.is_whitespace() || is_invisible(c) => {
             format!("the invisible character U+{:04X}", c as u32)
         }
         c => format!("the character `{c}`"),
@@ -402,6 +439,16 @@ mod tests {
     }
 
     #[test]
+    fn what_can_be_seen_is_shown() {
+        for quote in ['“', '”', '‘', '’', '…', '—', '•'] {
+            assert_eq!(explain_stray(quote).0, format!("the character `{quote}` has no meaning here"));
+        }
+        for hidden in ['\u{200b}', '\u{202e}', '\u{2067}', '\u{ad}', '\u{2028}'] {
+            assert!(explain_stray(hidden).0.starts_with("the invisible character U+"), "{hidden:?}");
+        }
+    }
+
+    #[test]
     fn odd_text_is_reported_once_a_run() {
         assert_eq!(kinds("a \0\0\0 b").1, ["E0001"]);
         assert_eq!(kinds("größe").1, ["E0002"]);
@@ -409,6 +456,10 @@ mod tests {
         assert_eq!(kinds("\u{feff}a").1, [""; 0]);
         assert_eq!(kinds("a − b").1, ["E0001"]);
         assert_eq!(kinds("a /* /* */").1, ["E0004"]);
+        // A comment in which a direction is turned over, and one in a language that is written so.
+        assert_eq!(kinds("a // \u{202e} b").1, ["E0001"]);
+        assert_eq!(kinds("a /* \u{2066} b \u{2069} */ c").1, ["E0001", "E0001"]);
+        assert_eq!(kinds("a // \u{5e9}\u{5dc}\u{5d5}\u{5dd}").1, [""; 0]);
         assert_eq!(kinds("\"x y\" z").0, [TokenKind::Error, TokenKind::Name]);
         assert_eq!(kinds("a.5").1, [""; 0]);
         assert_eq!(kinds("(.5)").1, ["E0005"]);

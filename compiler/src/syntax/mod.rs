@@ -1,11 +1,12 @@
 //! From text to syntax tree: lexer, parser (chumsky) and the tree itself.
 //!
-//! [`parse`] goes through a few linear passes before the grammar proper: `lexer.rs` makes tokens, `items.rs`
-//! splits them into items, `brackets.rs` mends brackets within each item, `layout.rs` decides which line ends
+//! [`parse`] goes through a few linear passes before the grammar proper: `lexer.rs` makes tokens, `braces.rs` opens
+//! bodies whose `{` is missing, `items.rs` splits the tokens into items, `brackets.rs` mends brackets within each item, `layout.rs` decides which line ends
 //! end a statement, and `nesting.rs` refuses what would be too deep. What reaches the grammar in `parser/` is
 //! then regular enough that mistakes stay where they are made.
 
 pub mod ast;
+mod braces;
 mod brackets;
 mod broken;
 mod items;
@@ -15,6 +16,7 @@ mod literal;
 mod nesting;
 mod parser;
 pub mod print;
+pub mod reduce;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -50,6 +52,7 @@ pub fn parse_alone(file: &SourceFile, kernel: &str) -> (ast::File, Diagnostics) 
 fn parse_items(file: &SourceFile, wanted: impl Fn(&[Token]) -> bool) -> (ast::File, Diagnostics) {
     let mut reports = Diagnostics::new();
     let tokens = lexer::lex(file, &mut reports);
+    let tokens = braces::open_missing(file, tokens, &mut reports);
     let mut ranges = items::split(file, &tokens, &mut reports);
     ranges.retain(|range| wanted(&tokens[range.clone()]));
 

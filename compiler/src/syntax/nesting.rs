@@ -38,7 +38,12 @@ pub fn check(tokens: &[Token]) -> Option<Diagnostic> {
         let kind = token.kind;
         if kind.is_opening() {
             if frames.len() > MAX_DEPTH {
-                return Some(too_deep(token.span, format!("brackets nest deeper than {MAX_DEPTH} levels")));
+                let what = format!("brackets nest deeper than {MAX_DEPTH} levels");
+                return Some(too_deep(
+                    token.span,
+                    what,
+                    "name parts of it with `let`, or move them into a `fn`",
+                ));
             }
             frames.push(Frame { segment: Segment::default(), highest: 0, kind });
             continue;
@@ -65,15 +70,17 @@ pub fn check(tokens: &[Token]) -> Option<Diagnostic> {
             segment.operators += 1;
         }
         if segment.operators + segment.within > MAX_HEIGHT {
-            return Some(too_deep(token.span, format!("an expression of more than {MAX_HEIGHT} levels")));
+            let what = format!("more than {MAX_HEIGHT} operators in a row, brackets included");
+            let help =
+                "put parentheses around parts of it, `(a + … + b) + (c + … + d)`, or name parts with `let`";
+            return Some(too_deep(token.span, what, help));
         }
     }
     None
 }
 
-fn too_deep(span: Span, what: String) -> Diagnostic {
-    Diagnostic::error(codes::E0013, span, what, "the limit is passed here")
-        .help("name parts of it with `let`, or move them into a `fn`")
+fn too_deep(span: Span, what: String, help: &str) -> Diagnostic {
+    Diagnostic::error(codes::E0013, span, what, "the limit is passed here").help(help)
 }
 
 #[cfg(test)]
@@ -96,6 +103,9 @@ mod tests {
         assert!(refused(&"a + ".repeat(300)));
         assert!(refused(&format!("a{}", "[i]".repeat(300))));
         assert!(refused(&"if a { } else ".repeat(200)));
+        // What the message says to write instead.
+        let part = format!("({}a)", "a + ".repeat(150));
+        assert!(!refused(&format!("{part} + {part} + {part}")));
         assert!(!refused(&"a + b; ".repeat(300)));
         assert!(!refused(&format!("f({})", "a + b, ".repeat(300))));
         assert!(!refused(&"for i in n { a += b; } ; ".repeat(300)));

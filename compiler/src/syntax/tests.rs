@@ -37,6 +37,7 @@ fn show(e: &Expr) -> String {
         ExprKind::Call { callee, arguments } => format!("{}({})", callee.name, all(arguments)),
         ExprKind::Reduce { op, axes, body, .. } => format!("{op:?}<{}>({})", axes.len(), show(body)),
         ExprKind::Index { base, subscripts } => format!("{}[{}]", show(base), all(subscripts)),
+        ExprKind::Ranged { name, .. } => format!("{} in …", name.name),
         ExprKind::Guarded { access, otherwise } => format!("({} else {})", show(access), show(otherwise)),
         ExprKind::Field { base, field } => format!("{}.{}", show(base), field.name),
         ExprKind::StructLiteral { name, fields } => format!("{}{{{}}}", name.name, fields.len()),

@@ -74,7 +74,12 @@ token_kinds! {
         Var "var"
         Forall "forall"
         In "in"
+    }
+    Mark {
+        /// The word `step` after the range of a `for`; `brackets.rs` finds it. Elsewhere it is a name.
         Step "step"
+    }
+    Keyword {
         While "while"
         If "if"
         Else "else"
@@ -193,7 +198,6 @@ impl TokenKind {
             "var" => TokenKind::Var,
             "forall" => TokenKind::Forall,
             "in" => TokenKind::In,
-            "step" => TokenKind::Step,
             "while" => TokenKind::While,
             "if" => TokenKind::If,
             "else" => TokenKind::Else,
@@ -229,6 +233,7 @@ mod tests {
             assert_eq!(TokenKind::keyword(kind.text()), Some(kind));
         }
         assert_eq!(TokenKind::keyword("sum"), None);
+        assert_eq!(TokenKind::keyword("step"), None);
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl Trace<'_> {
                 Ok(())
             }),
             StmtKind::Forall { axes, body } => self.axes(axes, true, &mut |trace| trace.block(body, false)),
-            StmtKind::For { index, low, high, step, body } => {
+            StmtKind::For { index, low, high, step, body, .. } => {
                 let (low, high, step) = (self.value(low)?, self.value(high)?, self.value(step)?);
                 let id = std::ptr::from_ref(one) as usize;
                 for at in (low..high).step_by(step as usize) {

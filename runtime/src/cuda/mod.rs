@@ -53,6 +53,39 @@ pub fn driver_present() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
+/// What the driver says of itself: `CUDA 12.4, which takes PTX up to 8.4`.
+///
+/// # Errors
+/// [`Error::NoDevice`] without a driver; [`Error::DriverTooOld`] where it lacks calls.
+pub fn driver() -> Result<String> {
+    check_driver()?;
+    Ok(versions::driver_text())
+}
+
+fn check_driver() -> Result<()> {
+    if !driver_present() {
+        return Err(Error::NoDevice("there is no CUDA driver on this machine".to_string()));
+    }
+    match versions::missing_call() {
+        Some(call) => {
+            let has = format!("without `{call}`");
+            Err(Error::DriverTooOld { needs: "CUDA 12.0".to_string(), has })
+        }
+        None => Ok(()),
+    }
+}
+
+/// How many devices the driver has.
+///
+/// # Errors
+/// As for [`driver`]; [`Error::Driver`] where it has none that work.
+pub fn device_count() -> Result<u32> {
+    check_driver()?;
+    result::init().map_err(driver_error("cuInit"))?;
+    let count = result::device::get_count().map_err(driver_error("cuDeviceGetCount"))?;
+    Ok(u32::try_from(count).unwrap_or(0))
+}
+
 impl CudaDevice {
     /// Opens the device of that number.
     ///
@@ -60,17 +93,9 @@ impl CudaDevice {
     /// [`Error::NoDevice`] without a driver or with fewer devices; [`Error::DriverTooOld`] where it lacks calls;
     /// [`Error::Driver`] for anything else.
     pub fn open(ordinal: u32) -> Result<Self> {
-        if !driver_present() {
-            return Err(Error::NoDevice("there is no CUDA driver on this machine".to_string()));
-        }
-        if let Some(call) = versions::missing_call() {
-            let has = format!("without `{call}`");
-            return Err(Error::DriverTooOld { needs: "CUDA 12.0".to_string(), has });
-        }
-        result::init().map_err(driver_error("cuInit"))?;
-        let count = result::device::get_count().map_err(driver_error("cuDeviceGetCount"))?;
+        let count = device_count()?;
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
-        if number >= count {
+        if ordinal >= count {
             return Err(Error::NoDevice(format!(
                 "there is no CUDA device {ordinal}; the driver has {count}"
             )));

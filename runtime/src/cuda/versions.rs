@@ -119,17 +119,22 @@ fn ptx_text(version: Version) -> String {
     }
 }
 
-/// A failed load of a module whose PTX (or what was made of it) the driver does not take: whether it is too old for it,
-/// or the device is another one.
-pub(super) fn load_error(error: DriverError, module: &Module, device: &str, log: String) -> Error {
+/// `CUDA 12.4, which takes PTX up to 8.4`.
+pub(super) fn driver_text() -> String {
     let driver = driver_version();
-    let newest = driver.and_then(newest_ptx);
-    let needs = ptx_text(module.version);
-    let has = match (driver, newest) {
+    match (driver, driver.and_then(newest_ptx)) {
         (Some((major, minor)), Some(ptx)) => format!("CUDA {major}.{minor}, which takes PTX up to {ptx}"),
         (Some((major, minor)), None) => format!("CUDA {major}.{minor}"),
         (None, _) => "of unknown version".to_string(),
-    };
+    }
+}
+
+/// A failed load of a module whose PTX (or what was made of it) the driver does not take: whether it is too old for it,
+/// or the device is another one.
+pub(super) fn load_error(error: DriverError, module: &Module, device: &str, log: String) -> Error {
+    let newest = driver_version().and_then(newest_ptx);
+    let needs = ptx_text(module.version);
+    let has = driver_text();
     let message = driver_message(error);
     let older = newest.is_some_and(|newest| newest < module.version);
     let about_versions =

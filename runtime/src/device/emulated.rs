@@ -2,7 +2,7 @@
 
 use crate::backend::{
     self, Backend, Block, DevicePtr, EntryNumber, GraphNode, LaunchRequest, LoadedGraph, LoadedModule,
-    MachineCode, RawStream, RecordedEvent, StreamNumber,
+    MachineCode, RawStream, RecordedEvent, StreamNumber, UnderWay,
 };
 use crate::emulator::{
     self, ArgValue, Emulator, LaunchConfig, LaunchCounts, LaunchError, LaunchReport, MemoryError,
@@ -28,6 +28,8 @@ pub(crate) struct EmulatorDevice {
     /// Launches end at races and at reads of what nobody has written.
     sanitizing: bool,
     lane_instructions: AtomicU64,
+    /// Launches so far, blocks of the latest that are done, and all that it has.
+    under_way: [AtomicU64; 3],
 }
 
 /// A module in the emulator's memory, which it gives back when it is dropped.
@@ -40,13 +42,25 @@ impl EmulatorDevice {
     /// Launches stop soon after the flag is set.
     pub fn new(interrupted: Arc<AtomicBool>) -> Self {
         let emulator = Arc::new(RwLock::new(Emulator::new()));
-        Self { emulator, interrupted, sanitizing: false, lane_instructions: AtomicU64::new(0) }
+        Self {
+            emulator,
+            interrupted,
+            sanitizing: false,
+            lane_instructions: AtomicU64::new(0),
+            under_way: Default::default(),
+        }
     }
 
     /// Launches are sanitized, too.
     pub fn sanitizing(interrupted: Arc<AtomicBool>) -> Self {
         let emulator = Arc::new(RwLock::new(Emulator::tracking()));
-        Self { emulator, interrupted, sanitizing: true, lane_instructions: AtomicU64::new(0) }
+        Self {
+            emulator,
+            interrupted,
+            sanitizing: true,
+            lane_instructions: AtomicU64::new(0),
+            under_way: Default::default(),
+        }
     }
 
     fn read<T>(&self, work: impl FnOnce(&Emulator) -> T) -> T {
@@ -78,11 +92,19 @@ impl EmulatorDevice {
         };
         let arguments: Vec<ArgValue> =
             request.params.iter().map(|param| ArgValue(param.bytes().to_vec())).collect();
+        let [launches, done, all] = &self.under_way;
+        let progress = |blocks| {
+            done.fetch_max(blocks, Ordering::Relaxed);
+        };
         let config = LaunchConfig {
             shared_bytes: request.launch.shared_bytes,
             cancel: Some(&self.interrupted),
+            progress: Some(&progress),
             ..LaunchConfig::new(request.launch.grid, request.launch.block)
         };
+        launches.fetch_add(1, Ordering::Relaxed);
+        done.store(0, Ordering::Relaxed);
+        all.store(config.blocks(), Ordering::Relaxed);
         match self.read(|emulator| launch(emulator, loaded, &config, &arguments)) {
             Ok((report, found)) => {
                 self.lane_instructions.fetch_add(report.lane_instructions, Ordering::Relaxed);
@@ -333,6 +355,11 @@ impl Backend for EmulatorDevice {
 
     fn lane_instructions(&self) -> Option<u64> {
         Some(self.lane_instructions.load(Ordering::Relaxed))
+    }
+
+    fn under_way(&self) -> Option<UnderWay> {
+        let [launches, done, blocks] = self.under_way.each_ref().map(|count| count.load(Ordering::Relaxed));
+        Some(UnderWay { launches, done, blocks })
     }
 }
 

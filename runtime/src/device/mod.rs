@@ -5,7 +5,7 @@ pub(crate) mod emulated;
 pub(crate) mod module_cache;
 pub(crate) mod shared;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, UnderWay};
 use crate::cuda::{self, CudaDevice};
 use crate::device::emulated::EmulatorDevice;
 use crate::device::shared::Shared;
@@ -115,6 +115,11 @@ impl Device {
     /// Lane instructions executed so far, where the device counts them (the emulator does).
     pub fn lane_instructions(&self) -> Option<u64> {
         self.backend.lane_instructions()
+    }
+
+    /// How far the latest launch has come, where the device tells (the emulator does).
+    pub fn under_way(&self) -> Option<UnderWay> {
+        self.backend.under_way()
     }
 
     /// Bytes of the cache that all of the device shares (L2); `None` for the emulator.

@@ -204,7 +204,7 @@ impl Emulator {
     ) -> Result<(LaunchReport, O), LaunchError> {
         let refuse = |reason| LaunchError::Refused { entry: entry.to_owned(), reason };
         let (source, program) = entry_of(module, entry)?;
-        check_config(source, program.shared_bytes, config).map_err(refuse)?;
+        check_config(source, program.shared_bytes, program.local_bytes, config).map_err(refuse)?;
         let params = Arena::from_bytes(&module::param_bytes(source, args).map_err(refuse)?);
         let workers = grid::workers(config);
         let turns = Turns::new(workers);
@@ -237,9 +237,16 @@ mod limits {
     pub const GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
     /// Shared memory of a block, in bytes: what the largest of the targets has.
     pub const SHARED: u64 = 227 * 1024;
+    /// Local memory of a thread, in bytes.
+    pub const LOCAL: u64 = 512 * 1024;
 }
 
-fn check_config(entry: &ptx::Entry, fixed_shared: u64, config: &LaunchConfig<'_>) -> Result<(), String> {
+fn check_config(
+    entry: &ptx::Entry,
+    fixed_shared: u64,
+    local: u64,
+    config: &LaunchConfig<'_>,
+) -> Result<(), String> {
     for (axis, name) in ["x", "y", "z"].iter().enumerate() {
         for (what, extent, most) in [
             ("grid", config.grid[axis], limits::GRID[axis]),
@@ -254,7 +261,13 @@ fn check_config(entry: &ptx::Entry, fixed_shared: u64, config: &LaunchConfig<'_>
     if threads > limits::THREADS {
         return Err(format!("{threads} threads in a block, but at most {} are possible", limits::THREADS));
     }
-    let shared = fixed_shared + u64::from(config.shared_bytes);
+    if local > limits::LOCAL {
+        return Err(format!(
+            "{local} bytes of local memory a thread, but at most {} are possible",
+            limits::LOCAL
+        ));
+    }
+    let shared = fixed_shared.saturating_add(config.shared_bytes.into());
     if shared > limits::SHARED {
         return Err(format!("{shared} bytes of shared memory, but at most {} are possible", limits::SHARED));
     }

@@ -98,7 +98,7 @@ pub enum Error {
     InvalidBool { index: u64, byte: u8 },
     /// An access outside an array, found on the device.
     #[error("{0}")]
-    Bounds(BoundsFailure),
+    Bounds(Box<BoundsFailure>),
     /// The emulator stopped the kernel.
     #[error("{0}")]
     Fault(String),
@@ -117,7 +117,8 @@ pub struct BoundsFailure {
     pub array: String,
     /// Counted from 0.
     pub axis: usize,
-    pub index: i64,
+    /// As the source has it: an `i64` or a `u64`.
+    pub index: i128,
     pub extent: i64,
 }
 

@@ -14,6 +14,9 @@ use crate::stream::record::ErrorRecord;
 use krn_compiler::manifest::{Expr, KernelManifest, Launch, LaunchArgument, Step, SymbolKind, Value};
 use std::sync::Arc;
 
+/// No loop over launches counts further: the code in it takes it that its index can be added to.
+const COUNTER_LIMIT: i128 = 1 << 48;
+
 /// Where a parameter of a launch comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
@@ -200,6 +203,15 @@ impl<'m> Prepared<'m, '_> {
                     };
                     let (low, high) = (evaluate(low, symbols)?, evaluate(high, symbols)?);
                     let step = evaluate(step, symbols)?.max(1);
+                    let fits = |end: i128| i64::try_from(end).is_ok();
+                    if low < high && (low < -COUNTER_LIMIT || high > COUNTER_LIMIT)
+                        || !fits(low)
+                        || !fits(high)
+                    {
+                        return Err(self.error(&format!(
+                            "a loop over launches would count from {low} to {high}, which is not within 2^48 of 0"
+                        )));
+                    }
                     let mut counter = low;
                     while counter < high {
                         symbols[*symbol] = Value::Int(counter);

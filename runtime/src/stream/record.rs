@@ -81,15 +81,15 @@ impl FailureRecord for ErrorRecord {
         let Some(place) = kernel.sites.get(site) else {
             return Err(Error::Fault(format!("kernel `{}` reported an unknown site", kernel.name)));
         };
-        Err(Error::Bounds(BoundsFailure {
+        Err(Error::Bounds(Box::new(BoundsFailure {
             kernel: kernel.name.clone(),
             file: self.manifest.source.clone(),
             line: place.line,
             column: place.column,
             array: place.array.clone(),
             axis: place.axis,
-            index: word(8) as i64,
+            index: if place.unsigned { word(8).into() } else { (word(8) as i64).into() },
             extent: word(16) as i64,
-        }))
+        })))
     }
 }

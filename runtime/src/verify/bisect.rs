@@ -2,7 +2,7 @@
 //! not what the reference says.
 
 use super::rungs::{RungError, rungs};
-use super::{Case, CheckOptions, CheckReport, Expectation, VerifyError, read_statics};
+use super::{Case, CheckOptions, CheckReport, Expectation, Judgement, VerifyError, read_statics};
 use crate::device::Device;
 use crate::error::Error;
 use krn_compiler::source::SourceFile;
@@ -13,6 +13,8 @@ use krn_compiler::{CompileError, CompileOptions};
 pub enum Verdict {
     /// Device and reference agree (or both refused).
     Agrees,
+    /// No number is wrong, but too little could be judged: why.
+    NotVerified(String),
     /// Numbers differ.
     Wrong(CheckReport),
     /// It ended in an error that the reference does not have.
@@ -40,7 +42,15 @@ pub struct Bisection {
 impl Bisection {
     /// The step whose pass did the harm.
     pub fn first_wrong(&self) -> Option<&BisectStep> {
-        self.steps.last().filter(|step| !matches!(step.verdict, Verdict::Agrees))
+        self.steps.last().filter(|step| !matches!(step.verdict, Verdict::Agrees | Verdict::NotVerified(_)))
+    }
+
+    /// Why a step is not verified; `None` where all are.
+    pub fn not_verified(&self) -> Option<&str> {
+        self.steps.iter().find_map(|step| match &step.verdict {
+            Verdict::NotVerified(reason) => Some(reason.as_str()),
+            _ => None,
+        })
     }
 }
 
@@ -96,14 +106,17 @@ pub fn bisect(
         }
         let Some(expected) = &expectation else { continue };
         let verdict = match expected.check(&module, typed, case) {
-            Ok((_, report)) if report.agrees() => Verdict::Agrees,
-            Ok((_, report)) => Verdict::Wrong(report),
+            Ok((_, report)) => match report.judgement() {
+                Judgement::Verified | Judgement::Refused => Verdict::Agrees,
+                Judgement::NotVerified(reason) => Verdict::NotVerified(reason),
+                Judgement::Wrong => Verdict::Wrong(report),
+            },
             Err(VerifyError::Run(
                 error @ (Error::OutOfMemory { .. } | Error::Argument { .. } | Error::Interrupted),
             )) => return Err(BisectError::Run(error)),
             Err(error) => Verdict::Failed(error),
         };
-        let agrees = matches!(verdict, Verdict::Agrees);
+        let agrees = matches!(verdict, Verdict::Agrees | Verdict::NotVerified(_));
         steps.push(BisectStep { added: rung.added, changed: true, verdict });
         if !agrees {
             break;

@@ -18,9 +18,10 @@ pub enum Fill {
         high: f64,
     },
     /// Never falling, random between; the first element is `low`, the last one `high`: row starts of sparse matrices.
+    /// Whole numbers for integer types.
     Ramp {
-        low: i64,
-        high: i64,
+        low: f64,
+        high: f64,
     },
     /// 0 to length - 1 in a random order.
     Permutation,
@@ -43,6 +44,11 @@ impl From<Fill> for FillPlan {
 }
 
 impl FillPlan {
+    /// Everything that some field may hold.
+    pub fn fills(&self) -> impl Iterator<Item = Fill> {
+        std::iter::once(self.default).chain(self.fields.iter().map(|(_, fill)| *fill))
+    }
+
     fn of(&self, path: &str) -> Fill {
         let covers =
             |field: &str| path == field || path.strip_prefix(field).is_some_and(|rest| rest.starts_with('.'));
@@ -51,11 +57,22 @@ impl FillPlan {
 }
 
 /// Why an array could not be made.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("an array of `{element}` with shape {shape:?} does not fit in memory")]
-pub struct FillError {
-    pub element: String,
-    pub shape: Vec<u64>,
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum FillError {
+    #[error("an array of `{element}` with shape {shape:?} does not fit in memory")]
+    TooLarge { element: String, shape: Vec<u64> },
+    #[error("numbers from {low} to {high} are asked for: the first must not be above the second")]
+    NoRange { low: f64, high: f64 },
+}
+
+/// That there are numbers to choose from.
+fn check(what: Fill) -> Result<(), FillError> {
+    let (low, high) = match what {
+        Fill::Range { low, high } | Fill::Ramp { low, high } => (low, high),
+        _ => return Ok(()),
+    };
+    let ordered = low.is_finite() && high.is_finite() && low <= high;
+    if ordered { Ok(()) } else { Err(FillError::NoRange { low, high }) }
 }
 
 /// Elements that one thread fills at a time.
@@ -84,7 +101,7 @@ pub(crate) fn number_for(name: &str, seed: u64, low: f64, high: f64) -> f64 {
 /// Makes an array. `name` and `seed` together pick the random numbers, so that two inputs differ.
 ///
 /// # Errors
-/// Where the array is too large for this machine's memory.
+/// Where the array is too large for this machine's memory, or has elements and there is no number for them.
 pub fn fill(
     name: &str,
     element: &ElementType,
@@ -93,16 +110,17 @@ pub fn fill(
     seed: u64,
 ) -> Result<HostArray, FillError> {
     let Some(mut array) = HostArray::zeros(element.clone(), shape.to_vec()) else {
-        return Err(FillError { element: element.name.clone(), shape: shape.to_vec() });
+        return Err(FillError::TooLarge { element: element.name.clone(), shape: shape.to_vec() });
     };
     let stream = name.bytes().fold(word(seed, 0), |state, byte| word(state, u64::from(byte)));
     let slots = slots(element);
     let count = array.len();
     for (number, (offset, scalar, path)) in slots.iter().enumerate() {
         let what = plan.of(path);
-        if what == Fill::Zeros {
+        if what == Fill::Zeros || count == 0 {
             continue;
         }
+        check(what)?;
         let order = if what == Fill::Permutation {
             permutation(count, word(stream, number as u64))
         } else {
@@ -125,7 +143,10 @@ pub fn fill(
                     scalar if scalar.is_signed_integer() => (random % 16) as f64 - 8.0,
                     _ => (random % 16) as f64,
                 },
-                Fill::Ramp { low, high } => sorted(low, high, index, count, random),
+                Fill::Ramp { low, high } => {
+                    let value = sorted(low, high, index, count, random);
+                    if scalar.is_float() { value } else { value.floor() }
+                }
                 Fill::Permutation => order[index as usize] as f64,
                 Fill::Special => {
                     let special = &specials[(index + number as u64) as usize % specials.len()];
@@ -216,16 +237,16 @@ fn special_values(scalar: Scalar) -> Vec<Vec<u8>> {
 }
 
 /// Evenly spaced with jitter, so that the order holds.
-fn sorted(low: i64, high: i64, index: u64, count: u64, random: u64) -> f64 {
+fn sorted(low: f64, high: f64, index: u64, count: u64, random: u64) -> f64 {
     if index == 0 || count < 2 {
-        return low as f64;
+        return low;
     }
     if index + 1 == count {
-        return high as f64;
+        return high;
     }
-    let step = (high as f64 - low as f64) / (count - 1) as f64;
-    let value = low as f64 + step * (index as f64 + unit(random) - 0.5);
-    value.floor().clamp(low as f64, high as f64)
+    let step = (high - low) / (count - 1) as f64;
+    let value = low + step * (index as f64 + unit(random) - 0.5);
+    value.clamp(low, high)
 }
 
 /// Byte offset, type and path of every scalar of an element.
@@ -279,8 +300,13 @@ mod tests {
         assert!(ints(Fill::Random, 1000).iter().all(|value| (-8..8).contains(value)));
         assert!(ints(Fill::Range { low: 3.0, high: 5.0 }, 1000).iter().all(|value| (3..5).contains(value)));
         assert_eq!(ints(Fill::Iota, 3), [0, 1, 2]);
-        let sorted = ints(Fill::Ramp { low: 0, high: 100 }, 33);
+        let sorted = ints(Fill::Ramp { low: 0.0, high: 100.0 }, 33);
         assert!(sorted.is_sorted() && sorted[0] == 0 && sorted[32] == 100);
+        let fractions = Fill::Ramp { low: 0.25, high: 0.75 };
+        let array = fill("x", &ElementType::scalar(Scalar::F32), &[33], &fractions.into(), 7).expect("small");
+        let values: Vec<f32> =
+            array.bytes.chunks(4).map(|b| f32::from_le_bytes(b.try_into().expect("4 bytes"))).collect();
+        assert!(values.is_sorted() && values[0] == 0.25 && values[32] == 0.75 && values[16] != values[17]);
         let element = ElementType::scalar(Scalar::F32);
         let make =
             |name: &str, seed| fill(name, &element, &[16], &Fill::Random.into(), seed).expect("small").bytes;

@@ -1,19 +1,23 @@
 //! Running a kernel on a device and holding every output against the reference evaluator.
 //!
 //! - `fill.rs`: inputs from a seed.
-//! - `sizes.rs`: dimensions and scalars that satisfy the kernel's facts.
+//! - `sizes.rs`: dimensions and scalars that satisfy the kernel's facts; `facts.rs`: what they ask for.
 //! - `rungs.rs`: the passes of a pipeline, added one by one.
 //! - `bisect.rs`: the first of them that does harm.
+//! - `judgement.rs`: what a comparison amounts to.
 //! - here: one case, run on both sides and compared.
 
 mod bisect;
 pub mod cases;
+mod facts;
 mod fill;
+mod judgement;
 mod rungs;
 mod sizes;
 
 pub use bisect::{BisectError, BisectStep, Bisection, Verdict, bisect};
 pub use fill::{Fill, FillError, FillPlan, fill};
+pub use judgement::Judgement;
 pub use rungs::{Rung, RungError, Rungs, rungs};
 pub use sizes::{SizeError, Sizes, choose_sizes};
 
@@ -23,9 +27,11 @@ use crate::transfer::run::Outputs;
 use krn_compiler::check::typed::{Kernel, Program, SignatureItem};
 use krn_compiler::data::HostArray;
 use krn_compiler::reference::{
-    self, CompareReport, EvalError, Inputs, Options, SampleSpec, can_sample, estimate_cost,
+    self, CompareReport, EvalError, Evaluations, Inputs, LEAST_EVALUATIONS, Options, SampleSpec, can_sample,
+    estimate_cost,
 };
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 
 /// Everything that a run of a kernel needs.
 #[derive(Clone, Debug, Default)]
@@ -43,10 +49,14 @@ pub struct CheckOptions {
     pub full_steps: u128,
     /// Iterations of each statement that a sample takes at most.
     pub sample_iterations: u64,
+    /// Estimated reference steps that all lawful evaluations of a second judgement may take together.
+    pub second_steps: u128,
     /// Reference steps after which the check gives up.
     pub step_limit: u64,
     /// Picks the sampled elements.
     pub seed: u64,
+    /// Where the reference's steps so far are written now and then, for whoever waits.
+    pub progress: Option<&'static AtomicU64>,
 }
 
 impl Default for CheckOptions {
@@ -55,8 +65,10 @@ impl Default for CheckOptions {
             full_steps: 200_000_000,
             // A sample is a set of places, kept in memory: as many as the steps allow would take minutes.
             sample_iterations: 1 << 20,
+            second_steps: 200_000_000,
             step_limit: 20_000_000_000,
             seed: 0,
+            progress: None,
         }
     }
 }
@@ -76,9 +88,12 @@ pub struct CheckReport {
     pub outputs: Vec<OutputCheck>,
     /// What the reference said where it refused, and the device refused as well.
     pub both_refused: Option<String>,
+    /// The reference met a comparison or a conversion to an integer that rounding may decide either way.
+    pub undecided: bool,
 }
 
 impl CheckReport {
+    /// No value is outside its bound. That says nothing where nothing was judged: see [`CheckReport::judgement`].
     pub fn agrees(&self) -> bool {
         self.outputs.iter().all(|output| output.report.agrees())
     }
@@ -158,7 +173,11 @@ fn run_or_refuse(
 }
 
 /// What the reference says of a case: evaluated once, held against as many compilations of the kernel as there are.
-pub struct Expectation(Result<reference::Outputs, EvalError>);
+pub struct Expectation {
+    outputs: Result<reference::Outputs, EvalError>,
+    /// For what the bounds do not judge.
+    evaluations: Option<Evaluations>,
+}
 
 impl Expectation {
     /// `statics` hold what the module's statics hold before the run ([`read_statics`]).
@@ -169,7 +188,7 @@ impl Expectation {
         statics: &BTreeMap<String, HostArray>,
         options: &CheckOptions,
     ) -> Self {
-        Self(evaluate(&reference_inputs(program, kernel, case, statics), options))
+        evaluate(&reference_inputs(program, kernel, case, statics), options)
     }
 
     /// Runs the case on the module, whose statics hold what they did for the reference, and compares every output
@@ -191,14 +210,14 @@ impl Expectation {
         module: &Module,
         device: Result<Outputs, Error>,
     ) -> Result<(Option<Outputs>, CheckReport), VerifyError> {
-        match (device, &self.0) {
+        match (device, &self.outputs) {
             (Ok(outputs), Ok(expected)) => {
-                let report = compare(module, &outputs, expected)?;
+                let report = compare(module, &outputs, expected, self.evaluations.as_ref())?;
                 Ok((Some(outputs), report))
             }
             (Err(Error::Bounds(failure)), Err(EvalError::OutOfBounds { proved: false, .. })) => {
                 let both_refused = Some(failure.to_string());
-                Ok((None, CheckReport { outputs: Vec::new(), both_refused }))
+                Ok((None, CheckReport { outputs: Vec::new(), both_refused, undecided: false }))
             }
             (Err(error @ Error::Bounds(_)), Ok(_)) => Err(VerifyError::OnlyDevice(error)),
             (Err(error), _) => Err(VerifyError::Run(error)),
@@ -229,28 +248,60 @@ pub fn reference_inputs<'a>(
     }
 }
 
-fn evaluate(inputs: &Inputs<'_>, options: &CheckOptions) -> Result<reference::Outputs, EvalError> {
-    let launch = reference::bind(inputs)?;
+fn evaluate(inputs: &Inputs<'_>, options: &CheckOptions) -> Expectation {
+    let launch = match reference::bind(inputs) {
+        Ok(launch) => launch,
+        Err(error) => return Expectation { outputs: Err(error), evaluations: None },
+    };
     let cost = estimate_cost(inputs, &launch);
     let model = krn_compiler::error_model_of(inputs.kernel);
-    let mut reference_options = Options { step_limit: options.step_limit, model, ..Options::default() };
-    if cost.total > options.full_steps && can_sample(inputs.kernel) {
-        let each = (cost.total / cost.iterations.max(1)).max(1);
-        let iterations = u64::try_from((options.full_steps / each).max(64)).unwrap_or(u64::MAX);
-        let iterations = iterations.min(options.sample_iterations);
-        reference_options.sample = Some(SampleSpec { iterations, seed: options.seed });
-    }
-    reference::evaluate(inputs, &reference_options)
+    let sampled = can_sample(inputs.kernel);
+    // A smaller sample is the beginning of a larger one.
+    let sample = |iterations: u128| SampleSpec {
+        iterations: u64::try_from(iterations.max(64)).unwrap_or(u64::MAX).min(options.sample_iterations),
+        seed: options.seed,
+    };
+    let each = (cost.total / cost.iterations.max(1)).max(1);
+    let mut reference_options = Options {
+        step_limit: options.step_limit,
+        model,
+        progress: options.progress,
+        sample: (cost.total > options.full_steps && sampled).then(|| sample(options.full_steps / each)),
+        ..Options::default()
+    };
+    let outputs = match reference::evaluate(inputs, &reference_options) {
+        Ok(outputs) => outputs,
+        Err(error) => return Expectation { outputs: Err(error), evaluations: None },
+    };
+    let open = outputs.arrays.values().chain(outputs.statics.values()).any(reference::OutputArray::has_open);
+    // What an evaluation takes is known by now, and what it may take.
+    let (taken, most) = (u128::from(outputs.steps).max(1), options.second_steps / LEAST_EVALUATIONS);
+    let evaluations = if !open {
+        None
+    } else if taken <= most {
+        Some(reference::evaluate_lawfully(inputs, &reference_options, options.second_steps / taken))
+    } else if sampled {
+        let iterations = reference_options.sample.map_or(cost.iterations, |spec| spec.iterations.into());
+        reference_options.sample = Some(sample(iterations.saturating_mul(most) / taken));
+        Some(reference::evaluate_lawfully(inputs, &reference_options, LEAST_EVALUATIONS))
+    } else {
+        None
+    };
+    let outputs = Ok(outputs);
+    Expectation { outputs, evaluations }
 }
 
 fn compare(
     module: &Module,
     outputs: &Outputs,
     expected: &reference::Outputs,
+    evaluations: Option<&Evaluations>,
 ) -> Result<CheckReport, VerifyError> {
-    let mut report = CheckReport { outputs: Vec::new(), both_refused: None };
+    let mut report = CheckReport { outputs: Vec::new(), both_refused: None, undecided: expected.undecided };
     let mut one = |name: &str, expected: &reference::OutputArray, got: &HostArray| {
-        let found = reference::compare(expected, got)
+        let evaluated =
+            evaluations.map(|all| all.of(|outputs| outputs.arrays.get(name).or(outputs.statics.get(name))));
+        let found = reference::compare_with(expected, evaluated, got)
             .map_err(|error| VerifyError::Compare(format!("`{name}`: {error}")))?;
         let chosen = expected.evaluated.as_ref().map(|chosen| chosen.len() as u64);
         let sampled = chosen.filter(|chosen| *chosen < got.len());

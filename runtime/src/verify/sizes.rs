@@ -6,6 +6,7 @@ use krn_compiler::manifest::{
 };
 use std::collections::BTreeMap;
 
+use super::facts::{divides_by_zero, divisible, is_empty, wants_work};
 use super::fill::{encode, number_for};
 
 /// A choice of every dimension and scalar parameter.
@@ -21,6 +22,20 @@ pub struct Sizes {
     pub results: BTreeMap<String, Vec<u64>>,
     /// Bytes of scratch memory on the device.
     pub scratch: u128,
+}
+
+impl Sizes {
+    /// The value of a dimension or integer parameter.
+    pub fn number(&self, name: &str) -> Option<i128> {
+        if let Some(size) = self.dims.get(name) {
+            return Some(i128::from(*size));
+        }
+        let value = self.params.get(name)?;
+        match crate::launch::binding::decode(value.element.as_scalar()?, &value.bytes) {
+            Value::Int(value) => Some(value),
+            _ => None,
+        }
+    }
 }
 
 /// Why there is no choice.
@@ -94,13 +109,25 @@ pub fn choose_sizes(
         });
     }
     let mut values = base.clone();
+    let mut fallback: Option<Vec<Value>> = None;
     let mut state = 0x2545_F491_4F6C_DD1Du64;
     for attempt in 0..ATTEMPTS {
         if satisfied(kernel, &values) {
-            return Ok(finish(kernel, &values, fixed_params));
+            // What is wanted is taken as it is; where something had to move, not to where there is nothing to do.
+            let sound = free.is_empty()
+                || !divides_by_zero(kernel, &values)
+                    && (attempt == 0 || !wants_work(kernel, &base) || !is_empty(kernel, &values));
+            if sound {
+                return Ok(finish(kernel, &values, fixed_params));
+            }
+            fallback.get_or_insert_with(|| values.clone());
         }
-        if free.is_empty() {
+        if free.is_empty() || attempt >= ATTEMPTS / 4 && fallback.is_some() {
             break;
+        }
+        if attempt == 0 {
+            values = divisible(kernel, &base, &free, seed);
+            continue;
         }
         values.clone_from(&base);
         for symbol in &free {
@@ -125,6 +152,9 @@ pub fn choose_sizes(
             };
             values[*symbol] = Value::Int(value.max(0));
         }
+    }
+    if let Some(values) = fallback {
+        return Ok(finish(kernel, &values, fixed_params));
     }
     if free.is_empty()
         && let Some(why) = objection(kernel, &values)
@@ -225,7 +255,7 @@ pub(super) fn symbol_value(kernel: &KernelManifest, symbol: usize, value: &HostA
     Some(crate::launch::binding::decode(data.scalar, value.bytes.get(at..at + data.scalar.size() as usize)?))
 }
 
-/// What is not given: integers in 0..5, floats in [0.5, 2), booleans fair.
+/// What is not given: integers in 1..6, since 0 hides what a kernel does with them, floats in [0.5, 2), booleans fair.
 fn default_params(
     kernel: &KernelManifest,
     given: &BTreeMap<String, HostArray>,
@@ -250,7 +280,7 @@ fn default_value(name: &str, element: &ElementType, seed: u64) -> Option<HostArr
             let key = format!("{name}.{}.{offset}", leaf.path);
             let default = match leaf.scalar {
                 Scalar::Bool => number_for(&key, seed, 0.0, 2.0).floor(),
-                scalar if scalar.is_integer() => number_for(&key, seed, 0.0, 5.0).floor(),
+                scalar if scalar.is_integer() => number_for(&key, seed, 1.0, 6.0).floor(),
                 _ => number_for(&key, seed, 0.5, 2.0),
             };
             encode(leaf.scalar, default, &mut value.bytes[offset as usize..]);

@@ -6,11 +6,11 @@ use super::run::{failure, open};
 use crate::arguments::{LadderOptions, MessageFormat};
 use crate::exit::{DEVICE, Failure, INPUT, MISMATCH, Result, USAGE};
 use crate::measuring::{Work, choose, measure_cold, sources};
-use crate::progress::Progress;
+use crate::progress::Counted;
 use crate::ptxas::{Ptxas, Usage};
-use crate::request::{Request, pick};
+use crate::request::{Request, directives, pick};
 use crate::subject::Subject;
-use crate::{files, memory, messages};
+use crate::{files, memory, messages, verdict};
 use krn_compiler::data::HostArray;
 use krn_compiler::passes::Pipeline;
 use krn_compiler::{Compilation, CompileError, CompileOptions};
@@ -19,14 +19,14 @@ use krn_runtime::{Device, Measured};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub fn run(options: &LadderOptions) -> Result<()> {
-    let (text, agrees) = run_with(options, None)?;
+    let (text, code) = run_with(options, None)?;
     files::print(&text)?;
-    if agrees { Ok(()) } else { Err(Failure::silent(MISMATCH)) }
+    if code == 0 { Ok(()) } else { Err(Failure::silent(code)) }
 }
 
-/// What there is to say, and whether all rungs of the pipeline (the target's, unless one is given) agree with the
-/// reference.
-fn run_with(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(String, bool)> {
+/// What there is to say, and the exit code: 0 if all rungs of the pipeline (the target's, unless one is given) are
+/// verified.
+fn run_with(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(String, u8)> {
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open(options.device)?;
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
@@ -41,7 +41,7 @@ fn run_with(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(Stri
     };
     climb(&subject, &device, |ladder| {
         let text = if options.json { format!("{}\n", ladder.json()) } else { ladder.text() };
-        (text, ladder.agrees())
+        (text, ladder.exit_code())
     })
 }
 
@@ -52,15 +52,16 @@ pub fn climb<T>(subject: &Subject<'_>, device: &Device, tell: impl FnOnce(&Ladde
     let program = &subject.compilation.program;
     let mut compile = subject.compile.clone();
     compile.only = Some(typed.name.clone());
-    let mut request = Request::parse(subject.kernel, &[], manifest)?;
+    let mut request = Request::parse(subject.kernel, &[], manifest, directives(subject.source, typed)?)?;
     let seed = subject.seed();
     let (sizes, arrays, work) = choose(subject.measure, seed, &request, device, program, typed, manifest)?;
     // A GPU is measured at sizes that fill it, and checked at smaller ones where the user does not say.
     if device.is_emulator() {
         request.fix(&sizes);
     }
-    let (checked, case) =
-        request.case(manifest, seed, |sizes| memory::check(manifest, sizes, device.is_emulator(), false))?;
+    let (checked, case) = request.case((program, typed, manifest), seed, |sizes| {
+        memory::check(manifest, sizes, device.is_emulator(), false)
+    })?;
     let mut ladder = Ladder {
         subject: *subject,
         compile: &compile,
@@ -76,7 +77,7 @@ pub fn climb<T>(subject: &Subject<'_>, device: &Device, tell: impl FnOnce(&Ladde
         rungs: Vec::new(),
     };
     let rungs = verify::rungs(subject.source, &compile).map_err(|error| Failure::new(USAGE, error))?;
-    let mut progress = Progress::new(rungs.count_of_all() as u64, "climbing");
+    let mut progress = Counted::new(rungs.count_of_all(), "climbing:");
     let mut expectation = None;
     for rung in rungs {
         let rung = rung.map_err(uncompiled)?;
@@ -168,8 +169,17 @@ impl Ladder<'_> {
         Ok(Found { measured: cold.measured, check, entries: cold.entries.len(), usage })
     }
 
+    /// 0 if every rung is verified; else the code of the worst.
+    pub fn exit_code(&self) -> u8 {
+        let codes = self.rungs.iter().filter_map(|(_, found)| {
+            found.as_ref().map(|found| verdict::exit_code(&found.check.judgement()))
+        });
+        let codes: Vec<u8> = codes.filter(|code| *code != 0).collect();
+        if codes.contains(&MISMATCH) { MISMATCH } else { codes.first().copied().unwrap_or(0) }
+    }
+
     pub fn agrees(&self) -> bool {
-        self.rungs.iter().all(|(_, found)| found.as_ref().is_none_or(|found| found.check.agrees()))
+        self.exit_code() == 0
     }
 }
 
@@ -236,8 +246,8 @@ mod tests {
         let Command::Ladder(options) = Arguments::parse_from(arguments).command else { panic!("a ladder") };
         let target = Pipeline::for_target(&TargetFacts::new(90));
         let pipeline = target.before("fold", MulToAdd).expect("it fits");
-        let (text, agrees) = run_with(&options, Some(pipeline)).expect("it runs");
-        assert!(!agrees && !text.contains("every step agrees"), "{text}");
+        let (text, code) = run_with(&options, Some(pipeline)).expect("it runs");
+        assert!(code == MISMATCH && !text.contains("every step agrees"), "{text}");
         let line =
             |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
         assert!(line("(none)").ends_with("agrees") && line("+ mul_to_add").ends_with("WRONG"), "{text}");

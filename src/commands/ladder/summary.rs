@@ -1,12 +1,13 @@
 //! What `krn ladder` says, for people and for programs.
 
-use super::super::run::{check_text, show_value};
+use super::super::run::show_value;
 use super::{Found, Ladder};
 use crate::measuring::Quantiles;
-use crate::numbers;
 use crate::ptxas::ADVICE;
 use crate::table::{align, with};
+use crate::{numbers, verdict};
 use krn_runtime::Measured;
+use krn_runtime::verify::Judgement;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -51,12 +52,13 @@ impl Ladder<'_> {
             text.push_str("  every step agrees with the reference\n");
         }
         for (name, found) in &self.rungs {
-            let Some(found) = found.as_ref().filter(|found| !found.check.agrees()) else { continue };
+            let is_bad = |found: &&Found| verdict::exit_code(&found.check.judgement()) != 0;
+            let Some(found) = found.as_ref().filter(is_bad) else { continue };
             let with = name.as_ref().map_or("with no pass that can be left out".to_string(), |name| {
                 format!("with all passes up to `{name}`")
             });
             text.push_str(&format!("  {with}:\n"));
-            for line in check_text(&found.check).lines() {
+            for line in verdict::text(&found.check).lines() {
                 text.push_str(&format!("  {line}\n"));
             }
         }
@@ -108,7 +110,12 @@ impl Ladder<'_> {
                 ]),
                 None => row.extend([none(), none(), none()]),
             }
-            row.push(if found.check.agrees() { "agrees" } else { "WRONG" }.to_string());
+            let word = match found.check.judgement() {
+                Judgement::Verified | Judgement::Refused => "agrees",
+                Judgement::NotVerified(_) => "NOT VERIFIED",
+                Judgement::Wrong => "WRONG",
+            };
+            row.push(word.to_string());
             rows.push(row);
         }
         rows
@@ -145,7 +152,7 @@ impl Ladder<'_> {
         json!({
             "pass": name,
             "changed": found.is_some(),
-            "agrees": found.map(|found| found.check.agrees()),
+            "agrees": found.map(|found| found.check.judgement() == Judgement::Verified),
             "median_s": seconds,
             "gb_per_s": seconds.map(|seconds| self.work.bytes / seconds / 1e9),
             "tflop_per_s": seconds.zip(self.work.flops).map(|(seconds, flops)| flops / seconds / 1e12),

@@ -9,7 +9,7 @@ use crate::arguments::{MessageFormat, ProfileArguments, ProfileOptions};
 use crate::exit::{DEVICE, Failure, Result, USAGE};
 use crate::measuring::{Quantiles, Source, Work, bind, choose, measure_cold, sources};
 use crate::ptxas::Ptxas;
-use crate::request::Request;
+use crate::request::{Request, directives};
 use crate::subject::Subject;
 use crate::{files, interrupt, memory, messages};
 use found::{Profile, Time};
@@ -78,7 +78,7 @@ fn emulated<T>(subject: &Subject<'_>, run: impl FnOnce(&Emulated<'_, '_, '_>) ->
     let emulator = Device::interruptible_emulator(interrupt::flag());
     let module = emulator.load(compiled)?;
     let kernel = module.kernel(&typed.name)?;
-    let request = Request::parse(subject.kernel, &[], manifest)?;
+    let request = Request::parse(subject.kernel, &[], manifest, directives(subject.source, typed)?)?;
     let (seed, program) = (subject.seed(), &subject.compilation.program);
     let (sizes, files_given, work) =
         choose(subject.measure, seed, &request, &emulator, program, typed, manifest)?;

@@ -187,7 +187,7 @@ pub fn summary(profile: &Profile<'_>) -> String {
     ));
     if !profile.has_ptxas {
         text.push_str(
-            "  no ptxas in PATH (KRN_PTXAS names one elsewhere): registers are estimated, spills not known\n",
+            "  no ptxas found (`krn doctor` says what to do): registers are estimated, spills not known\n",
         );
     }
     text

@@ -11,6 +11,7 @@ mod steps;
 mod svg;
 mod variants;
 
+use super::explain::forms;
 use crate::arguments::{MessageFormat, ReportOptions};
 use crate::commands::profile::found::Profile;
 use crate::commands::profile::{compile_options, gpu, machine, profile, trace};
@@ -94,7 +95,7 @@ pub fn run(options: &ReportOptions) -> Result<()> {
         shared,
         texts: texts(&source, &known),
         source: fragments(&source, &known, &wanted),
-        schedule: explained.map(|known| known.text).unwrap_or_default(),
+        schedule: forms(&compilation, &name) + &explained.map(|known| known.text).unwrap_or_default(),
         stages: stages(&source, &compile, &name).map_err(uncompiled)?,
         variants: variants(&ir, &listing, &profile),
         listing,

@@ -1,5 +1,6 @@
 //! Prints the program of a seed: `cargo run -p krn-generator --example show 7`, with `patterns` behind it a product, a
-//! transpose or the like at a larger size, with `locals` iterations that have arrays of their own.
+//! transpose or the like at a larger size, with `locals` iterations that have arrays of their own, with `forms` small kernels
+//! of the forms that passes look for.
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -13,6 +14,7 @@ fn main() {
     let programs = match std::env::args().nth(2).as_deref() {
         Some("patterns") => krn_generator::patterns().boxed(),
         Some("locals") => krn_generator::locals().boxed(),
+        Some("forms") => krn_generator::forms().boxed(),
         _ => krn_generator::programs().boxed(),
     };
     match programs.new_tree(&mut runner) {

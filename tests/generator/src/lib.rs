@@ -7,13 +7,14 @@
 //!
 //! What comes out is meant to pass the checker without an error, by construction: names are fresh, every
 //! literal has its type, subscripts are bare names of the right range, guarded, or reduced into range, and no
-//! iteration reads what another one writes. The crate knows nothing of the compiler: it writes the language as
-//! its documentation says it is.
+//! iteration reads what another one writes. Of the compiler the crate knows the table of built-in functions alone, of
+//! which each is called: it writes the language as its documentation says it is.
 
 mod accesses;
 mod builtins;
 mod choices;
 mod expressions;
+mod forms;
 mod kernel;
 mod kernel_level;
 mod locals;
@@ -78,6 +79,16 @@ pub fn patterns() -> impl Strategy<Value = Program> {
 /// Iterations with arrays of their own, which are read in one place or in several, and searched; shrinks.
 pub fn locals() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..150).prop_map(|choices| locals::generate(&choices))
+}
+
+/// Small kernels of the forms that passes look for; shrinks.
+pub fn forms() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..120).prop_map(|choices| form(&choices))
+}
+
+/// The small kernel that a list of choices stands for.
+pub fn form(choices: &[u32]) -> Program {
+    forms::generate(choices)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Calls of built-in functions and of the file's own, and struct literals.
 
-use super::super::builtins::Signature;
 use super::super::elaborator::{Elaborator, Home};
 use super::super::items::{Global, nearest_or};
-use super::super::typed::{Builtin, Expr, ExprKind, Type};
+use super::super::typed::{Expr, ExprKind, Type};
 use super::super::types;
+use crate::builtins::{Builtin, Signature};
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
@@ -142,12 +142,12 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         span: Span,
     ) -> Option<Expr> {
         let signature = builtin.signature();
-        if !self.check_arity(callee, signature.arity(), arguments, span) {
+        if !self.check_arity(callee, builtin.arity(), arguments, span) {
             return None;
         }
         let want = want.filter(|want| want.as_scalar().is_some());
         let (arguments, ty) = match signature {
-            Signature::Floats(_) => {
+            Signature::Floats => {
                 let hint = want.filter(|want| want.as_scalar().is_some_and(Scalar::is_float));
                 let values = self.same_type(callee, arguments, hint.or(Some(&Type::F32)))?;
                 let ty = values[0].ty.clone();
@@ -166,7 +166,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 self.expect(callee, &ty, fits, "a float or a signed integer", span)?;
                 (values, ty)
             }
-            Signature::Numbers(_) => {
+            Signature::Numbers => {
                 let values = self.same_type(callee, arguments, want)?;
                 let ty = values[0].ty.clone();
                 self.expect(callee, &ty, |scalar| scalar != Scalar::Bool, "a number", span)?;

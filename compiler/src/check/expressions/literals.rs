@@ -28,8 +28,17 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             ast::ExprKind::Name(name) => {
                 matches!(name.name.as_str(), "inf" | "nan") && self.is_unbound(&name.name)
             }
+            ast::ExprKind::If { then, otherwise, .. } => {
+                self.is_flexible_block(then) && self.is_flexible_block(otherwise)
+            }
+            ast::ExprKind::Block(block) => self.is_flexible_block(block),
             _ => false,
         }
+    }
+
+    /// Whether a block's value has the type that its context chooses.
+    fn is_flexible_block(&self, block: &ast::Block) -> bool {
+        block.value.as_ref().is_some_and(|value| self.is_flexible(value))
     }
 
     pub fn int_literal(
@@ -127,7 +136,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             Binding::Index(id) => Some(self.make(ExprKind::Index(id), Type::I64, span)),
             Binding::Dim(id) => {
-                let size = self.checker.sizes.get(&name.name);
+                let fixed = self.checker.sizes_of.is_none_or(|kernel| kernel == self.kernel.name);
+                let size = self.checker.sizes.get(&name.name).filter(|_| fixed);
                 let kind = size.map_or(ExprKind::Dim(id), |size| ExprKind::Int(i128::from(*size)));
                 Some(self.make(kind, Type::I64, span))
             }
@@ -140,6 +150,26 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 self.read_place(place, span)
             }
             Binding::Poisoned => self.poisoned(),
+        }
+    }
+
+    /// `c in lo..hi` as a subscript: the name, where the left side that it stands on has bound it.
+    pub fn ranged_name(&mut self, name: &'a Ident, span: Span) -> Option<Expr> {
+        match self.scope.read(&name.name).map(|entry| entry.binding) {
+            Some(Binding::Index(id)) if self.kernel.indices[id].span == name.span => self.name(name, None),
+            Some(Binding::Poisoned) => self.poisoned(),
+            _ => self.refuse(
+                Diagnostic::error(
+                    codes::E0011,
+                    span,
+                    "a subscript with a range stands on the left side of an assignment to an array only",
+                    "binds nothing here",
+                )
+                .help(format!(
+                    "bind the name outside: `forall {0} in … {{ … }}`, or `sum({0} in …: …)`",
+                    name.name
+                )),
+            ),
         }
     }
 

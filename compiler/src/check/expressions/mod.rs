@@ -57,6 +57,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 let place = self.place(expr)?;
                 self.read_place(place, span)
             }
+            ExprKind::Ranged { name, .. } => self.ranged_name(name, span),
             ExprKind::Guarded { access, otherwise } => self.guarded(access, otherwise, span),
             ExprKind::StructLiteral { name, fields } => self.struct_literal(name, fields, span),
             ExprKind::ArrayLiteral(_) => self.refuse(

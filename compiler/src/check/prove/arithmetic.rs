@@ -167,7 +167,32 @@ impl Walker<'_> {
             (Builtin::Popcount | Builtin::LeadingZeros | Builtin::TrailingZeros, _) => {
                 self.unknown(Range::new(0, 64))
             }
-            _ => self.unknown(Range::of(scalar)),
+            (
+                // Of other arguments, and those of which nothing is known.
+                Builtin::Min
+                | Builtin::Max
+                | Builtin::Clamp
+                | Builtin::Select
+                | Builtin::Abs
+                | Builtin::ToBits
+                | Builtin::RandU32
+                // No integers.
+                | Builtin::Math(_)
+                | Builtin::Sqrt
+                | Builtin::Fma
+                | Builtin::Floor
+                | Builtin::Ceil
+                | Builtin::Round
+                | Builtin::Trunc
+                | Builtin::Copysign
+                | Builtin::IsNan
+                | Builtin::IsInf
+                | Builtin::IsFinite
+                | Builtin::FromBits
+                | Builtin::Rand
+                | Builtin::RandNormal,
+                _,
+            ) => self.unknown(Range::of(scalar)),
         }
     }
 }

@@ -35,7 +35,7 @@ impl Walker<'_> {
                 (_, Outside::Guarded) => BoundsCheck::Guarded,
                 (Verdict::Unknown, Outside::Checked) => {
                     let array = self.kernel.arrays[access.array].name.clone();
-                    BoundsCheck::Runtime(self.sites.push(Site { span: subscript.span, array, axis }))
+                    BoundsCheck::Runtime(self.sites.push(Site::new(subscript, array, axis)))
                 }
                 (Verdict::Never, Outside::Checked) => {
                     self.report_outside(access.array, axis, subscript.span);
@@ -78,14 +78,22 @@ impl Walker<'_> {
     }
 
     /// The check for a subscript into a fixed array of a struct.
-    pub fn element(&mut self, index: &Poly, length: u64, span: Span, name: &str) -> BoundsCheck {
-        match self.verdict(index, &Poly::constant(length as i128)) {
-            Verdict::Inside => BoundsCheck::Proved,
-            Verdict::Never => {
+    pub fn element(
+        &mut self,
+        index: &Poly,
+        length: u64,
+        subscript: &Expr,
+        name: &str,
+        outside: Outside,
+    ) -> BoundsCheck {
+        match (self.verdict(index, &Poly::constant(length as i128)), outside) {
+            (Verdict::Inside, _) => BoundsCheck::Proved,
+            (_, Outside::Guarded) => BoundsCheck::Guarded,
+            (Verdict::Never, Outside::Checked) => {
                 self.diagnostics.push(
                     Diagnostic::error(
                         codes::E0402,
-                        span,
+                        subscript.span,
                         format!("this subscript into a fixed array of `{name}` is always outside"),
                         format!("the array has {length} elements"),
                     )
@@ -96,8 +104,8 @@ impl Walker<'_> {
                 );
                 BoundsCheck::Proved
             }
-            Verdict::Unknown => {
-                BoundsCheck::Runtime(self.sites.push(Site { span, array: name.to_string(), axis: 0 }))
+            (Verdict::Unknown, Outside::Checked) => {
+                BoundsCheck::Runtime(self.sites.push(Site::new(subscript, name.to_string(), 0)))
             }
         }
     }

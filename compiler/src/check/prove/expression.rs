@@ -104,7 +104,7 @@ impl Walker<'_> {
                 let name = types::describe(self.kernel, base);
                 let value = self.expression(base);
                 let ty = base.ty.clone();
-                let steps = self.path(&ty, path, &name);
+                let steps = self.path(&ty, path, &name, Outside::Checked);
                 self.project(value, &expression.ty, steps)
             }
             ExprKind::StructLiteral { fields } => {
@@ -238,11 +238,11 @@ impl Walker<'_> {
     fn load(&mut self, expression: &mut Expr) -> Value {
         let ty = expression.ty.clone();
         let ExprKind::Load { access, path, otherwise } = &mut expression.kind else { return Value::Unknown };
-        let mut place =
-            self.access(access, if otherwise.is_some() { Outside::Guarded } else { Outside::Checked });
+        let outside = if otherwise.is_some() { Outside::Guarded } else { Outside::Checked };
+        let mut place = self.access(access, outside);
         let element = self.kernel.arrays[access.array].ty.clone();
         let name = self.kernel.arrays[access.array].name.clone();
-        place.extend(self.path(&element, path, &name));
+        place.extend(self.path(&element, path, &name, outside));
         self.touch(Touch {
             array: access.array,
             place: place.clone(),
@@ -271,6 +271,7 @@ impl Walker<'_> {
         body: &mut Expr,
         integer: Option<Scalar>,
     ) -> Value {
+        let checks = self.sites.len();
         let ranges = self.scoped(|walker| {
             let depth = walker.nest.len();
             walker.enter_axes(axes, LevelKind::Reduction);
@@ -308,7 +309,8 @@ impl Walker<'_> {
                     let last = before_high.add(name);
                     let first = name.subtract(after_low);
                     if let (Some(first), Some(last)) = (first, last) {
-                        let nonempty = self.facts.proves_at_most(&first, &last);
+                        // Terms whose checks fail are none.
+                        let nonempty = self.sites.len() == checks && self.facts.proves_at_most(&first, &last);
                         if nonempty || last.add_constant(1).is_some_and(|high| self.facts.proves(&high)) {
                             last.subtract(&position).into_iter().for_each(|fact| self.facts.assume(fact));
                         }

@@ -23,6 +23,7 @@ mod facts;
 mod facts_tests;
 mod polynomial;
 mod races;
+mod reach;
 mod scan;
 mod statement;
 #[cfg(test)]

@@ -4,10 +4,13 @@ use super::atoms::Function;
 use super::bounds::Outside;
 use super::polynomial::Poly;
 use super::races::{self, Access as Touch, Region, Touching};
-use super::value::Truth;
+use super::value::{Truth, Value};
 use super::walker::{Guard, LevelKind, Walker};
 use super::{scan, types};
 use crate::check::typed::*;
+
+/// How far from 0 a loop over launches may count.
+const COUNTER_LIMIT: i128 = 1 << 48;
 
 impl Walker<'_> {
     /// The kernel's body: each statement that iterates is a region of its own, with a barrier after it.
@@ -33,17 +36,17 @@ impl Walker<'_> {
     pub fn statement(&mut self, statement: &mut Stmt) {
         match &mut statement.kind {
             StmtKind::Let { local, value } => {
-                let value = self.expression(value);
-                self.declare(*local, value);
+                let (value, kept) = self.kept(|walker| walker.expression(value));
+                self.declare(*local, if kept { value } else { Value::Unknown });
             }
             StmtKind::Assign { local, path, value } => {
-                let known = self.expression(value);
+                let (known, kept) = self.kept(|walker| walker.expression(value));
                 let name = self.kernel.locals[*local].name.clone();
                 let ty = self.kernel.locals[*local].ty.clone();
-                let known = if path.is_empty() {
+                let known = if path.is_empty() && kept {
                     known
                 } else {
-                    self.path(&ty, path, &name);
+                    self.path(&ty, path, &name, Outside::Checked);
                     self.unknown_value(&ty)
                 };
                 self.assign(*local, known);
@@ -67,7 +70,9 @@ impl Walker<'_> {
                 walker.enter_axes(axes, LevelKind::Parallel);
                 walker.block(body);
             }),
-            StmtKind::For { index, low, high, step, body } => self.sequential(*index, low, high, step, body),
+            StmtKind::For { index, low, high, ends, step, body } => {
+                self.sequential(*index, low, high, ends, step, body);
+            }
             StmtKind::While { condition, body } => {
                 let assigned = scan::assigned_locals(body);
                 self.scoped(|walker| {
@@ -80,10 +85,19 @@ impl Walker<'_> {
                 self.forget(&assigned);
             }
             StmtKind::If { condition, then, otherwise } => {
-                let truth = self.condition(condition);
-                self.branches(&truth, then, otherwise);
+                let (truth, kept) = self.kept(|walker| walker.condition(condition));
+                self.branches(&if kept { truth } else { Truth::default() }, then, otherwise);
             }
         }
+    }
+
+    /// A value that a statement keeps for those after it, and whether they may rely on what is known of it. At kernel
+    /// level a launch of its own computes it; where a bounds check of that launch fails, those after it find memory
+    /// that nobody wrote.
+    fn kept<T>(&mut self, compute: impl FnOnce(&mut Self) -> T) -> (T, bool) {
+        let checks = self.sites.len();
+        let value = compute(self);
+        (value, self.region.is_some() || self.sites.len() == checks)
     }
 
     fn block(&mut self, block: &mut Block) {
@@ -112,7 +126,7 @@ impl Walker<'_> {
         let mut place = self.access(access, Outside::Checked);
         let element = self.kernel.arrays[array].ty.clone();
         let name = self.kernel.arrays[array].name.clone();
-        place.extend(self.path(&element, path, &name));
+        place.extend(self.path(&element, path, &name, Outside::Checked));
         self.expression(value);
         let touching = match combine {
             None => Touching::Write,
@@ -130,17 +144,30 @@ impl Walker<'_> {
         index: IndexId,
         low: &mut Expr,
         high: &mut Expr,
+        ends: &mut Ends,
         step: &mut Expr,
         body: &mut Block,
     ) {
         let from = self.integer(low);
-        let to = self.integer(high);
+        let to = self.end_of_range(high, *ends);
         let by = self.integer(step);
+        ends.reach = self.reach(&from, &to, &by);
         let assigned = scan::assigned_locals(body);
         self.scoped(|walker| {
             match by.as_constant() {
                 Some(by @ 2..) => walker.enter_steps(index, &from, &to, by),
                 _ => walker.enter_range(LevelKind::Sequential, index, &from, &to),
+            }
+            if walker.region.is_none()
+                && let Some(Value::Int(name)) = walker.indices[index].clone().map(Value::Int)
+            {
+                // The host runs it, and refuses to count further.
+                for end in [
+                    name.add_constant(COUNTER_LIMIT),
+                    name.negate().and_then(|name| name.add_constant(COUNTER_LIMIT)),
+                ] {
+                    end.into_iter().for_each(|fact| walker.facts.assume(fact));
+                }
             }
             if by.as_constant().is_none()
                 && let Some(level) = walker.nest.last_mut()
@@ -178,21 +205,30 @@ impl Walker<'_> {
 
     /// Walks the steps of a path into a value of type `ty`, marks the fixed arrays' subscripts, and gives each
     /// step as a number: a field by its position, an element by its index.
-    pub fn path(&mut self, ty: &Type, path: &mut [Projection], name: &str) -> Vec<Poly> {
+    pub fn path(&mut self, ty: &Type, path: &mut [Projection], name: &str, outside: Outside) -> Vec<Poly> {
+        let mut name = name.to_string();
         let mut steps = Vec::with_capacity(path.len());
         for at in 0..path.len() {
             let (before, rest) = path.split_at_mut(at);
             let outer = types::at_path(self.program, ty, before);
             match &mut rest[0] {
-                Projection::Field(position) => steps.push(Poly::constant(*position as i128)),
+                Projection::Field(position) => {
+                    steps.push(Poly::constant(*position as i128));
+                    if let Some(Type::Struct(id)) = outer
+                        && let Some(field) = self.program.structs[id].fields.get(*position)
+                    {
+                        name = format!("{name}.{}", field.name);
+                    }
+                }
                 Projection::Element { index, check } => {
                     let subscript = self.integer(index);
                     let length = match outer {
                         Some(Type::Array(_, length)) => length,
                         _ => 0,
                     };
-                    *check = self.element(&subscript, length, index.span, name);
+                    *check = self.element(&subscript, length, index, &name, outside);
                     steps.push(subscript);
+                    name.push_str("[…]");
                 }
             }
         }

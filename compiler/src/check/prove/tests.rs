@@ -75,6 +75,68 @@ fn everyday_accesses_cost_nothing() {
     }
 }
 
+/// What a launch with a check leaves is not known to those after it; terms whose checks fail are none.
+#[test]
+fn what_may_have_failed_proves_nothing() {
+    let mut differences = Differences::default();
+    for (expected, text) in [
+        (0, "kernel k(x: f32[n], h: inout f32[n]) where n >= 1 { let at = argmax(j: x[j]); h[at] += 1.0 }"),
+        (
+            2,
+            "kernel k(x: f32[n], idx: i32[n], h: inout f32[n]) where n >= 1 { let at = argmax(j: x[idx[j]]); h[at] += 1.0 }",
+        ),
+        (
+            2,
+            "kernel k(x: i32[n], idx: i32[n], h: inout f32[n]) where n >= 1 { let at = min(max(x[idx[0]], 0), 0); h[at] += 1.0 }",
+        ),
+        (
+            2,
+            "kernel k(x: i32[n], idx: i32[n], h: inout f32[n]) where n >= 1 { var at = 0; at = x[idx[0]] * 0; h[at] += 1.0 }",
+        ),
+        (
+            3,
+            "kernel k(x: i32[n], idx: i32[n], h: inout f32[n], m: i64) { if m >= 0 && m < n + 0 * x[idx[0]] as i64 { h[m] += 1.0 } }",
+        ),
+        // In one iteration nothing comes after a check that failed, but for what is found among terms.
+        (
+            1,
+            "kernel k(x: i32[n], idx: i32[n], h: inout f32[1]) { forall i in n { let at = x[idx[i]] * 0; h[at] += 1.0 } }",
+        ),
+        (
+            2,
+            "kernel k(x: f32[n], idx: i32[n], h: inout f32[n]) where n >= 1 { forall i in n { h[argmax(j: x[idx[j]])] += 1.0 } }",
+        ),
+        (
+            0,
+            "kernel k(x: f32[n], h: inout f32[n]) where n >= 1 { forall i in n { h[argmax(j: x[j])] += 1.0 } }",
+        ),
+    ] {
+        differences.compare(sites(text), expected, text);
+    }
+}
+
+#[test]
+fn subscripts_that_go_round_write_each_element_once() {
+    let mut differences = Differences::default();
+    for text in [
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[(i + 3) % n] = x[i] } }",
+        "kernel k(x: f32[n], s: i64) -> y: f32[n] where s >= 0, s < n { forall i in n { y[(i + s) % n] = x[i] } }",
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[(n - 1 - i + 5) % n] = x[i] } }",
+        "kernel k(x: f32[m, n]) -> y: f32[m, n] { forall r in m, i in n { y[r, (i + r) % n] = x[r, i] } }",
+        "kernel k(x: f32[64]) -> y: f32[64] { forall i in 64 { y[(i + 70) % 64] = x[i] } }",
+    ] {
+        differences.compare(codes(text).contains(&"E0403"), false, text);
+    }
+    for text in [
+        "kernel k(x: f32[n]) -> y: f32[n] { forall i in n { y[(2 * i) % n] = x[i] } }",
+        "kernel k(x: f32[n]) -> y: f32[n] where n >= 2 { forall i in n { y[(i + 3) % (n - 1)] = x[i] } }",
+        "kernel k(x: f32[m], z: f32[n]) -> y: f32[n] where n >= 1 { forall i in m { y[i % n] = x[i] + z[0] } }",
+        "kernel k(x: f32[n], s: i64) -> y: f32[n] where s >= 0 { forall i in n { y[(i * s) % n] = x[i] } }",
+    ] {
+        differences.compare(codes(text), vec!["E0403"], text);
+    }
+}
+
 #[test]
 fn unproved_accesses_are_checked() {
     let mut differences = Differences::default();

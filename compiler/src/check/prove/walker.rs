@@ -169,7 +169,8 @@ impl<'a> Walker<'a> {
         let reads = self.region.as_ref().map_or(0, Region::len);
         for axis in axes {
             let low = self.integer(&mut axis.low);
-            let high = self.integer(&mut axis.high);
+            let high = self.end_of_range(&mut axis.high, axis.ends);
+            axis.ends.reach = self.reach(&low, &high, &Poly::constant(1));
             self.enter_range(kind, axis.index, &low, &high);
         }
         // What a range reads, it reads for every iteration.

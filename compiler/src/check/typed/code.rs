@@ -1,6 +1,6 @@
 //! Statements and expressions of a typed kernel.
 
-use super::{ArrayId, DimId, IndexId, LocalId, ParamId, SiteId, Type};
+use super::{ArrayId, Builtin, DimId, IndexId, LocalId, ParamId, SiteId, Type};
 use crate::data::Scalar;
 use crate::source::Span;
 use crate::syntax::ast::ReduceOp;
@@ -58,6 +58,7 @@ pub enum StmtKind {
         index: IndexId,
         low: Expr,
         high: Expr,
+        ends: Ends,
         step: Expr,
         body: Block,
     },
@@ -80,6 +81,42 @@ pub struct Axis {
     pub low: Expr,
     /// Exclusive.
     pub high: Expr,
+    pub ends: Ends,
+}
+
+/// How a range stands to the ends of i64.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ends {
+    /// Written `low..=last`: `high` is `last + 1`, wrapped around. The range holds `last` also where that is the
+    /// largest i64.
+    pub closed: bool,
+    /// Decided by the proofs.
+    pub reach: Reach,
+}
+
+/// How far from 0 a range may lie, as far as the proofs know. Only what is [`Reach::Near`] can be counted by adding
+/// steps without a thought for wrapping around.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// From -2^61 to 2^62, and the step is at most 2^62.
+    Near,
+    /// It starts within 2^61 of 0 and may end anywhere.
+    OpenAbove,
+    /// It may lie anywhere.
+    Anywhere,
+}
+
+impl Ends {
+    /// Of a range as the source has it, before anything is proved.
+    pub fn written(closed: bool) -> Self {
+        Self { closed, reach: Reach::Anywhere }
+    }
+
+    /// The last index, from an exclusive end that may have wrapped around; none where the range is empty.
+    pub fn last(self, low: i64, high: i64) -> Option<i64> {
+        let last = if self.closed { high.wrapping_sub(1) } else { high.checked_sub(1)? };
+        (low <= last).then_some(last)
+    }
 }
 
 /// One step from a struct value into it.
@@ -241,70 +278,4 @@ pub enum CompareOp {
     LessEqual,
     Greater,
     GreaterEqual,
-}
-
-/// Built-in functions: name in the language is the snake-case variant name unless said. Arguments and result
-/// have one type unless said otherwise.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Builtin {
-    // One float argument.
-    Exp,
-    Exp2,
-    Expm1,
-    Log,
-    Log2,
-    Log10,
-    Log1p,
-    Sin,
-    Cos,
-    Tan,
-    Tanh,
-    Erf,
-    Sqrt,
-    /// 1/sqrt(x).
-    Rsqrt,
-    Floor,
-    Ceil,
-    /// Half away from zero, as in C and Rust.
-    Round,
-    Trunc,
-    /// `isnan`: one float argument, bool result; so are the next two.
-    IsNan,
-    /// `isinf`
-    IsInf,
-    /// `isfinite`
-    IsFinite,
-    /// One signed or float argument (the most negative integer wraps).
-    Abs,
-    /// -1, 0 or 1 (of floats: ±0 and NaN give themselves).
-    Sign,
-    // Two float arguments.
-    Pow,
-    /// The magnitude of the first with the sign of the second.
-    Copysign,
-    /// Two numeric arguments; NaN if any is NaN.
-    Min,
-    Max,
-    /// `clamp(x, low, high)` = `min(max(x, low), high)`.
-    Clamp,
-    /// Three floats, rounded once.
-    Fma,
-    /// `select(condition, a, b)`: both are evaluated; any one scalar or struct type.
-    Select,
-    /// One integer argument; the result has its type: number of one bits.
-    Popcount,
-    LeadingZeros,
-    TrailingZeros,
-    /// `rand_u32(seed: u64, counter: u64) -> u32` (any integer arguments are taken; the checker casts): Philox4x32-10 with
-    /// key (seed low, seed high) and counter (counter low, counter high, 0, 0); output word 0.
-    RandU32,
-    /// `rand(seed, counter) -> f32` in [0, 1): `(word 0 >> 8) * 2^-24` of the same generator.
-    Rand,
-    /// `rand_normal(seed, counter) -> f32`: Box–Muller of words 0 and 1:
-    /// `sqrt(-2 log(u0)) * cos(2 pi u1)`, `u0 = ((w0 >> 8) + 1) * 2^-24`, `u1 = (w1 >> 8) * 2^-24`.
-    RandNormal,
-    /// `to_bits(x)`: f32 to u32, f64 to u64.
-    ToBits,
-    /// `from_bits(x)`: u32 to f32, u64 to f64.
-    FromBits,
 }

@@ -3,7 +3,6 @@
 use super::{KernelBuilder, OpenRegion, RegionKind};
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Inst, Launch, Value};
-use crate::ir::few::Few;
 use crate::ir::kernel::{AxisData, BlockData, InstData, LaunchData, Payload, Regions, Short};
 use crate::ir::op::{Combiner, Opcode};
 
@@ -101,7 +100,7 @@ impl KernelBuilder {
     /// Begins `reduce` over axes `(name, low, high)`; the index of each.
     pub fn begin_reduce(&mut self, axes: &[(&str, Value, Value)], combiners: &[Combiner]) -> Vec<Value> {
         let (made, arguments) = self.axes(axes);
-        let payload = Payload::Reduce { axes: made.into(), combiners: Few::from(combiners) };
+        let payload = Payload::Reduce { axes: made.into(), combiners: combiners.into() };
         let inst = self.region_inst(Opcode::Reduce, payload, arguments);
         let block = self.open(RegionKind::Reduce, Some(inst));
         self.index_params(block, axes)

@@ -109,8 +109,9 @@ fn declare(builder: &mut KernelBuilder) -> Arrays {
     let out = add("out", ElementType::scalar(Scalar::F16), vec![n, m], argument(3, Direction::Out));
     let bins =
         add("bins", ElementType::scalar(Scalar::U32), vec![Expr::Int(8)], argument(4, Direction::InOut));
-    let private = add("row", ElementType::scalar(Scalar::F64), vec![Expr::Int(4)], BufferKind::Private);
-    let site = builder.add_site(SiteData { span: Span::new(5, 9), array: "a".into(), axis: 1 });
+    let private = add("row", ElementType::scalar(Scalar::F32), vec![Expr::Int(4)], BufferKind::Private);
+    let span = Span::new(5, 9);
+    let site = builder.add_site(SiteData { span, array: "a".into(), axis: 1, unsigned: true });
     let signature = [matrix, row_int, bodies, out, bins].map(ArgumentData::Array).into_iter();
     let value =
         |name: &str, scalar| ArgumentData::Value { name: name.into(), element: ElementType::scalar(scalar) };
@@ -167,7 +168,7 @@ impl Generator<'_> {
     fn define_private(&mut self) {
         for at in 0..4 {
             let index = self.builder.constant_index(at);
-            let value = self.value(Scalar::F64);
+            let value = self.value(Scalar::F32);
             self.builder.store(self.arrays.private, 0, &[index], value);
         }
     }

@@ -131,8 +131,12 @@ fn replaces(combiner: Combiner, a: (Constant, i128), b: (Constant, i128)) -> boo
     let ahead = if x.is_nan() || y.is_nan() {
         (!x.is_nan() && y.is_nan(), x.is_nan() && y.is_nan())
     } else {
-        // Exact for the small integers of tests.
-        (if combiner == Combiner::ArgMin { y < x } else { y > x }, x == y)
+        let order = match (a.0, b.0) {
+            (Constant::Int(_, x), Constant::Int(_, y)) => y.cmp(&x),
+            _ => y.total_cmp(&x),
+        };
+        let least = combiner == Combiner::ArgMin;
+        (if least { order.is_lt() } else { order.is_gt() }, order.is_eq())
     };
     a.1 < 0 || ahead.0 || (ahead.1 && b.1 < a.1)
 }
@@ -249,7 +253,7 @@ impl Interpreter<'_> {
                 let at = self.place(*buffer, *leaf, &operands)?;
                 Ok(vec![self.memory[&(*buffer, *leaf)][at]])
             }
-            (Opcode::LoadIf, Payload::Access { buffer, leaf }) if data.results.len() == 1 => {
+            (Opcode::LoadIf, Payload::Access { buffer, leaf }) => {
                 let (condition, indices) = operands.split_last().expect("a condition");
                 if *condition != Constant::Bool(true) {
                     let zero = match self.kernel.value_type(data.results[0]) {
@@ -258,10 +262,22 @@ impl Interpreter<'_> {
                         Scalar::F64 => Constant::F64(0),
                         scalar => Constant::Int(scalar, 0),
                     };
-                    return Ok(vec![zero]);
+                    return Ok(vec![zero; data.results.len()]);
                 }
-                let at = self.place(*buffer, *leaf, indices)?;
-                Ok(vec![self.memory[&(*buffer, *leaf)][at]])
+                let places = self.neighbours(*buffer, *leaf, indices, data.results.len())?;
+                Ok(places.into_iter().map(|(leaf, at)| self.memory[&(*buffer, leaf)][at]).collect())
+            }
+            (Opcode::LoadVector, Payload::Access { buffer, leaf }) => {
+                let places = self.neighbours(*buffer, *leaf, &operands, data.results.len())?;
+                Ok(places.into_iter().map(|(leaf, at)| self.memory[&(*buffer, leaf)][at]).collect())
+            }
+            (Opcode::StoreVector, Payload::Access { buffer, leaf }) => {
+                let (indices, values) = operands.split_at(self.kernel.buffers[*buffer].extents.len());
+                let places = self.neighbours(*buffer, *leaf, indices, values.len())?;
+                for ((leaf, at), value) in places.into_iter().zip(values) {
+                    self.write(*buffer, leaf, at, *value);
+                }
+                Ok(Vec::new())
             }
             (Opcode::Store, Payload::Access { buffer, leaf }) => {
                 let (value, indices) = operands.split_last().expect("a value");
@@ -429,6 +445,41 @@ impl Interpreter<'_> {
             at = at * extent + index as usize;
         }
         Ok(at)
+    }
+
+    /// The leaves and positions of scalars that lie one behind another from an element's on, at an address that one access
+    /// of all of them can have.
+    fn neighbours(
+        &self,
+        buffer: Buffer,
+        leaf: u32,
+        indices: &[Constant],
+        count: usize,
+    ) -> Result<Vec<(u32, usize)>, Stop> {
+        let first = self.place(buffer, leaf, indices)?;
+        if count == 1 {
+            return Ok(vec![(leaf, first)]);
+        }
+        let data = &self.kernel.buffers[buffer];
+        let leaves = &data.element.leaves;
+        let size = leaves[leaf as usize].scalar.size() as usize;
+        let soa = data.layout == manifest::Layout::Soa;
+        let (unit, offset) = match soa {
+            true => (size, 0),
+            false => (data.element.size as usize, leaves[leaf as usize].offset as usize),
+        };
+        let start = first * unit + offset;
+        if !start.is_multiple_of(count * size) {
+            return Err(Stop::OutOfBounds(format!("{buffer}: {count} scalars at byte {start}")));
+        }
+        let place = |byte: usize| {
+            let of = |known: &crate::data::Leaf| known.offset as usize == byte % unit;
+            let leaf = if soa { Some(leaf) } else { leaves.iter().position(of).map(|at| at as u32) };
+            let at = byte / unit;
+            leaf.filter(|leaf| at < self.memory[&(buffer, *leaf)].len()).map(|leaf| (leaf, at))
+        };
+        let places: Option<Vec<_>> = (0..count).map(|number| place(start + number * size)).collect();
+        places.ok_or_else(|| Stop::OutOfBounds(format!("{buffer}: {count} scalars at byte {start}")))
     }
 
     fn write(&mut self, buffer: Buffer, leaf: u32, at: usize, value: Constant) {

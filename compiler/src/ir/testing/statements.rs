@@ -74,8 +74,12 @@ impl Generator<'_> {
         }
     }
 
-    /// An index of the private array: any value modulo its length.
+    /// An index of the private array: a literal, or any value modulo its length.
     fn private_index(&mut self) -> Value {
+        if self.pick(3) > 0 {
+            let at = self.pick(4) as i64;
+            return self.builder.constant_index(at);
+        }
         let value = self.value(Scalar::I64);
         let three = self.builder.constant_index(3);
         self.builder.binary(Opcode::And, value, three)
@@ -106,7 +110,7 @@ impl Generator<'_> {
             let value = self.value(Scalar::F32);
             self.builder.store(self.arrays.bodies, 0, &[row], value);
         } else {
-            let (index, value) = (self.private_index(), self.value(Scalar::F64));
+            let (index, value) = (self.private_index(), self.value(Scalar::F32));
             self.builder.store(self.arrays.private, 0, &[index], value);
         }
     }

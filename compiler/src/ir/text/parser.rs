@@ -114,8 +114,9 @@ impl Parser<'_> {
                     let array = self.string()?;
                     self.expect_word("axis")?;
                     let axis = self.int()?;
+                    let unsigned = self.take_word("unsigned");
                     let span = self.span()?;
-                    self.kernel.sites.push(SiteData { span, array, axis });
+                    self.kernel.sites.push(SiteData { span, array, axis, unsigned });
                 }
                 "launch" => {
                     self.next_in("launch", self.kernel.launches.len())?;

@@ -147,7 +147,8 @@ fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions)
     }
     for (entity, site) in &kernel.sites {
         let span = print_span(site.span, options);
-        let _ = writeln!(text, "    site {entity} {:?} axis {}{span}", site.array, site.axis);
+        let unsigned = if site.unsigned { " unsigned" } else { "" };
+        let _ = writeln!(text, "    site {entity} {:?} axis {}{unsigned}{span}", site.array, site.axis);
     }
 }
 

@@ -43,7 +43,6 @@
 
 mod declarations;
 mod phases;
-mod plain;
 mod structure;
 mod threads;
 mod types;
@@ -53,7 +52,6 @@ use super::kernel::Kernel;
 use super::text::print_inst;
 use crate::source::Span;
 use std::fmt;
-use structure::Seen;
 
 pub use threads::verify_threads;
 
@@ -100,13 +98,13 @@ impl Verifier<'_> {
 pub fn verify(kernel: &Kernel) -> Result<(), Vec<VerifierError>> {
     let mut verifier = Verifier { kernel, errors: Vec::new() };
     verifier.declarations();
-    let Seen { doubtful, nested, .. } = verifier.structure();
+    verifier.structure();
     // What follows relies on references that lead somewhere.
     if verifier.errors.is_empty() {
-        doubtful.into_iter().for_each(|inst| verifier.types(inst));
+        kernel.walk_all(&mut |_, inst| verifier.types(inst));
     }
     if verifier.errors.is_empty() {
-        verifier.phase(&nested);
+        verifier.phase();
     }
     if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
 }

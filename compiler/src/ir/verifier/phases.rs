@@ -13,8 +13,7 @@ impl Level {
 }
 
 impl Verifier<'_> {
-    /// `nested` are the instructions that have regions, by launch, each with how many others are around it.
-    pub(super) fn phase(&mut self, nested: &[Vec<(u32, Inst)>]) {
+    pub(super) fn phase(&mut self) {
         let kernel = self.kernel;
         let mapped = kernel.phase >= Phase::Mapped;
         if kernel.phase < Phase::Mapped
@@ -26,7 +25,7 @@ impl Verifier<'_> {
                 "shared memory is for the phase `mapped`",
             );
         }
-        for ((launch, data), nested) in kernel.launches.iter().zip(nested) {
+        for (launch, data) in &kernel.launches {
             let place = || format!("`{launch}`");
             if data.grid.is_some() && !mapped {
                 self.report(place, "an explicit grid is for the phase `mapped`");
@@ -42,22 +41,7 @@ impl Verifier<'_> {
                 }
                 _ => {}
             }
-            if mapped {
-                self.factors(nested, data.threads);
-            } else {
-                self.phase_block(data.body, data.threads, None);
-            }
-        }
-    }
-
-    /// Of a launch that is mapped only loops are asked about.
-    fn factors(&mut self, nested: &[(u32, Inst)], threads: Option<u32>) {
-        // The outermost loop around: how many instructions are around it, its lanes and warps.
-        let mut outermost: Option<(u32, (u64, u64))> = None;
-        for (depth, inst) in nested {
-            outermost = outermost.filter(|(outside, _)| outside < depth);
-            let inner = self.spread(*inst, threads, outermost.map(|(_, outer)| outer));
-            outermost = outermost.or(inner.map(|inner| (*depth, inner)));
+            self.phase_block(data.body, data.threads, None);
         }
     }
 
@@ -77,13 +61,13 @@ impl Verifier<'_> {
         Some(outer.unwrap_or((lanes, warps)))
     }
 
-    /// Of a launch that is not mapped.
+    /// Checks a block and what is inside; `outer` are the lanes and warps of the outermost loop around it.
     fn phase_block(&mut self, block: Block, threads: Option<u32>, outer: Option<(u64, u64)>) {
         let kernel = self.kernel;
         for inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[*inst];
             let inner = self.spread(*inst, threads, outer);
-            if matches!(
+            let is_explicit = matches!(
                 data.opcode,
                 Opcode::BlockIndex
                     | Opcode::GridSize
@@ -95,7 +79,8 @@ impl Verifier<'_> {
                     | Opcode::CopyWait
                     | Opcode::LoadVector
                     | Opcode::StoreVector
-            ) {
+            );
+            if is_explicit && kernel.phase < Phase::Mapped {
                 self.fail(*inst, "explicit threads are for the phase `mapped`");
             }
             for region in &data.regions {

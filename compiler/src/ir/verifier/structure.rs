@@ -1,43 +1,27 @@
 //! Blocks, ownership, definitions before uses, payload kinds.
 
 use super::Verifier;
-use super::plain::Scope;
 use crate::ir::entities::{Axis, Block, Inst, Value};
-use crate::ir::kernel::{Definition, InstData, Payload};
+use crate::ir::kernel::{Definition, Payload};
 use crate::ir::op::{Opcode, PayloadKind};
 use cranelift_entity::SecondaryMap;
 
-/// Whether a value is a result of an instruction, by its position.
-#[inline(always)]
-fn is_result(definition: Definition, inst: Inst, position: usize) -> bool {
-    matches!(definition, Definition::Result(by, at) if by == inst && usize::from(at) == position)
-}
-
 /// What the walk has met.
-pub(super) struct Seen {
+struct Seen {
     blocks: SecondaryMap<Block, bool>,
     insts: SecondaryMap<Inst, bool>,
     axes: SecondaryMap<Axis, bool>,
-    scope: Scope,
-    /// Instructions whose types have not been seen to be sound, in the order of the text.
-    pub doubtful: Vec<Inst>,
-    /// By launch, the instructions that have regions, in the order of the text: each with how many others are around it.
-    pub nested: Vec<Vec<(u32, Inst)>>,
-    /// How many instructions are around where the walk is.
-    depth: u32,
+    /// Whether a value is in scope where the walk is.
+    in_scope: SecondaryMap<Value, bool>,
 }
 
 impl Verifier<'_> {
-    /// Checks the structure; what is left to be checked is in what the walk has seen.
-    pub(super) fn structure(&mut self) -> Seen {
+    pub(super) fn structure(&mut self) {
         let mut seen = Seen {
             blocks: self.kernel.of_blocks(),
             insts: self.kernel.of_insts(),
             axes: SecondaryMap::new(),
-            scope: Scope::new(self.kernel),
-            doubtful: Vec::with_capacity(self.kernel.insts.len() / 4),
-            nested: Vec::with_capacity(self.kernel.launches.len()),
-            depth: 0,
+            in_scope: self.kernel.of_values(),
         };
         for (launch, data) in &self.kernel.launches {
             let Some(block) = self.kernel.blocks.get(data.body) else {
@@ -52,10 +36,8 @@ impl Verifier<'_> {
             {
                 self.fail(*last, "a launch's root block ends without `yield`");
             }
-            seen.nested.push(Vec::new());
             self.block(data.body, None, &mut seen);
         }
-        seen
     }
 
     /// Checks a block and what is inside; afterwards its values are out of scope again.
@@ -72,13 +54,13 @@ impl Verifier<'_> {
             self.report(place, "two instructions share this block");
             return;
         }
-        let around = seen.scope.len();
+        let mut defined = data.params.to_vec();
         for (at, param) in data.params.iter().enumerate() {
             let definition = kernel.values.get(*param).map(|value| value.definition);
             if definition != Some(Definition::Param(block, at as u16)) {
                 self.report(place, format!("its parameter `{param}` does not know that it is one"));
             }
-            self.define(seen, *param);
+            self.define(*param, true, seen);
         }
         for (at, inst) in data.insts.iter().enumerate() {
             let Some(inst_data) = kernel.insts.get(*inst) else {
@@ -89,7 +71,9 @@ impl Verifier<'_> {
                 self.fail(*inst, "the instruction is listed twice");
                 continue;
             }
-            self.inst(*inst, inst_data, seen);
+            self.inst(*inst, seen);
+            inst_data.results.iter().for_each(|result| self.define(*result, true, seen));
+            defined.extend(&inst_data.results);
             if inst_data.opcode == Opcode::Yield && at + 1 != data.insts.len() {
                 self.fail(*inst, "`yield` ends its block: nothing may follow");
             }
@@ -100,79 +84,36 @@ impl Verifier<'_> {
         {
             self.fail(owner, "its region does not end in `yield`");
         }
-        seen.scope.truncate(around);
+        defined.into_iter().for_each(|value| self.define(value, false, seen));
     }
 
-    /// Checks an instruction and what is inside; afterwards its results are in scope.
-    #[inline]
-    fn inst(&mut self, inst: Inst, data: &InstData, seen: &mut Seen) {
-        let results = data.results.as_slice();
-        if !data.regions.is_empty() {
-            seen.doubtful.push(inst);
-            let depth = seen.depth;
-            seen.nested.last_mut().into_iter().for_each(|nested| nested.push((depth, inst)));
-            seen.depth += 1;
-            self.not_plain(inst, seen);
-            seen.depth = depth;
-            results.iter().for_each(|result| self.define(seen, *result));
-            return;
-        }
-        let ty = self.plain(data, results.len(), &seen.scope);
-        let (mut sound, around) = (ty.is_some(), seen.scope.len());
-        for (at, result) in results.iter().enumerate() {
-            if let Some(value) = self.kernel.values.get(*result) {
-                sound &= Some(value.ty) == ty && is_result(value.definition, inst, at);
-                seen.scope.define(*result, value.ty);
-            } else {
-                sound = false;
-            }
-        }
-        if !sound {
-            seen.doubtful.push(inst);
-            // Its results are not in scope for itself.
-            seen.scope.truncate(around);
-            self.not_plain(inst, seen);
-            results.iter().for_each(|result| self.define(seen, *result));
+    /// Brings a value into scope, or out of it.
+    fn define(&self, value: Value, in_scope: bool, seen: &mut Seen) {
+        if self.kernel.values.is_valid(value) {
+            seen.in_scope[value] = in_scope;
         }
     }
 
-    fn define(&self, seen: &mut Seen, value: Value) {
-        if let Some(data) = self.kernel.values.get(value) {
-            seen.scope.define(value, data.ty);
-        }
-    }
-
-    /// Rule by rule.
-    fn not_plain(&mut self, inst: Inst, seen: &mut Seen) {
+    /// Checks an instruction and what is inside.
+    fn inst(&mut self, inst: Inst, seen: &mut Seen) {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
-        self.operands(inst, &data.arguments, &seen.scope);
-        for (at, result) in data.results.iter().enumerate() {
-            let definition = kernel.values.get(*result).map(|value| value.definition);
-            if !definition.is_some_and(|definition| is_result(definition, inst, at)) {
-                self.fail(inst, format!("its result `{result}` does not know that it is one"));
-            }
-        }
-        self.payload_and_regions(inst, seen);
-    }
-
-    fn operands(&mut self, inst: Inst, operands: &[Value], scope: &Scope) {
-        for operand in operands {
-            if scope.ty(*operand).is_some() {
-                continue;
-            }
-            match self.kernel.values.get(*operand) {
+        for operand in &data.arguments {
+            match kernel.values.get(*operand) {
                 None => self.fail(inst, format!("`{operand}` does not exist")),
+                Some(_) if seen.in_scope[*operand] => {}
                 Some(_) => {
                     self.fail(inst, format!("`{operand}` is not defined before this, here or around it"));
                 }
             }
         }
-    }
-
-    fn payload_and_regions(&mut self, inst: Inst, seen: &mut Seen) {
+        for (at, result) in data.results.iter().enumerate() {
+            let definition = kernel.values.get(*result).map(|value| value.definition);
+            if definition != Some(Definition::Result(inst, at as u16)) {
+                self.fail(inst, format!("its result `{result}` does not know that it is one"));
+            }
+        }
         self.payload(inst, seen);
-        let data = &self.kernel.insts[inst];
         let regions = match data.opcode {
             Opcode::Forall | Opcode::Reduce | Opcode::For => 1,
             Opcode::While | Opcode::If => 2,

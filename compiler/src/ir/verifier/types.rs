@@ -3,14 +3,14 @@
 use super::Verifier;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::{Class, Combiner, Constant, Opcode, Shape};
 use crate::ir::typing::{bits_type, result_type};
 use crate::manifest::{Direction, Layout};
 use std::iter::{RepeatN, empty, once, repeat_n};
 
 /// Whether a literal is one of its type, which is wide.
-pub(super) fn fits(constant: Constant) -> bool {
+fn fits(constant: Constant) -> bool {
     match constant {
         Constant::Int(Scalar::I32, value) => i32::try_from(value).is_ok(),
         Constant::Int(Scalar::I64, value) => i64::try_from(value).is_ok(),
@@ -22,23 +22,18 @@ pub(super) fn fits(constant: Constant) -> bool {
 }
 
 /// Whether launches may write to a buffer.
-pub(super) fn is_writable(kind: BufferKind) -> bool {
+fn is_writable(kind: BufferKind) -> bool {
     let input = matches!(kind, BufferKind::Argument { direction: Direction::In, .. });
     !input && !matches!(kind, BufferKind::Constant(_))
 }
 
-/// Whether there is an access to so many neighbouring scalars of a buffer.
-pub(super) fn may_be_vector(width: usize, scalar: Scalar, layout: Layout) -> bool {
-    fits_vector(width, scalar) && has_vectors(scalar, layout)
-}
-
 /// Whether a buffer is in global memory, and none of the module's.
-pub(super) fn is_global(kind: BufferKind) -> bool {
+fn is_global(kind: BufferKind) -> bool {
     matches!(kind, BufferKind::Argument { .. } | BufferKind::Scratch)
 }
 
 /// Whether a value is a number of bytes that are copied in the background at once.
-pub(super) fn is_copied_at_once(kernel: &Kernel, bytes: Value) -> bool {
+fn is_copied_at_once(kernel: &Kernel, bytes: Value) -> bool {
     matches!(kernel.int_of(bytes), Some(4 | 8 | 16))
 }
 
@@ -81,9 +76,6 @@ impl<'k> Verifier<'k> {
         }
         let shape = data.opcode.info().shape;
         if shape == Shape::Special {
-            if data.opcode == Opcode::Yield && data.results.is_empty() {
-                return;
-            }
             match data.opcode {
                 Opcode::Load | Opcode::Store | Opcode::StoreIf | Opcode::Atomic => self.access(inst),
                 Opcode::LoadIf if data.results.len() == 1 => self.access(inst),
@@ -108,7 +100,6 @@ impl<'k> Verifier<'k> {
                 Opcode::Outer | Opcode::OuterFma => self.outer(inst),
                 Opcode::Check => self.signature(inst, indices(2), empty()),
                 Opcode::Yield => self.expect_types(inst, "results", &data.results, empty()),
-                Opcode::If if self.is_plain_branch(data) => {}
                 _ => self.region_types(inst),
             }
             return;
@@ -165,10 +156,7 @@ impl<'k> Verifier<'k> {
             _ => {}
         }
         let wanted = result_type(kernel, data.opcode, &data.payload, operands);
-        match data.results[..] {
-            [result] if wanted == Some(kernel.value_type(result)) => {}
-            _ => self.expect_types(inst, "results", &data.results, wanted.into_iter()),
-        }
+        self.expect_types(inst, "results", &data.results, wanted.into_iter());
     }
 
     fn class(&mut self, inst: Inst, class: Class, scalar: Scalar) {
@@ -278,10 +266,7 @@ impl<'k> Verifier<'k> {
             (each.values, value),
             (each.conditions, Scalar::Bool),
         ] {
-            // Types are listed only where one is wrong.
-            if found.iter().any(|value| kernel.value_type(*value) != ty) {
-                self.expect_types(inst, "operands", found, repeat_n(ty, found.len()));
-            }
+            self.expect_types(inst, "operands", found, repeat_n(ty, found.len()));
         }
         self.expect_types(inst, "results", &data.results, empty());
         self.in_global_memory(inst, kernel.buffers[buffer].kind);
@@ -383,16 +368,6 @@ impl<'k> Verifier<'k> {
             BufferKind::Constant(_) => self.fail(inst, format!("`{buffer}` is constant")),
             _ => self.fail(inst, format!("`{buffer}` is an input")),
         }
-    }
-
-    /// Whether an `if` has neither parameters nor results.
-    fn is_plain_branch(&self, data: &InstData) -> bool {
-        let kernel = self.kernel;
-        let nothing =
-            |region: &Block| kernel.blocks[*region].params.is_empty() && kernel.yields(*region).is_empty();
-        matches!(data.arguments[..], [condition] if kernel.value_type(condition) == Scalar::Bool)
-            && data.results.is_empty()
-            && data.regions.iter().all(nothing)
     }
 
     /// `forall`, `reduce`, `for`, `while`, `if`.

@@ -4,6 +4,7 @@ use super::{Operand, Simpler};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{Constant, Opcode};
+use crate::mutants::mutant;
 
 /// The literal as f64 (exact), where the value is one.
 fn literal(kernel: &Kernel, value: Value) -> Option<f64> {
@@ -60,6 +61,7 @@ pub fn simpler(kernel: &Kernel, inst: Inst) -> Option<Simpler> {
         (Opcode::Add | Opcode::Sub, [a, b]) => {
             let zero = literal(kernel, *b).filter(|zero| *zero == 0.0)?;
             let neutral = zero.is_sign_negative() == (data.opcode == Opcode::Add);
+            let neutral = mutant!("fold: x + 0.0 is x", neutral, true);
             neutral.then_some(Simpler::Value(*a))
         }
         (Opcode::Min | Opcode::Max, [a, b]) if a == b => Some(Simpler::Value(*a)),

@@ -7,6 +7,7 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::wrap;
+use crate::mutants::mutant;
 
 /// A simpler equal of an instruction with integer operands.
 pub fn simpler(kernel: &Kernel, inst: Inst, ranges: &mut Ranges) -> Option<Simpler> {
@@ -102,7 +103,8 @@ fn with_literal(
     }
     let divides = matches!(opcode, Opcode::Div | Opcode::Rem);
     let power = literal > 1 && (literal as u128).is_power_of_two();
-    if divides && power && kernel.value_type(b) == ty && ranges.of(kernel, a).low >= 0 {
+    let positive = mutant!("fold: a quotient of negatives is a shift", ranges.of(kernel, a).low >= 0, true);
+    if divides && power && kernel.value_type(b) == ty && positive {
         let shift = Constant::Int(Scalar::I32, literal.trailing_zeros().into());
         let mask = Constant::Int(ty, literal - 1);
         match opcode {
@@ -126,6 +128,7 @@ fn ordered(kernel: &Kernel, opcode: Opcode, a: Value, b: Value, ranges: &mut Ran
     }
     let (x, y) = (ranges.of(kernel, a), ranges.of(kernel, b));
     let (below, not_above) = (x.high < y.low, x.high <= y.low);
+    let below = mutant!("fold: a range ends one too early", below, not_above);
     let (above, not_below) = (x.low > y.high, x.low >= y.high);
     let known = match opcode {
         Min if not_above => return Some(Simpler::Value(a)),

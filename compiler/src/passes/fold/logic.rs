@@ -5,6 +5,7 @@ use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Constant, Opcode};
+use crate::mutants::mutant;
 
 fn bool_of(kernel: &Kernel, value: Value) -> Option<bool> {
     match kernel.constant_of(value)? {
@@ -76,7 +77,7 @@ fn not(kernel: &Kernel, a: Value) -> Option<Simpler> {
     // With a NaN, neither `<` nor `>=` is true.
     let ordered =
         !kernel.value_type(inner.arguments[0]).is_float() || matches!(opposite, Opcode::Eq | Opcode::Ne);
-    ordered.then(|| {
+    mutant!("fold: `not <` is `>=` of floats too", ordered, true).then(|| {
         Simpler::Inst(opposite, inner.arguments.iter().map(|value| Operand::Value(*value)).collect())
     })
 }

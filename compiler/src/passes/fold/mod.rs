@@ -31,6 +31,7 @@ use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{InstData, Kernel, Payload};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::ir::{Substitution, evaluate};
+use crate::mutants::mutant;
 
 pub struct Fold;
 
@@ -44,7 +45,7 @@ impl Pass for Fold {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let (ranges, replaced) = (Ranges::on_the_way(kernel), kernel.of_values());
+        let (ranges, replaced) = (Ranges::new(kernel), kernel.of_values());
         let mut folder = Folder { kernel, ranges, replaced, assuming: None, changed: false };
         for launch in folder.kernel.launches.keys().collect::<Vec<_>>() {
             let data = &folder.kernel.launches[launch];
@@ -139,7 +140,6 @@ impl Folder<'_> {
                     done.push(inst);
                 }
             } else if !self.control(inst, &mut open, &mut done) {
-                self.ranges.enter(self.kernel, inst);
                 for at in 0..self.kernel.insts[inst].regions.len() {
                     self.block(self.kernel.insts[inst].regions[at]);
                 }
@@ -281,7 +281,12 @@ impl Folder<'_> {
         let mut constants = Vec::new();
         for combiner in combiners {
             let scalar = self.kernel.value_type(results[constants.len()]);
-            constants.push(combiner.identity(scalar));
+            let identity = combiner.identity(scalar);
+            constants.push(mutant!(
+                "fold: a maximum over nothing is 0",
+                identity,
+                Combiner::Add.identity(scalar)
+            ));
             if combiner.width() == 2 {
                 constants.push(Constant::Int(Scalar::I64, -1));
             }

@@ -4,6 +4,7 @@ use super::is_unchanged;
 use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Combiner, Opcode};
+use crate::mutants::mutant;
 
 /// A reduction to the place of the least or the largest element of an array.
 struct Search {
@@ -33,7 +34,9 @@ pub fn replace(kernel: &mut Kernel, launch: Launch) -> bool {
         let data = &kernel.insts[inst];
         let Payload::Access { buffer, leaf } = data.payload else { return };
         let same = |search: &&Search| {
-            (search.buffer, search.leaf) == (buffer, leaf) && data.arguments.as_slice() == search.subscripts
+            let same = (search.buffer, search.leaf) == (buffer, leaf);
+            mutant!("fuse: what was found in one array lies in another", same, true)
+                && data.arguments.as_slice() == search.subscripts
         };
         if data.opcode == Opcode::Load
             && let Some(search) = searches.iter().find(same)

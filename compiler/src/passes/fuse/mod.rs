@@ -30,8 +30,8 @@
 
 mod found;
 
-use super::cse::written_by;
 use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::written_by;
 use crate::data::Scalar;
 use crate::ir::Parents;
 use crate::ir::clone::{ValueMap, mapped};
@@ -41,6 +41,7 @@ use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr};
+use crate::mutants::mutant;
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 pub struct Fuse;
@@ -181,7 +182,8 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses)
                 && kernel.subscripts(&kernel.insts[*inst]) == subscripts
         })
     };
-    if !alike(stores, first_store, written) || !alike(loads, first_load, read) {
+    let one_place = alike(loads, first_load, read);
+    if !alike(stores, first_store, written) || !mutant!("fuse: reads in several places", one_place, true) {
         return None;
     }
     if !fills(kernel, filling, buffer, stores, written) {
@@ -287,7 +289,8 @@ fn is_unchanged(kernel: &Kernel, parents: &Parents, (from, to): (Inst, Inst), bu
     };
     for inst in kernel.blocks[block].insts.iter().skip_while(|inst| **inst != from).skip(1) {
         let written = written_by(kernel, *inst);
-        if buffers.iter().any(|buffer| written.contains(*buffer)) {
+        let changed = buffers.iter().any(|buffer| written.contains(*buffer));
+        if mutant!("fuse: what elements are made of is written in between", changed, false) {
             return false;
         }
         if *inst == holder {

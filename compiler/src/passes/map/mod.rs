@@ -170,7 +170,8 @@ fn record(kernel: &mut Kernel, launch: Launch, forall: Inst, threads: u32, tiled
         }
     }
     if let Some(last) = names.last().filter(|_| names.len() > 1) {
-        let reason = format!("with the lanes along `{last}` a warp's accesses touch the fewest sectors");
+        let reason =
+            format!("lanes along `{last}`: by estimate, the fewest sectors (`krn profile` counts them)");
         let reason = if schedule.has_order() { SAID.to_string() } else { reason };
         if names.iter().any(|name| schedule.factored.contains(name)) {
             schedule.noted(&launch, Directive::Order(names), reason);

@@ -1,6 +1,5 @@
 //! Columns: a long reduction inside a loop is cut into pieces where the loop has few iterations.
 
-use super::again::{reads_what_was_written, repeatable};
 use super::atomic;
 use super::grid::{MIN_SINGLE, cut, piece_launch, record};
 use super::said::said;
@@ -11,6 +10,7 @@ use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::ir::op::Opcode;
 use crate::manifest::{self, BinaryOp, Expr};
 use crate::passes::pass::TargetFacts;
+use crate::passes::rematerialize::{is_rematerializable, reads_what_was_written};
 
 /// The most pieces of a reduction for each of several outer iterations, where the machine does not ask for more, and
 /// how long the reduction must be.
@@ -123,7 +123,8 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         .map(|((axis, (low, high)), param)| (kernel.axes[*axis].name.clone(), low, high, *param))
         .collect();
     let count = said.pieces.unwrap_or_else(|| pieces(target));
-    let target = atomic::target(kernel, reduce, true, |kernel, value| repeatable(kernel, value, &params, 16));
+    let target =
+        atomic::target(kernel, reduce, true, |kernel, value| is_rematerializable(kernel, value, &params, 16));
     let pieces = piece_launch(kernel, combine, &found, count, &outer, rows, launch, &said, target.as_ref());
     if all_read {
         shared::stage_pieces(kernel, pieces);

@@ -1,8 +1,9 @@
 //! What the accesses of a loop cost where the lanes of a warp go along an index.
 
 use crate::analysis::{Affine, Stride, accesses, sectors_per_request};
-use crate::ir::entities::{Block, Value};
-use crate::ir::kernel::{BufferKind, Kernel};
+use crate::ir::entities::{Block, Buffer, Value};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::op::Effect;
 
 /// Sectors that a warp's requests touch, summed over the accesses.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -19,6 +20,21 @@ impl Cost {
 /// What one request costs where the addresses of neighbouring lanes have nothing to do with each other.
 const SCATTERED: u64 = 32;
 
+/// Whether a launch reads of a buffer what it wrote itself: a temporary is written by one and read by others.
+fn lives_in_a_launch(kernel: &Kernel, buffer: Buffer) -> bool {
+    kernel.launches.values().any(|launch| {
+        let (mut reads, mut writes) = (false, false);
+        kernel.walk(launch.body, &mut |_, inst| {
+            let data = &kernel.insts[inst];
+            if matches!(data.payload, Payload::Access { buffer: found, .. } if found == buffer) {
+                let write = data.opcode.info().effect == Effect::Write;
+                (reads, writes) = (reads || !write, writes || write);
+            }
+        });
+        reads && writes
+    })
+}
+
 /// The cost of the accesses of a region with neighbouring lanes at neighbouring values of `index`.
 pub fn loop_cost(kernel: &Kernel, region: Block, index: Value) -> Cost {
     let mut affine = Affine::new(kernel);
@@ -26,7 +42,9 @@ pub fn loop_cost(kernel: &Kernel, region: Block, index: Value) -> Cost {
     for access in accesses(kernel, region) {
         let buffer = &kernel.buffers[access.buffer];
         // Local arrays follow the threads, wherever they are.
-        if matches!(buffer.kind, BufferKind::Private | BufferKind::Scratch) {
+        if buffer.kind == BufferKind::Private
+            || buffer.kind == BufferKind::Scratch && lives_in_a_launch(kernel, access.buffer)
+        {
             continue;
         }
         let width = buffer.element.leaves[access.leaf as usize].scalar.size();

@@ -1,7 +1,5 @@
 //! Grid: a reduction is cut into pieces, which a second launch combines.
 
-use super::accumulate::into_atomics;
-use super::again::{free_values, reads_what_was_written, repeat, repeatable};
 use super::atomic::{self, Target};
 use super::said::{Said, said};
 use crate::analysis::{Affine, Stride, accesses, block_count};
@@ -15,7 +13,9 @@ use crate::ir::kernel::{
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::passes::accumulate::into_atomics;
 use crate::passes::pass::TargetFacts;
+use crate::passes::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
 use smallvec::smallvec;
 
 /// Elements of a single reduction from which on several blocks are worth a second launch.
@@ -66,7 +66,7 @@ pub(super) fn cut(kernel: &Kernel, reduce: Inst, outer: &[Value]) -> Option<Cut>
     });
     let mut open = free_values(kernel, reduce);
     open.extend([low, high]);
-    let again = open.iter().all(|value| repeatable(kernel, *value, outer, 16));
+    let again = open.iter().all(|value| is_rematerializable(kernel, *value, outer, 16));
     let scratch_types = data.results.iter().map(|value| kernel.value_type(*value)).collect();
     (plain && !loops && again).then(|| Cut {
         reduce,
@@ -120,7 +120,8 @@ pub(super) fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) 
         let Some(cut) = cut(kernel, inst, &[]) else { continue };
         said.split_done(kernel);
         let alone = reduces.len() == 1;
-        let target = atomic::target(kernel, inst, alone, |kernel, value| repeatable(kernel, value, &[], 16));
+        let target =
+            atomic::target(kernel, inst, alone, |kernel, value| is_rematerializable(kernel, value, &[], 16));
         atomics += usize::from(target.is_some());
         let enough = Expr::binary(BinaryOp::GreaterEqual, cut.extent.clone(), Expr::Int(MIN_SINGLE));
         condition = Some(match condition {
@@ -358,8 +359,8 @@ pub(super) fn piece_launch(
     let mut arguments = vec![emit.int(0), emit.int(pieces)];
     let mut bounds_map = ValueMap::default();
     for (_, low, high, _) in outer {
-        arguments.push(repeat(&mut emit, *low, &mut bounds_map));
-        arguments.push(repeat(&mut emit, *high, &mut bounds_map));
+        arguments.push(rematerialize(&mut emit, *low, &mut bounds_map));
+        arguments.push(rematerialize(&mut emit, *high, &mut bounds_map));
     }
     let mut map = ValueMap::default();
     let mut indices = Vec::new();
@@ -385,7 +386,8 @@ pub(super) fn piece_launch(
         axes.push(kernel.axes.push(AxisData::new(name, factors)));
     }
     let mut emit = Emit::new(kernel, region, span);
-    let (low, high) = (repeat(&mut emit, cut.low, &mut map), repeat(&mut emit, cut.high, &mut map));
+    let (low, high) =
+        (rematerialize(&mut emit, cut.low, &mut map), rematerialize(&mut emit, cut.high, &mut map));
     let length = emit.expression(&length);
     let start = emit.mul(piece, length);
     let start = emit.add(low, start);
@@ -396,8 +398,13 @@ pub(super) fn piece_launch(
     emit.kernel.walk(emit.kernel.insts[cut.reduce].regions[0], &mut |_, inst| needed.push(inst));
     for inst in needed {
         for argument in emit.kernel.insts[inst].arguments.clone() {
-            if repeatable(emit.kernel, argument, &outer.iter().map(|axis| axis.3).collect::<Vec<_>>(), 16) {
-                repeat(&mut emit, argument, &mut map);
+            if is_rematerializable(
+                emit.kernel,
+                argument,
+                &outer.iter().map(|axis| axis.3).collect::<Vec<_>>(),
+                16,
+            ) {
+                rematerialize(&mut emit, argument, &mut map);
             }
         }
     }
@@ -405,7 +412,7 @@ pub(super) fn piece_launch(
     if let Some(target) = target {
         let arguments = emit.kernel.insts[target.store].arguments.clone();
         for argument in &arguments[..arguments.len() - 1] {
-            target_place.push(repeat(&mut emit, *argument, &mut map));
+            target_place.push(rematerialize(&mut emit, *argument, &mut map));
         }
     }
     // Only the loop's own bounds change: the body, and the outer loops, may use the same values.
@@ -414,7 +421,7 @@ pub(super) fn piece_launch(
     let results = emit.kernel.insts[copy].results.clone();
     let mut place = vec![piece];
     for (index, (_, low, _, _)) in indices.iter().zip(outer) {
-        let low = repeat(&mut emit, *low, &mut map);
+        let low = rematerialize(&mut emit, *low, &mut map);
         place.push(emit.sub(*index, low));
     }
     for (buffer, value) in buffers.iter().zip(&results) {

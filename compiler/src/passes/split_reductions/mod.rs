@@ -21,8 +21,6 @@
 //! How long rows are, and whether they are multiples of a vector, only the launch knows: the launch is copied for
 //! each shape, and the plan chooses.
 
-pub(super) mod accumulate;
-pub(super) mod again;
 mod atomic;
 mod columns;
 mod cost;
@@ -91,7 +89,7 @@ fn cut(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
 /// Records that the reductions of a launch are not cut.
 fn uncut(kernel: &mut Kernel, launch: Launch) {
     let mut names = Vec::new();
-    kernel.walk_regions(kernel.launches[launch].body, &mut |_, inst| {
+    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
         if let Payload::Reduce { axes, .. } = &kernel.insts[inst].payload {
             names.extend(axes.iter().map(|axis| kernel.axes[*axis].name.clone()));
         }

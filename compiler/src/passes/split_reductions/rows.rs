@@ -1,6 +1,5 @@
 //! Rows: an iteration whose loops all walk one contiguous range is given to a team of threads.
 
-use super::accumulate::{accumulations, into_atomics};
 use super::cost::{Cost, loop_cost};
 use super::said::{Said, said};
 use super::streams::streams;
@@ -11,6 +10,7 @@ use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr};
+use crate::passes::accumulate::{accumulations, into_atomics};
 use crate::passes::pass::TargetFacts;
 use rustc_hash::FxHashMap;
 

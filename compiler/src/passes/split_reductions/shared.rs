@@ -23,6 +23,7 @@
 //! Threads beyond the end of the outer loop work on its last iteration, so that all come to the barriers, and store nothing.
 
 use super::grid::{REUSE, groups_reused};
+use crate::analysis::written_buffers;
 use crate::analysis::{Affine, block_count, blocks_by_registers};
 use crate::data::ElementType;
 use crate::ir::clone::{ValueMap, mapped};
@@ -33,7 +34,6 @@ use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::placement::{Spread, factors};
 use crate::ir::schedule::Directive;
 use crate::manifest::{Expr, Layout};
-use crate::passes::cse::written_buffers;
 
 /// Bytes of an element, at most.
 const MOST_BYTES: u64 = 64;

@@ -5,7 +5,7 @@ use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
-use crate::ir::kernel::{Payload, Short, short};
+use crate::ir::kernel::{Payload, Short};
 use crate::ir::op::Opcode;
 use cranelift_entity::EntitySet;
 
@@ -80,9 +80,9 @@ pub fn load_vector(
     lanes: u64,
 ) -> Short<Value> {
     if lanes == 1 {
-        return short(&[emit.value(Opcode::Load, payload, indices)]);
+        return Short::from_slice(&[emit.value(Opcode::Load, payload, indices)]);
     }
-    let inst = emit.bare_inst(Opcode::LoadVector, payload, short(indices));
+    let inst = emit.bare_inst(Opcode::LoadVector, payload, Short::from_slice(indices));
     emit.kernel.add_results(inst, scalar.widened(), lanes as u16)
 }
 

@@ -19,9 +19,8 @@ use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::few::Few;
 use crate::ir::kernel::{
-    BlockData, BufferData, BufferKind, Definition, Factor, InstData, Kernel, Level, Payload,
+    BlockData, BufferData, BufferKind, Combiners, Definition, Factor, InstData, Kernel, Level, Payload,
 };
 use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::manifest::{Expr, Layout};
@@ -180,7 +179,7 @@ impl Team {
         let data = emit.kernel.insts[inst].clone();
         let combiners = match &data.payload {
             Payload::Reduce { combiners, .. } => combiners.clone(),
-            _ => Few::new(),
+            _ => Combiners::new(),
         };
         let types: Vec<Scalar> = data.results.iter().map(|value| emit.kernel.value_type(*value)).collect();
         let in_order = positions_rise(emit.kernel, data.regions[0], &combiners);

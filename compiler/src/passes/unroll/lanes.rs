@@ -22,7 +22,7 @@ pub(super) fn vary(kernel: &Kernel, body: Block, values: &[Value]) -> bool {
         let inst = match kernel.values[value].definition {
             Definition::Result(inst, _) => inst,
             Definition::Param(block, position) => {
-                let owners = owners.get_or_insert_with(|| kernel.owners_in(body));
+                let owners = owners.get_or_insert_with(|| kernel.parents_in(body).owner_of);
                 let Some(owner) = owners[block].expand() else { continue };
                 let data = &kernel.insts[owner];
                 if data.opcode == Opcode::For && position == 0 {

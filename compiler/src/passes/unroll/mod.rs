@@ -32,6 +32,7 @@ use crate::ir::entities::{Axis, Block, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, Scheduled};
+use crate::mutants::mutant;
 use rustc_hash::FxHashMap;
 
 pub struct Unroll;
@@ -170,7 +171,8 @@ fn trips(kernel: &Kernel, inst: Inst) -> Option<i128> {
     let data = &kernel.insts[inst];
     let (low, high) = (kernel.int_of(data.arguments[0])?, kernel.int_of(data.arguments[1])?);
     let step = if data.opcode == Opcode::For { kernel.int_of(data.arguments[2])? } else { 1 };
-    (step > 0).then(|| ((high - low).max(0) + step - 1) / step)
+    let more = mutant!("unroll: a last part of a step is none", step - 1, 0);
+    (step > 0).then(|| ((high - low).max(0) + more) / step)
 }
 
 /// Appends a loop's iterations to a block, unrolled, and puts what they give in the place of its results.
@@ -189,6 +191,8 @@ fn unroll(kernel: &mut Kernel, block: Block, inst: Inst, factor: Option<u32>) {
             let mut results = data.results.iter();
             for combiner in combiners {
                 let scalar = results.next().map(|value| emit.kernel.value_type(*value));
+                let combiner =
+                    &mutant!("unroll: all reductions begin with 0", *combiner, crate::ir::op::Combiner::Add);
                 initial.extend(scalar.map(|scalar| emit.identity(*combiner, scalar)).unwrap_or_default());
                 results.by_ref().take(combiner.width() - 1).for_each(drop);
             }
@@ -227,7 +231,7 @@ fn unroll(kernel: &mut Kernel, block: Block, inst: Inst, factor: Option<u32>) {
                 let mut values = carried.to_vec();
                 let mut index = index;
                 for at in 0..factor {
-                    if at > 0 {
+                    if mutant!("unroll: all copies have one index", at > 0, false) {
                         index = emit.add(index, step);
                     }
                     values = iteration(emit, inst, index, &values);
@@ -235,7 +239,8 @@ fn unroll(kernel: &mut Kernel, block: Block, inst: Inst, factor: Option<u32>) {
                 values
             });
             leave_last_as_written(emit.kernel, block);
-            let values = emit.for_loop(&name, (middle, high, step), &values, |emit, index, carried| {
+            let rest = mutant!("unroll: the last loop begins anew", middle, low);
+            let values = emit.for_loop(&name, (rest, high, step), &values, |emit, index, carried| {
                 iteration(emit, inst, index, carried)
             });
             leave_last_as_written(emit.kernel, block);

@@ -20,11 +20,11 @@
 //! of it beside one of another vector, which does change, both of 32 bits and at places of the same parity.
 
 use super::Candidate;
+use crate::analysis::written_buffers;
 use crate::ir::entities::{Block, Value};
 use crate::ir::kernel::{Definition, Kernel};
 use crate::ir::op::{Effect, Opcode};
 use crate::ir::{Parents, Substitution};
-use crate::passes::cse::written_buffers;
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 

@@ -22,9 +22,10 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Multiples;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Short, short};
+use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Short};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::{Parents, Substitution};
+use crate::mutants::mutant;
 
 use crate::manifest::Layout;
 
@@ -187,7 +188,7 @@ impl Touched {
         if place.stores {
             self.reads.contains(&place.buffer) || self.writes.contains(&place.buffer)
         } else {
-            self.writes.contains(&place.buffer)
+            mutant!("vectorize: a load over a store", self.writes.contains(&place.buffer), false)
         }
     }
 }
@@ -229,7 +230,6 @@ fn conflicts(kernel: &Kernel, values: &Substitution, inst: Inst) -> Touched {
 }
 
 /// An access that may be merged; most instructions are none.
-#[inline]
 fn candidate(kernel: &Kernel, values: &Substitution, inst: Inst, at: usize) -> Option<Candidate> {
     match kernel.insts[inst].opcode {
         Opcode::Load | Opcode::LoadIf => scalar_access(kernel, values, inst, at, false),
@@ -262,7 +262,7 @@ fn scalar_access(
     if !usable {
         return None;
     }
-    let mut indices = short(&data.arguments[..rank]);
+    let mut indices = Short::from_slice(&data.arguments[..rank]);
     let mut offset = leaf_offset as i64;
     let last = rank - 1;
     while let Some((index, constant)) = split_sum(kernel, indices[last]) {
@@ -346,8 +346,11 @@ fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<V
         for width in [16usize, 8, 4, 2] {
             let bytes = width as u64 * size;
             let Some(part) = run.get(at..at + width).filter(|_| bytes <= 16) else { continue };
-            let neighbours = part.windows(2).all(|pair| pair[1].offset == pair[0].offset + size as i64);
-            if neighbours && base.is_multiple_of(bytes) && part[0].offset.rem_euclid(bytes as i64) == 0 {
+            let next = |pair: &[Candidate]| pair[1].offset == pair[0].offset + size as i64;
+            let neighbours = mutant!("vectorize: no neighbours", part.windows(2).all(next), true);
+            let base_fits = mutant!("vectorize: an address of any row", base.is_multiple_of(bytes), true);
+            let first = part[0].offset.rem_euclid(bytes as i64);
+            if neighbours && base_fits && mutant!("vectorize: any first element", first == 0, true) {
                 parts.push(part.to_vec());
                 at += width;
                 continue 'next;

@@ -136,7 +136,6 @@ pub trait Walk {
     }
 
     /// A word that must be one of the legal ones.
-    #[inline]
     fn choice<M: Modifier>(&mut self, value: &mut M, legal: &[M]) -> Step {
         let mut word = Some(*value);
         self.suffix(&mut word, true, legal)?;
@@ -264,6 +263,11 @@ impl Op {
         crate::ptx::instruction::with_families!(dispatch)
     }
 
+    /// As [`describe`](Self::describe), for walkers that read the instruction and leave it as it is.
+    pub fn inspect<W: Walk>(&self, walk: &mut W) -> Step {
+        self.clone().describe(walk)
+    }
+
     /// A blank instruction of every family, for the parser and the generator to fill in.
     pub fn templates() -> Vec<Op> {
         macro_rules! templates {
@@ -279,149 +283,57 @@ impl Op {
 struct Operands<F>(F);
 
 impl<F: FnMut(Slot<'_>)> Walk for Operands<F> {
-    #[inline]
     fn operand(&mut self, slot: Slot<'_>) -> Step {
         (self.0)(slot);
         Ok(())
     }
 }
 
-/// Calls `visit` with the register that is read, if the operand is one.
-#[inline]
-fn visit_source(operand: &mut Operand, visit: &mut impl FnMut(&mut Reg, bool)) {
-    if let Operand::Reg(reg) = operand {
-        visit(reg, false);
-    }
-}
-
-/// Calls `visit` with the register that an address is based on, if there is one.
-#[inline]
-fn visit_base(address: &mut Address, visit: &mut impl FnMut(&mut Reg, bool)) {
-    if let Base::Reg(reg) = &mut address.base {
-        visit(reg, false);
-    }
-}
-
 impl Slot<'_> {
     /// Calls `visit` with every register that stands here, and whether it is written.
-    #[inline]
     pub(crate) fn each_register(&mut self, visit: &mut impl FnMut(&mut Reg, bool)) {
-        match self {
-            Slot::Write(reg, _) | Slot::WriteWide(reg, _) => visit(reg, true),
-            Slot::WritePair(reg, _, second) => {
-                visit(reg, true);
-                if let Some(second) = second {
-                    visit(second, true);
-                }
+        let mut read = |operand: &mut Operand| {
+            if let Operand::Reg(reg) = operand {
+                visit(reg, false);
             }
-            Slot::WriteVector(regs, _) => regs.iter_mut().for_each(|reg| visit(reg, true)),
-            Slot::WriteParts(regs, _) => regs.iter_mut().flatten().for_each(|reg| visit(reg, true)),
-            Slot::Read(reg, _) => visit(reg, false),
+        };
+        match self {
             Slot::Source(operand, _)
             | Slot::SourceRange(operand, _)
             | Slot::SourceSymbol(operand, _)
             | Slot::SourceWide(operand, _)
-            | Slot::SourceAny(operand, _) => {
-                visit_source(operand, visit);
+            | Slot::SourceAny(operand, _) => read(operand),
+            Slot::SourceVector(operands, _) => operands.iter_mut().for_each(read),
+            Slot::SourceParts(operands, _) => operands.iter_mut().for_each(read),
+            Slot::Write(reg, _) | Slot::WriteWide(reg, _) => visit(reg, true),
+            Slot::WritePair(reg, _, second) => {
+                visit(reg, true);
+                second.iter_mut().for_each(|second| visit(second, true));
             }
-            Slot::SourceVector(operands, _) => {
-                operands.iter_mut().for_each(|operand| visit_source(operand, visit));
-            }
-            Slot::SourceParts(operands, _) => {
-                operands.iter_mut().for_each(|operand| visit_source(operand, visit));
-            }
+            Slot::WriteVector(regs, _) => regs.iter_mut().for_each(|reg| visit(reg, true)),
+            Slot::WriteParts(regs, _) => regs.iter_mut().flatten().for_each(|reg| visit(reg, true)),
+            Slot::Read(reg, _) => visit(reg, false),
             Slot::Pred(pred) => visit(&mut pred.reg, false),
-            Slot::Address(address, _) => visit_base(address, visit),
+            Slot::Address(address, _) => {
+                if let Base::Reg(reg) = &mut address.base {
+                    visit(reg, false);
+                }
+            }
             Slot::Number(..) | Slot::Label(_) => {}
         }
     }
 }
 
 impl Op {
-    /// Calls `visit` with every register that the instruction names, and whether it is written.
-    pub fn each_register_mut(&mut self, mut visit: impl FnMut(&mut Reg, bool)) {
-        // What there are thousands of in a product is not described to find that.
-        match self {
-            Op::Fma(fma) => {
-                visit(&mut fma.dst, true);
-                let sources = [&mut fma.a, &mut fma.b, &mut fma.c];
-                return sources.into_iter().for_each(|operand| visit_source(operand, &mut visit));
-            }
-            Op::IntBinary(op) => {
-                visit(&mut op.dst, true);
-                return [&mut op.a, &mut op.b]
-                    .into_iter()
-                    .for_each(|operand| visit_source(operand, &mut visit));
-            }
-            Op::Mov(op) => {
-                visit(&mut op.dst, true);
-                return visit_source(&mut op.a, &mut visit);
-            }
-            Op::St(op) => {
-                visit_base(&mut op.address, &mut visit);
-                return op.src.iter_mut().for_each(|operand| visit_source(operand, &mut visit));
-            }
-            _ => {}
-        }
-        let walked = self.describe(&mut Operands(|mut slot: Slot<'_>| slot.each_register(&mut visit)));
+    /// Calls `visit` with every operand, in the order of the text.
+    pub(crate) fn each_operand(&mut self, visit: impl FnMut(Slot<'_>)) {
+        let walked = self.describe(&mut Operands(visit));
         debug_assert!(walked.is_ok(), "looking at operands cannot fail");
     }
 
     /// Calls `visit` with every register that the instruction names, and whether it is written.
     pub fn each_register(&self, mut visit: impl FnMut(Reg, bool)) {
-        self.clone().each_register_mut(|reg, written| visit(*reg, written));
-    }
-
-    /// Calls `visit` with every label that the instruction names.
-    pub fn each_label_mut(&mut self, mut visit: impl FnMut(&mut Label)) {
-        // The only family that names labels.
-        if let Op::Bra(bra) = self {
-            visit(&mut bra.target);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ptx::instruction::{Fma, IntBinary, Mov, St};
-    use smallvec::smallvec;
-
-    #[test]
-    fn registers_are_visited_as_they_are_described() {
-        let (x, y, z) = (Reg::from_u32(1), Reg::from_u32(2), Reg::from_u32(3));
-        let constant = Operand::F32(0);
-        for [a, b, c] in [[x.into(), y.into(), z.into()], [x.into(), constant, y.into()], [constant; 3]] {
-            let to = |base| Address::new(base, 4);
-            let ops: [Op; 6] = [
-                Fma { dst: z, a, b, c, ..Fma::default() }.into(),
-                IntBinary { dst: z, a, b, ..IntBinary::default() }.into(),
-                Mov { dst: z, a, ..Mov::default() }.into(),
-                St { address: to(Base::Reg(x)), src: smallvec![a], ..St::default() }.into(),
-                St { address: to(Base::Reg(y)), src: smallvec![a, b], ..St::default() }.into(),
-                St { address: to(Base::Absolute), src: smallvec![c], ..St::default() }.into(),
-            ];
-            for mut op in ops {
-                let (mut described, mut visited) = (Vec::new(), Vec::new());
-                let _ = op.describe(&mut Operands(|mut slot: Slot<'_>| {
-                    slot.each_register(&mut |reg, written| described.push((*reg, written)))
-                }));
-                op.each_register_mut(|reg, written| visited.push((*reg, written)));
-                assert_eq!(described, visited, "{op:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn only_branches_name_labels() {
-        for mut op in Op::templates() {
-            let mut labels = 0;
-            let _ = op.describe(&mut Operands(|slot: Slot<'_>| {
-                labels += usize::from(matches!(slot, Slot::Label(_)))
-            }));
-            let mut visited = 0;
-            op.each_label_mut(|_| visited += 1);
-            assert_eq!(labels, visited, "{op:?}");
-        }
+        let mut visit = |reg: &mut Reg, written: bool| visit(*reg, written);
+        self.clone().each_operand(|mut slot| slot.each_register(&mut visit));
     }
 }

@@ -86,23 +86,6 @@ pub struct Fma {
     pub c: Operand,
 }
 
-/// What the mnemonic of an `fma` says: all but the operands.
-pub type FmaWords = (Rounding, [bool; 3], Type);
-
-impl Fma {
-    /// What its mnemonic says.
-    #[inline]
-    pub fn words(&self) -> FmaWords {
-        (self.rounding, [self.ftz, self.sat, self.relu], self.ty)
-    }
-
-    /// The result and the operands in the order of the text, where all of them are registers.
-    #[inline]
-    pub fn registers(&self) -> Option<[Reg; 4]> {
-        Some([self.dst, self.a.reg()?, self.b.reg()?, self.c.reg()?])
-    }
-}
-
 /// `neg abs sqrt rsqrt rcp sin cos lg2 ex2 tanh` on floats.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FloatUnary {

@@ -1,7 +1,7 @@
 //! Loads, stores, atomics, asynchronous copies and fences.
 
 use super::modifier::*;
-use crate::ptx::operand::{Address, Base, Operand, Reg};
+use crate::ptx::operand::{Address, Operand, Reg};
 use crate::ptx::types::{Space, Type};
 use smallvec::SmallVec;
 
@@ -51,24 +51,6 @@ pub struct St {
     pub address: Address,
     /// One value, or the lanes of a vector. Registers may be wider than `ty`: the low bits are stored.
     pub src: Values,
-}
-
-/// What the mnemonic of a store says: all but the operands and how many values there are.
-pub type StoreWords = (AccessOrder, Space, Option<CacheOp>, Option<Eviction>, Type);
-
-impl St {
-    /// What its mnemonic says.
-    #[inline]
-    pub fn words(&self) -> StoreWords {
-        (self.order, self.space, self.cache, self.evict, self.ty)
-    }
-
-    /// The registers of the address and of the value, where both are in one and there is one value.
-    #[inline]
-    pub fn registers(&self) -> Option<[Reg; 2]> {
-        let (Base::Reg(base), [value]) = (self.address.base, &self.src[..]) else { return None };
-        Some([base, value.reg()?])
-    }
 }
 
 /// `atom`: read, combine, write back, as one step; yields the old value.

@@ -1,4 +1,4 @@
-//! `exp`, `exp2`, `expm1`, and the pieces that `pow`, `tanh` and `erf` share with them.
+//! `exp`, `exp2`, `exp10`, `expm1`, and the pieces that `pow`, `tanh` and `erf` share with them.
 //!
 //! In f64, and where others build on it: argument x = n·ln2 + r with |r| <= ln2/2, n rounded by adding
 //! 1.5·2^mantissa, r by two fused multiply-adds (the first is exact); e^r = 1 + r + r²·q(r); and a scaling by 2^n in
@@ -8,13 +8,21 @@
 //! the special function unit and is small or large only where n stopped: overflow, underflow and subnormal results
 //! follow from the one product of the two, without a comparison.
 
-use std::f64::consts::LOG2_E;
+use std::f64::consts::{LN_2, LOG2_10, LOG2_E};
 
-use super::arith::{Arith, Format};
+use super::arith::{Arith, Double, Format};
+
+/// log10(2), the first word short enough that its product with an exponent is exact.
+pub const LOG10_2_32: (f64, f64) = (0.30103302001953125, -3.024355464731343e-06);
+pub const LOG10_2_64: (f64, f64) = (0.30102999566395283, 2.8363394551044964e-14);
 
 /// ln 2 in two words of each format.
 pub const LN2_32: (f64, f64) = (0.6931471824645996, -1.9046542121259336e-09);
 pub const LN2_64: (f64, f64) = (std::f64::consts::LN_2, 2.3190468138462996e-17);
+
+/// log2(10) in two words of each format.
+const LOG2_10_32: (f64, f64) = (3.321928024291992, 7.059537016037032e-08);
+const LOG2_10_64: (f64, f64) = (LOG2_10, 1.661617516973592e-16);
 
 // Fitted by xtask/math/fit.py: (e^r - 1 - r) / r².
 const EXP32: [f64; 5] = [
@@ -164,6 +172,23 @@ pub fn exp2<A: Arith>(a: &A, x: A::F) -> A::F {
     let p = exp2_small(a, a.sub(x, n));
     let limit = A::pick(160.0, 1100.0);
     saturate(a, x, a.scale(p, i), -limit, limit)
+}
+
+/// 10^x: x = n·log10(2) + r, and 10^r = 2^(r·log2 10).
+pub fn exp10<A: Arith>(a: &A, x: A::F) -> A::F {
+    let (log_hi, log_lo) = A::pick(LOG10_2_32, LOG10_2_64);
+    let (n, i) = a.nearest_multiple(x, LOG2_10);
+    // Exact: the first word of log10(2) is short.
+    let r = a.fma(n, A::float(-log_hi), x);
+    let r = a.fma(n, A::float(-log_lo), r);
+    // r·log2(10) in two words; the second moves the result by its product with ln 2.
+    let (factor, factor_lo) = A::pick(LOG2_10_32, LOG2_10_64);
+    let exponent: Double<A> = Double::product(a, r, A::float(factor));
+    let low = a.fma(r, A::float(factor_lo), exponent.lo);
+    let q = a.polynomial(exponent.hi, A::pick(&EXP2_32, &EXP2_64));
+    let small = a.fma(exponent.hi, q, a.mul(low, A::float(LN_2)));
+    let limit = A::pick(60.0, 400.0);
+    saturate(a, x, a.scale(a.add(small, A::float(1.0)), i), -limit, limit)
 }
 
 /// e^x - 1, accurate near zero.

@@ -46,36 +46,43 @@ pub fn emit_fast<T: Copy + Into<Operand>>(
     use std::f32::consts;
     let x: Operand = (*args.first()?).into();
     let mut fast = Fast { builder, name: function.name() };
+    use MathFunction::*;
     let result = match function {
-        MathFunction::Exp2 => fast.unit(FloatUnaryOp::Ex2, x),
-        MathFunction::Exp => {
+        Exp2 => fast.unit(FloatUnaryOp::Ex2, x),
+        Exp => {
             let scaled = fast.product(x, consts::LOG2_E.into());
             fast.unit(FloatUnaryOp::Ex2, scaled)
         }
-        MathFunction::Log2 => fast.unit(FloatUnaryOp::Lg2, x),
-        MathFunction::Log => {
+        Exp10 => {
+            let scaled = fast.product(x, consts::LOG2_10.into());
+            fast.unit(FloatUnaryOp::Ex2, scaled)
+        }
+        Log2 => fast.unit(FloatUnaryOp::Lg2, x),
+        Log => {
             let log = fast.unit(FloatUnaryOp::Lg2, x);
             fast.product(log, consts::LN_2.into())
         }
-        MathFunction::Log10 => {
+        Log10 => {
             let log = fast.unit(FloatUnaryOp::Lg2, x);
             fast.product(log, consts::LOG10_2.into())
         }
-        MathFunction::Sin => fast.unit(FloatUnaryOp::Sin, x),
-        MathFunction::Cos => fast.unit(FloatUnaryOp::Cos, x),
-        MathFunction::Tan => {
+        Sin => fast.unit(FloatUnaryOp::Sin, x),
+        Cos => fast.unit(FloatUnaryOp::Cos, x),
+        Tan => {
             let sin = fast.unit(FloatUnaryOp::Sin, x);
             let cos = fast.unit(FloatUnaryOp::Cos, x);
             fast.binary(FloatBinaryOp::Div, Rounding::Approx, sin, cos)
         }
-        MathFunction::Tanh => fast.unit(FloatUnaryOp::Tanh, x),
-        MathFunction::Rsqrt => fast.unit(FloatUnaryOp::Rsqrt, x),
-        MathFunction::Pow => {
+        Tanh => fast.unit(FloatUnaryOp::Tanh, x),
+        Rsqrt => fast.unit(FloatUnaryOp::Rsqrt, x),
+        Pow => {
             let log = fast.unit(FloatUnaryOp::Lg2, x);
             let scaled = fast.product((*args.get(1)?).into(), log);
             fast.unit(FloatUnaryOp::Ex2, scaled)
         }
-        _ => return None,
+        Expm1 | Log1p | Asin | Acos | Atan | Atan2 | Sinh | Cosh | Sinpi | Cospi | Erf | Cbrt | Hypot => {
+            return None;
+        }
     };
     result.reg()
 }

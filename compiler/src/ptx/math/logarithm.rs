@@ -5,7 +5,7 @@
 //! 2·atanh(s) = log(1 + f).
 
 use super::arith::{Arith, Double};
-use super::exponential::{LN2_32, LN2_64};
+use super::exponential::{LN2_32, LN2_64, LOG10_2_32, LOG10_2_64};
 
 // Fitted by xtask/math/fit.py: (log(1+f) - f + f²/2) / f³.
 const LOG32: [f64; 8] = [
@@ -33,9 +33,6 @@ const LOG2_E_32: (f64, f64) = (1.4426950216293335, 1.925963033500011e-08);
 const LOG2_E_64: (f64, f64) = (std::f64::consts::LOG2_E, 2.0355273740931033e-17);
 const LOG10_E_32: (f64, f64) = (0.4342944920063019, -1.0103049952192578e-08);
 const LOG10_E_64: (f64, f64) = (std::f64::consts::LOG10_E, 1.098319650216765e-17);
-/// log10(2), the first word short enough that its product with an exponent is exact.
-const LOG10_2_32: (f64, f64) = (0.30103302001953125, -3.024355464731343e-06);
-const LOG10_2_64: (f64, f64) = (0.30102999566395283, 2.8363394551044964e-14);
 
 /// The bit pattern of the lowest significand. Subtracting it leaves the exponent of x in the high bits.
 #[derive(Clone, Copy)]

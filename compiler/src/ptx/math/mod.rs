@@ -2,11 +2,10 @@
 //!
 //! Each function is written once, generically over [`Arith`], and instantiated twice: on the host, where its
 //! error is measured and constants are folded, and as PTX instructions. Only operations that IEEE 754 rounds
-//! (and integer ones) occur, so both give the same bits, and so does the emulator. The errors are in [`bounds`],
-//! which tests enforce; `docs/math.md` lists what was measured, and how.
+//! (and integer ones) occur, so both give the same bits, and so does the emulator. The table of
+//! built-in functions has the bounds of their errors, which tests enforce; `docs/math.md` lists what was measured, and how.
 
 pub mod arith;
-pub mod bounds;
 mod emit;
 pub mod error_function;
 pub mod exponential;
@@ -22,79 +21,56 @@ pub mod root;
 mod tests;
 pub mod trigonometric;
 
-pub use bounds::ulp_bound;
+pub use crate::builtins::MathFunction;
 pub use emit::emit;
 pub use fast::emit_fast;
 
 use arith::Arith;
 use host::{HostF64, OffF32};
 
-/// The width of a floating-point operation.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Width {
-    F32,
-    F64,
-}
-
-/// Declares the functions: variant, name in the language, number of arguments, implementation.
-macro_rules! functions {
-    ($($variant:ident $name:literal ($($arg:ident),+) = $path:path;)*) => {
-        /// An elementary function.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum MathFunction { $($variant),* }
-
-        impl MathFunction {
-            /// Every function, in a fixed order.
-            pub const ALL: &'static [MathFunction] = &[$(MathFunction::$variant),*];
-
-            /// The name in the language, in lower case.
-            pub const fn name(self) -> &'static str {
-                match self { $(MathFunction::$variant => $name),* }
-            }
-
-            /// The number of arguments: one or two.
-            pub const fn arity(self) -> usize {
-                match self { $(MathFunction::$variant => [$(stringify!($arg)),+].len()),* }
-            }
-
-            /// The function on any arithmetic.
-            ///
-            /// # Panics
-            /// If the number of arguments is not [`arity`](Self::arity).
-            pub fn apply<A: Arith>(self, a: &A, args: &[A::F]) -> A::F {
-                match self {
-                    $(MathFunction::$variant => {
-                        let &[$($arg),+] = args else { panic!("{} takes {} arguments", $name, self.arity()) };
-                        $path(a, $($arg),+)
-                    })*
-                }
-            }
+impl MathFunction {
+    /// The function on any arithmetic.
+    ///
+    /// # Panics
+    /// If the number of arguments is not [`arity`](Self::arity).
+    pub fn apply<A: Arith>(self, a: &A, args: &[A::F]) -> A::F {
+        use MathFunction::*;
+        let one = |function: fn(&A, A::F) -> A::F| match args {
+            [x] => function(a, *x),
+            _ => panic!("{} takes one argument", self.name()),
+        };
+        let two = |function: fn(&A, A::F, A::F) -> A::F| match args {
+            [x, y] => function(a, *x, *y),
+            _ => panic!("{} takes two arguments", self.name()),
+        };
+        match self {
+            Exp => one(exponential::exp),
+            Exp2 => one(exponential::exp2),
+            Exp10 => one(exponential::exp10),
+            Expm1 => one(exponential::expm1),
+            Log => one(logarithm::log),
+            Log2 => one(logarithm::log2),
+            Log10 => one(logarithm::log10),
+            Log1p => one(logarithm::log1p),
+            Sin => one(trigonometric::sin),
+            Cos => one(trigonometric::cos),
+            Tan => one(trigonometric::tan),
+            Sinpi => one(trigonometric::sinpi),
+            Cospi => one(trigonometric::cospi),
+            Asin => one(inverse::asin),
+            Acos => one(inverse::acos),
+            Atan => one(inverse::atan),
+            Atan2 => two(inverse::atan2),
+            Sinh => one(hyperbolic::sinh),
+            Cosh => one(hyperbolic::cosh),
+            Tanh => one(hyperbolic::tanh),
+            Pow => two(power::pow),
+            Erf => one(error_function::erf),
+            Rsqrt => one(root::rsqrt),
+            Cbrt => one(root::cbrt),
+            Hypot => two(root::hypot),
         }
-    };
-}
-
-functions! {
-    Exp "exp" (x) = exponential::exp;
-    Exp2 "exp2" (x) = exponential::exp2;
-    Expm1 "expm1" (x) = exponential::expm1;
-    Log "log" (x) = logarithm::log;
-    Log2 "log2" (x) = logarithm::log2;
-    Log10 "log10" (x) = logarithm::log10;
-    Log1p "log1p" (x) = logarithm::log1p;
-    Sin "sin" (x) = trigonometric::sin;
-    Cos "cos" (x) = trigonometric::cos;
-    Tan "tan" (x) = trigonometric::tan;
-    Asin "asin" (x) = inverse::asin;
-    Acos "acos" (x) = inverse::acos;
-    Atan "atan" (x) = inverse::atan;
-    Atan2 "atan2" (y, x) = inverse::atan2;
-    Sinh "sinh" (x) = hyperbolic::sinh;
-    Cosh "cosh" (x) = hyperbolic::cosh;
-    Tanh "tanh" (x) = hyperbolic::tanh;
-    Pow "pow" (x, y) = power::pow;
-    Erf "erf" (x) = error_function::erf;
-    Rsqrt "rsqrt" (x) = root::rsqrt;
-    Cbrt "cbrt" (x) = root::cbrt;
+    }
 }
 
 /// The function in f32, bit for bit as the device computes it (NaN payloads aside).

@@ -1,4 +1,4 @@
-//! `rsqrt` and `cbrt`.
+//! `rsqrt`, `cbrt` and `hypot`.
 
 use super::arith::{Arith, Double, Format};
 
@@ -41,4 +41,33 @@ pub fn cbrt<A: Arith>(a: &A, x: A::F) -> A::F {
     let regular = a.and(a.lt(A::float(0.0), size), a.lt(size, A::float(f64::INFINITY)));
     let root = a.select(regular, a.mul(y, back), size);
     a.with_sign(root, x)
+}
+
+/// √(x² + y²) without overflow or underflow on the way, with one correction of the root by the exact residual (Borges,
+/// "An improved algorithm for hypot(a, b)", 2019).
+pub fn hypot<A: Arith>(a: &A, x: A::F, y: A::F) -> A::F {
+    let (zero, infinity) = (A::float(0.0), A::float(f64::INFINITY));
+    let (width, height) = (a.abs(x), a.abs(y));
+    let flat = a.lt(height, width);
+    let (most, least) = (a.select(flat, width, height), a.select(flat, height, width));
+    // By a power of two to where the squares and what their rounding loses are normal numbers.
+    let large = a.lt(A::float(2f64.powi(A::pick(60, 500))), most);
+    let small = a.lt(most, A::float(2f64.powi(A::pick(-40, -400))));
+    let factor = |down: i32, up: i32| {
+        let other = a.select(large, A::float(2f64.powi(down)), A::float(1.0));
+        a.select(small, A::float(2f64.powi(up)), other)
+    };
+    let (there, back) =
+        (factor(A::pick(-70, -600), A::pick(95, 700)), factor(A::pick(70, 600), A::pick(-95, -700)));
+    let (most, least) = (a.mul(most, there), a.mul(least, there));
+    let root = a.sqrt(a.fma(most, most, a.mul(least, least)));
+    // root² - most² - least², the large parts first, which are close to each other.
+    let square = Double::<A>::product(a, root, root);
+    let longer = Double::<A>::product(a, most, most);
+    let rest = a.fma(a.neg(least), least, a.sub(square.hi, longer.hi));
+    let excess = a.add(rest, a.sub(square.lo, longer.lo));
+    let corrected = a.sub(root, a.div(excess, a.add(root, root)));
+    let length = a.mul(a.select(a.eq(root, zero), zero, corrected), back);
+    let endless = a.or(a.eq(width, infinity), a.eq(height, infinity));
+    a.select(endless, infinity, length)
 }

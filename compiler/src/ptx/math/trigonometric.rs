@@ -1,7 +1,7 @@
-//! `sin`, `cos`, `tan`: reduction to a quadrant, two polynomials, and the quadrant's choice between them.
+//! `sin`, `cos`, `tan`, `sinpi`, `cospi`: reduction to a quadrant, two polynomials, and the quadrant's choice between them.
 
-use super::arith::{Arith, Double};
-use super::reduction::reduce;
+use super::arith::{Arith, Double, Reduced};
+use super::reduction::{HALF_PI_PAIR_32, HALF_PI_PAIR_64, reduce};
 
 // Fitted by xtask/math/fit.py: (sin r / r - 1) / r², in r², over |r| <= π/4.
 const SIN32: [f64; 4] =
@@ -85,4 +85,31 @@ pub fn tan<A: Arith>(a: &A, x: A::F) -> A::F {
     let left = a.fma(a.neg(quotient), bottom, top);
     let left = a.add(a.fma(a.neg(quotient), bottom_lo, top_lo), left);
     tiny(a, x, a.fma(left, inverse, quotient))
+}
+
+/// π·x as an angle of at most π/4 and a number of quarter turns. Whole turns and quarters are taken off exactly, whatever
+/// the size of x; NaN for infinities and NaN.
+fn reduce_half_turns<A: Arith>(a: &A, x: A::F) -> Reduced<A> {
+    let turns = a.round(a.mul(x, A::float(0.5)));
+    let within_a_turn = a.fma(turns, A::float(-2.0), x);
+    let (n, q) = a.nearest_multiple(within_a_turn, 2.0);
+    let r = a.fma(n, A::float(-0.5), within_a_turn);
+    let (half_hi, half_lo) = A::pick(HALF_PI_PAIR_32, HALF_PI_PAIR_64);
+    let angle: Double<A> = Double::product(a, r, A::float(2.0 * half_hi));
+    (Double::new(angle.hi, a.fma(r, A::float(2.0 * half_lo), angle.lo)), q)
+}
+
+/// sin(πx); of an integer ±0 with its sign.
+pub fn sinpi<A: Arith>(a: &A, x: A::F) -> A::F {
+    let (r, q) = reduce_half_turns(a, x);
+    let (result, zero) = (by_quadrant(a, r, q), A::float(0.0));
+    a.select(a.eq(result, zero), a.with_sign(zero, x), result)
+}
+
+/// cos(πx); of a half of an odd integer +0.
+pub fn cospi<A: Arith>(a: &A, x: A::F) -> A::F {
+    let (r, q) = reduce_half_turns(a, x);
+    let result = by_quadrant(a, r, a.int_add(q, A::int(1)));
+    // Of -0 it makes +0.
+    a.add(result, A::float(0.0))
 }

@@ -106,7 +106,14 @@ impl<'t> Parser<'t> {
             .split_once('.')
             .and_then(|(major, minor)| Some(Version::new(major.parse().ok()?, minor.parse().ok()?)));
         match parts {
-            Some(version) => Ok(version),
+            Some(version) if version.is_known() => Ok(version),
+            Some(version) => Err(ParseError::at(
+                token.place,
+                format!(
+                    "there is no PTX version {version} that is known here; the newest is {}",
+                    Version::NEWEST
+                ),
+            )),
             None => {
                 Err(ParseError::at(token.place, format!("`{}` is not a version such as 7.8", token.text)))
             }

@@ -12,77 +12,12 @@ use super::super::instruction::*;
 use super::super::operand::{Address, Base, Operand, Reg};
 use super::super::types::{Space, Type};
 use super::SelectError;
+use super::offsets::OffsetKey;
 use super::selector::Selector;
 use crate::ir::entities::{Buffer, Value};
-use crate::ir::kernel::{BufferKind, Short, short};
+use crate::ir::kernel::{BufferKind, Short};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr, Layout, UnaryOp};
-use rustc_hash::FxHasher;
-use std::hash::{Hash, Hasher};
-
-/// Byte offsets that were computed before and still hold: those of the current and the enclosing regions.
-#[derive(Default)]
-pub(super) struct OffsetMemo {
-    /// What tells most entries apart, side by side.
-    hashes: Vec<u64>,
-    entries: Vec<(OffsetKey, Short<Value>, Reg)>,
-    /// The entry that was asked for last.
-    last: usize,
-}
-
-/// What an offset is, beside the subscripts.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct OffsetKey {
-    /// Which list of extents: the same for buffers of the same extents.
-    pub extents: u32,
-    /// Bytes an element; 0 for the plain row-major position.
-    pub scale: u64,
-    /// What it was added to.
-    pub base: Option<Reg>,
-    /// The axis, plus one, whose stride it is; 0 for an offset.
-    pub stride: u32,
-}
-
-impl OffsetMemo {
-    pub fn mark(&self) -> usize {
-        self.entries.len()
-    }
-
-    pub fn release(&mut self, mark: usize) {
-        self.hashes.truncate(mark);
-        self.entries.truncate(mark);
-    }
-
-    /// What is there for other subscripts of the same array.
-    pub fn like(&self, key: OffsetKey) -> impl Iterator<Item = (&[Value], Reg)> {
-        let alike = self.entries.iter().filter(move |(known, _, _)| *known == key);
-        alike.map(|(_, indices, reg)| (indices.as_slice(), *reg))
-    }
-
-    pub fn find(&mut self, key: OffsetKey, indices: &[Value]) -> Option<Reg> {
-        let is = |entry: &(OffsetKey, Short<Value>, Reg)| entry.0 == key && entry.1[..] == *indices;
-        // Accesses to one row follow each other.
-        if let Some(entry) = self.entries.get(self.last).filter(|entry| is(entry)) {
-            return Some(entry.2);
-        }
-        let hash = hash_of(key, indices);
-        let equal = |at: &usize| self.hashes[*at] == hash && is(&self.entries[*at]);
-        self.last = (0..self.hashes.len()).rev().find(equal)?;
-        Some(self.entries[self.last].2)
-    }
-
-    pub fn insert(&mut self, key: OffsetKey, indices: &[Value], reg: Reg) {
-        self.last = self.entries.len();
-        self.hashes.push(hash_of(key, indices));
-        self.entries.push((key, short(indices), reg));
-    }
-}
-
-fn hash_of(key: OffsetKey, indices: &[Value]) -> u64 {
-    let mut hasher = FxHasher::default();
-    (key, indices).hash(&mut hasher);
-    hasher.finish()
-}
 
 impl Selector<'_> {
     /// The address of a leaf, and the state space that it lies in. `indices`: one an axis of the buffer, then
@@ -205,7 +140,7 @@ impl Selector<'_> {
     /// where what it is multiplied by is constant too, and while the sum fits an instruction's offset.
     fn constant_part(&self, buffer: Buffer, indices: &[Value], scale: u64) -> (Short<Value>, i64) {
         let extents = &self.extents[buffer].1;
-        let mut rest = short(indices);
+        let mut rest = Short::from_slice(indices);
         let mut total = 0i64;
         let mut stride = i64::try_from(scale).ok();
         for at in (0..indices.len()).rev() {

@@ -6,10 +6,11 @@ use super::super::types::Type;
 use super::SelectError;
 use super::selector::{Selector, bits_type, signed_type};
 use crate::analysis::{Interval, Ranges};
+use crate::builtins::math_functions;
 use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Payload;
-use crate::ir::op::Opcode;
+use crate::ir::op::{Opcode, math_opcode_pattern};
 
 impl Selector<'_> {
     /// Every op that has neither regions nor memory.
@@ -125,9 +126,17 @@ impl Selector<'_> {
                 let operand = self.random(data.opcode, seed, counter);
                 self.bind(result, operand);
             }
-            Floor | Ceil | Trunc | Round | Sqrt | Rsqrt | Exp | Exp2 | Expm1 | Log | Log2 | Log10 | Log1p
-            | Sin | Cos | Tan | Tanh | Erf | Pow | Copysign => {
-                self.float_function(data.opcode, result, arguments)
+            Floor => self.round_to(Rounding::Rmi, result, arguments[0]),
+            Ceil => self.round_to(Rounding::Rpi, result, arguments[0]),
+            Trunc => self.round_to(Rounding::Rzi, result, arguments[0]),
+            Round => self.round_half_away(result, arguments[0]),
+            Copysign => self.copysign(result, arguments[0], arguments[1]),
+            Sqrt => self.square_root(result, arguments[0]),
+            math_functions!(math_opcode_pattern) => {
+                let Some(function) = data.opcode.math() else {
+                    return Err(self.error(format!("{inst} is no elementary function")));
+                };
+                self.math_function(function, result, arguments);
             }
             Const | Symbol | Load | LoadIf | Store | StoreIf | StoreEach | Atomic | Check | Forall
             | Reduce | For | While | If | Yield | LoadVector | StoreVector | Address | CopyAsync

@@ -58,22 +58,32 @@ impl Selector<'_> {
         }
     }
 
-    /// One step of argmin/argmax on (value, index) registers: a better value wins, a NaN beats every number, among
-    /// equals (and among NaNs) the lower index wins; index -1 is "none yet" and loses to everything.
+    /// One step of argmin/argmax on (value, index) registers: a better value wins, -0 being below +0, a NaN beats every
+    /// number, among equals (and among NaNs) the lower index wins; index -1 is "none yet" and loses to everything.
     pub fn combine_arg(&mut self, combiner: Combiner, scalar: Scalar, best: &[Reg], next: &[Operand]) {
         let ty = signed_type(scalar);
         let (value, index) = (best[0], best[1]);
-        let compare = if combiner == Combiner::ArgMin { Compare::Lt } else { Compare::Gt };
-        let mut wins = self.setp(compare, ty, next[0], value.into());
-        let mut ties = self.setp(Compare::Eq, ty, next[0], value.into());
-        if scalar.is_float() {
-            let next_nan = self.setp(Compare::Nan, ty, next[0], next[0]);
+        let (wins, ties) = if scalar.is_float() {
+            // `min` and `max` tell -0 from +0, comparisons of floats do not.
+            let bits = if ty == Type::F32 { Type::B32 } else { Type::B64 };
+            let op = if combiner == Combiner::ArgMin { FloatBinaryOp::Min } else { FloatBinaryOp::Max };
+            let (a, b) = (self.in_register(next[0], ty), value);
+            let dst = self.temp(ty);
+            self.builder.emit(FloatBinary { op, ty, dst, a: a.into(), b: b.into(), ..Default::default() });
+            let changes = self.setp(Compare::Ne, bits, dst.into(), value.into());
+            let same = self.setp(Compare::Eq, bits, a.into(), value.into());
+            let next_nan = self.setp(Compare::Nan, ty, a.into(), a.into());
             let best_nan = self.setp(Compare::Nan, ty, value.into(), value.into());
+            let better = self.logic(LogicBinaryOp::Or, Type::Pred, changes.into(), next_nan.into());
+            let held = self.logic(LogicBinaryOp::And, Type::Pred, better.into(), best_nan.into());
+            let wins = self.logic(LogicBinaryOp::Xor, Type::Pred, better.into(), held.into());
             let both = self.logic(LogicBinaryOp::And, Type::Pred, next_nan.into(), best_nan.into());
-            let only = self.logic(LogicBinaryOp::Xor, Type::Pred, next_nan.into(), both.into());
-            wins = self.logic(LogicBinaryOp::Or, Type::Pred, wins.into(), only.into());
-            ties = self.logic(LogicBinaryOp::Or, Type::Pred, ties.into(), both.into());
-        }
+            (wins, self.logic(LogicBinaryOp::Or, Type::Pred, same.into(), both.into()))
+        } else {
+            let compare = if combiner == Combiner::ArgMin { Compare::Lt } else { Compare::Gt };
+            let wins = self.setp(compare, ty, next[0], value.into());
+            (wins, self.setp(Compare::Eq, ty, next[0], value.into()))
+        };
         // As unsigned numbers, -1 is above every index.
         let lower = self.setp(Compare::Lt, Type::U64, next[1], index.into());
         let tie_wins = self.logic(LogicBinaryOp::And, Type::Pred, ties.into(), lower.into());

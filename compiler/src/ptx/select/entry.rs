@@ -5,8 +5,8 @@ use super::super::instruction::*;
 use super::super::module::{Entry, Length, Param, Variable};
 use super::super::operand::{Operand, Symbol as PtxSymbol};
 use super::super::types::{Space, Type};
-use super::address::OffsetMemo;
-use super::plan::{GridPlan, SelectedLaunch};
+use super::offsets::OffsetMemo;
+use super::plan::{EntryArgument, GridPlan, SelectedLaunch};
 use super::selector::{Maps, Selector, signed_type};
 use super::shared::{self, SharedPlan};
 use super::signs;
@@ -21,14 +21,6 @@ use crate::source::{SourceFile, Span};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::smallvec;
 use std::sync::Arc;
-
-/// What an entry parameter stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum EntryArgument {
-    Buffer(Buffer, usize),
-    Symbol(Symbol),
-    ErrorRecord,
-}
 
 /// An entry as data, and how it is launched.
 pub(crate) struct SelectedEntry {
@@ -51,7 +43,6 @@ struct Used {
 pub(super) fn select_entry(
     kernel: &Kernel,
     launch: Launch,
-    maps: &mut Maps,
     globals: &Globals,
     source: &SourceFile,
     options: &SelectOptions,
@@ -65,7 +56,7 @@ pub(super) fn select_entry(
         source,
         options,
         builder,
-        maps,
+        maps: Maps::new(kernel),
         symbols: SecondaryMap::new(),
         bases: SecondaryMap::new(),
         extents: SecondaryMap::new(),
@@ -80,8 +71,7 @@ pub(super) fn select_entry(
         params: Vec::new(),
     };
     let mut used = Used::default();
-    let insts = scan(&mut selector, data.body, &mut used);
-    selector.builder.reserve_statements(insts + insts / 4);
+    scan(&mut selector, data.body, &mut used);
     let shared = shared::layout(kernel, |buffer| used.buffers[buffer]);
     for (_, offset) in &shared.offsets {
         symbols_of(offset, &mut used);
@@ -138,10 +128,9 @@ fn note_sum(selector: &mut Selector<'_>, inst: Inst) {
     selector.maps.sums[inst] = (sum.0.into(), sum.1);
 }
 
-/// Looks at everything in a block; how many instructions of PTX that becomes, about.
-fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) -> usize {
+/// Looks at everything in a block.
+fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) {
     let kernel = selector.kernel;
-    let mut count = kernel.blocks[block].insts.len();
     for (at, &inst) in kernel.blocks[block].insts.iter().enumerate() {
         let data = &kernel.insts[inst];
         selector.maps.home[inst] = block.into();
@@ -175,19 +164,11 @@ fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) -> usize {
             }
             _ => {}
         }
-        // One instruction a product, or a value that is carried.
-        if matches!(data.payload, Payload::Outer(_)) || !data.regions.is_empty() {
-            count += data.results.len();
-        }
-        if let Some(each) = kernel.each_stored(data) {
-            count += each.places.len();
-        }
         used.checks |= data.opcode == Opcode::Check && !selector.options.unchecked;
         for &region in &data.regions {
-            count += scan(selector, region, used);
+            scan(selector, region, used);
         }
     }
-    count
 }
 
 fn symbols_of(expr: &Expr, used: &mut Used) {

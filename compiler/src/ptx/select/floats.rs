@@ -51,56 +51,38 @@ impl Selector<'_> {
         self.fmod(ty, a, b)
     }
 
-    pub fn float_function(&mut self, opcode: Opcode, result: Value, arguments: &[Value]) {
-        let scalar = self.scalar(result);
-        let ty = signed_type(scalar);
-        let function = match opcode {
-            Opcode::Floor => return self.round_to(Rounding::Rmi, result, arguments[0]),
-            Opcode::Ceil => return self.round_to(Rounding::Rpi, result, arguments[0]),
-            Opcode::Trunc => return self.round_to(Rounding::Rzi, result, arguments[0]),
-            Opcode::Round => return self.round_half_away(result, arguments[0]),
-            Opcode::Copysign => {
-                let (magnitude, sign) = (self.operand(arguments[0]), self.operand(arguments[1]));
-                let dst = self.define(result);
-                self.builder.emit(Copysign { ty, dst, a: sign, b: magnitude });
-                return;
-            }
-            Opcode::Sqrt => {
-                let a = self.operand(arguments[0]);
-                let dst = self.define(result);
-                let fast = ty == Type::F32 && self.kernel.schedule.fast_math();
-                let rounding = if fast { Rounding::Approx } else { Rounding::Rn };
-                let (op, rounding) = (FloatUnaryOp::Sqrt, Some(rounding));
-                self.builder.emit(FloatUnary { op, rounding, ty, dst, a, ..Default::default() });
-                return;
-            }
-            Opcode::Rsqrt if scalar == Scalar::F32 => {
-                // Subnormal arguments cost three instructions more, unless there are none.
-                let normal = self.kernel.schedule.fast_math()
-                    || FloatBounds::new(self.kernel, self.launch).least(arguments[0]) >= least_normal();
-                let a = self.operand(arguments[0]);
-                let dst = self.define(result);
-                let (op, rounding, ftz) = (FloatUnaryOp::Rsqrt, Some(Rounding::Approx), normal);
-                self.builder.emit(FloatUnary { op, rounding, ftz, ty, dst, a });
-                return;
-            }
-            Opcode::Rsqrt => MathFunction::Rsqrt,
-            Opcode::Exp => MathFunction::Exp,
-            Opcode::Exp2 => MathFunction::Exp2,
-            Opcode::Expm1 => MathFunction::Expm1,
-            Opcode::Log => MathFunction::Log,
-            Opcode::Log2 => MathFunction::Log2,
-            Opcode::Log10 => MathFunction::Log10,
-            Opcode::Log1p => MathFunction::Log1p,
-            Opcode::Sin => MathFunction::Sin,
-            Opcode::Cos => MathFunction::Cos,
-            Opcode::Tan => MathFunction::Tan,
-            Opcode::Tanh => MathFunction::Tanh,
-            Opcode::Erf => MathFunction::Erf,
-            _ => MathFunction::Pow,
-        };
-        let arguments: Vec<Reg> = arguments.iter().map(|value| self.register(*value)).collect();
+    pub fn copysign(&mut self, result: Value, magnitude: Value, sign: Value) {
+        let ty = signed_type(self.scalar(result));
+        let (magnitude, sign) = (self.operand(magnitude), self.operand(sign));
+        let dst = self.define(result);
+        self.builder.emit(Copysign { ty, dst, a: sign, b: magnitude });
+    }
+
+    pub fn square_root(&mut self, result: Value, a: Value) {
+        let ty = signed_type(self.scalar(result));
+        let a = self.operand(a);
+        let dst = self.define(result);
         let fast = ty == Type::F32 && self.kernel.schedule.fast_math();
+        let rounding = if fast { Rounding::Approx } else { Rounding::Rn };
+        let (op, rounding) = (FloatUnaryOp::Sqrt, Some(rounding));
+        self.builder.emit(FloatUnary { op, rounding, ty, dst, a, ..Default::default() });
+    }
+
+    /// An elementary function: its fast form where the schedule allows it and there is one, else the accurate one.
+    pub fn math_function(&mut self, function: MathFunction, result: Value, arguments: &[Value]) {
+        let ty = signed_type(self.scalar(result));
+        let fast = ty == Type::F32 && self.kernel.schedule.fast_math();
+        if function == MathFunction::Rsqrt && ty == Type::F32 {
+            // Subnormal arguments cost three instructions more, unless there are none.
+            let normal =
+                fast || FloatBounds::new(self.kernel, self.launch).least(arguments[0]) >= least_normal();
+            let a = self.operand(arguments[0]);
+            let dst = self.define(result);
+            let (op, rounding, ftz) = (FloatUnaryOp::Rsqrt, Some(Rounding::Approx), normal);
+            self.builder.emit(FloatUnary { op, rounding, ftz, ty, dst, a });
+            return;
+        }
+        let arguments: Vec<Reg> = arguments.iter().map(|value| self.register(*value)).collect();
         let reg = if fast { math::emit_fast(&mut self.builder, function, &arguments) } else { None };
         let reg = reg.unwrap_or_else(|| self.math(function, ty, &arguments));
         self.maps.values[result] = Some(reg.into());
@@ -110,7 +92,7 @@ impl Selector<'_> {
         math::emit(&mut self.builder, function, ty, arguments)
     }
 
-    fn round_to(&mut self, rounding: Rounding, result: Value, a: Value) {
+    pub fn round_to(&mut self, rounding: Rounding, result: Value, a: Value) {
         let ty = signed_type(self.scalar(result));
         let a = self.register(a);
         let dst = self.define(result);
@@ -119,7 +101,7 @@ impl Selector<'_> {
     }
 
     /// Half away from zero: the truncation, and one more where the (exact) rest is at least a half.
-    fn round_half_away(&mut self, result: Value, a: Value) {
+    pub fn round_half_away(&mut self, result: Value, a: Value) {
         let scalar = self.scalar(result);
         let ty = signed_type(scalar);
         let (half, one, zero) = match scalar {

@@ -31,6 +31,7 @@ mod loops;
 mod magic;
 mod memory;
 mod neighbours;
+mod offsets;
 mod outer;
 mod plan;
 mod predicate;
@@ -39,7 +40,7 @@ mod selector;
 mod shared;
 mod signs;
 
-pub(crate) use shared::is_dynamic;
+use shared::is_dynamic;
 pub use shared::{SharedPlan, plan as shared_plan};
 
 use super::module::{Entry, Length, Module, SourceName, Variable, Version};
@@ -50,13 +51,13 @@ use super::types::{Space, Type};
 use super::verify::{Frame, Problem};
 use crate::data::constant_places;
 use crate::ir;
-use crate::ir::entities::{Block, ConstantArray, Launch, StaticArray};
+use crate::ir::entities::{ConstantArray, Launch, StaticArray};
 use crate::ir::kernel::Kernel;
 use crate::manifest::{Manifest, StaticManifest};
 use crate::parallel;
 use crate::source::SourceFile;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
-pub(crate) use entry::SelectedEntry;
+use entry::SelectedEntry;
 use plan::SelectedLaunch;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -104,27 +105,16 @@ pub fn select(
     options: &SelectOptions,
 ) -> Result<Selected, SelectError> {
     let kernels: Vec<&Kernel> = module.kernels.iter().collect();
-    let dynamic = kernels.iter().any(|kernel| is_dynamic(kernel));
-    let selection = Selection::new(module, &kernels, dynamic, source, options)?;
+    let selection = Selection::new(module, &kernels, source, options)?;
     let frame = selection.frame()?;
-    let jobs: Vec<(usize, &Kernel, Launch)> = module
-        .kernels
-        .iter()
-        .flat_map(|kernel| kernel.launches.keys().map(move |launch| (kernel, launch)))
-        .enumerate()
-        .map(|(number, (kernel, launch))| (number, kernel, launch))
-        .collect();
-    let weight =
-        |(_, kernel, launch): &(usize, &Kernel, Launch)| lines(kernel, *launch) / LINES_A_MICROSECOND;
-    let selected =
-        parallel::map(jobs, weight, |maps: &mut Option<KernelMaps<'_>>, (number, kernel, launch)| {
-            let maps = match maps {
-                Some(maps) if std::ptr::eq(maps.kernel, kernel) => maps,
-                maps => maps.insert(KernelMaps { kernel, maps: selector::Maps::new(kernel) }),
-            };
-            let entry = selection.entry_with(kernel, launch, &mut maps.maps)?;
-            selection.text(&frame, number, entry)
-        });
+    let launches = module.kernels.iter().flat_map(|kernel| {
+        let launches = kernel.launches.keys();
+        launches.map(move |launch| (kernel, launch))
+    });
+    let entry = |(number, (kernel, launch)): (usize, (&Kernel, Launch))| {
+        selection.entry(&kernel.part(launch), &frame, number)
+    };
+    let selected = parallel::map(launches.enumerate().collect(), entry);
     let selected = selected.into_iter().collect::<Result<_, _>>()?;
     drop(frame);
     selection.finish(&kernels, selected)
@@ -159,12 +149,10 @@ impl EntryText {
 }
 
 impl<'s> Selection<'s> {
-    /// For kernels, which take constants and statics from a module; of the kernels in it nothing is looked at. Bodies need not
-    /// be there. `dynamic` says whether one of them sizes its shared memory at launch.
+    /// For kernels, which take constants and statics from a module; of the kernels in it nothing is looked at.
     pub fn new(
         module: &ir::kernel::Module,
         kernels: &[&Kernel],
-        dynamic: bool,
         source: &'s SourceFile,
         options: &'s SelectOptions,
     ) -> Result<Self, SelectError> {
@@ -174,7 +162,7 @@ impl<'s> Selection<'s> {
         };
         let mut ptx = Module::new(target.version, target.name);
         ptx.files.push(SourceName { index: 1, name: source.name().to_string() });
-        let (globals, statics) = declare_globals(module, kernels, dynamic, &mut ptx);
+        let (globals, statics) = declare_globals(module, kernels, &mut ptx);
         let launches = kernels.iter().flat_map(|kernel| kernel.launches.values());
         let entries = launches.map(|launch| launch.name.clone()).collect();
         Ok(Self { source, options, ptx, statics, globals, entries })
@@ -189,31 +177,13 @@ impl<'s> Selection<'s> {
         Ok(frame)
     }
 
-    /// The only launch of a kernel as an entry.
-    pub fn entry(&self, part: &Kernel) -> Result<SelectedEntry, SelectError> {
-        self.entry_with(part, Launch::new(0), &mut selector::Maps::new(part))
-    }
-
-    fn entry_with(
-        &self,
-        kernel: &Kernel,
-        launch: Launch,
-        maps: &mut selector::Maps,
-    ) -> Result<SelectedEntry, SelectError> {
-        entry::select_entry(kernel, launch, maps, &self.globals, self.source, self.options)
-    }
-
-    /// Verifies and prints the entry of a number.
-    pub fn text(
-        &self,
-        frame: &Frame<'_>,
-        number: usize,
-        mut selected: SelectedEntry,
-    ) -> Result<EntryText, SelectError> {
-        let (problems, version) = frame.entry(number, &mut selected.entry);
-        refuse(problems)?;
-        let text = print_entry(&self.ptx, &mut selected.entry);
+    /// The only launch of a kernel as the entry of a number.
+    pub fn entry(&self, part: &Kernel, frame: &Frame<'_>, number: usize) -> Result<EntryText, SelectError> {
+        let selected = entry::select_entry(part, Launch::new(0), &self.globals, self.source, self.options)?;
         let SelectedEntry { entry, launch, dynamic_shared } = selected;
+        let (problems, version) = frame.entry(number, &entry);
+        refuse(problems)?;
+        let text = print_entry(&self.ptx, &entry);
         Ok(EntryText { entry: Some(entry), launch, dynamic_shared, version, text })
     }
 
@@ -246,32 +216,6 @@ impl<'s> Selection<'s> {
     }
 }
 
-/// Lines of PTX that are selected, verified and printed in a microsecond.
-const LINES_A_MICROSECOND: usize = 4;
-
-/// About how many lines of PTX a launch becomes, after its passes: fewer than before.
-pub(crate) fn lines(kernel: &Kernel, launch: Launch) -> usize {
-    fn of(kernel: &Kernel, block: Block) -> usize {
-        let mut lines = 0;
-        for inst in &kernel.blocks[block].insts {
-            let data = &kernel.insts[*inst];
-            lines +=
-                1 + data.results.len() / 2 + kernel.each_stored(data).map_or(0, |each| each.places.len());
-            if !data.regions.is_empty() {
-                lines += data.regions.iter().map(|region| of(kernel, *region)).sum::<usize>();
-            }
-        }
-        lines
-    }
-    of(kernel, kernel.launches[launch].body)
-}
-
-/// What a worker knows of the kernel of which it has selected a launch.
-struct KernelMaps<'k> {
-    kernel: &'k Kernel,
-    maps: selector::Maps,
-}
-
 /// An error of the first problem, if there is one.
 fn refuse(problems: Vec<Problem>) -> Result<(), SelectError> {
     let Some(problem) = problems.into_iter().next() else { return Ok(()) };
@@ -283,7 +227,6 @@ fn refuse(problems: Vec<Problem>) -> Result<(), SelectError> {
 fn declare_globals(
     module: &ir::kernel::Module,
     kernels: &[&Kernel],
-    dynamic: bool,
     ptx: &mut Module,
 ) -> (Globals, Vec<StaticManifest>) {
     let mut globals = Globals {
@@ -294,7 +237,7 @@ fn declare_globals(
     };
     let launches = kernels.iter().flat_map(|kernel| kernel.launches.values());
     let mut names: FxHashSet<String> = launches.map(|launch| launch.name.clone()).collect();
-    if dynamic {
+    if kernels.iter().any(|kernel| is_dynamic(kernel)) {
         let variable = ptx.variables.push(Variable {
             align: 16,
             length: Length::Unsized,

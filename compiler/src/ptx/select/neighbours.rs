@@ -9,7 +9,7 @@
 use super::super::instruction::*;
 use super::super::operand::{Operand, Reg};
 use super::super::types::Type;
-use super::address::OffsetKey;
+use super::offsets::OffsetKey;
 use super::selector::Selector;
 use crate::ir::entities::{Buffer, Value};
 

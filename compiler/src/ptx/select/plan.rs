@@ -1,9 +1,8 @@
 //! Grids, launch plans and the manifest of a kernel.
 
 use super::SelectError;
-use super::entry::EntryArgument;
 use crate::analysis::{GRID_LIMITS, upper_bound};
-use crate::ir::entities::{Buffer, Launch};
+use crate::ir::entities::{Buffer, Launch, Symbol};
 use crate::ir::kernel::{ArgumentData, BufferKind, Kernel, Step as IrStep};
 use crate::manifest::{
     ArgumentKind, ArgumentManifest, BinaryOp, BufferManifest, Direction, Expr, KernelManifest,
@@ -34,6 +33,14 @@ impl GridPlan {
         };
         [clamp(0), clamp(1), clamp(2)]
     }
+}
+
+/// What an entry parameter stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EntryArgument {
+    Buffer(Buffer, usize),
+    Symbol(Symbol),
+    ErrorRecord,
 }
 
 /// What selecting one launch found out.
@@ -99,7 +106,7 @@ pub(super) fn kernel_manifest(
         .values()
         .map(|site| {
             let (line, column) = source.line_column(site.span.start);
-            SiteManifest { array: site.array.clone(), axis: site.axis, line, column }
+            SiteManifest { array: site.array.clone(), axis: site.axis, unsigned: site.unsigned, line, column }
         })
         .collect();
     let argument_of = |argument: &EntryArgument| {

@@ -5,7 +5,7 @@ use super::super::instruction::*;
 use super::super::module::Loc;
 use super::super::operand::{Operand, ParamId, Reg};
 use super::super::types::{RegClass, Type};
-use super::address::OffsetMemo;
+use super::offsets::OffsetMemo;
 use super::{Globals, SelectError, SelectOptions};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Symbol, Value};
@@ -16,8 +16,7 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use std::borrow::Cow;
 
-/// What is known of a kernel's values, instructions and blocks. Each belongs to one launch, so the launches of a kernel
-/// share the maps.
+/// What is known of the values, instructions and blocks of a launch.
 pub(super) struct Maps {
     pub values: SecondaryMap<Value, Option<Operand>>,
     /// What has been emitted ahead: multiplications as part of the `fma` that accumulates them, divisions in a group.
@@ -58,7 +57,6 @@ impl Maps {
     }
 
     /// A value as another one and a literal that is added to it.
-    #[inline]
     pub fn rooted(&self, kernel: &Kernel, value: Value) -> (Value, i64) {
         let Some(inst) = kernel.defining_inst(value) else { return (value, 0) };
         let (root, literal) = self.sums[inst];
@@ -72,7 +70,7 @@ pub(super) struct Selector<'a> {
     pub source: &'a SourceFile,
     pub options: &'a SelectOptions,
     pub builder: EntryBuilder,
-    pub maps: &'a mut Maps,
+    pub maps: Maps,
     pub symbols: SecondaryMap<Symbol, Option<Operand>>,
     /// Base addresses: one an allocation (leaf) of the buffer.
     pub bases: SecondaryMap<Buffer, Vec<Option<Reg>>>,
@@ -91,7 +89,7 @@ pub(super) struct Selector<'a> {
     /// Where the last instruction came from, and the line of that.
     pub last_span: Span,
     pub last_line: u32,
-    pub params: Vec<(super::entry::EntryArgument, ParamId)>,
+    pub params: Vec<(super::plan::EntryArgument, ParamId)>,
 }
 
 /// Which part of PTX's type system a wide scalar maps to.
@@ -160,7 +158,6 @@ impl<'a> Selector<'a> {
     }
 
     /// The operand of a value that has been selected; constants are immediates.
-    #[inline]
     pub fn operand(&mut self, value: Value) -> Operand {
         match self.maps.values[value] {
             Some(operand) => operand,

@@ -1,12 +1,11 @@
 //! The walker that checks one instruction: registers, constants, addresses, modifiers and what the target knows.
 
-use super::alike::Form;
 use crate::ptx::grammar::{Needs, Slot, Step, Walk, agrees, agrees_wide, fits, part_type};
-use crate::ptx::instruction::{FmaWords, Instruction, Op, StoreWords};
-use crate::ptx::module::{Entry, Module, Register, Statement, Version};
-use crate::ptx::operand::{Address, Base, Operand, Reg, Symbol};
+use crate::ptx::module::{Entry, Module, Register, Version};
+use crate::ptx::operand::{Address, Base, Label, Operand, Reg, Symbol};
 use crate::ptx::target::Target;
 use crate::ptx::types::{Modifier, RegClass, Space, Type};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The walker that checks what it meets.
 pub(super) struct Checker<'m> {
@@ -17,105 +16,50 @@ pub(super) struct Checker<'m> {
     pub lowest: Version,
     /// What the instruction needs that the target has not: what for, and which target has it.
     pub missing: Vec<(String, u32)>,
-    /// The form of the last multiplication or store that was sound.
-    pub sound: Option<Form>,
     /// The statement that it is at.
     pub at: usize,
-    /// What is known of each register.
-    pub registers: Vec<Named>,
+    pub written: FxHashSet<Reg>,
     /// Registers that are read, each with the first statement that does.
-    pub read: Vec<(Reg, usize)>,
+    pub first_read: FxHashMap<Reg, usize>,
+    /// Labels that are jumped to, and the statements that do.
+    pub jumped: FxHashSet<(Label, usize)>,
 }
 
-/// What is known of a register.
-#[derive(Clone, Copy)]
-pub(super) struct Named {
-    pub class: RegClass,
-    pub is_written: bool,
-    pub is_read: bool,
-}
-
-impl Checker<'_> {
-    /// How many statements, from the first on, are multiplications or stores of the form of the last one that was sound: what they
-    /// name is noted, where the first is the statement `at`.
-    pub fn skip_alike(&mut self, body: &[Statement]) -> usize {
-        let start = self.at;
-        let alike = match self.sound {
-            Some(Form::Fma(words, classes)) => {
-                body.iter().take_while(|statement| self.is_sound_fma(statement, words, classes)).count()
-            }
-            Some(Form::St(words, classes)) => {
-                body.iter().take_while(|statement| self.is_sound_st(statement, words, classes)).count()
-            }
-            None => 0,
-        };
-        self.at = start + alike;
-        alike
-    }
-
-    #[inline(always)]
-    fn is_sound_fma(&mut self, statement: &Statement, words: FmaWords, classes: [RegClass; 4]) -> bool {
-        let Statement::Instruction(Instruction { guard: None, op: Op::Fma(fma), .. }) = statement else {
-            return false;
-        };
-        let (Some([result, a, b, c]), true) = (fma.registers(), fma.words() == words) else { return false };
-        let [of_result, of_a, of_b, of_c] = classes;
-        let sound = self.is_of(result, of_result, true)
-            && self.is_of(a, of_a, false)
-            && self.is_of(b, of_b, false)
-            && self.is_of(c, of_c, false);
-        self.at += usize::from(sound);
-        sound
-    }
-
-    #[inline(always)]
-    fn is_sound_st(&mut self, statement: &Statement, words: StoreWords, classes: [RegClass; 2]) -> bool {
-        let Statement::Instruction(Instruction { guard, op: Op::St(st), .. }) = statement else {
-            return false;
-        };
-        let (Some([address, value]), true) = (st.registers(), st.words() == words) else { return false };
-        let sound = self.is_of(address, classes[0], false)
-            && self.is_of(value, classes[1], false)
-            && guard.is_none_or(|guard| self.is_of(guard.reg, RegClass::Pred, false));
-        self.at += usize::from(sound);
-        sound
-    }
-
-    /// Whether a register is of a class; if so, it is noted. One that is not is noted when the instruction is looked at by
-    /// itself.
-    #[inline]
-    fn is_of(&mut self, reg: Reg, class: RegClass, writes: bool) -> bool {
-        let is = self.class(reg) == Some(class);
-        if is {
-            self.names(reg, writes);
+impl<'m> Checker<'m> {
+    /// For the instructions of an entry, none of which it has seen.
+    pub fn new(module: &'m Module, entry: &'m Entry, target: Option<&'m Target>) -> Self {
+        Self {
+            module,
+            entry,
+            target,
+            lowest: Version::new(1, 0),
+            missing: Vec::new(),
+            at: 0,
+            written: FxHashSet::default(),
+            first_read: FxHashMap::default(),
+            jumped: FxHashSet::default(),
         }
-        is
     }
 
-    /// Whether a register is one that a guard may be.
-    #[inline]
-    pub fn is_predicate(&self, reg: Reg) -> bool {
-        self.class(reg) == Some(RegClass::Pred)
-    }
-
-    /// Notes a register that the instruction names.
-    #[inline]
-    pub fn names(&mut self, reg: Reg, writes: bool) {
-        let Some(known) = self.registers.get_mut(reg.as_u32() as usize) else { return };
-        if writes {
-            known.is_written = true;
-        } else if !std::mem::replace(&mut known.is_read, true) {
-            self.read.push((reg, self.at));
+    /// Notes the registers and the label that an operand names.
+    pub fn note(&mut self, slot: &mut Slot<'_>) {
+        if let Slot::Label(label) = slot {
+            self.jumped.insert((**label, self.at));
         }
+        slot.each_register(&mut |reg, is_written| {
+            if is_written {
+                self.written.insert(*reg);
+            } else {
+                self.first_read.entry(*reg).or_insert(self.at);
+            }
+        });
     }
 
     /// The class of a register, where it is declared.
-    #[inline]
-    fn class(&self, reg: Reg) -> Option<RegClass> {
-        self.registers.get(reg.as_u32() as usize).map(|known| known.class)
+    pub fn class(&self, reg: Reg) -> Option<RegClass> {
+        self.entry.registers.get(reg).map(|register| register.class)
     }
 
-    #[inline]
     fn reg(&self, reg: Reg, ty: Type, wide: bool) -> Step {
         let class = self.class(reg);
         let suits = |class| if wide { agrees_wide(class, ty) } else { agrees(class, ty) };
@@ -123,7 +67,6 @@ impl Checker<'_> {
     }
 
     /// Why a register does not fit a type.
-    #[cold]
     fn misfit(&self, reg: Reg, ty: Type) -> String {
         match self.entry.registers.get(reg) {
             Some(Register { name, class }) => {
@@ -217,9 +160,30 @@ impl Checker<'_> {
         }
     }
 
-    /// An operand of the rarer kinds.
-    fn other(&mut self, mut slot: Slot<'_>) -> Step {
-        slot.each_register(&mut |reg, writes| self.names(*reg, writes));
+    fn part(&self, whole: Type, parts: usize) -> Result<Type, String> {
+        part_type(whole, parts).ok_or_else(|| format!("{parts} parts do not make a .{whole}"))
+    }
+}
+
+fn not_allowed(word: &str) -> String {
+    format!("`.{word}` is not allowed there")
+}
+
+fn undeclared() -> String {
+    "a variable that is not declared".to_owned()
+}
+
+impl Walk for Checker<'_> {
+    fn suffix<M: Modifier>(&mut self, value: &mut Option<M>, required: bool, legal: &[M]) -> Step {
+        match value {
+            None if required => Err("a modifier is missing".to_owned()),
+            Some(word) if !legal.contains(word) => Err(not_allowed(word.text())),
+            _ => Ok(()),
+        }
+    }
+
+    fn operand(&mut self, mut slot: Slot<'_>) -> Step {
+        self.note(&mut slot);
         match slot {
             Slot::Write(reg, ty) | Slot::Read(reg, ty) => self.reg(*reg, ty, false),
             Slot::WriteWide(reg, ty) => self.reg(*reg, ty, true),
@@ -284,48 +248,6 @@ impl Checker<'_> {
         }
     }
 
-    fn part(&self, whole: Type, parts: usize) -> Result<Type, String> {
-        part_type(whole, parts).ok_or_else(|| format!("{parts} parts do not make a .{whole}"))
-    }
-}
-
-#[cold]
-fn not_allowed(word: &str) -> String {
-    format!("`.{word}` is not allowed there")
-}
-
-#[cold]
-fn undeclared() -> String {
-    "a variable that is not declared".to_owned()
-}
-
-impl Walk for Checker<'_> {
-    #[inline]
-    fn suffix<M: Modifier>(&mut self, value: &mut Option<M>, required: bool, legal: &[M]) -> Step {
-        match value {
-            None if required => Err("a modifier is missing".to_owned()),
-            Some(word) if !legal.contains(word) => Err(not_allowed(word.text())),
-            _ => Ok(()),
-        }
-    }
-
-    // As part of each description, where it is known what stands there.
-    #[inline(always)]
-    fn operand(&mut self, slot: Slot<'_>) -> Step {
-        match slot {
-            Slot::Write(reg, ty) => {
-                self.names(*reg, true);
-                self.reg(*reg, ty, false)
-            }
-            Slot::Source(Operand::Reg(reg), ty) => {
-                self.names(*reg, false);
-                self.reg(*reg, ty, false)
-            }
-            other => self.other(other),
-        }
-    }
-
-    #[inline]
     fn rule(&mut self, holds: bool, message: &str) -> Step {
         if holds { Ok(()) } else { Err(message.to_owned()) }
     }

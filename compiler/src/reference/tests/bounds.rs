@@ -3,11 +3,11 @@
 use super::builder::*;
 use crate::check::typed::*;
 use crate::data::{HostArray, Scalar};
-use crate::reference::{CompareReport, compare as hold_against};
+use crate::reference::{CompareReport, Options, compare as hold_against};
 use crate::syntax::ast::ReduceOp;
 
 fn noise(count: usize, seed: u64) -> Vec<f32> {
-    (0..count as u64).map(|at| crate::reference::random::uniform(seed, at) * 2.0 - 1.0).collect()
+    (0..count as u64).map(|at| crate::builtins::random::uniform(seed, at) * 2.0 - 1.0).collect()
 }
 
 /// `y = sum(i: a[i] * b[i])`
@@ -162,7 +162,7 @@ fn after_exp(f: impl FnOnce(&mut Build, Expr) -> Expr, result: Type) -> Build {
     let (x, n) = b.vector("x", ArrayRole::Input, Type::F32, "n");
     let y = b.array("y", ArrayRole::Result(ResultStart::Written), result, vec![dim(n)]);
     let i = b.index("i");
-    let e = call(Builtin::Exp, vec![b.load(x, vec![index(i)])], Type::F32);
+    let e = call(Builtin::Math(MathFunction::Exp), vec![b.load(x, vec![index(i)])], Type::F32);
     let value = f(&mut b, e);
     let access = b.access(y, vec![index(i)]);
     b.store(vec![axis(i, int(0), dim(n))], access, None, value);
@@ -215,7 +215,7 @@ fn an_uncertain_statement_taints_what_either_branch_assigns() {
     let (x, n) = b.vector("x", ArrayRole::Input, Type::F32, "n");
     let y = b.array("y", ArrayRole::Result(ResultStart::Written), Type::I32, vec![dim(n)]);
     let (i, v) = (b.index("i"), b.local("v", Type::I32));
-    let e = call(Builtin::Exp, vec![b.load(x, vec![index(i)])], Type::F32);
+    let e = call(Builtin::Math(MathFunction::Exp), vec![b.load(x, vec![index(i)])], Type::F32);
     let body = block(vec![
         stmt(StmtKind::Let { local: v, value: int_of(5, Type::I32) }),
         stmt(StmtKind::If {
@@ -249,7 +249,7 @@ fn an_uncertain_store_taints_its_own_element_alone() {
     let (x, n) = b.vector("x", ArrayRole::Input, Type::F32, "n");
     let y = b.array("y", ArrayRole::Result(ResultStart::Zero), Type::I32, vec![dim(n)]);
     let i = b.index("i");
-    let e = call(Builtin::Exp, vec![b.load(x, vec![index(i)])], Type::F32);
+    let e = call(Builtin::Math(MathFunction::Exp), vec![b.load(x, vec![index(i)])], Type::F32);
     let body = block(vec![stmt(StmtKind::If {
         condition: compare(CompareOp::Greater, e, float(1.0)),
         then: block(vec![store(vec![], b.access(y, vec![index(i)]), None, int_of(6, Type::I32))]),
@@ -276,4 +276,31 @@ fn comparing_other_shapes_or_elements_is_refused() {
     let refused = |device: &HostArray| hold_against(&outputs.arrays["y"], device).unwrap_err().to_string();
     assert_eq!(refused(&f32s(&[1.0])), "the array has shape [1] instead of []");
     assert_eq!(refused(&host(Scalar::F64, &[], &[1.0])), "the array holds `f64` instead of `f32`");
+}
+
+#[test]
+fn a_lawful_evaluation_rounds_as_a_device_does_and_stays_inside_the_bound() {
+    use crate::reference::rounding::{Rounding, fusable_sites};
+    let b = dot();
+    assert_eq!(fusable_sites(&b.kernel), 1);
+    let (x, z) = (noise(1000, 1), noise(1000, 2));
+    let (hx, hz) = (f32s(&x), f32s(&z));
+    let evaluated = |rounding| {
+        let mut options = Options::default();
+        options.model.rounding = Some(rounding);
+        let outputs = b.run_with(&[], &[("a", &hx), ("b", &hz)], &options).unwrap();
+        assert_eq!(outputs.arrays["y"].bounds[0], 0.0);
+        numbers(&outputs, "y")[0] as f32
+    };
+    let forward = x.iter().zip(&z).fold(0f32, |sum, (a, b)| sum + a * b);
+    let fused = x.iter().zip(&z).fold(0f32, |sum, (a, b)| a.mul_add(*b, sum));
+    assert_ne!(forward, fused);
+    assert_eq!(evaluated(Rounding::Fused(0)), forward);
+    assert_eq!(evaluated(Rounding::Fused(1)), fused);
+    let by_chance: Vec<f32> = (1..5).map(|seed| evaluated(Rounding::Chance(seed))).collect();
+    assert_eq!(by_chance, (1..5).map(|seed| evaluated(Rounding::Chance(seed))).collect::<Vec<_>>());
+    assert!(by_chance.iter().any(|value| *value != by_chance[0]), "{by_chance:?}");
+    for value in by_chance {
+        assert!(check_scalar(&b, &[("a", &hx), ("b", &hz)], value).agrees(), "{value}");
+    }
 }

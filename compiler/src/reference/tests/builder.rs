@@ -69,7 +69,7 @@ pub fn cast(operand: Expr, to: Scalar) -> Expr {
 }
 
 pub fn axis(index: IndexId, low: Expr, high: Expr) -> Axis {
-    Axis { index, low, high }
+    Axis { index, low, high, ends: Ends::written(false) }
 }
 
 pub fn reduce(op: ReduceOp, axes: Vec<Axis>, body: Expr, ty: Type) -> Expr {
@@ -164,7 +164,7 @@ impl Build {
         let name = self.kernel.arrays[array].name.clone();
         let mut access = self.access(array, subscripts);
         for (axis, check) in access.checks.iter_mut().enumerate() {
-            let site = Site { span: Span::default(), array: name.clone(), axis };
+            let site = Site { span: Span::default(), array: name.clone(), axis, unsigned: false };
             *check = BoundsCheck::Runtime(self.kernel.sites.push(site));
         }
         access

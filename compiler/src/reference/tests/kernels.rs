@@ -48,6 +48,8 @@ fn reductions() {
         (ArgMax, F32, I64, &[1.0, nan, 9.0, nan], 1.0),
         (ArgMin, F32, I64, &[1.0, nan, -9.0], 1.0),
         (ArgMin, I32, I64, &[3.0, 1.0, 1.0], 1.0),
+        (ArgMin, F32, I64, &[0.0, -0.0, 0.0, -0.0], 1.0),
+        (ArgMax, F32, I64, &[-0.0, 0.0, -0.0, 0.0], 1.0),
         (ArgMin, F32, I64, &[], -1.0),
         (Any, Bool, Bool, &[], 0.0),
         (All, Bool, Bool, &[], 1.0),
@@ -114,7 +116,7 @@ fn softmax() -> Build {
         stmt(StmtKind::DefineArray {
             array: e,
             axes: over(c1),
-            value: call(Builtin::Exp, vec![shifted], Type::F32),
+            value: call(Builtin::Math(MathFunction::Exp), vec![shifted], Type::F32),
         }),
         stmt(StmtKind::Let { local: total, value: sum }),
         store(over(c3), b.access(y, vec![index(r), index(c3)]), None, quotient),
@@ -350,7 +352,14 @@ fn sequential_loops_see_what_earlier_turns_wrote_and_statics_persist() {
         store(vec![axis(i, int(0), dim(n))], b.access(y, vec![index(i)]), None, doubled),
         store(vec![], b.access(hits, vec![]), Some(CombineOp::Add), int_of(1, Type::U32)),
     ]);
-    b.kernel.body.push(stmt(StmtKind::For { index: t, low: int(0), high: int(5), step: int(2), body }));
+    b.kernel.body.push(stmt(StmtKind::For {
+        index: t,
+        low: int(0),
+        high: int(5),
+        ends: Ends::written(false),
+        step: int(2),
+        body,
+    }));
     let outputs = b.run(&[], &[("y", &host(Scalar::I32, &[2], &[1.0, 3.0]))]).unwrap();
     assert_eq!(numbers(&outputs, "y"), [8.0, 24.0]);
     assert_eq!(numbers(&outputs, "hits"), [43.0]);

@@ -264,7 +264,8 @@ impl SyntaxError {
         use TokenKind as T;
         if self.found == Some(T::Name) {
             let words =
-                T::ALL.iter().filter(|kind| self.expects(**kind) && kind.is_keyword()).map(|k| k.text());
+                T::ALL.iter().filter(|kind| self.expects(**kind) && (kind.is_keyword() || **kind == T::Step));
+            let words = words.map(|kind| kind.text());
             if let Some(word) = nearest(found, words) {
                 return format!("did you mean `{word}`?");
             }

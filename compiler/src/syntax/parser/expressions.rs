@@ -3,7 +3,7 @@
 //! Chains (prefixes, postfixes, `else`, binary operators of one precedence) are parsed by loops, so only
 //! brackets recurse, and those are bounded by `nesting.rs`.
 
-use super::super::ast::{BinaryOp, Block, Expr, ExprKind, Ident, ReduceOp, Suffix, TypeExpr, UnaryOp};
+use super::super::ast::{BinaryOp, Block, Expr, ExprKind, Ident, Range, ReduceOp, Suffix, TypeExpr, UnaryOp};
 use super::super::literal;
 use super::super::token::TokenKind as T;
 use super::error::Expect;
@@ -174,7 +174,12 @@ fn operand<'t>(
     expression: impl Parser<'t, Input<'t>, Expr, Extra> + Clone + 't,
 ) -> Rule<'t, Expr> {
     let field = just(T::Dot).ignore_then(words.name().labelled(Expect::Name)).map(Postfix::Field);
-    let index = expression
+    let range = just(T::In).ignore_then(words.range(expression.clone()));
+    let subscript = expression.then(range.or_not()).map_with(|(subscript, range), e| match range {
+        None => subscript,
+        Some(range) => ranged(subscript, range, e),
+    });
+    let index = subscript
         .separated_by(just(T::Comma))
         .at_least(1)
         .allow_trailing()
@@ -214,6 +219,25 @@ fn operand<'t>(
         })
         .labelled(Expect::Expression)
         .boxed()
+}
+
+/// `c in lo..hi` between the brackets of a left side.
+fn ranged(subscript: Expr, range: Range, e: &mut Map<'_, '_>) -> Expr {
+    let span = subscript.span.to(range.span);
+    let ExprKind::Name(name) = subscript.kind else {
+        e.emit(
+            Diagnostic::error(
+                codes::E0011,
+                subscript.span,
+                "a range belongs to a name, and this is an expression",
+                "expected a name",
+            )
+            .help("bind a name to the range, as in `y[i, c in 0..3] = …`, and compute with it inside of a `forall`")
+            .into(),
+        );
+        return Expr { kind: ExprKind::Error, span };
+    };
+    Expr { kind: ExprKind::Ranged { name, range: Box::new(range) }, span }
 }
 
 /// Prefix operators with their places, and what they apply to.

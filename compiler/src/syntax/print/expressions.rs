@@ -150,6 +150,11 @@ impl Printer {
                 self.expressions(subscripts);
                 self.put("]");
             }
+            ExprKind::Ranged { name, range } => {
+                self.put(&name.name);
+                self.put(" in ");
+                self.range(range, Place::Anything);
+            }
             ExprKind::Guarded { access, otherwise } => {
                 self.at_least(access, POSTFIX);
                 self.put(" else ");

@@ -317,7 +317,7 @@ impl Printer {
         });
     }
 
-    fn range(&mut self, range: &Range, place: Place) {
+    pub(super) fn range(&mut self, range: &Range, place: Place) {
         if let Some(low) = &range.low {
             self.expression(low, place.before_dots());
             self.put(if range.inclusive { "..=" } else { ".." });

@@ -156,6 +156,14 @@ impl Grower<'_> {
         Stmt { kind, span: AT }
     }
 
+    fn left_subscript(&mut self) -> Expr {
+        if self.choose(4) > 0 {
+            return self.expr();
+        }
+        let kind = ExprKind::Ranged { name: self.name(), range: Box::new(self.range()) };
+        Expr { kind, span: AT }
+    }
+
     fn assign_op(&mut self) -> AssignOp {
         use AssignOp as A;
         let all = [
@@ -185,7 +193,10 @@ impl Grower<'_> {
     fn postfixes(&mut self, mut base: Expr) -> Expr {
         for _ in 0..self.choose(3) {
             let kind = match self.choose(2) {
-                0 => ExprKind::Index { base: Box::new(base), subscripts: self.some_or_one(Self::expr) },
+                0 => ExprKind::Index {
+                    base: Box::new(base),
+                    subscripts: self.some_or_one(Self::left_subscript),
+                },
                 _ => ExprKind::Field { base: Box::new(base), field: self.name() },
             };
             base = Expr { kind, span: AT };

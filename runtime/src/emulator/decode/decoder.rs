@@ -71,19 +71,19 @@ impl<'a> Decoder<'a> {
         let (mut shared, mut local) = (0u64, 0u64);
         for (id, variable) in &self.module.variables {
             if variable.space == Space::Shared && variable.length != Length::Unsized {
-                let offset = shared.next_multiple_of(variable.align.max(1).into());
+                let offset = aligned(shared, variable.align.into());
                 shared = offset.saturating_add(variable.bytes());
                 self.shared_offsets.insert(id, offset);
             }
         }
         for variable in self.entry.variables.values() {
             let end = if variable.space == Space::Local { &mut local } else { &mut shared };
-            let offset = end.next_multiple_of(variable.align.max(1).into());
+            let offset = aligned(*end, variable.align.into());
             *end = offset.saturating_add(variable.bytes());
             self.offsets.push(offset);
         }
         let dynamic = self.module.variables.values().any(|variable| variable.length == Length::Unsized);
-        self.program.shared_bytes = if dynamic { shared.next_multiple_of(16) } else { shared };
+        self.program.shared_bytes = if dynamic { aligned(shared, 16) } else { shared };
         self.program.local_bytes = local;
     }
 
@@ -249,4 +249,9 @@ pub(super) fn width(ty: Type) -> Decoded<u32> {
         bits @ (16 | 32 | 64) => Ok(bits),
         _ => Err(format!("there is no such operation on .{ty}")),
     }
+}
+
+/// The next multiple of an alignment; what has no such place has no end, and no launch.
+fn aligned(end: u64, alignment: u64) -> u64 {
+    end.checked_next_multiple_of(alignment.max(1)).unwrap_or(u64::MAX)
 }

@@ -178,6 +178,15 @@ fn impossible_launches_are_refused() {
     insta::assert_snapshot!(refused(LaunchConfig::linear(1, 2000), &[out]), @"the block has 2000 in x, but 1 to 1024 are possible");
     insta::assert_snapshot!(refused(LaunchConfig::new([1; 3], [64, 64, 1]), &[out]), @"4096 threads in a block, but at most 1024 are possible");
     insta::assert_snapshot!(refused(LaunchConfig::linear(1, 32).shared(300_000), &[out]), @"300000 bytes of shared memory, but at most 232448 are possible");
+    for (bytes, said) in [(524_296u64, "524296"), (u64::MAX - 8, "18446744073709551607")] {
+        let (bench, out) =
+            device(&format!("{REGS} .local .align 8 .b8 %many[{bytes}];"), "mov.u64 %out, %many;");
+        let Err(LaunchError::Refused { reason, .. }) = bench.launch(LaunchConfig::linear(1, 32), &[out])
+        else {
+            panic!("{bytes} bytes are too many")
+        };
+        assert_eq!(reason, format!("{said} bytes of local memory a thread, but at most 524288 are possible"));
+    }
     insta::assert_snapshot!(refused(LaunchConfig::linear(1, 32), &[]), @"it has 1 parameters, but 0 are given");
     let no_entry = bench.device.launch(&bench.module, "nothing", &LaunchConfig::linear(1, 1), &[]);
     assert_eq!(no_entry.unwrap_err().to_string(), "cannot launch `nothing`: the module has no such entry");

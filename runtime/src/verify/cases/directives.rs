@@ -3,7 +3,10 @@
 
 use super::super::fill::{Fill, FillPlan};
 use super::expression;
+use crate::launch::binding::DIMENSION_LIMIT;
+use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, SymbolKind};
 use krn_compiler::source::SourceFile;
+use std::collections::BTreeMap;
 
 /// What every run should end in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -68,6 +71,57 @@ impl Directives {
         Ok(directives)
     }
 
+    /// That the kernel has what is named.
+    ///
+    /// # Errors
+    /// The first name that it does not have.
+    pub fn check_names(&self, manifest: &KernelManifest) -> Result<(), String> {
+        let is_dim = |name: &str| {
+            let mut dims = manifest.symbols.iter().filter(|s| matches!(s.kind, SymbolKind::Dim { .. }));
+            dims.any(|symbol| symbol.name == name)
+        };
+        if let Some((name, _)) = self.dims.iter().find(|(name, _)| !is_dim(name)) {
+            return Err(format!("there is no dimension `{name}`"));
+        }
+        let is_input = |name: &str| {
+            manifest.arguments.iter().any(|argument| match argument.kind {
+                ArgumentKind::Array { direction, .. } => argument.name == name && direction != Direction::Out,
+                ArgumentKind::Value { .. } => false,
+            })
+        };
+        match self.contents.iter().find(|(array, ..)| !is_input(array)) {
+            Some((array, ..)) => Err(format!("there is no input `{array}`")),
+            None => Ok(()),
+        }
+    }
+
+    /// The sizes that the lists give in a run, by dimension.
+    ///
+    /// # Errors
+    /// A number that cannot be worked out.
+    pub fn dims_of(&self, run: usize) -> Result<BTreeMap<String, i64>, String> {
+        let mut dims = BTreeMap::new();
+        for (name, list) in &self.dims {
+            let value = expression::integer(&list[run % list.len()], &|_| None)?;
+            let size = i64::try_from(value).ok().filter(|size| (0..=DIMENSION_LIMIT as i64).contains(size));
+            let size = size.ok_or_else(|| format!("`dims {name}={value}`: a size is from 0 to 2^36"))?;
+            dims.insert(name.clone(), size);
+        }
+        Ok(dims)
+    }
+
+    /// Takes other contents, `random(0, n)` and the like, for an array (`x`) or for a field of it (`x.mass`).
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn replace_contents(&mut self, target: &str, text: &str) -> Result<(), String> {
+        let new = contents(text)?;
+        let (array, field) = target.split_once('.').unwrap_or((target, ""));
+        self.contents.retain(|(known, old, _)| known != array || !(field.is_empty() || field == old));
+        self.contents.push((array.to_string(), field.to_string(), new));
+        Ok(())
+    }
+
     /// How many runs the lists ask for: the longest one's length, at least 1.
     pub fn runs(&self) -> usize {
         self.dims.iter().chain(&self.set).map(|(_, list)| list.len()).max().unwrap_or(1)
@@ -106,15 +160,18 @@ impl Directives {
     pub fn plan(&self, array: &str, names: &dyn Fn(&str) -> Option<i128>) -> Result<FillPlan, String> {
         let mut plan = FillPlan::from(Fill::Random);
         for (_, field, contents) in self.contents.iter().filter(|(known, ..)| known == array) {
-            let number = |text: &String| expression::number(text, names);
             let fill = match contents {
                 Contents::Random => Fill::Random,
-                Contents::RandomIn(low, high) => Fill::Range { low: number(low)?, high: number(high)? },
+                Contents::RandomIn(low, high) => {
+                    let (low, high) = ends("random", low, high, names)?;
+                    Fill::Range { low, high }
+                }
                 Contents::Zeros => Fill::Zeros,
                 Contents::Ones => Fill::Ones,
                 Contents::Iota => Fill::Iota,
                 Contents::Ramp(low, high) => {
-                    Fill::Ramp { low: number(low)? as i64, high: number(high)? as i64 }
+                    let (low, high) = ends("ramp", low, high, names)?;
+                    Fill::Ramp { low, high }
                 }
                 Contents::Permutation => Fill::Permutation,
                 Contents::Special => Fill::Special,
@@ -127,6 +184,24 @@ impl Directives {
         }
         Ok(plan)
     }
+}
+
+/// How far the ends may be apart: floats count that far one by one.
+const RISE_LIMIT: f64 = (1u64 << 53) as f64;
+
+/// The ends of `random(low, high)` or `ramp(low, high)`.
+fn ends(
+    what: &str,
+    low: &str,
+    high: &str,
+    names: &dyn Fn(&str) -> Option<i128>,
+) -> Result<(f64, f64), String> {
+    let numbers = (expression::number(low, names)?, expression::number(high, names)?);
+    if numbers.0 <= numbers.1 && numbers.1 - numbers.0 <= RISE_LIMIT {
+        return Ok(numbers);
+    }
+    let (from, to) = numbers;
+    Err(format!("`{what}({low}, {high})` would go from {from} to {to}: it rises, by at most 2^53"))
 }
 
 /// Entries are separated by `;`.
@@ -175,7 +250,7 @@ fn contents(text: &str) -> Result<Contents, String> {
                 Contents::Ramp(low, high)
             } else {
                 return Err(format!(
-                    "`{text}` is none of random, random(lo, hi), zeros, ones, iota, ramp(lo, hi), permutation, special"
+                    "`{text}` is none of random, random(lo, hi), zeros, ones, iota, ramp(lo, hi), permutation and special"
                 ));
             }
         }
@@ -198,6 +273,13 @@ mod tests {
         assert_eq!(directives.plan("idx", &names), Ok(Fill::Range { low: 0.0, high: 30.0 }.into()));
         let plan = FillPlan { default: Fill::Random, fields: vec![("x".to_string(), Fill::Iota)] };
         assert_eq!(directives.plan("p", &names), Ok(plan));
+        assert_eq!(directives.dims_of(1).map(|dims| dims["n"]), Ok(31));
+        let mut directives = directives;
+        assert_eq!(directives.replace_contents("p", "ramp(0.5, n)"), Ok(()));
+        assert_eq!(directives.plan("p", &names), Ok(Fill::Ramp { low: 0.5, high: 31.0 }.into()));
+        assert_eq!(directives.replace_contents("p", "ramp(n, 3)"), Ok(()));
+        let falling = directives.plan("p", &names).expect_err("falls");
+        assert!(falling.starts_with("`ramp(n, 3)` would go from 31 to 3"), "{falling}");
     }
 
     #[test]

@@ -69,9 +69,7 @@ pub fn generate(
     let mut cases = Cases::default();
     let dims: Vec<&str> =
         manifest.symbols.iter().filter(|s| is_dim(&s.kind)).map(|s| s.name.as_str()).collect();
-    if let Some((name, _)) = directives.dims.iter().find(|(name, _)| !dims.contains(&name.as_str())) {
-        return Err(format!("there is no dimension `{name}`"));
-    }
+    directives.check_names(manifest)?;
     let open = dims.iter().filter(|name| !directives.dims.iter().any(|(known, _)| known == *name)).count();
     let tuples = tuples(open);
     // Lists are short, so each of their runs meets several of the generated shapes.
@@ -138,7 +136,7 @@ fn tuples(count: usize) -> Vec<Vec<i64>> {
     list.push(vec![1; count]);
     list.push(vec![0; count]);
     let large = LARGE[count.min(LARGE.len() - 1)];
-    list.push((0..count).map(|axis| large - axis as i64).collect());
+    list.push((0..count).map(|axis| (large - axis as i64).max(1)).collect());
     list
 }
 
@@ -193,12 +191,7 @@ fn choose(
     wanted: &[i64],
     seed: u64,
 ) -> Result<Option<TestCase>, String> {
-    let pick = |list: &[String]| list[run % list.len()].clone();
-    let mut fixed: BTreeMap<String, i64> = BTreeMap::new();
-    for (name, list) in &directives.dims {
-        let value = expression::integer(&pick(list), &|_| None)?;
-        fixed.insert(name.clone(), i64::try_from(value).unwrap_or(0));
-    }
+    let fixed = directives.dims_of(run)?;
     let mut open = wanted.iter();
     let wanted_for: Vec<i64> = manifest
         .symbols
@@ -235,16 +228,7 @@ fn choose(
         }
     };
     let label = label(manifest, &sizes);
-    let known = |name: &str| -> Option<i128> {
-        if let Some(size) = sizes.dims.get(name) {
-            return Some(i128::from(*size));
-        }
-        let value = sizes.params.get(name)?;
-        match decode(value.element.as_scalar()?, &value.bytes) {
-            Value::Int(value) => Some(value),
-            _ => None,
-        }
-    };
+    let known = |name: &str| sizes.number(name);
     let mut plans = Vec::new();
     for argument in &manifest.arguments {
         if matches!(argument.kind, ArgumentKind::Array { .. }) {
@@ -254,7 +238,11 @@ fn choose(
     Ok(Some(TestCase { label, sizes, plans, seed }))
 }
 
-fn set_params(
+/// The scalar parameters that `set` gives in a run; `names` are the dimensions of the run.
+///
+/// # Errors
+/// A parameter that the kernel does not have, or a number that cannot be worked out.
+pub fn set_params(
     manifest: &KernelManifest,
     directives: &Directives,
     run: usize,
@@ -351,7 +339,7 @@ impl TestCase {
                 continue;
             };
             let array = fill(&argument.name, &buffer.element, shape, plan, self.seed)
-                .map_err(|error| error.to_string())?;
+                .map_err(|error| format!("`{}`: {error}", argument.name))?;
             case.arrays.insert(argument.name.clone(), array);
         }
         Ok(case)

@@ -96,7 +96,7 @@ fn ladder_table(steps: &Steps) -> Markup {
         @if steps.agrees {
             p { "Every step agrees with the reference." }
         } @else {
-            p.wrong { "Some steps do not agree with the reference: `krn ladder` tells where." }
+            p.wrong { "Not every step is known to agree with the reference: `krn ladder` tells where." }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a reduction needs from around it, computed again in another launch.
+//! Rematerialization: what a reduction needs from around it, computed again in another launch.
 
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -27,24 +27,24 @@ pub fn free_values(kernel: &Kernel, inst: Inst) -> Vec<Value> {
 }
 
 /// Whether a value is made of literals, symbols and `outer` values by pure instructions.
-pub fn repeatable(kernel: &Kernel, value: Value, outer: &[Value], depth: u32) -> bool {
+pub fn is_rematerializable(kernel: &Kernel, value: Value, outer: &[Value], depth: u32) -> bool {
     if outer.contains(&value) {
         return true;
     }
     let Some(data) = kernel.definition_data(value) else { return false };
     depth > 0
         && data.opcode.info().effect == Effect::Pure
-        && data.arguments.iter().all(|value| repeatable(kernel, *value, outer, depth - 1))
+        && data.arguments.iter().all(|value| is_rematerializable(kernel, *value, outer, depth - 1))
 }
 
-/// Appends what a repeatable value is made of.
-pub fn repeat(emit: &mut Emit<'_>, value: Value, map: &mut ValueMap) -> Value {
+/// Appends what a rematerializable value is made of.
+pub fn rematerialize(emit: &mut Emit<'_>, value: Value, map: &mut ValueMap) -> Value {
     if let Some(known) = map.get(&value) {
         return *known;
     }
     let Some(inst) = emit.kernel.defining_inst(value) else { return value };
     for argument in emit.kernel.insts[inst].arguments.clone() {
-        repeat(emit, argument, map);
+        rematerialize(emit, argument, map);
     }
     emit.kernel.clone_inst(inst, emit.block, map);
     mapped(map, value)

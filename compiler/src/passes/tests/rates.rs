@@ -1,0 +1,105 @@
+//! How often passes do anything in random kernels: a pass that never does is not tested by them.
+
+use super::quick::{SOURCES, samples_of};
+use crate::passes::{Pipeline, PipelineOptions};
+use std::collections::BTreeMap;
+
+/// Of how many kernels of the quick set a pass changes at least.
+const FLOORS: &[(&str, usize)] = &[
+    ("fold", 200),
+    ("fuse", 30),
+    ("collapse", 30),
+    ("reduce_atomics", 15),
+    ("rfactor", 15),
+    ("soa", 60),
+    ("map", 600),
+    ("stage", 8),
+    ("split_reductions", 120),
+    ("privatize", 5),
+    ("narrow", 4),
+    ("reuse", 6),
+    ("per_thread", 120),
+    ("threads", 600),
+    ("unroll", 50),
+    ("peel", 40),
+    ("guards", 80),
+    ("simplify", 250),
+    ("scalarize", 15),
+    ("strength_reduce", 100),
+    ("licm", 300),
+    ("cse", 300),
+    ("vectorize", 200),
+    ("contract", 20),
+    ("dce", 300),
+];
+
+/// Passes without a floor, each with the reason.
+const EXEMPT: &[(&str, &str)] =
+    &[("normals", "only kernels with a square root in a loop, of a sum with a parameter; to be replaced")];
+
+/// Of how many kernels the schedule says at least that something was chosen: forms, whichever pass makes them.
+const FORMS: &[(&str, usize)] = &[
+    ("layout soa", 60),
+    ("order", 100),
+    ("per_thread several", 150),
+    ("split several", 100),
+    ("stage several", 6),
+    ("unroll several", 5),
+    ("vectorize several", 200),
+];
+
+#[test]
+fn every_pass_and_form_occurs_in_random_kernels() {
+    let pipeline = Pipeline::for_target(&super::target());
+    let mut rates: BTreeMap<String, [usize; SOURCES.len()]> = BTreeMap::new();
+    let mut forms: BTreeMap<String, [usize; SOURCES.len()]> = BTreeMap::new();
+    for (column, (source, _)) in SOURCES.iter().enumerate() {
+        for sample in samples_of(source) {
+            let mut kernel = sample.kernel;
+            let options = PipelineOptions { verify: true, ..PipelineOptions::default() };
+            let report = pipeline.run(&mut kernel, &options, &mut |_| {});
+            let report = report.unwrap_or_else(|error| panic!("{}: {error}", sample.name));
+            for pass in report.passes.iter().filter(|pass| pass.changed) {
+                rates.entry(pass.name.clone()).or_default()[column] += 1;
+            }
+            let mut chosen: Vec<String> =
+                kernel.schedule.choices.iter().map(|choice| form(&choice.directive.to_string())).collect();
+            chosen.sort_unstable();
+            chosen.dedup();
+            for form in chosen {
+                forms.entry(form).or_default()[column] += 1;
+            }
+        }
+    }
+    for (name, row) in rates.iter().chain(&forms) {
+        println!("{name} | {row:?}");
+    }
+    let count = |rates: &BTreeMap<String, [usize; SOURCES.len()]>, name: &str| {
+        rates.get(name).map_or(0, |row| row.iter().sum::<usize>())
+    };
+    let mut low = Vec::new();
+    for (name, floor) in FLOORS {
+        let found = count(&rates, name);
+        low.extend((found < *floor).then(|| format!("`{name}` changes {found} kernels, not {floor}")));
+    }
+    for (name, floor) in FORMS {
+        let found = count(&forms, name);
+        low.extend((found < *floor).then(|| format!("{found} kernels have `{name}`, not {floor}")));
+    }
+    let known: Vec<&str> = FLOORS.iter().map(|row| row.0).chain(EXEMPT.iter().map(|row| row.0)).collect();
+    let missing: Vec<&str> = pipeline.names().filter(|name| !known.contains(name)).collect();
+    assert!(missing.is_empty(), "passes without a floor: {missing:?}");
+    assert!(low.is_empty(), "{}", low.join("\n"));
+}
+
+/// The word of a directive, with what tells that it does something: `per_thread >1`, `stage`, `layout soa`.
+fn form(directive: &str) -> String {
+    let word = directive.split_whitespace().next().unwrap_or_default();
+    let last = directive.split_whitespace().last().unwrap_or_default();
+    match last.parse::<u64>() {
+        Ok(1) => format!("{word} 1"),
+        Ok(_) => format!("{word} several"),
+        Err(_) if word == "layout" => format!("layout {last}"),
+        Err(_) => word.to_string(),
+    }
+}

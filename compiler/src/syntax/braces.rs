@@ -1,0 +1,119 @@
+//! Bodies that start without their `{`: reported where that is missing, and opened there, so that the closing brace
+//! closes what it was meant to close. Before the file is split into items, since that goes by braces.
+
+use super::items::in_first_column;
+use super::layout;
+use super::token::{Token, TokenKind};
+use crate::diagnostic::{Diagnostic, Diagnostics, codes};
+use crate::source::{SourceFile, Span};
+
+/// The tokens, with an opening brace at the end of each header that lacks one, where closing ones are too many.
+pub fn open_missing(file: &SourceFile, tokens: Vec<Token>, reports: &mut Diagnostics) -> Vec<Token> {
+    if too_many(&tokens) == 0 {
+        return tokens;
+    }
+    let mut out = Vec::with_capacity(tokens.len() + 8);
+    let starts = |token: &Token| token.kind.starts_item() && in_first_column(file, token);
+    let mut rest = tokens.as_slice();
+    while let Some((first, more)) = rest.split_first() {
+        let length = 1 + more.iter().position(starts).unwrap_or(more.len());
+        let (item, after) = rest.split_at(length);
+        rest = after;
+        match too_many(item) {
+            missing if missing > 0 && starts(first) => open_in_item(file, item, missing, &mut out, reports),
+            _ => out.extend_from_slice(item),
+        }
+    }
+    out
+}
+
+/// By how many the closing braces are more than the opening ones.
+fn too_many(tokens: &[Token]) -> usize {
+    let count = |kind| tokens.iter().filter(|token| token.kind == kind).count();
+    count(TokenKind::CloseBrace).saturating_sub(count(TokenKind::OpenBrace))
+}
+
+fn open_in_item(
+    file: &SourceFile,
+    item: &[Token],
+    mut missing: usize,
+    out: &mut Vec<Token>,
+    reports: &mut Diagnostics,
+) {
+    use TokenKind as T;
+    let mut depth = 0usize;
+    // The word whose body has yet to begin, and how many brackets are open around it.
+    let mut header: Option<(Token, usize)> = None;
+    for token in item {
+        if let (Some((word, around)), Some(before)) = (header, out.last().copied())
+            && missing > 0
+            && around == depth
+            && token.starts_line
+            && before.span != word.span
+            && layout::ends_statement(before.kind)
+            && layout::starts_statement(token.kind)
+        {
+            reports.push(missing_brace(file, word, before));
+            let span = Span::new(before.span.end, before.span.end);
+            out.push(Token { kind: T::OpenBrace, span, starts_line: false });
+            (missing, depth, header) = (missing - 1, depth + 1, None);
+        }
+        match token.kind {
+            kind if kind.is_opening() => {
+                if kind == T::OpenBrace && header.is_some_and(|(_, around)| around == depth) {
+                    header = None;
+                }
+                depth += 1;
+            }
+            kind if kind.is_closing() => depth = depth.saturating_sub(1),
+            T::Kernel | T::Fn | T::Struct | T::Schedule | T::Forall | T::For | T::While | T::If => {
+                header = Some((*token, depth));
+            }
+            _ => {}
+        }
+        out.push(*token);
+    }
+}
+
+fn missing_brace(file: &SourceFile, word: Token, before: Token) -> Diagnostic {
+    let text = file.slice(word.span);
+    Diagnostic::error(
+        codes::E0011,
+        Span::new(before.span.end.saturating_sub(1), before.span.end),
+        format!("the `{{` of this `{text}` is missing"),
+        "expected `{` after this",
+    )
+    .label(word.span, "its body starts on the next line")
+    .help("open the body with `{` at the end of this line")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lexer::lex;
+    use super::*;
+
+    /// How many braces are put in, and how many reports that makes.
+    fn opened(text: &str) -> (usize, usize) {
+        let file = SourceFile::new("t.krn", text);
+        let mut reports = Diagnostics::new();
+        let tokens = lex(&file, &mut reports);
+        let count = tokens.len();
+        (open_missing(&file, tokens, &mut reports).len() - count, reports.len())
+    }
+
+    #[test]
+    fn a_missing_opening_brace_is_put_where_the_body_starts() {
+        assert_eq!(opened("kernel k()\na = b\n}"), (1, 1));
+        assert_eq!(
+            opened("kernel k(\n  x: f32\n) -> y: f32\n  where x > 0.0,\n  x < 1.0\n{ y = x }"),
+            (0, 0)
+        );
+        assert_eq!(
+            opened("fn f() {\n for i in n\n a\n }\n if b\n c\n } else {\n d\n }\n}\nkernel k() { }"),
+            (2, 2)
+        );
+        // Where both are missing, or a closing one is too many in another item, nothing is put anywhere.
+        assert_eq!(opened("fn f() {\n if b\n c\n}\n"), (0, 0));
+        assert_eq!(opened("fn f() {\n if b\n c\n}\nfn g() { } }\n"), (0, 0));
+    }
+}

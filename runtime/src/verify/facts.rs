@@ -1,0 +1,119 @@
+//! What sizes owe to a kernel's facts: the nearest ones with which `h % k == 0` holds, and whether a choice leaves
+//! anything to compute.
+
+use krn_compiler::manifest::{ArgumentKind, BinaryOp, Direction, Expr, KernelManifest, SymbolKind, Value};
+
+/// Some fact divides by zero. It may hold all the same (`h % 0` is 0), but nobody means that.
+pub(super) fn divides_by_zero(kernel: &KernelManifest, values: &[Value]) -> bool {
+    fn within(expr: &Expr, values: &[Value]) -> bool {
+        match expr {
+            Expr::Binary(op, left, right) => {
+                let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem | BinaryOp::CeilDiv);
+                divides && right.evaluate(values) == Some(Value::Int(0))
+                    || within(left, values)
+                    || within(right, values)
+            }
+            Expr::Unary(_, operand) => within(operand, values),
+            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Symbol(_) => false,
+        }
+    }
+    kernel.facts.iter().any(|fact| within(&fact.condition, values))
+}
+
+/// Nothing would be written: all outputs are empty.
+pub(super) fn is_empty(kernel: &KernelManifest, values: &[Value]) -> bool {
+    let outputs = kernel.arguments.iter().filter_map(|argument| match &argument.kind {
+        ArgumentKind::Array { buffer, direction: Direction::Out | Direction::InOut } => Some(buffer),
+        _ => None,
+    });
+    let mut outputs = outputs.peekable();
+    outputs.peek().is_some()
+        && outputs.all(|buffer| {
+            buffer.extents.iter().any(|extent| extent.evaluate_int(values).is_none_or(|extent| extent <= 0))
+        })
+}
+
+/// Whether every dimension is at least 1.
+pub(super) fn wants_work(kernel: &KernelManifest, values: &[Value]) -> bool {
+    let mut symbols = kernel.symbols.iter().zip(values);
+    symbols
+        .all(|(symbol, value)| !matches!((&symbol.kind, value), (SymbolKind::Dim { .. }, Value::Int(..=0))))
+}
+
+/// `values` with those that are free (by symbol) moved as little as makes facts of the form `x % y == 0` hold: `x` up to
+/// a multiple of `y`; or, where `y` is larger and free, `y` down to what goes into `x` from one to four times.
+pub(super) fn divisible(kernel: &KernelManifest, values: &[Value], free: &[usize], seed: u64) -> Vec<Value> {
+    let mut values = values.to_vec();
+    // Twice: one fact may move what another one is about.
+    for fact in kernel.facts.iter().chain(&kernel.facts) {
+        conjuncts(&fact.condition, &mut |condition| {
+            let Expr::Binary(BinaryOp::Equal, left, right) = condition else { return };
+            let (Expr::Binary(BinaryOp::Rem, of, by), Expr::Int(0)) = (&**left, &**right) else { return };
+            let Expr::Symbol(of) = **of else { return };
+            let (Value::Int(mut size), Some(Value::Int(mut unit))) = (values[of], by.evaluate(&values))
+            else {
+                return;
+            };
+            if let Expr::Symbol(by) = **by
+                && free.contains(&by)
+                && (unit > size || unit == 0)
+            {
+                let times = 1 + i128::from(seed % 4);
+                unit = (size / times).max(1);
+                values[by] = Value::Int(unit);
+                size -= size % unit;
+            }
+            if free.contains(&of) && unit > 0 {
+                values[of] = Value::Int((size + unit - 1) / unit * unit);
+            }
+        });
+    }
+    values
+}
+
+/// The conditions that `&&` joins.
+fn conjuncts(condition: &Expr, visit: &mut dyn FnMut(&Expr)) {
+    match condition {
+        Expr::Binary(BinaryOp::And, left, right) => {
+            conjuncts(left, visit);
+            conjuncts(right, visit);
+        }
+        other => visit(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::choose_sizes;
+    use krn_compiler::source::SourceFile;
+    use krn_compiler::{CompileOptions, compile};
+    use std::collections::BTreeMap;
+
+    fn sizes(facts: &str, wanted: [i64; 2]) -> (i64, i64) {
+        let text =
+            format!("kernel k(x: f32[h, 3], z: f32[k, 2]) -> y: f32[h] where {facts} {{ y[i] = x[i, 0] }}\n");
+        let target = CompileOptions::for_target(krn_compiler::TARGETS[0]);
+        let compilation = compile(&SourceFile::new("t.krn", text), &target).expect("well typed");
+        let manifest = &compilation.compiled.manifest.kernels[0];
+        let none = BTreeMap::new();
+        let found =
+            choose_sizes(manifest, &BTreeMap::new(), &none, 2, |axis| wanted[axis]).expect("there are some");
+        (found.dims["h"], found.dims["k"])
+    }
+
+    #[test]
+    fn the_nearest_multiple_is_taken_and_never_nothing() {
+        assert_eq!(sizes("h % k == 0", [12, 4]), (12, 4));
+        assert_eq!(sizes("h % k == 0", [33, 8]), (40, 8));
+        // Three to each: the larger one goes down.
+        assert_eq!(sizes("h % k == 0", [31, 257]), (30, 10));
+        assert_eq!(sizes("h % k == 0 && k % 4 == 0", [33, 6]), (40, 8));
+        assert_eq!(sizes("h % 4 == 0", [33, 1]), (36, 1));
+        // `5 % 0` is 0, but nobody means that.
+        assert_eq!(sizes("h % k == 0", [5, 0]), (5, 1));
+        // What is wanted empty may be.
+        assert_eq!(sizes("h % k == 0", [0, 7]), (0, 7));
+        let (h, k) = sizes("h % k == 0 && h < k + 3 && k > 4", [31, 257]);
+        assert!(h % k == 0 && h > 0, "{h} {k}");
+    }
+}
