@@ -197,7 +197,8 @@ fn ends(
     names: &dyn Fn(&str) -> Option<i128>,
 ) -> Result<(f64, f64), String> {
     let numbers = (expression::number(low, names)?, expression::number(high, names)?);
-    if numbers.0 <= numbers.1 && numbers.1 - numbers.0 <= RISE_LIMIT {
+    // `0, n - 1` of no elements is a range of nothing: an array that asks for a number of it is refused when it is filled.
+    if (-1.0..=RISE_LIMIT).contains(&(numbers.1 - numbers.0)) {
         return Ok(numbers);
     }
     let (from, to) = numbers;
