@@ -91,9 +91,42 @@ impl Mover<'_> {
                 self.depths[*value] = depth;
             }
             done.push(inst);
+            if opcode == Opcode::Reduce {
+                let product: Option<Inst> =
+                    mutant!("licm: a factor leaves a maximum", None, self.take_factor_out(inst, depth));
+                done.extend(product);
+            }
         }
         self.kernel.blocks[block].insts = done;
         self.around.pop();
+    }
+
+    /// A wrong version: `max(j: a * x[j])` becomes `a * max(j: x[j])`, which is another number where `a` is negative and
+    /// where the products wrap around.
+    #[cfg(test)]
+    fn take_factor_out(&mut self, reduce: Inst, depth: u16) -> Option<Inst> {
+        use crate::ir::op::Combiner;
+        let data = &self.kernel.insts[reduce];
+        let (body, result, span) = (data.regions[0], data.results[0], data.span);
+        let Payload::Reduce { combiners, .. } = &data.payload else { return None };
+        let term = self.kernel.yields(body)[0];
+        let product = self.kernel.definition_data(term)?;
+        if combiners[..] != [Combiner::Max]
+            || product.opcode != Opcode::Mul
+            || !self.kernel.value_type(term).is_integer()
+        {
+            return None;
+        }
+        let at = product.arguments.iter().position(|value| self.depths[*value] <= depth)?;
+        let (factor, rest) = (product.arguments[at], product.arguments[1 - at]);
+        let last = self.kernel.terminator(body)?;
+        self.kernel.insts[last].arguments[0] = rest;
+        let scaled = self.kernel.make_inst(Opcode::Mul, Payload::None, &[factor, rest], span);
+        self.kernel.replace_uses(result, self.kernel.insts[scaled].results[0]);
+        self.kernel.insts[scaled].arguments[1] = result;
+        self.depths[self.kernel.insts[scaled].results[0]] = depth;
+        self.changed = true;
+        Some(scaled)
     }
 
     /// Moves what is invariant from a region of a loop to the end of `outside`.

@@ -173,10 +173,15 @@ impl Forms<'_> {
     fn reduction(&mut self) {
         self.serial = true;
         let mut term = self.term(true, 0);
-        // A factor of all of it, which a pass may want to move out of the reduction, or an addend.
+        // A factor of all of it, which a pass may want to move out of the reduction, or an addend. Any may be negative.
         if self.choices.once_in(2) {
-            let (factor, operator) =
-                self.choices.one_of(&[("s", "*"), ("w[i]", "*"), ("s", "+"), ("w[i]", "-")]);
+            let (factor, operator) = self.choices.one_of(&[
+                ("s", "*"),
+                ("w[i]", "*"),
+                ("(s - w[i])", "*"),
+                ("s", "+"),
+                ("w[i]", "-"),
+            ]);
             term = format!("{factor} {operator} {term}");
         }
         let (fold, ty) = self.fold(&term);

@@ -27,6 +27,8 @@ pub struct Generator<'t> {
     /// The outer loop's index, and the inner loops' indices over `m` columns.
     pub row: Option<Value>,
     pub columns: Vec<Value>,
+    /// Whether all subscripts of the private array are literals: then it can become values.
+    pub literal_subscripts: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -56,6 +58,7 @@ pub fn generate(tape: &[u8]) -> Kernel {
         arrays,
         row: None,
         columns: Vec::new(),
+        literal_subscripts: false,
     };
     generator.launch()
 }
@@ -130,6 +133,7 @@ impl Generator<'_> {
 
     fn launch(mut self) -> Kernel {
         self.builder.begin_launch("random");
+        self.literal_subscripts = self.pick(2) == 1;
         let symbols: Vec<_> = self.builder.kernel().symbols.keys().collect();
         let symbols: Vec<Value> = symbols.into_iter().map(|symbol| self.builder.symbol(symbol)).collect();
         self.pool.extend(&symbols);

@@ -12,7 +12,7 @@ impl Generator<'_> {
         for _ in 0..self.pick(count + 1) {
             let Some(left) = self.budget.checked_sub(1) else { return };
             self.budget = left;
-            match self.pick(if inside { 20 } else { 6 }) {
+            match self.pick(if inside { 21 } else { 6 }) {
                 0..6 => self.operation(),
                 6..9 => self.load(),
                 9 => self.store(),
@@ -26,6 +26,7 @@ impl Generator<'_> {
                 17 => self.load_in_a_loop(),
                 18 => self.float_corner(),
                 19 => self.unordered(),
+                20 => self.changed_element(),
                 _ => self.operation(),
             }
         }
@@ -76,9 +77,18 @@ impl Generator<'_> {
 
     /// An index of the private array: a literal, or any value modulo its length.
     fn private_index(&mut self) -> Value {
+        if self.literal_subscripts { self.literal_index() } else { self.short_index() }
+    }
+
+    fn literal_index(&mut self) -> Value {
+        let at = self.pick(4) as i64;
+        self.builder.constant_index(at)
+    }
+
+    /// An index below 4: a literal, or any value modulo 4.
+    fn short_index(&mut self) -> Value {
         if self.pick(3) > 0 {
-            let at = self.pick(4) as i64;
-            return self.builder.constant_index(at);
+            return self.literal_index();
         }
         let value = self.value(Scalar::I64);
         let three = self.builder.constant_index(3);
@@ -93,7 +103,7 @@ impl Generator<'_> {
             (0 | 1, _) => self.builder.load(self.arrays.row_int, 0, &[row]),
             (2, _) => self.builder.load(self.arrays.bodies, 0, &[row]),
             (3, _) => {
-                let index = self.private_index();
+                let index = self.short_index();
                 self.builder.load(self.arrays.bodies, 1, &[row, index])
             }
             _ => {
@@ -113,6 +123,31 @@ impl Generator<'_> {
             let (index, value) = (self.private_index(), self.value(Scalar::F32));
             self.builder.store(self.arrays.private, 0, &[index], value);
         }
+    }
+
+    /// Changes an element of the private array, perhaps under a condition, and reads it.
+    fn changed_element(&mut self) {
+        let row = self.row;
+        if row.is_none() {
+            return;
+        }
+        let (index, value) = (self.private_index(), self.value(Scalar::F32));
+        // Known to memory alone: a literal would be folded.
+        let condition = row.filter(|_| self.pick(2) == 0).map(|row| {
+            let loaded = self.builder.load(self.arrays.row_int, 0, &[row]);
+            let zero = self.builder.constant_int(Scalar::I32, 0);
+            self.builder.compare(Opcode::Lt, loaded, zero)
+        });
+        if let Some(condition) = condition {
+            self.builder.begin_if(condition);
+        }
+        self.builder.store(self.arrays.private, 0, &[index], value);
+        if condition.is_some() {
+            self.builder.begin_else(&[]);
+            self.builder.end_if(&[]);
+        }
+        let value = self.builder.load(self.arrays.private, 0, &[index]);
+        self.pool.push(value);
     }
 
     fn atomic(&mut self) {

@@ -42,25 +42,32 @@ fn sampled<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>, count: usize)
 
 /// The kernels of a source.
 pub fn samples_of(source: &'static str) -> Vec<Sample> {
-    let count = SOURCES.iter().find(|(name, _)| *name == source).map_or(0, |(_, count)| *count);
-    let of = |programs: Vec<Program>| -> Vec<Sample> {
-        let samples = programs.into_iter().enumerate();
-        samples.filter_map(|(number, program)| of_program(source, number, &program)).collect()
-    };
+    if source == "tapes" {
+        let tapes = sampled(proptest::collection::vec(any::<u8>(), 100..400), count_of(source));
+        let sample = |(number, tape): (usize, Vec<u8>)| {
+            let kernel = generate(&tape);
+            let symbols = symbols(&kernel, &[("n".to_string(), 3), ("m".to_string(), 4)]);
+            Sample { name: format!("{source} {number}"), kernel, symbols, text: format!("{tape:?}") }
+        };
+        return tapes.into_iter().enumerate().map(sample).collect();
+    }
+    let samples = programs_of(source).into_iter().enumerate();
+    samples.filter_map(|(number, program)| of_program(source, number, &program)).collect()
+}
+
+fn count_of(source: &str) -> usize {
+    SOURCES.iter().find(|(name, _)| *name == source).map_or(0, |(_, count)| *count)
+}
+
+/// The programs of a source of programs.
+pub fn programs_of(source: &str) -> Vec<Program> {
+    let count = count_of(source);
     match source {
-        "forms" => of(sampled(forms(), count)),
-        "locals" => of(sampled(locals(), count)),
-        "programs" => of(sampled(programs(), count)),
-        "patterns" => of(sampled(patterns(), count)),
-        _ => {
-            let tapes = sampled(proptest::collection::vec(any::<u8>(), 100..400), count);
-            let sample = |(number, tape): (usize, Vec<u8>)| {
-                let kernel = generate(&tape);
-                let symbols = symbols(&kernel, &[("n".to_string(), 3), ("m".to_string(), 4)]);
-                Sample { name: format!("{source} {number}"), kernel, symbols, text: format!("{tape:?}") }
-            };
-            tapes.into_iter().enumerate().map(sample).collect()
-        }
+        "forms" => sampled(forms(), count),
+        "locals" => sampled(locals(), count),
+        "programs" => sampled(programs(), count),
+        "patterns" => sampled(patterns(), count),
+        _ => unreachable!("`{source}` has no programs"),
     }
 }
 
@@ -89,7 +96,8 @@ fn symbols(kernel: &Kernel, dims: &[(String, i64)]) -> Vec<Constant> {
         let int = match (&data.kind, dim) {
             (SymbolKind::Dim { .. }, Some(size)) => size.into(),
             _ if data.scalar.is_unsigned_integer() => [3, 1, 6][number % 3],
-            _ => [-3, 5, 2][number % 3],
+            // The first parameter of most kernels, a factor of many reductions, is negative.
+            _ => [5, 2, -3][number % 3],
         };
         let float = [-1.5, 2.0, 0.75][number % 3];
         match data.scalar.widened() {
