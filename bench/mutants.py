@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Broken PTX: what the emulator's sanitizer finds in it, beside what compute-sanitizer finds. And wrong versions of the
-compiler's passes (`mutant!` in compiler/src), which the quick set of random kernels must notice.
+"""Broken PTX: what the emulator's sanitizer finds in it, beside what compute-sanitizer finds. And wrong versions of
+lowering, passes and selection (`mutant!` in compiler/src), which the quick set of random kernels must notice.
 
 usage: mutants.py passes               tries every wrong version, and counts those that were caught, a pass; fails where one was not
        mutants.py make KRN OUT       writes mutants of good PTX to OUT, and their list

@@ -24,10 +24,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("syntax", &["source", "diagnostic"]),
     ("check", &["source", "diagnostic", "syntax", "data", "builtins", "targets"]),
     ("ir", &["source", "data", "builtins", "manifest"]),
-    ("lower", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest", "ir"]),
+    ("lower", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest", "ir", "mutants"]),
     ("analysis", &["source", "data", "manifest", "ir"]),
     ("passes", &["source", "data", "manifest", "ir", "analysis", "clock", "mutants"]),
-    ("ptx", &["source", "data", "builtins", "manifest", "ir", "analysis", "targets", "parallel"]),
+    ("ptx", &["source", "data", "builtins", "manifest", "ir", "analysis", "targets", "parallel", "mutants"]),
     ("advise", &["source", "diagnostic", "syntax", "check", "data", "manifest", "ir", "analysis"]),
     ("reference", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest"]),
 ];

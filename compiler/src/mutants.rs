@@ -1,8 +1,8 @@
-//! Wrong versions of passes, for the tests that must notice them.
+//! Wrong versions of lowering, passes and selection, for the tests that must notice them.
 //!
 //! `mutant!("licm: a load leaves a loop that writes its buffer", right, wrong)` is `right`. In the crate's own tests it is
 //! `wrong` while the mutant of that name is switched on ([`with`]); no other build has the wrong version. A name begins with
-//! the pass. `passes/tests/mutants.rs` collects the names from the source, and fails where a mutant is not caught.
+//! the pass, or with `lower` or `select`. `passes/tests/mutants.rs` collects the names from the source, and fails where a mutant is not caught.
 
 #[cfg(not(test))]
 macro_rules! mutant {

@@ -4,6 +4,7 @@ use super::{Lowerer, Storage, structs};
 use crate::check::typed::{Access, ArrayId, BoundsCheck, Combine, CombineOp, Expr, Projection, Type};
 use crate::ir::entities::{Buffer, Site, Value};
 use crate::ir::op::{Combiner, Opcode};
+use crate::mutants::mutant;
 use cranelift_entity::EntityRef;
 
 /// An access with everything but the memory operation done.
@@ -76,8 +77,13 @@ impl<'a> Lowerer<'a> {
             BoundsCheck::Runtime(site) => self.builder.check(Site::new(site.index()), index, extent),
             BoundsCheck::Guarded => {
                 let zero = self.builder.constant_index(0);
-                let above = self.builder.compare(Opcode::Ge, index, zero);
-                let below = self.builder.compare(Opcode::Lt, index, extent);
+                let above = mutant!(
+                    "lower: a guarded subscript may be negative",
+                    self.builder.compare(Opcode::Ge, index, zero),
+                    self.builder.constant_bool(true)
+                );
+                let less = mutant!("lower: a guarded subscript may be the extent", Opcode::Lt, Opcode::Le);
+                let below = self.builder.compare(less, index, extent);
                 let both = self.builder.binary(Opcode::And, above, below);
                 *inside = Some(match *inside {
                     None => both,

@@ -6,6 +6,7 @@ use crate::check::typed::{BinaryOp, Block, BoundsCheck, CompareOp, Expr, ExprKin
 use crate::data::Scalar;
 use crate::ir::entities::Value;
 use crate::ir::op::Opcode;
+use crate::mutants::mutant;
 
 impl<'a> Lowerer<'a> {
     /// The one value of a scalar expression.
@@ -41,6 +42,8 @@ impl<'a> Lowerer<'a> {
             }
             ExprKind::Binary { op, left, right } => {
                 let (left, right) = (self.scalar(left), self.scalar(right));
+                let (left, right) =
+                    mutant!("lower: operands in the other order", (left, right), (right, left));
                 vec![self.builder.binary(binary(*op), left, right)]
             }
             ExprKind::Compare { op, left, right } => {

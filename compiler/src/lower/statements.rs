@@ -7,6 +7,7 @@ use crate::check::typed::{Axis, Block, Expr, LocalId, Projection, Stmt, StmtKind
 use crate::ir::entities::Value;
 use crate::manifest;
 use crate::manifest::BinaryOp as HostOp;
+use crate::mutants::mutant;
 
 impl<'a> Lowerer<'a> {
     pub fn statements(&mut self, statements: &'a [Stmt]) {
@@ -54,6 +55,7 @@ impl<'a> Lowerer<'a> {
                 let carried = self.assigned_in(&[body], &[]);
                 let initial = self.current(&carried);
                 let (low, high, step) = (self.scalar(low), self.scalar(high), self.scalar(step));
+                let step = mutant!("lower: a loop goes by steps of 1", step, self.builder.constant_index(1));
                 let range = self.counted(low, high, step, *ends);
                 let name = &self.typed.indices[*index].name;
                 let (counter, params) =
@@ -123,7 +125,11 @@ impl<'a> Lowerer<'a> {
         self.statements(&then.statements);
         let values = self.current(&carried);
         self.builder.begin_else(&values);
-        self.restore(&carried, before);
+        mutant!(
+            "lower: one side of an `if` goes on from what the other one assigned",
+            self.restore(&carried, before),
+            drop(before)
+        );
         self.statements(&otherwise.statements);
         let values = self.current(&carried);
         let results = self.builder.end_if(&values);

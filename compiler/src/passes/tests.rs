@@ -1,6 +1,7 @@
 mod mutants;
 mod quick;
 mod rates;
+mod whole;
 
 use super::*;
 use crate::ir::kernel::{Kernel, Phase};

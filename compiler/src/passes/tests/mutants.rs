@@ -1,8 +1,11 @@
-//! Wrong versions of passes (`mutant!`, in the passes themselves): each must be caught by the quick set.
+//! Wrong versions of lowering, passes and selection (`mutant!`, where the right ones are): each must be caught by the quick set.
+//! Those of passes by what the IR computes before and after them (`quick.rs`), the others by what the whole way from text to
+//! numbers gives (`whole.rs`).
 //!
 //! `cargo test -p krn-compiler --lib mutants -- --nocapture` prints what caught each; `bench/mutants.py passes` counts them.
 
-use super::quick::{Sample, after, complaint, pipeline, samples_of};
+use super::quick::{Sample, after, complaint, pipeline, programs_of, samples_of};
+use super::whole::Whole;
 use crate::ir::kernel::Kernel;
 use crate::ir::testing::Outcome;
 use crate::mutants::with;
@@ -11,25 +14,18 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::thread;
 
 /// Mutants that no kernel of the quick set catches, each with the reason.
-const EXEMPT: &[(&str, &str)] = &[
-    (
-        "licm: a load passes what may end the thread",
-        "missed: no kernel of the set has a failing check before a load that is outside where the check fails",
-    ),
-    (
-        "scalarize: stores in several blocks",
-        "missed: the set's arrays with literal subscripts are stored to in one block",
-    ),
-    (
-        "scalarize: the first store counts",
-        "missed: the set's arrays with literal subscripts are stored to once",
-    ),
-];
+const EXEMPT: &[(&str, &str)] = &[];
 
-/// The least number of wrong versions that a pass with any has.
+/// The least number of wrong versions that lowering, selection, and a pass with any has.
 const LEAST: usize = 3;
+
+/// What has mutants beside passes: what is held against the reference, from text to numbers.
+const WHOLE: [&str; 2] = ["lower", "select"];
 
 /// Passes without wrong versions, each with the reason.
 const WITHOUT: &[(&str, &str)] = &[
@@ -106,6 +102,66 @@ fn caught_by(set: &Set, sample: usize, pipeline: &Pipeline) -> Option<String> {
     found.map(|found| format!("{}: {found}", sample.name))
 }
 
+/// What a mutant is a wrong version of.
+fn owner(name: &str) -> &str {
+    name.split(':').next().unwrap_or_default()
+}
+
+/// Kernels that are compiled and run as a whole: as many as catch what there is to catch, for each takes some milliseconds.
+fn whole_set() -> &'static [Whole] {
+    static SET: OnceLock<Vec<Whole>> = OnceLock::new();
+    SET.get_or_init(|| {
+        let numbered = |(source, count): (&'static str, usize)| {
+            let programs = programs_of(source).into_iter().take(count).enumerate();
+            programs.map(move |(number, program)| (format!("{source} {number}"), program))
+        };
+        let programs: Vec<_> = [("forms", 250), ("programs", 40)].into_iter().flat_map(numbered).collect();
+        let made = side_by_side(&programs, |(name, program)| Whole::of(name.clone(), program));
+        made.into_iter().flatten().collect()
+    })
+}
+
+/// What the work on each job gives, in the order of the jobs. On threads of their own: a thread of rayon's that waits for the emulator
+/// does another job meanwhile, which has another mutant.
+fn side_by_side<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(jobs.len())));
+    let worker = || {
+        while let Some((at, job)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            jobs.get(at).map(|job| (at, job))
+        } {
+            let result = work(job);
+            done.lock().expect("no worker panics").push((at, result));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(worker);
+        }
+    });
+    let mut done = done.into_inner().expect("no worker panics");
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+fn caught_from_text_to_numbers(whole: &Whole) -> Option<String> {
+    let result = catch_unwind(AssertUnwindSafe(|| whole.complaint()));
+    let found = result.unwrap_or_else(|_| Some("a panic".to_string()));
+    found.map(|found| format!("{}: {found}", whole.name))
+}
+
+#[test]
+fn the_right_compiler_agrees_with_the_reference_from_text_to_numbers() {
+    let whole = whole_set();
+    let wrong = |whole: &Whole| {
+        let found = whole.difference_of_the_right()?;
+        Some(format!("{}: {found}\n{}", whole.name, whole.text))
+    };
+    let wrong: Vec<String> = side_by_side(whole, wrong).into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{}: {}", wrong.len(), wrong[0]);
+    assert!(whole.len() > 200, "only {} kernels were judged", whole.len());
+}
+
 #[test]
 fn the_right_passes_keep_what_the_quick_set_computes() {
     let set = Set::new();
@@ -119,7 +175,9 @@ fn the_right_passes_keep_what_the_quick_set_computes() {
 #[test]
 fn every_mutant_is_caught() {
     let (set, names) = (Set::new(), names());
-    let tried: Vec<(&str, Option<String>, u64)> = names
+    let (of_the_whole, of_passes): (Vec<&'static str>, Vec<&'static str>) =
+        names.iter().copied().partition(|name| WHOLE.contains(&owner(name)));
+    let mut tried: Vec<(&'static str, Option<String>, u64)> = of_passes
         .par_iter()
         .map(|name| {
             let (caught, reached) = with(name, || {
@@ -128,11 +186,15 @@ fn every_mutant_is_caught() {
             (*name, caught, reached)
         })
         .collect();
+    let whole = whole_set();
+    tried.extend(side_by_side(&of_the_whole, |name| {
+        let (caught, reached) = with(name, || whole.iter().find_map(caught_from_text_to_numbers));
+        (*name, caught, reached)
+    }));
     let mut passes: BTreeMap<&str, usize> = BTreeMap::new();
     let mut missed = Vec::new();
     for (name, caught, reached) in &tried {
-        let pass = name.split(':').next().unwrap_or_default();
-        *passes.entry(pass).or_default() += 1;
+        *passes.entry(owner(name)).or_default() += 1;
         match caught {
             Some(caught) => println!("caught | {name} | {}", caught.chars().take(120).collect::<String>()),
             None => {
@@ -141,13 +203,14 @@ fn every_mutant_is_caught() {
             }
         }
     }
+    let stale: Vec<_> = EXEMPT.iter().filter(|(name, _)| !missed.contains(name)).collect();
     missed.retain(|name| EXEMPT.iter().all(|(known, _)| known != name));
     assert!(missed.is_empty(), "nothing notices {missed:?}");
-    let stale: Vec<_> = EXEMPT.iter().filter(|(name, _)| !names.contains(name)).collect();
-    assert!(stale.is_empty(), "no such mutants: {stale:?}");
+    assert!(stale.is_empty(), "no mutants, or caught: {stale:?}");
     let mut standard: Vec<String> =
         Pipeline::for_target(&super::target()).names().map(str::to_string).collect();
     standard.retain(|pass| WITHOUT.iter().all(|(known, _)| known != pass));
+    standard.extend(WHOLE.map(str::to_string));
     let few: Vec<&String> =
         standard.iter().filter(|pass| passes.get(pass.as_str()).is_none_or(|count| *count < LEAST)).collect();
     assert!(few.is_empty(), "fewer than {LEAST} mutants of {few:?}");

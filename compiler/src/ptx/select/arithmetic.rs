@@ -11,6 +11,7 @@ use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Payload;
 use crate::ir::op::{Opcode, math_opcode_pattern};
+use crate::mutants::mutant;
 
 impl Selector<'_> {
     /// Every op that has neither regions nor memory.
@@ -281,7 +282,11 @@ impl Selector<'_> {
         let dst = self.define(result);
         let (op, ty) = match opcode {
             Opcode::Shl => (ShiftOp::Left, bits_type(scalar)),
-            _ => (ShiftOp::Right, signed_type(scalar)),
+            _ => {
+                let ty =
+                    mutant!("select: zeros come in from the left", signed_type(scalar), bits_type(scalar));
+                (ShiftOp::Right, ty)
+            }
         };
         self.builder.emit(Shift { op, ty, dst, a, b: amount });
     }
@@ -301,6 +306,7 @@ impl Selector<'_> {
             return;
         }
         let (a, b) = (self.operand(arguments[1]), self.operand(arguments[2]));
+        let (a, b) = mutant!("select: the sides of a `select` are exchanged", (a, b), (b, a));
         let dst = self.define(result);
         self.builder.emit(Selp { ty: bits_type(scalar), dst, a, b, p });
     }

@@ -7,6 +7,7 @@ use super::selector::{Selector, bits_type, signed_type};
 use crate::data::Scalar;
 use crate::ir::entities::Value;
 use crate::ir::op::Opcode;
+use crate::mutants::mutant;
 
 impl Selector<'_> {
     pub fn compare(&mut self, opcode: Opcode, scalar: Scalar, result: Value, a: Value, b: Value) {
@@ -34,7 +35,16 @@ impl Selector<'_> {
         };
         let (a, b) = (self.operand(a), self.operand(b));
         let p = self.define(result);
-        self.builder.emit(Setp { compare, ty: signed_type(scalar), p, a, b, ..Default::default() });
+        let ty = mutant!(
+            "select: unsigned numbers compare as signed ones",
+            signed_type(scalar),
+            match scalar {
+                Scalar::U32 => Type::S32,
+                Scalar::U64 => Type::S64,
+                _ => signed_type(scalar),
+            }
+        );
+        self.builder.emit(Setp { compare, ty, p, a, b, ..Default::default() });
     }
 
     /// -1, 0 or 1; a float zero or NaN is itself.

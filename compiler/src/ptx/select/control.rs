@@ -9,6 +9,7 @@ use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Inst, Value};
 use crate::ir::kernel::{Definition, Payload};
 use crate::ir::op::{Combiner, Opcode};
+use crate::mutants::mutant;
 
 /// What is done with the operands that a loop's body yields, inside the innermost loop.
 type Finish<'f, S> = &'f mut dyn FnMut(&mut S, Vec<Operand>) -> Result<(), SelectError>;
@@ -266,7 +267,7 @@ impl Selector<'_> {
         let data = &kernel.insts[inst];
         let test = self.register(data.arguments[0]);
         if self.is_guarded(inst) {
-            self.guard = Some(test);
+            self.guard = mutant!("select: a store under an `if` has no guard", Some(test), None);
             self.block(data.regions[0])?;
             self.guard = None;
             return Ok(());

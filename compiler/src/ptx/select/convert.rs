@@ -6,6 +6,7 @@ use super::super::types::Type;
 use super::SelectError;
 use super::selector::{Selector, signed_type};
 use crate::data::Scalar;
+use crate::mutants::mutant;
 
 impl Selector<'_> {
     /// A cast to any scalar type. The result is in the widened form of `to`.
@@ -37,7 +38,12 @@ impl Selector<'_> {
                 if let Operand::Int(value) = a {
                     return Ok(Operand::Int(wrap(value, to)));
                 }
-                self.cvt(None, signed_type(to), signed_type(from), a).into()
+                let narrower = mutant!(
+                    "select: negative numbers grow by zeros",
+                    signed_type(from),
+                    if from.size() == 4 { Type::U32 } else { signed_type(from) }
+                );
+                self.cvt(None, signed_type(to), narrower, a).into()
             }
             (false, true) => {
                 let a = self.in_register(a, signed_type(from));

@@ -12,6 +12,7 @@ use super::SelectError;
 use super::selector::{Selector, bits_type};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::op::{Constant, Opcode};
+use crate::mutants::mutant;
 
 /// More instructions than this are worth a branch around them.
 const MAX_INSTS: usize = 24;
@@ -36,7 +37,9 @@ impl Selector<'_> {
         let (yields, others) = (yields?, self.block(otherwise)?);
         for (at, result) in data.results.iter().enumerate() {
             // A load that does not take place gives 0.
-            let loaded = self.is_load(kernel.yields(then)[at]) && self.is_zero(kernel.yields(otherwise)[at]);
+            let zero = self.is_zero(kernel.yields(otherwise)[at]);
+            let zero = mutant!("select: every load that does not take place gives 0", zero, true);
+            let loaded = self.is_load(kernel.yields(then)[at]) && zero;
             let operand = if loaded {
                 yields[at]
             } else {

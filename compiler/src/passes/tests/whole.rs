@@ -1,0 +1,153 @@
+//! Random kernels from text to numbers: lowered, through all passes and selection, run on the emulator, and held against the
+//! reference evaluator. For wrong versions of lowering and of selection, which the IR's interpreter does not see.
+//!
+//! The emulator, and the compiler that it is built on, are crates from outside, without mutants: a module goes to them as a
+//! document.
+
+use crate::compile::{CompiledModule, check};
+use crate::fat::{Fat, Image};
+use crate::ir::kernel::Kernel;
+use crate::lower::lower;
+use crate::passes::{Pipeline, PipelineOptions, TargetFacts};
+use crate::ptx::select::{SelectOptions, Selection};
+use crate::source::SourceFile;
+use krn_compiler::check::typed;
+use krn_compiler::data::Scalar;
+use krn_compiler::manifest::{ArgumentKind, KernelManifest};
+use krn_generator::Program;
+use krn_runtime::verify::{
+    Case, CheckOptions, Expectation, Fill, VerifyError, choose_sizes, fill, read_statics,
+};
+use krn_runtime::{Device, Module};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+const TARGET: &str = "sm_90";
+const CAPABILITY: u32 = 90;
+
+/// Reference steps after which a kernel is none for this.
+const STEP_LIMIT: u64 = 400_000;
+
+/// A kernel with inputs, and what it computes of them.
+pub struct Whole {
+    /// `forms 17`
+    pub name: String,
+    pub text: String,
+    kernel: typed::Kernel,
+    case: Case,
+    expected: Expectation,
+    /// What the compiler without mutants makes of it.
+    right: String,
+}
+
+impl Whole {
+    /// A kernel of the quick set; `None` where the reference takes too long.
+    pub fn of(name: String, program: &Program) -> Option<Self> {
+        let source = krn_compiler::source::SourceFile::new("random.krn", program.source.as_str());
+        let Ok(compilation) =
+            krn_compiler::compile(&source, &krn_compiler::CompileOptions::for_target(TARGET))
+        else {
+            let plain = program.unscheduled();
+            assert_ne!(plain, *program, "{name} does not compile: {program:?}");
+            return Self::of(name, &plain);
+        };
+        let text = program.source.clone();
+        let right = document(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+        let case = case(program, &compilation.compiled.manifest.kernels[0]);
+        let statics = read_statics(&load(&right).expect("a module")).expect("statics");
+        let kernel = compilation.program.kernels[0].clone();
+        let limits =
+            CheckOptions { full_steps: u128::MAX, step_limit: STEP_LIMIT, ..CheckOptions::default() };
+        let expected = Expectation::of(&compilation.program, &kernel, &case, &statics, &limits);
+        let whole = Self { name, text, kernel, case, expected, right };
+        match whole.judged(&whole.right) {
+            Err(VerifyError::Reference(_)) => None,
+            _ => Some(whole),
+        }
+    }
+
+    /// What is wrong with what this crate makes of the kernel.
+    pub fn complaint(&self) -> Option<String> {
+        match document(&self.text) {
+            Err(error) => Some(error),
+            Ok(document) if document == self.right => None,
+            Ok(document) => self.difference(&document),
+        }
+    }
+
+    /// What is wrong with what the right compiler makes of it.
+    pub fn difference_of_the_right(&self) -> Option<String> {
+        self.difference(&self.right)
+    }
+
+    fn difference(&self, document: &str) -> Option<String> {
+        match self.judged(document) {
+            Ok(wrong) => wrong,
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    fn judged(&self, document: &str) -> Result<Option<String>, VerifyError> {
+        let (_, report) = self.expected.check(&load(document)?, &self.kernel, &self.case)?;
+        Ok(report.outputs.iter().find_map(|output| {
+            let worst = output.report.worst.as_ref().filter(|_| !output.report.agrees())?;
+            Some(format!("`{}` is {} at {:?}, not {}", output.name, worst.got, worst.index, worst.expected))
+        }))
+    }
+}
+
+fn load(document: &str) -> krn_runtime::Result<Module> {
+    Module::from_fat(&Device::interruptible_emulator(Arc::new(AtomicBool::new(false))), document)
+}
+
+/// What this crate makes of a kernel, on this thread alone: others do not have its mutant.
+fn document(text: &str) -> Result<String, String> {
+    let file = SourceFile::new("random.krn", text);
+    let (program, _) = check(&file);
+    let mut module = lower(&program, &file, TARGET).map_err(|_| "it is not lowered")?;
+    let pipeline = Pipeline::for_target(&TargetFacts::new(CAPABILITY));
+    for kernel in &mut module.kernels {
+        let done = pipeline.run(kernel, &PipelineOptions::default(), &mut |_| {});
+        done.map_err(|error| format!("verifier: {error}"))?;
+    }
+    let refused = |error: crate::ptx::select::SelectError| format!("selection: {}", error.message);
+    let options = SelectOptions { target: TARGET.to_string(), capability: CAPABILITY, unchecked: false };
+    let kernels: Vec<&Kernel> = module.kernels.iter().collect();
+    let selection = Selection::new(&module, &kernels, &file, &options).map_err(refused)?;
+    let frame = selection.frame().map_err(refused)?;
+    let mut entries = Vec::new();
+    for kernel in &kernels {
+        for launch in kernel.launches.keys() {
+            entries.push(selection.entry(&kernel.part(launch), &frame, entries.len()).map_err(refused)?);
+        }
+    }
+    drop(frame);
+    let selected = selection.finish(&kernels, entries).map_err(refused)?;
+    let compiled =
+        CompiledModule { ptx: selected.text, module: selected.module, manifest: selected.manifest };
+    Ok(Fat::new(vec![Image::new(TARGET, compiled, None)]).to_json())
+}
+
+/// Inputs for a program: small numbers, in every fourth array awkward ones; parameters negative for every second program.
+fn case(program: &Program, manifest: &KernelManifest) -> Case {
+    let dims: BTreeMap<String, i64> = program.dims.iter().cloned().collect();
+    let sizes = choose_sizes(manifest, &dims, &BTreeMap::new(), program.seed, |_| 1).expect("sizes");
+    let mut case = Case { params: sizes.params, arrays: BTreeMap::new() };
+    for param in case.params.values_mut().filter(|_| program.seed % 2 == 1) {
+        if let Some(Scalar::I32 | Scalar::I64) = param.element.as_scalar() {
+            let value = param.bytes.iter().rev().fold(0i64, |value, byte| value << 8 | i64::from(*byte));
+            let size = param.bytes.len();
+            param.bytes.copy_from_slice(&(-value).to_le_bytes()[..size]);
+        }
+    }
+    for (number, argument) in manifest.arguments.iter().enumerate() {
+        let ArgumentKind::Array { buffer, .. } = &argument.kind else { continue };
+        let Some(shape) = sizes.shapes.get(&argument.name) else { continue };
+        let plan = if (program.seed >> number) % 4 == 3 { Fill::Special } else { Fill::Random };
+        let array =
+            fill(&argument.name, &buffer.element, shape, &plan.into(), program.seed).expect("an array");
+        case.arrays.insert(argument.name.clone(), array);
+    }
+    case
+}
