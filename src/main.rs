@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Check(options) => commands::check::run(options),
         Command::Build(options) => commands::build::run(options),
         Command::Opt(options) => commands::opt::run(options),
+        Command::Run(options) if options.bisect => commands::bisect::run(options),
         Command::Run(options) => commands::run::run(options),
         Command::Test(options) => commands::test::run(options),
         Command::Bench(options) => commands::bench::run(options),

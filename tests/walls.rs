@@ -60,42 +60,21 @@ const OF_OTHER_CRATES: &[&str] = &["zeros"];
 const CIRCLES: &[(&str, &str, &str)] = &[
     (
         "compiler/src",
-        "advise::",
-        "`mod.rs` lists all warnings, and has the type that each of them gives back",
-    ),
-    (
-        "compiler/src",
         "check check::elaborator check::functions check::items check::occurrences check::ranges check::types",
         "types name items, and items have types and bodies",
     ),
-    ("compiler/src", "check::dump::", "`mod.rs` has the writer that its file adds to"),
     ("compiler/src", "check::prove::", "the walk asks for races and coverage, which ask what encloses them"),
-    ("compiler/src", "check::typed::", "a kernel has schedules, whose directives name its axes"),
     ("compiler/src", "compile::", "a warning about speed compiles the text again"),
-    ("compiler/src", "diagnostic::", "`codes.rs` lists what `mod.rs` describes"),
-    ("compiler/src", "ir::text::cursor ir::text::lexer", "the lexer gives the parser's errors"),
-    ("compiler/src", "ir::text::print_body ir::text::printer ir::text::schedule", "all print spans alike"),
     ("compiler/src", "ir::verifier::", "`mod.rs` has the state that its files add to"),
     ("compiler/src", "lower lower::host", "`mod.rs` has the state that its files add to"),
-    ("compiler/src", "passes::fold::", "`mod.rs` has the state that its files add to"),
-    ("compiler/src", "passes::fuse::", "`mod.rs` has a question that its file asks"),
     ("compiler/src", "passes::split_reductions::", "dies with the tiles"),
     ("compiler/src", "passes::stage::", "dies with the tiles"),
     ("compiler/src", "passes::threads::", "dies with the tiles"),
-    ("compiler/src", "passes::unroll::", "`mod.rs` has questions that its file asks"),
-    ("compiler/src", "passes::vectorize::", "`mod.rs` has the type that its file judges"),
-    ("compiler/src", "ptx::parse::", "the lexer gives the parser's errors"),
     ("compiler/src", "ptx::select::", "`mod.rs` has the errors and options of its files"),
     ("compiler/src", "reference::", "a body launches, and a launch evaluates bodies"),
     ("compiler/src", "syntax::parser::", "the grammar is recursive"),
     ("compiler/src", "syntax::print::", "`mod.rs` has the printer that its file adds to"),
     ("runtime/macros/src", "emit::", "`mod.rs` has what its file adds to"),
-    (
-        "src",
-        "commands::bisect commands::ladder:: commands::run",
-        "`krn run` goes on to bisect where it is asked to",
-    ),
-    ("src", "commands::report::", "`mod.rs` has the report, and makes its pages"),
 ];
 
 /// The floors of `passes/`, from the ground up: a module imports from its own floor and from those below.

@@ -41,9 +41,6 @@ pub fn open_checked(selection: Selection, sanitize: bool) -> Result<Device> {
 }
 
 pub fn run(options: &RunOptions) -> Result<()> {
-    if options.bisect {
-        return super::bisect::run(options);
-    }
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open_checked(options.device, options.sanitize)?;
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;

@@ -1,9 +1,9 @@
 //! W0604: lanes wait for each other at one bank of shared memory.
 
+use super::finding::{Finding, Gain};
 use super::mends::Proposal;
 use super::subject::{Modelled, Site, number};
 use super::text::verb;
-use super::{Finding, Gain};
 use crate::analysis::BANKS;
 use crate::analysis::model::{LANES, Space};
 use crate::diagnostic::codes;

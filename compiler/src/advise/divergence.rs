@@ -1,9 +1,9 @@
 //! W0607: the lanes of a warp part at a branch or a loop, so that some wait for the others.
 
+use super::finding::{Finding, Gain};
 use super::mends::Proposal;
 use super::strided::LANES;
 use super::subject::Modelled;
-use super::{Finding, Gain};
 use crate::diagnostic::codes;
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;

@@ -3,9 +3,9 @@
 //! Where every index that is divided is below 2^31 as soon as each size is, the compiler makes a variant of the launch by
 //! itself. What is left are products: of two sizes below 2^31 the product need not be.
 
+use super::finding::{Finding, Gain};
 use super::mends::Proposal;
 use super::subject::Modelled;
-use super::{Finding, Gain};
 use crate::diagnostic::codes;
 use crate::ir::FoundOwners;
 use crate::ir::entities::{Inst, Symbol};

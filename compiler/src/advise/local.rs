@@ -2,10 +2,10 @@
 //!
 //! Registers have no numbers that change. The assembler unrolls some loops by itself: only what it says counts.
 
+use super::finding::{Finding, Gain};
 use super::mends::Proposal;
 use super::subject::Modelled;
 use super::text::accessed;
-use super::{Finding, Gain};
 use crate::analysis::model::{AccessCost, LaunchCost, Space};
 use crate::diagnostic::codes;
 use crate::ir::FoundOwners;

@@ -1,10 +1,10 @@
 //! W0602: neighbouring threads are neighbours in global memory, but a request starts in the middle of a sector.
 
+use super::finding::{Finding, Gain};
 use super::mends::Proposal;
 use super::strided::LANES;
 use super::subject::{Modelled, Site, number};
 use super::text::verb;
-use super::{Finding, Gain};
 use crate::analysis::SECTOR_BYTES;
 use crate::analysis::model::Space;
 use crate::diagnostic::codes;

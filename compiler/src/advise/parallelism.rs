@@ -1,9 +1,9 @@
 //! W0608: fewer blocks than the GPU has multiprocessors, for a directive that makes them large.
 
+use super::finding::{Finding, Gain};
 use super::mends::Proposal;
 use super::score::machine;
 use super::subject::Modelled;
-use super::{Finding, Gain};
 use crate::diagnostic::codes;
 use crate::ir::entities::Launch;
 use crate::source::Span;

@@ -1,10 +1,10 @@
 //! W0606: a thread has more values than registers, and the assembler keeps some in memory.
 
 use super::assembled::Usage;
+use super::finding::{Finding, Gain};
 use super::mends::Proposal;
 use super::parallelism::first_access;
 use super::subject::Modelled;
-use super::{Finding, Gain};
 use crate::diagnostic::codes;
 use crate::ir::kernel::Kernel;
 use crate::ir::schedule::Directive;

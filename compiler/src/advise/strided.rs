@@ -1,9 +1,9 @@
 //! W0601: neighbouring threads go far apart in global memory.
 
+use super::finding::{Finding, Gain};
 use super::mends::Proposal;
 use super::subject::{Modelled, Site, number};
 use super::text::verb;
-use super::{Finding, Gain};
 use crate::analysis::model::Space;
 use crate::diagnostic::codes;
 use crate::manifest::{Expr, Layout};

@@ -1,9 +1,9 @@
 //! W0603: fields are fetched with others beside them that the request does not use.
 
+use super::finding::{Finding, Gain};
 use super::mends::Proposal;
 use super::subject::{Modelled, Site, number};
 use super::text::verb;
-use super::{Finding, Gain};
 use crate::analysis::SECTOR_BYTES;
 use crate::analysis::model::Space;
 use crate::diagnostic::codes;

@@ -1,9 +1,11 @@
 //! What is looked at: a kernel, modelled at sizes, with its accesses put together by place in the text.
 
 use super::assembled::{Usage, Usages};
-use super::occupancy::resident;
 use super::text::{Accessed, accessed};
-use crate::analysis::model::{AccessCost, LaunchCost, Request, Space, model, model_sizes, spell_sizes};
+use crate::analysis::model::{
+    AccessCost, LANES, LaunchCost, Request, Space, model, model_sizes, spell_sizes,
+};
+use crate::analysis::{Multiprocessor, warps_by_registers};
 use crate::check::typed;
 use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::{BufferData, Kernel, Module};
@@ -250,4 +252,26 @@ pub(crate) struct AtPlace {
 pub(crate) fn number(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
     if rounded.fract() == 0.0 { format!("{rounded:.0}") } else { format!("{rounded:.1}") }
+}
+
+/// Warps that a multiprocessor holds of a launch, of how many, and what limits them.
+pub(super) fn resident(modelled: &Modelled<'_>, launch: &LaunchCost) -> (u64, u64, &'static str) {
+    let multiprocessor = Multiprocessor::of(modelled.capability);
+    let lanes = LANES as u64;
+    let warps = u64::from(launch.threads).div_ceil(lanes).max(1);
+    let by_registers =
+        modelled.usage(launch).map_or(u64::MAX, |usage| warps_by_registers(usage.registers) / warps);
+    let by_shared = match launch.shared_bytes {
+        0 => u64::MAX,
+        bytes => multiprocessor.blocks_by_shared(bytes),
+    };
+    let limits = [
+        (by_shared, "shared memory"),
+        (multiprocessor.blocks_by_threads(warps), "threads"),
+        (multiprocessor.blocks, "blocks"),
+        (by_registers, "registers"),
+    ];
+    let (most, what) =
+        limits.into_iter().min_by_key(|(count, _)| *count).unwrap_or((multiprocessor.blocks, "blocks"));
+    (most * warps, multiprocessor.threads / lanes, what)
 }

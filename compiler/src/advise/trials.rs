@@ -1,10 +1,10 @@
 //! Tries proposals: compiles the file with each, and looks whether the place is gone and the kernel costs less.
 
 use super::assembled::Usages;
+use super::finding::{Find, Finding};
 use super::mends::{Proposal, add_directive, add_fact, groups};
 use super::score::score;
 use super::subject::{Modelled, Subject};
-use super::{Find, Finding};
 use crate::analysis::model::model_sizes;
 use crate::diagnostic::Label;
 use crate::diagnostic::edit::{Edit, apply_edits, moved};

@@ -1,9 +1,9 @@
 //! W0611: a thread takes neighbours one by one, since nobody says that they begin where a vector may.
 
+use super::finding::{Finding, Gain};
 use super::mends::Proposal;
 use super::subject::Modelled;
 use super::text::verb;
-use super::{Finding, Gain};
 use crate::analysis::model::{AccessCost, LANES, Space};
 use crate::diagnostic::codes;
 use crate::manifest::SymbolKind;

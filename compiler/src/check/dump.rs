@@ -15,17 +15,14 @@
 //! atomic assignment is marked, and results say what they start from.
 
 mod expressions;
+mod writer;
+
+pub use writer::Options;
 
 use super::typed::*;
 use expressions::{assignment, combine_name};
-use rustc_hash::FxHashMap;
 use std::fmt::Write;
-
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Shows what was proved and what is checked at run time.
-    pub proofs: bool,
-}
+use writer::Writer;
 
 /// The whole program: structs, constants, statics, kernels. Deterministic.
 pub fn dump(program: &Program, options: Options) -> String {
@@ -56,30 +53,7 @@ pub fn dump(program: &Program, options: Options) -> String {
     out
 }
 
-struct Writer<'a> {
-    program: &'a Program,
-    kernel: &'a Kernel,
-    options: Options,
-    /// How many locals and parameters have this name.
-    counts: FxHashMap<&'a str, u32>,
-    out: String,
-    depth: usize,
-}
-
-impl<'a> Writer<'a> {
-    fn new(program: &'a Program, kernel: &'a Kernel, options: Options) -> Self {
-        let mut counts = FxHashMap::default();
-        let locals = kernel.locals.values().map(|local| local.name.as_str());
-        for name in locals.chain(kernel.params.values().map(|param| param.name.as_str())) {
-            *counts.entry(name).or_insert(0) += 1;
-        }
-        Self { program, kernel, options, counts, out: String::new(), depth: 0 }
-    }
-
-    fn line(&mut self, text: &str) {
-        let _ = writeln!(self.out, "{:indent$}{text}", "", indent = 2 * self.depth);
-    }
-
+impl Writer<'_> {
     fn kernel(&mut self) {
         let kernel = self.kernel;
         self.line(&format!("kernel {}", kernel.name));

@@ -37,44 +37,19 @@
 //! the run is then an error.
 
 mod code;
+mod ids;
 mod schedule;
+mod value_type;
 
 pub use crate::builtins::{Builtin, MathFunction};
 pub use code::*;
+pub use ids::*;
 pub use schedule::*;
+pub use value_type::Type;
 
-use crate::data::{ElementType, Scalar};
+use crate::data::ElementType;
 use crate::source::Span;
-use cranelift_entity::{PrimaryMap, entity_impl};
-
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident $prefix:literal;)*) => {
-        $($(#[$doc])* #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(u32);
-        entity_impl!($name, $prefix);)*
-    };
-}
-
-ids! {
-    /// A struct definition of the program.
-    StructId "struct";
-    /// An array of a kernel: parameter, result, temporary, local array, constant or static.
-    ArrayId "array";
-    /// A dimension name of a kernel.
-    DimId "dim";
-    /// A scalar (or struct) parameter of a kernel.
-    ParamId "param";
-    /// A `let` or `var` name (or an inlined function's parameter) of a kernel.
-    LocalId "local";
-    /// An index name: of `forall`, an implicit left-side name, a reduction name, or a sequential `for`.
-    IndexId "index";
-    /// An access whose bounds are checked on the device.
-    SiteId "site";
-    /// A `const` array of the program.
-    ConstId "const";
-    /// A `static` of the program.
-    StaticId "static";
-}
+use cranelift_entity::PrimaryMap;
 
 #[derive(Clone, Debug, Default)]
 pub struct Program {
@@ -103,32 +78,6 @@ pub struct StructField {
     /// May be narrow: the storage type.
     pub ty: Type,
     pub span: Span,
-}
-
-/// The type of a value or of an element. Values have no narrow scalars outside structs.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Type {
-    Scalar(Scalar),
-    Struct(StructId),
-    /// A fixed array, in a struct only.
-    Array(Box<Type>, u64),
-}
-
-impl Type {
-    pub const BOOL: Type = Type::Scalar(Scalar::Bool);
-    pub const I32: Type = Type::Scalar(Scalar::I32);
-    pub const I64: Type = Type::Scalar(Scalar::I64);
-    pub const U32: Type = Type::Scalar(Scalar::U32);
-    pub const U64: Type = Type::Scalar(Scalar::U64);
-    pub const F32: Type = Type::Scalar(Scalar::F32);
-    pub const F64: Type = Type::Scalar(Scalar::F64);
-
-    pub fn as_scalar(&self) -> Option<Scalar> {
-        match self {
-            Type::Scalar(scalar) => Some(*scalar),
-            _ => None,
-        }
-    }
 }
 
 /// A `const` array.

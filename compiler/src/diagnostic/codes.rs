@@ -5,7 +5,7 @@
 //! E04xx bounds, races and coverage · E05xx schedules · E06xx limits of the target · W0xxx warnings,
 //! of which W06xx are about speed.
 
-use super::Code;
+use super::code::Code;
 
 macro_rules! codes {
     ($($code:ident $title:literal;)*) => {

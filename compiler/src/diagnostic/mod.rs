@@ -3,12 +3,15 @@
 //! Every other room builds [`Diagnostic`]s and pushes them into a [`Diagnostics`]; only this room renders
 //! them (`render.rs`, the only user of ariadne, and `json.rs`). Codes and their pages are in `codes.rs`.
 
+mod code;
 pub mod codes;
 pub mod edit;
 pub mod json;
 pub mod levels;
 pub mod render;
 pub mod suggest;
+
+pub use code::Code;
 
 use crate::source::Span;
 
@@ -17,10 +20,6 @@ pub enum Severity {
     Error,
     Warning,
 }
-
-/// A stable code such as `E0123` or `W0007`. Constants live in [`codes`], one a diagnostic.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Code(pub &'static str);
 
 /// A span of the user's text and what is to be said there.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,6 +2,7 @@
 
 mod accesses;
 mod axes;
+mod contents;
 mod diff;
 mod fragments;
 mod listing;
@@ -13,41 +14,21 @@ mod variants;
 
 use super::explain::forms;
 use crate::arguments::{MessageFormat, ReportOptions};
-use crate::commands::profile::found::Profile;
 use crate::commands::profile::{compile_options, gpu, machine, profile, trace};
 use crate::exit::{Failure, Result};
 use crate::files::Target;
 use crate::messages;
 use crate::subject::Subject;
-use accesses::{Alike, accesses};
-use axes::{Axis, axes};
-use fragments::{Fragment, fragments, spans, texts};
-use krn_compiler::{SharedArray, explain_schedules, shared_arrays};
-use listing::{Listing, Place, listing};
-use stages::{Stage, stages};
-use std::collections::{BTreeMap, BTreeSet};
-use steps::{Steps, steps};
-use variants::{Variant, variants};
-
-/// What the page shows.
-pub struct Report<'a> {
-    pub profile: Profile<'a>,
-    /// The source's lines, cut at what PTX comes from.
-    pub source: Vec<Vec<Fragment>>,
-    /// What stands at each place: the first line of the expression that starts there.
-    pub texts: BTreeMap<Place, String>,
-    /// As `krn explain` prints it.
-    pub schedule: String,
-    pub stages: Vec<Stage>,
-    pub listing: Listing<'a>,
-    /// The entries, in the order of the listing.
-    pub variants: Vec<Variant>,
-    pub steps: Steps,
-    /// What the warps access, and what lies in shared memory of the entries that ran.
-    pub accesses: Vec<Alike>,
-    pub shared: Vec<SharedArray>,
-    pub axes: Vec<Axis>,
-}
+use accesses::accesses;
+use axes::axes;
+use contents::Report;
+use fragments::{fragments, spans, texts};
+use krn_compiler::{explain_schedules, shared_arrays};
+use listing::listing;
+use stages::stages;
+use std::collections::BTreeSet;
+use steps::steps;
+use variants::variants;
 
 pub fn run(options: &ReportOptions) -> Result<()> {
     let arguments = &options.profile;

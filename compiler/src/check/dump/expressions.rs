@@ -2,7 +2,7 @@
 
 use super::super::spell::reduction;
 use super::super::types;
-use super::Writer;
+use super::writer::Writer;
 use crate::check::typed::*;
 use crate::data::Scalar;
 

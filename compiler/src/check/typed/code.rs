@@ -1,6 +1,8 @@
 //! Statements and expressions of a typed kernel.
 
-use super::{ArrayId, Builtin, DimId, IndexId, LocalId, ParamId, SiteId, Type};
+use super::ids::{ArrayId, DimId, IndexId, LocalId, ParamId, SiteId};
+use super::value_type::Type;
+use crate::builtins::Builtin;
 use crate::data::Scalar;
 use crate::source::Span;
 use crate::syntax::ast::ReduceOp;

@@ -1,6 +1,6 @@
 //! Schedules, their names resolved.
 
-use super::{ArrayId, IndexId};
+use super::ids::{ArrayId, IndexId};
 pub use crate::data::{CacheMode, Layout, Placement};
 use crate::diagnostic::Code;
 use crate::diagnostic::levels::Level;

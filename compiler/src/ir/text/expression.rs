@@ -1,7 +1,8 @@
 //! Host expressions in text: operators between parentheses, `min(a, b)`, `max(a, b)`, `ceildiv(a, b)`, `neg(a)`,
 //! `not(a)`. There is no precedence: a nested operation stands in parentheses.
 
-use super::cursor::{ParseError, Parser};
+use super::cursor::Parser;
+use super::error::ParseError;
 use super::lexer::Token;
 use crate::manifest::{BinaryOp, Expr, UnaryOp};
 

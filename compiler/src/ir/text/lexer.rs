@@ -1,6 +1,6 @@
 //! Tokens of the text form, with the byte offset at which each starts.
 
-use super::cursor::ParseError;
+use super::error::ParseError;
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum Token<'t> {

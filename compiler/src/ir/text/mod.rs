@@ -33,6 +33,7 @@
 
 mod compact;
 mod cursor;
+mod error;
 mod expression;
 mod lexer;
 mod parse_body;
@@ -40,10 +41,12 @@ mod parser;
 mod print_body;
 mod printer;
 mod schedule;
+mod span;
 
-pub use cursor::ParseError;
+pub use error::ParseError;
 pub use parser::{parse_kernel, parse_module};
-pub use printer::{PrintOptions, print_expression, print_inst, print_kernel, print_module};
+pub use printer::{print_expression, print_inst, print_kernel, print_module};
+pub use span::PrintOptions;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! Parses instructions and their regions.
 
-use super::cursor::{ParseError, Parser};
+use super::cursor::Parser;
+use super::error::ParseError;
 use super::lexer::Token;
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Site, Symbol, Value};

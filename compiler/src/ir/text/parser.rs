@@ -1,7 +1,8 @@
 //! Parses modules and kernels: declarations here, instructions in `parse_body.rs`. Stops at the first error,
 //! which says where it is; whether the kernel makes sense is the verifier's question.
 
-use super::cursor::{ParseError, Parser};
+use super::cursor::Parser;
+use super::error::ParseError;
 use super::lexer::Token;
 use crate::data::{ElementType, Leaf};
 use crate::ir::entities::{Buffer, ConstantArray, Launch, StaticArray, Symbol};

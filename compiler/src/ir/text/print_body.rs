@@ -1,6 +1,6 @@
 //! Prints instructions and their regions.
 
-use super::printer::{PrintOptions, print_span};
+use super::span::{PrintOptions, print_span};
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Value};
 use crate::ir::kernel::{InstData, Kernel, Level, Payload, ValueData};
 use crate::ir::op::{Combiner, Constant, Opcode};

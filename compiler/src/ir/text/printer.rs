@@ -2,27 +2,14 @@
 
 use super::print_body::BodyPrinter;
 use super::schedule::print_schedule;
+use super::span::{PrintOptions, print_span};
 use crate::data::ElementType;
 use crate::ir::entities::Inst;
 use crate::ir::kernel::{ArgumentData, ArrayData, BufferData, BufferKind, Kernel, Module, Phase, Step};
 use crate::manifest::{Direction, Expr, Layout, SymbolKind};
-use crate::source::Span;
 use std::fmt::Write;
 
 pub use super::expression::print_expression;
-
-/// How to print.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PrintOptions {
-    /// Whether `@start..end` is shown.
-    pub spans: bool,
-}
-
-impl Default for PrintOptions {
-    fn default() -> Self {
-        Self { spans: true }
-    }
-}
 
 impl Phase {
     pub const ALL: [Phase; 4] = [Phase::Abstract, Phase::Mapped, Phase::Staged, Phase::Flat];
@@ -63,15 +50,6 @@ fn print_array(text: &mut String, keyword: &str, entity: &str, array: &ArrayData
         let _ = write!(text, "{byte:02x}");
     }
     text.push_str("\"\n");
-}
-
-/// ` @start..end`, or nothing for the empty span at 0.
-pub(super) fn print_span(span: Span, options: PrintOptions) -> String {
-    if !options.spans || span == Span::default() {
-        String::new()
-    } else {
-        format!(" @{}..{}", span.start, span.end)
-    }
 }
 
 /// The text of one kernel, ended by a line feed.

@@ -1,7 +1,8 @@
 //! `hint` lines: the directives of a kernel's schedule, with names in quotes.
 
-use super::cursor::{ParseError, Parser};
-use super::printer::{PrintOptions, print_span};
+use super::cursor::Parser;
+use super::error::ParseError;
+use super::span::{PrintOptions, print_span};
 use crate::ir::schedule::{Directive, Outcome, Placement, Schedule, Scheduled};
 use std::fmt::Write as _;
 

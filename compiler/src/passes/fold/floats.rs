@@ -1,6 +1,6 @@
 //! Rules on floats that give the same bits for every input (a NaN may come out with another payload).
 
-use super::{Operand, Simpler};
+use super::simpler::{Operand, Simpler};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{Constant, Opcode};

@@ -1,6 +1,6 @@
 //! Rules on integers; they wrap, so all of these hold for every value.
 
-use super::{Operand, Simpler};
+use super::simpler::{Operand, Simpler};
 use crate::analysis::Ranges;
 use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};

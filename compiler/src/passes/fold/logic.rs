@@ -1,6 +1,6 @@
 //! Rules on bools, selections and casts.
 
-use super::{Operand, Simpler};
+use super::simpler::{Operand, Simpler};
 use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};

@@ -14,7 +14,7 @@
 //! `x * 0.0` and `x + 0.0` stay; `x * 1.0`, `x - 0.0` and `x / 4.0 = x * 0.25` are done. A literal NaN is not
 //! computed, because machines differ in its bits.
 //!
-//! - `integers.rs`, `floats.rs`, `logic.rs`: the rules, by type.
+//! - `integers.rs`, `floats.rs`, `logic.rs`: the rules, by type. - `simpler.rs`: what a rule gives.
 //!
 //! # Limits
 //!
@@ -23,6 +23,7 @@
 mod floats;
 mod integers;
 mod logic;
+mod simpler;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Ranges;
@@ -32,6 +33,7 @@ use crate::ir::kernel::{InstData, Kernel, Payload};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::ir::{Substitution, evaluate};
 use crate::mutants::mutant;
+use simpler::{Operand, Simpler};
 
 pub struct Fold;
 
@@ -75,23 +77,6 @@ impl Pass for Simplify {
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         Fold.run(kernel, context)
     }
-}
-
-/// An operand of a simpler operation.
-#[derive(Clone, Copy)]
-enum Operand {
-    Value(Value),
-    /// A literal that has to be made.
-    New(Constant),
-}
-
-/// What an instruction becomes.
-enum Simpler {
-    Constant(Constant),
-    /// All uses of its result become uses of this value.
-    Value(Value),
-    /// Another op with the same result.
-    Inst(Opcode, Vec<Operand>),
 }
 
 struct Folder<'k> {

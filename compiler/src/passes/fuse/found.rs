@@ -1,6 +1,6 @@
 //! What lies where argmin or argmax found it is the value that it found.
 
-use super::is_unchanged;
+use super::unchanged::is_unchanged;
 use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Combiner, Opcode};

@@ -29,9 +29,9 @@
 //! loop that has another name where it is read.
 
 mod found;
+mod unchanged;
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::written_by;
 use crate::data::Scalar;
 use crate::ir::Parents;
 use crate::ir::clone::{ValueMap, mapped};
@@ -43,6 +43,7 @@ use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use cranelift_entity::{EntitySet, SecondaryMap};
+use unchanged::is_unchanged;
 
 pub struct Fuse;
 
@@ -277,27 +278,6 @@ fn loaded_in(kernel: &Kernel, block: Block) -> Vec<Buffer> {
         read.extend(accessed(data).filter(|_| data.opcode.info().effect == Effect::Read));
     });
     read
-}
-
-/// Whether an instruction comes behind another one, in its block or in something of that block, and nothing writes some buffers
-/// until then.
-fn is_unchanged(kernel: &Kernel, parents: &Parents, (from, to): (Inst, Inst), buffers: &[Buffer]) -> bool {
-    let Some(block) = parents.block_of[from].expand() else { return false };
-    let mut holders = std::iter::once(to).chain(parents.enclosing(to));
-    let Some(holder) = holders.find(|inst| parents.block_of[*inst].expand() == Some(block)) else {
-        return false;
-    };
-    for inst in kernel.blocks[block].insts.iter().skip_while(|inst| **inst != from).skip(1) {
-        let written = written_by(kernel, *inst);
-        let changed = buffers.iter().any(|buffer| written.contains(*buffer));
-        if mutant!("fuse: what elements are made of is written in between", changed, false) {
-            return false;
-        }
-        if *inst == holder {
-            return true;
-        }
-    }
-    false
 }
 
 /// For each parameter of the filling loop, what stands at its place where the array is read: indices of all the loops around,

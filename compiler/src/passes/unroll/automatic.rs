@@ -1,6 +1,7 @@
 //! The loops that are unrolled without a word in the schedule: by their form, never by their names.
 
-use super::{lanes, serial_axis, trips};
+use super::lanes;
+use super::serial::{serial_axis, trips};
 use crate::ir::entities::{Axis, Block, Inst, Launch};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;

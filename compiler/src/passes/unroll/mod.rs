@@ -24,16 +24,18 @@
 
 mod automatic;
 mod lanes;
+mod serial;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Axis, Block, Inst, Value};
+use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload, Phase};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, Scheduled};
 use crate::mutants::mutant;
 use rustc_hash::FxHashMap;
+use serial::{serial_axis, trips};
 
 pub struct Unroll;
 
@@ -112,20 +114,6 @@ fn leave_as_written(kernel: &mut Kernel, inst: Inst) {
     }
 }
 
-/// The axis of a serial loop over one axis.
-fn serial_axis(kernel: &Kernel, inst: Inst) -> Option<Axis> {
-    let data = &kernel.insts[inst];
-    match (&data.payload, data.opcode) {
-        (Payload::Loop { axes }, Opcode::For) | (Payload::Reduce { axes, .. }, Opcode::Reduce) => {
-            match axes.as_slice() {
-                [axis] => Some(*axis),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
-}
-
 /// By how much a loop is to be unrolled; `Some(None)` for all of it.
 fn factor(kernel: &mut Kernel, inst: Inst) -> Option<Option<u32>> {
     let name = kernel.axes[serial_axis(kernel, inst)?].name.clone();
@@ -164,15 +152,6 @@ fn factor(kernel: &mut Kernel, inst: Inst) -> Option<Option<u32>> {
 fn refuse(kernel: &mut Kernel, name: &str, reason: String, help: String) {
     let refusal = Refusal::new(RefusalKind::DoesNotFit, reason, help);
     kernel.schedule.refuse(|known| matches!(known, Directive::Unroll { axis, .. } if axis == name), &refusal);
-}
-
-/// How often a loop runs, where literals say it.
-fn trips(kernel: &Kernel, inst: Inst) -> Option<i128> {
-    let data = &kernel.insts[inst];
-    let (low, high) = (kernel.int_of(data.arguments[0])?, kernel.int_of(data.arguments[1])?);
-    let step = if data.opcode == Opcode::For { kernel.int_of(data.arguments[2])? } else { 1 };
-    let more = mutant!("unroll: a last part of a step is none", step - 1, 0);
-    (step > 0).then(|| ((high - low).max(0) + more) / step)
 }
 
 /// Appends a loop's iterations to a block, unrolled, and puts what they give in the place of its results.

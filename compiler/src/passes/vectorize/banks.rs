@@ -19,7 +19,7 @@
 //! the launch writes the buffer, so that the assembler loads it before the loop. An operation in the loop reads an element
 //! of it beside one of another vector, which does change, both of 32 bits and at places of the same parity.
 
-use super::Candidate;
+use super::candidate::Candidate;
 use crate::analysis::written_buffers;
 use crate::ir::entities::{Block, Value};
 use crate::ir::kernel::{Definition, Kernel};

@@ -17,6 +17,7 @@
 //! scalar where a vector's registers would be in the way (`banks.rs`).
 
 mod banks;
+mod candidate;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Multiples;
@@ -26,6 +27,7 @@ use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Short};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::{Parents, Substitution};
 use crate::mutants::mutant;
+use candidate::{Candidate, Place};
 
 use crate::manifest::Layout;
 
@@ -69,31 +71,6 @@ impl Pass for Vectorize {
         }
         changed.into()
     }
-}
-
-/// Where an access goes: everything but the bytes that are constant.
-#[derive(Clone, PartialEq, Debug)]
-struct Place {
-    buffer: Buffer,
-    /// The allocation: a leaf of a SoA buffer, else 0.
-    leaf: u32,
-    /// Subscripts without the constants added to the last one.
-    indices: Short<Value>,
-    scalar: Scalar,
-    stores: bool,
-    /// Of loads: where alone they take place.
-    condition: Option<Value>,
-}
-
-/// An access that may be merged.
-#[derive(Clone, Debug)]
-struct Candidate {
-    /// Its position in the block.
-    at: usize,
-    inst: Inst,
-    place: Place,
-    /// Constant bytes from the place.
-    offset: i64,
 }
 
 /// Merges the accesses of a block; whether there was anything to merge. `values` is what the results of old loads are

@@ -3,9 +3,11 @@
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashMap;
 
+use super::cursor::Parser;
+use super::entry::Outer;
+use super::error::{ParseError, Result};
 use super::lexer::{Kind, Token};
 use super::number::Literal;
-use super::{Outer, ParseError, Parser, Result};
 use crate::ptx::module::{Entry, Length, Module, Param, Pointer, Variable};
 use crate::ptx::operand::ModuleVariable;
 use crate::ptx::types::{Modifier, Space, Type};

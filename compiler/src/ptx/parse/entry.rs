@@ -2,12 +2,18 @@
 
 use rustc_hash::FxHashMap;
 
-use super::lexer::{Kind, Place};
-use super::{Outer, ParseError, Parser, Result};
+use super::cursor::Parser;
+use super::error::{ParseError, Place, Result};
+use super::lexer::Kind;
 use crate::ptx::instruction::{Guard, Instruction};
 use crate::ptx::module::{Entry, Loc, Register, Statement};
-use crate::ptx::operand::{EntryVariable, Label, ParamId, Reg, Symbol};
+use crate::ptx::operand::{EntryVariable, Label, ModuleVariable, ParamId, Reg, Symbol};
 use crate::ptx::types::RegClass;
+
+/// What entries can see of the module around them.
+pub(super) struct Outer<'m> {
+    pub(super) names: &'m FxHashMap<String, ModuleVariable>,
+}
 
 /// The most registers that an entry may declare.
 const REGISTER_LIMIT: usize = 1 << 20;

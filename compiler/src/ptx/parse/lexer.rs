@@ -1,13 +1,6 @@
 //! Splits PTX text into tokens, and keeps the comments aside.
 
-use super::ParseError;
-
-/// A place in the text, both one-based; columns count bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Place {
-    pub line: u32,
-    pub column: u32,
-}
+use super::error::{ParseError, Place};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {

@@ -1,7 +1,8 @@
 //! Literals: integers in four bases, floats by their bits or in decimal.
 
+use super::cursor::Parser;
+use super::error::{ParseError, Result};
 use super::lexer::Kind;
-use super::{ParseError, Parser, Result};
 
 /// A literal, with its sign applied.
 #[derive(Clone, Copy, PartialEq, Debug)]

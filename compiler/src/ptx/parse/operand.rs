@@ -1,9 +1,10 @@
 //! Operands as they are written, before an instruction says what they must be.
 
+use super::cursor::Parser;
 use super::entry::{Named, Scope};
-use super::lexer::{Kind, Place};
+use super::error::{ParseError, Place, Result};
+use super::lexer::Kind;
 use super::number::Literal;
-use super::{ParseError, Parser, Result};
 use crate::ptx::operand::{Address, Base, Operand, PredOperand, Reg, SpecialReg};
 
 /// An operand as it is written.

@@ -4,10 +4,11 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
+use super::cursor::Parser;
 use super::entry::Scope;
-use super::lexer::{Kind, Place};
+use super::error::{ParseError, Place, Result};
+use super::lexer::Kind;
 use super::operand::{Form, Raw};
-use super::{ParseError, Parser, Result};
 use crate::ptx::grammar::{Needs, Slot, Step, Walk};
 use crate::ptx::instruction::Op;
 use crate::ptx::operand::Operand;

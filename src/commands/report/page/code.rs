@@ -1,7 +1,7 @@
 //! The source beside its PTX.
 
-use super::Section;
-use crate::commands::report::Report;
+use super::section::{self, Section};
+use crate::commands::report::contents::Report;
 use crate::commands::report::fragments::Fragment;
 use crate::commands::report::listing::{Entry, Place};
 use crate::commands::report::variants::Variant;
@@ -36,7 +36,7 @@ pub fn section(report: &Report<'_>) -> Section {
             " holds on to a piece and scrolls to its first line, " kbd { "Esc" } " lets go."
         }
     };
-    super::section("code", "Source and PTX", lead, body)
+    section::section("code", "Source and PTX", lead, body)
 }
 
 /// Lines of PTX from each place.

@@ -1,11 +1,11 @@
 //! The kernel on the machine: how its axes are spread, what limits it.
 
-use super::Section;
 use super::memory::key;
+use super::section::{Section, section};
 use crate::commands::profile::found::{Launch, Profile};
 use crate::commands::profile::text::{grouped_launches, seconds};
-use crate::commands::report::Report;
 use crate::commands::report::axes::Axis;
+use crate::commands::report::contents::Report;
 use crate::commands::report::svg::hierarchy::hierarchy;
 use crate::commands::report::svg::occupancy;
 use crate::commands::report::svg::roofline::{Point, Roof, roofline};
@@ -31,7 +31,7 @@ pub fn axes(report: &Report<'_>) -> Section {
             }
         }
     };
-    super::section("axes", "Axes on the machine", lead, body)
+    section("axes", "Axes on the machine", lead, body)
 }
 
 fn axis_figure(axis: &Axis) -> Markup {
@@ -67,7 +67,7 @@ pub fn limits(report: &Report<'_>) -> Section {
             @for (launch, count) in grouped_launches(profile) { (occupancy_figure(profile, launch, count)) }
         }
     };
-    super::section("limits", "Roofline and occupancy", lead, body)
+    section("limits", "Roofline and occupancy", lead, body)
 }
 
 /// Where the kernel stands: each of its launches as a bound, all of it as measured.

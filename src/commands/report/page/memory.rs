@@ -1,8 +1,8 @@
 //! What the memory system sees: accesses to global memory over its sectors, accesses to shared memory over its banks.
 
-use super::Section;
-use crate::commands::report::Report;
+use super::section::{Section, section};
 use crate::commands::report::accesses::{Alike, verb};
+use crate::commands::report::contents::Report;
 use crate::commands::report::svg::bank_map::{Shape, bank_map};
 use crate::commands::report::svg::{self, lanes};
 use krn_compiler::SharedArray;
@@ -26,7 +26,7 @@ pub fn global(report: &Report<'_>) -> Section {
         @if all.is_empty() { p { "No warp accessed global memory." } }
         (figures(&all, |alike| global_figure(report, alike)))
     };
-    super::section("memory", "Global memory", lead, body)
+    section("memory", "Global memory", lead, body)
 }
 
 /// A figure of each: the first ones open, the rest behind a word.
@@ -109,7 +109,7 @@ pub fn shared(report: &Report<'_>) -> Section {
             (figures(&all, |alike| shared_figure(report, alike)))
         }
     };
-    super::section("shared", "Shared memory and its banks", lead, body)
+    section("shared", "Shared memory and its banks", lead, body)
 }
 
 /// The bank map of a tile, before and after padding; of what is no tile, a line.

@@ -5,27 +5,16 @@ mod machine;
 mod memory;
 mod overview;
 mod passes;
+mod section;
 mod tables;
 
-use super::Report;
+use crate::commands::report::contents::Report;
 use crate::table::with;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use section::Section;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-
-/// A part of the page, with its place in the table of contents.
-struct Section {
-    id: &'static str,
-    title: &'static str,
-    /// A sentence or two on how to read it.
-    lead: Markup,
-    body: Markup,
-}
-
-fn section(id: &'static str, title: &'static str, lead: Markup, body: Markup) -> Section {
-    Section { id, title, lead, body }
-}
 
 fn sections(report: &Report<'_>) -> Vec<Section> {
     vec![

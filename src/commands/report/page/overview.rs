@@ -2,7 +2,7 @@
 
 use crate::commands::profile::found::{Profile, used};
 use crate::commands::profile::text::{of_roofline, seconds};
-use crate::commands::report::Report;
+use crate::commands::report::contents::Report;
 use crate::numbers::grouped;
 use krn_runtime::emulator::{Counts, Kind};
 use krn_runtime::profile::Bound;

@@ -1,7 +1,7 @@
 //! The schedule, and the IR from pass to pass.
 
-use super::Section;
-use crate::commands::report::Report;
+use super::section::{self, Section};
+use crate::commands::report::contents::Report;
 use crate::commands::report::diff::{Diff, Hunk, Run, diff};
 use crate::commands::report::stages::{Part, Stage};
 use crate::numbers::grouped;
@@ -19,7 +19,7 @@ pub fn schedule(report: &Report<'_>) -> Section {
             @for line in report.schedule.lines() { (schedule_line(line)) "\n" }
         }
     };
-    super::section("schedule", "Schedule", lead, body)
+    section::section("schedule", "Schedule", lead, body)
 }
 
 fn schedule_line(line: &str) -> Markup {
@@ -81,7 +81,7 @@ pub fn section(report: &Report<'_>) -> Section {
             }
         }
     };
-    super::section("passes", "IR, pass by pass", lead, body)
+    section::section("passes", "IR, pass by pass", lead, body)
 }
 
 fn stage(before: &Stage, after: &Stage) -> Markup {

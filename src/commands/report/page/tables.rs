@@ -1,9 +1,9 @@
 //! Tables: counters by source line, and the ladder.
 
-use super::Section;
+use super::section::{Section, section};
 use crate::commands::profile::table::columns;
 use crate::commands::profile::text;
-use crate::commands::report::Report;
+use crate::commands::report::contents::Report;
 use crate::commands::report::steps::Steps;
 use crate::table::with;
 use maud::{Markup, html};
@@ -47,7 +47,7 @@ pub fn counters(report: &Report<'_>) -> Section {
             pre tabindex="0" role="region" aria-label="all launches" { (text::summary(profile)) }
         }
     };
-    super::section("counters", "Counters", lead, body)
+    section("counters", "Counters", lead, body)
 }
 
 pub fn ladder(report: &Report<'_>) -> Section {
@@ -66,7 +66,7 @@ pub fn ladder(report: &Report<'_>) -> Section {
             }
         }
     };
-    super::section("ladder", "The ladder of passes", lead, ladder_table(steps))
+    section("ladder", "The ladder of passes", lead, ladder_table(steps))
 }
 
 fn ladder_table(steps: &Steps) -> Markup {

@@ -1,0 +1,21 @@
+//! What a rule makes of an instruction.
+
+use crate::ir::entities::Value;
+use crate::ir::op::{Constant, Opcode};
+
+/// An operand of a simpler operation.
+#[derive(Clone, Copy)]
+pub enum Operand {
+    Value(Value),
+    /// A literal that has to be made.
+    New(Constant),
+}
+
+/// What an instruction becomes.
+pub enum Simpler {
+    Constant(Constant),
+    /// All uses of its result become uses of this value.
+    Value(Value),
+    /// Another op with the same result.
+    Inst(Opcode, Vec<Operand>),
+}
