@@ -44,9 +44,9 @@ impl Pass for Cse {
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let (written, atomic, replaced) = (EntitySet::new(), EntitySet::new(), kernel.of_values());
-        let (clock, available) = (Clock::default(), FxHashMap::default());
+        let (versions, available) = (MemoryVersions::default(), FxHashMap::default());
         let mut eliminator =
-            Eliminator { kernel, written, atomic, clock, available, replaced, changed: false };
+            Eliminator { kernel, written, atomic, versions, available, replaced, changed: false };
         for launch in eliminator.kernel.launches.keys().collect::<Vec<_>>() {
             let body = eliminator.kernel.launches[launch].body;
             let Eliminator { kernel, written, atomic, .. } = &mut eliminator;
@@ -58,19 +58,19 @@ impl Pass for Cse {
                     atomic.insert(buffer);
                 }
             });
-            eliminator.clock = Clock::default();
+            eliminator.versions = MemoryVersions::default();
             eliminator.block(body);
         }
         eliminator.changed.into()
     }
 }
 
-/// Which loads from written buffers see the same memory: those of a buffer at one time.
+/// Versions of memory: loads of a buffer in one version give the same.
 #[derive(Default)]
-struct Clock {
-    /// Of all buffers: barriers and loops.
+struct MemoryVersions {
+    /// Of all buffers: barriers and loops clobber them.
     all: u32,
-    /// Of one: what writes it.
+    /// Of one: each write makes a new one.
     own: SecondaryMap<Buffer, u32>,
 }
 
@@ -83,12 +83,12 @@ struct Key {
     arguments: Short<Value>,
     /// How many results.
     width: usize,
-    /// Of a load from a buffer that is written: when.
-    time: Option<(u32, u32)>,
+    /// Of a load from a buffer that is written.
+    version: Option<(u32, u32)>,
 }
 
 impl Key {
-    fn new(data: &InstData, time: Option<(u32, u32)>) -> Self {
+    fn new(data: &InstData, version: Option<(u32, u32)>) -> Self {
         let mut arguments = data.arguments.clone();
         if commutes(data.opcode) {
             arguments.sort_unstable();
@@ -98,18 +98,18 @@ impl Key {
             payload: data.payload.clone(),
             arguments,
             width: data.results.len(),
-            time,
+            version,
         }
     }
 }
 
-impl Clock {
+impl MemoryVersions {
     fn of(&self, buffer: Buffer) -> (u32, u32) {
         (self.all, self.own[buffer])
     }
 
-    /// What the instruction itself does to memory; its regions count by what is in them.
-    fn pass(&mut self, data: &InstData) {
+    /// Notes what the instruction itself clobbers; its regions count by what is in them.
+    fn clobber(&mut self, data: &InstData) {
         match (data.opcode.info().effect, &data.payload) {
             (Effect::Pure | Effect::Read | Effect::Terminator, _) => {}
             (_, Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) => {
@@ -127,7 +127,7 @@ struct Eliminator<'k> {
     written: EntitySet<Buffer>,
     /// Of those, the ones that other threads may change at any time.
     atomic: EntitySet<Buffer>,
-    clock: Clock,
+    versions: MemoryVersions,
     /// Instructions in scope, that is in the block that the pass is in or in one around it.
     available: FxHashMap<Key, Inst>,
     replaced: Substitution,
@@ -138,7 +138,7 @@ impl Eliminator<'_> {
     fn block(&mut self, block: Block) {
         let mut own = Vec::new();
         let mut insts = std::mem::take(&mut self.kernel.blocks[block].insts);
-        insts.retain(|inst| !self.goes(*inst, &mut own));
+        insts.retain(|inst| !self.is_redundant(*inst, &mut own));
         self.kernel.blocks[block].insts = insts;
         if mutant!("cse: what stands in a region is used behind it", true, false) {
             for key in own {
@@ -147,8 +147,8 @@ impl Eliminator<'_> {
         }
     }
 
-    /// Whether an equal instruction stands for this one; else what it does to memory, and what is inside, is seen to.
-    fn goes(&mut self, inst: Inst, own: &mut Vec<Key>) -> bool {
+    /// Whether an equal instruction replaces this one. Otherwise notes what it clobbers, and goes through its regions.
+    fn is_redundant(&mut self, inst: Inst, own: &mut Vec<Key>) -> bool {
         let data = &mut self.kernel.insts[inst];
         for argument in data.arguments.as_mut_slice() {
             if let Some(value) = self.replaced[*argument].expand() {
@@ -158,16 +158,16 @@ impl Eliminator<'_> {
         match (data.opcode.info().effect, &data.payload) {
             (Effect::Pure, _) => self.eliminate(inst, None, own),
             (Effect::Read, Payload::Access { buffer, .. }) => {
-                let time = match self.written.contains(*buffer) {
+                let version = match self.written.contains(*buffer) {
                     false => None,
                     true if self.atomic.contains(*buffer) => return false,
-                    true => Some(self.clock.of(*buffer)),
+                    true => Some(self.versions.of(*buffer)),
                 };
-                self.eliminate(inst, time, own)
+                self.eliminate(inst, version, own)
             }
             (Effect::Read | Effect::Terminator, _) => false,
             (Effect::Write | Effect::Regions, _) => {
-                self.clock.pass(data);
+                self.versions.clobber(data);
                 for at in 0..data.regions.len() {
                     self.block(self.kernel.insts[inst].regions[at]);
                 }
@@ -176,10 +176,10 @@ impl Eliminator<'_> {
         }
     }
 
-    /// Whether an equal instruction is in scope, which then takes the place of this one: for a load from a buffer that is
-    /// written, one at the same time.
-    fn eliminate(&mut self, inst: Inst, time: Option<(u32, u32)>, own: &mut Vec<Key>) -> bool {
-        let key = Key::new(&self.kernel.insts[inst], time);
+    /// Whether an equal instruction is in scope, which then replaces this one: for a load from a buffer that is written, one
+    /// in the same version of it.
+    fn eliminate(&mut self, inst: Inst, version: Option<(u32, u32)>, own: &mut Vec<Key>) -> bool {
+        let key = Key::new(&self.kernel.insts[inst], version);
         let Some(other) = self.available.get(&key).copied() else {
             own.push(key.clone());
             self.available.insert(key, inst);

@@ -78,19 +78,19 @@ fn sweep(kernel: &mut Kernel, private: bool) -> bool {
 struct Sweeper<'k> {
     kernel: &'k mut Kernel,
     loaded: EntitySet<Buffer>,
-    /// What is known to stay.
+    /// Whose results are used.
     live: SecondaryMap<Inst, bool>,
     changed: bool,
 }
 
 impl Sweeper<'_> {
-    /// Removes what is dead from a block that runs, and from what is inside. What uses a result comes after it: so from the end.
+    /// Removes what is dead from a live block and its regions, from the end: uses come after definitions.
     fn block(&mut self, block: Block) {
         let mut insts = std::mem::take(&mut self.kernel.blocks[block].insts);
         let mut first = insts.len();
         for at in (0..insts.len()).rev() {
             let inst = insts[at];
-            if self.stays(inst) {
+            if self.is_live(inst) {
                 first -= 1;
                 insts[first] = inst;
             }
@@ -102,11 +102,11 @@ impl Sweeper<'_> {
         self.kernel.blocks[block].insts = insts;
     }
 
-    /// Whether an instruction stays, which then goes for what it uses.
-    fn stays(&mut self, inst: Inst) -> bool {
+    /// Whether an instruction is live, and with it what it uses.
+    fn is_live(&mut self, inst: Inst) -> bool {
         let kernel = &*self.kernel;
         let data = &kernel.insts[inst];
-        let stays = self.live[inst]
+        let is_live = self.live[inst]
             || match data.opcode.info().effect {
                 Effect::Write => !self.is_unread(&data.payload),
                 Effect::Terminator => true,
@@ -117,7 +117,7 @@ impl Sweeper<'_> {
                 ),
                 Effect::Pure | Effect::Read => false,
             };
-        if !stays {
+        if !is_live {
             return false;
         }
         let live = &mut self.live;
@@ -134,7 +134,7 @@ impl Sweeper<'_> {
         true
     }
 
-    /// Whether something in a block, or in what is inside, writes.
+    /// Whether a block, or a region in it, has side effects.
     fn has_effects(&self, block: Block) -> bool {
         self.kernel.blocks[block].insts.iter().any(|inst| {
             let data = &self.kernel.insts[*inst];

@@ -1,4 +1,4 @@
-//! `guards`: leaves out comparisons that the conditions around them imply.
+//! `guards`: redundant guard elimination. Comparisons that the conditions around them imply are left out.
 //!
 //! ```text
 //! v4: bool = lt v3, v1            (v3 is v2 + 3)      v4: bool = lt v3, v1
@@ -75,7 +75,7 @@ struct Walker<'k> {
     kernel: &'k Kernel,
     affine: Affine<'k>,
     ranges: Ranges,
-    /// What is not negative, by the conditions around.
+    /// Differences that are not negative, by the enclosing conditions.
     facts: Vec<Polynomial>,
     decided: Vec<(Inst, Decision)>,
 }
@@ -104,7 +104,7 @@ impl Walker<'_> {
                 match data.opcode {
                     Opcode::If => {
                         let outcome = mutant!("guards: the condition holds on both sides", at == 0, true);
-                        self.suppose(data.arguments[0], outcome);
+                        self.assume(data.arguments[0], outcome);
                     }
                     Opcode::Forall | Opcode::Reduce | Opcode::For => self.index(*inst, *region),
                     _ => {}
@@ -133,17 +133,17 @@ impl Walker<'_> {
     }
 
     /// Takes a condition's outcome as a fact.
-    fn suppose(&mut self, condition: Value, outcome: bool) {
+    fn assume(&mut self, condition: Value, outcome: bool) {
         let Some(data) = self.kernel.definition_data(condition) else { return };
         let joined = if outcome { Opcode::And } else { Opcode::Or };
         let joined =
             mutant!("guards: of `or` both hold", joined, if outcome { Opcode::Or } else { Opcode::And });
         if data.opcode == joined {
             for part in &data.arguments {
-                self.suppose(*part, outcome);
+                self.assume(*part, outcome);
             }
         } else if data.opcode == Opcode::Not {
-            self.suppose(data.arguments[0], !outcome);
+            self.assume(data.arguments[0], !outcome);
         } else {
             self.compared(data.opcode, outcome, &data.arguments);
         }

@@ -128,7 +128,7 @@ impl Finder<'_> {
         let indices = indices(kernel, parents, inst, inside);
         let mut comparisons = Vec::new();
         for condition in conditions {
-            parts(kernel, condition, &mut comparisons);
+            conjuncts(kernel, condition, &mut comparisons);
         }
         comparisons.sort_unstable();
         comparisons.dedup();
@@ -219,7 +219,7 @@ fn conditions(kernel: &Kernel, inst: Inst) -> Option<Vec<Value>> {
             return ControlFlow::Break(());
         }
         if data.opcode == Opcode::If {
-            let (loads, pure) = what_it_does(kernel, &data.regions);
+            let (loads, pure) = effects_of(kernel, &data.regions);
             if !pure {
                 // What `per_thread` leaves at the end of an axis: it is reached only where guards fail.
                 return ControlFlow::Break(());
@@ -231,8 +231,8 @@ fn conditions(kernel: &Kernel, inst: Inst) -> Option<Vec<Value>> {
     (whole.is_continue() && !conditions.is_empty()).then_some(conditions)
 }
 
-/// Whether regions read memory, and whether they do nothing else that shows.
-fn what_it_does(kernel: &Kernel, regions: &[Block]) -> (bool, bool) {
+/// Whether regions read memory, and whether they have no side effects.
+fn effects_of(kernel: &Kernel, regions: &[Block]) -> (bool, bool) {
     let (mut loads, mut pure) = (false, true);
     for region in regions {
         kernel.walk(*region, &mut |_, inst| match kernel.insts[inst].opcode.info().effect {
@@ -244,13 +244,13 @@ fn what_it_does(kernel: &Kernel, regions: &[Block]) -> (bool, bool) {
     (loads, pure)
 }
 
-/// The comparisons that a condition needs, each of them.
-fn parts(kernel: &Kernel, condition: Value, found: &mut Vec<Inst>) {
+/// The comparisons of which a condition is the conjunction.
+fn conjuncts(kernel: &Kernel, condition: Value, found: &mut Vec<Inst>) {
     let Some(inst) = kernel.defining_inst(condition) else { return };
     let data = &kernel.insts[inst];
     if data.opcode == Opcode::And {
         for part in &data.arguments {
-            parts(kernel, *part, found);
+            conjuncts(kernel, *part, found);
         }
     } else {
         found.push(inst);

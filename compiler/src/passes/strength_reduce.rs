@@ -15,7 +15,7 @@
 //!
 //! # Limits
 //!
-//! Two addends are swapped, longer sums are not sorted. Addresses are not carried from one round of a loop to the
+//! Two addends are swapped, longer sums are not sorted. Addresses are not carried from one iteration of a loop to the
 //! next: the assembler does that.
 
 use super::pass::{Changed, Pass, PassContext};
@@ -44,24 +44,24 @@ impl Pass for StrengthReduce {
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let depths = kernel.of_values();
-        let mut order = Order { kernel, depths, depth: 0, changed: false };
-        for launch in order.kernel.launches.keys().collect::<Vec<_>>() {
-            order.block(order.kernel.launches[launch].body, 0);
+        let mut reassociation = Reassociation { kernel, depths, depth: 0, changed: false };
+        for launch in reassociation.kernel.launches.keys().collect::<Vec<_>>() {
+            reassociation.block(reassociation.kernel.launches[launch].body, 0);
         }
-        order.changed.into()
+        reassociation.changed.into()
     }
 }
 
-struct Order<'k> {
+struct Reassociation<'k> {
     kernel: &'k mut Kernel,
-    /// How many loops are around each value's definition.
+    /// The loop depth of each value: a pure one's is that to which `licm` can hoist it.
     depths: SecondaryMap<Value, u16>,
-    /// The same of where the pass is.
+    /// The loop depth at which the pass is.
     depth: u16,
     changed: bool,
 }
 
-impl Order<'_> {
+impl Reassociation<'_> {
     fn block(&mut self, block: Block, depth: u16) {
         for value in &self.kernel.blocks[block].params {
             self.depths[*value] = depth;
@@ -83,14 +83,14 @@ impl Order<'_> {
                 }
                 self.depth = depth;
             }
-            self.place(inst);
+            self.note_depth(inst);
             done.push(inst);
         }
         self.kernel.blocks[block].insts = done;
     }
 
     /// A pure result is as deep as the deepest operand: `licm` can take it there. Any other stays in its loop.
-    fn place(&mut self, inst: Inst) {
+    fn note_depth(&mut self, inst: Inst) {
         let data = &self.kernel.insts[inst];
         if data.results.is_empty() {
             return;
@@ -139,7 +139,7 @@ impl Order<'_> {
                 } else if moved {
                     self.rewrite(inst, opcode, left, right);
                 } else if opcode == Opcode::Add {
-                    self.outer_first(inst, left, right, done);
+                    self.invariant_first(inst, left, right, done);
                 }
             }
             Opcode::Mul | Opcode::Shl => {
@@ -168,7 +168,7 @@ impl Order<'_> {
     }
 
     /// `(a + deep) + shallow` becomes `(a + shallow) + deep`.
-    fn outer_first(&mut self, inst: Inst, left: Value, right: Value, done: &mut Vec<Inst>) {
+    fn invariant_first(&mut self, inst: Inst, left: Value, right: Value, done: &mut Vec<Inst>) {
         for (sum, other) in [(left, right), (right, left)] {
             let Some(data) = self.kernel.definition_data(sum) else { continue };
             let [a, b] = data.arguments[..] else { continue };
@@ -212,7 +212,7 @@ impl Order<'_> {
     fn made(&mut self, opcode: Opcode, left: Value, right: Value, span: Span, done: &mut Vec<Inst>) -> Value {
         let made = self.kernel.make_inst(opcode, Payload::None, &[left, right], span);
         self.inst(made, done);
-        self.place(made);
+        self.note_depth(made);
         done.push(made);
         self.kernel.insts[made].results[0]
     }

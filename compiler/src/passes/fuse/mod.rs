@@ -119,14 +119,14 @@ fn accessed(data: &InstData) -> Option<Buffer> {
 /// A loop that fills an array, and where that is read.
 struct Plan {
     buffer: Buffer,
-    filling: Inst,
+    producer: Inst,
     /// The block of the loop.
     outside: Block,
     stores: Vec<Inst>,
     /// The block of all that is read.
     inside: Block,
     reads: Vec<Read>,
-    /// The index of the loop for each parameter of the filling one.
+    /// The index of the loop for each parameter of the producer's.
     indices: ValueMap,
 }
 
@@ -174,7 +174,7 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses)
     let Accesses { stores, loads, others: false } = accesses else { return None };
     let (first_store, first_load) = (*stores.first()?, *loads.first()?);
     let body = parents.block_of[first_store].expand()?;
-    let filling = parents.owner_of[body].expand()?;
+    let producer = parents.owner_of[body].expand()?;
     let written = kernel.subscripts(&kernel.insts[first_store]);
     let read = kernel.subscripts(&kernel.insts[first_load]);
     let alike = |insts: &[Inst], first: Inst, subscripts: &[Value]| {
@@ -187,21 +187,21 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses)
     if !alike(stores, first_store, written) || !mutant!("fuse: reads in several places", one_place, true) {
         return None;
     }
-    if !fills(kernel, filling, buffer, stores, written) {
+    if !fills(kernel, producer, buffer, stores, written) {
         return None;
     }
     let reads = reads(kernel, buffer, stores, loads)?;
-    let (outside, inside) = (parents.block_of[filling].expand()?, parents.block_of[first_load].expand()?);
+    let (outside, inside) = (parents.block_of[producer].expand()?, parents.block_of[first_load].expand()?);
     let loops = loops_around(kernel, parents, outside, first_load)?;
     let indices = indices(kernel, body, written, read, &loops)?;
-    if !is_unchanged(kernel, parents, (filling, first_load), &loaded_in(kernel, body)) {
+    if !is_unchanged(kernel, parents, (producer, first_load), &loaded_in(kernel, body)) {
         return None;
     }
     let named = |axis: &str| loops.iter().any(|inst| names(kernel, *inst).any(|name| name == axis));
-    let free = names(kernel, filling).all(|name| named(name) || !is_said(kernel, name));
-    (free && !is_said(kernel, &kernel.buffers[buffer].name)).then(|| Plan {
+    let free = names(kernel, producer).all(|name| named(name) || !is_scheduled(kernel, name));
+    (free && !is_scheduled(kernel, &kernel.buffers[buffer].name)).then(|| Plan {
         buffer,
-        filling,
+        producer,
         outside,
         stores: stores.clone(),
         inside,
@@ -211,8 +211,8 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses)
 }
 
 /// Whether a loop writes every element of the array, each in an iteration of its own, and nothing else.
-fn fills(kernel: &Kernel, filling: Inst, buffer: Buffer, stores: &[Inst], written: &[Value]) -> bool {
-    let data = &kernel.insts[filling];
+fn fills(kernel: &Kernel, producer: Inst, buffer: Buffer, stores: &[Inst], written: &[Value]) -> bool {
+    let data = &kernel.insts[producer];
     let [body] = data.regions[..] else { return false };
     if data.opcode != Opcode::Forall {
         return false;
@@ -224,7 +224,7 @@ fn fills(kernel: &Kernel, filling: Inst, buffer: Buffer, stores: &[Inst], writte
         inside.extend(data.results.iter().copied());
     });
     let params = &kernel.blocks[body].params;
-    let (bounds, extents) = (kernel.loop_bounds(filling), &kernel.buffers[buffer].extents);
+    let (bounds, extents) = (kernel.loop_bounds(producer), &kernel.buffers[buffer].extents);
     let whole = params.iter().zip(bounds).all(|(param, (low, high))| {
         let mut places = written.iter().zip(extents).filter(|(value, _)| *value == param);
         let (Some((_, extent)), None) = (places.next(), places.next()) else { return false };
@@ -280,7 +280,7 @@ fn loaded_in(kernel: &Kernel, block: Block) -> Vec<Buffer> {
     read
 }
 
-/// For each parameter of the filling loop, what stands at its place where the array is read: indices of all the loops around,
+/// For each parameter of the producer, what stands at its place where the array is read: indices of all the loops around,
 /// each of them once. The other places must be alike.
 fn indices(
     kernel: &Kernel,
@@ -316,7 +316,7 @@ fn names(kernel: &Kernel, inst: Inst) -> impl Iterator<Item = &str> {
 }
 
 /// Whether the schedule says something about an axis or an array.
-fn is_said(kernel: &Kernel, name: &str) -> bool {
+fn is_scheduled(kernel: &Kernel, name: &str) -> bool {
     kernel.schedule.directives.iter().any(|known| match &known.directive {
         Directive::Order(names) => names.iter().any(|known| known == name),
         directive => directive.subject() == Some(name),
@@ -324,12 +324,12 @@ fn is_said(kernel: &Kernel, name: &str) -> bool {
 }
 
 fn apply(kernel: &mut Kernel, launch: Launch, plan: &Plan) {
-    kernel.blocks[plan.outside].insts.retain(|inst| *inst != plan.filling);
+    kernel.blocks[plan.outside].insts.retain(|inst| *inst != plan.producer);
     let is_read = |inst: &Inst| plan.reads.iter().any(|read| read.load == *inst);
     let insts = std::mem::take(&mut kernel.blocks[plan.inside].insts);
     let at = insts.iter().position(is_read).unwrap_or(insts.len());
     kernel.blocks[plan.inside].insts.extend_from_slice(&insts[..at]);
-    let body = kernel.insts[plan.filling].regions[0];
+    let body = kernel.insts[plan.producer].regions[0];
     let mut map = plan.indices.clone();
     for inst in kernel.blocks[body].insts.clone() {
         if !plan.stores.contains(&inst) && kernel.insts[inst].opcode != Opcode::Yield {

@@ -53,9 +53,9 @@ pub(super) fn factors(kernel: &mut Kernel) -> FxHashMap<Inst, u32> {
         if let Some(factor) = found.get(inst) {
             // The directive is about all loops of the name.
             let namesake = |other: &Axis| kernel.axes[*other].name == kernel.axes[*axis].name;
-            let alike =
+            let uniform =
                 loops.iter().all(|(_, inst, other)| !namesake(other) || found.get(inst) == Some(factor));
-            record(kernel, *launch, *axis, *factor, alike);
+            record(kernel, *launch, *axis, *factor, uniform);
         }
     }
     found

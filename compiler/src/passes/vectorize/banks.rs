@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! for "j" {
-//!     v5, v6: f32 = load buf0[v1], buf0[v1 + 1]           the same in every round: two loads, which leave the loop
-//!     v7: f32, v8: f32 = load_vector buf0[v2]             another place each round: one load
+//!     v5, v6: f32 = load buf0[v1], buf0[v1 + 1]           the same in every iteration: two loads, which are hoisted
+//!     v7: f32, v8: f32 = load_vector buf0[v2]             another place each iteration: one load
 //!     v9: f32 = sub v7, v5
 //!     v10: f32 = sub v8, v6
 //! ```
 //!
 //! The elements of a vector access lie in neighbouring registers, and the number of a register says in which of two
 //! banks it is: `sub` of the first elements of two vectors reads twice from one bank and takes two cycles, in every
-//! round. Elements that are loaded one by one lie where the assembler finds a free bank. Before a loop that costs
+//! iteration. Elements that are loaded one by one lie where the assembler finds a free bank. Before a loop that costs
 //! little.
 //!
 //! # Preconditions
@@ -28,7 +28,7 @@ use crate::ir::{Parents, Substitution};
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
-fn narrow(part: &[Candidate]) -> bool {
+fn is_load_of_words(part: &[Candidate]) -> bool {
     !part[0].place.stores && part[0].place.scalar.size() == 4
 }
 
@@ -55,7 +55,7 @@ fn before_loops(
 ) {
     // Where an element stands in its vector.
     let mut elements: FxHashMap<Value, (usize, usize)> = FxHashMap::default();
-    for (at, part) in parts.iter().enumerate().filter(|(_, part)| narrow(part)) {
+    for (at, part) in parts.iter().enumerate().filter(|(_, part)| is_load_of_words(part)) {
         for (place, candidate) in part.iter().enumerate() {
             elements.insert(kernel.insts[candidate.inst].results[0], (at, place % 2));
         }
@@ -94,17 +94,17 @@ fn parity_in_vector(kernel: &Kernel, value: Value) -> Option<usize> {
     vector.then_some(usize::from(place) % 2)
 }
 
-/// Vectors in a loop whose address is the same in every round.
+/// Vectors in a loop whose address is loop-invariant.
 fn within_loop(kernel: &Kernel, block: Block, parents: &Parents, parts: &mut Vec<Vec<Candidate>>) {
-    if parts.iter().filter(|part| narrow(part)).count() < 2 {
+    if parts.iter().filter(|part| is_load_of_words(part)).count() < 2 {
         return;
     }
     let Some(region) = innermost_loop(kernel, block, parents) else { return };
     let changing = defined_in(kernel, region);
     let invariant = |part: &[Candidate]| !part[0].place.indices.iter().any(|index| changing.contains(*index));
-    // Where an element stands in its vector, and whether the vector is the same in every round.
+    // Where an element stands in its vector, and whether the vector is loop-invariant.
     let mut elements: FxHashMap<Value, (usize, usize, bool)> = FxHashMap::default();
-    for (at, part) in parts.iter().enumerate().filter(|(_, part)| narrow(part)) {
+    for (at, part) in parts.iter().enumerate().filter(|(_, part)| is_load_of_words(part)) {
         for (place, candidate) in part.iter().enumerate() {
             let value = kernel.insts[candidate.inst].results[0];
             elements.insert(value, (at, place % 2, invariant(part)));

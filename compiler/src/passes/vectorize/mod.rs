@@ -13,7 +13,7 @@
 //!
 //! The accesses stand in one block; the address of the first is proved to be a multiple of the whole's size (arrays
 //! start at multiples of 256 bytes); nothing between them may touch what they touch: for loads no write to the
-//! buffer, for stores neither reads of the buffer nor other writes to it. Loads that are the same in every round of a loop stay
+//! buffer, for stores neither reads of the buffer nor other writes to it. Loads that are the same in every iteration of a loop stay
 //! scalar where a vector's registers would be in the way (`banks.rs`).
 
 mod banks;
@@ -97,7 +97,7 @@ fn merge(
     }
     let insts = insts.clone();
     let parents = parents.get_or_insert_with(|| kernel.parents());
-    let runs = runs(found, &touched(kernel, values, &insts));
+    let runs = runs(found, &effects(kernel, values, &insts));
     let mut parts: Vec<_> = runs.iter().flat_map(|run| split(kernel, run, multiples)).collect();
     banks::leave_scalar(kernel, block, parents, values, &mut parts);
     let mut replaced: Vec<(usize, Inst, Vec<usize>)> = Vec::new();
@@ -143,7 +143,7 @@ fn with_neighbours(mut found: Vec<Candidate>) -> Vec<Candidate> {
 }
 
 /// Which buffers an instruction, with everything inside it, reads and writes.
-struct Touched {
+struct MemoryEffects {
     reads: Vec<Buffer>,
     writes: Vec<Buffer>,
     /// Barriers and the like: everything ends.
@@ -152,9 +152,9 @@ struct Touched {
     own: Option<Place>,
 }
 
-impl Touched {
+impl MemoryEffects {
     /// Whether a candidate that stands before may not be merged with one that comes after.
-    fn ends(&self, place: &Place) -> bool {
+    fn conflicts_with(&self, place: &Place) -> bool {
         if self.all {
             return true;
         }
@@ -171,25 +171,25 @@ impl Touched {
 }
 
 /// What the instructions of a block touch, of those that touch anything, with their positions.
-fn touched(kernel: &Kernel, values: &Substitution, insts: &[Inst]) -> Vec<(usize, Touched)> {
+fn effects(kernel: &Kernel, values: &Substitution, insts: &[Inst]) -> Vec<(usize, MemoryEffects)> {
     let touches = |inst: &Inst| {
         let data = &kernel.insts[*inst];
         let access = matches!(data.payload, Payload::Access { .. } | Payload::Atomic { .. });
         access || !data.regions.is_empty() || matches!(data.opcode, Opcode::Barrier | Opcode::Check)
     };
     let places = insts.iter().enumerate().filter(|(_, inst)| touches(inst));
-    places.map(|(at, inst)| (at, conflicts(kernel, values, *inst))).collect()
+    places.map(|(at, inst)| (at, effects_of(kernel, values, *inst))).collect()
 }
 
-fn conflicts(kernel: &Kernel, values: &Substitution, inst: Inst) -> Touched {
-    let mut touched = Touched { reads: Vec::new(), writes: Vec::new(), all: false, own: None };
+fn effects_of(kernel: &Kernel, values: &Substitution, inst: Inst) -> MemoryEffects {
+    let mut effects = MemoryEffects { reads: Vec::new(), writes: Vec::new(), all: false, own: None };
     let mut look =
         |kernel: &Kernel, inst: Inst| match (&kernel.insts[inst].payload, kernel.insts[inst].opcode) {
-            (Payload::Access { buffer, .. }, opcode) if opcode.is_load() => touched.reads.push(*buffer),
+            (Payload::Access { buffer, .. }, opcode) if opcode.is_load() => effects.reads.push(*buffer),
             (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }, _) => {
-                touched.writes.push(*buffer)
+                effects.writes.push(*buffer)
             }
-            (_, Opcode::Barrier) => touched.all = true,
+            (_, Opcode::Barrier) => effects.all = true,
             _ => {}
         };
     look(kernel, inst);
@@ -201,9 +201,9 @@ fn conflicts(kernel: &Kernel, values: &Substitution, inst: Inst) -> Touched {
     for region in &kernel.insts[inst].regions {
         kernel.walk(*region, &mut |_, inst| checks |= kernel.insts[inst].opcode == Opcode::Check);
     }
-    touched.all |= checks;
-    touched.own = candidate(kernel, values, inst, 0).map(|candidate| candidate.place);
-    touched
+    effects.all |= checks;
+    effects.own = candidate(kernel, values, inst, 0).map(|candidate| candidate.place);
+    effects
 }
 
 /// An access that may be merged; most instructions are none.
@@ -271,17 +271,17 @@ fn split_sum(kernel: &Kernel, value: Value) -> Option<(Value, i64)> {
 }
 
 /// Candidates of one place that nothing disturbs between, in the order of their addresses.
-fn runs(candidates: Vec<Candidate>, touched: &[(usize, Touched)]) -> Vec<Vec<Candidate>> {
+fn runs(candidates: Vec<Candidate>, effects: &[(usize, MemoryEffects)]) -> Vec<Vec<Candidate>> {
     let mut runs: Vec<Run> = Vec::new();
     for candidate in candidates {
         let known = runs.iter_mut().rev().find(|run| run.candidates[0].place == candidate.place);
         if let Some(run) = known
-            && run.is_undisturbed(touched, &candidate)
+            && run.is_free_of_conflicts(effects, &candidate)
         {
             run.candidates.push(candidate);
             continue;
         }
-        let checked = touched.partition_point(|(at, _)| *at <= candidate.at);
+        let checked = effects.partition_point(|(at, _)| *at <= candidate.at);
         runs.push(Run { candidates: vec![candidate], checked, ended: false });
     }
     let sorted = runs.into_iter().map(|mut run| {
@@ -302,9 +302,9 @@ struct Run {
 
 impl Run {
     /// Whether nothing disturbs between the run and a candidate that comes after.
-    fn is_undisturbed(&mut self, touched: &[(usize, Touched)], next: &Candidate) -> bool {
-        while let Some((_, more)) = touched.get(self.checked).filter(|(at, _)| *at < next.at) {
-            self.ended |= more.ends(&next.place);
+    fn is_free_of_conflicts(&mut self, effects: &[(usize, MemoryEffects)], next: &Candidate) -> bool {
+        while let Some((_, more)) = effects.get(self.checked).filter(|(at, _)| *at < next.at) {
+            self.ended |= more.conflicts_with(&next.place);
             self.checked += 1;
         }
         // Two stores to one place stay in order.

@@ -1,7 +1,7 @@
 //! Selection: IR in phase `staged` or later to PTX and launch manifests.
 //!
 //! Selection reads what the passes decided and decides nothing about layout itself: the threads are explicit
-//! (`explicit.rs`, `copies.rs`), buffers and their layouts become addresses (`address.rs`), regions become labels
+//! (`thread_ops.rs`, `copies.rs`), buffers and their layouts become addresses (`address.rs`), regions become labels
 //! (`control.rs`, `loops.rs`), and each op becomes the shortest PTX that has the meaning stated in
 //! `check/typed.rs` (`arithmetic.rs`, `magic.rs`, `convert.rs`, `bits.rs`, `floats.rs`, `memory.rs`, `atomics.rs`).
 //!
@@ -16,7 +16,6 @@ mod address;
 mod arithmetic;
 mod atomics;
 mod bits;
-mod carried;
 mod combine;
 mod compare;
 mod control;
@@ -24,9 +23,9 @@ mod convert;
 mod copies;
 mod division;
 mod entry;
-mod explicit;
 mod floats;
 mod fmod;
+mod loop_carried;
 mod loops;
 mod magic;
 mod memory;
@@ -39,6 +38,7 @@ mod random;
 mod selector;
 mod shared;
 mod signs;
+mod thread_ops;
 
 use shared::is_dynamic;
 pub use shared::{SharedPlan, plan as shared_plan};

@@ -1,4 +1,4 @@
-//! What loops carry: one register a value, which is changed from round to round. Copies are left out where the next
+//! Loop-carried values: one register each, updated in every iteration. Copies are left out where the next
 //! value can be computed into the register, and where the register of the first one can be taken over.
 
 use super::super::instruction::*;

@@ -1,4 +1,4 @@
-//! Explicit threads: block and thread numbers, barriers, shuffles, and vector accesses.
+//! Operations of explicit threads: block and thread numbers, barriers, shuffles, and vector accesses.
 
 use super::super::instruction::*;
 use super::super::operand::{Axis as GridAxis, Operand, Reg, SpecialReg};
