@@ -1,12 +1,10 @@
 //! Every built-in function of the compiler's table, in every type that it takes: it compiles, runs as the reference says,
 //! and is folded where its arguments are constants. A function of which any of that is missing fails here.
 
-use crate::support;
+use crate::support::{self, compiled};
 use krn_compiler::builtins::{Builtin, Signature};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::ArgumentKind;
-use krn_compiler::source::SourceFile;
-use krn_compiler::{Compilation, CompileOptions, compile};
 use krn_runtime::verify::{Case, CheckOptions, Fill, check, choose_sizes, fill};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -50,13 +48,6 @@ fn kernel(builtin: Builtin, scalar: Scalar, name: &str) -> String {
     )
 }
 
-fn compiled(text: &str) -> Compilation {
-    match compile(&SourceFile::new("builtins.krn", text), &CompileOptions::default()) {
-        Ok(compilation) => compilation,
-        Err(error) => panic!("{error}\n{text}"),
-    }
-}
-
 /// Each function in each type, and those of f32 once more under `fast_math`: the function, the kernel's name, its text.
 fn kernels() -> Vec<(Builtin, String, String)> {
     let mut kernels = Vec::new();
@@ -75,7 +66,7 @@ fn kernels() -> Vec<(Builtin, String, String)> {
 fn every_function_runs_as_the_reference_says_in_every_type() {
     let kernels = kernels();
     let text: String = kernels.iter().map(|(_, _, text)| text.as_str()).collect();
-    let compilation = compiled(&text);
+    let compilation = compiled(&text, &[]);
     let device = support::device();
     let module = device.load(&compilation.compiled).expect("it loads");
     for (number, (builtin, name, _)) in kernels.iter().enumerate() {
@@ -187,7 +178,7 @@ fn every_function_of_constants_is_a_constant() {
         )
         .expect("a string");
     }
-    let compilation = compiled(&text);
+    let compilation = compiled(&text, &[]);
     let module = support::device().load(&compilation.compiled).expect("it loads");
     for (builtin, scalar, name) in all() {
         let literals = literals(builtin, scalar);

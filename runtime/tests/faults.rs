@@ -1,8 +1,8 @@
 //! What a program hears when the driver fails, as each test says (`tests/driver`).
 
 use crate::fake;
+use crate::support::{compiled, compiled_for};
 use krn_compiler::fat::{Fat, Image};
-use krn_compiler::{CompileOptions, compile, source::SourceFile};
 use krn_runtime::{Argument, Array, Device, Error, LossCause, LostDevice, Module, Pinned, Selection};
 use std::path::Path;
 
@@ -21,8 +21,7 @@ fn open() -> Device {
 }
 
 fn load(device: &Device) -> Module {
-    let compiled = compile(&SourceFile::new("faults.krn", TEXT), &CompileOptions::for_target("sm_90"));
-    device.load(&compiled.expect("it compiles").compiled).expect("it loads")
+    device.load(&compiled(TEXT, &[]).compiled).expect("it loads")
 }
 
 /// The device with the kernels on it.
@@ -69,8 +68,7 @@ fn kernels_that_wait_for_those_before_them_are_started_early() {
     with_driver("kernels_that_wait_for_those_before_them_are_started_early", "", |folder| {
         let device = open();
         for (target, early) in [("sm_90", true), ("sm_80", false)] {
-            let compiled = compile(&SourceFile::new("faults.krn", TEXT), &CompileOptions::for_target(target));
-            let module = device.load(&compiled.expect("it compiles").compiled).expect("it loads");
+            let module = device.load(&compiled_for(TEXT, target, &[]).compiled).expect("it loads");
             let x = Array::<f32, 1>::zeros(&device, [5]).expect("small");
             let total = module.kernel("total").expect("there");
             total.launch(&[("x", Argument::Array(x.dynamic()))]).expect("queued");
@@ -94,9 +92,7 @@ fn machine_code_that_waits_is_started_early_too() {
     with_driver("machine_code_that_waits_is_started_early_too", "", |folder| {
         let device = open();
         for waits in [true, false] {
-            let compiled =
-                compile(&SourceFile::new("faults.krn", TEXT), &CompileOptions::for_target("sm_90"));
-            let compiled = compiled.expect("it compiles").compiled;
+            let compiled = compiled(TEXT, &[]).compiled;
             let image = match waits {
                 true => Image::assembled("sm_90", compiled, |_, _| Ok::<_, ()>(machine_code())),
                 // As it was made before documents told.
@@ -263,8 +259,7 @@ fn a_driver_too_old_for_the_ptx_says_both_versions() {
     let settings = "version=11060,cuModuleLoadDataEx=222@1,cuModuleLoadDataEx=218@2,cuModuleLoadDataEx=2@3";
     with_driver("a_driver_too_old_for_the_ptx_says_both_versions", settings, |_| {
         let device = open();
-        let compiled = compile(&SourceFile::new("faults.krn", TEXT), &CompileOptions::for_target("sm_90"));
-        let compiled = compiled.expect("it compiles").compiled;
+        let compiled = compiled(TEXT, &[]).compiled;
         for _ in 0..2 {
             let error = device.load(&compiled).map(|_| ()).expect_err("too new");
             assert!(matches!(error, Error::DriverTooOld { .. }), "{error}");
@@ -288,8 +283,7 @@ fn code_for_another_device_says_both_devices() {
     let settings = "version=12080,capability=80,cuModuleLoadDataEx=209";
     with_driver("code_for_another_device_says_both_devices", settings, |_| {
         let device = open();
-        let compiled = compile(&SourceFile::new("faults.krn", TEXT), &CompileOptions::for_target("sm_90"));
-        let error = text(device.load(&compiled.expect("it compiles").compiled));
+        let error = text(device.load(&compiled(TEXT, &[]).compiled));
         assert!(error.contains("for sm_90") && error.contains("the device is Fake GPU (sm_80)"), "{error}");
         assert!(error.contains("CUDA 12.8, which takes PTX up to 8.7"), "{error}");
     });

@@ -1,6 +1,6 @@
 //! Launches by position: plans are made once for each type, shape and decisive value, and never used for others.
 
-use krn_compiler::{CompileOptions, compile, source::SourceFile};
+use crate::support::compiled;
 use krn_runtime::{Array, Device, Error, Launcher, Layout, Operand, Selection, Stream};
 use std::sync::Arc;
 
@@ -20,9 +20,7 @@ fn device() -> Device {
 }
 
 fn launcher(device: &Device, kernel: &str) -> (Launcher, Stream) {
-    let source = SourceFile::new("test.krn", TEXT);
-    let compiled = compile(&source, &CompileOptions::default()).expect("it compiles").compiled;
-    let module = Arc::new(device.load(&compiled).expect("it loads"));
+    let module = Arc::new(device.load(&compiled(TEXT, &[]).compiled).expect("it loads"));
     (Launcher::new(&module, kernel).expect("it is there"), device.stream().expect("a stream"))
 }
 

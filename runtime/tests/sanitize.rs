@@ -1,7 +1,7 @@
 //! The sanitizer on what the compiler makes: every example runs clean under it, and a kernel of which any barrier is
 //! dropped does not.
 
-use crate::support;
+use crate::support::{self, compiled};
 use krn_compiler::check::typed::Kernel;
 use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::ptx::{Statement, print_instruction};
@@ -27,8 +27,7 @@ fn examples_are_clean() {
     for path in paths {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let source = SourceFile::new(name.as_str(), std::fs::read_to_string(&path).unwrap());
-        let compilation =
-            compile(&source, &CompileOptions::for_target("sm_90")).expect("an example compiles");
+        let compilation = compiled(source.text(), &[]);
         let module = sanitizer().load(&compilation.compiled).expect("a module");
         for kernel in &compilation.program.kernels {
             let manifests = &compilation.compiled.manifest.kernels;
@@ -165,8 +164,7 @@ fn a_kernel_without_one_of_its_barriers_is_not_clean() {
 fn products_of_all_sizes_are_clean() {
     let text =
         "kernel k(a: f32[m, p], b: f32[p, n]) -> c: f32[m, n] { c[i, j] = sum(q: a[i, q] * b[q, j]) }\n";
-    let source = SourceFile::new("product.krn", text);
-    let compilation = compile(&source, &CompileOptions::for_target("sm_90")).expect("it compiles");
+    let compilation = compiled(text, &[]);
     for (m, n, p) in [(2050, 2048, 1), (1025, 4099, 2), (33, 40, 0), (33, 40, 7), (64, 36, 17)] {
         let case = case(&compilation, 0, &[("m", m), ("n", n), ("p", p)]);
         let complaint = complaint(&compilation.compiled, &compilation.program.kernels[0], &case);

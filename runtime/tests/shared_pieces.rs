@@ -1,10 +1,9 @@
 //! Reductions, in pieces and whole, whose threads take what they all read from shared memory: any number of results, tiles
 //! whole and not, and elements of every form.
 
-use crate::support;
+use crate::support::{self, compiled_for};
+use krn_compiler::Compilation;
 use krn_compiler::manifest::Step;
-use krn_compiler::source::SourceFile;
-use krn_compiler::{Compilation, CompileOptions, compile};
 use krn_runtime::Device;
 use krn_runtime::verify::{CheckOptions, check};
 use std::sync::Arc;
@@ -93,10 +92,8 @@ fn agree(compilation: &Compilation, target: &str, form: &str) {
 
 #[test]
 fn pieces_from_shared_memory_agree_with_the_reference() {
-    let source = SourceFile::new("shared_pieces.krn", SOURCE);
     for target in ["sm_75", "sm_90"] {
-        let mut compilation =
-            compile(&source, &CompileOptions::for_target(target)).expect("kernels that compile");
+        let mut compilation = compiled_for(SOURCE, target, &[]);
         agree(&compilation, target, "pieces");
         if target != "sm_90" {
             continue;

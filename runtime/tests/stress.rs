@@ -4,7 +4,7 @@
 
 #[cfg(target_os = "linux")]
 use crate::fake;
-use crate::support::{compiled, device};
+use crate::support::{compiled_on, device};
 use krn_compiler::CompiledModule;
 use krn_runtime::{Array, Device, Launcher, Memory, Module, Operand, Pinned, Result, Stream};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -79,10 +79,10 @@ struct Common {
 
 impl Common {
     fn new(device: Device, computes: bool) -> Self {
-        let module = Arc::new(device.load(&compiled(&device, "stress.krn", TEXT)).expect("it loads"));
+        let module = Arc::new(device.load(&compiled_on(&device, "stress.krn", TEXT)).expect("it loads"));
         let launchers =
             ["advance", "double", "total"].map(|name| Launcher::new(&module, name).expect("there"));
-        let others = (1..4).map(|number| compiled(&device, "stress.krn", &other_text(number))).collect();
+        let others = (1..4).map(|number| compiled_on(&device, "stress.krn", &other_text(number))).collect();
         let stream = device.stream().expect("opens");
         let shared = Array::zeros(&device, [500]).expect("small");
         let (advanced, exchange) = (AtomicI32::new(0), Mutex::default());

@@ -1,8 +1,7 @@
 //! What a warp accesses, as the emulator saw it.
 
+use crate::support::compiled;
 use krn_compiler::data::{ElementType, HostArray, Scalar};
-use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, compile};
 use krn_runtime::emulator::Kind;
 use krn_runtime::profile::TracedLaunch;
 use krn_runtime::{Argument, Device, Selection};
@@ -14,8 +13,7 @@ fn floats(shape: &[u64]) -> HostArray {
 
 /// Traces the kernel `k` of a text, with arrays of zeros.
 fn trace(text: &str, arrays: &[(&str, &[u64])]) -> Vec<TracedLaunch> {
-    let source = SourceFile::new("k.krn", text);
-    let compilation = compile(&source, &CompileOptions::for_target("sm_90")).expect("it compiles");
+    let compilation = compiled(text, &[]);
     let device = Device::open_as(Selection::Emulator).expect("the emulator");
     let module = device.load(&compilation.compiled).expect("it loads");
     let kernel = module.kernel("k").expect("the kernel");

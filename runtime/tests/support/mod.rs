@@ -3,7 +3,7 @@
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, KernelManifest};
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, CompiledModule, compile};
+use krn_compiler::{Compilation, CompileOptions, CompiledModule, compile};
 use krn_runtime::verify::{Case, Fill, choose_sizes, fill};
 use krn_runtime::{Device, Module};
 use std::collections::BTreeMap;
@@ -14,8 +14,20 @@ pub fn device() -> Device {
     Device::open_as(name.parse().expect("a device's name")).expect("the device is there")
 }
 
-/// A program, compiled for a device.
-pub fn compiled(device: &Device, name: &str, text: &str) -> CompiledModule {
+/// A text compiled for sm_90, for these sizes of dimensions (none: for all sizes).
+pub fn compiled(text: &str, sizes: &[(&str, u64)]) -> Compilation {
+    compiled_for(text, "sm_90", sizes)
+}
+
+/// The same for a target.
+pub fn compiled_for(text: &str, target: &str, sizes: &[(&str, u64)]) -> Compilation {
+    let sizes = sizes.iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
+    let options = CompileOptions { sizes, ..CompileOptions::for_target(target) };
+    compile(&SourceFile::new("test.krn", text), &options).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// A program of a name, compiled for a device.
+pub fn compiled_on(device: &Device, name: &str, text: &str) -> CompiledModule {
     let options = match device.capability() {
         Some(90..) => CompileOptions::for_target("sm_90"),
         _ => CompileOptions::default(),
@@ -26,7 +38,7 @@ pub fn compiled(device: &Device, name: &str, text: &str) -> CompiledModule {
 /// A program, loaded, in which `ROUNDS` stands for so many as take about 0.1 ms on a GPU.
 pub fn load_slow(device: &Device, name: &str, text: &str) -> Module {
     let text = text.replace("ROUNDS", if device.is_emulator() { "2" } else { "40000" });
-    device.load(&compiled(device, name, &text)).expect("it loads")
+    device.load(&compiled_on(device, name, &text)).expect("it loads")
 }
 
 /// A kernel's random inputs for these dimensions and integer parameters.
