@@ -13,7 +13,7 @@
 //!
 //! Only the outer loop of a launch is spread over the machine, so an inner `forall` that could have been part of
 //! it wastes its parallelism, and `map` cannot give its axis the lanes. What stands between the loops moves: out
-//! of both if it does not depend on the outer index, else into the body, where it is computed again for each
+//! of both if it does not depend on the outer index, else into the body, where it is recomputed for each
 //! inner iteration.
 //!
 //! # Preconditions
@@ -32,7 +32,7 @@ use cranelift_entity::EntitySet;
 
 pub struct Collapse;
 
-/// More instructions than this are not computed again for each inner iteration.
+/// More instructions than this are not recomputed for each inner iteration.
 const MAX_REPEATED: usize = 8;
 
 impl Pass for Collapse {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 /// The names that an entry has given out. Registers and everything else are kept apart by the percent sign.
 #[derive(Debug)]
 pub(super) struct Names {
-    /// Names that are taken; each with the last number that was tried for it as a stem.
-    taken: FxHashMap<String, u32>,
+    /// Names that are in use; each with the last number that was tried for it as a stem.
+    used: FxHashMap<String, u32>,
     /// Names outside of the entry, which hide nothing and are hidden by nothing in it.
     outside: Arc<FxHashSet<String>>,
 }
@@ -16,13 +16,13 @@ pub(super) struct Names {
 impl Names {
     pub fn new(entry: &str) -> Self {
         let special = SpecialReg::all().map(|special| special.name());
-        let taken = special.map(|name| name.split('.').next().unwrap_or_default()).chain([entry]);
-        Self { taken: taken.map(|name| (name.to_owned(), 1)).collect(), outside: Arc::default() }
+        let used = special.map(|name| name.split('.').next().unwrap_or_default()).chain([entry]);
+        Self { used: used.map(|name| (name.to_owned(), 1)).collect(), outside: Arc::default() }
     }
 
     /// Keeps a name from being given out.
     pub fn reserve(&mut self, name: &str) {
-        self.taken.entry(name.to_owned()).or_insert(1);
+        self.used.entry(name.to_owned()).or_insert(1);
     }
 
     /// Keeps the names outside of the entry from being given to anything in it.
@@ -40,19 +40,19 @@ impl Names {
         let stem = identifier(prefix, hint);
         // Registers have a percent sign, which nothing outside has.
         let is_taken = |names: &Self, name: &str| {
-            names.taken.contains_key(name) || (prefix.is_empty() && names.outside.contains(name))
+            names.used.contains_key(name) || (prefix.is_empty() && names.outside.contains(name))
         };
         let mut name = stem.clone();
         if is_taken(self, &name) {
             let separator = if stem.ends_with(|last: char| last.is_ascii_digit()) { "_" } else { "" };
-            let mut number = self.taken.get(&stem).copied().unwrap_or(1);
+            let mut number = self.used.get(&stem).copied().unwrap_or(1);
             while is_taken(self, &name) {
                 number += 1;
                 name = format!("{stem}{separator}{number}");
             }
-            self.taken.insert(stem, number);
+            self.used.insert(stem, number);
         }
-        self.taken.insert(name.clone(), 1);
+        self.used.insert(name.clone(), 1);
         name
     }
 }

@@ -159,10 +159,10 @@ impl<'m> Verifier<'m> {
     fn inner_name<'e>(
         &mut self,
         outside: &impl Fn(&str) -> bool,
-        taken: &mut FxHashSet<&'e str>,
+        declared: &mut FxHashSet<&'e str>,
         name: &'e str,
     ) {
-        self.name(name, taken.insert(name));
+        self.name(name, declared.insert(name));
         self.expect(!outside(name), || format!("`{name}` is declared twice"));
     }
 

@@ -177,14 +177,16 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses)
     let producer = parents.owner_of[body].expand()?;
     let written = kernel.subscripts(&kernel.insts[first_store]);
     let read = kernel.subscripts(&kernel.insts[first_load]);
-    let alike = |insts: &[Inst], first: Inst, subscripts: &[Value]| {
+    let have_subscripts = |insts: &[Inst], first: Inst, subscripts: &[Value]| {
         insts.iter().all(|inst| {
             parents.block_of[*inst] == parents.block_of[first]
                 && kernel.subscripts(&kernel.insts[*inst]) == subscripts
         })
     };
-    let one_place = alike(loads, first_load, read);
-    if !alike(stores, first_store, written) || !mutant!("fuse: reads in several places", one_place, true) {
+    let one_place = have_subscripts(loads, first_load, read);
+    if !have_subscripts(stores, first_store, written)
+        || !mutant!("fuse: reads in several places", one_place, true)
+    {
         return None;
     }
     if !fills(kernel, producer, buffer, stores, written) {
@@ -281,7 +283,7 @@ fn loaded_in(kernel: &Kernel, block: Block) -> Vec<Buffer> {
 }
 
 /// For each parameter of the producer, what stands at its place where the array is read: indices of all the loops around,
-/// each of them once. The other places must be alike.
+/// each of them once. The other subscripts must be equal.
 fn indices(
     kernel: &Kernel,
     body: Block,

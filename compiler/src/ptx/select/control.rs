@@ -45,7 +45,7 @@ impl Selector<'_> {
                 Opcode::For => self.for_loop(inst)?,
                 Opcode::While => self.while_loop(inst)?,
                 Opcode::If => {
-                    if !self.predicated(inst)? {
+                    if !self.if_converted(inst)? {
                         self.if_else(inst)?;
                     }
                 }
@@ -266,7 +266,7 @@ impl Selector<'_> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let test = self.register(data.arguments[0]);
-        if self.is_guarded(inst) {
+        if self.is_predicable(inst) {
             self.guard = mutant!("select: a store under an `if` has no guard", Some(test), None);
             self.block(data.regions[0])?;
             self.guard = None;
@@ -298,9 +298,9 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// Whether an `if` does nothing but writing memory, once or by a few copies, of what is cheap and without harm to
-    /// compute in any case.
-    fn is_guarded(&self, inst: Inst) -> bool {
+    /// Whether an `if` becomes predicated stores: all it does is to write memory, once or by some copies, and what it computes
+    /// for that is cheap, and safe to compute in any case.
+    fn is_predicable(&self, inst: Inst) -> bool {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let is_empty = |block: Block| kernel.blocks[block].insts.len() <= 1;
@@ -315,7 +315,7 @@ impl Selector<'_> {
             }
         }
         let one = stores == 1 && copies == 0 && cheap <= CHEAP;
-        let few = one || (stores == 0 && (1..=MOST_COPIES).contains(&copies));
-        few && data.results.is_empty() && is_empty(data.regions[1]) && self.guard.is_none()
+        let fits = one || (stores == 0 && (1..=MOST_COPIES).contains(&copies));
+        fits && data.results.is_empty() && is_empty(data.regions[1]) && self.guard.is_none()
     }
 }

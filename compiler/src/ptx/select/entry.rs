@@ -268,17 +268,17 @@ impl Selector<'_> {
 
     /// Parameter names are the user's; two that fall together are told apart by a number.
     fn free_name(&self, name: &str) -> String {
-        let taken = |candidate: &str| {
+        let is_used = |candidate: &str| {
             self.builder.is_outside(candidate)
                 || self.builder.entry().params.values().any(|param| param.name == candidate)
         };
         let stem: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
         let stem = format!("p_{stem}");
-        if !taken(&stem) {
+        if !is_used(&stem) {
             return stem;
         }
-        (2..).map(|number| format!("{stem}_{number}")).find(|candidate| !taken(candidate)).unwrap_or(stem)
+        (2..).map(|number| format!("{stem}_{number}")).find(|candidate| !is_used(candidate)).unwrap_or(stem)
     }
 
     fn symbol_param(&mut self, symbol: Symbol) {

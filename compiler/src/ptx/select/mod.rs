@@ -25,6 +25,7 @@ mod division;
 mod entry;
 mod floats;
 mod fmod;
+mod if_conversion;
 mod loop_carried;
 mod loops;
 mod magic;
@@ -33,7 +34,6 @@ mod neighbours;
 mod offsets;
 mod outer;
 mod plan;
-mod predicate;
 mod random;
 mod selector;
 mod shared;
@@ -272,7 +272,7 @@ fn declare_globals(
     (globals, statics)
 }
 
-/// A name that is not taken: the same, or the same with a number.
+/// A name that is not in use: the same, or the same with a number.
 fn free(names: &FxHashSet<String>, name: String) -> String {
     if !names.contains(&name) {
         return name;

@@ -39,8 +39,8 @@ impl OffsetMemo {
 
     /// What is there for other subscripts of the same array.
     pub fn like(&self, key: OffsetKey) -> impl Iterator<Item = (&[Value], Reg)> {
-        let alike = self.order.iter().filter(move |(known, _)| *known == key);
-        alike.map(|entry| (entry.1.as_slice(), self.known[entry]))
+        let matching = self.order.iter().filter(move |(known, _)| *known == key);
+        matching.map(|entry| (entry.1.as_slice(), self.known[entry]))
     }
 
     pub fn find(&self, key: OffsetKey, indices: &[Value]) -> Option<Reg> {

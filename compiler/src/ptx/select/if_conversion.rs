@@ -1,5 +1,5 @@
-//! Branches that only load become predicated loads: what stands after one need not wait for it, and many of them are
-//! under way at once.
+//! If-conversion: branches that only load become predicated loads. What stands after one need not wait for it, and many of
+//! them are in flight at once.
 //!
 //! ```text
 //! v5: f32 = if v3 {                              mov.f32           %u, 0f00000000;
@@ -18,8 +18,8 @@ use crate::mutants::mutant;
 const MAX_INSTS: usize = 24;
 
 impl Selector<'_> {
-    /// Selects an `if` without a branch, where that is possible.
-    pub fn predicated(&mut self, inst: Inst) -> Result<bool, SelectError> {
+    /// Selects an `if` without a branch, where that is possible; whether it was.
+    pub fn if_converted(&mut self, inst: Inst) -> Result<bool, SelectError> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let [then, otherwise] = data.regions[..] else { return Ok(false) };
