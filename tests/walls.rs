@@ -64,7 +64,6 @@ const CIRCLES: &[(&str, &str, &str)] = &[
         "types name items, and items have types and bodies",
     ),
     ("compiler/src", "check::prove::", "the walk asks for races and coverage, which ask what encloses them"),
-    ("compiler/src", "compile::", "a warning about speed compiles the text again"),
     ("compiler/src", "ir::verifier::", "`mod.rs` has the state that its files add to"),
     ("compiler/src", "lower lower::host", "`mod.rs` has the state that its files add to"),
     ("compiler/src", "passes::split_reductions::", "dies with the tiles"),

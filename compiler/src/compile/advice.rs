@@ -1,7 +1,9 @@
 //! Warnings about speed, kernel by kernel.
 
-use super::generate::Generator;
-use super::{CompileOptions, check_parsed, levels, lowered, refused};
+use super::front::{check_parsed, lowered};
+use super::generator::Generator;
+use super::options::CompileOptions;
+use super::{levels, refused};
 use crate::advise::{Assemble, Subject, Usages, advise};
 use crate::check::typed;
 use crate::diagnostic::Diagnostics;

@@ -2,17 +2,19 @@
 //! side by side, each with its passes and its entry. What nobody asks for is given back as soon as a launch is done with it.
 
 use super::advice::Advisor;
-use super::{CompileError, CompileOptions, located, lowered, refused};
-use crate::check::typed::Program;
+use super::error::CompileError;
+use super::front::{located, lowered};
+use super::generator::Generator;
+use super::options::CompileOptions;
+use super::refused;
 use crate::diagnostic::Diagnostics;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
 use crate::ir::{Apart, ModuleApart};
 use crate::parallel;
-use crate::passes::{Begun, Pipeline, PipelineError, PipelineOptions, PipelineReport, Rest};
-use crate::ptx::select::{EntryText, SelectError, SelectOptions, Selected, Selection, select};
+use crate::passes::{Begun, PipelineError, PipelineReport, Rest};
+use crate::ptx::select::{EntryText, SelectError, Selected, Selection, select};
 use crate::ptx::verify::Frame;
-use crate::source::SourceFile;
 use std::sync::Arc;
 
 /// What a program became.
@@ -23,17 +25,6 @@ pub struct Generated {
     /// Warnings about speed, where the options ask for them.
     pub advice: Diagnostics,
     pub selected: Result<Selected, SelectError>,
-}
-
-/// What it takes to make PTX of a program.
-#[derive(Clone, Copy)]
-pub struct Generator<'g> {
-    pub source: &'g SourceFile,
-    pub program: &'g Program,
-    pub options: &'g CompileOptions,
-    pub pipeline: &'g Pipeline,
-    pub pass_options: &'g PipelineOptions,
-    pub select_options: &'g SelectOptions,
 }
 
 /// A launch of a kernel that has come to the passes that go by launch.

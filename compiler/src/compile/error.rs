@@ -1,0 +1,41 @@
+//! Why a file did not compile.
+
+use crate::diagnostic::Diagnostics;
+use crate::passes::PipelineError;
+use crate::ptx::select::SelectError;
+use crate::targets::TARGETS;
+use std::fmt;
+
+/// Why a file did not compile.
+#[derive(Clone, Debug)]
+pub enum CompileError {
+    /// Mistakes in the file (and warnings about it).
+    Diagnostics(Diagnostics),
+    /// The target is not one that Krn knows.
+    UnknownTarget(String),
+    /// A size was given for a dimension that no kernel has, or one that no launch would take.
+    Size(String),
+    /// The pipeline could not be built, or a pass broke a kernel.
+    Pipeline(PipelineError),
+    /// A kernel cannot be expressed in PTX.
+    Select(SelectError),
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompileError::Diagnostics(diagnostics) => {
+                let errors: Vec<&str> = diagnostics.iter().map(|d| d.message.as_str()).collect();
+                f.write_str(&errors.join("; "))
+            }
+            CompileError::UnknownTarget(target) => {
+                write!(f, "`{target}` is no target; known are {}", TARGETS.join(", "))
+            }
+            CompileError::Size(message) => f.write_str(message),
+            CompileError::Pipeline(error) => error.fmt(f),
+            CompileError::Select(error) => write!(f, "kernel `{}`: {}", error.kernel, error.message),
+        }
+    }
+}
+
+impl std::error::Error for CompileError {}

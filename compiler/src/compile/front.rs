@@ -1,0 +1,62 @@
+//! From text to the IR before all passes.
+
+use super::error::CompileError;
+use super::levels;
+use super::options::CompileOptions;
+use crate::check::{self, Sizes, typed::Program};
+use crate::diagnostic::Diagnostics;
+use crate::diagnostic::levels::{Levels, apply};
+use crate::ir;
+use crate::lower;
+use crate::passes::PipelineError;
+use crate::source::SourceFile;
+use crate::syntax;
+
+/// Parses and checks a file. The program holds the kernels that have no mistakes; what could not be parsed
+/// keeps nothing else from being checked.
+pub fn check(source: &SourceFile) -> (Program, Diagnostics) {
+    check_parsed(syntax::parse(source), &Sizes::new(), None)
+}
+
+pub(super) fn check_parsed(
+    (file, mut diagnostics): (syntax::ast::File, Diagnostics),
+    sizes: &Sizes,
+    only: Option<&str>,
+) -> (Program, Diagnostics) {
+    let (program, found) = check::check_for(&file, sizes, only);
+    diagnostics.extend(found);
+    let mut diagnostics = apply(diagnostics, &levels::of_program(&program), &Levels::default());
+    diagnostics.sort();
+    (program, diagnostics)
+}
+
+/// The IR of the kernels that the options ask for, before all passes.
+pub(super) fn lowered(
+    source: &SourceFile,
+    program: &Program,
+    options: &CompileOptions,
+) -> Result<ir::kernel::Module, CompileError> {
+    let chosen = options.only.as_ref().map(|name| {
+        let mut chosen = program.clone();
+        chosen.kernels.retain(|kernel| kernel.name == *name);
+        chosen
+    });
+    lower::lower(chosen.as_ref().unwrap_or(program), source, &options.target)
+        .map_err(CompileError::Diagnostics)
+}
+
+/// The verifier's errors with the source lines of the instructions that they name.
+pub(super) fn located(mut error: PipelineError, source: &SourceFile) -> PipelineError {
+    if let PipelineError::Verifier { errors, .. } = &mut error {
+        for error in errors {
+            let spans = error.spans.iter().filter(|span| span.start < span.end);
+            let mut lines: Vec<String> =
+                spans.map(|span| format!("{}:{}", source.name(), source.line_column(span.start).0)).collect();
+            lines.dedup();
+            if !lines.is_empty() {
+                error.message.push_str(&format!(" ({})", lines.join(" and ")));
+            }
+        }
+    }
+    error
+}

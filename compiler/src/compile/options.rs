@@ -1,0 +1,86 @@
+//! What to compile for, and how.
+
+use super::error::CompileError;
+use crate::advise::Usages;
+use crate::check::Sizes;
+use crate::diagnostic::levels::Levels;
+use crate::passes::{Pipeline, PipelineOptions, TargetFacts};
+use crate::targets::capability;
+use std::sync::Arc;
+
+/// What to compile for, and how.
+#[derive(Clone)]
+pub struct CompileOptions {
+    /// `sm_90`; one of [`TARGETS`].
+    pub target: String,
+    /// Leaves the device-side bounds checks out.
+    pub unchecked: bool,
+    /// Passes to leave out, by name.
+    pub without: Vec<String>,
+    /// A pipeline of the user's own, instead of the target's.
+    pub pipeline: Option<Pipeline>,
+    pub passes: PipelineOptions,
+    /// Generates code for the kernel of this name only; every kernel is checked all the same. None is generated where
+    /// there is no such kernel.
+    pub only: Option<String>,
+    /// Extents that are known now: in every kernel that has a dimension of this name it is that number, trip counts are
+    /// exact, and a launch with arrays of another extent is refused. At most 2^36 each.
+    pub sizes: Sizes,
+    /// What becomes of warnings of which the file says nothing itself.
+    pub levels: Levels,
+    /// Looks for what one line of the file would make faster (warnings W06xx): takes up to as long again as compiling, and
+    /// longer where there is something to try.
+    pub advise: bool,
+    /// NVIDIA's assembler, for those of these warnings that only it can tell: what each entry of a PTX module takes on a target,
+    /// by name; `None` where it refuses. It runs once for each kernel, and once for each proposal that is tried.
+    pub assembler: Option<Assembler>,
+    /// Keeps the IR after the last pass, for [`Compilation::ir`]: of a file of many kernels it takes more memory than
+    /// all else.
+    pub ir: bool,
+    /// Of the PTX, keeps the text alone: [`CompiledModule::module`] has no entries.
+    pub text_only: bool,
+}
+
+/// Assembles PTX for a target: what each entry takes, by name.
+pub type Assembler = Arc<dyn Fn(&str, &str) -> Option<Usages> + Send + Sync>;
+
+impl CompileOptions {
+    pub fn for_target(target: impl Into<String>) -> Self {
+        Self {
+            target: target.into(),
+            unchecked: false,
+            without: Vec::new(),
+            pipeline: None,
+            passes: PipelineOptions::default(),
+            only: None,
+            sizes: Sizes::new(),
+            levels: Levels::default(),
+            advise: false,
+            assembler: None,
+            ir: false,
+            text_only: false,
+        }
+    }
+
+    /// The passes that these options come to: the target's or the user's own, less those to leave out.
+    ///
+    /// # Errors
+    /// An unknown target; a pass that the pipeline has not, or that cannot be left out.
+    pub fn resolved_pipeline(&self) -> Result<Pipeline, CompileError> {
+        let Some(capability) = capability(&self.target) else {
+            return Err(CompileError::UnknownTarget(self.target.clone()));
+        };
+        let pipeline = match &self.pipeline {
+            Some(pipeline) => pipeline.clone(),
+            None => Pipeline::for_target(&TargetFacts::new(capability)),
+        };
+        let without = |pipeline: Pipeline, name: &String| pipeline.without(name);
+        self.without.iter().try_fold(pipeline, without).map_err(CompileError::Pipeline)
+    }
+}
+
+impl Default for CompileOptions {
+    fn default() -> Self {
+        Self::for_target("sm_90")
+    }
+}
