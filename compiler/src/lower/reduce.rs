@@ -26,8 +26,13 @@ impl<'a> Lowerer<'a> {
         let count = if pairs { 1 } else { self.storage(&body.ty).len() };
         let combiners = vec![combiner; count];
         let groups = independent_groups(axes);
+        let negative = pairs && may_be_negative(axes);
+        let mut empty = None;
         for group in &groups {
             let bounds: Vec<Counted> = group.iter().map(|axis| self.axis_range(axis)).collect();
+            if negative && let [range] = bounds.as_slice() {
+                empty = Some(self.builder.compare(Opcode::Ge, range.low, range.high));
+            }
             let names: Vec<&str> =
                 group.iter().map(|axis| self.typed.indices[axis.index].name.as_str()).collect();
             let triples: Vec<(&str, Value, Value)> =
@@ -41,7 +46,6 @@ impl<'a> Lowerer<'a> {
         if op == ReduceOp::Count {
             values = vec![self.builder.cast(values[0], Scalar::I64)];
         }
-        let negative = pairs && may_be_negative(axes);
         if pairs {
             let position = self.position_of(axes);
             values.push(if negative { self.flipped(position) } else { position });
@@ -49,9 +53,8 @@ impl<'a> Lowerer<'a> {
         for _ in &groups {
             values = self.builder.end_reduce(&values);
         }
-        if negative {
+        if let Some(empty) = empty {
             let none = self.builder.constant_index(-1);
-            let empty = self.builder.compare(Opcode::Eq, values[1], none);
             let position = self.flipped(values[1]);
             return vec![self.builder.select(empty, none, position)];
         }
@@ -62,7 +65,8 @@ impl<'a> Lowerer<'a> {
     }
 
     /// Turns the sign bit over. The combiners compare positions as unsigned numbers, where -1, "none", is above all:
-    /// so turned, negative positions stand below the others, and -1 is nobody's.
+    /// so turned, negative positions stand below the others. The largest i64 becomes -1: it stands last, and whether there
+    /// is a position at all is asked of the range.
     fn flipped(&mut self, position: Value) -> Value {
         let sign = self.builder.constant_index(i64::MIN);
         self.builder.binary(Opcode::Xor, position, sign)
