@@ -127,6 +127,12 @@ fn ptx_changed_by_hand_runs_in_the_place_of_the_compilers() {
     assert!(err.contains("broken.ptx:"), "{err}");
     let (_, err) = with(&write("other.ptx", &good.replace(".entry saxpy", ".entry saxpi")), 1);
     assert!(err.contains("it has no entry `saxpy`"), "{err}");
+    let target = good.lines().find(|line| line.starts_with(".target")).expect("a target");
+    let (_, err) = with(&write("target.ptx", &good.replace(target, ".target sm_1000")), 1);
+    assert!(
+        err.contains("target.ptx: its `.target sm_1000` is none that Krn knows; known are sm_75"),
+        "{err}"
+    );
     let (_, err) = with("examples", 5);
     assert!(err.contains("cannot read"), "{err}");
 }
