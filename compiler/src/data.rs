@@ -237,10 +237,19 @@ pub struct HostArray {
     pub bytes: Vec<u8>,
 }
 
+/// How many elements an array of this shape has; `None` beyond what a `u64` counts. One empty axis makes it empty, however
+/// long the others are.
+fn count(shape: &[u64]) -> Option<u64> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent))
+}
+
 impl HostArray {
     /// All bytes zero. `None` where the size does not fit in memory's address range.
     pub fn zeros(element: ElementType, shape: Vec<u64>) -> Option<Self> {
-        let count = shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent))?;
+        let count = count(&shape)?;
         let size = usize::try_from(count.checked_mul(element.size)?).ok()?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(size).ok()?;
@@ -250,7 +259,7 @@ impl HostArray {
 
     /// Number of elements.
     pub fn len(&self) -> u64 {
-        self.shape.iter().product()
+        count(&self.shape).unwrap_or(u64::MAX)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -261,6 +270,14 @@ impl HostArray {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_axis_makes_an_array_empty_however_long_the_others_are() {
+        let zeros = |shape: &[u64]| HostArray::zeros(ElementType::scalar(Scalar::F32), shape.to_vec());
+        let empty = zeros(&[1 << 40, 1 << 40, 0]).expect("nothing to keep");
+        assert!(empty.is_empty() && empty.bytes.is_empty());
+        assert!(zeros(&[1 << 40, 1 << 40]).is_none());
+    }
 
     #[test]
     fn offsets_are_row_major() {
