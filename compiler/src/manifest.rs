@@ -37,9 +37,12 @@ pub struct KernelManifest {
     pub arguments: Vec<ArgumentManifest>,
     /// Conditions checked at each launch, by name.
     pub facts: Vec<FactManifest>,
+    /// Facts about the values of arrays, which launches of the plan check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injections: Vec<InjectionManifest>,
     /// Device memory that the runtime provides for the time of the launch.
     pub scratch: Vec<BufferManifest>,
-    /// What a device-side bounds failure reports, by site number.
+    /// What a check that fails on the device reports, by site number.
     pub sites: Vec<SiteManifest>,
     pub plan: Vec<Step>,
 }
@@ -108,13 +111,29 @@ pub struct FactManifest {
     pub line: u32,
 }
 
+/// Of the array's values that lie in a range, no two are equal.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct InjectionManifest {
+    /// The array, by its position in the signature. A `u64` counts as the i64 of its bits.
+    pub argument: usize,
+    pub low: Expr,
+    /// Exclusive.
+    pub high: Expr,
+    /// As the user wrote it.
+    pub text: String,
+    pub line: u32,
+}
+
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SiteManifest {
     pub array: String,
     pub axis: usize,
-    /// Whether the subscript's bits are an unsigned number.
+    /// Whether the bits of the subscript, or of the array's value, are an unsigned number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsigned: bool,
+    /// The fact about the array's values that is checked, by its number; absent where it is a subscript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub injection: Option<usize>,
     pub line: u32,
     pub column: u32,
 }
@@ -163,7 +182,8 @@ pub enum LaunchArgument {
     /// The value of a symbol, in the symbol's scalar type.
     Symbol(usize),
     /// Device address of the error record: 32 bytes, zeroed before the first launch of a kernel:
-    /// u32 claimed (0 or 1, taken by atomic exchange), u32 site, i64 index, i64 extent, u64 reserved.
+    /// u32 claimed (0 or 1, taken by atomic exchange), u32 site, i64 index, i64 extent, i64 value. Where the site is a
+    /// fact about values, index is the position of the value, and extent - 1 that of an equal one before it.
     ErrorRecord,
 }
 

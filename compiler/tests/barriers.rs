@@ -4,6 +4,7 @@ use krn_compiler::ir::entities::{Block, Inst};
 use krn_compiler::ir::kernel::{BufferKind, Kernel, Module, Payload};
 use krn_compiler::ir::op::Opcode;
 use krn_compiler::ir::verify_threads;
+use krn_compiler::lower::{LowerOptions, lower};
 use krn_compiler::passes::{Pipeline, PipelineOptions, Stage, TargetFacts};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{TARGETS, capability};
@@ -31,7 +32,7 @@ fn lowered(path: &Path, target: &str) -> Module {
     let source = SourceFile::new(path.to_string_lossy(), text);
     let (program, diagnostics) = krn_compiler::check_source(&source);
     assert!(!diagnostics.has_errors(), "{}", path.display());
-    krn_compiler::lower::lower(&program, &source, target).expect("a program that lowers")
+    lower(&program, &source, LowerOptions::for_target(target)).expect("a program that lowers")
 }
 
 fn through(kernel: &Kernel, pipeline: &Pipeline) -> Kernel {

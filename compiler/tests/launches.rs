@@ -32,7 +32,8 @@ fn examples() -> Vec<SourceFile> {
 /// A file after all passes, each kernel in one piece all the way.
 fn whole(source: &SourceFile) -> Module {
     let (program, _) = check_source(source);
-    let mut module = lower::lower(&program, source, TARGET).expect("it is lowered");
+    let mut module =
+        lower::lower(&program, source, lower::LowerOptions::for_target(TARGET)).expect("it is lowered");
     let pipeline = Pipeline::for_target(&TargetFacts::new(90));
     let options = PipelineOptions { verify: false, ..PipelineOptions::default() };
     for kernel in &mut module.kernels {

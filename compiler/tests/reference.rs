@@ -27,6 +27,7 @@ fn is_inputs_fault(error: &EvalError) -> bool {
             | EvalError::NegativeExtent { .. }
             | EvalError::ExtentMismatch { .. }
             | EvalError::OutOfBounds { proved: false, .. }
+            | EvalError::NotInjective { .. }
     )
 }
 

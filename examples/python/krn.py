@@ -5,7 +5,7 @@
     z = module.saxpy(alpha=2.0, x=x, y=y)                # arrays by name; results are allocated and returned
 
 docs/manifest.md describes the document. What is needed of it is here: which launches a call comes to (`Kernel.plan`,
-without a GPU), their parameters, scratch memory, the record of failed bounds checks. Structs of arrays are left out:
+without a GPU), their parameters, scratch memory, the record of failed checks. Structs of arrays are left out:
 arrays here have scalar elements.
 """
 import base64
@@ -182,11 +182,15 @@ class Module:
         return made[0] if len(made) == 1 else tuple(made) or None
 
     def check(self, kernel, record):
-        """A failed bounds check, as the device has left word of it."""
+        """A failed check, as the device has left word of it."""
         claimed, site = int(record[0]) & 0xFFFFFFFF, int(record[0]) >> 32
         if claimed:
             place = kernel.manifest["sites"][site]
-            index, extent = record.view("i8")[1:3]
+            index, extent, value = record.view("i8")[1:4]
+            if "injection" in place:
+                fact = kernel.manifest["injections"][place["injection"]]
+                raise KrnError(f"{self.source}:{place['line']}:{place['column']}: `{place['array']}` holds {value} at "
+                               f"position {extent - 1} and at position {index}; the kernel says `where {fact['text']}`")
             raise KrnError(f"{self.source}:{place['line']}:{place['column']}: index {index} is outside axis "
                            f"{place['axis']} of `{place['array']}`, whose extent is {extent}")
 

@@ -79,6 +79,11 @@ impl Writer<'_> {
             let condition = self.expr(&fact.condition);
             self.line(&format!("where {condition}"));
         }
+        for injection in &kernel.injections {
+            let array = &kernel.arrays[injection.array].name;
+            let (low, high) = (self.expr(&injection.low), self.expr(&injection.high));
+            self.line(&format!("where injective({array} in {low}..{high})"));
+        }
         self.statements(&kernel.body);
         for schedule in &kernel.schedules {
             let target = schedule.target.as_ref().map_or(String::new(), |target| format!(" for {target}"));

@@ -395,6 +395,7 @@ fn empty_kernel(name: String, span: Span) -> Kernel {
         arrays: Default::default(),
         signature: Vec::new(),
         facts: Vec::new(),
+        injections: Vec::new(),
         locals: Default::default(),
         indices: Default::default(),
         sites: Default::default(),

@@ -41,6 +41,10 @@ impl<'a> Checker<'a> {
         let block = elaborator.statement_block(&item.body);
         elaborator.leave(body);
         elaborator.kernel.body = block.statements;
+        // After the body, which may say how far the values reach.
+        for fact in &item.facts {
+            elaborator.injection(fact);
+        }
         elaborator.schedules(item, schedules);
         elaborator.leave(region);
         elaborator.report_unexplained();

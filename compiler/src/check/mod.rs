@@ -24,6 +24,7 @@ mod encode;
 mod evaluate;
 mod expressions;
 mod functions;
+mod injections;
 mod inline;
 mod items;
 mod kernels;

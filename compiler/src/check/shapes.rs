@@ -1,6 +1,7 @@
 //! Shapes and facts: dimensions, extents, and which expressions the host can evaluate before a launch.
 
 use super::elaborator::{Elaborator, Home};
+use super::injections;
 use super::polynomial::Polynomial;
 use super::ranges::fold;
 use super::spell::spell;
@@ -74,8 +75,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
     }
 
-    /// `where k % 32 == 0`.
+    /// `where k % 32 == 0`. What speaks of an array's values is for [`Elaborator::injection`].
     pub fn fact(&mut self, fact: &'a ast::Expr) {
+        if injections::arguments(fact).is_some() {
+            return;
+        }
         let home = std::mem::replace(&mut self.home, Home::Shape);
         self.index_context = true;
         let condition = self.expr_of(fact, &Type::BOOL, "a fact");

@@ -116,6 +116,8 @@ pub struct Kernel {
     /// Parameters and results in the order in which the user wrote them (results last): the call signature.
     pub signature: Vec<SignatureItem>,
     pub facts: Vec<Fact>,
+    /// Facts about the values of arrays, which the device checks before the body.
+    pub injections: Vec<Injection>,
     pub locals: PrimaryMap<LocalId, Local>,
     pub indices: PrimaryMap<IndexId, Index>,
     pub sites: PrimaryMap<SiteId, Site>,
@@ -202,6 +204,21 @@ pub struct Fact {
     pub span: Span,
 }
 
+/// `injective(idx in low..high)`: of the values of `idx` that lie in the range, no two are equal. Nothing is said of
+/// values outside.
+#[derive(Clone, Debug)]
+pub struct Injection {
+    /// An [`ArrayRole::Input`] of an integer type. A `u64` counts as the i64 of its bits, as in a subscript.
+    pub array: ArrayId,
+    /// i64, over dimensions, integer parameters and literals.
+    pub low: Expr,
+    /// Exclusive.
+    pub high: Expr,
+    /// As the user wrote it.
+    pub text: String,
+    pub span: Span,
+}
+
 #[derive(Clone, Debug)]
 pub struct Local {
     pub name: String,
@@ -217,10 +234,10 @@ pub struct Index {
     pub span: Span,
 }
 
-/// An access that is checked on the device: what a failure report says.
+/// What is checked on the device, an access or a fact about an array's values: what a failure report says.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// The subscript.
+    /// The subscript, or the fact.
     pub span: Span,
     /// The array's name; of a fixed array in a struct, with the way there (`body.v`).
     pub array: String,
@@ -228,11 +245,14 @@ pub struct Site {
     pub axis: usize,
     /// Whether the subscript is a `u64` in the source: then its bits are such a number also where they are a negative i64.
     pub unsigned: bool,
+    /// The fact about an array's values that is checked, by its number in [`Kernel::injections`]; `None` where it is a
+    /// subscript.
+    pub injection: Option<usize>,
 }
 
 impl Site {
     pub fn new(subscript: &Expr, array: String, axis: usize) -> Self {
-        Site { span: subscript.span, array, axis, unsigned: is_unsigned(subscript) }
+        Site { span: subscript.span, array, axis, unsigned: is_unsigned(subscript), injection: None }
     }
 }
 

@@ -41,8 +41,8 @@ pub(super) fn lowered(
         chosen.kernels.retain(|kernel| kernel.name == *name);
         chosen
     });
-    lower::lower(chosen.as_ref().unwrap_or(program), source, &options.target)
-        .map_err(CompileError::Diagnostics)
+    let lowering = lower::LowerOptions { target: &options.target, unchecked: options.unchecked };
+    lower::lower(chosen.as_ref().unwrap_or(program), source, lowering).map_err(CompileError::Diagnostics)
 }
 
 /// The verifier's errors with the source lines of the instructions that they name.

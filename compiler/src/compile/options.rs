@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct CompileOptions {
     /// `sm_90`; one of [`TARGETS`].
     pub target: String,
-    /// Leaves the device-side bounds checks out.
+    /// Leaves the device-side checks out: of bounds, and of facts about the values of arrays.
     pub unchecked: bool,
     /// Passes to leave out, by name.
     pub without: Vec<String>,

@@ -109,6 +109,8 @@ codes! {
     E0313 "a variable that unordered iterations would change";
     E0314 "a position in ranges that are no box";
     E0315 "a statement that cannot stand where a value is computed";
+    E0316 "a fact about the values of something other than an array of integers";
+    E0317 "a range of values that cannot be inferred";
     E0318 "a negative extent";
     E0320 "an array without subscripts";
     E0321 "the wrong number of subscripts";

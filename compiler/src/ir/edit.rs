@@ -25,6 +25,7 @@ impl Kernel {
             phase: Phase::Abstract,
             arguments: Vec::new(),
             facts: Vec::new(),
+            injections: Vec::new(),
             symbols: PrimaryMap::new(),
             buffers: PrimaryMap::new(),
             sites: PrimaryMap::new(),

@@ -62,6 +62,8 @@ pub struct Kernel {
     pub arguments: Vec<ArgumentData>,
     /// Conditions that every launch has been checked for; passes may rely on them.
     pub facts: Vec<manifest::FactManifest>,
+    /// Facts about the values of arrays. Passes may not rely on them: they are checked on the device.
+    pub injections: Vec<manifest::InjectionManifest>,
     pub symbols: PrimaryMap<Symbol, SymbolData>,
     pub buffers: PrimaryMap<Buffer, BufferData>,
     pub sites: PrimaryMap<Site, SiteData>,
@@ -130,8 +132,10 @@ pub struct SiteData {
     pub span: Span,
     pub array: String,
     pub axis: usize,
-    /// Whether the subscript's bits are an unsigned number.
+    /// Whether the bits of the subscript, or of the array's value, are an unsigned number.
     pub unsigned: bool,
+    /// The fact about the array's values that is checked, by its number; `None` where it is a subscript.
+    pub injection: Option<usize>,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -301,7 +301,8 @@ math_functions! { ops {
     StoreEach "store_each" Shape::Special, Access, Write;
     /// Combines the last operand into memory; no result.
     Atomic "atomic" Shape::Special, Atomic, Write;
-    /// (index, extent), both i64: ends the thread with a report unless 0 <= index < extent.
+    /// (index, extent), both i64, and perhaps an i64 for the report: ends the thread with a report unless
+    /// 0 <= index < extent.
     Check "check" Shape::Special, Site, Write;
 
     /// As many consecutive scalars of one type as there are results: 2, 4, 8 or 16, at most 16 bytes, from an address

@@ -191,7 +191,7 @@ impl<'a> Lowerer<'a> {
     }
 
     /// Runs `body` in a new launch, under the kernel-level conditions, with the kernel-level names in scope.
-    fn in_launch(&mut self, span: Span, body: impl FnOnce(&mut Self)) -> Step {
+    pub fn in_launch(&mut self, span: Span, body: impl FnOnce(&mut Self)) -> Step {
         let name = self.typed.name.clone();
         self.builder.begin_launch(name);
         self.builder.set_span(span);

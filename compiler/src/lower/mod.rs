@@ -14,6 +14,7 @@
 //! | `structs.rs` | struct types and their leaves |
 //! | `ranges.rs` | ranges of loops, away from the ends of i64 |
 //! | `assigned.rs` | which names a region assigns; which expressions are pure |
+//! | `injections.rs` | checks of facts about the values of arrays |
 //! | `host.rs` | expressions that the host evaluates |
 //! | `locals.rs` | local arrays: local memory or scratch |
 
@@ -22,6 +23,7 @@ mod assigned;
 mod builtins;
 mod expressions;
 mod host;
+mod injections;
 mod kernel_level;
 mod locals;
 mod ranges;
@@ -46,11 +48,30 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use host::Limit;
 use rustc_hash::FxHashSet;
 
-/// Lowers every kernel of a checked program. `target` (`sm_90`) picks among schedules.
+/// How to lower.
+#[derive(Clone, Copy, Debug)]
+pub struct LowerOptions<'a> {
+    /// `sm_90`: picks among schedules.
+    pub target: &'a str,
+    /// Leaves out the launches that check facts about the values of arrays. (Other checks are left out at selection.)
+    pub unchecked: bool,
+}
+
+impl<'a> LowerOptions<'a> {
+    pub fn for_target(target: &'a str) -> Self {
+        Self { target, unchecked: false }
+    }
+}
+
+/// Lowers every kernel of a checked program.
 ///
 /// # Errors
 /// What the host could not evaluate before a launch: codes E06xx.
-pub fn lower(program: &Program, source: &SourceFile, target: &str) -> Result<Module, Diagnostics> {
+pub fn lower(
+    program: &Program,
+    source: &SourceFile,
+    options: LowerOptions<'_>,
+) -> Result<Module, Diagnostics> {
     let mut module = Module::default();
     for constant in program.constants.values() {
         module.constants.push(ArrayData {
@@ -72,7 +93,7 @@ pub fn lower(program: &Program, source: &SourceFile, target: &str) -> Result<Mod
     let mut taken: FxHashSet<String> = program.kernels.iter().map(|kernel| kernel.name.clone()).collect();
     for kernel in &program.kernels {
         let mut lowerer = Lowerer::new(program, kernel, source);
-        let plan = lowerer.kernel(target);
+        let plan = lowerer.kernel(options);
         diagnostics.extend(lowerer.diagnostics);
         let mut finished = lowerer.builder.finish(plan);
         name_launches(&mut finished, &mut taken);
@@ -166,7 +187,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn kernel(&mut self, target: &str) -> Vec<ir::Step> {
+    fn kernel(&mut self, options: LowerOptions<'_>) -> Vec<ir::Step> {
         self.declare_symbols();
         self.declare_arrays();
         for site in self.typed.sites.values() {
@@ -175,11 +196,14 @@ impl<'a> Lowerer<'a> {
                 array: site.array.clone(),
                 axis: site.axis,
                 unsigned: site.unsigned,
+                injection: site.injection,
             });
         }
         self.declare_facts();
-        self.apply_schedule(target);
-        let mut plan = self.initialise_results();
+        self.declare_injections();
+        self.apply_schedule(options.target);
+        let mut plan = if options.unchecked { Vec::new() } else { self.check_injections() };
+        plan.extend(self.initialise_results());
         let body = &self.typed.body;
         plan.extend(self.kernel_block(body));
         plan

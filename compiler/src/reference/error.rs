@@ -67,6 +67,17 @@ pub enum EvalError {
         extent: u64,
         proved: bool,
     },
+    /// Two elements of an array hold one value of a range in which a fact says that none are equal.
+    NotInjective {
+        array: String,
+        value: i128,
+        /// Row-major positions.
+        first: u64,
+        second: u64,
+        /// The fact as the user wrote it.
+        text: String,
+        span: Span,
+    },
     /// A `for` step below 1, which the checker had claimed cannot be.
     BadStep {
         step: i64,
@@ -117,6 +128,13 @@ impl fmt::Display for EvalError {
                     f.write_str(" (the compiler had proved that it is inside: a fault of the compiler)")?;
                 }
                 Ok(())
+            }
+            EvalError::NotInjective { array, value, first, second, text, .. } => {
+                write!(
+                    f,
+                    "`{array}` holds {value} at position {first} and at position {second}; the kernel says `where \
+                     {text}`"
+                )
             }
             EvalError::BadStep { step, .. } => write!(f, "a loop has the step {step}, which is below 1"),
             EvalError::StepLimit { limit } => write!(f, "the evaluation took more than {limit} steps"),

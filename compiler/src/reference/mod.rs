@@ -36,6 +36,7 @@ mod evaluations;
 mod evaluator;
 mod expressions;
 mod fast;
+mod injections;
 mod launch;
 mod layout;
 mod math;
@@ -165,6 +166,7 @@ pub fn evaluate(inputs: &Inputs<'_>, options: &Options) -> Result<Outputs, EvalE
 
 fn evaluate_boxed(inputs: &Inputs<'_>, options: &Options) -> Run<Outputs> {
     let launch = bind(inputs).map_err(Box::new)?;
+    injections::check(inputs, &launch, options)?;
     let sample = options.sample.filter(|_| can_sample(inputs.kernel));
     let mut evaluator = Evaluator::new(inputs, &launch, options);
     evaluator.memory = launch::allocate(inputs, &launch, options, sample.is_some())?;

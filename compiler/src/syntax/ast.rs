@@ -98,7 +98,7 @@ pub struct KernelItem {
     pub params: Vec<Param>,
     /// `-> a: f32[n], total: f32`
     pub results: Vec<TypedName>,
-    /// `where k % 32 == 0, cols <= 8192`
+    /// `where k % 32 == 0, cols <= 8192`; `injective(idx in 0..m)` is a call with an [`ExprKind::Ranged`].
     pub facts: Vec<Expr>,
     pub body: Block,
     pub span: Span,
@@ -271,7 +271,8 @@ pub enum ExprKind {
         base: Box<Expr>,
         subscripts: Vec<Expr>,
     },
-    /// `c in lo..hi` as a subscript of a left side, which binds the name.
+    /// `c in lo..hi` as a subscript of a left side, which binds the name; `idx in lo..hi` in a fact about the values
+    /// of an array.
     Ranged {
         name: Ident,
         range: Box<Range>,

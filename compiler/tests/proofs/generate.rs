@@ -8,6 +8,7 @@ fn subscript(names: &'static [&'static str]) -> BoxedStrategy<String> {
     let name = prop::sample::select(names);
     let leaf = prop_oneof![
         6 => name.clone().prop_map(String::from),
+        2 => name.clone().prop_map(|name| format!("(t[{name}] as i64)")),
         1 => (0..3i32).prop_map(|value| format!("{value}i64")),
         1 => Just(String::from("n - 1")),
         1 => Just(String::from("s")),
@@ -117,7 +118,15 @@ pub fn kernels() -> impl Strategy<Value = String> {
     );
     let lengths = prop::sample::select(&["n", "m * n", "2 * n", "n + 1"][..]);
     let statements = prop::collection::vec(statement(), 1..3);
-    (facts, lengths, statements).prop_map(|(facts, length, statements)| {
+    // What is written through `t` is refused without these.
+    let values =
+        ["t", "t in 0..n", "t in 1..=n", "t in 0..m", "t in 0..2", "t in -1..n - 1", "t in s..n + s"];
+    let injective = prop_oneof![
+        1 => Just(None),
+        2 => prop::sample::select(values.to_vec()).prop_map(|values| Some(format!("injective({values})"))),
+    ];
+    (facts, injective, lengths, statements).prop_map(|(facts, injective, length, statements)| {
+        let facts: Vec<String> = facts.into_iter().map(String::from).chain(injective).collect();
         let facts = if facts.is_empty() { String::new() } else { format!("\nwhere {}", facts.join(", ")) };
         let body = statements.join("\n");
         let results: Vec<String> = [format!("y: i32[{length}]"), String::from("z: i32[n]")]

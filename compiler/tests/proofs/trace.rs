@@ -23,6 +23,8 @@ struct Trace<'a> {
     written: HashSet<(ArrayId, Vec<i128>)>,
     path: Path,
     events: HashMap<Element, Vec<(Touch, Path)>>,
+    /// A check has ended this iteration: it touches nothing any more.
+    stopped: bool,
 }
 
 type Outcome<T> = Result<T, String>;
@@ -42,6 +44,7 @@ pub fn run(program: &Program, kernel: &Kernel, symbols: &[(&str, i128)]) -> Outc
         written: HashSet::new(),
         path: Vec::new(),
         events: HashMap::new(),
+        stopped: false,
     };
     for fact in &kernel.facts {
         if trace.value(&fact.condition)? == 0 {
@@ -84,6 +87,7 @@ impl Trace<'_> {
                 StmtKind::For { .. } | StmtKind::If { .. } => self.statement(one, true)?,
                 _ => {
                     self.events.clear();
+                    self.stopped = false;
                     self.statement(one, false)?;
                     self.races()?;
                 }
@@ -196,7 +200,10 @@ impl Trace<'_> {
         for at in low..high {
             self.indices.insert(first.index, at);
             self.path.push((id, unordered, at));
+            let before = self.stopped;
             self.axes(rest, unordered, inside)?;
+            // Others of its loop go on; so does a reduction, without the term.
+            self.stopped = before;
             self.path.pop();
         }
         Ok(())
@@ -215,13 +222,34 @@ impl Trace<'_> {
                     return Err(format!("`{}` axis {axis} was proved, and is {at} of {extent}", array.name));
                 }
                 inside = false;
+                self.stopped |= matches!(check, BoundsCheck::Runtime(_));
             }
             place.push(at);
         }
         Ok(inside.then_some(place))
     }
 
+    /// What an element holds before the kernel: contents that hit both ends of small arrays, and that satisfy the facts
+    /// about values, as barely as can be: what lies outside of their range is equal.
+    fn start(&mut self, array: ArrayId, place: &[i128]) -> Outcome<i128> {
+        let kernel = self.kernel;
+        let Some(injection) = kernel.injections.iter().find(|known| known.array == array) else {
+            return Ok((place.iter().sum::<i128>() * 3) % 7 - 1);
+        };
+        let (low, high) = (self.value(&injection.low)?, self.value(&injection.high)?);
+        let inside = high - 1 - place[0] / 2;
+        Ok(match place[0] % 4 {
+            1 => low - 1,
+            3 => high,
+            _ if inside >= low => inside,
+            _ => high,
+        })
+    }
+
     fn note(&mut self, access: &Access, place: &[i128], touch: Touch) {
+        if self.stopped {
+            return;
+        }
         let path = self.path.clone();
         self.events.entry((access.array, place.to_vec())).or_default().push((touch, path));
     }
@@ -283,9 +311,10 @@ impl Trace<'_> {
                     {
                         return Err(format!("`{name}`{:?} is read before it is written", key.1));
                     }
-                    // Contents that hit both ends of small arrays.
-                    let start = (key.1.iter().sum::<i128>() * 3) % 7 - 1;
-                    self.memory.get(&key).copied().unwrap_or(start)
+                    match self.memory.get(&key) {
+                        Some(value) => *value,
+                        None => self.start(access.array, &key.1)?,
+                    }
                 }
                 (None, Some(otherwise)) => self.value(otherwise)?,
                 (None, None) => 0,

@@ -38,6 +38,19 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     fn unknown_function(&mut self, callee: &Ident, arguments: &'a [ast::Expr]) -> Option<Expr> {
+        if callee.name == super::super::injections::NAME {
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0103,
+                    callee.span,
+                    "`injective` is a fact of its own",
+                    "no value that can be computed with",
+                )
+                .help(
+                    "state it behind `where`, with a comma to the next fact: `where injective(idx), n > 0`",
+                ),
+            );
+        }
         for argument in arguments {
             self.expr(argument, None);
         }

@@ -4,9 +4,11 @@
 //! used wherever the name stands; everything else is a fact.
 
 use super::atoms::{DIMENSION_LIMIT, Function, Key};
+use super::facts::Injective;
 use super::polynomial::{Atom, Poly};
 use super::walker::Walker;
 use crate::check::typed::*;
+use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, codes};
 use rustc_hash::FxHashMap;
 
@@ -32,6 +34,26 @@ impl Walker<'_> {
             }
         }
         // Facts about parameters may have made more of the extents known to be in range.
+        self.exact = false;
+    }
+
+    /// Takes the kernel's facts about values for true, and gives each a site for its check.
+    pub fn learn_injections(&mut self) {
+        let kernel = self.kernel;
+        self.exact = true;
+        for (number, injection) in kernel.injections.iter().enumerate() {
+            let (low, high) =
+                (self.integer(&mut injection.low.clone()), self.integer(&mut injection.high.clone()));
+            self.facts.injective.push(Injective { array: injection.array, low, high });
+            let array = &kernel.arrays[injection.array];
+            self.sites.push(Site {
+                span: injection.span,
+                array: array.name.clone(),
+                axis: 0,
+                unsigned: array.ty.as_scalar() == Some(Scalar::U64),
+                injection: Some(number),
+            });
+        }
         self.exact = false;
     }
 

@@ -3,6 +3,7 @@
 use super::atoms::{Function, Key};
 use super::races::{NestReference, Record, Touching};
 use super::walker::Walker;
+use crate::check::typed::ArrayRole;
 use crate::diagnostic::{Diagnostic, codes};
 
 /// Reports that two accesses, of which one at least writes, may meet in different iterations of `level`.
@@ -63,9 +64,7 @@ fn not_injective(walker: &Walker, record: &Record, level: &NestReference) -> Dia
             format!("`{array}` is written at subscripts that come from data: two iterations may write the same element"),
             format!("nothing says that different {iterations} write different elements"),
         )
-        .help(format!(
-            "combine instead: `{array}[…] += …`, `max=` or `min=` may meet on one element in any order"
-        ));
+        .help(distinct_or_combined(walker, record, level, &array));
     }
     let uses_name = level.atom.is_some_and(|atom| {
         record.access.place.iter().any(|poly| atoms.any(poly, &mut |one, _| one == atom))
@@ -90,6 +89,34 @@ fn not_injective(walker: &Walker, record: &Record, level: &NestReference) -> Dia
         diagnostic.help(format!(
             "subscript by `{name}` too, reduce over it (`sum({name}: …)`), or combine: `{array}[…] += …`"
         ))
+    }
+}
+
+/// Where an element of an input of integers subscripts bare, a fact would do: were its values all different, so would the
+/// subscripts be.
+fn distinct_or_combined(walker: &Walker, record: &Record, level: &NestReference, array: &str) -> String {
+    let (kernel, atoms) = (walker.kernel, &walker.facts.atoms);
+    let subscripting = record.access.place.iter().find_map(|place| {
+        let Key::Apply(Function::Load(given), at) = &atoms.get(place.as_atom()?).key else { return None };
+        let depends = at.iter().any(|poly| atoms.any(poly, &mut |one, _| Some(one) == level.atom));
+        (depends && kernel.arrays[*given].role == ArrayRole::Input).then_some(*given)
+    });
+    let Some(given) = subscripting else {
+        return format!(
+            "combine instead: `{array}[…] += …`, `max=` or `min=` may meet on one element in any order"
+        );
+    };
+    let name = &kernel.arrays[given].name;
+    match kernel.injections.iter().find(|known| known.array == given) {
+        None => format!(
+            "say that no two elements of `{name}` are equal, `where injective({name})`; or combine: `{array}[…] += …`, \
+             `max=` or `min=` may meet on one element"
+        ),
+        Some(fact) => format!(
+            "`{}` does not say it: give each iteration a position of `{name}` of its own, and the fact all values that \
+             subscript `{array}`; or combine, `{array}[…] += …`",
+            fact.text
+        ),
     }
 }
 

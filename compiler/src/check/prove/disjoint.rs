@@ -2,6 +2,7 @@
 
 use super::atoms::{Function, Key};
 use super::facts::Facts;
+use super::injective;
 use super::polynomial::{Atom, Poly};
 use super::races::Record;
 use rustc_hash::FxHashMap;
@@ -14,17 +15,20 @@ const REFUTE_BUDGET: u32 = 40;
 /// Inner loops whose order is taken case by case.
 const MAX_CASES: u32 = 2;
 
+/// Pairs of values of injective arrays that are taken case by case, one inside the other.
+const MAX_PAIRED: u32 = 2;
+
 /// Whether `first` in one iteration and `second` in a later one of the loop at depth `at` of their common nest
-/// can never touch the same element.
-pub fn in_order(facts: &mut Facts, first: &Record, second: &Record, at: usize) -> bool {
+/// can never touch the same element of their array, which has these extents.
+pub fn in_order(facts: &mut Facts, extents: &[Poly], first: &Record, second: &Record, at: usize) -> bool {
     let mark = facts.mark();
-    let apart = shown(facts, first, second, at).unwrap_or(false);
+    let apart = shown(facts, extents, first, second, at).unwrap_or(false);
     facts.forget_since(mark);
     apart
 }
 
 /// `None` where the arithmetic gave up: nothing is shown then.
-fn shown(facts: &mut Facts, first: &Record, second: &Record, at: usize) -> Option<bool> {
+fn shown(facts: &mut Facts, extents: &[Poly], first: &Record, second: &Record, at: usize) -> Option<bool> {
     let moved = move_inside(facts, second, at);
     let (here, there) = (first.nest[at].atom?, second.nest[at].atom?);
     let there = moved.get(&there)?.clone();
@@ -38,25 +42,89 @@ fn shown(facts: &mut Facts, first: &Record, second: &Record, at: usize) -> Optio
         }
     }
     let mut equations = Vec::new();
+    let mut places = Vec::new();
     for (left, right) in first.access.place.iter().zip(&second.access.place) {
-        equations.push(facts.atoms.substitute(right, &moved)?.subtract(left)?);
+        let right = facts.atoms.substitute(right, &moved)?;
+        equations.push(right.subtract(left)?);
+        places.push([left.clone(), right]);
     }
-    // Whether one subscript alone always differs.
+    let inner = first.nest.iter().zip(&second.nest).skip(at + 1);
+    let names: Vec<(Poly, Poly)> = inner
+        .map_while(|(a, b)| a.atom.filter(|_| a.atom == b.atom))
+        .filter_map(|atom| Some((Poly::atom(atom), moved.get(&atom)?.clone())))
+        .collect();
+    if apart(facts, &equations, &known, &names)? {
+        return Some(true);
+    }
+    if facts.injective.is_empty() {
+        return Some(false);
+    }
+    // An access outside of its array touches nothing.
+    for (subscripts, extent) in places.iter().zip(extents) {
+        for subscript in subscripts {
+            known.push(subscript.clone());
+            known.push(extent.subtract(subscript)?.add_constant(-1)?);
+        }
+    }
+    apart_by_values(facts, &equations, &known, &names, MAX_PAIRED)
+}
+
+/// The same, each possible order of two values of an injective array by itself: where they are equal, so are their
+/// positions.
+fn apart_by_values(
+    facts: &mut Facts,
+    equations: &[Poly],
+    known: &[Poly],
+    names: &[(Poly, Poly)],
+    depth: u32,
+) -> Option<bool> {
+    if depth == 0 {
+        return Some(false);
+    }
+    for pair in injective::pairs(facts, equations) {
+        let (up, down) = (pair.right.subtract(&pair.left)?, pair.left.subtract(&pair.right)?);
+        let equal = [known, &[up.clone(), down.clone()]].concat();
+        if !injective::in_range(facts, &equal, &pair) {
+            continue;
+        }
+        let together = [equations, &[up.clone()], &pair.positions].concat();
+        if !apart(facts, &together, &equal, names)? {
+            continue;
+        }
+        let mut differ = true;
+        for order in [up, down] {
+            let known = [known, &[order.add_constant(-1)?]].concat();
+            differ = differ
+                && (apart(facts, equations, &known, names)?
+                    || apart_by_values(facts, equations, &known, names, depth - 1)?);
+        }
+        if differ {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// Whether the equations cannot all hold where everything that is known does. `names` are the inner loops of both
+/// accesses, each with its copy.
+fn apart(facts: &mut Facts, equations: &[Poly], known: &[Poly], names: &[(Poly, Poly)]) -> Option<bool> {
     let mark = facts.mark();
-    facts.assume_all(&known);
-    let differs = facts.is_contradictory() || equations.iter().any(|equation| never_zero(facts, equation));
-    let differs = differs || {
-        let inner = first.nest.iter().zip(&second.nest).skip(at + 1);
-        let names: Vec<(Poly, Poly)> = inner
-            .map_while(|(a, b)| a.atom.filter(|_| a.atom == b.atom))
-            .filter_map(|atom| Some((Poly::atom(atom), moved.get(&atom)?.clone())))
-            .collect();
-        differs_by_cases(facts, &equations, &names, MAX_CASES)
-    };
+    // Whether one subscript alone always differs.
+    facts.assume_all(known);
+    let differs = facts.is_contradictory()
+        || equations.iter().any(|equation| never_zero(facts, equation))
+        || differs_by_cases(facts, equations, names, MAX_CASES);
     facts.forget_since(mark);
     if differs {
         return Some(true);
     }
+    let apart = never_solved(facts, equations.to_vec(), known.to_vec());
+    facts.forget_since(mark);
+    apart
+}
+
+/// The same by solving the equations for their names.
+fn never_solved(facts: &mut Facts, equations: Vec<Poly>, known: Vec<Poly>) -> Option<bool> {
     let solved = solve(facts, equations, known)?;
     let Some((residual, known)) = solved else { return Some(true) };
     facts.assume_all(&known);

@@ -15,12 +15,21 @@
 
 use super::atoms::{Atoms, Function, Key, Range, range_with, term_range_with};
 use super::polynomial::{Atom, Monomial, Poly};
+use crate::check::typed::ArrayId;
 use rustc_hash::FxHashMap;
 
 /// Steps of one search.
 const BUDGET: u32 = 400;
 /// Eliminations in a row.
 const MAX_DEPTH: u32 = 14;
+
+/// An array of which no two values in the range are equal.
+pub struct Injective {
+    pub array: ArrayId,
+    pub low: Poly,
+    /// Exclusive.
+    pub high: Poly,
+}
 
 /// Where the stack of facts stood.
 #[derive(Clone, Copy)]
@@ -40,6 +49,8 @@ pub struct Facts {
     trail: Vec<(Atom, Option<Range>)>,
     /// The facts cannot all hold: this place is never reached.
     contradiction: bool,
+    /// Arrays whose values are known to differ.
+    pub injective: Vec<Injective>,
 }
 
 impl Facts {

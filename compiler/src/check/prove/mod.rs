@@ -8,7 +8,7 @@
 //! One walk over the body (`walker`, `statement`, `expression`, `arithmetic`) keeps what is known at each place
 //! as polynomials that are at least 0 (`polynomial`, `atoms`, `facts`), starting from what the launch checks
 //! (`assumptions`). At each access it asks `bounds`; reads and writes go to `races` (`disjoint`, `conflicts`)
-//! and to `coverage` (`witness`).
+//! and to `coverage` (`witness`). What facts say of the values of arrays is in `injective`.
 
 mod arithmetic;
 mod assumptions;
@@ -21,6 +21,7 @@ mod expression;
 mod facts;
 #[cfg(test)]
 mod facts_tests;
+mod injective;
 mod polynomial;
 mod races;
 mod reach;
@@ -42,6 +43,7 @@ pub fn run(kernel: &mut Kernel, program: &Program, diagnostics: &mut Diagnostics
     let mut body = std::mem::take(&mut kernel.body);
     let mut walker = walker::Walker::new(program, kernel, diagnostics);
     walker.learn_assumptions();
+    walker.learn_injections();
     walker.statements(&mut body);
     let starts = walker.result_starts();
     let sites = walker.sites;

@@ -142,10 +142,11 @@ fn meeting(walker: &mut Walker, earlier: &Record, later: &Record, same: bool) ->
         _ => 0,
     };
     let common = earlier.nest.iter().zip(&later.nest).take_while(|(left, right)| left.id == right.id).count();
+    let extents = walker.extents[array].clone();
     (outermost..common).filter(|at| earlier.nest[*at].parallel).find_map(|at| {
         // A pair of one access with itself is symmetric.
-        let apart = disjoint::in_order(&mut walker.facts, earlier, later, at)
-            && (same || disjoint::in_order(&mut walker.facts, later, earlier, at));
+        let apart = disjoint::in_order(&mut walker.facts, &extents, earlier, later, at)
+            && (same || disjoint::in_order(&mut walker.facts, &extents, later, earlier, at));
         (!apart).then(|| earlier.nest[at].clone())
     })
 }

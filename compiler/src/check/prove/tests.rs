@@ -369,3 +369,85 @@ fn the_corpus_is_accepted() {
         assert!(found.is_empty(), "{}: {found:?}", path.display());
     }
 }
+
+/// A scatter of `x` by `to`, with a fact and a body.
+fn scatter(fact: &str, body: &str) -> Vec<&'static str> {
+    codes(&format!(
+        "kernel k(x: f32[n], to: i32[n], at: i32[n], far: u64[n], both: i64[n, c], y: inout f32[m], w: inout f32[m, c]) \
+         where {fact} {{ {body} }}"
+    ))
+}
+
+#[test]
+fn subscripts_whose_values_all_differ_write_each_element_once() {
+    let mut differences = Differences::default();
+    for (fact, body) in [
+        ("injective(to)", "forall i in n { y[to[i]] = x[i] }"),
+        ("injective(to)", "forall i in n { let k = to[i]; y[k] = x[i] }"),
+        ("injective(to)", "forall i in n { y[to[i]] = y[to[i]] + x[i] }"),
+        ("injective(to)", "forall i in n { y[to[i]] = x[i]; y[to[i]] += 1.0 }"),
+        ("injective(to)", "forall i in n { y[to[n - 1 - i]] = x[i] }"),
+        ("injective(to)", "forall i in n { if to[i] >= 0 { y[to[i]] = x[i] } }"),
+        ("injective(to)", "forall i in n, j in c { w[to[i], j] = x[i] }"),
+        ("injective(to)", "forall j in c, i in n { w[to[i], c - 1 - j] = x[i] }"),
+        ("injective(to in 0..m)", "forall i in n { w[to[i], i % c] = x[i] }"),
+        ("injective(both)", "forall i in n, j in c { y[both[i, j]] = x[i] }"),
+        ("injective(far)", "forall i in n { y[far[i]] = x[i] }"),
+        ("injective(to in 1..=m)", "forall i in n { y[to[i] as i64 - 1] = x[i] }"),
+        ("injective(to in 0..m)", "forall i in n { y[m - 1 - to[i]] = x[i] }"),
+        ("injective(to in 0..m)", "forall i in n { y[2 * (to[i] as i64) + 1] = x[i] }"),
+        (
+            "injective(to in 0..m), m <= 1000000",
+            "forall i in n, j in 0..8 { y[8 * (to[i] as i64) + j] = x[i] }",
+        ),
+        // A range that is larger than what is written.
+        ("injective(to in -5..m + 7)", "forall i in n { y[to[i]] = x[i] }"),
+    ] {
+        differences.compare(scatter(fact, body), vec![], &format!("{fact}: {body}"));
+    }
+    let text = "kernel k(x: f32[n], to: i32[n], y: inout f32[m]) where injective(to) { forall i in n { y[to[i]] += x[i] } }";
+    let kernel = kernel(text);
+    let StmtKind::Forall { body, .. } = &kernel.body[0].kind else { panic!("a forall") };
+    let StmtKind::Store { combine: Some(combine), access, .. } = &body.statements[0].kind else {
+        panic!("a store")
+    };
+    assert!(!combine.may_meet, "no atomic");
+    assert!(matches!(access.checks[..], [BoundsCheck::Runtime(_)]), "values may be anything");
+}
+
+#[test]
+fn what_different_values_do_not_say_is_not_proved() {
+    let mut differences = Differences::default();
+    for (fact, body, code) in [
+        // Of another array, or at other positions.
+        ("injective(to)", "forall i in n { y[at[i]] = x[i]; y[to[i]] = 0.0 }", "E0404"),
+        ("injective(to), injective(at)", "forall i in n { y[to[i]] = x[i]; y[at[i]] = 0.0 }", "E0406"),
+        ("injective(to)", "forall i in n { y[to[i]] = x[i]; y[to[n - 1 - i]] = 0.0 }", "E0406"),
+        ("injective(to)", "forall i in n { y[to[i]] = x[i]; y[i] = 0.0 }", "E0406"),
+        ("injective(to)", "forall i in n { y[to[i]] = y[i] }", "E0405"),
+        // Two iterations read one position.
+        ("injective(to)", "forall i in n, j in c { y[to[i]] = x[i] }", "E0404"),
+        ("injective(to)", "forall i in n { y[to[i / 2]] = x[i] }", "E0404"),
+        ("injective(both)", "forall i in n, j in c { y[both[i, 0]] = x[i] }", "E0404"),
+        // Different values at one place.
+        ("injective(to in 0..m)", "forall i in n { y[to[i] / 2] = x[i] }", "E0404"),
+        ("injective(to in 0..m)", "forall i in n { y[to[i] % 4] = x[i] }", "E0404"),
+        ("injective(to in 0..m)", "forall i in n { y[to[i] & 7] = x[i] }", "E0404"),
+        ("injective(to in 0..m)", "forall i in n { y[(to[i] as u8) as i64] = x[i] }", "E0404"),
+        ("injective(to in 0..m)", "forall i in n { y[to[i] + i] = x[i] }", "E0404"),
+        ("injective(to in 0..m)", "forall i in n { y[to[i] as i64 * to[i]] = x[i] }", "E0404"),
+        ("injective(to in 0..m)", "forall i in n { y[to[i] * n] = x[i] }", "E0404"),
+        ("injective(to in 0..m)", "forall i in n, j in 0..9 { y[8 * (to[i] as i64) + j] = x[i] }", "E0404"),
+        ("injective(to in 0..m)", "forall i in n { y[(to[i] else 0)] = x[i] }", "E0404"),
+        ("injective(to in 0..m)", "forall i in n { y[abs(to[i])] = x[i] }", "E0404"),
+        // Values that the fact does not speak of.
+        ("injective(to in 0..m - 1)", "forall i in n { y[to[i]] = x[i] }", "E0404"),
+        ("injective(to in 1..m)", "forall i in n { y[to[i]] = x[i] }", "E0404"),
+        ("injective(to in 0..m)", "forall i in n { y[to[i] as i64 - 1] = x[i] }", "E0404"),
+        // The difference wraps around in `i32`, and what is written may go on beyond that.
+        ("injective(to in 1..=m)", "forall i in n { y[to[i] - 1] = x[i] }", "E0404"),
+        ("injective(to in 0..c)", "forall i in n { y[to[i]] = x[i] }", "E0404"),
+    ] {
+        differences.compare(scatter(fact, body), vec![code], &format!("{fact}: {body}"));
+    }
+}

@@ -115,6 +115,7 @@ impl Kernel {
             phase: self.phase,
             arguments: self.arguments.clone(),
             facts: self.facts.clone(),
+            injections: self.injections.clone(),
             symbols: self.symbols.clone(),
             buffers: self.buffers.clone(),
             sites: self.sites.clone(),

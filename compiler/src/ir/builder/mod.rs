@@ -200,6 +200,11 @@ impl KernelBuilder {
     pub fn check(&mut self, site: Site, index: Value, extent: Value) {
         self.inst(Opcode::Check, Payload::Site(site), &[index, extent]);
     }
+
+    /// The same, with a value for the report.
+    pub fn check_reporting(&mut self, site: Site, index: Value, extent: Value, value: Value) {
+        self.inst(Opcode::Check, Payload::Site(site), &[index, extent, value]);
+    }
 }
 
 #[cfg(test)]

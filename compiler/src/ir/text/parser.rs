@@ -10,7 +10,7 @@ use crate::ir::kernel::{
     ArgumentData, ArrayData, BufferData, BufferKind, CacheMode, Kernel, LaunchData, Module, Phase, SiteData,
     Step, SymbolData,
 };
-use crate::manifest::{Direction, FactManifest, Layout, SymbolKind};
+use crate::manifest::{Direction, FactManifest, InjectionManifest, Layout, SymbolKind};
 use crate::source::Span;
 use cranelift_entity::{EntityRef, PrimaryMap};
 
@@ -95,7 +95,8 @@ impl Parser<'_> {
         self.kernel.phase = phase.ok_or_else(|| self.unexpected_before("a phase"))?;
         self.kernel.span = self.span()?;
         self.expect("{")?;
-        let wanted = "`hint`, `symbol`, `buffer`, `argument`, `fact`, `site`, `launch` or `plan`";
+        let wanted =
+            "`hint`, `symbol`, `buffer`, `argument`, `fact`, `injection`, `site`, `launch` or `plan`";
         while !self.take("}") {
             match self.word(wanted)? {
                 "hint" => self.hint()?,
@@ -110,14 +111,28 @@ impl Parser<'_> {
                     let condition = self.expression()?;
                     self.kernel.facts.push(FactManifest { condition, text, line });
                 }
+                "injection" => {
+                    let text = self.string()?;
+                    self.expect_word("line")?;
+                    let line = self.int()?;
+                    self.expect(":")?;
+                    self.expect_word("argument")?;
+                    let argument = self.int()?;
+                    self.expect_word("in")?;
+                    let low = self.expression()?;
+                    self.expect("..")?;
+                    let high = self.expression()?;
+                    self.kernel.injections.push(InjectionManifest { argument, low, high, text, line });
+                }
                 "site" => {
                     self.next_in("site", self.kernel.sites.len())?;
                     let array = self.string()?;
                     self.expect_word("axis")?;
                     let axis = self.int()?;
                     let unsigned = self.take_word("unsigned");
+                    let injection = if self.take_word("injection") { Some(self.int()?) } else { None };
                     let span = self.span()?;
-                    self.kernel.sites.push(SiteData { span, array, axis, unsigned });
+                    self.kernel.sites.push(SiteData { span, array, axis, unsigned, injection });
                 }
                 "launch" => {
                     self.next_in("launch", self.kernel.launches.len())?;

@@ -123,10 +123,23 @@ fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions)
             print_expression(&fact.condition)
         );
     }
+    for fact in &kernel.injections {
+        let (low, high) = (print_expression(&fact.low), print_expression(&fact.high));
+        let _ = writeln!(
+            text,
+            "    injection {:?} line {}: argument {} in {low} .. {high}",
+            fact.text, fact.line, fact.argument
+        );
+    }
     for (entity, site) in &kernel.sites {
         let span = print_span(site.span, options);
         let unsigned = if site.unsigned { " unsigned" } else { "" };
-        let _ = writeln!(text, "    site {entity} {:?} axis {}{unsigned}{span}", site.array, site.axis);
+        let injection = site.injection.map_or(String::new(), |number| format!(" injection {number}"));
+        let _ = writeln!(
+            text,
+            "    site {entity} {:?} axis {}{unsigned}{injection}{span}",
+            site.array, site.axis
+        );
     }
 }
 

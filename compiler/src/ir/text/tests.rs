@@ -32,7 +32,9 @@ kernel "all" mapped @1..99 {
     argument "config" struct "Config" size 2 align 2 { "scale" f16 at 0 }
     fact "n > 3 && !false" line 7: (sym0 > 3) && not(false)
     fact "scale < 1.5" line 8: sym1 < 1.5
+    injection "injective(at in -1..n)" line 8: argument 0 in -1 .. sym0
     site site0 "table" axis 0 @20..24
+    site site1 "at" axis 0 unsigned injection 0 @25..29
     launch launch0 "all_1" threads 64 {
         v0: i64 = const 0
         v1 "a \"name\"\n": f32 = const -0.0
@@ -46,6 +48,7 @@ kernel "all" mapped @1..99 {
             v10: i64 = const 1
             v15: f32, v16: i64 = reduce [argmax] axis2 "p" = v0..v9 [serial:*] (v11 "p": i64) {
                 check site0: v11, v10 @30..31
+                check site1: v11, v10, v11
                 v12: f32 = load buf1[v11]
                 v13: f32 = cast bf16 v12
                 v14: f32 = fma v12, v13, v7

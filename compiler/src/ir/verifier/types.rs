@@ -98,7 +98,10 @@ impl<'k> Verifier<'k> {
                     }
                 }
                 Opcode::Outer | Opcode::OuterFma => self.outer(inst),
-                Opcode::Check => self.signature(inst, indices(2), empty()),
+                // The third is a value to report.
+                Opcode::Check => {
+                    self.signature(inst, indices(data.arguments.len().clamp(2, 3)), empty());
+                }
                 Opcode::Yield => self.expect_types(inst, "results", &data.results, empty()),
                 _ => self.region_types(inst),
             }

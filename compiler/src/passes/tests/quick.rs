@@ -8,7 +8,7 @@ use crate::ir::entities::Buffer;
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Constant;
 use crate::ir::testing::{Outcome, generate, interpret};
-use crate::lower::lower;
+use crate::lower::{LowerOptions, lower};
 use crate::manifest::SymbolKind;
 use crate::passes::{Pipeline, PipelineError, PipelineOptions, TargetFacts};
 use crate::source::SourceFile;
@@ -83,7 +83,7 @@ fn of_program(source: &'static str, number: usize, program: &Program) -> Option<
         );
         return of_program(source, number, &program.unscheduled());
     }
-    let mut module = lower(&typed, &file, "sm_90").ok()?;
+    let mut module = lower(&typed, &file, LowerOptions::for_target("sm_90")).ok()?;
     let kernel = module.kernels.swap_remove(0);
     let symbols = symbols(&kernel, &program.dims);
     Some(Sample { name: format!("{source} {number}"), kernel, symbols, text: format!("{program:?}") })

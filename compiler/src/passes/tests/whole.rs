@@ -7,7 +7,7 @@
 use crate::compile::{CompiledModule, check};
 use crate::fat::{Fat, Image};
 use crate::ir::kernel::Kernel;
-use crate::lower::lower;
+use crate::lower::{LowerOptions, lower};
 use crate::passes::{Pipeline, PipelineOptions, TargetFacts};
 use crate::ptx::select::{SelectOptions, Selection};
 use crate::source::SourceFile;
@@ -105,7 +105,8 @@ fn load(document: &str) -> krn_runtime::Result<Module> {
 fn document(text: &str) -> Result<String, String> {
     let file = SourceFile::new("random.krn", text);
     let (program, _) = check(&file);
-    let mut module = lower(&program, &file, TARGET).map_err(|_| "it is not lowered")?;
+    let mut module =
+        lower(&program, &file, LowerOptions::for_target(TARGET)).map_err(|_| "it is not lowered")?;
     let pipeline = Pipeline::for_target(&TargetFacts::new(CAPABILITY));
     for kernel in &mut module.kernels {
         let done = pipeline.run(kernel, &PipelineOptions::default(), &mut |_| {});

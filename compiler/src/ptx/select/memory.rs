@@ -249,6 +249,7 @@ impl Selector<'_> {
         };
         let Some(record) = self.error_record else { return Ok(()) };
         let (index, extent) = (self.operand(data.arguments[0]), self.operand(data.arguments[1]));
+        let value = data.arguments.get(2).map(|value| self.operand(*value));
         let inside = self.setp(Compare::Lt, Type::U64, index, extent);
         let ok = self.builder.label("inside");
         self.builder.emit_if(inside, Bra { uni: false, target: ok });
@@ -278,6 +279,9 @@ impl Selector<'_> {
         report(Type::U32, 4, Operand::Int(site.index() as i64));
         report(Type::S64, 8, index);
         report(Type::S64, 16, extent);
+        if let Some(value) = value {
+            report(Type::S64, 24, value);
+        }
         self.builder.place(leave);
         self.builder.emit(Leave { op: LeaveOp::Exit });
         self.builder.place(ok);

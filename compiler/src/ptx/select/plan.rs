@@ -106,7 +106,14 @@ pub(super) fn kernel_manifest(
         .values()
         .map(|site| {
             let (line, column) = source.line_column(site.span.start);
-            SiteManifest { array: site.array.clone(), axis: site.axis, unsigned: site.unsigned, line, column }
+            SiteManifest {
+                array: site.array.clone(),
+                axis: site.axis,
+                unsigned: site.unsigned,
+                injection: site.injection,
+                line,
+                column,
+            }
         })
         .collect();
     let argument_of = |argument: &EntryArgument| {
@@ -142,6 +149,7 @@ pub(super) fn kernel_manifest(
         symbols,
         arguments,
         facts: kernel.facts.clone(),
+        injections: kernel.injections.clone(),
         scratch,
         sites,
         plan: steps(&kernel.plan, &launch_of)?,

@@ -86,6 +86,7 @@ impl Build {
             arrays: PrimaryMap::new(),
             signature: Vec::new(),
             facts: Vec::new(),
+            injections: Vec::new(),
             locals: PrimaryMap::new(),
             indices: PrimaryMap::new(),
             sites: PrimaryMap::new(),
@@ -164,7 +165,8 @@ impl Build {
         let name = self.kernel.arrays[array].name.clone();
         let mut access = self.access(array, subscripts);
         for (axis, check) in access.checks.iter_mut().enumerate() {
-            let site = Site { span: Span::default(), array: name.clone(), axis, unsigned: false };
+            let site =
+                Site { span: Span::default(), array: name.clone(), axis, unsigned: false, injection: None };
             *check = BoundsCheck::Runtime(self.kernel.sites.push(site));
         }
         access

@@ -1,7 +1,8 @@
 //! The items of a file: structs, functions, constants, statics, kernels and schedules.
 
 use super::super::ast::{
-    ConstItem, FunctionItem, Ident, Item, KernelItem, Param, StaticItem, StructItem, TypeExpr, TypedName,
+    ConstItem, Expr, ExprKind, FunctionItem, Ident, Item, KernelItem, Param, StaticItem, StructItem,
+    TypeExpr, TypedName,
 };
 use super::super::token::TokenKind as T;
 use super::schedules;
@@ -14,7 +15,7 @@ use chumsky::prelude::*;
 /// One item, up to the end of its tokens.
 pub(super) fn item<'t>(words: Words<'t>, bodies: &Bodies<'t>) -> Rule<'t, Item> {
     choice((
-        kernel(bodies),
+        kernel(words, bodies),
         function(bodies),
         structure(bodies),
         constant(bodies),
@@ -113,7 +114,21 @@ fn variable<'t>(bodies: &Bodies<'t>) -> Rule<'t, Item> {
         .boxed()
 }
 
-fn kernel<'t>(bodies: &Bodies<'t>) -> Rule<'t, Item> {
+/// A condition, or `injective(idx in 0..m)`; `injective(idx)` is a call as any other to the parser.
+fn fact<'t>(words: Words<'t>, bodies: &Bodies<'t>) -> Rule<'t, Expr> {
+    let ranged = words.name().then_ignore(just(T::In)).then(words.range(bodies.expression.clone())).map_with(
+        |(name, range), e| Expr { kind: ExprKind::Ranged { name, range: Box::new(range) }, span: e.span() },
+    );
+    let of_values = words.name().then(ranged.delimited_by(just(T::OpenParen), just(T::CloseParen))).map_with(
+        |(callee, values), e| Expr {
+            kind: ExprKind::Call { callee, arguments: vec![values] },
+            span: e.span(),
+        },
+    );
+    of_values.or(bodies.bare.clone()).boxed()
+}
+
+fn kernel<'t>(words: Words<'t>, bodies: &Bodies<'t>) -> Rule<'t, Item> {
     let inout = just(T::Inout).map_with(|_, e: &mut Map<'t, '_>| e.span());
     let given = just(T::Colon).ignore_then(inout.or_not()).then(bodies.ty.clone());
     let param = bodies
@@ -135,7 +150,7 @@ fn kernel<'t>(bodies: &Bodies<'t>) -> Rule<'t, Item> {
     let results = just(T::Arrow)
         .ignore_then(result.separated_by(just(T::Comma)).at_least(1).allow_trailing().collect::<Vec<_>>());
     let facts = just(T::Where).ignore_then(
-        bodies.bare.clone().separated_by(just(T::Comma)).at_least(1).allow_trailing().collect::<Vec<_>>(),
+        fact(words, bodies).separated_by(just(T::Comma)).at_least(1).allow_trailing().collect::<Vec<_>>(),
     );
     just(T::Kernel)
         .ignore_then(bodies.name.clone())

@@ -65,7 +65,7 @@ impl Grower<'_> {
                 name,
                 params: self.some(5, |g| Param { name: g.name(), inout: g.maybe(|_| AT), ty: g.ty() }),
                 results: self.some(2, Self::typed),
-                facts: self.some(2, Self::expr),
+                facts: self.some(2, Self::fact),
                 body: self.block(false),
                 span: AT,
             }),
@@ -80,6 +80,16 @@ impl Grower<'_> {
                 span: AT,
             }),
         }
+    }
+
+    /// A condition, or `injective(idx in lo..hi)`.
+    fn fact(&mut self) -> Expr {
+        if self.choose(4) > 0 {
+            return self.expr();
+        }
+        let values = ExprKind::Ranged { name: self.name(), range: Box::new(self.range()) };
+        let arguments = vec![Expr { kind: values, span: AT }];
+        Expr { kind: ExprKind::Call { callee: id("injective"), arguments }, span: AT }
     }
 
     fn argument(&mut self) -> DirectiveArgument {
