@@ -100,7 +100,7 @@ pub struct CompileArguments {
     /// The GPU to compile for: sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100 or sm_120
     #[arg(long, value_name = "SM")]
     pub target: Option<String>,
-    /// Leave device-side bounds checks out
+    /// Leave device-side checks out: of bounds and of `injective`
     #[arg(long)]
     pub unchecked: bool,
     /// Leave a pass out; may be repeated

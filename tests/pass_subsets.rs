@@ -83,8 +83,8 @@ fn complaint(device: &Device, compilation: &Compilation, checked: &Checked<'_>) 
         (Ok((_, report)), Expected::Agreement) => {
             (report.both_refused.is_some() || !report.agrees()).then(|| format!("{report:?}"))
         }
-        (Ok((_, report)), Expected::BoundsError) => {
-            report.both_refused.is_none().then(|| "no bounds error".to_string())
+        (Ok((_, report)), Expected::BoundsError | Expected::FactError) => {
+            report.both_refused.is_none().then(|| "no failed check".to_string())
         }
         (Ok(_), Expected::LaunchError) => Some("it was launched".to_string()),
         (Err(VerifyError::Run(Error::Argument { .. })), Expected::LaunchError) => None,

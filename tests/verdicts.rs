@@ -161,3 +161,45 @@ fn sizes_satisfy_facts_about_divisibility_and_leave_something_to_do() {
     let (out, _) = run(&["run", &file, "--device", "emulator"], 0);
     assert!(out.contains("y: verified"), "{out}");
 }
+
+/// A fact about the values of an array that does not hold ends the run, and says where.
+#[test]
+fn an_array_with_equal_elements_is_refused_where_the_kernel_says_that_there_are_none() {
+    let bare =
+        ["run", "examples/permute.krn", "--kernel", "place", "--device", "emulator", "-D", "n=3", "m=9"];
+    run(&bare, 0);
+    let equal = [&bare[..], &["--in", "to=random(7, 7)"]].concat();
+    let words = "kernel `place`: `to` holds 7 at position 0 and at position ";
+    let (_, err) = run(&equal, 4);
+    assert!(err.contains("examples/permute.krn:15:60: ") && err.contains(words), "{err}");
+    assert!(err.contains("; the kernel says `where injective(to)`"), "{err}");
+    let value = json(&equal, 4);
+    assert!(
+        value["verdict"] == "refused" && value["refused"].as_str().expect("words").contains(words),
+        "{value}"
+    );
+    // Behind the check that failed two iterations write one element: that is its consequence, not another mistake.
+    let (_, err) = run(&[&equal[..], &["--sanitize"]].concat(), 4);
+    assert!(err.contains(words) && !err.contains("race"), "{err}");
+    // Without the check the device runs; the reference knows.
+    let (_, err) = run(&[&equal[..], &["--unchecked"]].concat(), 3);
+    assert!(
+        err.contains(
+            "the reference evaluator refuses this run: `to` holds 7 at position 0 and at position 1"
+        ),
+        "{err}"
+    );
+    let entries = |more: &[&str]| {
+        let (ptx, _) = run(&[&["build", "examples/permute.krn", "--kernel", "place"], more].concat(), 0);
+        ptx.matches(".entry").count()
+    };
+    assert_eq!((entries(&[]), entries(&["--unchecked"])), (4, 1));
+    let explained = |more: &[&str]| run(&[&["explain", "examples/permute.krn"], more].concat(), 0).0;
+    assert!(
+        explained(&[]).contains("// `injective(to)`: checked by 3 launches, with 8 bytes of scratch memory")
+    );
+    assert!(explained(&["--unchecked"]).contains("// `injective(to)`: not checked"));
+    // More positions than values.
+    let (_, err) = run(&["run", "examples/permute.krn", "--kernel", "place", "-D", "n=5", "m=4"], 2);
+    assert!(err.contains("5 different values from 0 to 4, the end excluded, are asked for"), "{err}");
+}

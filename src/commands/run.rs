@@ -156,7 +156,7 @@ impl OneRun<'_> {
             files::print(&summary.text())?;
         }
         match report {
-            Some(CheckReport { both_refused: Some(message), .. }) => Err(Failure::new(DEVICE, message)),
+            Some(CheckReport { both_refused: Some(refusal), .. }) => Err(Failure::new(DEVICE, refusal.text)),
             Some(report) => match verdict::exit_code(&report.judgement()) {
                 0 => Ok(()),
                 code => Err(Failure::silent(code)),
@@ -269,7 +269,7 @@ impl Summary<'_> {
             "verdict": judgement.as_ref().map(verdict::word),
             "reason": judgement.as_ref().and_then(verdict::reason),
             "agrees": judgement.as_ref().map(|judgement| *judgement == Judgement::Verified),
-            "refused": self.report.and_then(|report| report.both_refused.clone()),
+            "refused": self.report.and_then(|report| Some(&report.both_refused.as_ref()?.text)),
             "outputs": outputs,
         })
     }

@@ -9,7 +9,7 @@ use krn_compiler::check::typed::Kernel;
 use krn_compiler::manifest::KernelManifest;
 use krn_compiler::{Compilation, source::SourceFile};
 use krn_runtime::verify::cases::{self, Directives, Expected, TestCase};
-use krn_runtime::verify::{self, CheckOptions, Judgement, VerifyError};
+use krn_runtime::verify::{self, CheckOptions, FailedCheck, Judgement, Refusal, VerifyError};
 use krn_runtime::{Device, Error, Module};
 use serde_json::json;
 use std::path::Path;
@@ -82,8 +82,7 @@ impl Outcome {
 
     /// `12 runs, 2 of them empty, 1 not verified`.
     fn runs(&self) -> String {
-        let count = self.runs.len();
-        let mut text = format!("{count} run{}", if count == 1 { "" } else { "s" });
+        let mut text = numbers::counted(self.runs.len(), "run");
         let empty = self.count(|finding| matches!(finding, Finding::Empty));
         let not_verified = self.count(|finding| matches!(finding, Finding::NotVerified(_)));
         if empty > 0 {
@@ -307,14 +306,19 @@ fn run_case(
                 Judgement::NotVerified(_) if report.is_empty() => (Finding::Empty, judged, None),
                 Judgement::NotVerified(reason) => (Finding::NotVerified(reason), judged, None),
                 Judgement::Wrong => failed(MISMATCH, &format!("\n{}", verdict::text(&report).trim_end())),
-                Judgement::Refused => {
-                    failed(DEVICE, &format!(" {}", report.both_refused.clone().unwrap_or_default()))
-                }
+                Judgement::Refused => failed(
+                    DEVICE,
+                    &report.both_refused.map_or(String::new(), |known| format!(" {}", known.text)),
+                ),
             }
         }
         (Ok((_, report)), Expected::BoundsError) => match report.both_refused {
-            Some(_) => passed,
-            None => failed(MISMATCH, " ended without a bounds error"),
+            Some(Refusal { check: FailedCheck::Bounds, .. }) => passed,
+            _ => failed(MISMATCH, " ended without a bounds error"),
+        },
+        (Ok((_, report)), Expected::FactError) => match report.both_refused {
+            Some(Refusal { check: FailedCheck::Fact, .. }) => passed,
+            _ => failed(MISMATCH, " ended without a fact that failed"),
         },
         (Ok(_), Expected::LaunchError) => failed(MISMATCH, " was launched"),
         (Err(VerifyError::Run(Error::Argument { .. })), Expected::LaunchError) => passed,

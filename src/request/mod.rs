@@ -200,7 +200,7 @@ impl Request {
     /// What an input that is no file holds.
     pub fn plan_of(&self, name: &str, sizes: &Sizes) -> Result<FillPlan> {
         self.directives
-            .plan(name, &|name| sizes.number(name))
+            .plan(name, sizes)
             .map_err(|message| Failure::new(USAGE, format!("`{name}`: {message}")))
     }
 }

@@ -150,7 +150,8 @@ impl Device {
     /// Waits for everything launched so far, on all streams.
     ///
     /// # Errors
-    /// What a kernel did wrong: [`Error::Bounds`](crate::Error::Bounds) once for each kernel and stream that failed.
+    /// What a kernel did wrong: [`Error::Bounds`](crate::Error::Bounds) or
+    /// [`Error::NotInjective`](crate::Error::NotInjective) once for each kernel and stream that failed.
     pub fn synchronize(&self) -> Result<()> {
         self.backend.synchronize()?;
         self.shared.check_records(u64::MAX)

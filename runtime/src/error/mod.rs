@@ -99,6 +99,9 @@ pub enum Error {
     /// An access outside an array, found on the device.
     #[error("{0}")]
     Bounds(Box<BoundsFailure>),
+    /// Two elements of an array are equal that a fact says are not, found on the device.
+    #[error("{0}")]
+    NotInjective(Box<InjectionFailure>),
     /// The emulator stopped the kernel.
     #[error("{0}")]
     Fault(String),
@@ -129,6 +132,34 @@ impl fmt::Display for BoundsFailure {
             f,
             "{file}:{line}:{column}: kernel `{kernel}`: index {index} is outside axis {axis} of `{array}`, whose \
              extent is {extent}"
+        )
+    }
+}
+
+/// What the device reports of an array with equal elements where `where injective(…)` says that there are none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InjectionFailure {
+    pub kernel: String,
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    pub array: String,
+    /// The value that both elements hold.
+    pub value: i128,
+    /// Their positions, in row-major order.
+    pub first: i64,
+    pub second: i64,
+    /// The fact as the user wrote it.
+    pub fact: String,
+}
+
+impl fmt::Display for InjectionFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, file, line, column, array, value, first, second, fact } = self;
+        write!(
+            f,
+            "{file}:{line}:{column}: kernel `{kernel}`: `{array}` holds {value} at position {first} and at position \
+             {second}; the kernel says `where {fact}`"
         )
     }
 }

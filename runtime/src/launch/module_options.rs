@@ -45,7 +45,7 @@ impl ModuleOptions {
         Self { target: Some(target.into()), ..self }
     }
 
-    /// Leaves the checks of bounds on the device out.
+    /// Leaves the checks on the device out: of bounds and of `injective`.
     pub fn unchecked(self, unchecked: bool) -> Self {
         Self { unchecked, ..self }
     }

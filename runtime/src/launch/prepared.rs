@@ -69,7 +69,13 @@ pub(crate) struct Prepared<'m, 'a> {
 impl<'m> Prepared<'m, '_> {
     /// Queues all its launches.
     pub fn enqueue(&self) -> Result<()> {
-        self.in_order(self.stream, || self.each_launch(&mut |launch| self.submit_on(self.stream, &launch)))
+        let queued = self
+            .in_order(self.stream, || self.each_launch(&mut |launch| self.submit_on(self.stream, &launch)));
+        // What goes wrong on the emulator behind a check that failed is a consequence of that.
+        if let (Err(Error::Fault(_)), Some(record)) = (&queued, &self.record) {
+            record.check(self.stream)?;
+        }
+        queued
     }
 
     /// Queues launches of this plan behind all earlier work on what they use.

@@ -1,9 +1,9 @@
-//! The error record: where a kernel's failing bounds check leaves word for the host.
+//! The error record: where a kernel's failing check leaves word for the host.
 
 use crate::backend::{DevicePtr, StreamNumber};
 use crate::device::Device;
 use crate::device::shared::FailureRecord;
-use crate::error::{BoundsFailure, Error, Result};
+use crate::error::{BoundsFailure, Error, InjectionFailure, Result};
 use crate::memory::array::DeviceArray;
 use crate::memory::storage::Storage;
 use crate::memory_kind::Memory;
@@ -81,14 +81,33 @@ impl FailureRecord for ErrorRecord {
         let Some(place) = kernel.sites.get(site) else {
             return Err(Error::Fault(format!("kernel `{}` reported an unknown site", kernel.name)));
         };
+        let number =
+            |at: usize| -> i128 { if place.unsigned { word(at).into() } else { (word(at) as i64).into() } };
+        let (name, file, array) = (kernel.name.clone(), self.manifest.source.clone(), place.array.clone());
+        let (line, column) = (place.line, place.column);
+        if let Some(fact) = place.injection {
+            let fact = kernel.injections.get(fact).map_or(String::new(), |fact| fact.text.clone());
+            let (first, second) = (word(16) as i64 - 1, word(8) as i64);
+            return Err(Error::NotInjective(Box::new(InjectionFailure {
+                kernel: name,
+                file,
+                line,
+                column,
+                array,
+                value: number(24),
+                first,
+                second,
+                fact,
+            })));
+        }
         Err(Error::Bounds(Box::new(BoundsFailure {
-            kernel: kernel.name.clone(),
-            file: self.manifest.source.clone(),
-            line: place.line,
-            column: place.column,
-            array: place.array.clone(),
+            kernel: name,
+            file,
+            line,
+            column,
+            array,
             axis: place.axis,
-            index: if place.unsigned { word(8).into() } else { (word(8) as i64).into() },
+            index: number(8),
             extent: word(16) as i64,
         })))
     }

@@ -1,7 +1,11 @@
 //! What sizes owe to a kernel's facts: the nearest ones with which `h % k == 0` holds, and whether a choice leaves
 //! anything to compute.
 
-use krn_compiler::manifest::{ArgumentKind, BinaryOp, Direction, Expr, KernelManifest, SymbolKind, Value};
+use super::fill::scalar_range;
+use krn_compiler::manifest::{
+    ArgumentKind, BinaryOp, BufferManifest, Direction, Expr, InjectionManifest, KernelManifest, SymbolKind,
+    Value,
+};
 
 /// Some fact divides by zero. It may hold all the same (`h % 0` is 0), but nobody means that.
 pub(super) fn divides_by_zero(kernel: &KernelManifest, values: &[Value]) -> bool {
@@ -69,6 +73,65 @@ pub(super) fn divisible(kernel: &KernelManifest, values: &[Value], free: &[usize
         });
     }
     values
+}
+
+/// Whether there is a value of its own for each element of the arrays whose elements must differ.
+pub(super) fn has_enough_values(kernel: &KernelManifest, values: &[Value]) -> bool {
+    kernel.injections.iter().all(|fact| {
+        let elements = extents(kernel, fact, values).into_iter().try_fold(1i128, i128::checked_mul);
+        elements.is_some_and(|elements| elements <= room(kernel, fact, values))
+    })
+}
+
+/// `values` with those that are free (by symbol) moved so that there is a value for each element where elements must
+/// differ: an axis of the array down; or, where none is free, the end of the range up.
+pub(super) fn with_enough_values(
+    kernel: &KernelManifest,
+    mut values: Vec<Value>,
+    free: &[usize],
+) -> Vec<Value> {
+    for fact in &kernel.injections {
+        let sizes = extents(kernel, fact, &values);
+        let (elements, room) = (sizes.iter().product::<i128>(), room(kernel, fact, &values));
+        if elements <= room {
+            continue;
+        }
+        let shape = array(kernel, fact).map_or(&[][..], |buffer| &buffer.extents);
+        let movable = shape.iter().zip(&sizes).find_map(|(extent, size)| match extent {
+            Expr::Symbol(symbol) if free.contains(symbol) => Some((*symbol, *size)),
+            _ => None,
+        });
+        match (movable, &fact.high) {
+            (Some((symbol, size)), _) => values[symbol] = Value::Int(room / (elements / size)),
+            (None, Expr::Symbol(symbol)) if free.contains(symbol) => {
+                let low = fact.low.evaluate_int(&values).unwrap_or(0);
+                values[*symbol] = Value::Int(low.saturating_add(elements));
+            }
+            _ => {}
+        }
+    }
+    values
+}
+
+fn array<'k>(kernel: &'k KernelManifest, fact: &InjectionManifest) -> Option<&'k BufferManifest> {
+    match &kernel.arguments[fact.argument].kind {
+        ArgumentKind::Array { buffer, .. } => Some(buffer),
+        ArgumentKind::Value { .. } => None,
+    }
+}
+
+/// The array's shape.
+fn extents(kernel: &KernelManifest, fact: &InjectionManifest, values: &[Value]) -> Vec<i128> {
+    let shape = array(kernel, fact).map_or(&[][..], |buffer| &buffer.extents);
+    shape.iter().map(|extent| extent.evaluate_int(values).unwrap_or(0).max(0)).collect()
+}
+
+/// How many values there are for the array's elements.
+fn room(kernel: &KernelManifest, fact: &InjectionManifest, values: &[Value]) -> i128 {
+    let scalar = array(kernel, fact).and_then(|buffer| buffer.element.as_scalar());
+    let (least, most) = scalar.map_or((0, -1), scalar_range);
+    let end = |end: &Expr| end.evaluate_int(values).unwrap_or(0);
+    (end(&fact.high).min(most + 1) - end(&fact.low).max(least)).max(0)
 }
 
 /// The conditions that `&&` joins.

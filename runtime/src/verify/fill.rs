@@ -25,6 +25,11 @@ pub enum Fill {
     },
     /// 0 to length - 1 in a random order.
     Permutation,
+    /// Integers from low to high, high excluded, no two of them equal, in a random order.
+    Distinct {
+        low: i64,
+        high: i64,
+    },
     /// Goes round the list of the type's awkward values.
     Special,
 }
@@ -49,7 +54,8 @@ impl FillPlan {
         std::iter::once(self.default).chain(self.fields.iter().map(|(_, fill)| *fill))
     }
 
-    fn of(&self, path: &str) -> Fill {
+    /// What the field at a path holds.
+    pub(super) fn of(&self, path: &str) -> Fill {
         let covers =
             |field: &str| path == field || path.strip_prefix(field).is_some_and(|rest| rest.starts_with('.'));
         self.fields.iter().rev().find(|(field, _)| covers(field)).map_or(self.default, |(_, fill)| *fill)
@@ -61,18 +67,24 @@ impl FillPlan {
 pub enum FillError {
     #[error("an array of `{element}` with shape {shape:?} does not fit in memory")]
     TooLarge { element: String, shape: Vec<u64> },
-    #[error("numbers from {low} to {high} are asked for: the first must not be above the second")]
+    #[error("numbers from {low} to {high} are asked for: they must rise, by at most 2^53")]
     NoRange { low: f64, high: f64 },
+    #[error(
+        "{count} different values from {low} to {high}, the end excluded, are asked for: there are not so many"
+    )]
+    TooFew { count: u64, low: i64, high: i64 },
 }
 
+/// How far the ends of a range may be apart: floats count that far one by one.
+const RISE_LIMIT: f64 = (1u64 << 53) as f64;
+
 /// That there are numbers to choose from.
-fn check(what: Fill) -> Result<(), FillError> {
+pub(super) fn check(what: Fill) -> Result<(), FillError> {
     let (low, high) = match what {
         Fill::Range { low, high } | Fill::Ramp { low, high } => (low, high),
         _ => return Ok(()),
     };
-    let ordered = low.is_finite() && high.is_finite() && low <= high;
-    if ordered { Ok(()) } else { Err(FillError::NoRange { low, high }) }
+    if (0.0..=RISE_LIMIT).contains(&(high - low)) { Ok(()) } else { Err(FillError::NoRange { low, high }) }
 }
 
 /// Elements that one thread fills at a time.
@@ -121,10 +133,13 @@ pub fn fill(
             continue;
         }
         check(what)?;
-        let order = if what == Fill::Permutation {
-            permutation(count, word(stream, number as u64))
-        } else {
-            Vec::new()
+        let mut order = Vec::new();
+        if matches!(what, Fill::Permutation | Fill::Distinct { .. }) {
+            order = permutation(count, word(stream, number as u64));
+        }
+        let parts = match what {
+            Fill::Distinct { low, high } => Some(Parts::of(*scalar, low, high, count)?),
+            _ => None,
         };
         let specials = if what == Fill::Special { special_values(*scalar) } else { Vec::new() };
         let one = |index: u64, bytes: &mut [u8]| {
@@ -148,6 +163,13 @@ pub fn fill(
                     if scalar.is_float() { value } else { value.floor() }
                 }
                 Fill::Permutation => order[index as usize] as f64,
+                Fill::Distinct { .. } => {
+                    let part = order[index as usize];
+                    let value = parts.as_ref().map_or(0, |parts| parts.value(part, random));
+                    let size = scalar.size() as usize;
+                    bytes[..size].copy_from_slice(&value.to_le_bytes()[..size]);
+                    return;
+                }
                 Fill::Special => {
                     let special = &specials[(index + number as u64) as usize % specials.len()];
                     bytes[..special.len()].copy_from_slice(special);
@@ -164,6 +186,42 @@ pub fn fill(
         });
     }
     Ok(array)
+}
+
+/// A range cut into as many parts as there are elements: one value from each part.
+struct Parts {
+    low: i128,
+    length: i128,
+    count: i128,
+}
+
+impl Parts {
+    /// Of the range's values that the type has.
+    fn of(scalar: Scalar, low: i64, high: i64, count: u64) -> Result<Self, FillError> {
+        let (least, most) = scalar_range(scalar);
+        let (from, to) = (i128::from(low).max(least), i128::from(high).min(most + 1));
+        let (length, count_wide) = ((to - from).max(0), i128::from(count));
+        if length < count_wide {
+            return Err(FillError::TooFew { count, low, high });
+        }
+        Ok(Self { low: from, length, count: count_wide })
+    }
+
+    fn value(&self, part: u64, random: u64) -> i128 {
+        let start = |part: i128| self.low + self.length * part / self.count;
+        let (from, to) = (start(part.into()), start(i128::from(part) + 1));
+        from + i128::from(random) % (to - from)
+    }
+}
+
+/// The least and the greatest value of an integer type.
+pub(super) fn scalar_range(scalar: Scalar) -> (i128, i128) {
+    let bits = scalar.size() as u32 * 8;
+    if scalar.is_signed_integer() {
+        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+    } else {
+        (0, (1i128 << bits) - 1)
+    }
 }
 
 /// Fisher–Yates.
@@ -222,12 +280,7 @@ fn special_values(scalar: Scalar) -> Vec<Vec<u8>> {
             })
             .collect();
     }
-    let bits = size as u32 * 8;
-    let (least, most) = if scalar.is_signed_integer() {
-        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
-    } else {
-        (0, (1i128 << bits) - 1)
-    };
+    let (least, most) = scalar_range(scalar);
     let list: Vec<i128> = if scalar.is_signed_integer() {
         vec![0, 1, -1, 2, -2, 7, -7, 31, 32, 33, least, least + 1, most, most - 1]
     } else {
@@ -300,6 +353,27 @@ mod tests {
         assert!(ints(Fill::Random, 1000).iter().all(|value| (-8..8).contains(value)));
         assert!(ints(Fill::Range { low: 3.0, high: 5.0 }, 1000).iter().all(|value| (3..5).contains(value)));
         assert_eq!(ints(Fill::Iota, 3), [0, 1, 2]);
+        let mut distinct = ints(Fill::Distinct { low: -3, high: 1500 }, 1000);
+        assert!(!distinct.is_sorted() && distinct.iter().all(|value| (-3..1500).contains(value)));
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 1000);
+        let bytes = ElementType::scalar(Scalar::U8);
+        let narrow = |count| fill("x", &bytes, &[count], &Fill::Distinct { low: -3, high: 1500 }.into(), 7);
+        assert_eq!(narrow(257), Err(FillError::TooFew { count: 257, low: -3, high: 1500 }));
+        let mut all = narrow(256).expect("as many as there are").bytes;
+        all.sort_unstable();
+        assert!(all.iter().enumerate().all(|(position, value)| position == usize::from(*value)));
+        let ends = |low, high| {
+            [Fill::Range { low, high }, Fill::Ramp { low, high }]
+                .map(|what| fill("x", &bytes, &[3], &what.into(), 7).err())
+        };
+        for (low, high) in [(31.0, 3.0), (0.0, -1.0), (0.0, 2e16), (f64::NAN, 1.0), (0.0, f64::INFINITY)] {
+            assert!(ends(low, high).iter().all(|error| matches!(error, Some(FillError::NoRange { .. }))));
+        }
+        assert_eq!(ends(0.0, 0.0), [None, None]);
+        let nothing = Fill::Ramp { low: 0.0, high: -1.0 };
+        assert!(fill("x", &bytes, &[0], &nothing.into(), 7).is_ok(), "no number is needed");
         let sorted = ints(Fill::Ramp { low: 0.0, high: 100.0 }, 33);
         assert!(sorted.is_sorted() && sorted[0] == 0 && sorted[32] == 100);
         let fractions = Fill::Ramp { low: 0.25, high: 0.75 };

@@ -82,12 +82,29 @@ pub struct OutputCheck {
     pub sampled: Option<u64>,
 }
 
+/// A check that failed on the device and on the reference alike.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Refusal {
+    pub check: FailedCheck,
+    /// What the device said.
+    pub text: String,
+}
+
+/// What a failed check was about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FailedCheck {
+    /// An access outside its array.
+    Bounds,
+    /// A fact about the values of an array.
+    Fact,
+}
+
 /// What a checked run found.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CheckReport {
     pub outputs: Vec<OutputCheck>,
-    /// What the reference said where it refused, and the device refused as well.
-    pub both_refused: Option<String>,
+    /// What the device said where it refused, and the reference refused as well.
+    pub both_refused: Option<Refusal>,
     /// The reference met a comparison or a conversion to an integer that rounding may decide either way.
     pub undecided: bool,
 }
@@ -107,8 +124,8 @@ pub enum VerifyError {
     /// The reference refused what the device ran.
     #[error("the reference evaluator refuses this run: {0}")]
     Reference(EvalError),
-    /// The device reported a bounds failure that the reference does not have.
-    #[error("{0}; the reference evaluator finds every access inside")]
+    /// The device reported a failed check that the reference does not have.
+    #[error("{0}; the reference evaluator finds that every check holds")]
     OnlyDevice(Error),
     #[error("the outputs cannot be compared: {0}")]
     Compare(String),
@@ -216,14 +233,22 @@ impl Expectation {
                 Ok((Some(outputs), report))
             }
             (Err(Error::Bounds(failure)), Err(EvalError::OutOfBounds { proved: false, .. })) => {
-                let both_refused = Some(failure.to_string());
-                Ok((None, CheckReport { outputs: Vec::new(), both_refused, undecided: false }))
+                Ok((None, refused(FailedCheck::Bounds, failure.to_string())))
             }
-            (Err(error @ Error::Bounds(_)), Ok(_)) => Err(VerifyError::OnlyDevice(error)),
+            (Err(Error::NotInjective(failure)), Err(EvalError::NotInjective { .. })) => {
+                Ok((None, refused(FailedCheck::Fact, failure.to_string())))
+            }
+            (Err(error @ (Error::Bounds(_) | Error::NotInjective(_))), Ok(_)) => {
+                Err(VerifyError::OnlyDevice(error))
+            }
             (Err(error), _) => Err(VerifyError::Run(error)),
             (Ok(_), Err(error)) => Err(VerifyError::Reference(error.clone())),
         }
     }
+}
+
+fn refused(check: FailedCheck, text: String) -> CheckReport {
+    CheckReport { outputs: Vec::new(), both_refused: Some(Refusal { check, text }), undecided: false }
 }
 
 /// The reference's view of a case.

@@ -6,8 +6,8 @@ use krn_compiler::manifest::{
 };
 use std::collections::BTreeMap;
 
-use super::facts::{divides_by_zero, divisible, is_empty, wants_work};
-use super::fill::{encode, number_for};
+use super::facts::{divides_by_zero, divisible, has_enough_values, is_empty, wants_work, with_enough_values};
+use super::fill::{Fill, encode, number_for};
 
 /// A choice of every dimension and scalar parameter.
 #[derive(Clone, Debug, Default)]
@@ -22,9 +22,16 @@ pub struct Sizes {
     pub results: BTreeMap<String, Vec<u64>>,
     /// Bytes of scratch memory on the device.
     pub scratch: u128,
+    /// The arrays of which no two elements may be equal, with the range of their values.
+    pub distinct: BTreeMap<String, (i64, i64)>,
 }
 
 impl Sizes {
+    /// What an array holds of which nobody says anything.
+    pub fn default_fill(&self, array: &str) -> Fill {
+        self.distinct.get(array).map_or(Fill::Random, |(low, high)| Fill::Distinct { low: *low, high: *high })
+    }
+
     /// The value of a dimension or integer parameter.
     pub fn number(&self, name: &str) -> Option<i128> {
         if let Some(size) = self.dims.get(name) {
@@ -116,6 +123,7 @@ pub fn choose_sizes(
             // What is wanted is taken as it is; where something had to move, not to where there is nothing to do.
             let sound = free.is_empty()
                 || !divides_by_zero(kernel, &values)
+                    && has_enough_values(kernel, &values)
                     && (attempt == 0 || !wants_work(kernel, &base) || !is_empty(kernel, &values));
             if sound {
                 return Ok(finish(kernel, &values, fixed_params));
@@ -127,6 +135,7 @@ pub fn choose_sizes(
         }
         if attempt == 0 {
             values = divisible(kernel, &base, &free, seed);
+            values = with_enough_values(kernel, values, &free);
             continue;
         }
         values.clone_from(&base);
@@ -237,6 +246,14 @@ pub(super) fn finish(
         let count = shape_of(buffer, values).into_iter().map(u128::from).fold(1, u128::saturating_mul);
         let bytes = count.saturating_mul(u128::from(buffer.element.size));
         sizes.scratch = sizes.scratch.saturating_add(bytes);
+    }
+    for fact in &kernel.injections {
+        let end = |end: &Expr| end.evaluate_int(values).and_then(|end| i64::try_from(end).ok());
+        if let (Some(low), Some(high)) = (end(&fact.low), end(&fact.high)) {
+            let name = &kernel.arguments[fact.argument].name;
+            let known = sizes.distinct.entry(name.clone()).or_insert((low, high));
+            *known = (known.0.max(low), known.1.min(high));
+        }
     }
     sizes.params = params;
     sizes

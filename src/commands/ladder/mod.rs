@@ -151,8 +151,8 @@ impl Ladder<'_> {
             }
         };
         let (_, check) = expected.check(&module, typed, self.case).map_err(failure)?;
-        if let Some(message) = check.both_refused {
-            return Err(Failure::new(DEVICE, message));
+        if let Some(refusal) = check.both_refused {
+            return Err(Failure::new(DEVICE, refusal.text));
         }
         // What the check has left in the statics is not what is measured.
         let module = self.device.load(&compilation.compiled)?;

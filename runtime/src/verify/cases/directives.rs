@@ -1,7 +1,8 @@
 //! `// krn-test:` comments: what a kernel's generated tests should look like. The grammar is in
 //! `docs/test-directives.md`.
 
-use super::super::fill::{Fill, FillPlan};
+use super::super::fill::{Fill, FillError, FillPlan, check};
+use super::super::sizes::Sizes;
 use super::expression;
 use crate::launch::binding::DIMENSION_LIMIT;
 use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, SymbolKind};
@@ -16,6 +17,8 @@ pub enum Expected {
     Agreement,
     /// A bounds failure, on the device and on the reference alike.
     BoundsError,
+    /// A fact about the values of an array that does not hold, on the device and on the reference alike.
+    FactError,
     /// Refused before anything is launched.
     LaunchError,
 }
@@ -131,6 +134,7 @@ impl Directives {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         match (word, rest.trim()) {
             ("expect", "bounds-error") => self.expected = Expected::BoundsError,
+            ("expect", "fact-error") => self.expected = Expected::FactError,
             ("expect", "launch-error") => self.expected = Expected::LaunchError,
             ("dims", rest) => lists(rest, &mut self.dims)?,
             ("set", rest) => lists(rest, &mut self.set)?,
@@ -145,7 +149,8 @@ impl Directives {
             }
             _ => {
                 return Err(
-                    "write `dims …`, `set …`, `in …`, `cost …`, `expect bounds-error` or `expect launch-error`"
+                    "write `dims …`, `set …`, `in …`, `cost …`, `expect bounds-error`, `expect fact-error` or \
+                     `expect launch-error`"
                         .to_string(),
                 );
             }
@@ -153,24 +158,56 @@ impl Directives {
         Ok(())
     }
 
-    /// What an input array holds in a run whose names have these values.
+    /// What an input array holds in a run of these sizes.
     ///
     /// # Errors
     /// A number that cannot be worked out.
-    pub fn plan(&self, array: &str, names: &dyn Fn(&str) -> Option<i128>) -> Result<FillPlan, String> {
-        let mut plan = FillPlan::from(Fill::Random);
+    pub fn plan(&self, array: &str, sizes: &Sizes) -> Result<FillPlan, String> {
+        let plan = self.plan_with(array, sizes.default_fill(array), &|name| sizes.number(name))?;
+        // No elements need no number.
+        let empty = sizes.shapes.get(array).is_some_and(|shape| shape.contains(&0));
+        if empty { Ok(plan) } else { self.held_to_ranges(array, plan) }
+    }
+
+    /// That there are numbers in each range of the plan; an error says what the directive asks for.
+    fn held_to_ranges(&self, array: &str, plan: FillPlan) -> Result<FillPlan, String> {
+        let own = self.contents.iter().filter(|(known, ..)| known == array);
+        for (_, field, contents) in own {
+            let fill = plan.of(field);
+            let (what, low, high) = match contents {
+                Contents::RandomIn(low, high) => ("random", low, high),
+                Contents::Ramp(low, high) => ("ramp", low, high),
+                _ => continue,
+            };
+            if let Err(FillError::NoRange { low: from, high: to }) = check(fill) {
+                return Err(format!(
+                    "`{what}({low}, {high})` would go from {from} to {to}: it rises, by at most 2^53"
+                ));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The same, in a run whose names have these values; `default` is for what no directive names.
+    fn plan_with(
+        &self,
+        array: &str,
+        default: Fill,
+        names: &dyn Fn(&str) -> Option<i128>,
+    ) -> Result<FillPlan, String> {
+        let mut plan = FillPlan::from(default);
         for (_, field, contents) in self.contents.iter().filter(|(known, ..)| known == array) {
             let fill = match contents {
                 Contents::Random => Fill::Random,
                 Contents::RandomIn(low, high) => {
-                    let (low, high) = ends("random", low, high, names)?;
+                    let (low, high) = (expression::number(low, names)?, expression::number(high, names)?);
                     Fill::Range { low, high }
                 }
                 Contents::Zeros => Fill::Zeros,
                 Contents::Ones => Fill::Ones,
                 Contents::Iota => Fill::Iota,
                 Contents::Ramp(low, high) => {
-                    let (low, high) = ends("ramp", low, high, names)?;
+                    let (low, high) = (expression::number(low, names)?, expression::number(high, names)?);
                     Fill::Ramp { low, high }
                 }
                 Contents::Permutation => Fill::Permutation,
@@ -184,25 +221,6 @@ impl Directives {
         }
         Ok(plan)
     }
-}
-
-/// How far the ends may be apart: floats count that far one by one.
-const RISE_LIMIT: f64 = (1u64 << 53) as f64;
-
-/// The ends of `random(low, high)` or `ramp(low, high)`.
-fn ends(
-    what: &str,
-    low: &str,
-    high: &str,
-    names: &dyn Fn(&str) -> Option<i128>,
-) -> Result<(f64, f64), String> {
-    let numbers = (expression::number(low, names)?, expression::number(high, names)?);
-    // `0, n - 1` of no elements is a range of nothing: an array that asks for a number of it is refused when it is filled.
-    if (-1.0..=RISE_LIMIT).contains(&(numbers.1 - numbers.0)) {
-        return Ok(numbers);
-    }
-    let (from, to) = numbers;
-    Err(format!("`{what}({low}, {high})` would go from {from} to {to}: it rises, by at most 2^53"))
 }
 
 /// Entries are separated by `;`.
@@ -271,16 +289,25 @@ mod tests {
         assert_eq!(directives.runs(), 3);
         assert_eq!(directives.dims[1], ("m".to_string(), vec!["5".to_string()]));
         let names = |name: &str| (name == "n").then_some(31);
-        assert_eq!(directives.plan("idx", &names), Ok(Fill::Range { low: 0.0, high: 30.0 }.into()));
+        assert_eq!(
+            directives.plan_with("idx", Fill::Random, &names),
+            Ok(Fill::Range { low: 0.0, high: 30.0 }.into())
+        );
         let plan = FillPlan { default: Fill::Random, fields: vec![("x".to_string(), Fill::Iota)] };
-        assert_eq!(directives.plan("p", &names), Ok(plan));
+        assert_eq!(directives.plan_with("p", Fill::Random, &names), Ok(plan));
         assert_eq!(directives.dims_of(1).map(|dims| dims["n"]), Ok(31));
         let mut directives = directives;
         assert_eq!(directives.replace_contents("p", "ramp(0.5, n)"), Ok(()));
-        assert_eq!(directives.plan("p", &names), Ok(Fill::Ramp { low: 0.5, high: 31.0 }.into()));
-        assert_eq!(directives.replace_contents("p", "ramp(n, 3)"), Ok(()));
-        let falling = directives.plan("p", &names).expect_err("falls");
-        assert!(falling.starts_with("`ramp(n, 3)` would go from 31 to 3"), "{falling}");
+        assert_eq!(
+            directives.plan_with("p", Fill::Random, &names),
+            Ok(Fill::Ramp { low: 0.5, high: 31.0 }.into())
+        );
+        assert_eq!(directives.replace_contents("p", "ramp(31, 3)"), Ok(()));
+        let mut sizes = Sizes::default();
+        let falling = directives.plan("p", &sizes).expect_err("falls");
+        assert!(falling.starts_with("`ramp(31, 3)` would go from 31 to 3"), "{falling}");
+        sizes.shapes.insert(String::from("p"), vec![5, 0]);
+        assert!(directives.plan("p", &sizes).is_ok(), "nothing needs no number");
     }
 
     #[test]

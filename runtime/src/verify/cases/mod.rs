@@ -228,11 +228,10 @@ fn choose(
         }
     };
     let label = label(manifest, &sizes);
-    let known = |name: &str| sizes.number(name);
     let mut plans = Vec::new();
     for argument in &manifest.arguments {
         if matches!(argument.kind, ArgumentKind::Array { .. }) {
-            plans.push((argument.name.clone(), directives.plan(&argument.name, &known)?));
+            plans.push((argument.name.clone(), directives.plan(&argument.name, &sizes)?));
         }
     }
     Ok(Some(TestCase { label, sizes, plans, seed }))
