@@ -5,6 +5,7 @@
 
 mod accuracy;
 pub mod advise;
+mod algebra;
 pub mod analysis;
 pub mod builtins;
 pub mod check;

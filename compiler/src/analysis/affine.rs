@@ -1,7 +1,7 @@
 //! Index values as polynomials of loop indices and symbols, and what follows from that: how far an access
 //! steps when an index does.
 
-use super::polynomial::{Atom, Polynomial};
+use super::polynomial::{Atom, Polynomial, polynomial_of};
 use crate::data::Scalar;
 use crate::ir::FoundOwners;
 use crate::ir::entities::{Inst, Value};
@@ -63,9 +63,7 @@ impl<'k> Affine<'k> {
         let data = kernel.definition_data(value)?;
         let mut operand = |at: usize| self.form_within(data.arguments[at], depth);
         Some(match (data.opcode, &data.payload) {
-            (_, Payload::Constant(Constant::Int(_, value))) => {
-                Polynomial::constant(i64::try_from(*value).ok()?)
-            }
+            (_, Payload::Constant(Constant::Int(_, value))) => Polynomial::constant(*value),
             (_, Payload::Symbol(symbol)) => Polynomial::atom(Atom::Symbol(*symbol)),
             // A narrower integer symbol, widened: its value is the same.
             (Opcode::Cast, Payload::Cast(Scalar::I64)) => {
@@ -76,13 +74,13 @@ impl<'k> Affine<'k> {
                     _ => return None,
                 }
             }
-            (Opcode::Add, _) => operand(0).add(&operand(1)),
-            (Opcode::Sub, _) => operand(0).sub(&operand(1)),
-            (Opcode::Mul, _) => operand(0).mul(&operand(1))?,
-            (Opcode::Neg, _) => operand(0).scale(-1),
+            (Opcode::Add, _) => operand(0).add(&operand(1))?,
+            (Opcode::Sub, _) => operand(0).subtract(&operand(1))?,
+            (Opcode::Mul, _) => operand(0).multiply(&operand(1))?,
+            (Opcode::Neg, _) => operand(0).negate()?,
             (Opcode::Shl, _) => {
                 let count = u32::try_from(kernel.int_of(data.arguments[1])? & 63).ok()?;
-                operand(0).scale(1i64 << count)
+                operand(0).scale(1 << count)?
             }
             _ => return None,
         })
@@ -106,7 +104,7 @@ impl<'k> Affine<'k> {
                 (leaf.count() * leaf.scalar.size(), (0..leaf.extents.len()).map(suffix).collect())
             }
         };
-        let mut total = Polynomial::zero();
+        let mut total = Polynomial::default();
         let mut known = true;
         let rank = buffer.extents.len();
         for at in 0..rank + inner.len() {
@@ -117,18 +115,18 @@ impl<'k> Affine<'k> {
             let scale = if at < rank {
                 let later =
                     buffer.extents[at + 1..].iter().try_fold(Polynomial::constant(1), |product, extent| {
-                        product.mul(&Polynomial::from_expression(extent)?)
+                        product.multiply(&polynomial_of(extent)?)
                     });
-                later.map(|product| product.scale(element as i64))
+                later.and_then(|product| product.scale(element.into()))
             } else {
-                Some(Polynomial::constant(inner[at - rank] as i64))
+                Some(Polynomial::constant(inner[at - rank].into()))
             };
-            match scale.and_then(|scale| step.mul(&scale)) {
-                Some(step) => total = total.add(&step),
+            match scale.and_then(|scale| total.add(&step.multiply(&scale)?)) {
+                Some(sum) => total = sum,
                 None => known = false,
             }
         }
-        match total.as_constant() {
+        match total.as_wrapped() {
             Some(bytes) if known => Stride::Bytes(bytes),
             _ => Stride::Symbolic,
         }
@@ -142,10 +140,10 @@ impl<'k> Affine<'k> {
             Atom::Value(value) => value != index && self.depends(value, index),
             Atom::Symbol(_) => false,
         };
-        if form.atoms().any(&mut opaque) {
+        if form.atoms().into_iter().any(&mut opaque) {
             return None;
         }
-        form.coefficient(Atom::Value(index))
+        Some(form.split(Atom::Value(index))?.0)
     }
 
     /// Whether one of several values may change when the index does ([`depends`](Self::depends)).

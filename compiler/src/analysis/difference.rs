@@ -27,5 +27,5 @@ pub fn difference(
             return None;
         }
     }
-    Some(affine.form(large).sub(&affine.form(small)))
+    affine.form(large).subtract(&affine.form(small))
 }

@@ -30,6 +30,7 @@ mod ranges;
 mod sectors;
 mod writes;
 
+pub use crate::algebra::Interval;
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use affine::{Affine, Stride};
 pub use banked::{Banked, banked};
@@ -40,8 +41,8 @@ pub use form::{form, forms};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use multiples::Multiples;
 pub use multiprocessor::{Multiprocessor, REGISTERS, blocks_by_registers, warps_by_registers};
-pub use polynomial::{Atom, Polynomial};
-pub use ranges::{Interval, Ranges};
+pub use polynomial::{Atom, Polynomial, polynomial_of};
+pub use ranges::Ranges;
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
 pub use writes::{each_write, written_buffers, written_by};
 

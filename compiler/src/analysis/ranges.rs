@@ -1,39 +1,15 @@
 //! Which integers a value can be: intervals that hold whatever the input, wrapping included.
 
 use super::grid::DIMENSION_LIMIT;
+use crate::algebra::Interval;
 use crate::data::Scalar;
+use crate::ir::Owners;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::Opcode;
-use crate::ir::{Owners, int_range};
 use crate::manifest::{BinaryOp, Expr, SymbolKind};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
-
-/// An inclusive interval.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Interval {
-    pub low: i128,
-    pub high: i128,
-}
-
-impl Interval {
-    fn new(low: i128, high: i128) -> Self {
-        Self { low, high }
-    }
-
-    /// Of an integer type; everything for others.
-    fn of(scalar: Scalar) -> Self {
-        let (low, high) = int_range(scalar).unwrap_or((i128::MIN, i128::MAX));
-        Self { low, high }
-    }
-
-    /// This interval if it lies within the type, else the type: the value may have wrapped.
-    fn within(self, scalar: Scalar) -> Self {
-        let all = Self::of(scalar);
-        if all.low <= self.low && self.high <= all.high { self } else { all }
-    }
-}
 
 /// Intervals of the values of a kernel, computed when asked for. They stay right while a pass replaces
 /// instructions by others of the same value.

@@ -1,103 +1,69 @@
 //! Extents as polynomials, to tell whether two of them are the same number: `n - 1 + 1` is `n`.
 
 use super::typed::{BinaryOp, DimId, Expr, ExprKind, IndexId, LocalId, ParamId};
-use std::collections::BTreeMap;
+use crate::algebra;
+use cranelift_entity::packed_option::ReservedValue;
 
+/// What an extent is made of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-enum Atom {
+pub(super) enum Name {
     Dim(DimId),
     Param(ParamId),
     Index(IndexId),
     Local(LocalId),
 }
 
-/// A sum of products of names with integer factors; no factor is zero. Products are sorted.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Polynomial {
-    terms: BTreeMap<Vec<Atom>, i128>,
+impl ReservedValue for Name {
+    fn reserved_value() -> Self {
+        Name::Dim(DimId::reserved_value())
+    }
+
+    fn is_reserved_value(&self) -> bool {
+        *self == Self::reserved_value()
+    }
 }
 
-/// More terms than a shape has in earnest.
-const MAX_TERMS: usize = 32;
+pub(super) type Polynomial = algebra::Polynomial<Name>;
 
-impl Polynomial {
-    /// `None` where the expression is not built from names, literals, `+`, `-` and `*` (or is enormous).
-    pub fn of(expr: &Expr) -> Option<Polynomial> {
-        let atom = match &expr.kind {
-            ExprKind::Int(value) => return Some(Self::constant(*value)),
-            ExprKind::Dim(id) => Atom::Dim(*id),
-            ExprKind::Param(id) => Atom::Param(*id),
-            ExprKind::Index(id) => Atom::Index(*id),
-            ExprKind::Local(id) => Atom::Local(*id),
-            ExprKind::Negate(operand) => return Self::constant(0).plus(&Self::of(operand)?, -1),
-            // Widening keeps the value; that is the only cast that shapes hold.
-            ExprKind::Cast { operand, .. } => return Self::of(operand),
-            ExprKind::Binary { op, left, right } => {
-                let (left, right) = (Self::of(left)?, Self::of(right)?);
-                return match op {
-                    BinaryOp::Add => left.plus(&right, 1),
-                    BinaryOp::Sub => left.plus(&right, -1),
-                    BinaryOp::Mul => left.times(&right),
-                    _ => None,
-                };
-            }
-            _ => return None,
-        };
-        Some(Self { terms: BTreeMap::from([(vec![atom], 1)]) })
-    }
-
-    fn constant(value: i128) -> Polynomial {
-        Self { terms: if value == 0 { BTreeMap::new() } else { BTreeMap::from([(Vec::new(), value)]) } }
-    }
-
-    fn plus(&self, other: &Polynomial, factor: i128) -> Option<Polynomial> {
-        let mut terms = self.terms.clone();
-        for (product, count) in &other.terms {
-            let entry = terms.entry(product.clone()).or_insert(0);
-            *entry = entry.checked_add(count.checked_mul(factor)?)?;
+/// `None` where the expression is not built from names, literals, `+`, `-` and `*` (or is enormous).
+fn polynomial_of(expr: &Expr) -> Option<Polynomial> {
+    let name = match &expr.kind {
+        ExprKind::Int(value) => return Some(Polynomial::constant(*value)),
+        ExprKind::Dim(id) => Name::Dim(*id),
+        ExprKind::Param(id) => Name::Param(*id),
+        ExprKind::Index(id) => Name::Index(*id),
+        ExprKind::Local(id) => Name::Local(*id),
+        ExprKind::Negate(operand) => return polynomial_of(operand)?.negate(),
+        // Widening keeps the value; that is the only cast that shapes hold.
+        ExprKind::Cast { operand, .. } => return polynomial_of(operand),
+        ExprKind::Binary { op, left, right } => {
+            let (left, right) = (polynomial_of(left)?, polynomial_of(right)?);
+            return match op {
+                BinaryOp::Add => left.add(&right),
+                BinaryOp::Sub => left.subtract(&right),
+                BinaryOp::Mul => left.multiply(&right),
+                _ => None,
+            };
         }
-        terms.retain(|_, count| *count != 0);
-        (terms.len() <= MAX_TERMS).then_some(Self { terms })
-    }
+        _ => return None,
+    };
+    Some(Polynomial::atom(name))
+}
 
-    fn times(&self, other: &Polynomial) -> Option<Polynomial> {
-        let mut result = Self::default();
-        for (left, left_count) in &self.terms {
-            for (right, right_count) in &other.terms {
-                let mut product: Vec<Atom> = left.iter().chain(right).copied().collect();
-                product.sort_unstable();
-                let term = Self { terms: BTreeMap::from([(product, left_count.checked_mul(*right_count)?)]) };
-                result = result.plus(&term, 1)?;
-            }
-        }
-        Some(result)
-    }
-
-    /// Whether no name is left in it.
-    pub fn is_constant(&self) -> bool {
-        self.terms.keys().all(Vec::is_empty)
-    }
-
-    fn is_zero(&self) -> bool {
-        self.terms.is_empty()
-    }
-
-    /// `left - right`.
-    pub fn difference(left: &Expr, right: &Expr) -> Option<Polynomial> {
-        Self::of(left)?.plus(&Self::of(right)?, -1)
-    }
+/// `left - right`.
+pub(super) fn difference(left: &Expr, right: &Expr) -> Option<Polynomial> {
+    polynomial_of(left)?.subtract(&polynomial_of(right)?)
 }
 
 /// Whether two expressions are the same number, given differences that are known to be zero.
 pub(super) fn same_value(left: &Expr, right: &Expr, zeros: &[Polynomial]) -> bool {
-    let Some(difference) = Polynomial::difference(left, right) else {
+    let Some(difference) = difference(left, right) else {
         return same_structure(left, right);
     };
     difference.is_zero()
-        || zeros.iter().any(|zero| {
-            difference.plus(zero, 1).is_some_and(|sum| sum.is_zero())
-                || difference.plus(zero, -1).is_some_and(|sum| sum.is_zero())
-        })
+        || zeros
+            .iter()
+            .any(|zero| difference.add(zero).is_some_and(|sum| sum.is_zero()) || difference == *zero)
 }
 
 /// Whether two shape expressions are written alike.

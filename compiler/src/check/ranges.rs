@@ -3,7 +3,7 @@
 use super::elaborator::{Elaborator, axis, int64};
 use super::evaluate::evaluate;
 use super::occurrences::{Node, Occurrence};
-use super::polynomial::{Polynomial, same_value};
+use super::polynomial::{difference, same_value};
 use super::typed::{Axis, BinaryOp, Expr, ExprKind, IndexId, Type};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
@@ -164,7 +164,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 format!("axis {} of `{}` has extent `{two}`", other.axis, other.array),
             )
             .label(first.span, format!("axis {} of `{}` has extent `{one}`", first.axis, first.array))
-            .help(if Polynomial::difference(first_extent, other_extent).is_some_and(|d| d.is_constant()) {
+            .help(if difference(first_extent, other_extent).is_some_and(|d| d.as_constant().is_some()) {
                 format!("give its range: `forall {} in 0..{one} {{ … }}`, or in a reduction `{0} in 0..{one}`", name.name)
             } else {
                 format!("give its range: `{} in 0..{one}`, or state `where {one} == {two}` if they are equal", name.name)

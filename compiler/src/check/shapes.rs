@@ -2,7 +2,7 @@
 
 use super::elaborator::{Elaborator, Home};
 use super::injections;
-use super::polynomial::Polynomial;
+use super::polynomial::difference;
 use super::ranges::fold;
 use super::spell::spell;
 use super::typed::{Builtin, CompareOp, Expr, ExprKind, Fact, IndexId, LocalId, Type};
@@ -108,7 +108,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     fn learn(&mut self, condition: &Expr) {
         match &condition.kind {
             ExprKind::Compare { op: CompareOp::Equal, left, right } => {
-                self.equalities.extend(Polynomial::difference(left, right));
+                self.equalities.extend(difference(left, right));
             }
             ExprKind::Logical { and: true, left, right } => {
                 self.learn(left);

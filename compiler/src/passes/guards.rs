@@ -82,7 +82,7 @@ struct Walker<'k> {
 
 /// What is not negative where a comparison has an outcome: so many times the second operand less the first, less 1 for
 /// a strict one.
-fn sign(opcode: Opcode, outcome: bool) -> Option<(i64, i64)> {
+fn sign(opcode: Opcode, outcome: bool) -> Option<(i128, i128)> {
     Some(match (opcode, outcome) {
         (Opcode::Lt, true) | (Opcode::Ge, false) => {
             (1, mutant!("guards: `<` holds where both are equal", 1, 0))
@@ -129,7 +129,7 @@ impl Walker<'_> {
     fn compared(&mut self, opcode: Opcode, outcome: bool, operands: &[Value]) {
         let Some((factor, strict)) = sign(opcode, outcome) else { return };
         let Some(difference) = self.difference(operands) else { return };
-        self.facts.push(difference.scale(factor).sub(&Polynomial::constant(strict)));
+        self.facts.extend(difference.scale(factor).and_then(|known| known.add_constant(-strict)));
     }
 
     /// Takes a condition's outcome as a fact.
@@ -160,11 +160,12 @@ impl Walker<'_> {
     /// The outcome that a comparison surely has.
     fn outcome(&mut self, opcode: Opcode, operands: &[Value]) -> Option<bool> {
         let difference = self.difference(operands)?;
-        let none = Polynomial::zero();
+        let none = Polynomial::default();
         [true, false].into_iter().find(|outcome| {
             let Some((factor, strict)) = sign(opcode, *outcome) else { return false };
-            let needed = difference.scale(factor).sub(&Polynomial::constant(strict));
-            let above = |fact: &Polynomial| needed.sub(fact).as_constant().is_some_and(|left| left >= 0);
+            let needed = difference.scale(factor).and_then(|needed| needed.add_constant(-strict));
+            let Some(needed) = needed else { return false };
+            let above = |fact: &Polynomial| needed.constant_left(fact).is_some_and(|left| left >= 0);
             above(&none) || self.facts.iter().any(above)
         })
     }

@@ -19,7 +19,7 @@
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::written_by;
-use crate::analysis::{Affine, Polynomial, Ranges, difference};
+use crate::analysis::{Affine, Ranges, difference, polynomial_of};
 use crate::ir::Owners;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
@@ -210,7 +210,7 @@ impl Mover<'_> {
 
     /// Whether an `if` around the block says that a value, or more than it, is below the extent or less.
     fn guarded(&mut self, index: Value, extent: &Expr) -> bool {
-        let Some(extent) = Polynomial::from_expression(extent) else { return false };
+        let Some(extent) = polynomial_of(extent) else { return false };
         let kernel = &*self.kernel;
         let mut affine = Affine::new(kernel);
         let guards = self.around.iter().filter_map(|block| {
@@ -224,8 +224,8 @@ impl Mover<'_> {
                 (Opcode::And, both) => conditions.extend(both),
                 (Opcode::Lt, [low, high]) => {
                     let more = difference(kernel, &mut affine, &mut self.ranges, index, *low);
-                    let more = more.and_then(|more| more.as_constant());
-                    let left = extent.sub(&affine.form(*high)).as_constant();
+                    let more = more.and_then(|more| more.as_wrapped());
+                    let left = extent.constant_left(&affine.form(*high));
                     if more.zip(left).is_some_and(|(more, left)| more >= 0 && left >= 0) {
                         return true;
                     }
@@ -243,8 +243,8 @@ impl Mover<'_> {
         let Some((_, high)) = self.kernel.loop_bounds(owner).get(usize::from(position)).copied() else {
             return false;
         };
-        let high = self.kernel.symbolic(high).and_then(|high| Polynomial::from_expression(&high));
-        let left = Polynomial::from_expression(extent).zip(high).map(|(extent, high)| extent.sub(&high));
-        left.and_then(|left| left.as_constant()).is_some_and(|left| left >= 0)
+        let high = self.kernel.symbolic(high).and_then(|high| polynomial_of(&high));
+        let left = polynomial_of(extent).zip(high).and_then(|(extent, high)| extent.constant_left(&high));
+        left.is_some_and(|left| left >= 0)
     }
 }

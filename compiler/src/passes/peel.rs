@@ -153,7 +153,7 @@ impl Finder<'_> {
         let affine = self.affine.get_or_insert_with(|| Affine::new(kernel));
         let difference = difference(kernel, affine, ranges, small, large)?;
         let mut extremes = Vec::new();
-        for atom in difference.atoms() {
+        for atom in difference.atoms().into_iter().rev() {
             let Atom::Value(value) = atom else { continue };
             let Some((_, low, high)) = indices.iter().find(|(index, ..)| *index == value) else {
                 let block = match kernel.values[value].definition {
@@ -165,7 +165,7 @@ impl Finder<'_> {
                 }
                 continue;
             };
-            let factor = difference.coefficient(atom)?.as_constant()?;
+            let factor = difference.split(atom)?.0.as_wrapped()?;
             let first = mutant!("peel: the wrong end of the range", factor > 0, factor <= 0);
             let extreme = if first { Extreme::First(*low) } else { Extreme::Before(*high) };
             if extremes.iter().all(|(known, _)| *known != value) {

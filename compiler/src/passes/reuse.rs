@@ -124,12 +124,8 @@ fn families(kernel: &Kernel, body: Block) -> Vec<Family> {
             return;
         }
         let forms: Vec<Rc<Polynomial>> = data.arguments.iter().map(|value| affine.form(*value)).collect();
-        let offsets: Vec<i64> = forms.iter().map(|form| form.constant_term()).collect();
-        let subscripts: Vec<Polynomial> = forms
-            .iter()
-            .zip(&offsets)
-            .map(|(form, offset)| form.sub(&Polynomial::constant(*offset)))
-            .collect();
+        let (subscripts, offsets): (Vec<Polynomial>, Vec<i64>) =
+            forms.iter().map(|form| form.split_constant()).unzip();
         let known = families
             .iter_mut()
             .find(|family| (family.buffer, family.leaf) == (buffer, leaf) && family.subscripts == subscripts);
@@ -146,10 +142,9 @@ impl Family {
     /// The subscript that moves with an index, one for one, and that no other does.
     fn place(&self, index: Value) -> Option<usize> {
         let atom = Atom::Value(index);
-        let mut moving =
-            (0..self.subscripts.len()).filter(|at| self.subscripts[*at].atoms().any(|a| a == atom));
+        let mut moving = (0..self.subscripts.len()).filter(|at| self.subscripts[*at].contains(atom));
         let place = moving.next().filter(|_| moving.next().is_none())?;
-        let step = self.subscripts[place].coefficient(atom)?.as_constant()?;
+        let step = self.subscripts[place].split(atom)?.0.as_wrapped()?;
         (step.abs() == 1).then_some(place)
     }
 

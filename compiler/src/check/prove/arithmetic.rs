@@ -1,9 +1,8 @@
 //! Integer operations on polynomials, with the language's wrapping: a result that may leave its type's range
 //! is an atom of its own and never the exact sum or product.
 
-use super::atoms::{Function, Range};
-use super::polynomial::Poly;
 use super::value::{Truth, Value};
+use super::vocabulary::{Function, Interval, Operation, Poly};
 use super::walker::Walker;
 use crate::check::typed::{BinaryOp, Builtin};
 use crate::data::Scalar;
@@ -14,7 +13,7 @@ const WRAP_BUDGET: u32 = 60;
 impl Walker<'_> {
     /// Whether `poly` always lies in the scalar type.
     fn fits(&mut self, poly: &Poly, scalar: Scalar) -> bool {
-        let bounds = Range::of(scalar);
+        let bounds = Interval::of(scalar);
         let range = self.facts.range(poly);
         let above = || poly.add_constant(-bounds.low);
         let below = || poly.negate().and_then(|negated| negated.add_constant(bounds.high));
@@ -34,12 +33,16 @@ impl Walker<'_> {
     ) -> Poly {
         match ideal {
             Some(poly) if self.exact || self.fits(&poly, scalar) => poly,
-            _ => self.wrapped(op, scalar, left, right, Range::of(scalar)),
+            _ => self.wrapped(op, scalar, left, right, Interval::of(scalar)),
         }
     }
 
-    fn wrapped(&mut self, op: BinaryOp, scalar: Scalar, left: &Poly, right: &Poly, range: Range) -> Poly {
-        self.atoms().apply(Function::Wrapped(op, scalar), vec![left.clone(), right.clone()], range)
+    fn wrapped(&mut self, op: BinaryOp, scalar: Scalar, left: &Poly, right: &Poly, range: Interval) -> Poly {
+        self.atoms().apply(
+            Function::Operation(Operation::Wrapped(op, scalar)),
+            vec![left.clone(), right.clone()],
+            range,
+        )
     }
 
     /// `left op right` in the wide integer type `scalar`.
@@ -58,15 +61,15 @@ impl Walker<'_> {
                 Some(count @ 0..=63) if count < scalar.size() as i128 * 8 => {
                     self.wrapping(left.scale(1 << count), op, scalar, left, right)
                 }
-                _ => self.wrapped(op, scalar, left, right, Range::of(scalar)),
+                _ => self.wrapped(op, scalar, left, right, Interval::of(scalar)),
             },
             BinaryOp::Shr => match right.as_constant() {
                 Some(count @ 0..=63) if count < scalar.size() as i128 * 8 && self.facts.proves(left) => {
                     self.atoms().quotient(left, &Poly::constant(1 << count))
                 }
-                _ => self.wrapped(op, scalar, left, right, Range::of(scalar)),
+                _ => self.wrapped(op, scalar, left, right, Interval::of(scalar)),
             },
-            BinaryOp::Or | BinaryOp::Xor => self.wrapped(op, scalar, left, right, Range::of(scalar)),
+            BinaryOp::Or | BinaryOp::Xor => self.wrapped(op, scalar, left, right, Interval::of(scalar)),
         }
     }
 
@@ -83,7 +86,7 @@ impl Walker<'_> {
             })
             .flatten();
         // A remainder always lies in its type.
-        exact.unwrap_or_else(|| self.wrapped(BinaryOp::Rem, scalar, left, right, Range::of(scalar)))
+        exact.unwrap_or_else(|| self.wrapped(BinaryOp::Rem, scalar, left, right, Interval::of(scalar)))
     }
 
     /// `left & right`, one of them perhaps `2^k - 1`.
@@ -94,9 +97,9 @@ impl Walker<'_> {
                 if (bits & (bits + 1)) == 0 && self.facts.proves(value) {
                     return self.remainder(scalar, value, &Poly::constant(bits + 1));
                 }
-                self.wrapped(BinaryOp::And, scalar, value, mask, Range::new(0, bits))
+                self.wrapped(BinaryOp::And, scalar, value, mask, Interval::new(0, bits))
             }
-            _ => self.wrapped(BinaryOp::And, scalar, left, right, Range::of(scalar)),
+            _ => self.wrapped(BinaryOp::And, scalar, left, right, Interval::of(scalar)),
         }
     }
 
@@ -106,7 +109,7 @@ impl Walker<'_> {
 
     /// Bitwise complement.
     pub fn complement(&mut self, scalar: Scalar, operand: &Poly) -> Poly {
-        let bounds = Range::of(scalar);
+        let bounds = Interval::of(scalar);
         let ideal = operand.negate().and_then(|negated| negated.add_constant(bounds.low + bounds.high));
         ideal.unwrap_or_else(|| self.unknown(bounds))
     }
@@ -116,7 +119,7 @@ impl Walker<'_> {
         if self.fits(operand, to) {
             return operand.clone();
         }
-        self.atoms().apply(Function::Cast(to), vec![operand.clone()], Range::of(to))
+        self.atoms().apply(Function::Operation(Operation::Cast(to)), vec![operand.clone()], Interval::of(to))
     }
 
     /// `then` where the condition holds, else `otherwise`.
@@ -129,7 +132,7 @@ impl Walker<'_> {
         arguments.extend(condition.no.iter().cloned());
         if !condition.yes_exact && !condition.no_exact {
             // The facts do not say which of the two it is: no other choice is known to be the same number.
-            let tag = self.unknown(Range::new(0, 1));
+            let tag = self.unknown(Interval::new(0, 1));
             arguments.push(tag);
         }
         self.atoms().choice(condition.yes.len() as u32, arguments)
@@ -163,9 +166,9 @@ impl Walker<'_> {
                 let negated = self.negate(scalar, value);
                 self.choose(&Self::at_most(&Poly::constant(0), value), value, &negated)
             }
-            (Builtin::Sign, _) => self.unknown(Range::new(-1, 1)),
+            (Builtin::Sign, _) => self.unknown(Interval::new(-1, 1)),
             (Builtin::Popcount | Builtin::LeadingZeros | Builtin::TrailingZeros, _) => {
-                self.unknown(Range::new(0, 64))
+                self.unknown(Interval::new(0, 64))
             }
             (
                 // Of other arguments, and those of which nothing is known.
@@ -192,7 +195,7 @@ impl Walker<'_> {
                 | Builtin::Rand
                 | Builtin::RandNormal,
                 _,
-            ) => self.unknown(Range::of(scalar)),
+            ) => self.unknown(Interval::of(scalar)),
         }
     }
 }

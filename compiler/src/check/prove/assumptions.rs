@@ -3,14 +3,12 @@
 //! An equality that determines a dimension or a parameter (`n == 2 * h`, `k % 32 == 0`) becomes its definition,
 //! used wherever the name stands; everything else is a fact.
 
-use super::atoms::{DIMENSION_LIMIT, Function, Key};
-use super::facts::Injective;
-use super::polynomial::{Atom, Poly};
+use super::vocabulary::{DIMENSION_LIMIT, Operation, Poly};
 use super::walker::Walker;
+use crate::algebra::Injective;
 use crate::check::typed::*;
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, codes};
-use rustc_hash::FxHashMap;
 
 impl Walker<'_> {
     /// Learns the facts and extents of the kernel. The launch checks hold them without wrapping.
@@ -19,7 +17,7 @@ impl Walker<'_> {
         let kernel = self.kernel;
         for fact in &kernel.facts {
             let truth = self.condition(&mut fact.condition.clone());
-            self.define(&truth.yes);
+            self.definitions.learn(&mut self.facts.atoms, &truth.yes);
         }
         self.learn_extents();
         for fact in &kernel.facts {
@@ -44,7 +42,7 @@ impl Walker<'_> {
         for (number, injection) in kernel.injections.iter().enumerate() {
             let (low, high) =
                 (self.integer(&mut injection.low.clone()), self.integer(&mut injection.high.clone()));
-            self.facts.injective.push(Injective { array: injection.array, low, high });
+            self.facts.injective.push(Injective { operation: Operation::Load(injection.array), low, high });
             let array = &kernel.arrays[injection.array];
             self.sites.push(Site {
                 span: injection.span,
@@ -69,68 +67,11 @@ impl Walker<'_> {
         );
     }
 
-    /// Makes definitions of the equalities among `facts`.
-    fn define(&mut self, facts: &[Poly]) {
-        for (at, fact) in facts.iter().enumerate() {
-            let equality = fact.negate().is_some_and(|negated| facts[at + 1..].contains(&negated));
-            if equality && let Some((atom, value)) = self.determined(fact) {
-                let replacement = FxHashMap::from_iter([(atom, value.clone())]);
-                let mut definitions = std::mem::take(&mut self.definitions);
-                for old in definitions.values_mut() {
-                    if let Some(new) = self.facts.atoms.substitute(old, &replacement) {
-                        *old = new;
-                    }
-                }
-                definitions.insert(atom, value);
-                self.definitions = definitions;
-            }
-        }
-    }
-
-    /// A dimension or parameter, and what it must be where `poly` is 0.
-    fn determined(&mut self, poly: &Poly) -> Option<(Atom, Poly)> {
-        // p - d * (p / d) = 0: p is d times something.
-        for (monomial, coefficient) in poly.terms() {
-            let [quotient] = *monomial.atoms() else { continue };
-            let Key::Apply(Function::Quotient, arguments) = &self.facts.atoms.get(quotient).key else {
-                continue;
-            };
-            let (dividend, divisor) = (arguments[0].clone(), arguments[1].as_constant()?);
-            let remainder = dividend.add_scaled(&Poly::atom(quotient), -divisor)?;
-            let negated = remainder.negate()?;
-            if (*poly == remainder || *poly == negated) && coefficient.abs() == divisor.abs() {
-                let range = self.facts.atoms.get(quotient).range;
-                let whole = Poly::atom(self.facts.atoms.name(range)).scale(divisor)?;
-                return self.unit_source(&dividend.subtract(&whole)?);
-            }
-        }
-        self.unit_source(poly)
-    }
-
-    /// Solves `poly = 0` for a dimension or parameter that stands alone in it with coefficient 1 or -1.
-    fn unit_source(&mut self, poly: &Poly) -> Option<(Atom, Poly)> {
-        let (atom, sign) =
-            poly.terms().iter().find_map(|(monomial, coefficient)| match *monomial.atoms() {
-                [atom] if coefficient.abs() == 1 => {
-                    let source = matches!(self.facts.atoms.get(atom).key, Key::Dim(_) | Key::Param(..));
-                    let rest = poly.add_scaled(&Poly::atom(atom), -coefficient)?;
-                    let elsewhere = self.facts.atoms.any(&rest, &mut |one, _| one == atom);
-                    (source && !elsewhere).then_some((atom, *coefficient))
-                }
-                _ => None,
-            })?;
-        let value = poly.add_scaled(&Poly::atom(atom), -sign)?.scale(-sign)?;
-        Some((atom, value))
-    }
-
     /// Evaluates every extent, and assumes of it what the launch checks.
     fn learn_extents(&mut self) {
         let kernel = self.kernel;
         // A definition must keep its name's own range.
-        let mut definitions: Vec<(Atom, Poly)> =
-            self.definitions.iter().map(|(atom, value)| (*atom, value.clone())).collect();
-        definitions.sort_unstable_by_key(|(atom, _)| *atom);
-        for (atom, value) in definitions {
+        for (atom, value) in self.definitions.all() {
             let range = self.facts.atoms.get(atom).range;
             self.assume_between(&value, range.low, range.high);
         }

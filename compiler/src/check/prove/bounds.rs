@@ -1,7 +1,7 @@
 //! Bounds: each subscript is proved to lie inside its extent, or is checked on the device; one that never does
 //! is an error.
 
-use super::polynomial::Poly;
+use super::vocabulary::Poly;
 use super::walker::Walker;
 use crate::check::typed::*;
 use crate::diagnostic::{Diagnostic, codes};

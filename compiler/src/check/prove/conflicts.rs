@@ -1,7 +1,7 @@
 //! What to say of a race: which two places, in iterations of which name, and what to write instead.
 
-use super::atoms::{Function, Key};
 use super::races::{NestReference, Record, Touching};
+use super::vocabulary::{Function, Key, Operation};
 use super::walker::Walker;
 use crate::check::typed::ArrayRole;
 use crate::diagnostic::{Diagnostic, codes};
@@ -55,7 +55,9 @@ fn not_injective(walker: &Walker, record: &Record, level: &NestReference) -> Dia
     }
     let atoms = &walker.facts.atoms;
     let from_data = record.access.place.iter().any(|poly| {
-        atoms.any(poly, &mut |_, key| matches!(key, Key::Apply(Function::Load(_) | Function::Unknown(_), _)))
+        atoms.any(poly, &mut |_, key| {
+            matches!(key, Key::Apply(Function::Operation(Operation::Load(_)) | Function::Unknown(_), _))
+        })
     });
     if from_data {
         return Diagnostic::error(
@@ -97,7 +99,7 @@ fn not_injective(walker: &Walker, record: &Record, level: &NestReference) -> Dia
 fn distinct_or_combined(walker: &Walker, record: &Record, level: &NestReference, array: &str) -> String {
     let (kernel, atoms) = (walker.kernel, &walker.facts.atoms);
     let subscripting = record.access.place.iter().find_map(|place| {
-        let Key::Apply(Function::Load(given), at) = &atoms.get(place.as_atom()?).key else { return None };
+        let Key::Apply(Function::Operation(Operation::Load(given)), at) = &atoms.get(place.as_atom()?).key else { return None };
         let depends = at.iter().any(|poly| atoms.any(poly, &mut |one, _| Some(one) == level.atom));
         (depends && kernel.arrays[*given].role == ArrayRole::Input).then_some(*given)
     });

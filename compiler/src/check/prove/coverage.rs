@@ -9,9 +9,8 @@
 //! A read is covered in the same way. The loops that are open at the read are not searched: only what the same
 //! iteration wrote counts.
 
-use super::facts::Facts;
-use super::polynomial::Poly;
 use super::types::{LeafStep, leaves};
+use super::vocabulary::{Facts, Interval, Poly};
 use super::walker::{Guard, Level, Walker};
 use super::witness;
 use crate::check::typed::*;
@@ -269,7 +268,7 @@ impl Walker<'_> {
 /// Some integer from 0 to `extent`, exclusive.
 fn any_below(facts: &mut Facts, extent: &Poly) -> Poly {
     let highest = facts.range(extent).high.saturating_sub(1);
-    let name = Poly::atom(facts.atoms.name(super::atoms::Range::new(0, highest)));
+    let name = Poly::atom(facts.atoms.name(Interval::new(0, highest)));
     if let Some(room) = extent.subtract(&name).and_then(|room| room.add_constant(-1)) {
         facts.assume(room);
     }

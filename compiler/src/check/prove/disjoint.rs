@@ -1,10 +1,8 @@
 //! The proof that two accesses touch no common element in two different iterations.
 
-use super::atoms::{Function, Key};
-use super::facts::Facts;
 use super::injective;
-use super::polynomial::{Atom, Poly};
 use super::races::Record;
+use super::vocabulary::{Atom, Facts, Function, Key, Poly};
 use rustc_hash::FxHashMap;
 
 /// Steps for each attempt to show that two subscripts differ.

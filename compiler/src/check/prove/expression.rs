@@ -1,10 +1,9 @@
 //! The walk over expressions: marks the accesses in them and works out what is known of their values.
 
-use super::atoms::{Function, Key, Range};
 use super::bounds::Outside;
-use super::polynomial::Poly;
 use super::races::{Access as Touch, Touching};
 use super::value::{Truth, Value};
+use super::vocabulary::{DIMENSION_LIMIT, Function, Interval, Key, Operation, Poly, Source};
 use super::walker::{LevelKind, Walker};
 use super::{scan, types};
 use crate::check::typed::*;
@@ -34,7 +33,7 @@ impl Walker<'_> {
             ExprKind::Local(local) => self.local(*local),
             ExprKind::Index(index) => match &self.indices[*index] {
                 Some(poly) => Value::Int(poly.clone()),
-                None => Value::Int(self.unknown(Range::of(Scalar::I64))),
+                None => Value::Int(self.unknown(Interval::of(Scalar::I64))),
             },
             ExprKind::Dim(dim) => Value::Int(self.dimension(*dim)),
             ExprKind::Param(param) => {
@@ -83,7 +82,7 @@ impl Walker<'_> {
                     (Value::Bool(truth), true) => {
                         Value::Int(self.choose(&truth, &Poly::constant(1), &Poly::constant(0)))
                     }
-                    (_, true) => Value::Int(self.unknown(Range::of(*to))),
+                    (_, true) => Value::Int(self.unknown(Interval::of(*to))),
                     _ => Value::Unknown,
                 }
             }
@@ -174,17 +173,19 @@ impl Walker<'_> {
     }
 
     fn dimension(&mut self, dim: DimId) -> Poly {
-        let range = Range::new(0, super::atoms::DIMENSION_LIMIT - 1);
-        let atom = self.atoms().intern(Key::Dim(dim), range);
-        self.definitions.get(&atom).cloned().unwrap_or_else(|| Poly::atom(atom))
+        let range = Interval::new(0, DIMENSION_LIMIT - 1);
+        let atom = self.atoms().intern(Key::Source(Source::Dim(dim)), range);
+        self.definitions.value(atom)
     }
 
     fn parameter(&mut self, param: ParamId, ty: &Type, path: &mut Vec<usize>) -> Value {
         match ty {
             Type::Scalar(Scalar::Bool) => Value::Bool(Truth::default()),
             Type::Scalar(scalar) if scalar.is_integer() => {
-                let atom = self.atoms().intern(Key::Param(param, path.clone()), Range::of(*scalar));
-                Value::Int(self.definitions.get(&atom).cloned().unwrap_or_else(|| Poly::atom(atom)))
+                let atom = self
+                    .atoms()
+                    .intern(Key::Source(Source::Param(param, path.clone())), Interval::of(*scalar));
+                Value::Int(self.definitions.value(atom))
             }
             Type::Struct(id) => {
                 let fields = &self.program.structs[*id].fields;
@@ -223,7 +224,7 @@ impl Walker<'_> {
                     arguments.extend(steps[at..].iter().cloned());
                     return match ty.as_scalar() {
                         Some(scalar) if scalar.is_integer() => {
-                            let range = Range::of(scalar);
+                            let range = Interval::of(scalar);
                             Value::Int(self.atoms().apply(Function::Unknown(number), arguments, range))
                         }
                         _ => self.unknown_value(ty),
@@ -257,9 +258,13 @@ impl Walker<'_> {
         let stored = types::at_path(self.program, &element, path);
         match (self.kernel.arrays[access.array].role, stored.as_ref().and_then(Type::as_scalar)) {
             (ArrayRole::Input | ArrayRole::Constant(_), Some(scalar)) if scalar.is_integer() => {
-                Value::Int(self.atoms().apply(Function::Load(access.array), place, Range::of(scalar)))
+                Value::Int(self.atoms().apply(
+                    Function::Operation(Operation::Load(access.array)),
+                    place,
+                    Interval::of(scalar),
+                ))
             }
-            (_, Some(scalar)) if scalar.is_integer() => Value::Int(self.unknown(Range::of(scalar))),
+            (_, Some(scalar)) if scalar.is_integer() => Value::Int(self.unknown(Interval::of(scalar))),
             _ => self.unknown_value(&ty),
         }
     }
@@ -290,7 +295,7 @@ impl Walker<'_> {
             };
         };
         match op {
-            ReduceOp::Count => Value::Int(self.unknown(Range::new(0, i64::MAX as i128))),
+            ReduceOp::Count => Value::Int(self.unknown(Interval::new(0, i64::MAX as i128))),
             ReduceOp::ArgMin | ReduceOp::ArgMax => {
                 // -1 over nothing; a single name may start below that.
                 let start = match ranges.as_slice() {
@@ -301,7 +306,7 @@ impl Walker<'_> {
                     _ => Some(Poly::constant(0)),
                 };
                 let least = start.map_or(i64::MIN as i128, |start| self.facts.range(&start).low.min(-1));
-                let position = self.unknown(Range::new(least, i64::MAX as i128));
+                let position = self.unknown(Interval::new(least, i64::MAX as i128));
                 if let [(constraints, Some(name))] = ranges.as_slice()
                     && let [after_low, before_high] = constraints.as_slice()
                 {
@@ -321,7 +326,7 @@ impl Walker<'_> {
                 }
                 Value::Int(position)
             }
-            _ => Value::Int(self.unknown(Range::of(scalar))),
+            _ => Value::Int(self.unknown(Interval::of(scalar))),
         }
     }
 }

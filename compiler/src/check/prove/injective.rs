@@ -4,9 +4,7 @@
 //! It says nothing of values outside of the range, and nothing of values of two arrays. That values lie in the range
 //! has to be shown wherever the fact is used: the launch does not check it.
 
-use super::atoms::{Function, Key, Range};
-use super::facts::Facts;
-use super::polynomial::{Atom, Poly};
+use super::vocabulary::{Atom, Facts, Function, Interval, Key, Operation, Poly};
 use crate::check::typed::ArrayId;
 use crate::data::Scalar;
 
@@ -55,19 +53,23 @@ pub fn pairs(facts: &Facts, equations: &[Poly]) -> Vec<Pair> {
 /// The array of a fact whose element the atom is, as it subscripts, and the element's subscripts.
 fn element(facts: &Facts, atom: Atom) -> Option<(ArrayId, &[Poly])> {
     let (array, at) = match &facts.atoms.get(atom).key {
-        Key::Apply(Function::Load(array), at) => (*array, at),
+        Key::Apply(Function::Operation(Operation::Load(array)), at) => (*array, at),
         // A `u64` subscripts as the i64 of its bits: different values, different bits.
-        Key::Apply(Function::Cast(Scalar::I64), operand) => {
+        Key::Apply(Function::Operation(Operation::Cast(Scalar::I64)), operand) => {
             let inner = facts.atoms.get(operand[0].as_atom()?);
-            let Key::Apply(Function::Load(array), at) = &inner.key else { return None };
-            if inner.range != Range::of(Scalar::U64) {
+            let Key::Apply(Function::Operation(Operation::Load(array)), at) = &inner.key else { return None };
+            if inner.range != Interval::of(Scalar::U64) {
                 return None;
             }
             (*array, at)
         }
         _ => return None,
     };
-    facts.injective.iter().any(|known| known.array == array).then_some((array, at.as_slice()))
+    facts
+        .injective
+        .iter()
+        .any(|known| known.operation == Operation::Load(array))
+        .then_some((array, at.as_slice()))
 }
 
 /// Whether, where all of `known` holds, the left value of the pair lies in a range in which no two are equal.
@@ -77,7 +79,7 @@ pub fn in_range(facts: &mut Facts, known: &[Poly], pair: &Pair) -> bool {
     let ranges: Vec<[Option<Poly>; 2]> = facts
         .injective
         .iter()
-        .filter(|range| range.array == pair.array)
+        .filter(|range| range.operation == Operation::Load(pair.array))
         .map(|range| {
             let below = range.high.subtract(&pair.left).and_then(|room| room.add_constant(-1));
             [pair.left.subtract(&range.low), below]

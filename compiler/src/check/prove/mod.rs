@@ -6,23 +6,18 @@
 //! (bounds), an atomic (combinations), starts from zero with a warning (results), or refused (races).
 //!
 //! One walk over the body (`walker`, `statement`, `expression`, `arithmetic`) keeps what is known at each place
-//! as polynomials that are at least 0 (`polynomial`, `atoms`, `facts`), starting from what the launch checks
-//! (`assumptions`). At each access it asks `bounds`; reads and writes go to `races` (`disjoint`, `conflicts`)
+//! as polynomials that are at least 0 (the room `algebra`, with the atoms of `vocabulary`), starting from what the launch
+//! checks (`assumptions`). At each access it asks `bounds`; reads and writes go to `races` (`disjoint`, `conflicts`)
 //! and to `coverage` (`witness`). What facts say of the values of arrays is in `injective`.
 
 mod arithmetic;
 mod assumptions;
-mod atoms;
 mod bounds;
 mod conflicts;
 mod coverage;
 mod disjoint;
 mod expression;
-mod facts;
-#[cfg(test)]
-mod facts_tests;
 mod injective;
-mod polynomial;
 mod races;
 mod reach;
 mod scan;
@@ -31,6 +26,7 @@ mod statement;
 mod tests;
 mod types;
 mod value;
+mod vocabulary;
 mod walker;
 mod witness;
 

@@ -11,8 +11,7 @@
 
 use super::conflicts;
 use super::disjoint;
-use super::facts::Mark;
-use super::polynomial::{Atom, Poly};
+use super::vocabulary::{Atom, Mark, Poly};
 use super::walker::{LevelKind, Walker};
 use crate::check::typed::*;
 use crate::source::Span;

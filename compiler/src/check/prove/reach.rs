@@ -1,7 +1,6 @@
 //! How far from 0 the ranges of loops may lie.
 
-use super::atoms::Range;
-use super::polynomial::Poly;
+use super::vocabulary::{Interval, Poly};
 use super::walker::Walker;
 use crate::check::typed::*;
 use crate::data::Scalar;
@@ -14,14 +13,14 @@ impl Walker<'_> {
     /// is no i64.
     pub fn end_of_range(&mut self, high: &mut Expr, ends: Ends) -> Poly {
         if ends.closed {
-            let past_all = Poly::constant(Range::of(Scalar::I64).high + 1);
+            let past_all = Poly::constant(Interval::of(Scalar::I64).high + 1);
             match &mut high.kind {
                 ExprKind::Binary { op: BinaryOp::Add, left, right }
                     if matches!(right.kind, ExprKind::Int(1)) =>
                 {
                     return self.integer(left).add_constant(1).unwrap_or(past_all);
                 }
-                ExprKind::Int(value) if *value == Range::of(Scalar::I64).low => return past_all,
+                ExprKind::Int(value) if *value == Interval::of(Scalar::I64).low => return past_all,
                 _ => {}
             }
         }

@@ -1,10 +1,9 @@
 //! The walk over statements.
 
-use super::atoms::Function;
 use super::bounds::Outside;
-use super::polynomial::Poly;
 use super::races::{self, Access as Touch, Region, Touching};
 use super::value::{Truth, Value};
+use super::vocabulary::{Function, Interval, Poly};
 use super::walker::{Guard, LevelKind, Walker};
 use super::{scan, types};
 use crate::check::typed::*;
@@ -182,8 +181,7 @@ impl Walker<'_> {
 
     fn branches(&mut self, truth: &Truth, then: &mut Block, otherwise: &mut Block) {
         let (names, number) = (self.names(), self.facts.atoms.unknown());
-        let holds =
-            self.facts.atoms.apply(Function::Condition(number), names, super::atoms::Range::new(0, 1));
+        let holds = self.facts.atoms.apply(Function::Condition(number), names, Interval::new(0, 1));
         let (is, is_not) = (holds.add_constant(-1).unwrap_or_default(), holds.negate().unwrap_or_default());
         let mut assigned = scan::assigned_locals(then);
         assigned.extend(scan::assigned_locals(otherwise));

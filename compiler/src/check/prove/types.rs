@@ -1,11 +1,11 @@
 //! Questions about types that the proofs ask.
 
-use super::atoms::Range;
+use super::vocabulary::Interval;
 use crate::check::typed::*;
 
 /// All values of an integer type; of anything else, everything.
-pub fn integer_range(ty: &Type) -> Range {
-    ty.as_scalar().map_or(Range::ALL, Range::of)
+pub fn integer_range(ty: &Type) -> Interval {
+    ty.as_scalar().map_or(Interval::ALL, Interval::of)
 }
 
 /// The storage type of the part of a value of type `ty` that `path` leads to.

@@ -1,6 +1,6 @@
 //! What the walk knows of a value: an integer as a polynomial, a condition as the facts that follow from it.
 
-use super::polynomial::Poly;
+use super::vocabulary::Poly;
 use crate::check::typed::CompareOp;
 
 #[derive(Clone, Debug)]

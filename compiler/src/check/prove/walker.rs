@@ -4,17 +4,15 @@
 //! A value of a `var` is known until something may change it: a loop forgets, at its start and at its end,
 //! every `var` that its body assigns, and so does the end of an `if`.
 
-use super::atoms::{Atoms, Function, Range};
 use super::coverage::Coverage;
-use super::facts::Facts;
-use super::polynomial::{Atom, Poly};
 use super::races::Region;
 use super::value::{Truth, Value};
+use super::vocabulary::{Atom, Atoms, Facts, Function, Interval, Poly};
+use crate::algebra::Definitions;
 use crate::check::typed::*;
 use crate::data::Scalar;
 use crate::diagnostic::Diagnostics;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
-use rustc_hash::FxHashMap;
 
 /// What one enclosing loop is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +61,7 @@ pub struct Walker<'a> {
     /// Arithmetic is exact here: extents and facts, which the launch evaluates without wrapping.
     pub exact: bool,
     /// Dimensions and parameters that a fact determines.
-    pub definitions: FxHashMap<Atom, Poly>,
+    pub definitions: Definitions,
     locals: SecondaryMap<LocalId, Option<Value>>,
     pub indices: SecondaryMap<IndexId, Option<Poly>>,
     pub extents: SecondaryMap<ArrayId, Vec<Poly>>,
@@ -87,7 +85,7 @@ impl<'a> Walker<'a> {
             diagnostics,
             facts: Facts::default(),
             exact: false,
-            definitions: FxHashMap::default(),
+            definitions: Definitions::default(),
             locals: SecondaryMap::new(),
             indices: SecondaryMap::new(),
             extents: SecondaryMap::new(),
@@ -111,7 +109,7 @@ impl<'a> Walker<'a> {
     }
 
     /// An integer of which only the range is known.
-    pub fn unknown(&mut self, range: Range) -> Poly {
+    pub fn unknown(&mut self, range: Interval) -> Poly {
         let (names, number) = (self.names(), self.facts.atoms.unknown());
         self.facts.atoms.apply(Function::Unknown(number), names, range)
     }
@@ -120,7 +118,7 @@ impl<'a> Walker<'a> {
     pub fn unknown_value(&mut self, ty: &Type) -> Value {
         match ty {
             Type::Scalar(Scalar::Bool) => Value::Bool(Truth::default()),
-            Type::Scalar(scalar) if scalar.is_integer() => Value::Int(self.unknown(Range::of(*scalar))),
+            Type::Scalar(scalar) if scalar.is_integer() => Value::Int(self.unknown(Interval::of(*scalar))),
             Type::Struct(_) => Value::Opaque(self.facts.atoms.unknown(), self.names()),
             _ => Value::Unknown,
         }
@@ -183,8 +181,8 @@ impl<'a> Walker<'a> {
     /// Opens a loop over `low <= index < high`.
     pub fn enter_range(&mut self, kind: LevelKind, index: IndexId, low: &Poly, high: &Poly) {
         let (from, to) = (self.facts.range(low), self.facts.range(high));
-        let all = Range::of(Scalar::I64);
-        let atom = self.facts.atoms.name(Range::new(from.low.max(all.low), to.high.min(all.high) - 1));
+        let all = Interval::of(Scalar::I64);
+        let atom = self.facts.atoms.name(Interval::new(from.low.max(all.low), to.high.min(all.high) - 1));
         let name = Poly::atom(atom);
         self.indices[index] = Some(name.clone());
         let after_low = name.subtract(low);
@@ -194,7 +192,7 @@ impl<'a> Walker<'a> {
 
     /// Opens a loop over `low, low + step, …` below `high`, for a constant step: counts its iterations.
     pub fn enter_steps(&mut self, index: IndexId, low: &Poly, high: &Poly, step: i128) {
-        let atom = self.facts.atoms.name(Range::new(0, Range::of(Scalar::I64).high));
+        let atom = self.facts.atoms.name(Interval::new(0, Interval::of(Scalar::I64).high));
         let count = Poly::atom(atom);
         let Some(value) = count.scale(step).and_then(|offset| low.add(&offset)) else {
             return self.enter_range(LevelKind::Sequential, index, low, high);

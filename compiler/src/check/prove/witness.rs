@@ -5,10 +5,8 @@
 //! a name in no subscript takes its first value. Any choice is allowed: what it claims is then stated as
 //! conditions, and these are proved.
 
-use super::atoms::{Function, Key};
 use super::coverage::Piece;
-use super::facts::Facts;
-use super::polynomial::{Atom, Poly};
+use super::vocabulary::{Atom, Facts, Function, Key, Poly};
 use super::walker::LevelKind;
 use rustc_hash::FxHashMap;
 

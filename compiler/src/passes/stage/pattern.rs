@@ -1,7 +1,7 @@
 //! What the loop of a launch looks like to the forms that can stage it: its axes, what its accesses depend on, and
 //! which of them lie side by side in memory.
 
-use crate::analysis::{Affine, Atom, Polynomial, Stride, sectors_per_request};
+use crate::analysis::{Affine, Atom, Polynomial, Stride, polynomial_of, sectors_per_request};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Symbol, Value};
 use crate::ir::kernel::{BufferKind, Definition, Factor, Kernel, Payload};
@@ -240,16 +240,14 @@ impl<'k> Pattern<'k> {
         {
             return None;
         }
-        let mut position = Polynomial::zero();
+        let mut position = Polynomial::default();
         for (index, extent) in kernel.insts[access].arguments.iter().zip(&data.extents) {
-            position = position.mul(&Polynomial::from_expression(extent)?)?.add(&self.affine.form(*index));
+            position = position.multiply(&polynomial_of(extent)?)?.add(&self.affine.form(*index))?;
         }
         // The axis runs from its low end in steps that are whole vectors.
-        let rest = position.sub(&Polynomial::atom(Atom::Value(axis.index)));
+        let rest = position.subtract(&Polynomial::atom(Atom::Value(axis.index)))?;
         let mut symbols = Vec::new();
-        for part in
-            [rest, Polynomial::from_expression(&axis.low)?, Polynomial::from_expression(&axis.extent)?]
-        {
+        for part in [rest, polynomial_of(&axis.low)?, polynomial_of(&axis.extent)?] {
             multiple_of(&part, lanes, &mut symbols)?;
         }
         let multiple = |symbol: Symbol| {
@@ -262,16 +260,16 @@ impl<'k> Pattern<'k> {
 
 /// Adds the symbols that have to be multiples for every term to be one.
 fn multiple_of(polynomial: &Polynomial, lanes: u64, symbols: &mut Vec<Symbol>) -> Option<()> {
-    for (atoms, coefficient) in polynomial.terms() {
-        if coefficient % lanes as i64 == 0 {
+    for (monomial, coefficient) in polynomial.terms().iter().rev() {
+        if coefficient % i128::from(lanes) == 0 {
             continue;
         }
         let named = |atom: &Atom| if let Atom::Symbol(symbol) = atom { Some(*symbol) } else { None };
-        let mut candidates = atoms.iter().filter_map(named);
+        let mut candidates = monomial.atoms().iter().filter_map(named);
         if candidates.clone().any(|symbol| symbols.contains(&symbol)) {
             continue;
         }
-        symbols.push(candidates.next_back()?);
+        symbols.push(candidates.next()?);
     }
     Some(())
 }

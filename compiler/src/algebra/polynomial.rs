@@ -1,39 +1,50 @@
-//! Polynomials with integer coefficients over [`Atom`]s: what every integer expression becomes for a proof.
+//! Polynomials with exact integer coefficients, over atoms of which only the order is known.
 //!
-//! A polynomial here always equals the expression it came from, at run time, for every value of its atoms: an
-//! expression that could wrap around never becomes a sum or product but an atom of its own. Coefficients are
-//! `i128` and every operation is checked: `None` means that a coefficient or a degree grew past what is kept
+//! Every operation is checked: `None` means that a coefficient, a degree or the number of terms grew past what is kept
 //! here, and the caller then knows nothing.
+//!
+//! Whoever makes polynomials of values that wrap around reads them modulo 2^64: every identity of the integers is one of
+//! that ring as well. [`Polynomial::as_wrapped`] and [`Polynomial::split_constant`] read constants so.
 
-use cranelift_entity::entity_impl;
+use cranelift_entity::packed_option::ReservedValue;
 use std::cmp::Ordering;
+use std::fmt;
+use std::hash::Hash;
 
-/// An unknown integer: a dimension, a parameter, an index name, or an expression that is not polynomial.
-/// Ordered by creation: what was made later may depend on what was made earlier.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Atom(u32);
-entity_impl!(Atom, "atom");
+/// What can be an atom, an unknown integer. The reserved value is none: it fills what a monomial leaves empty.
+pub trait Symbolic: Copy + Ord + Hash + fmt::Debug + ReservedValue {}
+
+impl<A: Copy + Ord + Hash + fmt::Debug + ReservedValue> Symbolic for A {}
 
 /// The highest degree that is kept. `a[((b*H + h)*S + s)*D + d]` needs four.
 const MAX_DEGREE: usize = 5;
 
+/// Products that would have more terms than this are not multiplied out.
+const MAX_TERMS: usize = 512;
+
 /// A product of atoms, latest atom first; the empty product is 1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Monomial {
+pub struct Monomial<A> {
     degree: u8,
-    atoms: [Atom; MAX_DEGREE],
+    atoms: [A; MAX_DEGREE],
 }
 
-impl Monomial {
-    pub const ONE: Monomial = Monomial { degree: 0, atoms: [Atom(0); MAX_DEGREE] };
+impl<A: Symbolic> Monomial<A> {
+    fn one() -> Self {
+        Monomial { degree: 0, atoms: Self::empty() }
+    }
 
-    pub fn of(atom: Atom) -> Self {
-        let mut atoms = [Atom(0); MAX_DEGREE];
+    pub fn of(atom: A) -> Self {
+        let mut atoms = Self::empty();
         atoms[0] = atom;
         Monomial { degree: 1, atoms }
     }
 
-    pub fn atoms(&self) -> &[Atom] {
+    fn empty() -> [A; MAX_DEGREE] {
+        [A::reserved_value(); MAX_DEGREE]
+    }
+
+    pub fn atoms(&self) -> &[A] {
         &self.atoms[..self.degree as usize]
     }
 
@@ -41,16 +52,16 @@ impl Monomial {
         self.degree as usize
     }
 
-    pub fn contains(&self, atom: Atom) -> bool {
+    pub fn contains(&self, atom: A) -> bool {
         self.atoms().contains(&atom)
     }
 
-    fn multiply(&self, other: &Monomial) -> Option<Monomial> {
+    fn multiply(&self, other: &Self) -> Option<Self> {
         let degree = self.degree() + other.degree();
         if degree > MAX_DEGREE {
             return None;
         }
-        let mut atoms = [Atom(0); MAX_DEGREE];
+        let mut atoms = Self::empty();
         atoms[..self.degree()].copy_from_slice(self.atoms());
         atoms[self.degree()..degree].copy_from_slice(other.atoms());
         atoms[..degree].sort_unstable_by(|a, b| b.cmp(a));
@@ -58,9 +69,9 @@ impl Monomial {
     }
 
     /// This monomial with one occurrence of `atom` taken out.
-    fn without(&self, atom: Atom) -> Option<Monomial> {
+    fn without(&self, atom: A) -> Option<Self> {
         let at = self.atoms().iter().position(|one| *one == atom)?;
-        let mut atoms = [Atom(0); MAX_DEGREE];
+        let mut atoms = Self::empty();
         let rest = self.atoms().iter().enumerate().filter(|(index, _)| *index != at);
         for (slot, (_, one)) in atoms.iter_mut().zip(rest) {
             *slot = *one;
@@ -69,36 +80,42 @@ impl Monomial {
     }
 }
 
-impl Ord for Monomial {
+impl<A: Symbolic> Ord for Monomial<A> {
     /// Latest atoms first, the constant last.
     fn cmp(&self, other: &Self) -> Ordering {
         other.atoms().cmp(self.atoms())
     }
 }
 
-impl PartialOrd for Monomial {
+impl<A: Symbolic> PartialOrd for Monomial<A> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// A sum of terms with non-zero coefficients, sorted by monomial, the constant last.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
-pub struct Poly {
-    terms: Vec<(Monomial, i128)>,
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Polynomial<A> {
+    terms: Vec<(Monomial<A>, i128)>,
 }
 
-impl Poly {
+impl<A> Default for Polynomial<A> {
+    fn default() -> Self {
+        Self { terms: Vec::new() }
+    }
+}
+
+impl<A: Symbolic> Polynomial<A> {
     pub fn constant(value: i128) -> Self {
-        let terms = if value == 0 { Vec::new() } else { vec![(Monomial::ONE, value)] };
-        Poly { terms }
+        let terms = if value == 0 { Vec::new() } else { vec![(Monomial::one(), value)] };
+        Self { terms }
     }
 
-    pub fn atom(atom: Atom) -> Self {
-        Poly { terms: vec![(Monomial::of(atom), 1)] }
+    pub fn atom(atom: A) -> Self {
+        Self { terms: vec![(Monomial::of(atom), 1)] }
     }
 
-    pub fn terms(&self) -> &[(Monomial, i128)] {
+    pub fn terms(&self) -> &[(Monomial<A>, i128)] {
         &self.terms
     }
 
@@ -110,7 +127,16 @@ impl Poly {
         }
     }
 
-    pub fn as_atom(&self) -> Option<Atom> {
+    /// The constant that it is, modulo 2^64.
+    pub fn as_wrapped(&self) -> Option<i64> {
+        self.as_constant().map(|value| value as i64)
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    pub fn as_atom(&self) -> Option<A> {
         match self.terms.as_slice() {
             [(monomial, 1)] if monomial.degree() == 1 => Some(monomial.atoms[0]),
             _ => None,
@@ -122,17 +148,28 @@ impl Poly {
         self.terms.last().filter(|(monomial, _)| monomial.degree() == 0).map_or(0, |(_, value)| *value)
     }
 
-    pub fn coefficient(&self, monomial: &Monomial) -> i128 {
+    /// What is left without the constant, and the constant modulo 2^64.
+    pub fn split_constant(&self) -> (Self, i64) {
+        let variable = self.terms.iter().filter(|(monomial, _)| monomial.degree() > 0);
+        (Self { terms: variable.copied().collect() }, self.constant_term() as i64)
+    }
+
+    /// What is left of a difference of two, modulo 2^64, where that is a constant.
+    pub fn constant_left(&self, less: &Self) -> Option<i64> {
+        self.subtract(less)?.as_wrapped()
+    }
+
+    pub fn coefficient(&self, monomial: &Monomial<A>) -> i128 {
         self.terms.binary_search_by(|(one, _)| one.cmp(monomial)).map_or(0, |at| self.terms[at].1)
     }
 
-    pub fn contains(&self, atom: Atom) -> bool {
+    pub fn contains(&self, atom: A) -> bool {
         self.terms.iter().any(|(monomial, _)| monomial.contains(atom))
     }
 
     /// Every atom, latest first, each once.
-    pub fn atoms(&self) -> Vec<Atom> {
-        let mut atoms: Vec<Atom> =
+    pub fn atoms(&self) -> Vec<A> {
+        let mut atoms: Vec<A> =
             self.terms.iter().flat_map(|(monomial, _)| monomial.atoms()).copied().collect();
         atoms.sort_unstable_by(|a, b| b.cmp(a));
         atoms.dedup();
@@ -140,7 +177,7 @@ impl Poly {
     }
 
     /// `self + factor * other`.
-    pub fn add_scaled(&self, other: &Poly, factor: i128) -> Option<Poly> {
+    pub fn add_scaled(&self, other: &Self, factor: i128) -> Option<Self> {
         if factor == 0 {
             return Some(self.clone());
         }
@@ -153,7 +190,7 @@ impl Poly {
                 (None, Some(_)) => Ordering::Greater,
                 (Some((a, _)), Some((b, _))) => a.cmp(b),
             };
-            let mut monomial = Monomial::ONE;
+            let mut monomial = Monomial::one();
             let mut value = 0i128;
             if order != Ordering::Greater
                 && let Some((one, coefficient)) = left.next()
@@ -170,34 +207,37 @@ impl Poly {
                 terms.push((monomial, value));
             }
         }
-        Some(Poly { terms })
+        Some(Self { terms })
     }
 
-    pub fn add(&self, other: &Poly) -> Option<Poly> {
+    pub fn add(&self, other: &Self) -> Option<Self> {
         self.add_scaled(other, 1)
     }
 
-    pub fn subtract(&self, other: &Poly) -> Option<Poly> {
+    pub fn subtract(&self, other: &Self) -> Option<Self> {
         self.add_scaled(other, -1)
     }
 
-    pub fn add_constant(&self, value: i128) -> Option<Poly> {
-        self.add_scaled(&Poly::constant(1), value)
+    pub fn add_constant(&self, value: i128) -> Option<Self> {
+        self.add_scaled(&Self::constant(1), value)
     }
 
-    pub fn scale(&self, factor: i128) -> Option<Poly> {
-        Poly::default().add_scaled(self, factor)
+    pub fn scale(&self, factor: i128) -> Option<Self> {
+        Self::default().add_scaled(self, factor)
     }
 
-    pub fn negate(&self) -> Option<Poly> {
+    pub fn negate(&self) -> Option<Self> {
         self.scale(-1)
     }
 
-    pub fn multiply(&self, other: &Poly) -> Option<Poly> {
+    pub fn multiply(&self, other: &Self) -> Option<Self> {
         if let Some(factor) = other.as_constant() {
             return self.scale(factor);
         }
-        let mut terms: Vec<(Monomial, i128)> = Vec::with_capacity(self.terms.len() * other.terms.len());
+        if self.terms.len() * other.terms.len() > MAX_TERMS {
+            return None;
+        }
+        let mut terms: Vec<(Monomial<A>, i128)> = Vec::with_capacity(self.terms.len() * other.terms.len());
         for (left, a) in &self.terms {
             for (right, b) in &other.terms {
                 terms.push((left.multiply(right)?, a.checked_mul(*b)?));
@@ -206,9 +246,9 @@ impl Poly {
         Self::from_terms(terms)
     }
 
-    fn from_terms(mut terms: Vec<(Monomial, i128)>) -> Option<Poly> {
+    fn from_terms(mut terms: Vec<(Monomial<A>, i128)>) -> Option<Self> {
         terms.sort_unstable_by_key(|(monomial, _)| *monomial);
-        let mut sum: Vec<(Monomial, i128)> = Vec::with_capacity(terms.len());
+        let mut sum: Vec<(Monomial<A>, i128)> = Vec::with_capacity(terms.len());
         for (monomial, value) in terms {
             match sum.last_mut() {
                 Some((last, total)) if *last == monomial => *total = total.checked_add(value)?,
@@ -216,11 +256,11 @@ impl Poly {
             }
         }
         sum.retain(|(_, value)| *value != 0);
-        Some(Poly { terms: sum })
+        Some(Self { terms: sum })
     }
 
     /// `(q, s)` with `self = q * atom + s` and neither with `atom` in it; `None` where `atom` stands squared.
-    pub fn split(&self, atom: Atom) -> Option<(Poly, Poly)> {
+    pub fn split(&self, atom: A) -> Option<(Self, Self)> {
         let mut factor = Vec::new();
         let mut rest = Vec::new();
         for (monomial, value) in &self.terms {
@@ -231,16 +271,16 @@ impl Poly {
             }
         }
         // Taking an atom out can change the order of what is left.
-        Some((Self::from_terms(factor)?, Poly { terms: rest }))
+        Some((Self::from_terms(factor)?, Self { terms: rest }))
     }
 
     /// With every atom replaced by what `value` gives for it (`None`: left as it is).
-    pub fn substitute(&self, value: &mut impl FnMut(Atom) -> Option<Poly>) -> Option<Poly> {
-        let mut sum = Poly::default();
+    pub fn substitute(&self, value: &mut impl FnMut(A) -> Option<Self>) -> Option<Self> {
+        let mut sum = Self::default();
         for (monomial, coefficient) in &self.terms {
-            let mut product = Poly::constant(*coefficient);
+            let mut product = Self::constant(*coefficient);
             for atom in monomial.atoms() {
-                let factor = value(*atom).unwrap_or_else(|| Poly::atom(*atom));
+                let factor = value(*atom).unwrap_or_else(|| Self::atom(*atom));
                 product = product.multiply(&factor)?;
             }
             sum = sum.add(&product)?;
@@ -255,7 +295,7 @@ impl Poly {
     }
 
     /// An equivalent `p >= 0` with coprime coefficients: as all atoms are integers, the constant rounds down.
-    pub fn tightened(mut self) -> Poly {
+    pub fn tightened(mut self) -> Self {
         let content = self.content();
         if content > 1 {
             for (_, value) in &mut self.terms {
@@ -267,16 +307,16 @@ impl Poly {
     }
 
     /// `self / divisor`, where every coefficient divides.
-    pub fn divided_exactly(&self, divisor: i128) -> Option<Poly> {
+    pub fn divided_exactly(&self, divisor: i128) -> Option<Self> {
         let divides =
             divisor != 0 && self.terms.iter().all(|(_, value)| value.checked_rem(divisor) == Some(0));
-        divides.then(|| Poly {
+        divides.then(|| Self {
             terms: self.terms.iter().map(|(monomial, value)| (*monomial, value / divisor)).collect(),
         })
     }
 
     /// `(u, v)` in lowest terms with `v > 0` and `v * self = u * other`, both not zero.
-    pub fn ratio(&self, other: &Poly) -> Option<(i128, i128)> {
+    pub fn ratio(&self, other: &Self) -> Option<(i128, i128)> {
         let ((_, a), (_, b)) = (self.terms.first()?, other.terms.first()?);
         let divisor = greatest_common_divisor(*a, *b) * b.signum();
         let (u, v) = (a / divisor, b / divisor);
@@ -288,15 +328,15 @@ impl Poly {
     }
 }
 
-impl std::fmt::Debug for Poly {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<A: Symbolic> fmt::Debug for Polynomial<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.terms.is_empty() {
             return f.write_str("0");
         }
         for (position, (monomial, value)) in self.terms.iter().enumerate() {
             write!(f, "{}{value}", if position == 0 { "" } else { " + " })?;
             for atom in monomial.atoms() {
-                write!(f, "*{atom}")?;
+                write!(f, "*{atom:?}")?;
             }
         }
         Ok(())
@@ -314,10 +354,11 @@ pub fn greatest_common_divisor(a: i128, b: i128) -> i128 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Atom;
     use super::*;
 
-    fn x(index: u32) -> Poly {
-        Poly::atom(Atom(index))
+    fn x(index: u32) -> Polynomial<Atom> {
+        Polynomial::atom(Atom::from_u32(index))
     }
 
     #[test]
@@ -325,15 +366,15 @@ mod tests {
         // (x1 + 2) * (x0 - x1) = x0 x1 - x1² + 2 x0 - 2 x1
         let product = x(1).add_constant(2).and_then(|left| left.multiply(&x(0).subtract(&x(1))?)).unwrap();
         assert_eq!(product.terms().len(), 4);
-        assert!(product.split(Atom(1)).is_none(), "x1 stands squared");
-        let (factor, rest) = product.split(Atom(0)).unwrap();
+        assert!(product.split(Atom::from_u32(1)).is_none(), "x1 stands squared");
+        let (factor, rest) = product.split(Atom::from_u32(0)).unwrap();
         assert_eq!(factor, x(1).add_constant(2).unwrap());
         assert_eq!(factor.multiply(&x(0)).and_then(|part| part.add(&rest)), Some(product));
     }
 
     #[test]
     fn overflow_and_degree_give_none() {
-        let big = Poly::constant(i128::MAX);
+        let big = Polynomial::<Atom>::constant(i128::MAX);
         assert!(big.add_constant(1).is_none());
         let square = x(0).multiply(&x(0)).unwrap();
         let fourth = square.multiply(&square).unwrap();

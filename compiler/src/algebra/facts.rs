@@ -13,19 +13,21 @@
 //! inequalities, choices by cases, products of atoms also as a whole. The number of steps is bounded: the
 //! answer "not proved" is always allowed.
 
-use super::atoms::{Atoms, Function, Key, Range, range_with, term_range_with};
-use super::polynomial::{Atom, Monomial, Poly};
-use crate::check::typed::ArrayId;
+use super::atoms::{Atom, Atoms, Function, Key, Vocabulary, range_with, term_range_with};
+use super::interval::Interval;
+use super::polynomial::{Monomial, Polynomial};
 use rustc_hash::FxHashMap;
+
+type Poly = Polynomial<Atom>;
 
 /// Steps of one search.
 const BUDGET: u32 = 400;
 /// Eliminations in a row.
 const MAX_DEPTH: u32 = 14;
 
-/// An array of which no two values in the range are equal.
-pub struct Injective {
-    pub array: ArrayId,
+/// An operation of which no two values in the range are equal, but for equal arguments.
+pub struct Injective<V: Vocabulary> {
+    pub operation: V::Operation,
     pub low: Poly,
     /// Exclusive.
     pub high: Poly,
@@ -40,20 +42,20 @@ pub struct Mark {
 }
 
 #[derive(Default)]
-pub struct Facts {
-    pub atoms: Atoms,
+pub struct Facts<V: Vocabulary> {
+    pub atoms: Atoms<V>,
     list: Vec<Poly>,
     /// Ranges tighter than an atom's own.
-    ranges: FxHashMap<Atom, Range>,
+    ranges: FxHashMap<Atom, Interval>,
     /// Ranges to restore.
-    trail: Vec<(Atom, Option<Range>)>,
+    trail: Vec<(Atom, Option<Interval>)>,
     /// The facts cannot all hold: this place is never reached.
     contradiction: bool,
-    /// Arrays whose values are known to differ.
-    pub injective: Vec<Injective>,
+    /// Operations whose values are known to differ.
+    pub injective: Vec<Injective<V>>,
 }
 
-impl Facts {
+impl<V: Vocabulary> Facts<V> {
     pub fn mark(&self) -> Mark {
         Mark { facts: self.list.len(), trail: self.trail.len(), contradiction: self.contradiction }
     }
@@ -84,16 +86,16 @@ impl Facts {
         self.contradiction
     }
 
-    pub fn atom_range(&self, atom: Atom) -> Range {
+    pub fn atom_range(&self, atom: Atom) -> Interval {
         self.ranges.get(&atom).copied().unwrap_or(self.atoms.get(atom).range)
     }
 
     /// Bounds from what is known of each atom by itself.
-    pub fn range(&self, poly: &Poly) -> Range {
+    pub fn range(&self, poly: &Poly) -> Interval {
         range_with(poly, |atom| self.atom_range(atom))
     }
 
-    fn term_range(&self, monomial: &Monomial, coefficient: i128) -> Range {
+    fn term_range(&self, monomial: &Monomial<Atom>, coefficient: i128) -> Interval {
         term_range_with(monomial, coefficient, |atom| self.atom_range(atom))
     }
 
@@ -123,7 +125,7 @@ impl Facts {
                 continue;
             }
             // coefficient * monomial >= -rest, and rest is at most `most`.
-            let mut rest = Range::new(0, 0);
+            let mut rest = Interval::new(0, 0);
             for (other, value) in fact.terms() {
                 if other != monomial {
                     rest = rest.add(self.term_range(other, *value));
@@ -137,9 +139,9 @@ impl Facts {
                 let range = self.atom_range(atom);
                 let tighter = if *coefficient > 0 {
                     // Rounded up: -floor(most / coefficient).
-                    Range::new(range.low.max(-most.div_euclid(*coefficient)), range.high)
+                    Interval::new(range.low.max(-most.div_euclid(*coefficient)), range.high)
                 } else {
-                    Range::new(range.low, range.high.min(most.div_euclid(-*coefficient)))
+                    Interval::new(range.low, range.high.min(most.div_euclid(-*coefficient)))
                 };
                 self.set_range(atom, tighter);
             } else if *coefficient > 0
@@ -149,13 +151,13 @@ impl Facts {
                 // A product of non-negative factors that is positive: each factor is.
                 for atom in monomial.atoms() {
                     let range = self.atom_range(*atom);
-                    self.set_range(*atom, Range::new(range.low.max(1), range.high));
+                    self.set_range(*atom, Interval::new(range.low.max(1), range.high));
                 }
             }
         }
     }
 
-    fn set_range(&mut self, atom: Atom, range: Range) {
+    fn set_range(&mut self, atom: Atom, range: Interval) {
         if range != self.atom_range(atom) {
             self.trail.push((atom, self.ranges.insert(atom, range)));
             self.contradiction |= range.low > range.high;

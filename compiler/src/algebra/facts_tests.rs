@@ -1,10 +1,12 @@
 //! The search against brute force: whatever it claims to prove holds for every assignment that satisfies the
 //! facts. And the proofs that must not be lost.
 
-use super::atoms::{Function, Key, Range};
-use super::facts::Facts;
-use super::polynomial::{Atom, Poly};
+use super::testing::Plain;
+use super::{Atom, Function, Interval, Key, Polynomial};
 use proptest::prelude::*;
+
+type Facts = super::Facts<Plain>;
+type Poly = Polynomial<Atom>;
 
 /// Four plain atoms of small ranges, then quotients and a choice over them.
 const PLAIN: [(i128, i128); 4] = [(0, 3), (0, 4), (-2, 3), (-3, 2)];
@@ -89,7 +91,7 @@ proptest! {
     fn what_is_proved_is_true(setup in setups()) {
         let mut facts = Facts::default();
         let plain: Vec<Poly> =
-            PLAIN.iter().map(|(low, high)| Poly::atom(facts.atoms.name(Range::new(*low, *high)))).collect();
+            PLAIN.iter().map(|(low, high)| Poly::atom(facts.atoms.name(Interval::new(*low, *high)))).collect();
         let mut atoms = plain.clone();
         for (dividend, divisor) in &setup.quotients {
             let quotient = facts.atoms.quotient(&poly(dividend, &plain), &poly(divisor, &plain));
@@ -98,7 +100,7 @@ proptest! {
         let condition = poly(&setup.choice.0, &plain);
         let negated = condition.negate().unwrap().add_constant(-1).unwrap();
         let arguments = vec![poly(&setup.choice.1, &plain), poly(&setup.choice.2, &plain), condition, negated];
-        atoms.push(facts.atoms.apply(Function::Choice { then: 1 }, arguments, Range::ALL));
+        atoms.push(facts.atoms.apply(Function::Choice { then: 1 }, arguments, Interval::ALL));
 
         for fact in &setup.facts {
             facts.assume(poly(fact, &atoms));
@@ -121,14 +123,14 @@ proptest! {
 
 /// `low <= name < high`.
 fn index(facts: &mut Facts, low: Poly, high: Poly) -> Poly {
-    let name = Poly::atom(facts.atoms.name(Range::of(crate::data::Scalar::I64)));
+    let name = Poly::atom(facts.atoms.name(Interval::of(crate::data::Scalar::I64)));
     facts.assume(name.subtract(&low).unwrap());
     facts.assume(high.subtract(&name).unwrap().add_constant(-1).unwrap());
     name
 }
 
 fn dimension(facts: &mut Facts) -> Poly {
-    Poly::atom(facts.atoms.name(Range::new(0, super::atoms::DIMENSION_LIMIT - 1)))
+    Poly::atom(facts.atoms.name(Interval::new(0, (1 << 48) - 1)))
 }
 
 fn constant(value: i128) -> Poly {
@@ -175,7 +177,7 @@ fn ranges_depend_and_tile() {
     // n = 32 q, steps of 32 from 0: the last one is whole.
     let q = dimension(&mut facts);
     let whole = q.scale(32).unwrap();
-    let t = Poly::atom(facts.atoms.name(Range::new(0, i64::MAX as i128)));
+    let t = Poly::atom(facts.atoms.name(Interval::new(0, i64::MAX as i128)));
     let start = t.scale(32).unwrap();
     facts.assume(whole.subtract(&start).unwrap().add_constant(-1).unwrap());
     let lane = index(&mut facts, constant(0), constant(32));
