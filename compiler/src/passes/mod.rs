@@ -7,13 +7,13 @@
 mod accumulate;
 mod by_launch;
 mod collapse;
-mod contract;
 mod cse;
 mod dce;
 mod diff;
 mod fingerprint;
 mod fold;
 mod fuse;
+mod fuse_multiply_add;
 mod guards;
 mod licm;
 mod map;
@@ -42,12 +42,12 @@ mod vectorize;
 
 pub(crate) use by_launch::{Begun, Rest};
 pub use collapse::Collapse;
-pub use contract::Contract;
 pub use cse::Cse;
 pub use dce::Dce;
 pub use diff::diff;
 pub use fold::{Fold, Simplify};
 pub use fuse::Fuse;
+pub use fuse_multiply_add::FuseMultiplyAdd;
 pub use guards::Guards;
 pub use licm::Licm;
 pub use map::Map;

@@ -1,11 +1,11 @@
 //! The standard pipeline: every pass that the compiler has, in order.
 
 use super::collapse::Collapse;
-use super::contract::Contract;
 use super::cse::Cse;
 use super::dce::Dce;
 use super::fold::{Fold, Simplify};
 use super::fuse::Fuse;
+use super::fuse_multiply_add::FuseMultiplyAdd;
 use super::guards::Guards;
 use super::licm::Licm;
 use super::map::Map;
@@ -72,7 +72,7 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // After `cse`, so that equal subscripts are one value.
         (Arc::new(Vectorize), false),
         // After what looks at products and sums.
-        (Arc::new(Contract), false),
+        (Arc::new(FuseMultiplyAdd), false),
         // Last: it clears up after all.
         (Arc::new(Dce), false),
     ]

@@ -78,9 +78,9 @@ proptest! {
 
     #[test]
     fn the_pipeline_keeps_the_meaning_of_random_kernels(tape in proptest::collection::vec(any::<u8>(), 0..600)) {
-        // `contract` rounds once instead of twice, so its results are other bits; the teams of `split_reductions`
+        // `fuse_multiply_add` rounds once instead of twice, so its results are other bits; the teams of `split_reductions`
         // wait for each other, which the interpreter's threads cannot.
-        let pipeline = Pipeline::for_target(&target()).without("contract");
+        let pipeline = Pipeline::for_target(&target()).without("fuse_multiply_add");
         let pipeline = pipeline.and_then(|pipeline| pipeline.without("split_reductions"));
         let pipeline = pipeline.map_err(|error| TestCaseError::fail(error.to_string()))?;
         assert_keeps_meaning(&generate(&tape), &pipeline)?;

@@ -7,11 +7,11 @@ pub use doubling::Doubling;
 
 use krn_compiler::passes::{Pipeline, PipelineError, TargetFacts};
 
-/// The compiler's pipeline with the pass in it: after `contract`, because a product that can be fused into a sum is
-/// better off there, and before `dce`, which clears up.
+/// The compiler's pipeline with the pass in it: after `fuse_multiply_add`, because a product that can be fused into a
+/// sum is better off there, and before `dce`, which clears up.
 ///
 /// # Errors
-/// The target's pipeline has no `contract`.
+/// The target's pipeline has no `fuse_multiply_add`.
 pub fn pipeline(target: &TargetFacts) -> Result<Pipeline, PipelineError> {
-    Pipeline::for_target(target).after("contract", Doubling)
+    Pipeline::for_target(target).after("fuse_multiply_add", Doubling)
 }

@@ -29,7 +29,7 @@ const FLOORS: &[(&str, usize)] = &[
     ("licm", 300),
     ("cse", 300),
     ("vectorize", 200),
-    ("contract", 20),
+    ("fuse_multiply_add", 20),
     ("dce", 300),
 ];
 

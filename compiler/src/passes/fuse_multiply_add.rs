@@ -1,4 +1,4 @@
-//! `contract`: a product that is added to something becomes one fused multiply-add.
+//! `fuse_multiply_add`: a product that is added to something becomes one fused multiply-add.
 //!
 //! ```text
 //! v3: f32 = mul v0, v1
@@ -23,11 +23,11 @@ use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use cranelift_entity::SecondaryMap;
 
-pub struct Contract;
+pub struct FuseMultiplyAdd;
 
-impl Pass for Contract {
+impl Pass for FuseMultiplyAdd {
     fn name(&self) -> &str {
-        "contract"
+        "fuse_multiply_add"
     }
 
     fn reason(&self) -> &str {
@@ -60,7 +60,7 @@ impl Pass for Contract {
                         }
                         Opcode::Add | Opcode::Sub => {
                             let mut before = |negation| made.push((at, negation));
-                            changed |= contract(kernel, inst, &uses, &mut before);
+                            changed |= fuse(kernel, inst, &uses, &mut before);
                         }
                         _ => {}
                     }
@@ -99,7 +99,7 @@ fn product(kernel: &Kernel, value: Value, uses: &Uses) -> Option<(Value, Value)>
 }
 
 /// Makes a sum an `fma`, a negation going before it; whether it did.
-fn contract(kernel: &mut Kernel, inst: Inst, uses: &Uses, before: &mut impl FnMut(Inst)) -> bool {
+fn fuse(kernel: &mut Kernel, inst: Inst, uses: &Uses, before: &mut impl FnMut(Inst)) -> bool {
     let data = &kernel.insts[inst];
     let [left, right] = data.arguments[..] else { return false };
     let (opcode, span) = (data.opcode, data.span);
@@ -112,11 +112,11 @@ fn contract(kernel: &mut Kernel, inst: Inst, uses: &Uses, before: &mut impl FnMu
         kernel.insts[made].results[0]
     };
     let operands = if let Some((a, b)) = product(kernel, left, uses) {
-        let subtracts = mutant!("contract: a * b - c adds c", opcode == Opcode::Sub, false);
+        let subtracts = mutant!("fuse_multiply_add: a * b - c adds c", opcode == Opcode::Sub, false);
         let addend = if subtracts { negated(kernel, right) } else { right };
-        mutant!("contract: the addend is a factor", [a, b, addend], [a, addend, b])
+        mutant!("fuse_multiply_add: the addend is a factor", [a, b, addend], [a, addend, b])
     } else if let Some((a, b)) = product(kernel, right, uses) {
-        let subtracts = mutant!("contract: c - a * b adds the product", opcode == Opcode::Sub, false);
+        let subtracts = mutant!("fuse_multiply_add: c - a * b adds the product", opcode == Opcode::Sub, false);
         let a = if subtracts { negated(kernel, a) } else { a };
         [a, b, left]
     } else {
