@@ -2,7 +2,7 @@
 
 use crate::tool_support::{command, ended};
 use krn_compiler::CompileOptions;
-use krn_compiler::ir::kernel::{Kernel, Phase};
+use krn_compiler::ir::kernel::{Kernel, Phase, Phases};
 use krn_compiler::ir::op::Opcode;
 use krn_compiler::passes::{Changed, Map, Pass, PassContext, Pipeline, TargetFacts};
 use krn_compiler::source::SourceFile;
@@ -144,6 +144,10 @@ impl Pass for Confuse {
         "does harm"
     }
 
+    fn needs(&self) -> Phases {
+        Phases::ALL
+    }
+
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for inst in kernel.insts.keys().collect::<Vec<_>>() {
@@ -169,7 +173,7 @@ impl Pass for WrongMap {
         "does harm"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
+    fn needs(&self) -> Phases {
         Map.needs()
     }
 

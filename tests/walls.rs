@@ -101,7 +101,10 @@ const PASSES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lowering", &["narrow", "normals", "peel", "threads", "unroll"]),
-    ("scalar", &["cse", "dce", "fuse_multiply_add", "guards", "licm", "scalarize", "strength_reduce", "vectorize"]),
+    (
+        "scalar",
+        &["cse", "dce", "fuse_multiply_add", "guards", "licm", "scalarize", "strength_reduce", "vectorize"],
+    ),
     ("runner", &["by_launch", "pipeline", "standard", "text"]),
 ];
 

@@ -1,6 +1,6 @@
 //! Launches that are worked on one by one become what they become in the whole kernel.
 
-use krn_compiler::ir::kernel::{Kernel, Module};
+use krn_compiler::ir::kernel::{Kernel, Module, Phases};
 use krn_compiler::ir::text::{PrintOptions, print_kernel};
 use krn_compiler::ir::verify;
 use krn_compiler::passes::{
@@ -110,6 +110,10 @@ impl Pass for Breaks {
 
     fn reason(&self) -> &str {
         "for tests"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn by_launch(&self) -> bool {

@@ -225,7 +225,7 @@ fn an_axis_that_is_still_spread_over_threads_is_refused() {
 }
 
 /// Stores to places of which some are neighbours: of floats, of structs, of rows in structs, of groups of a layout.
-const SEVERAL: &str = r#"kernel "several" staged {
+const SEVERAL: &str = r#"kernel "several" {
     symbol sym0 "m" i64 dim 0 0
     symbol sym1 "n" i64 dim 0 1
     symbol sym2 "k" i64 dim 1 0
@@ -237,7 +237,7 @@ const SEVERAL: &str = r#"kernel "several" staged {
     argument buf1
     argument buf2
     argument buf3
-    launch launch0 "several" threads 64 grid [1, 1, 1] {
+    launch launch0 "several" staged threads 64 grid [1, 1, 1] {
         v0: i64 = thread_index
         v1: i64 = const 3
         v2: i64 = const -5

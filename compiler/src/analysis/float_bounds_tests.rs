@@ -7,7 +7,7 @@ use cranelift_entity::EntityRef;
 /// A kernel with one launch, in which `v0` is `x[0]` and `v1` a parameter `p` of which a fact says `p > 0.5`.
 fn kernel(lines: &str) -> Kernel {
     let text = format!(
-        "kernel \"k\" abstract {{
+        "kernel \"k\" {{
     symbol sym0 \"p\" f32 parameter 1 0 0
     symbol sym1 \"q\" f32 parameter 2 0 0
     buffer buf0 \"x\" f32 [1] argument 0 in, aos
@@ -15,7 +15,7 @@ fn kernel(lines: &str) -> Kernel {
     argument \"p\" f32
     argument \"q\" f32
     fact \"p > 0.5\" line 1: sym0 > 0.5
-    launch launch0 \"k\" {{
+    launch launch0 \"k\" abstract {{
         v100: i64 = const 0
         v0: f32 = load buf0[v100]
         v1: f32 = symbol sym0

@@ -164,14 +164,14 @@ mod tests {
     /// The form of a launch of 256 threads in which `v0` is the thread's number and `v1` an element of `x`.
     fn of(lines: &str) -> String {
         let text = format!(
-            "kernel \"k\" staged {{
+            "kernel \"k\" {{
     symbol sym0 \"n\" i64 dim 0 0
     buffer buf0 \"x\" f32 [sym0] argument 0 in, aos
     buffer buf1 \"y\" f32 [sym0] argument 1 out, aos
     buffer buf2 \"tile\" f32 [256] shared, aos
     argument buf0
     argument buf1
-    launch launch0 \"k\" threads 256 grid [4, 1, 1] {{
+    launch launch0 \"k\" staged threads 256 grid [4, 1, 1] {{
         v0: i64 = thread_index
         v1: f32 = load buf0[v0]
         {lines}

@@ -2,14 +2,13 @@
 
 use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{InstData, Kernel, Payload};
-use crate::ir::op::Effect;
 use cranelift_entity::EntitySet;
 
 /// The buffer that an instruction writes, and whether by an atomic.
 fn write(data: &InstData) -> Option<(Buffer, bool)> {
     match data.payload {
         Payload::Atomic { buffer, .. } => Some((buffer, true)),
-        Payload::Access { buffer, .. } if data.opcode.info().effect == Effect::Write => Some((buffer, false)),
+        Payload::Access { buffer, .. } if data.opcode.info().effect.shows() => Some((buffer, false)),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@
 //! parsing a kernel renumbers it densely.
 
 use super::entities::{Block, Inst, Value};
-use super::kernel::{Definition, InstData, Kernel, Payload, Phase, Regions, Short, ValueData};
+use super::kernel::{Definition, InstData, Kernel, Payload, Regions, Short, ValueData};
 use super::op::{Constant, Opcode};
 use super::schedule::Schedule;
 use super::typing::result_type;
@@ -17,12 +17,11 @@ use cranelift_entity::{PrimaryMap, SecondaryMap};
 pub type Substitution = SecondaryMap<Value, PackedOption<Value>>;
 
 impl Kernel {
-    /// An empty kernel in phase `abstract`.
+    /// A kernel without launches.
     pub fn new(name: impl Into<String>, span: Span) -> Kernel {
         Kernel {
             name: name.into(),
             span,
-            phase: Phase::Abstract,
             arguments: Vec::new(),
             facts: Vec::new(),
             injections: Vec::new(),

@@ -525,7 +525,7 @@ mod tests {
     use crate::ir::text::parse_kernel;
 
     fn kernel() -> Kernel {
-        let text = "kernel \"k\" staged @0..0 {\n    launch launch0 \"k\" threads 32 grid [1, 1, 1] {\n    }\n    plan { launch0 }\n}\n";
+        let text = "kernel \"k\" @0..0 {\n    launch launch0 \"k\" staged threads 32 grid [1, 1, 1] {\n    }\n    plan { launch0 }\n}\n";
         parse_kernel(text).unwrap_or_else(|error| panic!("{error}"))
     }
 

@@ -3,6 +3,7 @@
 pub use super::axis::{AxisData, Factor, Level};
 use super::entities::{Axis, Block, Buffer, ConstantArray, Inst, Launch, Site, StaticArray, Symbol, Value};
 use super::op::{Combiner, Constant, Opcode};
+pub use super::phase::{Phase, Phases};
 use super::schedule::Schedule;
 pub use crate::data::CacheMode;
 use crate::data::{ElementType, Scalar};
@@ -40,24 +41,10 @@ pub struct ArrayData {
     pub bytes: Vec<u8>,
 }
 
-/// What the verifier may rely on; a pass states the phase it needs and the phase it leaves.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Phase {
-    /// No axis has factors; every buffer is global or private. What lowering produces.
-    Abstract,
-    /// Every axis has factors; layouts are final.
-    Mapped,
-    /// Shared buffers, copies into them and barriers are explicit.
-    Staged,
-    /// Collectives are shuffles and barriers, unrolled loops are unrolled, local arrays are registers.
-    Flat,
-}
-
 #[derive(Clone, PartialEq, Debug)]
 pub struct Kernel {
     pub name: String,
     pub span: Span,
-    pub phase: Phase,
     /// The call signature, in order.
     pub arguments: Vec<ArgumentData>,
     /// Conditions that every launch has been checked for; passes may rely on them.
@@ -142,6 +129,7 @@ pub struct SiteData {
 pub struct LaunchData {
     /// The PTX entry's name: the kernel's, with `_1`, `_2` … where a kernel has several launches.
     pub name: String,
+    pub phase: Phase,
     pub body: Block,
     /// Threads a block, once mapped.
     pub threads: Option<u32>,

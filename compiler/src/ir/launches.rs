@@ -21,9 +21,18 @@ impl Kernel {
     /// plan does not know it yet.
     pub fn add_launch(&mut self, named_after: Launch, suffix: &str, body: Block, like: Launch) -> Launch {
         let name = self.launch_name(&self.launches[named_after].name, suffix);
-        let LaunchData { threads, assume, .. } = self.launches[like].clone();
+        let LaunchData { phase, threads, assume, .. } = self.launches[like].clone();
         let streams = Vec::new();
-        self.launches.push(LaunchData { name, body, threads, grid: None, assume, resident: None, streams })
+        self.launches.push(LaunchData {
+            name,
+            phase,
+            body,
+            threads,
+            grid: None,
+            assume,
+            resident: None,
+            streams,
+        })
     }
 
     /// A name that no launch has.

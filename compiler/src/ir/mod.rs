@@ -4,6 +4,7 @@
 //! - `entities.rs`: typed indices; their `Display` is the text format.
 //! - `op.rs`: the op table, read by printer, parser, verifier, builder and selection.
 //! - `kernel.rs`: the data structure; `axis.rs`: loop axes.
+//! - `phase.rs`: how far a launch has come.
 //! - `schedule.rs`: what the user's schedule says (`directive.rs`), and what passes chose (`choices.rs`).
 //! - `typing.rs`: result types from the op table.
 //! - `query.rs`, `edit.rs`: questions about a kernel, and changes to it.
@@ -34,6 +35,7 @@ mod evaluate;
 pub mod kernel;
 mod launches;
 pub mod op;
+mod phase;
 pub mod placement;
 mod query;
 pub mod schedule;

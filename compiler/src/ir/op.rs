@@ -9,9 +9,13 @@
 //! | `if` | condition | none | then() and else(), each yields the results | any |
 //! | `yield` | values | none | – | none |
 //!
+//! The columns of a row: the mnemonic, the shape of operands and results, the payload, the effect, and the phases of the
+//! launches in which the op may stand.
+//!
 //! `forall` iterations are unordered and free of conflicts; a `reduce` combines its contributions in any order
 //! from the combiner's identity; argmin/argmax follow the rules of `check/typed.rs`.
 
+use super::phase::Phases;
 use crate::builtins::{MathFunction, math_functions};
 use crate::data::Scalar;
 
@@ -135,10 +139,20 @@ pub enum Effect {
     Read,
     /// Writes memory, or ends the thread.
     Write,
+    /// Moves data between threads, or lets them wait for each other: all that it names must come, so it may not be
+    /// moved to where only some of them do, nor be left out, nor be repeated by some.
+    Collective,
     /// What its regions do.
     Regions,
     /// Ends a block.
     Terminator,
+}
+
+impl Effect {
+    /// Whether what the op itself does shows elsewhere: in memory, in other threads, or in that the thread ends.
+    pub fn shows(self) -> bool {
+        matches!(self, Effect::Write | Effect::Collective)
+    }
 }
 
 /// Which payload an op takes.
@@ -166,13 +180,15 @@ pub struct OpInfo {
     pub shape: Shape,
     pub payload: PayloadKind,
     pub effect: Effect,
+    /// Of the launches in which it may stand.
+    pub phases: Phases,
 }
 
 /// The table of ops: those of the IR alone, in two parts, and between them the elementary functions.
 macro_rules! ops {
     (
-        { $($(#[$doc:meta])* $name:ident $mnemonic:literal $shape:expr, $payload:ident, $effect:ident;)* }
-        { $($(#[$later_doc:meta])* $later:ident $later_mnemonic:literal $later_shape:expr, $later_payload:ident, $later_effect:ident;)* }
+        { $($(#[$doc:meta])* $name:ident $mnemonic:literal $shape:expr, $payload:ident, $effect:ident, $phases:ident;)* }
+        { $($(#[$later_doc:meta])* $later:ident $later_mnemonic:literal $later_shape:expr, $later_payload:ident, $later_effect:ident, $later_phases:ident;)* }
         $($math:ident $math_mnemonic:literal ($($arg:ident),+) $host:path, $narrow:literal, $wide:literal, $meaning:literal;)*
     ) => {
         /// Every operation of the IR.
@@ -187,6 +203,7 @@ macro_rules! ops {
                 shape: $shape,
                 payload: PayloadKind::$payload,
                 effect: Effect::$effect,
+                phases: Phases::$phases,
             },)*
             $(OpInfo {
                 opcode: Opcode::$math,
@@ -194,6 +211,7 @@ macro_rules! ops {
                 shape: Shape::floats(MathFunction::$math.arity()),
                 payload: PayloadKind::None,
                 effect: Effect::Pure,
+                phases: Phases::ALL,
             },)*
             $(OpInfo {
                 opcode: Opcode::$later,
@@ -201,6 +219,7 @@ macro_rules! ops {
                 shape: $later_shape,
                 payload: PayloadKind::$later_payload,
                 effect: Effect::$later_effect,
+                phases: Phases::$later_phases,
             },)*
         ];
 
@@ -231,114 +250,114 @@ macro_rules! math_opcode_pattern {
 pub(crate) use math_opcode_pattern;
 
 math_functions! { ops {
-    Const "const" Shape::Leaf, Constant, Pure;
+    Const "const" Shape::Leaf, Constant, Pure, ALL;
     /// The value of a symbol, widened.
-    Symbol "symbol" Shape::Leaf, Symbol, Pure;
+    Symbol "symbol" Shape::Leaf, Symbol, Pure, ALL;
 
-    Add "add" Shape::Binary(Class::Numeric), None, Pure;
-    Sub "sub" Shape::Binary(Class::Numeric), None, Pure;
-    Mul "mul" Shape::Binary(Class::Numeric), None, Pure;
-    Div "div" Shape::Binary(Class::Numeric), None, Pure;
-    Rem "rem" Shape::Binary(Class::Numeric), None, Pure;
-    Min "min" Shape::Binary(Class::Numeric), None, Pure;
-    Max "max" Shape::Binary(Class::Numeric), None, Pure;
-    And "and" Shape::Binary(Class::Bits), None, Pure;
-    Or "or" Shape::Binary(Class::Bits), None, Pure;
-    Xor "xor" Shape::Binary(Class::Bits), None, Pure;
-    Shl "shl" Shape::Shift, None, Pure;
-    Shr "shr" Shape::Shift, None, Pure;
-    Neg "neg" Shape::Unary(Class::Numeric), None, Pure;
-    Not "not" Shape::Unary(Class::Bits), None, Pure;
-    Abs "abs" Shape::Unary(Class::Numeric), None, Pure;
-    Sign "sign" Shape::Unary(Class::Numeric), None, Pure;
-    Popcount "popcount" Shape::Unary(Class::Integer), None, Pure;
-    LeadingZeros "leading_zeros" Shape::Unary(Class::Integer), None, Pure;
-    TrailingZeros "trailing_zeros" Shape::Unary(Class::Integer), None, Pure;
+    Add "add" Shape::Binary(Class::Numeric), None, Pure, ALL;
+    Sub "sub" Shape::Binary(Class::Numeric), None, Pure, ALL;
+    Mul "mul" Shape::Binary(Class::Numeric), None, Pure, ALL;
+    Div "div" Shape::Binary(Class::Numeric), None, Pure, ALL;
+    Rem "rem" Shape::Binary(Class::Numeric), None, Pure, ALL;
+    Min "min" Shape::Binary(Class::Numeric), None, Pure, ALL;
+    Max "max" Shape::Binary(Class::Numeric), None, Pure, ALL;
+    And "and" Shape::Binary(Class::Bits), None, Pure, ALL;
+    Or "or" Shape::Binary(Class::Bits), None, Pure, ALL;
+    Xor "xor" Shape::Binary(Class::Bits), None, Pure, ALL;
+    Shl "shl" Shape::Shift, None, Pure, ALL;
+    Shr "shr" Shape::Shift, None, Pure, ALL;
+    Neg "neg" Shape::Unary(Class::Numeric), None, Pure, ALL;
+    Not "not" Shape::Unary(Class::Bits), None, Pure, ALL;
+    Abs "abs" Shape::Unary(Class::Numeric), None, Pure, ALL;
+    Sign "sign" Shape::Unary(Class::Numeric), None, Pure, ALL;
+    Popcount "popcount" Shape::Unary(Class::Integer), None, Pure, ALL;
+    LeadingZeros "leading_zeros" Shape::Unary(Class::Integer), None, Pure, ALL;
+    TrailingZeros "trailing_zeros" Shape::Unary(Class::Integer), None, Pure, ALL;
 
-    Eq "eq" Shape::Compare(Class::Any), None, Pure;
-    Ne "ne" Shape::Compare(Class::Any), None, Pure;
-    Lt "lt" Shape::Compare(Class::Numeric), None, Pure;
-    Le "le" Shape::Compare(Class::Numeric), None, Pure;
-    Gt "gt" Shape::Compare(Class::Numeric), None, Pure;
-    Ge "ge" Shape::Compare(Class::Numeric), None, Pure;
-    IsNan "isnan" Shape::Test, None, Pure;
-    IsInf "isinf" Shape::Test, None, Pure;
-    IsFinite "isfinite" Shape::Test, None, Pure;
-    Select "select" Shape::Select, None, Pure;
-    Cast "cast" Shape::Cast, Cast, Pure;
+    Eq "eq" Shape::Compare(Class::Any), None, Pure, ALL;
+    Ne "ne" Shape::Compare(Class::Any), None, Pure, ALL;
+    Lt "lt" Shape::Compare(Class::Numeric), None, Pure, ALL;
+    Le "le" Shape::Compare(Class::Numeric), None, Pure, ALL;
+    Gt "gt" Shape::Compare(Class::Numeric), None, Pure, ALL;
+    Ge "ge" Shape::Compare(Class::Numeric), None, Pure, ALL;
+    IsNan "isnan" Shape::Test, None, Pure, ALL;
+    IsInf "isinf" Shape::Test, None, Pure, ALL;
+    IsFinite "isfinite" Shape::Test, None, Pure, ALL;
+    Select "select" Shape::Select, None, Pure, ALL;
+    Cast "cast" Shape::Cast, Cast, Pure, ALL;
     /// Reinterprets a float as its bits.
-    ToBits "to_bits" Shape::Bits, None, Pure;
-    FromBits "from_bits" Shape::Bits, None, Pure;
+    ToBits "to_bits" Shape::Bits, None, Pure, ALL;
+    FromBits "from_bits" Shape::Bits, None, Pure, ALL;
 
     /// a * b + c, rounded once.
-    Fma "fma" Shape::Ternary, None, Pure;
+    Fma "fma" Shape::Ternary, None, Pure, ALL;
     /// Rows, columns, and a sum for each pair of them, row by row; all floats of one type. The results are the sums, each
     /// with the product of its row and its column added. `outer` rounds the product, then the sum.
-    Outer "outer" Shape::Special, Outer, Pure;
+    Outer "outer" Shape::Special, Outer, Pure, ALL;
     /// The same, each sum rounded once.
-    OuterFma "outer_fma" Shape::Special, Outer, Pure;
-    Floor "floor" Shape::Unary(Class::Float), None, Pure;
-    Ceil "ceil" Shape::Unary(Class::Float), None, Pure;
-    Round "round" Shape::Unary(Class::Float), None, Pure;
-    Trunc "trunc" Shape::Unary(Class::Float), None, Pure;
-    Sqrt "sqrt" Shape::Unary(Class::Float), None, Pure;
+    OuterFma "outer_fma" Shape::Special, Outer, Pure, ALL;
+    Floor "floor" Shape::Unary(Class::Float), None, Pure, ALL;
+    Ceil "ceil" Shape::Unary(Class::Float), None, Pure, ALL;
+    Round "round" Shape::Unary(Class::Float), None, Pure, ALL;
+    Trunc "trunc" Shape::Unary(Class::Float), None, Pure, ALL;
+    Sqrt "sqrt" Shape::Unary(Class::Float), None, Pure, ALL;
 } {
-    Copysign "copysign" Shape::Binary(Class::Float), None, Pure;
+    Copysign "copysign" Shape::Binary(Class::Float), None, Pure, ALL;
     /// (seed, counter): the generators of `check/typed.rs`.
-    RandU32 "rand_u32" Shape::Random, None, Pure;
-    Rand "rand" Shape::Random, None, Pure;
-    RandNormal "rand_normal" Shape::Random, None, Pure;
+    RandU32 "rand_u32" Shape::Random, None, Pure, ALL;
+    Rand "rand" Shape::Random, None, Pure, ALL;
+    RandNormal "rand_normal" Shape::Random, None, Pure, ALL;
 
-    Load "load" Shape::Special, Access, Read;
+    Load "load" Shape::Special, Access, Read, ALL;
     /// A load where a condition holds, which is the last operand, and 0 elsewhere: of one element, or of as many as
     /// `load_vector` brings.
-    LoadIf "load_if" Shape::Special, Access, Read;
-    Store "store" Shape::Special, Access, Write;
+    LoadIf "load_if" Shape::Special, Access, Read, ALL;
+    Store "store" Shape::Special, Access, Write, ALL;
     /// A store to global memory where a condition holds, which is the last operand.
-    StoreIf "store_if" Shape::Special, Access, Write;
+    StoreIf "store_if" Shape::Special, Access, Write, ALL;
     /// Stores to several places of global memory that differ in the last subscript, each where a condition holds: the first
     /// place's subscripts, the last ones of the other places, as many values, as many conditions.
-    StoreEach "store_each" Shape::Special, Access, Write;
+    StoreEach "store_each" Shape::Special, Access, Write, ALL;
     /// Combines the last operand into memory; no result.
-    Atomic "atomic" Shape::Special, Atomic, Write;
+    Atomic "atomic" Shape::Special, Atomic, Write, ALL;
     /// (index, extent), both i64, and perhaps an i64 for the report: ends the thread with a report unless
     /// 0 <= index < extent.
-    Check "check" Shape::Special, Site, Write;
+    Check "check" Shape::Special, Site, Write, ALL;
 
     /// As many consecutive scalars of one type as there are results: 2, 4, 8 or 16, at most 16 bytes, from an address
     /// that is a multiple of their size. After the last leaf of an AoS element come those of the next element.
-    LoadVector "load_vector" Shape::Special, Access, Read;
+    LoadVector "load_vector" Shape::Special, Access, Read, EXPLICIT;
     /// Stores the operands after the subscripts, likewise.
-    StoreVector "store_vector" Shape::Special, Access, Write;
+    StoreVector "store_vector" Shape::Special, Access, Write, EXPLICIT;
 
     /// Where an element lies in global memory, in bytes: what `copy_async` reads from. Reads nothing itself.
-    Address "address" Shape::Special, Access, Pure;
+    Address "address" Shape::Special, Access, Pure, ALL;
     /// Begins a copy from global to shared memory, in the background. After the subscripts: the source's address, and
     /// how many bytes (4, 8 or 16, a literal), of which both addresses are multiples. The thread itself sees the
     /// bytes after it has waited for their group, other threads after a barrier that follows.
-    CopyAsync "copy_async" Shape::Special, Access, Write;
+    CopyAsync "copy_async" Shape::Special, Access, Write, EXPLICIT;
     /// Makes a group of the copies that the thread has begun since the last one; there may be none.
-    CopyCommit "copy_commit" Shape::Special, None, Write;
+    CopyCommit "copy_commit" Shape::Special, None, Write, EXPLICIT;
     /// Waits until at most so many of the thread's groups, the latest, are still under way.
-    CopyWait "copy_wait" Shape::Special, Lanes, Write;
+    CopyWait "copy_wait" Shape::Special, Lanes, Write, EXPLICIT;
 
     /// The block's number along a grid axis, from 0.
-    BlockIndex "block_index" Shape::Special, Grid, Pure;
+    BlockIndex "block_index" Shape::Special, Grid, Pure, EXPLICIT;
     /// How many blocks the grid has along an axis.
-    GridSize "grid_size" Shape::Special, Grid, Pure;
+    GridSize "grid_size" Shape::Special, Grid, Pure, EXPLICIT;
     /// The thread's number in its block, from 0; 32 neighbours are a warp.
-    ThreadIndex "thread_index" Shape::Special, None, Pure;
+    ThreadIndex "thread_index" Shape::Special, None, Pure, EXPLICIT;
     /// All threads of the block wait for each other; what each wrote before, the others see after.
-    Barrier "barrier" Shape::Special, None, Write;
+    Barrier "barrier" Shape::Special, None, Collective, EXPLICIT;
     /// The operand of the lane whose number differs in the mask's bits. All lanes of the warp must come.
-    ShuffleXor "shuffle_xor" Shape::Special, Lanes, Write;
+    ShuffleXor "shuffle_xor" Shape::Special, Lanes, Collective, EXPLICIT;
 
-    Forall "forall" Shape::Special, Loop, Regions;
-    Reduce "reduce" Shape::Special, Reduce, Regions;
-    For "for" Shape::Special, Loop, Regions;
-    While "while" Shape::Special, None, Regions;
-    If "if" Shape::Special, None, Regions;
-    Yield "yield" Shape::Special, None, Terminator;
+    Forall "forall" Shape::Special, Loop, Regions, ALL;
+    Reduce "reduce" Shape::Special, Reduce, Regions, ALL;
+    For "for" Shape::Special, Loop, Regions, ALL;
+    While "while" Shape::Special, None, Regions, ALL;
+    If "if" Shape::Special, None, Regions, ALL;
+    Yield "yield" Shape::Special, None, Terminator, ALL;
 } }
 
 impl Opcode {

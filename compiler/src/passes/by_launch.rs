@@ -60,7 +60,7 @@ impl Pipeline {
             let report = self.run(&mut kernel, options, sink)?;
             return Ok((kernel, Begun { report, rest: self.rows.len(), untouched: None }));
         }
-        self.check_phases(kernel.phase)?;
+        self.check_launches(&kernel)?;
         let untouched = (!options.verify).then(|| kernel.clone());
         if options.verify {
             verified(&kernel, None, options)?;

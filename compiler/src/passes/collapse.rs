@@ -25,7 +25,7 @@
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::written_buffers;
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::kernel::{Definition, Kernel, Payload, Phase};
+use crate::ir::kernel::{Definition, Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
@@ -44,8 +44,8 @@ impl Pass for Collapse {
         "makes nested parallel loops one, so that all their axes can be spread over the machine"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Abstract, Phase::Abstract)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Abstract])
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {

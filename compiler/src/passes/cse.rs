@@ -21,7 +21,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::each_write;
 use crate::ir::Substitution;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{InstData, Kernel, Payload, Short};
+use crate::ir::kernel::{InstData, Kernel, Payload, Phases, Short};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 use cranelift_entity::{EntitySet, SecondaryMap};
@@ -36,6 +36,10 @@ impl Pass for Cse {
 
     fn reason(&self) -> &str {
         "computes common subexpressions once"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn by_launch(&self) -> bool {
@@ -166,7 +170,7 @@ impl Eliminator<'_> {
                 self.eliminate(inst, version, own)
             }
             (Effect::Read | Effect::Terminator, _) => false,
-            (Effect::Write | Effect::Regions, _) => {
+            (Effect::Write | Effect::Collective | Effect::Regions, _) => {
                 self.versions.clobber(data);
                 for at in 0..data.regions.len() {
                     self.block(self.kernel.insts[inst].regions[at]);

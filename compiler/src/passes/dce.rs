@@ -17,7 +17,7 @@
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Inst};
-use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload};
+use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 use cranelift_entity::{EntitySet, SecondaryMap};
@@ -31,6 +31,10 @@ impl Pass for Dce {
 
     fn reason(&self) -> &str {
         "removes what nothing depends on"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn by_launch(&self) -> bool {
@@ -109,7 +113,7 @@ impl Sweeper<'_> {
         let is_live = self.live[inst]
             || match data.opcode.info().effect {
                 Effect::Write => !self.is_unread(&data.payload),
-                Effect::Terminator => true,
+                Effect::Collective | Effect::Terminator => true,
                 Effect::Regions => mutant!(
                     "dce: an `if` of which one side has effects",
                     data.regions.iter().any(|region| self.has_effects(*region)),
@@ -140,6 +144,7 @@ impl Sweeper<'_> {
             let data = &self.kernel.insts[*inst];
             match data.opcode.info().effect {
                 Effect::Write => !self.is_unread(&data.payload),
+                Effect::Collective => true,
                 Effect::Regions => data.regions.iter().any(|region| self.has_effects(*region)),
                 _ => false,
             }

@@ -10,9 +10,9 @@ use std::hash::{Hash, Hasher};
 /// the schedule's choices and remarks, and entities that nothing reaches are no part of it.
 pub(super) fn fingerprint(kernel: &Kernel) -> u64 {
     let mut print = Fingerprint(FxHasher::default());
-    let Kernel { phase, symbols, buffers, launches, plan, axes, .. } = kernel;
+    let Kernel { symbols, buffers, launches, plan, axes, .. } = kernel;
     // Writing to a hasher does not fail.
-    let _ = write!(print, "{phase:?}{symbols:?}{buffers:?}{launches:?}{plan:?}{axes:?}");
+    let _ = write!(print, "{symbols:?}{buffers:?}{launches:?}{plan:?}{axes:?}");
     for launch in launches.values() {
         print.block(kernel, launch.body);
     }

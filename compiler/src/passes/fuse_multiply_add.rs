@@ -18,7 +18,7 @@
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Inst, Value};
-use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::kernel::{Kernel, Payload, Phases};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use cranelift_entity::SecondaryMap;
@@ -32,6 +32,10 @@ impl Pass for FuseMultiplyAdd {
 
     fn reason(&self) -> &str {
         "fuses multiplications into additions: half the instructions, one rounding less"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn runs_after(&self) -> &[&str] {
@@ -116,7 +120,8 @@ fn fuse(kernel: &mut Kernel, inst: Inst, uses: &Uses, before: &mut impl FnMut(In
         let addend = if subtracts { negated(kernel, right) } else { right };
         mutant!("fuse_multiply_add: the addend is a factor", [a, b, addend], [a, addend, b])
     } else if let Some((a, b)) = product(kernel, right, uses) {
-        let subtracts = mutant!("fuse_multiply_add: c - a * b adds the product", opcode == Opcode::Sub, false);
+        let subtracts =
+            mutant!("fuse_multiply_add: c - a * b adds the product", opcode == Opcode::Sub, false);
         let a = if subtracts { negated(kernel, a) } else { a };
         [a, b, left]
     } else {

@@ -19,7 +19,7 @@
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Affine, Polynomial, Ranges, difference};
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::kernel::{InstData, Kernel};
+use crate::ir::kernel::{InstData, Kernel, Phases};
 use crate::ir::op::{Constant, Opcode};
 use crate::mutants::mutant;
 
@@ -32,6 +32,10 @@ impl Pass for Guards {
 
     fn reason(&self) -> &str {
         "leaves out comparisons that the conditions around them imply"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn by_launch(&self) -> bool {

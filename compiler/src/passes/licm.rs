@@ -22,7 +22,7 @@ use crate::analysis::written_by;
 use crate::analysis::{Affine, Ranges, difference, polynomial_of};
 use crate::ir::Owners;
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::kernel::{Definition, Kernel, Payload};
+use crate::ir::kernel::{Definition, Kernel, Payload, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
 use crate::mutants::mutant;
@@ -37,6 +37,10 @@ impl Pass for Licm {
 
     fn reason(&self) -> &str {
         "moves loop-invariant code out of loops"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn by_launch(&self) -> bool {

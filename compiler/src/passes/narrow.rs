@@ -26,7 +26,7 @@ use crate::analysis::{Interval, Ranges};
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload, Phase};
+use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::{FoundOwners, Parents};
 use crate::manifest::{BinaryOp, Expr};
@@ -47,8 +47,8 @@ impl Pass for Narrow {
         "makes a variant for sizes below 2^31 that divides indices in 32 bits"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Mapped, Phase::Mapped)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Mapped])
     }
 
     fn runs_after(&self) -> &[&str] {

@@ -17,7 +17,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{FloatBounds, least_normal};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Launch, Symbol, Value};
-use crate::ir::kernel::{InstData, Kernel, Payload, Phase};
+use crate::ir::kernel::{InstData, Kernel, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use cranelift_entity::EntityRef;
@@ -33,8 +33,8 @@ impl Pass for Normals {
         "makes a variant for parameters that keep numbers away from the subnormal ones"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Mapped, Phase::Mapped)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Mapped])
     }
 
     fn runs_after(&self) -> &[&str] {

@@ -1,6 +1,6 @@
 //! What a pass is, and what it is told.
 
-use crate::ir::kernel::{Kernel, Phase};
+use crate::ir::kernel::{Kernel, Phase, Phases};
 
 /// Facts about the machine that passes decide by. Passes know no more of the target.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,12 +88,10 @@ pub trait Pass: Send + Sync {
     /// One line for a person: why the pipeline has it.
     fn reason(&self) -> &str;
 
-    /// The first and the last phase in which it can run.
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Abstract, Phase::Flat)
-    }
+    /// The phases of the launches that it works on.
+    fn needs(&self) -> Phases;
 
-    /// The phase that it leaves; `None` where it leaves the one that it found.
+    /// The phase in which it leaves those launches; `None` where that is the one that it found them in.
     fn leaves(&self) -> Option<Phase> {
         None
     }

@@ -25,7 +25,7 @@ use crate::ir::Parents;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::kernel::{Definition, Kernel, Phase};
+use crate::ir::kernel::{Definition, Kernel, Phase, Phases};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::mutants::mutant;
 use std::ops::ControlFlow;
@@ -46,8 +46,8 @@ impl Pass for Peel {
         "runs loops without their guards where these hold from the first iteration to the last"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Staged, Phase::Flat)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Staged])
     }
 
     fn runs_after(&self) -> &[&str] {
@@ -215,7 +215,7 @@ fn conditions(kernel: &Kernel, inst: Inst) -> Option<Vec<Value>> {
     let whole = kernel.walk_until(kernel.insts[inst].regions[0], &mut |_, inst| {
         insts += 1;
         let data = &kernel.insts[inst];
-        if insts > MOST_INSTS || matches!(data.opcode, Opcode::Barrier | Opcode::ShuffleXor) {
+        if insts > MOST_INSTS || data.opcode.info().effect == Effect::Collective {
             return ControlFlow::Break(());
         }
         if data.opcode == Opcode::If {

@@ -25,7 +25,7 @@ use super::map::copies_fit;
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Affine, Multiples, Stride, accesses};
 use crate::ir::entities::{Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase};
+use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use crate::manifest::{BinaryOp, Expr, Layout};
@@ -54,8 +54,8 @@ impl Pass for PerThread {
         "gives a thread neighbouring elements, which one wide access brings, and enough of them"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Mapped, Phase::Mapped)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Mapped])
     }
 
     fn runs_after(&self) -> &[&str] {

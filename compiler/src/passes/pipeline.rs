@@ -210,7 +210,7 @@ impl Pipeline {
         self.rows.iter().filter(|row| !row.required).map(|row| row.pass.name())
     }
 
-    /// The pipeline, if its order and phases fit together for a kernel in phase `abstract`.
+    /// The pipeline, if its order and phases fit together for launches in phase `abstract`.
     fn checked(self) -> Result<Self, PipelineError> {
         self.check_order()?;
         self.check_phases(Phase::Abstract)?;
@@ -229,11 +229,16 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The phase at the end, for a kernel in a phase.
-    pub(super) fn check_phases(&self, mut phase: Phase) -> Result<Phase, PipelineError> {
+    /// Whether the passes work on every launch of a kernel, in the phase in which it comes to them.
+    pub(super) fn check_launches(&self, kernel: &Kernel) -> Result<(), PipelineError> {
+        kernel.launches.values().try_for_each(|launch| self.check_phases(launch.phase).map(drop))
+    }
+
+    /// The phase at the end, for a launch in a phase.
+    fn check_phases(&self, mut phase: Phase) -> Result<Phase, PipelineError> {
         for row in &self.rows {
             let needs = row.pass.needs();
-            if phase < needs.0 || phase > needs.1 {
+            if !needs.contains(phase) {
                 return Err(PipelineError::Phase { name: row.pass.name().to_string(), needs, found: phase });
             }
             phase = row.pass.leaves().unwrap_or(phase);
@@ -253,7 +258,7 @@ impl Pipeline {
                 self.position(name)?;
             }
         }
-        self.check_phases(kernel.phase)?;
+        self.check_launches(kernel)?;
         let untouched = (!options.verify).then(|| kernel.clone());
         if options.verify {
             verified(kernel, None, options)?;
@@ -288,14 +293,14 @@ impl Pipeline {
         let start = options.time.then(Start::now);
         let changed = row.pass.run(kernel, &self.context) == Changed::Yes;
         let duration = start.map_or(Duration::ZERO, Start::elapsed);
+        if let Some(phase) = row.pass.leaves() {
+            kernel.launches.values_mut().for_each(|launch| launch.phase = phase);
+        }
         if let Some(found) = found
             && changed != (found != fingerprint(kernel))
         {
             let (pass, kernel) = (name.to_string(), kernel.name.clone());
             return Err(PipelineError::Report { pass, kernel, changed });
-        }
-        if let Some(phase) = row.pass.leaves() {
-            kernel.phase = phase;
         }
         if options.print_after.contains(name) {
             sink(&format!("// after {name}\n{}", print(kernel)));

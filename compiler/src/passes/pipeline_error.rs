@@ -1,7 +1,7 @@
 //! Why a pipeline cannot be built or did not finish.
 
 use crate::ir::VerifierError;
-use crate::ir::kernel::Phase;
+use crate::ir::kernel::{Phase, Phases};
 use std::fmt;
 
 /// Why a pipeline cannot be built or did not finish.
@@ -15,8 +15,8 @@ pub enum PipelineError {
     Required { name: String },
     /// `late` must not run before `early`.
     Order { early: String, late: String },
-    /// The phase in which the kernel is where the pass would run is not one that it works on.
-    Phase { name: String, needs: (Phase, Phase), found: Phase },
+    /// The phase in which a launch is where the pass would run is not one that it works on.
+    Phase { name: String, needs: Phases, found: Phase },
     /// The kernel broke the verifier's rules; `pass` is the guilty one, or `None` where it came in broken.
     Verifier { pass: Option<String>, kernel: String, errors: Vec<VerifierError> },
     /// What the pass says of the kernel, `changed` or not, is not so.
@@ -41,12 +41,8 @@ impl fmt::Display for PipelineError {
             }
             PipelineError::Order { early, late } => write!(f, "the pass `{late}` must run after `{early}`"),
             PipelineError::Phase { name, needs, found } => {
-                write!(f, "the pass `{name}` runs in the phase `{}`", found.name())?;
-                if needs.0 == needs.1 {
-                    write!(f, " but needs `{}`", needs.0.name())
-                } else {
-                    write!(f, " but needs one from `{}` to `{}`", needs.0.name(), needs.1.name())
-                }
+                let (found, needs) = (found.name(), needs.names());
+                write!(f, "the pass `{name}` runs in the phase `{found}` but needs {needs}")
             }
             PipelineError::Verifier { pass, kernel, errors } => {
                 match pass {

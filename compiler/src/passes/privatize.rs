@@ -27,7 +27,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload, Phase};
+use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::{Combiner, Opcode};
 use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr, Layout};
@@ -76,8 +76,8 @@ impl Pass for Privatize {
         "combines into small arrays within a block first, in shared memory"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Mapped, Phase::Mapped)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Mapped])
     }
 
     fn runs_after(&self) -> &[&str] {

@@ -37,7 +37,7 @@ use super::rematerialize::{is_rematerializable, rematerialize};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Phase};
+use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::schedule::Directive;
 use crate::mutants::mutant;
@@ -57,8 +57,8 @@ impl Pass for ReduceAtomics {
         "sums up what many iterations combine into one place, instead of taking turns there"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Abstract, Phase::Abstract)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Abstract])
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
@@ -168,7 +168,7 @@ fn shaped(kernel: &Kernel, launch: Launch, name: &str) -> bool {
 fn only_write(kernel: &Kernel, body: Block) -> Option<(Inst, Option<Inst>)> {
     let mut writes = Vec::new();
     kernel.walk(body, &mut |block, inst| {
-        if kernel.insts[inst].opcode.info().effect == Effect::Write {
+        if kernel.insts[inst].opcode.info().effect.shows() {
             writes.push((block, inst));
         }
     });

@@ -58,7 +58,7 @@ pub fn reads_what_was_written(kernel: &Kernel, block: Block, reduce: Inst) -> bo
         let mut look = |inst: Inst| {
             let data = &kernel.insts[inst];
             if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload
-                && data.opcode.info().effect == Effect::Write
+                && data.opcode.info().effect.shows()
             {
                 written.insert(buffer);
             }

@@ -22,7 +22,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::written_buffers;
 use crate::analysis::{Affine, Atom, Polynomial};
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase};
+use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
 use std::rc::Rc;
@@ -57,8 +57,8 @@ impl Pass for Reuse {
         "gives a thread several elements along an axis whose neighbours read the same elements"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Mapped, Phase::Mapped)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Mapped])
     }
 
     fn runs_after(&self) -> &[&str] {

@@ -31,9 +31,9 @@ use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{
-    AxisData, BlockData, BufferData, BufferKind, InstData, Kernel, Payload, Phase, Step,
+    AxisData, BlockData, BufferData, BufferKind, InstData, Kernel, Payload, Phase, Phases, Step,
 };
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr, Layout, Value as HostValue};
 use smallvec::smallvec;
 
@@ -51,8 +51,8 @@ impl Pass for Rfactor {
         "makes reductions over several axes parallel in the first of them"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Abstract, Phase::Abstract)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Abstract])
     }
 
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
@@ -139,7 +139,7 @@ fn can_factor(kernel: &Kernel, body: Block, reduce: Inst, outer: &Outer) -> bool
         sizes.chain(data.arguments[..2].iter().copied()).all(|value| kernel.symbolic(value).is_some());
     let mut plain = true;
     kernel.walk(data.regions[0], &mut |_, inst| {
-        plain &= kernel.insts[inst].opcode.info().effect != Effect::Write;
+        plain &= !kernel.insts[inst].opcode.info().effect.shows();
     });
     plain
         && known

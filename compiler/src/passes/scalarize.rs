@@ -16,7 +16,7 @@
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::Substitution;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Phases};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
@@ -31,6 +31,10 @@ impl Pass for Scalarize {
 
     fn reason(&self) -> &str {
         "keeps private arrays with literal subscripts in registers"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn by_launch(&self) -> bool {

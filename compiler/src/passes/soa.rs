@@ -24,7 +24,7 @@
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Value};
-use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase};
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
 use crate::manifest::Layout;
@@ -42,8 +42,8 @@ impl Pass for Soa {
         "lays arrays of structs out field by field where that makes requests dense"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Abstract, Phase::Abstract)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Abstract])
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {

@@ -20,7 +20,7 @@
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::kernel::{Kernel, Payload, Phases};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::ir::wrap;
 use crate::mutants::mutant;
@@ -36,6 +36,10 @@ impl Pass for StrengthReduce {
 
     fn reason(&self) -> &str {
         "orders sums, so that neighbouring subscripts share one address and loops add less"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn by_launch(&self) -> bool {

@@ -4,7 +4,7 @@ mod rates;
 mod whole;
 
 use super::*;
-use crate::ir::kernel::{Kernel, Phase};
+use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::schedule::{Directive, Scheduled};
 use crate::ir::testing::{Outcome, generate, interpret, symbol_values};
 use crate::ir::text::{PrintOptions, print_kernel};
@@ -94,7 +94,7 @@ proptest! {
             let mut kernel = generate(&tape);
             let run = pipeline.prefix(count).run(&mut kernel, &options, &mut |_| {});
             prop_assert!(run.is_ok(), "{run:?}");
-            prop_assert_eq!(kernel.phase, Phase::Staged);
+            prop_assert!(kernel.launches.values().all(|launch| launch.phase == Phase::Staged));
         }
     }
 }
@@ -109,6 +109,10 @@ impl Pass for Nothing {
 
     fn reason(&self) -> &str {
         "for tests"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn run(&self, _: &mut Kernel, _: &PassContext) -> Changed {
@@ -126,6 +130,10 @@ impl Pass for Breaks {
 
     fn reason(&self) -> &str {
         "for tests"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
@@ -150,6 +158,10 @@ impl Pass for Lies {
 
     fn reason(&self) -> &str {
         "for tests"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {

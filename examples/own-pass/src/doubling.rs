@@ -1,6 +1,6 @@
 //! `doubling`: a product with two becomes a sum.
 
-use krn_compiler::ir::kernel::{Kernel, Payload};
+use krn_compiler::ir::kernel::{Kernel, Payload, Phases};
 use krn_compiler::ir::op::{Constant, Opcode};
 use krn_compiler::passes::{Changed, Pass, PassContext};
 
@@ -22,6 +22,10 @@ impl Pass for Doubling {
 
     fn reason(&self) -> &str {
         "adds a value to itself instead of multiplying it by two"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {

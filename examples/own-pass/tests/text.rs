@@ -5,13 +5,13 @@ use krn_compiler::passes::{Pipeline, PipelineOptions, TargetFacts, diff};
 use own_pass::Doubling;
 
 const KERNEL: &str = r#"
-kernel "k" abstract {
+kernel "k" {
     symbol sym0 "n" i64 dim 0 0
     buffer buf0 "x" f32 [sym0] argument 0 in, aos
     buffer buf1 "y" f32 [sym0] argument 1 out, aos
     argument buf0
     argument buf1
-    launch launch0 "k" {
+    launch launch0 "k" abstract {
         v0: i64 = const 0
         v1: i64 = symbol sym0
         v2: f32 = const 2.0

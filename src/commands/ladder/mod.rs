@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::arguments::{Arguments, Command};
     use clap::Parser;
-    use krn_compiler::ir::kernel::Kernel;
+    use krn_compiler::ir::kernel::{Kernel, Phases};
     use krn_compiler::ir::op::Opcode;
     use krn_compiler::passes::{Changed, Pass, PassContext, TargetFacts};
 
@@ -220,6 +220,10 @@ mod tests {
 
         fn reason(&self) -> &str {
             "does harm"
+        }
+
+        fn needs(&self) -> Phases {
+            Phases::ALL
         }
 
         fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {

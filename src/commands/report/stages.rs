@@ -88,6 +88,6 @@ mod tests {
         let names: Vec<&str> = last.parts.iter().map(|part| part.name.as_str()).collect();
         assert!(names[0] == "declarations" && names[1] == "twice" && names.last() == Some(&"plan"));
         let whole: String = last.parts.iter().map(|part| part.text.as_str()).collect();
-        assert!(whole.starts_with("kernel \"twice\" staged {\n") && whole.ends_with("}\n"), "{whole}");
+        assert!(whole.starts_with("kernel \"twice\" {\n") && whole.ends_with("}\n"), "{whole}");
     }
 }

@@ -9,7 +9,7 @@ use crate::manifest::Value;
 /// `v2` is `n` and `v3` a number from memory.
 fn kernel(lines: &str) -> Kernel {
     let text = format!(
-        "kernel \"k\" staged {{
+        "kernel \"k\" {{
     symbol sym0 \"n\" i64 dim 0 0
     buffer buf0 \"x\" f32 [sym0] argument 0 in, aos
     buffer buf1 \"y\" f32 [sym0] argument 1 out, aos
@@ -20,7 +20,7 @@ fn kernel(lines: &str) -> Kernel {
     argument buf0
     argument buf1
     argument buf5
-    launch launch0 \"k\" threads 256 grid [4, 1, 1] {{
+    launch launch0 \"k\" staged threads 256 grid [4, 1, 1] {{
         v0: i64 = thread_index
         v90: i64 = block_index 0
         v91: i64 = const 256
@@ -194,16 +194,16 @@ fn wide_divisions_are_told_from_others() {
 }
 
 /// A kernel whose plan has a launch for each of two cases, and a fact about its sizes.
-const CASES: &str = "kernel \"k\" staged {
+const CASES: &str = "kernel \"k\" {
     symbol sym0 \"m\" i64 dim 0 0
     symbol sym1 \"n\" i64 dim 0 1
     buffer buf0 \"x\" f32 [sym0, sym1] argument 0 in, aos
     argument buf0
     fact \"n < m\" line 1: sym1 < sym0
-    launch launch0 \"other\" threads 64 grid [1, 1, 1] {
+    launch launch0 \"other\" staged threads 64 grid [1, 1, 1] {
         v0: i64 = const 0
     }
-    launch launch1 \"even\" threads 64 grid [sym1, 2, 1] {
+    launch launch1 \"even\" staged threads 64 grid [sym1, 2, 1] {
         v1: i64 = const 0
     }
     plan { if (sym1 % 2) == 0 { launch1 } else { launch0 } }

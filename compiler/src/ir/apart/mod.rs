@@ -112,7 +112,6 @@ impl Kernel {
         Kernel {
             name: self.name.clone(),
             span: self.span,
-            phase: self.phase,
             arguments: self.arguments.clone(),
             facts: self.facts.clone(),
             injections: self.injections.clone(),

@@ -3,7 +3,7 @@
 use super::{KernelBuilder, OpenRegion, RegionKind};
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Inst, Launch, Value};
-use crate::ir::kernel::{AxisData, BlockData, InstData, LaunchData, Payload, Regions, Short};
+use crate::ir::kernel::{AxisData, BlockData, InstData, LaunchData, Payload, Phase, Regions, Short};
 use crate::ir::op::{Combiner, Opcode};
 
 impl KernelBuilder {
@@ -69,6 +69,7 @@ impl KernelBuilder {
         let body = self.open(RegionKind::Launch, None);
         self.kernel.launches.push(LaunchData {
             name: name.into(),
+            phase: Phase::Abstract,
             body,
             threads: None,
             grid: None,

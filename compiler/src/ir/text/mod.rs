@@ -1,13 +1,13 @@
 //! The IR's text form, `.kir`: what `krn build --emit ir` prints, pass tests are written in and `krn opt` reads.
 //!
 //! ```text
-//! kernel "scale" abstract {
+//! kernel "scale" {
 //!     symbol sym0 "n" i64 dim 1 0
 //!     symbol sym1 "alpha" f32 parameter 0 0 0
 //!     buffer buf0 "x" f32 [sym0] argument 1 inout, aos
 //!     argument "alpha" f32
 //!     argument buf0
-//!     launch launch0 "scale" {
+//!     launch launch0 "scale" abstract {
 //!         v0: i64 = const 0
 //!         v1: i64 = symbol sym0
 //!         v2: f32 = symbol sym1

@@ -90,9 +90,6 @@ impl Parser<'_> {
         self.kernel = Kernel::new(self.string()?, Span::default());
         self.values.clear();
         self.axes.clear();
-        let phase = self.word("a phase")?;
-        let phase = Phase::ALL.into_iter().find(|known| known.name() == phase);
-        self.kernel.phase = phase.ok_or_else(|| self.unexpected_before("a phase"))?;
         self.kernel.span = self.span()?;
         self.expect("{")?;
         let wanted =
@@ -137,6 +134,9 @@ impl Parser<'_> {
                 "launch" => {
                     self.next_in("launch", self.kernel.launches.len())?;
                     let name = self.string()?;
+                    let phase = self.word("a phase")?;
+                    let phase = Phase::ALL.into_iter().find(|known| known.name() == phase);
+                    let phase = phase.ok_or_else(|| self.unexpected_before("a phase"))?;
                     let threads = if self.take_word("threads") { Some(self.int()?) } else { None };
                     let resident = if self.take_word("resident") { Some(self.int()?) } else { None };
                     let mut streams = Vec::new();
@@ -154,7 +154,7 @@ impl Parser<'_> {
                         assume = self.list("[", "]", |parser| parser.expression())?;
                     }
                     let body = self.root()?;
-                    let launch = LaunchData { name, body, threads, grid, assume, resident, streams };
+                    let launch = LaunchData { name, phase, body, threads, grid, assume, resident, streams };
                     self.kernel.launches.push(launch);
                 }
                 "plan" => self.kernel.plan = self.steps()?,

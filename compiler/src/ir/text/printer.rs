@@ -5,24 +5,11 @@ use super::schedule::print_schedule;
 use super::span::{PrintOptions, print_span};
 use crate::data::ElementType;
 use crate::ir::entities::Inst;
-use crate::ir::kernel::{ArgumentData, ArrayData, BufferData, BufferKind, Kernel, Module, Phase, Step};
+use crate::ir::kernel::{ArgumentData, ArrayData, BufferData, BufferKind, Kernel, Module, Step};
 use crate::manifest::{Direction, Expr, Layout, SymbolKind};
 use std::fmt::Write;
 
 pub use super::expression::print_expression;
-
-impl Phase {
-    pub const ALL: [Phase; 4] = [Phase::Abstract, Phase::Mapped, Phase::Staged, Phase::Flat];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Abstract => "abstract",
-            Phase::Mapped => "mapped",
-            Phase::Staged => "staged",
-            Phase::Flat => "flat",
-        }
-    }
-}
 
 /// The text of a whole module.
 pub fn print_module(module: &Module, options: PrintOptions) -> String {
@@ -57,7 +44,7 @@ pub fn print_kernel(kernel: &Kernel, options: PrintOptions) -> String {
     let mut text = String::new();
     print_declarations(&mut text, kernel, options);
     for (entity, launch) in &kernel.launches {
-        let _ = write!(text, "    launch {entity} {:?}", launch.name);
+        let _ = write!(text, "    launch {entity} {:?} {}", launch.name, launch.phase.name());
         if let Some(threads) = launch.threads {
             let _ = write!(text, " threads {threads}");
         }
@@ -91,7 +78,7 @@ pub fn print_kernel(kernel: &Kernel, options: PrintOptions) -> String {
 
 fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions) {
     let span = print_span(kernel.span, options);
-    let _ = writeln!(text, "kernel {:?} {}{span} {{", kernel.name, kernel.phase.name());
+    let _ = writeln!(text, "kernel {:?}{span} {{", kernel.name);
     print_schedule(text, &kernel.schedule, options);
     for (entity, symbol) in &kernel.symbols {
         let kind = match symbol.kind {

@@ -5,7 +5,7 @@ use crate::ir::verify;
 const ALL: &str = r#"constant const0 "table" f32 [2] hex "0000803f00000040"
 static static0 "counter" u32 [] hex "00000000"
 
-kernel "all" mapped @1..99 {
+kernel "all" @1..99 {
     hint block 64
     hint order ["i", "j"]
     hint tile "i" 32 @10..12
@@ -35,7 +35,7 @@ kernel "all" mapped @1..99 {
     injection "injective(at in -1..n)" line 8: argument 0 in -1 .. sym0
     site site0 "table" axis 0 @20..24
     site site1 "at" axis 0 unsigned injection 0 @25..29
-    launch launch0 "all_1" threads 64 {
+    launch launch0 "all_1" mapped threads 64 {
         v0: i64 = const 0
         v1 "a \"name\"\n": f32 = const -0.0
         v2: f32 = const 0x7fc00001
@@ -78,19 +78,19 @@ kernel "all" mapped @1..99 {
             yield
         }
     }
-    launch launch1 "all_2" threads 1 {
+    launch launch1 "all_2" mapped threads 1 {
     }
     plan { repeat sym2 = 0..(sym0 % 7) by 2 { launch0 } if sym0 == neg(3) { launch1 } else { } }
 }
 "#;
 
 /// What a kernel of explicit threads has.
-const THREADS: &str = r#"kernel "threads" staged {
+const THREADS: &str = r#"kernel "threads" {
     symbol sym0 "n" i64 dim 0 0
     buffer buf0 "x" f32 [sym0] argument 0 inout, aos
     buffer buf1 "pieces" f32 [2] shared, aos
     argument buf0
-    launch launch0 "threads" threads 64 grid [ceildiv(sym0, 128), 1, 1] assume [(sym0 % 2) == 0] {
+    launch launch0 "threads" staged threads 64 grid [ceildiv(sym0, 128), 1, 1] assume [(sym0 % 2) == 0] {
         v0 "block": i64 = block_index 0
         v1: i64 = grid_size 2
         v2: i64 = thread_index
@@ -155,7 +155,7 @@ fn a_text_cut_or_changed_anywhere_is_an_error_or_a_kernel_and_no_panic() {
 fn errors_say_where_and_what() {
     let within = |body: &str| {
         let text = format!(
-            "kernel \"k\" abstract {{\n    launch launch0 \"k\" {{\n{body}\n    }}\n    plan {{ launch0 }}\n}}\n"
+            "kernel \"k\" {{\n    launch launch0 \"k\" abstract {{\n{body}\n    }}\n    plan {{ launch0 }}\n}}\n"
         );
         parse_kernel(&text).map(|_| ()).unwrap_err().to_string()
     };
@@ -170,9 +170,9 @@ fn errors_say_where_and_what() {
         within("v0: i64 = const 0 forall axis0 \"i\" = v0..v0 [lane] (v1: i64) { yield }"),
         within("yield #"),
         parse_kernel("").unwrap_err().to_string(),
-        parse_kernel("kernel \"k\" abstract { symbol sym1 \"n\" i64 counter }").unwrap_err().to_string(),
-        parse_kernel("kernel \"k\" flattish { }").unwrap_err().to_string(),
-        parse_kernel(&format!("kernel \"k\" abstract {{ fact \"f\" line 1: {}", "(".repeat(5000)))
+        parse_kernel("kernel \"k\" { symbol sym1 \"n\" i64 counter }").unwrap_err().to_string(),
+        parse_kernel("kernel \"k\" { launch launch0 \"k\" flattish { } }").unwrap_err().to_string(),
+        parse_kernel(&format!("kernel \"k\" {{ fact \"f\" line 1: {}", "(".repeat(5000)))
             .unwrap_err()
             .to_string(),
     ];

@@ -94,7 +94,7 @@ impl Verifier<'_> {
     }
 }
 
-/// Checks a kernel for its own phase; every broken rule (up to 20), in the order of the text.
+/// Checks a kernel, each launch for its own phase; every broken rule (up to 20), in the order of the text.
 pub fn verify(kernel: &Kernel) -> Result<(), Vec<VerifierError>> {
     let mut verifier = Verifier { kernel, errors: Vec::new() };
     verifier.declarations();
@@ -104,7 +104,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), Vec<VerifierError>> {
         kernel.walk_all(&mut |_, inst| verifier.types(inst));
     }
     if verifier.errors.is_empty() {
-        verifier.phase();
+        verifier.phases();
     }
     if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
 }

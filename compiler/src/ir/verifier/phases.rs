@@ -1,8 +1,8 @@
-//! What holds from a phase on. Runs on kernels whose structure and types hold.
+//! What holds in a launch by its phase. Runs on kernels whose structure and types hold.
 
 use super::Verifier;
 use crate::ir::entities::{Axis, Block, Inst};
-use crate::ir::kernel::{BufferKind, Kernel, Level, Payload, Phase};
+use crate::ir::kernel::{BufferKind, Kernel, LaunchData, Level, Payload, Phase};
 use crate::ir::op::Opcode;
 
 impl Level {
@@ -13,20 +13,10 @@ impl Level {
 }
 
 impl Verifier<'_> {
-    pub(super) fn phase(&mut self) {
-        let kernel = self.kernel;
-        let mapped = kernel.phase >= Phase::Mapped;
-        if kernel.phase < Phase::Mapped
-            && let Some((buffer, data)) =
-                kernel.buffers.iter().find(|(_, data)| data.kind == BufferKind::Shared)
-        {
-            self.report(
-                || format!("buffer `{buffer}` {:?}", data.name),
-                "shared memory is for the phase `mapped`",
-            );
-        }
-        for (launch, data) in &kernel.launches {
+    pub(super) fn phases(&mut self) {
+        for (launch, data) in &self.kernel.launches {
             let place = || format!("`{launch}`");
+            let mapped = data.phase >= Phase::Mapped;
             if data.grid.is_some() && !mapped {
                 self.report(place, "an explicit grid is for the phase `mapped`");
             }
@@ -41,12 +31,12 @@ impl Verifier<'_> {
                 }
                 _ => {}
             }
-            self.phase_block(data.body, data.threads, None);
+            self.phase_block(data.body, data, None);
         }
     }
 
     /// Checks the factors of a loop: the lanes and warps of the outermost loop around what is inside; `None` without one.
-    fn spread(&mut self, inst: Inst, threads: Option<u32>, outer: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    fn spread(&mut self, inst: Inst, launch: &LaunchData, outer: Option<(u64, u64)>) -> Option<(u64, u64)> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         if data.opcode == Opcode::While {
@@ -55,45 +45,43 @@ impl Verifier<'_> {
         let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &data.payload else { return outer };
         let (lanes, warps) = (product(kernel, axes, Level::Lane), product(kernel, axes, Level::Warp));
         for (at, axis) in axes.iter().enumerate() {
-            self.axis(inst, *axis, at);
+            self.axis(inst, *axis, at, launch.phase);
         }
-        self.levels(inst, axes, threads, outer);
+        self.levels(inst, axes, launch.threads, outer);
         Some(outer.unwrap_or((lanes, warps)))
     }
 
     /// Checks a block and what is inside; `outer` are the lanes and warps of the outermost loop around it.
-    fn phase_block(&mut self, block: Block, threads: Option<u32>, outer: Option<(u64, u64)>) {
+    fn phase_block(&mut self, block: Block, launch: &LaunchData, outer: Option<(u64, u64)>) {
         let kernel = self.kernel;
         for inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[*inst];
-            let inner = self.spread(*inst, threads, outer);
-            let is_explicit = matches!(
-                data.opcode,
-                Opcode::BlockIndex
-                    | Opcode::GridSize
-                    | Opcode::ThreadIndex
-                    | Opcode::Barrier
-                    | Opcode::ShuffleXor
-                    | Opcode::CopyAsync
-                    | Opcode::CopyCommit
-                    | Opcode::CopyWait
-                    | Opcode::LoadVector
-                    | Opcode::StoreVector
-            );
-            if is_explicit && kernel.phase < Phase::Mapped {
-                self.fail(*inst, "explicit threads are for the phase `mapped`");
+            let inner = self.spread(*inst, launch, outer);
+            let phases = data.opcode.info().phases;
+            if !phases.contains(launch.phase) {
+                let (names, found) = (phases.names(), launch.phase.name());
+                self.fail(
+                    *inst,
+                    format!("the op stands in launches that are {names}, this one is `{found}`"),
+                );
+            }
+            if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload
+                && kernel.buffers[buffer].kind == BufferKind::Shared
+                && launch.phase < Phase::Mapped
+            {
+                self.fail(*inst, "shared memory is for the phase `mapped`");
             }
             for region in &data.regions {
-                self.phase_block(*region, threads, inner);
+                self.phase_block(*region, launch, inner);
             }
         }
     }
 
     /// The factors of one axis.
-    fn axis(&mut self, inst: Inst, axis: Axis, position: usize) {
+    fn axis(&mut self, inst: Inst, axis: Axis, position: usize, phase: Phase) {
         let kernel = self.kernel;
         let factors = &kernel.axes[axis].factors;
-        if kernel.phase < Phase::Mapped {
+        if phase < Phase::Mapped {
             if !factors.is_empty() {
                 self.fail(inst, format!("`{axis}` has factors in the phase `abstract`"));
             }

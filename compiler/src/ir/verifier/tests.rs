@@ -6,7 +6,7 @@ use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::text::{PrintOptions, parse_kernel, print_kernel};
 
-const VALID: &str = r#"kernel "valid" mapped {
+const VALID: &str = r#"kernel "valid" {
     symbol sym0 "n" i64 dim 0 0
     symbol sym1 "t" i64 counter
     buffer buf0 "x" f32 [sym0] argument 0 inout, aos
@@ -17,7 +17,7 @@ const VALID: &str = r#"kernel "valid" mapped {
     argument buf1
     fact "n > 3" line 1: sym0 > 3
     site site0 "x" axis 0
-    launch launch0 "valid_1" threads 64 {
+    launch launch0 "valid_1" mapped threads 64 {
         v0: i64 = const 0
         v1: i64 = symbol sym0
         v2: i64 = const 8
@@ -51,11 +51,32 @@ const VALID: &str = r#"kernel "valid" mapped {
             yield
         }
     }
-    launch launch1 "valid_2" threads 1 {
+    launch launch1 "valid_2" mapped threads 1 {
     }
     plan { launch0 repeat sym1 = 0..4 by 1 { launch1 } }
 }
 "#;
+
+#[test]
+fn what_is_explicit_has_no_place_in_an_abstract_launch() {
+    let errors = |phase: &str, inst: &str| {
+        let text = format!(
+            "kernel \"k\" {{\n    buffer buf0 \"tile\" f32 [4] shared, aos\n    launch launch0 \"k\" {phase} {{\n        \
+             v0: i64 = const 0\n        {inst}\n    }}\n    plan {{ launch0 }}\n}}\n"
+        );
+        let kernel = parse_kernel(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        verify(&kernel).err().map_or(String::new(), |errors| errors[0].message.clone())
+    };
+    for inst in ["barrier", "v1: i64 = thread_index", "v1: i64 = block_index 0", "copy_commit"] {
+        let message = "the op stands in launches that are `mapped` or `staged`, this one is `abstract`";
+        assert_eq!(errors("abstract", inst), message, "{inst}");
+        assert_eq!(errors("mapped threads 32", inst), "", "{inst}");
+        assert_eq!(errors("staged threads 32", inst), "", "{inst}");
+    }
+    let load = "v1: f32 = load buf0[v0]";
+    assert_eq!(errors("abstract", load), "shared memory is for the phase `mapped`");
+    assert_eq!(errors("mapped threads 32", load), "");
+}
 
 /// What to replace by what.
 const CHANGES: &[(&str, &str)] = &[
@@ -93,7 +114,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("[grid:*, warp:2, lane:32]", "[grid:*, warp:0, lane:32]"),
     ("[serial:8]", "[serial:7]"),
     ("[serial:8]", "[lane:32]"),
-    ("mapped {", "abstract {"),
+    ("mapped threads 64", "abstract threads 64"),
     ("threads 64", "threads 65"),
     ("threads 64", ""),
     ("v1: i64 = symbol sym0", "v98: f32 = load buf0[v0] v1: i64 = cast i64 v98"),
@@ -135,12 +156,12 @@ fn each_broken_rule_is_named() {
 }
 
 /// A kernel with the ops that stand for many.
-const GROUPED: &str = r#"kernel "grouped" mapped {
+const GROUPED: &str = r#"kernel "grouped" {
     symbol sym0 "n" i64 dim 0 0
     buffer buf0 "x" f32 [sym0] argument 0 inout, aos
     buffer buf1 "tile" f32 [4] shared, aos
     argument buf0
-    launch launch0 "grouped" threads 1 grid [1, 1, 1] {
+    launch launch0 "grouped" mapped threads 1 grid [1, 1, 1] {
         v0: i64 = const 0
         v1: bool = const true
         v2: f32 = load buf0[v0]

@@ -29,7 +29,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Ranges;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{InstData, Kernel, Payload};
+use crate::ir::kernel::{InstData, Kernel, Payload, Phases};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::ir::{Substitution, evaluate};
 use crate::mutants::mutant;
@@ -44,6 +44,10 @@ impl Pass for Fold {
 
     fn reason(&self) -> &str {
         "computes what is known and replaces operations by equal and simpler ones"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
@@ -68,6 +72,10 @@ impl Pass for Simplify {
 
     fn reason(&self) -> &str {
         "folds once more: subscripts and guards of explicit threads have known parts"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
     }
 
     fn by_launch(&self) -> bool {

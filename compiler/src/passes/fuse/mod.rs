@@ -37,7 +37,7 @@ use crate::ir::Parents;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase};
+use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr};
@@ -56,8 +56,8 @@ impl Pass for Fuse {
         "computes elements of local arrays where they are read, if that is in one place"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Abstract, Phase::Abstract)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Abstract])
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
@@ -222,7 +222,7 @@ fn fills(kernel: &Kernel, producer: Inst, buffer: Buffer, stores: &[Inst], writt
     let (mut plain, mut inside) = (true, EntitySet::<Value>::new());
     kernel.walk(body, &mut |_, inst| {
         let data = &kernel.insts[inst];
-        plain &= data.opcode.info().effect != Effect::Write || stores.contains(&inst);
+        plain &= !data.opcode.info().effect.shows() || stores.contains(&inst);
         inside.extend(data.results.iter().copied());
     });
     let params = &kernel.blocks[body].params;

@@ -26,8 +26,8 @@ mod requested;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
-use crate::ir::kernel::{Definition, Factor, Kernel, Level, Payload, Phase};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::kernel::{Definition, Factor, Kernel, Level, Payload, Phase, Phases};
+use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use choice::{Choice, hinted_order};
 use cranelift_entity::EntitySet;
@@ -45,8 +45,8 @@ impl Pass for Map {
         "binds axes to grid, warps and lanes: lanes go where a warp touches the fewest sectors"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Abstract, Phase::Abstract)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Abstract])
     }
 
     fn leaves(&self) -> Option<Phase> {
@@ -68,8 +68,7 @@ impl Pass for Map {
             };
             kernel.launches[launch].threads = Some(threads);
         }
-        kernel.phase = Phase::Mapped;
-        Changed::Yes
+        (!kernel.launches.is_empty()).into()
     }
 }
 
@@ -227,7 +226,7 @@ impl Outside<'_> {
         for inst in &self.kernel.blocks[block].insts {
             let data = &self.kernel.insts[*inst];
             // A check may run in every thread: it fails in all of them or in none.
-            self.effects |= data.opcode.info().effect == Effect::Write && data.opcode != Opcode::Check;
+            self.effects |= data.opcode.info().effect.shows() && data.opcode != Opcode::Check;
             if let Payload::Access { buffer, .. } = data.payload {
                 self.read.insert(buffer);
             }

@@ -3,7 +3,6 @@
 use crate::analysis::{Affine, Stride, accesses, sectors_per_request};
 use crate::ir::entities::{Block, Buffer, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
-use crate::ir::op::Effect;
 
 /// Sectors that a warp's requests touch, summed over the accesses.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -27,7 +26,7 @@ fn lives_in_a_launch(kernel: &Kernel, buffer: Buffer) -> bool {
         kernel.walk(launch.body, &mut |_, inst| {
             let data = &kernel.insts[inst];
             if matches!(data.payload, Payload::Access { buffer: found, .. } if found == buffer) {
-                let write = data.opcode.info().effect == Effect::Write;
+                let write = data.opcode.info().effect.shows();
                 (reads, writes) = (reads || !write, writes || write);
             }
         });

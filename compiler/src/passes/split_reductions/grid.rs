@@ -10,7 +10,7 @@ use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{
     AxisData, BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload, Short, Step,
 };
-use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::ir::op::{Combiner, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::passes::accumulate::into_atomics;
@@ -62,7 +62,7 @@ pub(super) fn cut(kernel: &Kernel, reduce: Inst, outer: &[Value]) -> Option<Cut>
     kernel.walk(data.regions[0], &mut |_, inst| {
         let data = &kernel.insts[inst];
         loops |= matches!(data.opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While);
-        plain &= data.opcode.info().effect != Effect::Write;
+        plain &= !data.opcode.info().effect.shows();
     });
     let mut open = free_values(kernel, reduce);
     open.extend([low, high]);
@@ -187,7 +187,7 @@ fn straight(kernel: &Kernel, block: Block) -> bool {
                 let mut plain = !reads_what_was_written(kernel, block, *inst);
                 kernel.walk(data.regions[0], &mut |_, inst| {
                     let opcode = kernel.insts[inst].opcode;
-                    plain &= opcode.info().effect != Effect::Write && opcode != Opcode::While;
+                    plain &= !opcode.info().effect.shows() && opcode != Opcode::While;
                 });
                 plain && matches!(&data.payload, Payload::Reduce { axes, .. } if axes.len() == 1)
             }
@@ -195,7 +195,7 @@ fn straight(kernel: &Kernel, block: Block) -> bool {
             // What one thread writes and all read would need an order.
             Opcode::Load => match data.payload {
                 Payload::Access { buffer, .. } => !kernel.blocks[block].insts.iter().any(|other| {
-                    let writes = kernel.insts[*other].opcode.info().effect == Effect::Write;
+                    let writes = kernel.insts[*other].opcode.info().effect.shows();
                     writes
                         && matches!(kernel.insts[*other].payload,
                             Payload::Access { buffer: found, .. } | Payload::Atomic { buffer: found, .. } if found == buffer)

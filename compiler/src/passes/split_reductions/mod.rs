@@ -34,7 +34,7 @@ mod tests;
 
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use crate::ir::entities::{Inst, Launch};
-use crate::ir::kernel::{Kernel, Payload, Phase, Step};
+use crate::ir::kernel::{Kernel, Payload, Phase, Phases, Step};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
 use cranelift_entity::EntitySet;
@@ -50,8 +50,8 @@ impl Pass for SplitReductions {
         "shares reductions, and loops over rows, among the threads of a warp, a block or the grid"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Mapped, Phase::Mapped)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Mapped])
     }
 
     fn runs_after(&self) -> &[&str] {

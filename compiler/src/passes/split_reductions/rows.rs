@@ -7,7 +7,7 @@ use crate::analysis::{Affine, REGISTERS, Stride, accesses, blocks_by_registers};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
-use crate::ir::op::{Constant, Effect, Opcode};
+use crate::ir::op::{Constant, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::accumulate::{accumulations, into_atomics};
@@ -145,7 +145,7 @@ fn buffers_allow(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
         let data = &kernel.insts[inst];
         let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = data.payload else { return };
         touched.entry(buffer).or_default().push((block, inst));
-        if data.opcode.info().effect == Effect::Write && !written.contains(&buffer) {
+        if data.opcode.info().effect.shows() && !written.contains(&buffer) {
             written.push(buffer);
         }
     });

@@ -9,7 +9,7 @@ use crate::passes::{Pipeline, PipelineOptions, TargetFacts};
 /// A mapped kernel with `x [n, m]` (in), `y [m]` (inout) and `z [2]` (inout), of i64, and an array of each thread.
 fn kernel(threads: u32, body: &str) -> Kernel {
     let text = format!(
-        r#"kernel "k" mapped {{
+        r#"kernel "k" {{
     symbol sym0 "n" i64 dim 0 0
     symbol sym1 "m" i64 dim 0 1
     buffer buf0 "x" i64 [sym0, sym1] argument 0 in, aos
@@ -19,7 +19,7 @@ fn kernel(threads: u32, body: &str) -> Kernel {
     argument buf0
     argument buf1
     argument buf2
-    launch launch0 "k" threads {threads} {{
+    launch launch0 "k" mapped threads {threads} {{
         v0: i64 = const 0
         v1: i64 = symbol sym0
         v2: i64 = symbol sym1

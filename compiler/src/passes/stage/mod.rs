@@ -37,7 +37,7 @@ use crate::analysis::block_count;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Launch, Value};
-use crate::ir::kernel::{BlockData, Kernel, Payload, Phase, Step};
+use crate::ir::kernel::{BlockData, Kernel, Payload, Phase, Phases, Step};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind};
 use crate::manifest::{BinaryOp, Expr};
@@ -65,8 +65,8 @@ impl Pass for Stage {
         "brings tiles through shared memory where threads read the same elements, or along the wrong axis"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Mapped, Phase::Mapped)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Mapped])
     }
 
     fn runs_after(&self) -> &[&str] {

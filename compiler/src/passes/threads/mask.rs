@@ -3,7 +3,7 @@
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::Opcode;
 use cranelift_entity::EntitySet;
 
 /// Whether an instruction writes memory that the team's threads have in common.
@@ -14,7 +14,7 @@ pub fn writes_for_all(kernel: &Kernel, inst: Inst) -> bool {
             Payload::Access { buffer, .. } => kernel.buffers[buffer].kind == BufferKind::Private,
             _ => false,
         };
-        data.opcode.info().effect == Effect::Write && data.opcode != Opcode::Check && !own
+        data.opcode.info().effect.shows() && data.opcode != Opcode::Check && !own
     };
     let mut found = one(inst);
     for region in &kernel.insts[inst].regions {

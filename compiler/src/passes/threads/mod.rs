@@ -35,7 +35,7 @@ use crate::analysis::may_exceed;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BlockData, Kernel, Level, Payload, Phase};
+use crate::ir::kernel::{BlockData, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::placement;
 use coordinates::{Spread, Threads, block_stride, grid_counts, open_serial, with_blocks};
@@ -52,8 +52,8 @@ impl Pass for ThreadsPass {
         "makes of the factors what each thread does: its indices, its guards, its iterations side by side"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Mapped, Phase::Mapped)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Mapped])
     }
 
     fn leaves(&self) -> Option<Phase> {
@@ -68,8 +68,7 @@ impl Pass for ThreadsPass {
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             spread_launch(kernel, launch);
         }
-        kernel.phase = Phase::Staged;
-        Changed::Yes
+        (!kernel.launches.is_empty()).into()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::passes::{Pipeline, PipelineOptions, TargetFacts};
 /// with a private array `own` of two.
 fn kernel(body: &str) -> Kernel {
     let text = format!(
-        r#"kernel "k" mapped {{
+        r#"kernel "k" {{
     symbol sym0 "n" i64 dim 0 0
     symbol sym1 "m" i64 dim 0 1
     buffer buf0 "x" i64 [sym0, sym1] argument 0 in, aos
@@ -21,7 +21,7 @@ fn kernel(body: &str) -> Kernel {
     argument buf0
     argument buf1
     argument buf2
-    launch launch0 "k" threads 32 {{
+    launch launch0 "k" mapped threads 32 {{
         v0: i64 = const 0
         v1: i64 = const 1
         v2: i64 = symbol sym0

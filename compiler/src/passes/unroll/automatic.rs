@@ -4,7 +4,7 @@ use super::lanes;
 use super::serial::{serial_axis, trips};
 use crate::ir::entities::{Axis, Block, Inst, Launch};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
-use crate::ir::op::Opcode;
+use crate::ir::op::{Effect, Opcode};
 use crate::ir::schedule::Directive;
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
@@ -95,7 +95,7 @@ fn of_body(kernel: &Kernel, inst: Inst) -> Option<u32> {
     let body = kernel.insts[inst].regions[0];
     let meets = kernel.walk_until(body, &mut |_, inst| {
         let data = &kernel.insts[inst];
-        if data.opcode == Opcode::Barrier {
+        if data.opcode.info().effect == Effect::Collective {
             return ControlFlow::Break(());
         }
         insts += 1;

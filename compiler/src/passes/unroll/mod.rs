@@ -30,8 +30,8 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::kernel::{Kernel, Payload, Phase};
-use crate::ir::op::Opcode;
+use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
+use crate::ir::op::{Effect, Opcode};
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, Scheduled};
 use crate::mutants::mutant;
 use rustc_hash::FxHashMap;
@@ -53,8 +53,8 @@ impl Pass for Unroll {
         "runs several iterations of a serial loop one after the other, where the schedule says so or lanes run it unequally"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Staged, Phase::Flat)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Staged])
     }
 
     fn runs_after(&self) -> &[&str] {
@@ -123,7 +123,7 @@ fn factor(kernel: &mut Kernel, inst: Inst) -> Option<Option<u32>> {
     let mut plain = true;
     kernel.walk(data.regions[0], &mut |_, inst| {
         insts += 1;
-        plain &= kernel.insts[inst].opcode != Opcode::Barrier;
+        plain &= kernel.insts[inst].opcode.info().effect != Effect::Collective;
     });
     let trips = trips(kernel, inst);
     let copies = match (factor, trips) {

@@ -23,7 +23,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Multiples;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Short};
+use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Phases, Short};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::{Parents, Substitution};
 use crate::mutants::mutant;
@@ -42,8 +42,8 @@ impl Pass for Vectorize {
         "makes one access of up to 16 bytes of accesses to neighbours"
     }
 
-    fn needs(&self) -> (Phase, Phase) {
-        (Phase::Staged, Phase::Flat)
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Staged])
     }
 
     fn runs_after(&self) -> &[&str] {

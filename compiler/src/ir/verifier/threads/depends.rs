@@ -5,7 +5,7 @@ use super::tables::Tables;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::Opcode;
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 /// A set of bits of the thread's number.
@@ -28,7 +28,7 @@ impl Dependence {
         kernel.walk(data.body, &mut |_, inst| {
             if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } =
                 kernel.insts[inst].payload
-                && kernel.insts[inst].opcode.info().effect == Effect::Write
+                && kernel.insts[inst].opcode.info().effect.shows()
             {
                 written.insert(buffer);
             }

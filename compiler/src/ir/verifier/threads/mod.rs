@@ -32,15 +32,12 @@ use crate::ir::kernel::{Kernel, Phase};
 use crate::ir::text::print_inst;
 use depends::Dependence;
 
-/// Checks the barriers and shuffles of a kernel that [`verify`](super::verify) accepts, from phase `staged` on; every
-/// broken rule (up to 20), launch by launch. Kernels in earlier phases have nothing to check.
+/// Checks the barriers and shuffles of a kernel that [`verify`](super::verify) accepts, in the launches that are `staged`;
+/// every broken rule (up to 20), launch by launch.
 pub fn verify_threads(kernel: &Kernel) -> Result<(), Vec<VerifierError>> {
-    if kernel.phase < Phase::Staged {
-        return Ok(());
-    }
     let mut errors = Vec::new();
-    for launch in kernel.launches.keys() {
-        if !walk::needs_check(kernel, launch) {
+    for (launch, data) in &kernel.launches {
+        if data.phase < Phase::Staged || !walk::needs_check(kernel, launch) {
             continue;
         }
         let depends = Dependence::new(kernel, launch);

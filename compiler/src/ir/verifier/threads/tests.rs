@@ -5,7 +5,7 @@ use crate::ir::verify;
 /// The complaints about a launch of 64 threads with a shared buffer of 64 elements, two tiles of 64 and a matrix.
 fn complaints(body: &str) -> Vec<String> {
     let text = format!(
-        "kernel \"k\" staged {{
+        "kernel \"k\" {{
     symbol sym0 \"n\" i64 dim 0 0
     buffer buf0 \"x\" f32 [sym0] argument 0 in, aos
     buffer buf1 \"row\" f32 [64] shared, aos
@@ -13,7 +13,7 @@ fn complaints(body: &str) -> Vec<String> {
     buffer buf3 \"matrix\" u32 [12, 24] shared, aos
     buffer buf4 \"pairs\" struct \"Pair\" size 8 align 4 {{ \"a\" f32 at 0, \"b\" f32 at 4 }} [64] shared, aos
     argument buf0
-    launch launch0 \"k\" threads 64 grid [sym0, 1, 1] {{
+    launch launch0 \"k\" staged threads 64 grid [sym0, 1, 1] {{
         v0: i64 = const 0
         v1: i64 = const 1
         v2: i64 = symbol sym0

@@ -14,7 +14,7 @@ use super::forms::{Form, Forms, Mask};
 use super::{VerifierError, text};
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
-use crate::ir::op::Opcode;
+use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Layout;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -22,8 +22,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub fn needs_check(kernel: &Kernel, launch: Launch) -> bool {
     let mut found = false;
     kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
-        let opcode = kernel.insts[inst].opcode;
-        found |= matches!(opcode, Opcode::Barrier | Opcode::ShuffleXor) || is_shared(kernel, inst);
+        let effect = kernel.insts[inst].opcode.info().effect;
+        found |= effect == Effect::Collective || is_shared(kernel, inst);
     });
     found
 }
