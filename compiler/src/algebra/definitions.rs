@@ -1,7 +1,7 @@
 //! Atoms that equalities determine, and what they are.
 //!
 //! `w == 2 * h` makes `2 * h` the definition of `w`, and `h % 8 == 0` makes `8 * q` that of `h`, for a name `q` of its own:
-//! from then on `w` is `16 * q`.
+//! from then on `w` is `16 * q`. Equalities are learnt before loops give names: one that is met here is a `q`.
 
 use super::atoms::{Atom, Atoms, Function, Key, Vocabulary};
 use super::polynomial::Polynomial;
@@ -64,11 +64,13 @@ fn determined<V: Vocabulary>(atoms: &mut Atoms<V>, poly: &Poly) -> Option<(Atom,
     unit_source(atoms, poly)
 }
 
-/// Solves `poly = 0` for a source that stands alone in it with coefficient 1 or -1.
+/// Solves `poly = 0` for a source, or a name that a definition made, that stands alone in it with coefficient 1 or -1
+/// once common factors are gone.
 fn unit_source<V: Vocabulary>(atoms: &Atoms<V>, poly: &Poly) -> Option<(Atom, Poly)> {
+    let poly = &poly.divided_exactly(poly.content()).unwrap_or_else(|| poly.clone());
     let (atom, sign) = poly.terms().iter().find_map(|(monomial, coefficient)| match *monomial.atoms() {
         [atom] if coefficient.abs() == 1 => {
-            let source = matches!(atoms.get(atom).key, Key::Source(_));
+            let source = matches!(atoms.get(atom).key, Key::Source(_) | Key::Name(_));
             let rest = poly.add_scaled(&Poly::atom(atom), -coefficient)?;
             let elsewhere = atoms.any(&rest, &mut |one, _| one == atom);
             (source && !elsewhere).then_some((atom, *coefficient))

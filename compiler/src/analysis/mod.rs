@@ -8,6 +8,7 @@
 //! - `float_bounds.rs`: what a float is at least.
 //! - `form.rs`: how a launch spreads its work over threads, in words.
 //! - `grid.rs`: how many blocks an axis needs.
+//! - `known.rs`: what is known of the sizes of a launch, from facts and assumptions together.
 //! - `model/`: one warp of a launch, lane by lane, at model sizes: what its accesses and branches cost.
 //! - `multiprocessor.rs`: how many blocks of a kernel one holds.
 //! - `multiples.rs`: which powers of two divide a value.
@@ -22,6 +23,7 @@ mod difference;
 mod float_bounds;
 mod form;
 mod grid;
+mod known;
 pub mod model;
 mod multiples;
 mod multiprocessor;
@@ -39,6 +41,7 @@ pub use difference::difference;
 pub use float_bounds::{FloatBounds, least_normal};
 pub use form::{form, forms};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
+pub use known::Known;
 pub use multiples::Multiples;
 pub use multiprocessor::{Multiprocessor, REGISTERS, blocks_by_registers, warps_by_registers};
 pub use polynomial::{Atom, Polynomial, polynomial_of};
@@ -48,6 +51,8 @@ pub use writes::{each_write, written_buffers, written_by};
 
 #[cfg(test)]
 mod float_bounds_tests;
+#[cfg(test)]
+mod known_tests;
 #[cfg(test)]
 mod multiples_tests;
 #[cfg(test)]

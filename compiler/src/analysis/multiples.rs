@@ -1,5 +1,6 @@
 //! Which powers of two divide a value: what alignment is proved by.
 
+use super::known::{Known, MOST, power_of_two};
 use crate::ir::FoundOwners;
 use crate::ir::entities::{Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
@@ -8,60 +9,31 @@ use crate::manifest::{BinaryOp, Expr};
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashMap;
 
-/// Larger powers are of no use to anybody.
-const MOST: u64 = 1 << 20;
-
 /// Divisors of the i64 values of one launch, computed when asked for.
 pub struct Multiples {
-    known: FxHashMap<Value, u64>,
-    symbols: FxHashMap<usize, u64>,
+    values: FxHashMap<Value, u64>,
+    known: Known,
+    /// Taken for multiples beyond what is known.
+    supposed: FxHashMap<usize, u64>,
     owners: FoundOwners,
-}
-
-/// The divisors of symbols that conditions of the form `n % 4 == 0` state.
-fn divisors_of(condition: &Expr, found: &mut FxHashMap<usize, u64>) {
-    let Expr::Binary(op, left, right) = condition else { return };
-    match (op, &**left, &**right) {
-        (BinaryOp::And, left, right) => {
-            divisors_of(left, found);
-            divisors_of(right, found);
-        }
-        (BinaryOp::Equal, Expr::Binary(BinaryOp::Rem, symbol, divisor), Expr::Int(0)) => {
-            if let (Expr::Symbol(symbol), Expr::Int(divisor @ 1..)) = (&**symbol, &**divisor) {
-                let known = found.entry(*symbol).or_insert(1);
-                *known = (*known).max(power_of_two(*divisor as u64));
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The largest power of two that divides a number.
-fn power_of_two(number: u64) -> u64 {
-    if number == 0 { MOST } else { (1 << number.trailing_zeros()).min(MOST) }
 }
 
 impl Multiples {
     /// With the kernel's facts and those of the launch.
     pub fn new(kernel: &Kernel, launch: Launch) -> Self {
-        let mut symbols = FxHashMap::default();
-        for fact in &kernel.facts {
-            divisors_of(&fact.condition, &mut symbols);
-        }
-        for condition in &kernel.launches[launch].assume {
-            divisors_of(condition, &mut symbols);
-        }
-        Self { known: FxHashMap::default(), symbols, owners: FoundOwners::default() }
+        let known = Known::new(kernel, Some(launch));
+        let (values, supposed) = (FxHashMap::default(), FxHashMap::default());
+        Self { values, known, supposed, owners: FoundOwners::default() }
     }
 
     /// Takes it that a power of two divides a value.
     pub fn suppose(&mut self, value: Value, divisor: u64) {
-        self.known.insert(value, divisor.min(MOST));
+        self.values.insert(value, divisor.min(MOST));
     }
 
     /// Takes it that a power of two divides a symbol. Before the first question.
     pub fn suppose_symbol(&mut self, symbol: usize, divisor: u64) {
-        let known = self.symbols.entry(symbol).or_insert(1);
+        let known = self.supposed.entry(symbol).or_insert(1);
         *known = (*known).max(divisor.min(MOST));
     }
 
@@ -73,8 +45,8 @@ impl Multiples {
     /// A power of two that divides a host expression.
     pub fn of_expression(&self, expr: &Expr) -> u64 {
         match expr {
-            Expr::Int(value) => power_of_two(value.unsigned_abs()),
-            Expr::Symbol(symbol) => self.symbols.get(symbol).copied().unwrap_or(1),
+            Expr::Int(value) => power_of_two(value.unsigned_abs().into()),
+            Expr::Symbol(symbol) => self.known.divisor(*symbol, &self.supposed),
             Expr::Unary(_, operand) => self.of_expression(operand),
             Expr::Binary(op, left, right) => {
                 let (left, right) = (self.of_expression(left), self.of_expression(right));
@@ -89,7 +61,7 @@ impl Multiples {
     }
 
     fn within(&mut self, kernel: &Kernel, value: Value, depth: u32) -> u64 {
-        if let Some(known) = self.known.get(&value) {
+        if let Some(known) = self.values.get(&value) {
             return *known;
         }
         if depth == 0 {
@@ -101,9 +73,9 @@ impl Multiples {
                 let operand = |this: &mut Self, at: usize| this.within(kernel, data.arguments[at], depth - 1);
                 match (data.opcode, &data.payload) {
                     (Opcode::Const, _) => {
-                        kernel.int_of(value).map_or(1, |int| power_of_two(int.unsigned_abs() as u64))
+                        kernel.int_of(value).map_or(1, |int| power_of_two(int.unsigned_abs()))
                     }
-                    (_, Payload::Symbol(symbol)) => self.symbols.get(&symbol.index()).copied().unwrap_or(1),
+                    (_, Payload::Symbol(symbol)) => self.known.divisor(symbol.index(), &self.supposed),
                     (Opcode::Add | Opcode::Sub | Opcode::Min | Opcode::Max, _) => {
                         operand(self, 0).min(operand(self, 1))
                     }
@@ -131,7 +103,7 @@ impl Multiples {
                 }
             }
         };
-        self.known.insert(value, divisor);
+        self.values.insert(value, divisor);
         divisor
     }
 }

@@ -1,6 +1,7 @@
 //! Which integers a value can be: intervals that hold whatever the input, wrapping included.
 
 use super::grid::DIMENSION_LIMIT;
+use super::known::Known;
 use crate::algebra::Interval;
 use crate::data::Scalar;
 use crate::ir::Owners;
@@ -8,7 +9,7 @@ use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr, SymbolKind};
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 
 /// Intervals of the values of a kernel, computed when asked for. They stay right while a pass replaces
@@ -19,6 +20,8 @@ pub struct Ranges {
     owners: Owners,
     /// The launch whose assumptions hold, if one is looked at alone.
     launch: Option<Launch>,
+    /// Once a symbol has been asked for.
+    sizes: Option<Known>,
 }
 
 /// Longer chains of definitions are not followed.
@@ -32,7 +35,7 @@ impl Ranges {
     /// Of the values of one launch, under what it assumes.
     pub fn in_launch(kernel: &Kernel, launch: Launch) -> Self {
         let owners = kernel.parents_in(kernel.launches[launch].body).owner_of;
-        Self { known: kernel.of_values(), owners, launch: Some(launch) }
+        Self { known: kernel.of_values(), owners, launch: Some(launch), sizes: None }
     }
 
     /// Takes it that a value lies within an interval, before any other is asked for.
@@ -85,13 +88,8 @@ impl Ranges {
                 if matches!(data.kind, SymbolKind::Dim { .. }) {
                     (interval.low, interval.high) = (0, interval.high.min(DIMENSION_LIMIT.into()));
                 }
-                for fact in &kernel.facts {
-                    narrow(&mut interval, &fact.condition, symbol.as_u32() as usize);
-                }
-                for condition in self.launch.iter().flat_map(|launch| &kernel.launches[*launch].assume) {
-                    narrow(&mut interval, condition, symbol.as_u32() as usize);
-                }
-                return Some(interval);
+                let known = self.sizes.get_or_insert_with(|| Known::new(kernel, self.launch));
+                return Some(known.range(symbol.index()).unwrap_or(interval));
             }
             Payload::Access { buffer, leaf } => {
                 return storage(kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar);
@@ -115,7 +113,22 @@ impl Ranges {
         for value in data.arguments.iter().filter(|value| kernel.value_type(**value).is_integer()) {
             operands.push(self.within(kernel, *value, depth));
         }
-        arithmetic(data.opcode, ty, &operands)
+        let found = arithmetic(data.opcode, ty, &operands)?;
+        let may_be_negative = data.opcode == Opcode::Sub && found.low < 0 && found.within(ty) == found;
+        Some(if may_be_negative && self.is_known_size(kernel, data.results[0]) {
+            Interval::new(0, found.high.max(0))
+        } else {
+            found
+        })
+    }
+
+    /// Whether a difference of sizes is never negative, by facts about several of them: `n - offset`, of `offset <= n`.
+    fn is_known_size(&mut self, kernel: &Kernel, difference: Value) -> bool {
+        let known = self.sizes.get_or_insert_with(|| Known::new(kernel, self.launch));
+        !known.is_empty()
+            && kernel.symbolic(difference).is_some_and(|size| {
+                known.holds(kernel, &Expr::binary(BinaryOp::GreaterEqual, size, Expr::Int(0)))
+            })
     }
 }
 
@@ -163,40 +176,4 @@ fn arithmetic(opcode: Opcode, ty: Scalar, operands: &[Interval]) -> Option<Inter
         }
         _ => return None,
     })
-}
-
-/// Narrows a symbol's interval by a fact that compares it with a literal.
-fn narrow(interval: &mut Interval, condition: &Expr, symbol: usize) {
-    let Expr::Binary(op, left, right) = condition else { return };
-    if *op == BinaryOp::And {
-        narrow(interval, left, symbol);
-        narrow(interval, right, symbol);
-        return;
-    }
-    // The literal to the right.
-    let (op, literal) = match (&**left, &**right) {
-        (Expr::Symbol(found), Expr::Int(literal)) if *found == symbol => (*op, *literal),
-        (Expr::Int(literal), Expr::Symbol(found)) if *found == symbol => {
-            let flipped = match op {
-                BinaryOp::Less => BinaryOp::Greater,
-                BinaryOp::LessEqual => BinaryOp::GreaterEqual,
-                BinaryOp::Greater => BinaryOp::Less,
-                BinaryOp::GreaterEqual => BinaryOp::LessEqual,
-                other => *other,
-            };
-            (flipped, *literal)
-        }
-        _ => return,
-    };
-    let literal = i128::from(literal);
-    let (low, high) = match op {
-        BinaryOp::Equal => (literal, literal),
-        BinaryOp::Less => (interval.low, literal - 1),
-        BinaryOp::LessEqual => (interval.low, literal),
-        BinaryOp::Greater => (literal + 1, interval.high),
-        BinaryOp::GreaterEqual => (literal, interval.high),
-        _ => return,
-    };
-    interval.low = interval.low.max(low);
-    interval.high = interval.high.min(high).max(interval.low);
 }

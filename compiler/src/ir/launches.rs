@@ -53,11 +53,31 @@ impl Kernel {
         self.plan = plan;
     }
 
-    /// Settles branches of the plan whose conditions are constants, and forgets launches that no step runs; whether
-    /// anything changed. Launches are numbered anew.
-    pub fn settle_plan(&mut self) -> bool {
+    /// The conditions of the plan's branches.
+    pub fn plan_conditions(&self) -> Vec<&Expr> {
+        fn add<'k>(plan: &'k [Step], found: &mut Vec<&'k Expr>) {
+            for step in plan {
+                match step {
+                    Step::Launch(_) => {}
+                    Step::Repeat { body, .. } => add(body, found),
+                    Step::Branch { condition, then, otherwise } => {
+                        found.push(condition);
+                        add(then, found);
+                        add(otherwise, found);
+                    }
+                }
+            }
+        }
+        let mut found = Vec::new();
+        add(&self.plan, &mut found);
+        found
+    }
+
+    /// Settles branches of the plan whose conditions are constants or `sure` to hold, and forgets launches that no step
+    /// runs; whether anything changed. Launches are numbered anew.
+    pub fn settle_plan(&mut self, sure: &[Expr]) -> bool {
         let mut plan = std::mem::take(&mut self.plan);
-        let settled = settle(&mut plan);
+        let settled = settle(&mut plan, sure);
         let mut numbers: SecondaryMap<Launch, PackedOption<Launch>> = SecondaryMap::new();
         each_launch(&mut plan, &mut |launch| numbers[*launch] = (*launch).into());
         let changed = settled || self.launches.keys().any(|launch| numbers[launch].is_none());
@@ -88,16 +108,17 @@ impl Kernel {
     }
 }
 
-/// Puts what a branch comes to in the place of one whose condition is a constant; whether there was any.
-fn settle(plan: &mut Vec<Step>) -> bool {
+/// Puts what a branch comes to in the place of one whose condition is a constant or sure; whether there was any.
+fn settle(plan: &mut Vec<Step>, sure: &[Expr]) -> bool {
     let mut changed = false;
     for step in std::mem::take(plan) {
         match step {
             Step::Branch { condition, then, otherwise } => {
                 let (mut then, mut otherwise) = (then, otherwise);
-                changed |= settle(&mut then);
-                changed |= settle(&mut otherwise);
-                match condition.evaluate(&[]) {
+                changed |= settle(&mut then, sure);
+                changed |= settle(&mut otherwise, sure);
+                let holds = sure.contains(&condition).then_some(Value::Bool(true));
+                match holds.or_else(|| condition.evaluate(&[])) {
                     Some(Value::Bool(holds)) => {
                         changed = true;
                         plan.append(if holds { &mut then } else { &mut otherwise });
@@ -106,7 +127,7 @@ fn settle(plan: &mut Vec<Step>) -> bool {
                 }
             }
             Step::Repeat { symbol, low, high, step, mut body } => {
-                changed |= settle(&mut body);
+                changed |= settle(&mut body, sure);
                 plan.push(Step::Repeat { symbol, low, high, step, body });
             }
             step @ Step::Launch(_) => plan.push(step),

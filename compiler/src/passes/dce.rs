@@ -8,17 +8,19 @@
 //!
 //! An instruction stays if it writes memory or checks bounds, if something inside it does, or if one that stays
 //! uses its result. Stores to a private buffer that nothing loads count as no writes. A branch of the plan whose
-//! condition is a constant is settled, and launches that no step of the plan runs are forgotten: variants for sizes that
-//! the ones given at compile time are not.
+//! condition is a constant, or follows from the kernel's facts, is settled, and launches that no step of the plan runs are
+//! forgotten: variants for sizes that the ones given at compile time are not.
 //!
 //! # Limits
 //!
 //! All values that a loop carries stay with the loop. A `while` that has no effects is taken to end.
 
 use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::Known;
 use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload, Phases};
 use crate::ir::op::{Effect, Opcode};
+use crate::manifest::Expr;
 use crate::mutants::mutant;
 use cranelift_entity::{EntitySet, SecondaryMap};
 
@@ -42,7 +44,12 @@ impl Pass for Dce {
     }
 
     fn begin(&self, kernel: &mut Kernel) -> Changed {
-        kernel.settle_plan().into()
+        // What the facts say in other words: `(w % 4) == 0`, of `w == 2 * h, h % 8 == 0`.
+        let conditions = kernel.plan_conditions();
+        let mut known = (!conditions.is_empty()).then(|| Known::new(kernel, None));
+        let mut holds = |condition: &Expr| known.as_mut().is_some_and(|known| known.holds(kernel, condition));
+        let sure: Vec<Expr> = conditions.into_iter().filter(|one| holds(one)).cloned().collect();
+        kernel.settle_plan(&sure).into()
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {

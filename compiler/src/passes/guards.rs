@@ -14,11 +14,12 @@
 //! # Preconditions
 //!
 //! Comparisons of i64 values that are known to be small (`analysis/ranges.rs`), whose difference from the implying
-//! comparison is a constant. A loop's index is below its high end. Minima and maxima are decided likewise.
+//! comparison is a constant, or made of sizes that the kernel's facts keep from being negative: where `w == 2 * h`, an
+//! index `j` below `h` has `j + h` below `w`. A loop's index is below its high end. Minima and maxima are decided likewise.
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{Affine, Polynomial, Ranges, difference};
-use crate::ir::entities::{Block, Inst, Value};
+use crate::analysis::{Affine, Atom, Known, Polynomial, Ranges, difference};
+use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{InstData, Kernel, Phases};
 use crate::ir::op::{Constant, Opcode};
 use crate::mutants::mutant;
@@ -43,17 +44,13 @@ impl Pass for Guards {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let mut walker = Walker {
-            kernel,
-            affine: Affine::new(kernel),
-            ranges: Ranges::new(kernel),
-            facts: Vec::new(),
-            decided: Vec::new(),
-        };
-        for launch in kernel.launches.values() {
-            walker.block(launch.body);
+        let mut decided = Vec::new();
+        let (mut affine, mut ranges) = (Affine::new(kernel), Ranges::new(kernel));
+        for (launch, data) in &kernel.launches {
+            let (facts, decided) = (Vec::new(), &mut decided);
+            let (affine, ranges) = (&mut affine, &mut ranges);
+            Walker { kernel, affine, ranges, facts, launch, known: None, decided }.block(data.body);
         }
-        let decided = walker.decided;
         let changed = !decided.is_empty();
         for (inst, decision) in decided {
             match decision {
@@ -75,13 +72,22 @@ enum Decision {
     Operand(Value),
 }
 
-struct Walker<'k> {
+struct Walker<'k, 'w> {
     kernel: &'k Kernel,
-    affine: Affine<'k>,
-    ranges: Ranges,
+    affine: &'w mut Affine<'k>,
+    ranges: &'w mut Ranges,
     /// Differences that are not negative, by the enclosing conditions.
     facts: Vec<Polynomial>,
-    decided: Vec<(Inst, Decision)>,
+    launch: Launch,
+    /// Of the launch's sizes, once somebody asks.
+    known: Option<Known>,
+    decided: &'w mut Vec<(Inst, Decision)>,
+}
+
+/// Whether a polynomial is made of symbols alone.
+fn is_of_sizes(polynomial: &Polynomial) -> bool {
+    let terms = polynomial.terms().iter();
+    terms.flat_map(|(monomial, _)| monomial.atoms()).all(|atom| matches!(atom, Atom::Symbol(_)))
 }
 
 /// What is not negative where a comparison has an outcome: so many times the second operand less the first, less 1 for
@@ -98,7 +104,7 @@ fn sign(opcode: Opcode, outcome: bool) -> Option<(i128, i128)> {
     })
 }
 
-impl Walker<'_> {
+impl Walker<'_, '_> {
     fn block(&mut self, block: Block) {
         for inst in &self.kernel.blocks[block].insts {
             let data = &self.kernel.insts[*inst];
@@ -126,7 +132,7 @@ impl Walker<'_> {
     /// The second operand less the first, for small i64 values.
     fn difference(&mut self, operands: &[Value]) -> Option<Polynomial> {
         let [a, b] = operands[..] else { return None };
-        difference(self.kernel, &mut self.affine, &mut self.ranges, a, b)
+        difference(self.kernel, self.affine, self.ranges, a, b)
     }
 
     /// Takes the outcome of a comparison as a fact.
@@ -164,14 +170,28 @@ impl Walker<'_> {
     /// The outcome that a comparison surely has.
     fn outcome(&mut self, opcode: Opcode, operands: &[Value]) -> Option<bool> {
         let difference = self.difference(operands)?;
-        let none = Polynomial::default();
         [true, false].into_iter().find(|outcome| {
             let Some((factor, strict)) = sign(opcode, *outcome) else { return false };
             let needed = difference.scale(factor).and_then(|needed| needed.add_constant(-strict));
-            let Some(needed) = needed else { return false };
-            let above = |fact: &Polynomial| needed.constant_left(fact).is_some_and(|left| left >= 0);
-            above(&none) || self.facts.iter().any(above)
+            needed.is_some_and(|needed| self.follows(&needed))
         })
+    }
+
+    /// Whether what is needed is not negative: itself, or what it is more than a fact. What is left then are sizes alone.
+    fn follows(&mut self, needed: &Polynomial) -> bool {
+        let left = self.facts.iter().filter_map(|fact| needed.subtract(fact));
+        let left: Vec<Polynomial> = std::iter::once(needed.clone()).chain(left).collect();
+        // Constants first, which cost nothing to judge.
+        left.iter().any(|left| left.as_wrapped().is_some_and(|left| left >= 0))
+            || left.iter().any(|left| self.is_never_negative(left))
+    }
+
+    fn is_never_negative(&mut self, left: &Polynomial) -> bool {
+        if left.as_constant().is_some() || !is_of_sizes(left) {
+            return false;
+        }
+        let known = self.known.get_or_insert_with(|| Known::new(self.kernel, Some(self.launch)));
+        known.is_never_negative(self.kernel, left)
     }
 
     fn decide(&mut self, inst: Inst, data: &InstData) {
