@@ -1,5 +1,5 @@
 //! Every pass can be left out: the examples agree with the reference with each single pass off, and with random
-//! selections of passes.
+//! selections of passes. Where tests run in full, these are more, and on more cases.
 //!
 //! The reference is evaluated once a case; code that an earlier selection had already is not run again.
 
@@ -15,11 +15,23 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
-/// Random selections beside those of one pass.
-const SELECTIONS: u64 = 16;
-/// Cases of each kernel: the first ones, which have each a size at an edge, and the last, which is the largest.
-const CASES: usize = 5;
+/// How much is tried.
+struct Extent {
+    /// Random selections beside those of one pass.
+    selections: u64,
+    /// Cases of each kernel: the first ones, which have each a size at an edge, and the last, which is the largest.
+    cases: usize,
+}
+
+fn extent() -> Extent {
+    if xtask::tests_run_in_full() {
+        Extent { selections: 64, cases: 12 }
+    } else {
+        Extent { selections: 4, cases: 3 }
+    }
+}
 
 /// What each selection leaves out, with a name.
 fn selections() -> Vec<(String, Vec<String>)> {
@@ -27,7 +39,7 @@ fn selections() -> Vec<(String, Vec<String>)> {
     let names: Vec<String> = pipeline.optional_names().map(str::to_string).collect();
     let mut selections = vec![("all".to_string(), Vec::new()), ("none".to_string(), names.clone())];
     selections.extend(names.iter().map(|name| (format!("all but {name}"), vec![name.clone()])));
-    for seed in 0..SELECTIONS {
+    for seed in 0..extent().selections {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let without: Vec<String> = names.iter().filter(|_| random.random_bool(0.5)).cloned().collect();
         selections.push((format!("seed {seed}, without {}", without.join(", ")), without));
@@ -60,10 +72,10 @@ fn checked_cases<'a>(source: &SourceFile, compilation: &'a Compilation, device: 
         let directives = Directives::for_kernel(source, line).expect("well-formed directives");
         let generated =
             cases::generate(&compilation.program, kernel, manifest, &directives, 0).expect("cases");
-        let count = generated.cases.len();
+        let (count, some) = (generated.cases.len(), extent().cases);
         assert!(count > 0, "{}: {} has no case", source.name(), kernel.name);
         for (_, case) in
-            generated.cases.iter().enumerate().filter(|(at, _)| *at + 1 < CASES || at + 1 == count)
+            generated.cases.iter().enumerate().filter(|(at, _)| *at + 1 < some || at + 1 == count)
         {
             let inputs = case.inputs(manifest).expect("inputs");
             let expected =
@@ -101,37 +113,55 @@ fn examples_agree_with_the_reference_whatever_passes_run() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "krn"))
         .collect();
     files.sort();
-    assert!(files.len() > 20, "the examples are there");
-    let device = Device::open_as(Selection::Emulator).expect("always there");
-    let selections = selections();
-    let mut wrong = Vec::new();
-    let mut codes = 0;
-    for path in &files {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let source = SourceFile::new(name.clone(), fs::read_to_string(path).expect("an example"));
-        let whole = compiled(&source, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let checked = checked_cases(&source, &whole, &device);
-        let mut seen = BTreeSet::new();
-        for (selection, without) in &selections {
-            let compilation = match compiled(&source, without) {
-                Ok(compilation) => compilation,
-                Err(error) => {
-                    wrong.push(format!("{name}, {selection}: {error}"));
-                    continue;
+    let count = files.len();
+    assert!(count > 20, "the examples are there");
+    let (selections, files) = (selections(), Mutex::new(files));
+    let found = Mutex::new((Vec::new(), 0));
+    let next = || files.lock().expect("no panic with it").pop();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(path) = next() {
+                    let (wrong, codes) = tried(&path, &selections);
+                    let mut found = found.lock().expect("no panic with it");
+                    found.0.extend(wrong);
+                    found.1 += codes;
                 }
-            };
-            if !seen.insert(compilation.compiled.ptx.clone()) {
+            });
+        }
+    });
+    let (wrong, codes) = found.into_inner().expect("no panic with it");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(codes > 3 * count, "passes change code: {codes} codes of {count} files");
+}
+
+/// What is wrong with a file's kernels under the selections, and how many codes they made.
+fn tried(path: &Path, selections: &[(String, Vec<String>)]) -> (Vec<String>, usize) {
+    let device = Device::open_as(Selection::Emulator).expect("always there");
+    let (mut wrong, mut codes) = (Vec::new(), 0);
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let source = SourceFile::new(name.clone(), fs::read_to_string(path).expect("an example"));
+    let whole = compiled(&source, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let checked = checked_cases(&source, &whole, &device);
+    let mut seen = BTreeSet::new();
+    for (selection, without) in selections {
+        let compilation = match compiled(&source, without) {
+            Ok(compilation) => compilation,
+            Err(error) => {
+                wrong.push(format!("{name}, {selection}: {error}"));
                 continue;
             }
-            codes += 1;
-            for case in &checked {
-                if let Some(complaint) = complaint(&device, &compilation, case) {
-                    let (kernel, label) = (&case.kernel.name, &case.label);
-                    wrong.push(format!("{name}, {selection}: {kernel} with {label}: {complaint}"));
-                }
+        };
+        if !seen.insert(compilation.compiled.ptx.clone()) {
+            continue;
+        }
+        codes += 1;
+        for case in &checked {
+            if let Some(complaint) = complaint(&device, &compilation, case) {
+                let (kernel, label) = (&case.kernel.name, &case.label);
+                wrong.push(format!("{name}, {selection}: {kernel} with {label}: {complaint}"));
             }
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(codes > 3 * files.len(), "passes change code: {codes} codes of {} files", files.len());
+    (wrong, codes)
 }
