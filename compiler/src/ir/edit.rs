@@ -159,6 +159,23 @@ impl Kernel {
         self.rewrite_inst(inst, Opcode::Const, Payload::Constant(constant), &[]);
     }
 
+    /// Puts the axes of a `forall` or of a reduction into another order: `order` has the place of each until now. The
+    /// iterations of a `forall` have no order, and a reduction's terms none but for its result's roundings.
+    pub fn reorder_axes(&mut self, inst: Inst, order: &[usize]) {
+        let body = self.insts[inst].regions[0];
+        let data = &mut self.insts[inst];
+        let arguments = data.arguments.clone();
+        data.arguments = order.iter().flat_map(|at| [arguments[2 * at], arguments[2 * at + 1]]).collect();
+        if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &mut data.payload {
+            *axes = order.iter().map(|at| axes[*at]).collect();
+        }
+        let params = self.blocks[body].params.clone();
+        for (position, at) in order.iter().enumerate() {
+            self.blocks[body].params[position] = params[*at];
+            self.values[params[*at]].definition = Definition::Param(body, position as u16);
+        }
+    }
+
     /// Replaces every use according to the substitution, following chains. Values that replace others must not
     /// form a cycle.
     pub fn substitute(&mut self, substitution: &Substitution) {

@@ -247,3 +247,13 @@ pub enum Payload {
     /// How many of the operands are rows.
     Outer(u16),
 }
+
+impl Payload {
+    /// The axes of a loop or of a reduction; none of other payloads.
+    pub fn axes(&self) -> &[Axis] {
+        match self {
+            Payload::Loop { axes } | Payload::Reduce { axes, .. } => axes,
+            _ => &[],
+        }
+    }
+}

@@ -94,6 +94,14 @@ impl Schedule {
         self.get(|directive| if let Directive::Block(threads) = directive { Some(*threads) } else { None })
     }
 
+    /// Whether a directive says something about an axis or an array.
+    pub fn speaks_of(&self, name: &str) -> bool {
+        self.directives.iter().any(|known| match &known.directive {
+            Directive::Order(names) => names.iter().any(|known| known == name),
+            directive => directive.subject() == Some(name),
+        })
+    }
+
     /// Whether there is an `order`.
     pub fn has_order(&self) -> bool {
         self.directives.iter().any(|known| matches!(known.directive, Directive::Order(_)))

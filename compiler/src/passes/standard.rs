@@ -7,6 +7,7 @@ use super::fold::{Fold, Simplify};
 use super::fuse::Fuse;
 use super::fuse_multiply_add::FuseMultiplyAdd;
 use super::guards::Guards;
+use super::hoist_reductions::HoistReductions;
 use super::licm::Licm;
 use super::map::Map;
 use super::narrow::Narrow;
@@ -19,6 +20,7 @@ use super::reduce_atomics::ReduceAtomics;
 use super::reuse::Reuse;
 use super::rfactor::Rfactor;
 use super::scalarize::Scalarize;
+use super::sink_loads::SinkLoads;
 use super::soa::Soa;
 use super::split_reductions::SplitReductions;
 use super::stage::Stage;
@@ -36,6 +38,10 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Before `collapse`, which it leaves loops without others beside them, and all that shares reductions.
         (Arc::new(Fuse), false),
         (Arc::new(Collapse), false),
+        // After `collapse`, which shows all axes of a loop.
+        (Arc::new(HoistReductions), false),
+        // After `hoist_reductions`: what is left in a loop is what its iterations differ in.
+        (Arc::new(SinkLoads), false),
         // After `collapse`, which shows all axes of a loop; before all that shares reductions.
         (Arc::new(ReduceAtomics), false),
         // After `collapse`, which shows how many iterations there are side by side; before all that looks for axes

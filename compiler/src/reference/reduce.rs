@@ -1,5 +1,5 @@
-//! Reductions. Sums accumulate in higher precision and are rounded once; their bound is that of the worst
-//! order in which a device may add: `(terms - 1) * rounding * sum of magnitudes`, and the terms' own bounds.
+//! Reductions. Sums accumulate in higher precision and are rounded once, sums of sums together; their bound is that of the
+//! worst order in which a device may add: `(terms - 1) * rounding * sum of magnitudes`, and the terms' own bounds.
 
 use super::arithmetic::{binary, compare, extreme};
 use super::bound::{ErrorModel, Format};
@@ -30,7 +30,9 @@ impl<'a> Evaluator<'a> {
         };
         let shape = self.filled(&body.ty, &mut start);
         let rounded = self.options.model.rounding.filter(|_| sum && totals.iter().all(Accumulator::is_float));
-        let uncertain = self.each(axes, &mut |this| {
+        let whole = totals.iter().all(|total| total.scalar == total.scalar.widened());
+        let op = if sum { ReduceOp::Sum } else { ReduceOp::Prod };
+        let uncertain = self.each_term(whole.then_some(op), axes, body, &mut |this, body| {
             if let (Some(_), [total]) = (rounded, totals.as_mut_slice()) {
                 let term = this.term(body)?;
                 let added = match this.factors_to_fuse(body, &term) {
@@ -56,6 +58,26 @@ impl<'a> Evaluator<'a> {
         }
         let mut finished = finished.into_iter();
         Ok(replace_leaves(&shape, &mut finished))
+    }
+
+    /// Visits the terms of a sum, or of a product. Where a term is such a reduction itself, its terms are those of the whole:
+    /// a sum of sums is one sum, in any order.
+    fn each_term(
+        &mut self,
+        whole: Option<ReduceOp>,
+        axes: &'a [Axis],
+        body: &'a Expr,
+        visit: &mut dyn FnMut(&mut Self, &'a Expr) -> Run<()>,
+    ) -> Run<bool> {
+        let mut inside = false;
+        let uncertain = self.each(axes, &mut |this| match &body.kind {
+            ExprKind::Reduce { op, axes, body } if whole == Some(*op) => {
+                inside |= this.each_term(whole, axes, body, visit)?;
+                Ok(())
+            }
+            _ => visit(this, body),
+        })?;
+        Ok(uncertain || inside)
     }
 
     fn extreme_of(&mut self, largest: bool, axes: &'a [Axis], body: &'a Expr) -> Run<Value> {

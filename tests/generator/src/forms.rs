@@ -483,9 +483,104 @@ impl Forms<'_> {
         self.line(format!("{name}[i, j] = select(i >= 0, {form}, {one})"));
     }
 
+    /// A reduction in a loop that does not depend on all of its names, or on none of them.
+    fn invariant(&mut self) {
+        let (value, term) = (self.term(true, 2), self.term(true, 2).replace('j', "q"));
+        let (wide, operator) = (self.wide, self.choices.one_of(&["-", "+", "*"]));
+        let name = self.result(wide, "n, m");
+        let fold = self.choices.one_of(&["sum", "max", "min"]);
+        let inner = match self.choices.below(4) {
+            0 | 1 => format!("{fold}(q in m: {term})"),
+            // Of the columns, or of all rows.
+            2 => format!("{fold}(q in n: x[q, j])"),
+            _ => format!("({fold}(q in m: x[i, q]) {operator} {fold}(q in n: w[q]))"),
+        };
+        match self.choices.below(3) {
+            0 => self.line(format!("forall i in n, j in m {{ {name}[i, j] = {value} {operator} {inner} }}")),
+            1 => self.line(format!(
+                "forall i in n {{ forall j in m {{ {name}[i, j] = {value} {operator} {inner} }} }}"
+            )),
+            _ => {
+                let short = self.choices.one_of(&["sum", "min"]);
+                self.line(format!("forall j in m, i in n {{ {name}[i, j] = {inner} {operator} {short}(d in 0..3: {value}) }}"));
+            }
+        }
+    }
+
+    /// A temporary of the kernel, which another statement reads.
+    fn temporary(&mut self) {
+        let (value, wide, number) = (self.term(true, 2), self.wide, self.results.len());
+        let operator = self.choices.one_of(&["-", "+", "*"]);
+        match self.choices.below(5) {
+            0 => {
+                let name = self.result(wide, "n, m");
+                self.line(format!("let t{number}[i in n, j in m] = {value}"));
+                self.line(format!("{name}[i, j] = t{number}[i, j] {operator} w[i]"));
+            }
+            1 => {
+                let name = self.result(wide, "n");
+                self.line(format!("let t{number}[i in n, j in m] = {value}"));
+                self.line(format!("{name}[i] = max(j: t{number}[i, j] {operator} s)"));
+            }
+            2 => {
+                let name = self.result(wide, "n");
+                self.line(format!("let t{number}[i in n] = sum(j in m: {value})"));
+                self.line(format!("{name}[i] = t{number}[i] {operator} w[i]"));
+            }
+            // What it is made of is written before it is read.
+            3 => {
+                let name = self.result(wide, "n, m");
+                self.line(format!("let t{number}[i in n, j in m] = z[i, j] {operator} {value}"));
+                self.line("z[i, j] = x[i, j]");
+                self.line(format!("{name}[i, j] = t{number}[i, j]"));
+            }
+            _ => {
+                let name = self.result(wide, "n, m");
+                self.line(format!("let t{number}[j in m, i in n] = {value}"));
+                self.line(format!("{name}[i, j] = t{number}[j, i] {operator} t{number}[m - 1 - j, i]"));
+            }
+        }
+    }
+
+    /// A name for what a reduction reads, before it.
+    fn named(&mut self) {
+        let (first, term) = (self.term(false, 2), self.term(true, 2));
+        let (wide, operator) = (self.wide, self.choices.one_of(&["-", "+", "*"]));
+        let fold = self.choices.one_of(&["sum", "max", "min", "argmax"]);
+        let ty = if fold == "argmax" { "i64" } else { wide };
+        let name = self.result(ty, "n");
+        let read = self.choices.one_of(&["w[i]", "z[i, 0]"]);
+        self.line("forall i in n {");
+        self.line(format!("    let a = {read} {operator} {first}"));
+        if read == "z[i, 0]" && self.choices.once_in(2) {
+            self.line("    z[i, 0] = w[i]");
+        }
+        self.line(format!("    {name}[i] = {fold}(j in m: {term} {operator} a)"));
+        self.line("}");
+    }
+
+    /// A reduction of reductions, of the same operator or of another one.
+    fn nested_reductions(&mut self) {
+        let (term, wide) = (self.term(true, 2), self.wide);
+        let folds = ["sum", "max", "min"];
+        let (outer, other) = (self.choices.one_of(&folds), self.choices.one_of(&folds));
+        let inner = if self.choices.once_in(3) { other } else { outer };
+        let name = self.result(wide, "");
+        match self.choices.below(4) {
+            0 => self.line(format!("{name} = {outer}(i in n: {inner}(j in m: {term}))")),
+            1 => self.line(format!("{name} = {outer}(j in m, i in n: {term})")),
+            2 => self.line(format!("{name} = {outer}(i in n: w[i] - {inner}(j in m: {term}))")),
+            _ => self.line(format!("{name} = {outer}(i in n: {inner}(j in 0..min(i, m): {term}))")),
+        }
+    }
+
     fn statement(&mut self) {
-        match self.choices.below(19) {
+        match self.choices.below(23) {
             18 => self.corner(),
+            19 => self.invariant(),
+            20 => self.temporary(),
+            21 => self.named(),
+            22 => self.nested_reductions(),
             0..=2 => self.reduction(),
             3 => self.several(),
             4 => self.whole(),

@@ -99,7 +99,10 @@ fn not_injective(walker: &Walker, record: &Record, level: &NestReference) -> Dia
 fn distinct_or_combined(walker: &Walker, record: &Record, level: &NestReference, array: &str) -> String {
     let (kernel, atoms) = (walker.kernel, &walker.facts.atoms);
     let subscripting = record.access.place.iter().find_map(|place| {
-        let Key::Apply(Function::Operation(Operation::Load(given)), at) = &atoms.get(place.as_atom()?).key else { return None };
+        let Key::Apply(Function::Operation(Operation::Load(given)), at) = &atoms.get(place.as_atom()?).key
+        else {
+            return None;
+        };
         let depends = at.iter().any(|poly| atoms.any(poly, &mut |one, _| Some(one) == level.atom));
         (depends && kernel.arrays[*given].role == ArrayRole::Input).then_some(*given)
     });

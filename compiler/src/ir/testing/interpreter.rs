@@ -125,7 +125,8 @@ fn combine(combiner: Combiner, a: Constant, b: Constant) -> Constant {
     evaluate(opcode, &Payload::None, &[a, b]).expect("combiners are exact")
 }
 
-/// Whether the pair `b` takes the place of `a` (whose index is -1 before the first).
+/// Whether the pair `b` takes the place of `a` (whose index is -1 before the first). Indices are compared as unsigned
+/// numbers.
 fn replaces(combiner: Combiner, a: (Constant, i128), b: (Constant, i128)) -> bool {
     let (x, y) = (as_f64(a.0), as_f64(b.0));
     let ahead = if x.is_nan() || y.is_nan() {
@@ -138,7 +139,7 @@ fn replaces(combiner: Combiner, a: (Constant, i128), b: (Constant, i128)) -> boo
         let least = combiner == Combiner::ArgMin;
         (if least { order.is_lt() } else { order.is_gt() }, order.is_eq())
     };
-    a.1 < 0 || ahead.0 || (ahead.1 && b.1 < a.1)
+    a.1 == -1 || ahead.0 || (ahead.1 && (b.1 as u64) < a.1 as u64)
 }
 
 impl Interpreter<'_> {

@@ -16,11 +16,18 @@
 //! of both if it does not depend on the outer index, else into the body, where it is recomputed for each
 //! inner iteration.
 //!
+//! Reductions of a reduction become one over all their axes as well: `sum(i: sum(j: x[i, j]))` is `sum(i, j: x[i, j])`.
+//! Their axes then stand in the order of memory (`order.rs`), so that `sum(j, i: x[i, j])` is the same.
+//!
 //! # Preconditions
 //!
 //! The inner loop is the last thing in the outer one and the only one with effects or regions; its bounds do
 //! not depend on the outer index; at most eight instructions move inwards, and no load of them reads a buffer
-//! that the loop writes.
+//! that the loop writes. Of reductions, both combine alike, and what the outer one combines is what the inner one gives; and
+//! they walk arrays. Windows (`x[i + r, j + s]`) and products are better off with loops in one another, since what depends on
+//! the outer axis alone leaves the inner one. Argmin and argmax stay: each tells the place along its own axes.
+
+mod order;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::written_buffers;
@@ -51,7 +58,9 @@ impl Pass for Collapse {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            changed |= block(kernel, kernel.launches[launch].body);
+            let body = kernel.launches[launch].body;
+            changed |= block(kernel, body);
+            changed |= order::follow_memory(kernel, body);
         }
         changed.into()
     }
@@ -62,13 +71,12 @@ fn block(kernel: &mut Kernel, target: Block) -> bool {
     let mut changed = false;
     let insts = std::mem::take(&mut kernel.blocks[target].insts);
     let mut done = Vec::with_capacity(insts.len());
+    let around = kernel.blocks[target].params.to_vec();
     for inst in insts {
         for region in kernel.insts[inst].regions.clone() {
             changed |= block(kernel, region);
         }
-        if kernel.insts[inst].opcode == Opcode::Forall
-            && let Some(plan) = plan(kernel, inst)
-        {
+        if let Some(plan) = plan(kernel, &around, inst) {
             done.extend(&plan.outwards);
             collapse(kernel, inst, plan);
             changed = true;
@@ -88,10 +96,10 @@ struct Plan {
     inwards: Vec<Inst>,
 }
 
-fn plan(kernel: &Kernel, outer: Inst) -> Option<Plan> {
-    let body = kernel.insts[outer].regions[0];
+fn plan(kernel: &Kernel, around: &[Value], outer: Inst) -> Option<Plan> {
+    let [body] = kernel.insts[outer].regions[..] else { return None };
     let [between @ .., inner, _yield] = kernel.blocks[body].insts.as_slice() else { return None };
-    if kernel.insts[*inner].opcode != Opcode::Forall {
+    if !are_one(kernel, around, outer, *inner) {
         return None;
     }
     // Values that exist only inside the outer loop, however it is written.
@@ -122,12 +130,28 @@ fn plan(kernel: &Kernel, outer: Inst) -> Option<Plan> {
     (bounds_outside && plan.inwards.len() <= MAX_REPEATED).then_some(plan)
 }
 
+/// Whether a loop with nothing but another one in it does the same as one loop over the axes of both.
+fn are_one(kernel: &Kernel, around: &[Value], outer: Inst, inner: Inst) -> bool {
+    let (outer, inner) = (&kernel.insts[outer], &kernel.insts[inner]);
+    match (&outer.payload, &inner.payload) {
+        (Payload::Loop { .. }, Payload::Loop { .. }) => {
+            outer.opcode == Opcode::Forall && inner.opcode == Opcode::Forall
+        }
+        (Payload::Reduce { combiners, .. }, Payload::Reduce { combiners: inside, .. }) => {
+            let same = mutant!("collapse: reductions that combine otherwise", combiners == inside, true);
+            let given = kernel.yields(outer.regions[0]) == inner.results.as_slice();
+            same && given && order::is_free(combiners) && order::walks_arrays(kernel, around, outer, inner)
+        }
+        _ => false,
+    }
+}
+
 fn collapse(kernel: &mut Kernel, outer: Inst, plan: Plan) {
     let (body, inner_body) = (kernel.insts[outer].regions[0], kernel.insts[plan.inner].regions[0]);
     let arguments = std::mem::take(&mut kernel.insts[plan.inner].arguments);
     kernel.insts[outer].arguments.extend(arguments);
-    let Payload::Loop { axes: inner_axes } = kernel.insts[plan.inner].payload.clone() else { return };
-    if let Payload::Loop { axes } = &mut kernel.insts[outer].payload {
+    let inner_axes = kernel.insts[plan.inner].payload.axes().to_vec();
+    if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &mut kernel.insts[outer].payload {
         axes.extend(inner_axes);
     }
     for param in std::mem::take(&mut kernel.blocks[inner_body].params) {

@@ -17,8 +17,9 @@
 //! }
 //! ```
 //!
-//! Two steps: what lies where argmin or argmax found it is the value that it found (`found.rs`); then a loop that fills an
-//! array goes into the one loop that reads it. An array whose size is known at launch only would lie in global memory,
+//! Three steps: a temporary of the kernel goes into the launch that reads it (`temporaries.rs`); what lies where argmin or
+//! argmax found it is the value that it found (`found.rs`); then a loop that fills an array goes into the one loop that
+//! reads it. An array whose size is known at launch only would lie in global memory,
 //! one for each thread; a small one takes registers for all of its elements. Halide calls it inlining.
 //!
 //! # Preconditions
@@ -29,20 +30,23 @@
 //! loop that has another name where it is read.
 
 mod found;
+mod plan;
+mod temporaries;
 mod unchanged;
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::data::Scalar;
+use super::rematerialize::{free_values, rematerialize};
 use crate::ir::Parents;
-use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::clone::mapped;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Phases};
-use crate::ir::op::{Constant, Effect, Opcode};
-use crate::ir::schedule::Directive;
-use crate::manifest::{BinaryOp, Expr};
+use crate::ir::entities::{Buffer, Inst, Launch};
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases};
+use crate::ir::op::Opcode;
 use crate::mutants::mutant;
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::SecondaryMap;
+use plan::{
+    Plan, Read, accessed, fills, indices, is_unscheduled, loaded_in, loops_around, reads, stand_together,
+};
 use unchanged::is_unchanged;
 
 pub struct Fuse;
@@ -62,6 +66,14 @@ impl Pass for Fuse {
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
+        while let Some((plan, producing, reading)) = temporaries::find(kernel) {
+            apply(kernel, reading, &plan);
+            kernel.replace_step(producing, &[]);
+            changed = true;
+        }
+        if changed {
+            kernel.settle_plan(&[]);
+        }
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             changed |= found::replace(kernel, launch);
         }
@@ -108,37 +120,6 @@ fn is_local(kernel: &Kernel, buffer: Buffer) -> bool {
     matches!(kernel.buffers[buffer].kind, BufferKind::Scratch | BufferKind::Private)
 }
 
-/// The buffer that an instruction accesses.
-fn accessed(data: &InstData) -> Option<Buffer> {
-    match data.payload {
-        Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } => Some(buffer),
-        _ => None,
-    }
-}
-
-/// A loop that fills an array, and where that is read.
-struct Plan {
-    buffer: Buffer,
-    producer: Inst,
-    /// The block of the loop.
-    outside: Block,
-    stores: Vec<Inst>,
-    /// The block of all that is read.
-    inside: Block,
-    reads: Vec<Read>,
-    /// The index of the loop for each parameter of the producer's.
-    indices: ValueMap,
-}
-
-/// A load of what a loop has stored.
-struct Read {
-    load: Inst,
-    loaded: Value,
-    stored: Value,
-    /// As which it lies in the array.
-    scalar: Scalar,
-}
-
 /// What accesses a local array.
 #[derive(Clone, Default)]
 struct Accesses {
@@ -177,15 +158,8 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses)
     let producer = parents.owner_of[body].expand()?;
     let written = kernel.subscripts(&kernel.insts[first_store]);
     let read = kernel.subscripts(&kernel.insts[first_load]);
-    let have_subscripts = |insts: &[Inst], first: Inst, subscripts: &[Value]| {
-        insts.iter().all(|inst| {
-            parents.block_of[*inst] == parents.block_of[first]
-                && kernel.subscripts(&kernel.insts[*inst]) == subscripts
-        })
-    };
-    let one_place = have_subscripts(loads, first_load, read);
-    if !have_subscripts(stores, first_store, written)
-        || !mutant!("fuse: reads in several places", one_place, true)
+    let one_place = stand_together(kernel, parents, loads);
+    if !stand_together(kernel, parents, stores) || !mutant!("fuse: reads in several places", one_place, true)
     {
         return None;
     }
@@ -199,129 +173,15 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses)
     if !is_unchanged(kernel, parents, (producer, first_load), &loaded_in(kernel, body)) {
         return None;
     }
-    let named = |axis: &str| loops.iter().any(|inst| names(kernel, *inst).any(|name| name == axis));
-    let free = names(kernel, producer).all(|name| named(name) || !is_scheduled(kernel, name));
-    (free && !is_scheduled(kernel, &kernel.buffers[buffer].name)).then(|| Plan {
+    is_unscheduled(kernel, producer, &loops, buffer).then(|| Plan {
         buffer,
         producer,
         outside,
+        of_another_launch: false,
         stores: stores.clone(),
         inside,
         reads,
         indices,
-    })
-}
-
-/// Whether a loop writes every element of the array, each in an iteration of its own, and nothing else.
-fn fills(kernel: &Kernel, producer: Inst, buffer: Buffer, stores: &[Inst], written: &[Value]) -> bool {
-    let data = &kernel.insts[producer];
-    let [body] = data.regions[..] else { return false };
-    if data.opcode != Opcode::Forall {
-        return false;
-    }
-    let (mut plain, mut inside) = (true, EntitySet::<Value>::new());
-    kernel.walk(body, &mut |_, inst| {
-        let data = &kernel.insts[inst];
-        plain &= !data.opcode.info().effect.shows() || stores.contains(&inst);
-        inside.extend(data.results.iter().copied());
-    });
-    let params = &kernel.blocks[body].params;
-    let (bounds, extents) = (kernel.loop_bounds(producer), &kernel.buffers[buffer].extents);
-    let whole = params.iter().zip(bounds).all(|(param, (low, high))| {
-        let mut places = written.iter().zip(extents).filter(|(value, _)| *value == param);
-        let (Some((_, extent)), None) = (places.next(), places.next()) else { return false };
-        kernel.constant_of(low) == Some(Constant::Int(Scalar::I64, 0))
-            && kernel.symbolic(high).is_some_and(|high| is_extent(extent, &high))
-    });
-    plain && whole && written.iter().all(|value| params.contains(value) || !inside.contains(*value))
-}
-
-/// Whether an array of so many elements ends where a range from 0 to `high` does: that may end before it begins.
-fn is_extent(extent: &Expr, high: &Expr) -> bool {
-    extent == high || *extent == Expr::binary(BinaryOp::Max, high.clone(), Expr::Int(0))
-}
-
-/// What each load reads; `None` where its leaf is not stored once.
-fn reads(kernel: &Kernel, buffer: Buffer, stores: &[Inst], loads: &[Inst]) -> Option<Vec<Read>> {
-    let read = |load: &Inst| {
-        let payload = &kernel.insts[*load].payload;
-        let Payload::Access { leaf, .. } = payload else { return None };
-        let mut same = stores.iter().filter(|store| kernel.insts[**store].payload == *payload);
-        let (Some(store), None) = (same.next(), same.next()) else { return None };
-        let stored = *kernel.insts[*store].arguments.last()?;
-        let scalar = kernel.buffers[buffer].element.leaves[*leaf as usize].scalar;
-        Some(Read { load: *load, loaded: kernel.result_of(*load)?, stored, scalar })
-    };
-    loads.iter().map(read).collect()
-}
-
-/// The `forall` and `reduce` loops around a load, up to a block; `None` where it does not stand in something of that block, or in a
-/// loop of another kind.
-fn loops_around(kernel: &Kernel, parents: &Parents, block: Block, load: Inst) -> Option<Vec<Inst>> {
-    let mut loops = Vec::new();
-    for inst in parents.enclosing(load) {
-        match kernel.insts[inst].opcode {
-            Opcode::Forall | Opcode::Reduce => loops.push(inst),
-            Opcode::If => {}
-            _ => return None,
-        }
-        if parents.block_of[inst].expand() == Some(block) {
-            return Some(loops);
-        }
-    }
-    None
-}
-
-/// The buffers that a block, or what is inside, reads.
-fn loaded_in(kernel: &Kernel, block: Block) -> Vec<Buffer> {
-    let mut read = Vec::new();
-    kernel.walk(block, &mut |_, inst| {
-        let data = &kernel.insts[inst];
-        read.extend(accessed(data).filter(|_| data.opcode.info().effect == Effect::Read));
-    });
-    read
-}
-
-/// For each parameter of the producer, what stands at its place where the array is read: indices of all the loops around,
-/// each of them once. The other subscripts must be equal.
-fn indices(
-    kernel: &Kernel,
-    body: Block,
-    written: &[Value],
-    read: &[Value],
-    loops: &[Inst],
-) -> Option<ValueMap> {
-    let mut open: Vec<Value> = loops
-        .iter()
-        .flat_map(|inst| &kernel.blocks[kernel.insts[*inst].regions[0]].params)
-        .copied()
-        .collect();
-    let mut map = ValueMap::default();
-    for (written, read) in written.iter().zip(read) {
-        if kernel.blocks[body].params.contains(written) {
-            open.swap_remove(open.iter().position(|index| index == read)?);
-            map.insert(*written, *read);
-        } else if written != read {
-            return None;
-        }
-    }
-    open.is_empty().then_some(map)
-}
-
-/// The names of a loop's axes.
-fn names(kernel: &Kernel, inst: Inst) -> impl Iterator<Item = &str> {
-    let axes = match &kernel.insts[inst].payload {
-        Payload::Loop { axes } | Payload::Reduce { axes, .. } => axes.as_slice(),
-        _ => &[],
-    };
-    axes.iter().map(|axis| kernel.axes[*axis].name.as_str())
-}
-
-/// Whether the schedule says something about an axis or an array.
-fn is_scheduled(kernel: &Kernel, name: &str) -> bool {
-    kernel.schedule.directives.iter().any(|known| match &known.directive {
-        Directive::Order(names) => names.iter().any(|known| known == name),
-        directive => directive.subject() == Some(name),
     })
 }
 
@@ -333,6 +193,14 @@ fn apply(kernel: &mut Kernel, launch: Launch, plan: &Plan) {
     kernel.blocks[plan.inside].insts.extend_from_slice(&insts[..at]);
     let body = kernel.insts[plan.producer].regions[0];
     let mut map = plan.indices.clone();
+    if plan.of_another_launch {
+        // What stands there around the loop is made again.
+        let around = free_values(kernel, plan.producer);
+        let mut emit = Emit::new(kernel, plan.inside, kernel.insts[plan.producer].span);
+        for value in around {
+            rematerialize(&mut emit, value, &mut map);
+        }
+    }
     for inst in kernel.blocks[body].insts.clone() {
         if !plan.stores.contains(&inst) && kernel.insts[inst].opcode != Opcode::Yield {
             kernel.clone_inst(inst, plan.inside, &mut map);

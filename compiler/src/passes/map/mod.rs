@@ -26,7 +26,7 @@ mod requested;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
-use crate::ir::kernel::{Definition, Factor, Kernel, Level, Payload, Phase, Phases};
+use crate::ir::kernel::{Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use choice::{Choice, hinted_order};
@@ -84,7 +84,7 @@ fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassConte
     let tiled = matches!(requested, Some(Requested::Threads(_)));
     let choice = Choice::new(kernel, forall, whole, requested.as_ref(), &context.target);
     follow_order(kernel, forall);
-    reorder(kernel, forall, &choice.order);
+    kernel.reorder_axes(forall, &choice.order);
     let bounds = kernel.loop_bounds(forall);
     let host: Vec<bool> = bounds
         .iter()
@@ -177,22 +177,6 @@ fn record(kernel: &mut Kernel, launch: Launch, forall: Inst, threads: u32, tiled
         } else {
             schedule.chose(&launch, Directive::Order(names), reason);
         }
-    }
-}
-
-/// Puts the axes of a `forall` into another order: its iterations have none.
-fn reorder(kernel: &mut Kernel, forall: Inst, order: &[usize]) {
-    let body = kernel.insts[forall].regions[0];
-    let data = &mut kernel.insts[forall];
-    let arguments = data.arguments.clone();
-    data.arguments = order.iter().flat_map(|at| [arguments[2 * at], arguments[2 * at + 1]]).collect();
-    if let Payload::Loop { axes } = &mut data.payload {
-        *axes = order.iter().map(|at| axes[*at]).collect();
-    }
-    let params = kernel.blocks[body].params.clone();
-    for (position, at) in order.iter().enumerate() {
-        kernel.blocks[body].params[position] = params[*at];
-        kernel.values[params[*at]].definition = Definition::Param(body, position as u16);
     }
 }
 

@@ -1,7 +1,9 @@
 //! How often passes do anything in random kernels: a pass that never does is not tested by them.
 
-use super::quick::{SOURCES, samples_of};
-use crate::passes::{Pipeline, PipelineOptions};
+use super::quick::{SOURCES, Sample, samples_of};
+use crate::ir::kernel::Kernel;
+use crate::passes::{Pipeline, PipelineOptions, PipelineReport};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Of how many kernels of the quick set a pass changes at least.
@@ -9,6 +11,8 @@ const FLOORS: &[(&str, usize)] = &[
     ("fold", 200),
     ("fuse", 30),
     ("collapse", 30),
+    ("hoist_reductions", 15),
+    ("sink_loads", 20),
     ("reduce_atomics", 15),
     ("rfactor", 15),
     ("soa", 60),
@@ -48,17 +52,22 @@ const FORMS: &[(&str, usize)] = &[
     ("vectorize several", 200),
 ];
 
+/// What the passes say that they did to a kernel, and what they made of it.
+fn changes(pipeline: &Pipeline, sample: Sample) -> (PipelineReport, Kernel) {
+    let mut kernel = sample.kernel;
+    let report = pipeline.run(&mut kernel, &PipelineOptions::default(), &mut |_| {});
+    (report.unwrap_or_else(|error| panic!("{}: {error}", sample.name)), kernel)
+}
+
 #[test]
 fn every_pass_and_form_occurs_in_random_kernels() {
     let pipeline = Pipeline::for_target(&super::target());
     let mut rates: BTreeMap<String, [usize; SOURCES.len()]> = BTreeMap::new();
     let mut forms: BTreeMap<String, [usize; SOURCES.len()]> = BTreeMap::new();
     for (column, (source, _)) in SOURCES.iter().enumerate() {
-        for sample in samples_of(source) {
-            let mut kernel = sample.kernel;
-            let options = PipelineOptions { verify: true, ..PipelineOptions::default() };
-            let report = pipeline.run(&mut kernel, &options, &mut |_| {});
-            let report = report.unwrap_or_else(|error| panic!("{}: {error}", sample.name));
+        let changed: Vec<_> =
+            samples_of(source).into_par_iter().map(|sample| changes(&pipeline, sample)).collect();
+        for (report, kernel) in changed {
             for pass in report.passes.iter().filter(|pass| pass.changed) {
                 rates.entry(pass.name.clone()).or_default()[column] += 1;
             }

@@ -1,0 +1,91 @@
+//! The axes of a reduction in the order of memory: the one along which neighbours lie beside each other is the last.
+//!
+//! ```text
+//! reduce [add] axis0 "j" = v0..v1, axis1 "i" = v0..v2 (v3, v4) {         before
+//!     v5: f32 = load buf0[v4, v3]
+//!
+//! reduce [add] axis1 "i" = v0..v2, axis0 "j" = v0..v1 (v4, v3) {         after
+//!     v5: f32 = load buf0[v4, v3]
+//! ```
+//!
+//! Each axis counts by the last subscript of a load that hangs on it; axes of the same count keep their order, as do all
+//! of argmin and argmax, where the first of equal values wins.
+
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::{InstData, Kernel, Payload};
+use crate::ir::op::{Combiner, Effect, Opcode};
+
+/// A subscript is made of indices in so many steps at most.
+const DEPTH: u32 = 16;
+
+/// Whether the result of a reduction does not hang on the order of its terms, roundings aside.
+pub(super) fn is_free(combiners: &[Combiner]) -> bool {
+    combiners.iter().all(|combiner| combiner.width() == 1)
+}
+
+/// Whether two reductions in one another walk arrays, from which the loop around them, if it has several axes, reads other
+/// elements in each iteration: no product, of which iterations share operands, and no window, which moves with them.
+pub(super) fn walks_arrays(kernel: &Kernel, around: &[Value], outer: &InstData, inner: &InstData) -> bool {
+    let params = |data: &InstData| kernel.blocks[data.regions[0]].params.clone();
+    let reduced: Vec<Value> = params(outer).into_iter().chain(params(inner)).collect();
+    let hangs_on_any =
+        |value: Value, indices: &[Value]| indices.iter().any(|index| hangs_on(kernel, value, *index, DEPTH));
+    let mut walks = true;
+    kernel.walk(inner.regions[0], &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        if data.opcode.info().effect == Effect::Read {
+            let subscripts = kernel.subscripts(data);
+            let is_window = |value: &Value| hangs_on_any(*value, &reduced) && hangs_on_any(*value, around);
+            walks &= around.len() < 2 || around.iter().all(|index| subscripts.contains(index));
+            walks &= !subscripts.iter().any(is_window);
+        }
+    });
+    walks
+}
+
+/// Orders the axes of all reductions in a block.
+pub(super) fn follow_memory(kernel: &mut Kernel, body: Block) -> bool {
+    let mut orders = Vec::new();
+    kernel.walk(body, &mut |_, inst| orders.extend(order(kernel, inst).map(|order| (inst, order))));
+    for (inst, order) in &orders {
+        kernel.reorder_axes(*inst, order);
+    }
+    !orders.is_empty()
+}
+
+/// The places of a reduction's axes in their new order; `None` where that is the one that they have.
+fn order(kernel: &Kernel, inst: Inst) -> Option<Vec<usize>> {
+    let data = &kernel.insts[inst];
+    let Payload::Reduce { axes, combiners } = &data.payload else { return None };
+    if axes.len() < 2 || !is_free(combiners) {
+        return None;
+    }
+    let body = data.regions[0];
+    let params = &kernel.blocks[body].params;
+    let mut distances = vec![usize::MAX; params.len()];
+    kernel.walk(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        if data.opcode.info().effect != Effect::Read {
+            return;
+        }
+        for (distance, subscript) in kernel.subscripts(data).iter().rev().enumerate() {
+            for (param, least) in params.iter().zip(&mut distances) {
+                if *least > distance && hangs_on(kernel, *subscript, *param, DEPTH) {
+                    *least = distance;
+                }
+            }
+        }
+    });
+    let mut order: Vec<usize> = (0..params.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(distances[*at]));
+    (!order.is_sorted()).then_some(order)
+}
+
+fn hangs_on(kernel: &Kernel, value: Value, param: Value, depth: u32) -> bool {
+    value == param
+        || depth > 0
+            && kernel.definition_data(value).is_some_and(|data| {
+                data.opcode != Opcode::Load
+                    && data.arguments.iter().any(|value| hangs_on(kernel, *value, param, depth - 1))
+            })
+}

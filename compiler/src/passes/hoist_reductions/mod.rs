@@ -1,0 +1,222 @@
+//! `hoist_reductions`: a reduction leaves the axes of a parallel loop that it does not depend on.
+//!
+//! ```text
+//! forall axis0 "r" = v0..v1, axis1 "c" = v0..v2 (v3, v4) {              before
+//!     v5: f32 = load buf0[v3, v4]
+//!     v6: f32 = reduce [add] axis2 "k" = v0..v2 (v7) { … load buf0[v3, v7] … }
+//!     v8: f32 = div v5, v6
+//!     store buf1[v3, v4], v8
+//! }
+//!
+//! forall axis0 "r" = v0..v1 (v3) {                                      after
+//!     v6: f32 = reduce [add] axis2 "k" = v0..v2 (v7) { … load buf0[v3, v7] … }
+//!     forall axis1 "c" = v0..v2 (v4) {
+//!         v5: f32 = load buf0[v3, v4]
+//!         v8: f32 = div v5, v6
+//!         store buf1[v3, v4], v8
+//!     }
+//! }
+//! ```
+//!
+//! Inside, each of the iterations along `c` would sum up the whole row. What is left is a row that a team of threads
+//! takes, as where the sum has a name of its own before the loop. This is loop-invariant code motion for one level of a
+//! nest, and loop distribution.
+//!
+//! Where another reduction stays in the loop (a product's results divided by the sums of its rows), or where nothing of a
+//! launch's loop is left around the reduction (a vector divided by its sum), it gets a launch of its own before this one
+//! (`launch.rs`): the loop then keeps the form that passes after this one spread over the machine.
+//!
+//! # Preconditions
+//!
+//! The reduction stands directly in the loop, and nothing that it needs is written by the launch or guarded by a check. It
+//! adds up more than a few terms. All its accesses are inside their arrays even if the axes that it leaves are empty: their
+//! subscripts are indices that run over whole extents; or these axes are not empty, by a fact.
+
+mod launch;
+mod need;
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::written_buffers;
+use crate::ir::entities::{Block, Inst, Launch};
+use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Phase, Phases, Regions, Short};
+use crate::ir::op::Opcode;
+use need::Need;
+
+pub struct HoistReductions;
+
+/// A reduction over fewer terms is done again for each iteration.
+const FEW: i128 = 16;
+
+impl Pass for HoistReductions {
+    fn name(&self) -> &str {
+        "hoist_reductions"
+    }
+
+    fn reason(&self) -> &str {
+        "computes a reduction once for all iterations of the axes that it does not depend on"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Abstract])
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            while let Some(found) = find(kernel, launch) {
+                match found.way {
+                    Way::Around => around(kernel, &found),
+                    Way::Before => before(kernel, &found),
+                    Way::Launch => launch::split(kernel, launch, &found),
+                }
+                changed = true;
+            }
+        }
+        changed.into()
+    }
+}
+
+/// A reduction that leaves a loop.
+struct Found {
+    forall: Inst,
+    /// The block that holds the loop.
+    outside: Block,
+    need: Need,
+    way: Way,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// A loop over the axes that it needs goes around it and what is left.
+    Around,
+    /// In front of the loop, of which it needs no axis.
+    Before,
+    /// Into a launch of its own.
+    Launch,
+}
+
+/// The first reduction of a launch that can leave a loop, from the outermost loops inwards.
+fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
+    let root = kernel.launches[launch].body;
+    let written = written_buffers(kernel, root);
+    let mut foralls = Vec::new();
+    kernel.walk(root, &mut |block, inst| {
+        if kernel.insts[inst].opcode == Opcode::Forall {
+            foralls.push((block, inst));
+        }
+    });
+    let parents = kernel.parents_in(root);
+    foralls.into_iter().find_map(|(outside, forall)| {
+        let body = kernel.insts[forall].regions[0];
+        let reduces =
+            kernel.blocks[body].insts.iter().filter(|inst| kernel.insts[**inst].opcode == Opcode::Reduce);
+        let needs: Vec<Need> = reduces
+            .filter(|reduce| !is_short(kernel, **reduce))
+            .filter_map(|reduce| Need::of(kernel, &parents, body, *reduce, &written))
+            .filter(|need| need.is_safe(kernel, forall))
+            .collect();
+        needs.iter().find_map(|need| {
+            let (need, way) = way(kernel, launch, (outside, forall), need, &needs)?;
+            Some(Found { forall, outside, need, way })
+        })
+    })
+}
+
+/// Whether a reduction has few terms, whatever the sizes are.
+fn is_short(kernel: &Kernel, reduce: Inst) -> bool {
+    let extents = kernel
+        .loop_bounds(reduce)
+        .into_iter()
+        .map(|(low, high)| Some((kernel.int_of(high)? - kernel.int_of(low)?).max(0)));
+    extents.product::<Option<i128>>().is_some_and(|terms| terms < FEW)
+}
+
+/// How a reduction leaves a loop, and what goes with it: all other reductions that need no more axes go the same way.
+fn way(
+    kernel: &Kernel,
+    launch: Launch,
+    (outside, forall): (Block, Inst),
+    need: &Need,
+    all: &[Need],
+) -> Option<(Need, Way)> {
+    if need.axes.iter().all(|needed| *needed) {
+        return None;
+    }
+    let none = !need.axes.contains(&true);
+    let at_root = outside == kernel.launches[launch].body;
+    let together = need.with(kernel, forall, all);
+    if at_root && (none || leaves_reductions(kernel, forall, &together)) {
+        let possible = need.values_outside_are_pure(kernel, forall);
+        return possible.then(|| (need.clone(), Way::Launch));
+    }
+    Some((together, if none { Way::Before } else { Way::Around }))
+}
+
+/// Whether a loop has other reductions than what leaves it.
+fn leaves_reductions(kernel: &Kernel, forall: Inst, need: &Need) -> bool {
+    let body = kernel.insts[forall].regions[0];
+    let stays = kernel.blocks[body].insts.iter().filter(|inst| !need.insts.contains(inst));
+    let mut found = false;
+    for inst in stays {
+        found |= kernel.insts[*inst].opcode == Opcode::Reduce;
+        for region in &kernel.insts[*inst].regions {
+            kernel.walk(*region, &mut |_, inst| found |= kernel.insts[inst].opcode == Opcode::Reduce);
+        }
+    }
+    found
+}
+
+/// Takes the reduction, and what it is made of, out of the loop's body.
+fn take(kernel: &mut Kernel, found: &Found) -> Vec<Inst> {
+    let body = kernel.insts[found.forall].regions[0];
+    kernel.blocks[body].insts.retain(|inst| !found.need.insts.contains(inst));
+    found.need.insts.clone()
+}
+
+/// Puts instructions in front of the loop, or what stands for it in its place.
+fn put(kernel: &mut Kernel, found: &Found, insts: &[Inst], stands_for: Inst) {
+    let at = kernel.blocks[found.outside].insts.iter().position(|inst| *inst == found.forall);
+    if let Some(at) = at {
+        let place = insts.iter().copied().chain([stands_for]);
+        kernel.blocks[found.outside].insts.splice(at..=at, place);
+    }
+}
+
+fn before(kernel: &mut Kernel, found: &Found) {
+    let insts = take(kernel, found);
+    put(kernel, found, &insts, found.forall);
+}
+
+fn around(kernel: &mut Kernel, found: &Found) {
+    let insts = take(kernel, found);
+    let InstData { arguments, regions, span, payload, .. } = kernel.insts[found.forall].clone();
+    let inner = regions[0];
+    let outer = kernel.blocks.push(BlockData::default());
+    let params = std::mem::take(&mut kernel.blocks[inner].params);
+    let mut parts = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
+    for (at, (param, needed)) in params.into_iter().zip(&found.need.axes).enumerate() {
+        let block = if *needed { outer } else { inner };
+        let position = kernel.blocks[block].params.len() as u16;
+        kernel.values[param].definition = Definition::Param(block, position);
+        kernel.blocks[block].params.push(param);
+        let (axes, bounds) = &mut parts[usize::from(!*needed)];
+        axes.push(payload.axes()[at]);
+        bounds.extend_from_slice(&arguments[2 * at..2 * at + 2]);
+    }
+    let [(outer_axes, outer_bounds), (inner_axes, inner_bounds)] = parts;
+    kernel.insts[found.forall].payload = Payload::Loop { axes: inner_axes.into() };
+    kernel.insts[found.forall].arguments = inner_bounds.into();
+    let payload = Payload::Loop { axes: outer_axes.into() };
+    let fresh = kernel.make_inst(Opcode::Forall, payload, &outer_bounds, span);
+    kernel.insts[fresh].regions.push(outer);
+    let end = kernel.insts.push(InstData {
+        opcode: Opcode::Yield,
+        payload: Payload::None,
+        arguments: Short::new(),
+        results: Short::new(),
+        regions: Regions::new(),
+        span,
+    });
+    kernel.blocks[outer].insts = insts.into_iter().chain([found.forall, end]).collect();
+    put(kernel, found, &[], fresh);
+}

@@ -1,0 +1,178 @@
+//! What a reduction in a loop is made of.
+
+use crate::ir::Parents;
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::kernel::{Definition, Kernel, Payload};
+use crate::ir::op::Opcode;
+use crate::manifest::{BinaryOp, Expr};
+use crate::mutants::mutant;
+use crate::passes::rematerialize::is_rematerializable;
+use cranelift_entity::EntitySet;
+
+/// What has to go where a reduction goes.
+#[derive(Clone)]
+pub struct Need {
+    pub reduce: Inst,
+    /// Instructions of the loop's body, in their order; the reduction is the last of them.
+    pub insts: Vec<Inst>,
+    /// Of each axis of the loop, whether the reduction depends on it.
+    pub axes: Vec<bool>,
+    /// All loads have subscripts that run over whole extents.
+    inside: bool,
+}
+
+impl Need {
+    /// `None` where something of it cannot move: it reads what is `written`, has effects, or may stand behind a check.
+    pub fn of(
+        kernel: &Kernel,
+        parents: &Parents,
+        body: Block,
+        reduce: Inst,
+        written: &EntitySet<Buffer>,
+    ) -> Option<Need> {
+        let block = &kernel.blocks[body];
+        let until = block.insts.iter().position(|inst| *inst == reduce)?;
+        let checked = block.insts[..until].iter().any(|inst| has_check(kernel, *inst));
+        if mutant!("hoist_reductions: what a check guards moves in front of it", checked, false) {
+            return None;
+        }
+        let mut insts = Vec::new();
+        let mut wanted = EntitySet::<Value>::new();
+        let axes = vec![false; block.params.len()];
+        let mut need = Need { reduce, insts: Vec::new(), axes, inside: true };
+        for inst in block.insts[..=until].iter().rev() {
+            let data = &kernel.insts[*inst];
+            if *inst != reduce && !data.results.iter().any(|value| wanted.contains(*value)) {
+                continue;
+            }
+            insts.push(*inst);
+            let mut movable = true;
+            let mut look = |inst: Inst| {
+                let data = &kernel.insts[inst];
+                wanted.extend(data.arguments.iter().copied());
+                movable &= can_move(kernel, inst, written);
+                need.inside &= !data.opcode.is_load() || is_inside(kernel, parents, inst);
+            };
+            look(*inst);
+            let regions = data.regions.iter();
+            let regions = regions.filter(|_| mutant!("hoist_reductions: terms need nothing", true, false));
+            regions.for_each(|region| kernel.walk(*region, &mut |_, inst| look(inst)));
+            if !movable {
+                return None;
+            }
+        }
+        insts.reverse();
+        need.insts = insts;
+        for (param, needed) in block.params.iter().zip(&mut need.axes) {
+            *needed = wanted.contains(*param);
+        }
+        Some(need)
+    }
+
+    /// With all others of the loop that depend on no more axes.
+    pub fn with(&self, kernel: &Kernel, forall: Inst, others: &[Need]) -> Need {
+        let no_more =
+            |other: &&Need| other.axes.iter().zip(&self.axes).all(|(other, needed)| !other || *needed);
+        let mut insts: Vec<Inst> =
+            others.iter().filter(no_more).flat_map(|other| other.insts.iter().copied()).collect();
+        let body = kernel.insts[forall].regions[0];
+        let place = |inst: &Inst| kernel.blocks[body].insts.iter().position(|known| known == inst);
+        insts.sort_by_key(place);
+        insts.dedup();
+        Need { insts, ..self.clone() }
+    }
+
+    /// Whether the reduction may run where the axes that it leaves have no iterations at all: it would not have run.
+    pub fn is_safe(&self, kernel: &Kernel, forall: Inst) -> bool {
+        let bounds = kernel.loop_bounds(forall);
+        let left = bounds.iter().zip(&self.axes).filter(|(_, needed)| !**needed);
+        let some = |low: Value, high: Value| {
+            kernel.symbolic_extent(low, high).is_some_and(|extent| is_positive(kernel, &extent))
+        };
+        self.inside || left.into_iter().all(|((low, high), _)| some(*low, *high))
+    }
+
+    /// Whether what stands outside the loop can be made again in another launch.
+    pub fn values_outside_are_pure(&self, kernel: &Kernel, forall: Inst) -> bool {
+        let body = kernel.insts[forall].regions[0];
+        let mut inside = EntitySet::<Value>::new();
+        let mut used = kernel.insts[forall].arguments.to_vec();
+        let mut look = |inst: Inst| {
+            let data = &kernel.insts[inst];
+            inside.extend(data.results.iter().copied());
+            for region in &data.regions {
+                inside.extend(kernel.blocks[*region].params.iter().copied());
+            }
+            used.extend(data.arguments.iter().copied());
+        };
+        for inst in &self.insts {
+            look(*inst);
+            for region in &kernel.insts[*inst].regions {
+                kernel.walk(*region, &mut |_, inst| look(inst));
+            }
+        }
+        inside.extend(kernel.blocks[body].params.iter().copied());
+        let bounds = kernel.loop_bounds(forall);
+        let sized = bounds.iter().zip(&self.axes).filter(|(_, needed)| **needed);
+        used.iter().all(|value| inside.contains(*value) || is_rematerializable(kernel, *value, &[], 16))
+            && sized.into_iter().all(|((low, high), _)| kernel.symbolic_extent(*low, *high).is_some())
+    }
+}
+
+/// Whether an instruction, or something in it, may find an access outside its array.
+fn has_check(kernel: &Kernel, inst: Inst) -> bool {
+    let mut found = kernel.insts[inst].opcode == Opcode::Check;
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inst| found |= kernel.insts[inst].opcode == Opcode::Check);
+    }
+    found
+}
+
+fn can_move(kernel: &Kernel, inst: Inst, written: &EntitySet<Buffer>) -> bool {
+    let data = &kernel.insts[inst];
+    match (data.opcode.info().effect, &data.payload) {
+        (effect, _) if effect.shows() => false,
+        (_, Payload::Access { buffer, .. }) => {
+            mutant!("hoist_reductions: what the launch writes is read", !written.contains(*buffer), true)
+        }
+        _ => true,
+    }
+}
+
+/// Whether each subscript of a load is the index of a loop from 0 to the array's extent along that axis.
+fn is_inside(kernel: &Kernel, parents: &Parents, load: Inst) -> bool {
+    let data = &kernel.insts[load];
+    let Payload::Access { buffer, .. } = data.payload else { return false };
+    let extents = &kernel.buffers[buffer].extents;
+    kernel.subscripts(data).iter().zip(extents).all(|(subscript, extent)| {
+        let Some((low, high)) = bounds(kernel, parents, *subscript) else { return false };
+        let runs_to = |high: &Expr| {
+            high == extent || *extent == Expr::binary(BinaryOp::Max, high.clone(), Expr::Int(0))
+        };
+        kernel.int_of(low).is_some_and(|low| low >= 0)
+            && kernel.symbolic(high).is_some_and(|high| runs_to(&high))
+    })
+}
+
+/// The bounds of the loop that a value is an index of.
+fn bounds(kernel: &Kernel, parents: &Parents, value: Value) -> Option<(Value, Value)> {
+    let Definition::Param(block, at) = kernel.values[value].definition else { return None };
+    let owner = parents.owner_of[block].expand()?;
+    kernel.loop_bounds(owner).get(usize::from(at)).copied()
+}
+
+/// Whether a fact says that an extent is at least 1.
+fn is_positive(kernel: &Kernel, extent: &Expr) -> bool {
+    if let Expr::Int(value) = extent {
+        return *value >= 1;
+    }
+    kernel.facts.iter().any(|fact| match &fact.condition {
+        Expr::Binary(BinaryOp::GreaterEqual, left, right) => {
+            **left == *extent && matches!(**right, Expr::Int(least) if least >= 1)
+        }
+        Expr::Binary(BinaryOp::Greater, left, right) => {
+            **left == *extent && matches!(**right, Expr::Int(least) if least >= 0)
+        }
+        _ => false,
+    })
+}
