@@ -489,11 +489,23 @@ impl Forms<'_> {
         let (wide, operator) = (self.wide, self.choices.one_of(&["-", "+", "*"]));
         let name = self.result(wide, "n, m");
         let fold = self.choices.one_of(&["sum", "max", "min"]);
-        let inner = match self.choices.below(4) {
+        let inner = match self.choices.below(6) {
             0 | 1 => format!("{fold}(q in m: {term})"),
             // Of the columns, or of all rows.
             2 => format!("{fold}(q in n: x[q, j])"),
-            _ => format!("({fold}(q in m: x[i, q]) {operator} {fold}(q in n: w[q]))"),
+            3 => format!("({fold}(q in m: x[i, q]) {operator} {fold}(q in n: w[q]))"),
+            // Of a row that may not be there.
+            4 => format!("{fold}(q in m: x[idx[i], q])"),
+            // Of numbers that each iteration has of its own.
+            _ => {
+                self.line("forall i in n, j in m {");
+                self.line(format!("    let a[d in 0..18] = {value} + (d as {wide})"));
+                self.line(format!(
+                    "    {name}[i, j] = {fold}(d in 0..18: a[d]) {operator} min(d in 0..18: a[d])"
+                ));
+                self.line("}");
+                return;
+            }
         };
         match self.choices.below(3) {
             0 => self.line(format!("forall i in n, j in m {{ {name}[i, j] = {value} {operator} {inner} }}")),
