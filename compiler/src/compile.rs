@@ -107,8 +107,7 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     // Passes that are not the compiler's own are held to the rules one by one.
     let mut pass_options = options.passes.clone();
     pass_options.verify |= options.pipeline.is_some();
-    let select_options =
-        SelectOptions { target: options.target.clone(), capability, unchecked: options.unchecked };
+    let select_options = SelectOptions { target: options.target.clone(), capability };
     let mut printed = String::new();
     let generator = Generator {
         source,

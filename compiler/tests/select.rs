@@ -177,7 +177,7 @@ fn assemble(name: &str, module: &Module) {
             let result = pipeline.run(kernel, &PipelineOptions::default(), &mut |_| {});
             result.unwrap_or_else(|error| panic!("{error}"));
         }
-        let options = SelectOptions { target: target.to_string(), capability, unchecked: false };
+        let options = SelectOptions { target: target.to_string(), capability };
         let selected = select(&module, &source, &options)
             .unwrap_or_else(|error| panic!("{}: {}", error.kernel, error.message));
         krn_compiler::ptx::print(&selected.module)
@@ -214,7 +214,7 @@ fn an_axis_that_is_still_spread_over_threads_is_refused() {
     let result = pipeline.run(&mut kernel, &PipelineOptions::default(), &mut |_| {});
     result.unwrap_or_else(|error| panic!("{error}"));
     let module = Module { kernels: vec![kernel], ..Module::default() };
-    let options = SelectOptions { target: "sm_90".into(), capability: 90, unchecked: false };
+    let options = SelectOptions { target: "sm_90".into(), capability: 90 };
     let error =
         select(&module, &SourceFile::new("none.krn", ""), &options).expect_err("threads are not explicit");
     assert_eq!(error.kernel, "spread");
@@ -262,7 +262,7 @@ const SEVERAL: &str = r#"kernel "several" {
 fn places_that_are_neighbours_share_a_register() {
     let kernel = parse_kernel(SEVERAL).unwrap_or_else(|error| panic!("{error}"));
     let module = Module { kernels: vec![kernel], ..Module::default() };
-    let options = SelectOptions { target: "sm_90".into(), capability: 90, unchecked: false };
+    let options = SelectOptions { target: "sm_90".into(), capability: 90 };
     let selected = select(&module, &SourceFile::new("none.krn", ""), &options)
         .unwrap_or_else(|error| panic!("{}: {}", error.kernel, error.message));
     insta::assert_snapshot!(krn_compiler::ptx::print(&selected.module));

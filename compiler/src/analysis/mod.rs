@@ -12,6 +12,7 @@
 //! - `model/`: one warp of a launch, lane by lane, at model sizes: what its accesses and branches cost.
 //! - `multiprocessor.rs`: how many blocks of a kernel one holds.
 //! - `multiples.rs`: which powers of two divide a value.
+//! - `predicated.rs`: branches that only load, which selection makes without a branch.
 //! - `ranges.rs`: which integers a value can be.
 //! - `sectors.rs`: what a request of a warp costs.
 
@@ -28,6 +29,7 @@ pub mod model;
 mod multiples;
 mod multiprocessor;
 mod polynomial;
+mod predicated;
 mod ranges;
 mod sectors;
 mod writes;
@@ -45,6 +47,7 @@ pub use known::Known;
 pub use multiples::Multiples;
 pub use multiprocessor::{Multiprocessor, REGISTERS, blocks_by_registers, warps_by_registers};
 pub use polynomial::{Atom, Polynomial, polynomial_of};
+pub use predicated::is_predicated;
 pub use ranges::Ranges;
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
 pub use writes::{each_write, written_buffers, written_by};

@@ -137,11 +137,13 @@ pub enum Effect {
     Pure,
     /// Reads memory.
     Read,
-    /// Writes memory, or ends the thread.
+    /// Writes memory, or waits for other threads.
     Write,
     /// Moves data between threads, or lets them wait for each other: all that it names must come, so it may not be
     /// moved to where only some of them do, nor be left out, nor be repeated by some.
     Collective,
+    /// Records that a check fails: touches nothing else, and where it has happened, once more changes nothing.
+    Record,
     /// What its regions do.
     Regions,
     /// Ends a block.
@@ -320,9 +322,10 @@ math_functions! { ops {
     StoreEach "store_each" Shape::Special, Access, Write, ALL;
     /// Combines the last operand into memory; no result.
     Atomic "atomic" Shape::Special, Atomic, Write, ALL;
-    /// (index, extent), both i64, and perhaps an i64 for the report: ends the thread with a report unless
-    /// 0 <= index < extent.
-    Check "check" Shape::Special, Site, Write, ALL;
+    /// (condition, index, extent), a bool and two i64, and perhaps an i64 for the report: where the condition does not
+    /// hold, these are recorded as a failure at the site, unless there is one already. The thread goes on; what the check is
+    /// for stands behind the same condition.
+    Check "check" Shape::Special, Site, Record, ALL;
 
     /// As many consecutive scalars of one type as there are results: 2, 4, 8 or 16, at most 16 bytes, from an address
     /// that is a multiple of their size. After the last leaf of an AoS element come those of the next element.
@@ -368,6 +371,11 @@ impl Opcode {
     /// Whether it brings elements from memory into values.
     pub fn is_load(self) -> bool {
         matches!(self, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector)
+    }
+
+    /// Whether its regions may run several times.
+    pub fn is_loop(self) -> bool {
+        matches!(self, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While)
     }
 
     pub fn from_mnemonic(mnemonic: &str) -> Option<Opcode> {

@@ -2,6 +2,7 @@
 
 use super::{Lowerer, Storage, structs};
 use crate::check::typed::{Access, ArrayId, BoundsCheck, Combine, CombineOp, Expr, Projection, Type};
+use crate::data::Scalar;
 use crate::ir::entities::{Buffer, Site, Value};
 use crate::ir::op::{Combiner, Opcode};
 use crate::mutants::mutant;
@@ -15,7 +16,7 @@ struct Resolved {
     /// Indices into the fixed arrays around it.
     sub: Vec<Value>,
     ty: Type,
-    /// What must hold for a guarded access to happen.
+    /// What must hold for a checked or guarded access to happen.
     inside: Option<Value>,
 }
 
@@ -37,7 +38,7 @@ impl<'a> Lowerer<'a> {
         for (axis, (subscript, check)) in access.subscripts.iter().zip(&access.checks).enumerate() {
             let index = self.scalar(subscript);
             subscripts.push(index);
-            if *check != BoundsCheck::Proved {
+            if self.is_tested(*check) {
                 let extent = self.scalar(&array.extents[axis]);
                 self.bounds_check(*check, index, extent, &mut inside);
             }
@@ -53,7 +54,7 @@ impl<'a> Lowerer<'a> {
                 Projection::Element { index, check } => {
                     let Type::Array(element, extent) = resolved.ty.clone() else { continue };
                     let index = self.scalar(index);
-                    if *check != BoundsCheck::Proved {
+                    if self.is_tested(*check) {
                         let extent = self.builder.constant_index(extent as i64);
                         self.bounds_check(*check, index, extent, &mut resolved.inside);
                     }
@@ -65,6 +66,16 @@ impl<'a> Lowerer<'a> {
         resolved
     }
 
+    /// Whether the device compares a subscript with its extent.
+    pub fn is_tested(&self, check: BoundsCheck) -> bool {
+        match check {
+            BoundsCheck::Proved => false,
+            BoundsCheck::Runtime(_) => !self.options.unchecked,
+            BoundsCheck::Guarded => true,
+        }
+    }
+
+    /// Compares a subscript with its extent, records a failure where that is a mistake, and adds the condition to `inside`.
     pub fn bounds_check(
         &mut self,
         check: BoundsCheck,
@@ -72,10 +83,9 @@ impl<'a> Lowerer<'a> {
         extent: Value,
         inside: &mut Option<Value>,
     ) {
-        match check {
-            BoundsCheck::Proved => {}
+        let both = match check {
             BoundsCheck::Runtime(site) => self.builder.check(Site::new(site.index()), index, extent),
-            BoundsCheck::Guarded => {
+            _ => {
                 let zero = self.builder.constant_index(0);
                 let above = mutant!(
                     "lower: a guarded subscript may be negative",
@@ -84,13 +94,13 @@ impl<'a> Lowerer<'a> {
                 );
                 let less = mutant!("lower: a guarded subscript may be the extent", Opcode::Lt, Opcode::Le);
                 let below = self.builder.compare(less, index, extent);
-                let both = self.builder.binary(Opcode::And, above, below);
-                *inside = Some(match *inside {
-                    None => both,
-                    Some(before) => self.builder.binary(Opcode::And, before, both),
-                });
+                self.builder.binary(Opcode::And, above, below)
             }
-        }
+        };
+        *inside = Some(match *inside {
+            None => both,
+            Some(before) => self.builder.binary(Opcode::And, before, both),
+        });
     }
 
     pub fn load(
@@ -100,17 +110,31 @@ impl<'a> Lowerer<'a> {
         otherwise: Option<&'a Expr>,
     ) -> Vec<Value> {
         let resolved = self.resolve(access, path);
-        match (resolved.inside, otherwise) {
-            (Some(inside), Some(otherwise)) => {
-                let carried = self.assigned_in(&[], &[otherwise]);
-                self.branch_values(
-                    inside,
-                    &mut |lowerer| lowerer.load_leaves(access.array, &resolved),
-                    &mut |lowerer| lowerer.expression(otherwise),
-                    &carried,
-                )
-            }
-            _ => self.load_leaves(access.array, &resolved),
+        let Some(inside) = resolved.inside else { return self.load_leaves(access.array, &resolved) };
+        let carried = otherwise.map(|otherwise| self.assigned_in(&[], &[otherwise])).unwrap_or_default();
+        self.branch_values(
+            inside,
+            &mut |lowerer| lowerer.load_leaves(access.array, &resolved),
+            &mut |lowerer| match otherwise {
+                Some(otherwise) => lowerer.expression(otherwise),
+                None => lowerer.zeros(&resolved.ty),
+            },
+            &carried,
+        )
+    }
+
+    /// What a load gives whose check fails: all bits 0.
+    fn zeros(&mut self, ty: &Type) -> Vec<Value> {
+        let storage = self.storage(ty);
+        storage.into_iter().map(|scalar| self.zero(scalar)).collect()
+    }
+
+    fn zero(&mut self, scalar: Scalar) -> Value {
+        match scalar.widened() {
+            Scalar::Bool => self.builder.constant_bool(false),
+            Scalar::F32 => self.builder.constant_f32(0.0),
+            Scalar::F64 => self.builder.constant_f64(0.0),
+            wide => self.builder.constant_int(wide, 0),
         }
     }
 
@@ -149,7 +173,14 @@ impl<'a> Lowerer<'a> {
         let values = self.expression(value);
         let resolved = self.resolve(access, path);
         let (array, leaf) = (access.array, resolved.leaf);
+        if let Some(inside) = resolved.inside {
+            self.builder.begin_if(inside);
+        }
         self.store_leaves(array, &resolved.subscripts, leaf, &resolved.sub, &resolved.ty, &values, combine);
+        if resolved.inside.is_some() {
+            self.builder.begin_else(&[]);
+            self.builder.end_if(&[]);
+        }
     }
 
     /// Writes or combines every scalar of a value.

@@ -156,7 +156,7 @@ impl<'a> Lowerer<'a> {
 
     fn element_index(&mut self, index: &'a Expr, check: BoundsCheck, extent: u64) -> Value {
         let index = self.scalar(index);
-        if check != BoundsCheck::Proved {
+        if self.is_tested(check) {
             let extent = self.builder.constant_index(extent as i64);
             self.bounds_check(check, index, extent, &mut None);
         }

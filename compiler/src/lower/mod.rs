@@ -48,12 +48,12 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use host::Limit;
 use rustc_hash::FxHashSet;
 
-/// How to lower.
+/// How a program is lowered.
 #[derive(Clone, Copy, Debug)]
 pub struct LowerOptions<'a> {
     /// `sm_90`: picks among schedules.
     pub target: &'a str,
-    /// Leaves out the launches that check facts about the values of arrays. (Other checks are left out at selection.)
+    /// Takes what the device would check for proved.
     pub unchecked: bool,
 }
 
@@ -92,8 +92,8 @@ pub fn lower(
     let mut diagnostics = Diagnostics::new();
     let mut taken: FxHashSet<String> = program.kernels.iter().map(|kernel| kernel.name.clone()).collect();
     for kernel in &program.kernels {
-        let mut lowerer = Lowerer::new(program, kernel, source);
-        let plan = lowerer.kernel(options);
+        let mut lowerer = Lowerer::new(program, kernel, source, options);
+        let plan = lowerer.kernel();
         diagnostics.extend(lowerer.diagnostics);
         let mut finished = lowerer.builder.finish(plan);
         name_launches(&mut finished, &mut taken);
@@ -145,6 +145,7 @@ struct Lowerer<'a> {
     program: &'a Program,
     typed: &'a typed::Kernel,
     source: &'a SourceFile,
+    options: LowerOptions<'a>,
     builder: KernelBuilder,
     diagnostics: Diagnostics,
     dims: SecondaryMap<DimId, Option<Symbol>>,
@@ -167,11 +168,17 @@ struct Lowerer<'a> {
 }
 
 impl<'a> Lowerer<'a> {
-    fn new(program: &'a Program, kernel: &'a typed::Kernel, source: &'a SourceFile) -> Self {
+    fn new(
+        program: &'a Program,
+        kernel: &'a typed::Kernel,
+        source: &'a SourceFile,
+        options: LowerOptions<'a>,
+    ) -> Self {
         Self {
             program,
             typed: kernel,
             source,
+            options,
             builder: KernelBuilder::new(kernel.name.clone(), kernel.span),
             diagnostics: Diagnostics::new(),
             dims: SecondaryMap::new(),
@@ -187,7 +194,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn kernel(&mut self, options: LowerOptions<'_>) -> Vec<ir::Step> {
+    fn kernel(&mut self) -> Vec<ir::Step> {
         self.declare_symbols();
         self.declare_arrays();
         for site in self.typed.sites.values() {
@@ -201,8 +208,8 @@ impl<'a> Lowerer<'a> {
         }
         self.declare_facts();
         self.declare_injections();
-        self.apply_schedule(options.target);
-        let mut plan = if options.unchecked { Vec::new() } else { self.check_injections() };
+        self.apply_schedule();
+        let mut plan = if self.options.unchecked { Vec::new() } else { self.check_injections() };
         plan.extend(self.initialise_results());
         let body = &self.typed.body;
         plan.extend(self.kernel_block(body));
@@ -347,9 +354,9 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn apply_schedule(&mut self, target: &str) {
+    fn apply_schedule(&mut self) {
         let typed = self.typed;
-        let Some(schedule) = typed.schedule_for(target) else { return };
+        let Some(schedule) = typed.schedule_for(self.options.target) else { return };
         let array_name = |array: &ArrayId| typed.arrays[*array].name.clone();
         for directive in &schedule.directives {
             let passed_on = match &directive.kind {

@@ -9,7 +9,8 @@
 //! A pure instruction, or a load from a buffer that its launch does not write, is replaced by an equal one that
 //! comes before it in the same region or in one around it. Operands of commutative ops match in either order. A load
 //! from a buffer that is written is replaced where nothing between the two writes that buffer or waits for other
-//! threads: no other thread may write what this one reads (programs have no races), so memory holds the same.
+//! threads: no other thread may write what this one reads (programs have no races), so memory holds the same. Of two
+//! bounds checks of the same subscript and extent the first stays.
 //!
 //! # Limits
 //!
@@ -99,7 +100,8 @@ impl Key {
         }
         Self {
             opcode: data.opcode,
-            payload: data.payload.clone(),
+            // Where a check stands does not matter: of two equal ones the first speaks.
+            payload: if data.opcode == Opcode::Check { Payload::None } else { data.payload.clone() },
             arguments,
             width: data.results.len(),
             version,
@@ -115,12 +117,12 @@ impl MemoryVersions {
     /// Notes what the instruction itself clobbers; its regions count by what is in them.
     fn clobber(&mut self, data: &InstData) {
         match (data.opcode.info().effect, &data.payload) {
-            (Effect::Pure | Effect::Read | Effect::Terminator, _) => {}
+            (Effect::Pure | Effect::Read | Effect::Record | Effect::Terminator, _) => {}
             (_, Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) => {
                 self.own[*buffer] += mutant!("cse: a load over a store to its buffer", 1, 0);
             }
             // Both sides of an `if` see what was before it; a loop's body sees what the body itself does.
-            _ if matches!(data.opcode, Opcode::If | Opcode::Check) => {}
+            _ if data.opcode == Opcode::If => {}
             _ => self.all += mutant!("cse: a loop reads what was there before it", 1, 0),
         }
     }
@@ -160,7 +162,7 @@ impl Eliminator<'_> {
             }
         }
         match (data.opcode.info().effect, &data.payload) {
-            (Effect::Pure, _) => self.eliminate(inst, None, own),
+            (Effect::Pure | Effect::Record, _) => self.eliminate(inst, None, own),
             (Effect::Read, Payload::Access { buffer, .. }) => {
                 let version = match self.written.contains(*buffer) {
                     false => None,

@@ -120,6 +120,7 @@ impl Sweeper<'_> {
         let is_live = self.live[inst]
             || match data.opcode.info().effect {
                 Effect::Write => !self.is_unread(&data.payload),
+                Effect::Record => mutant!("dce: a check of bounds", true, false),
                 Effect::Collective | Effect::Terminator => true,
                 Effect::Regions => mutant!(
                     "dce: an `if` of which one side has effects",
@@ -151,7 +152,7 @@ impl Sweeper<'_> {
             let data = &self.kernel.insts[*inst];
             match data.opcode.info().effect {
                 Effect::Write => !self.is_unread(&data.payload),
-                Effect::Collective => true,
+                Effect::Collective | Effect::Record => true,
                 Effect::Regions => data.regions.iter().any(|region| self.has_effects(*region)),
                 _ => false,
             }
@@ -166,7 +167,7 @@ impl Sweeper<'_> {
                     mutant!("dce: a store to an array that is loaded", self.loaded.contains(*buffer), false);
                 self.kernel.buffers[*buffer].kind == BufferKind::Private && !loaded
             }
-            _ => mutant!("dce: a check of bounds", false, true),
+            _ => false,
         }
     }
 }

@@ -13,6 +13,8 @@
 //! buffer's extent, a number in the extent's constant range, or no more than what an `if` around the loop compares with
 //! the extent).
 //!
+//! A bounds check that is the same in each round is made once, in front of the loop, for where there are rounds.
+//!
 //! # Limits
 //!
 //! What stands in an `if` stays there. Values of `if` and of loops do not move.
@@ -135,10 +137,11 @@ impl Mover<'_> {
 
     /// Moves what is invariant from a region of a loop to the end of `outside`.
     fn hoist(&mut self, owner: Inst, region: Block, position: usize, depth: u16, outside: &mut Vec<Inst>) {
-        let mut surely_runs = self.surely_runs(owner, position);
+        let surely_runs = self.surely_runs(owner, position);
         let written = written_by(self.kernel, owner);
         let count = self.kernel.blocks[region].insts.len();
         let mut stay = Vec::with_capacity(count);
+        let counted = self.kernel.insts[owner].opcode != Opcode::While;
         for at in 0..count {
             let inst = self.kernel.blocks[region].insts[at];
             let data = &self.kernel.insts[inst];
@@ -146,6 +149,11 @@ impl Mover<'_> {
                 self.depths[*value]
                     <= mutant!("licm: what depends on the index leaves the loop", depth, depth + 1)
             });
+            if data.opcode == Opcode::Check && invariant && counted {
+                self.check_before(owner, inst, depth, outside);
+                self.changed = true;
+                continue;
+            }
             let safe = match (data.opcode.info().effect, &data.payload) {
                 (Effect::Pure, _) => true,
                 (Effect::Read, Payload::Access { buffer, .. }) if invariant => {
@@ -163,12 +171,31 @@ impl Mover<'_> {
                 outside.push(inst);
                 self.changed = true;
             } else {
-                let ends = mutant!("licm: a load passes what may end the thread", self.may_end(inst), false);
-                surely_runs = surely_runs && !ends;
                 stay.push(inst);
             }
         }
         self.kernel.blocks[region].insts = stay;
+    }
+
+    /// Makes a check that is the same in each round before the loop, for where there are rounds.
+    fn check_before(&mut self, owner: Inst, check: Inst, depth: u16, outside: &mut Vec<Inst>) {
+        let span = self.kernel.insts[check].span;
+        for (low, high) in self.kernel.loop_bounds(owner) {
+            if self.kernel.int_of(low).zip(self.kernel.int_of(high)).is_some_and(|(low, high)| low < high) {
+                continue;
+            }
+            let holds = self.kernel.insts[check].arguments[0];
+            let none = self.kernel.make_inst(Opcode::Ge, Payload::None, &[low, high], span);
+            let none_or = [self.kernel.insts[none].results[0], holds];
+            let either = self.kernel.make_inst(Opcode::Or, Payload::None, &none_or, span);
+            for made in [none, either] {
+                let result = self.kernel.insts[made].results[0];
+                self.depths[result] = depth;
+                outside.push(made);
+            }
+            self.kernel.insts[check].arguments[0] = self.kernel.insts[either].results[0];
+        }
+        outside.push(check);
     }
 
     /// Whether the first round of a loop's region surely begins.
@@ -179,17 +206,6 @@ impl Mover<'_> {
         self.kernel.loop_bounds(inst).into_iter().all(|(low, high)| {
             self.kernel.int_of(low).zip(self.kernel.int_of(high)).is_some_and(|(low, high)| low < high)
         })
-    }
-
-    /// Whether the thread may not get past an instruction: what follows is not sure to run.
-    fn may_end(&self, inst: Inst) -> bool {
-        let mut found = matches!(self.kernel.insts[inst].opcode, Opcode::Check | Opcode::While);
-        for region in &self.kernel.insts[inst].regions {
-            self.kernel.walk(*region, &mut |_, inst| {
-                found |= matches!(self.kernel.insts[inst].opcode, Opcode::Check | Opcode::While);
-            });
-        }
-        found
     }
 
     /// Whether every subscript of a load is inside its extent wherever the block that the pass is in is reached.

@@ -127,8 +127,6 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
             fits &= found.is_none_or(|known| known == (buffer, op));
             found = Some((buffer, op));
         }
-        // A thread that ends would not come to the barrier.
-        fits &= kernel.insts[inst].opcode != Opcode::Check;
     });
     let (buffer, op) = found.filter(|_| fits)?;
     kernel.walk(root, &mut |_, inst| {

@@ -27,19 +27,22 @@
 //! # Preconditions
 //!
 //! The loop is all that its launch does, and the combining assignment is all that it writes; it may stand under one `if`,
-//! whose other side then contributes nothing. The place is made of indices and sizes by arithmetic alone. Values are of 32 or
+//! whose other side then contributes nothing; where that may keep the place inside the array, the sum is combined if any
+//! iteration contributes. The place is made of indices and sizes by arithmetic alone. Values are of 32 or
 //! 64 bits: narrow ones round at each step. A directive that shapes the loop (`order`, `tile`, `per_thread`, `warps` of one
 //! of those axes) keeps it, unless other loops over that name can carry it out.
 
 use super::accumulate::has_atomics;
 use super::pass::{Changed, Pass, PassContext};
 use super::rematerialize::{is_rematerializable, rematerialize};
+use crate::data::Scalar;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Phase, Phases};
-use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::ir::op::{Combiner, Constant, Effect, Opcode};
 use crate::ir::schedule::Directive;
+use crate::manifest::Expr;
 use crate::mutants::mutant;
 use std::collections::BTreeSet;
 
@@ -79,6 +82,8 @@ struct Found {
     atomic: Inst,
     /// The `if` that it stands under.
     under: Option<Inst>,
+    /// The place may lie outside of the array where that `if` never holds.
+    outside: bool,
     buffer: Buffer,
     leaf: u32,
     combiner: Combiner,
@@ -125,11 +130,13 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     let names = axes.iter().zip(&reduced).filter(|(_, reduced)| **reduced);
     let names: Vec<&str> = names.map(|(axis, _)| kernel.axes[*axis].name.as_str()).collect();
     let shaped = names.iter().any(|name| shaped(kernel, launch, name));
+    let outside = under.is_some() && !is_inside(kernel, *forall, (buffer, leaf), subscripts);
     let subscripts = subscripts.to_vec();
     (!names.is_empty() && !shaped).then_some(Found {
         forall: *forall,
         atomic,
         under,
+        outside,
         buffer,
         leaf,
         combiner: op,
@@ -187,6 +194,27 @@ fn only_write(kernel: &Kernel, body: Block) -> Option<(Inst, Option<Inst>)> {
     Some((*atomic, Some(*under)))
 }
 
+/// Whether the place lies in the array for all iterations, whether the condition holds or not.
+fn is_inside(kernel: &Kernel, forall: Inst, (buffer, leaf): (Buffer, u32), subscripts: &[Value]) -> bool {
+    let data = &kernel.buffers[buffer];
+    let inner = data.element.leaves[leaf as usize].extents.iter().map(|extent| Expr::Int(*extent as i64));
+    let extents = data.extents.iter().cloned().chain(inner);
+    let params = &kernel.blocks[kernel.insts[forall].regions[0]].params;
+    let bounds = kernel.loop_bounds(forall);
+    subscripts.iter().zip(extents).all(|(subscript, extent)| {
+        match params.iter().position(|param| param == subscript) {
+            Some(axis) => {
+                let (low, high) = bounds[axis];
+                kernel.int_of(low).is_some_and(|low| low >= 0) && kernel.symbolic(high) == Some(extent)
+            }
+            None => match (kernel.int_of(*subscript), extent) {
+                (Some(at), Expr::Int(extent)) => (0..i128::from(extent)).contains(&at),
+                _ => false,
+            },
+        }
+    })
+}
+
 /// The parameters that a value is made of.
 fn reach(kernel: &Kernel, value: Value, params: &[Value], needed: &mut BTreeSet<Value>) {
     if params.contains(&value) {
@@ -200,7 +228,7 @@ fn apply(kernel: &mut Kernel, launch: Launch, found: Found) {
     let root = kernel.launches[launch].body;
     let InstData { payload, arguments, span, regions, .. } = kernel.insts[found.forall].clone();
     let (body, Payload::Loop { axes }) = (regions[0], payload) else { return };
-    let value = contribution(kernel, body, &found);
+    let values = contribution(kernel, body, &found);
     let params = std::mem::take(&mut kernel.blocks[body].params);
     let (mut kept_axes, mut kept_bounds, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     let (mut reduced_axes, mut bounds, mut indices) = (Vec::new(), Vec::new(), Vec::new());
@@ -217,7 +245,7 @@ fn apply(kernel: &mut Kernel, launch: Launch, found: Found) {
     // The body is the reduction's now.
     own_params(kernel, body, &indices);
     kernel.blocks[body].insts.pop();
-    Emit::new(kernel, body, span).inst(Opcode::Yield, Payload::None, &[value]);
+    Emit::new(kernel, body, span).inst(Opcode::Yield, Payload::None, &values);
 
     // Around it the rest of the loop, if there is one.
     kernel.blocks[root].insts.pop();
@@ -233,23 +261,39 @@ fn apply(kernel: &mut Kernel, launch: Launch, found: Found) {
         kernel.blocks[root].insts.push(found.forall);
         around
     };
+    let mut combiners = vec![found.combiner];
+    combiners.extend(found.outside.then_some(Combiner::Or));
     let reduce = kernel.insts.push(InstData {
         opcode: Opcode::Reduce,
-        payload: Payload::Reduce { axes: reduced_axes.into(), combiners: vec![found.combiner].into() },
+        payload: Payload::Reduce { axes: reduced_axes.into(), combiners: combiners.into() },
         arguments: bounds.into(),
         results: Vec::new().into(),
         regions: vec![body].into(),
         span,
     });
     kernel.blocks[around].insts.push(reduce);
-    let sum = kernel.add_result(reduce, kernel.value_type(value));
+    let results: Vec<Value> =
+        values.iter().map(|value| kernel.add_result(reduce, kernel.value_type(*value))).collect();
+    let (sum, some) = (results[0], results.get(1).copied());
     let span = kernel.insts[found.atomic].span;
     let (mut map, mut emit) = (ValueMap::default(), Emit::new(kernel, around, span));
     kept.iter().for_each(|param| _ = map.insert(*param, *param));
     let places: Vec<Value> =
         found.subscripts.iter().map(|value| rematerialize(&mut emit, *value, &mut map)).collect();
     // A place is one iteration's where each of its indices is a subscript.
-    if !kept.is_empty() && kept.iter().all(|param| found.subscripts.contains(param)) {
+    let own = !kept.is_empty() && kept.iter().all(|param| found.subscripts.contains(param));
+    match some {
+        Some(some) => emit.if_then(some, |emit| combine(emit, &found, own, places, sum)),
+        None => combine(&mut emit, &found, own, places, sum),
+    }
+    if !kept.is_empty() {
+        emit.inst(Opcode::Yield, Payload::None, &[]);
+    }
+}
+
+/// Combines the sum into its place, by an atomic unless the place is one iteration's own.
+fn combine(emit: &mut Emit<'_>, found: &Found, own: bool, places: Vec<Value>, sum: Value) {
+    if own {
         let old = emit.load(found.buffer, found.leaf, &places);
         let combiner = mutant!("reduce_atomics: what was there is added", found.combiner, Combiner::Add);
         if let Some(new) = emit.combine_one(combiner, old, sum) {
@@ -259,9 +303,6 @@ fn apply(kernel: &mut Kernel, launch: Launch, found: Found) {
         let payload = Payload::Atomic { buffer: found.buffer, leaf: found.leaf, op: found.combiner };
         let arguments: Vec<Value> = places.into_iter().chain([sum]).collect();
         emit.inst(Opcode::Atomic, payload, &arguments);
-    }
-    if !kept.is_empty() {
-        emit.inst(Opcode::Yield, Payload::None, &[]);
     }
 }
 
@@ -273,11 +314,11 @@ fn own_params(kernel: &mut Kernel, block: Block, params: &[Value]) {
     }
 }
 
-/// What an iteration contributes, without the atomic.
-fn contribution(kernel: &mut Kernel, body: Block, found: &Found) -> Value {
+/// What an iteration contributes, without the atomic, and whether it does, where the place may lie outside otherwise.
+fn contribution(kernel: &mut Kernel, body: Block, found: &Found) -> Vec<Value> {
     let Some(under) = found.under else {
         kernel.blocks[body].insts.retain(|inst| *inst != found.atomic);
-        return found.value;
+        return vec![found.value];
     };
     let span = kernel.insts[under].span;
     let ty = kernel.value_type(found.value);
@@ -293,7 +334,15 @@ fn contribution(kernel: &mut Kernel, body: Block, found: &Found) -> Value {
                 mutant!("reduce_atomics: nothing is 0 to all operators", found.combiner, Combiner::Add);
             emit.identity(combiner, ty)[0]
         };
-        emit.inst(Opcode::Yield, Payload::None, &[value]);
+        let mut yields = vec![value];
+        if found.outside {
+            yields.push(emit.value(Opcode::Const, Payload::Constant(Constant::Bool(holds)), &[]));
+        }
+        emit.inst(Opcode::Yield, Payload::None, &yields);
     }
-    kernel.add_result(under, ty)
+    let mut results = vec![kernel.add_result(under, ty)];
+    if found.outside {
+        results.push(kernel.add_result(under, Scalar::Bool));
+    }
+    results
 }

@@ -196,14 +196,25 @@ impl KernelBuilder {
         self.inst(Opcode::Atomic, Payload::Atomic { buffer, leaf, op }, &arguments);
     }
 
-    /// Ends the thread with a report unless `0 <= index < extent`.
-    pub fn check(&mut self, site: Site, index: Value, extent: Value) {
-        self.inst(Opcode::Check, Payload::Site(site), &[index, extent]);
+    /// Whether `0 <= index < extent`.
+    pub fn inside(&mut self, index: Value, extent: Value) -> Value {
+        let zero = self.constant_index(0);
+        let above = self.compare(Opcode::Ge, index, zero);
+        let below = self.compare(Opcode::Lt, index, extent);
+        self.binary(Opcode::And, above, below)
+    }
+
+    /// Records a failure unless `0 <= index < extent`, which is the result.
+    pub fn check(&mut self, site: Site, index: Value, extent: Value) -> Value {
+        let inside = self.inside(index, extent);
+        self.inst(Opcode::Check, Payload::Site(site), &[inside, index, extent]);
+        inside
     }
 
     /// The same, with a value for the report.
     pub fn check_reporting(&mut self, site: Site, index: Value, extent: Value, value: Value) {
-        self.inst(Opcode::Check, Payload::Site(site), &[index, extent, value]);
+        let inside = self.inside(index, extent);
+        self.inst(Opcode::Check, Payload::Site(site), &[inside, index, extent, value]);
     }
 }
 

@@ -26,7 +26,6 @@ pub enum Outcome {
 }
 
 enum Stop {
-    CheckFailed,
     OutOfFuel,
     OutOfBounds(String),
 }
@@ -37,6 +36,8 @@ struct Interpreter<'k> {
     values: SecondaryMap<Value, Option<Constant>>,
     memory: Memory,
     fuel: u64,
+    /// Whether a bounds check has failed.
+    failed: bool,
     /// Block in x, y, z, and the thread, of an explicit grid.
     place_in_grid: [i128; 4],
     grid_size: [i128; 3],
@@ -52,6 +53,7 @@ pub fn interpret(kernel: &Kernel, symbols: &[Constant], fill: &dyn Fn(Buffer, u3
         values,
         memory: Memory::new(),
         fuel: 2_000_000,
+        failed: false,
         place_in_grid: [0; 4],
         grid_size: [1; 3],
     };
@@ -71,6 +73,8 @@ pub fn interpret(kernel: &Kernel, symbols: &[Constant], fill: &dyn Fn(Buffer, u3
         }
     }
     match interpreter.steps(&kernel.plan) {
+        // What a failed run computes is nobody's business, but it must not leave its buffers.
+        Ok(()) | Err(Stop::OutOfFuel) if interpreter.failed => Outcome::CheckFailed,
         Ok(()) => {
             let mut memory = interpreter.memory;
             // What a launch has for itself only is not a result.
@@ -78,7 +82,6 @@ pub fn interpret(kernel: &Kernel, symbols: &[Constant], fill: &dyn Fn(Buffer, u3
             memory.retain(|(buffer, _), _| !own.contains(&kernel.buffers[*buffer].kind));
             Outcome::Finished(memory)
         }
-        Err(Stop::CheckFailed) => Outcome::CheckFailed,
         Err(Stop::OutOfFuel) => Outcome::OutOfFuel,
         Err(Stop::OutOfBounds(message)) => Outcome::OutOfBounds(message),
     }
@@ -317,8 +320,8 @@ impl Interpreter<'_> {
                 Ok(Vec::new())
             }
             (Opcode::Check, _) => {
-                let (index, extent) = (as_int(operands[0]), as_int(operands[1]));
-                if (0..extent).contains(&index) { Ok(Vec::new()) } else { Err(Stop::CheckFailed) }
+                self.failed |= operands[0] != Constant::Bool(true);
+                Ok(Vec::new())
             }
             (Opcode::If, _) => {
                 let taken = usize::from(operands[0] != Constant::Bool(true));

@@ -187,9 +187,13 @@ impl Generator<'_> {
     /// A load that only the check before it keeps inside.
     fn checked_load(&mut self) {
         let (index, n) = (self.value(Scalar::I64), self.pool[0]);
-        self.builder.check(self.arrays.site, index, n);
+        let inside = self.builder.check(self.arrays.site, index, n);
+        self.builder.begin_if(inside);
         let value = self.builder.load(self.arrays.row_int, 0, &[index]);
-        self.pool.push(value);
+        self.builder.begin_else(&[value]);
+        let zero = self.builder.constant_int(self.builder.value_type(value), 0);
+        let results = self.builder.end_if(&[zero]);
+        self.pool.extend(results);
     }
 
     /// A load in a loop that runs only if it is inside.

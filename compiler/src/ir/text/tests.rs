@@ -47,8 +47,8 @@ kernel "all" @1..99 {
         forall axis0 "i" = v0..v6 [grid:*, warp:2], axis1 "j" = v0..v6 [grid:*, lane:32] @4..9 (v8 "i": i64, v9 "j": i64) {
             v10: i64 = const 1
             v15: f32, v16: i64 = reduce [argmax] axis2 "p" = v0..v9 [serial:*] (v11 "p": i64) {
-                check site0: v11, v10 @30..31
-                check site1: v11, v10, v11
+                check site0: v4, v11, v10 @30..31
+                check site1: v4, v11, v10, v11
                 v12: f32 = load buf1[v11]
                 v13: f32 = cast bf16 v12
                 v14: f32 = fma v12, v13, v7

@@ -28,7 +28,7 @@ const VALID: &str = r#"kernel "valid" {
             v7: f32 = mul v5, v5
             v8: bool = lt v5, v7
             v9: f32 = select v8, v5, v7
-            check site0: v4, v1
+            check site0: v3, v4, v1
             v12: f32, v13: i64 = reduce [argmax] axis1 "p" = v0..v2 [serial:8] (v10 "p": i64) {
                 v11: f64 = load buf2[v10]
                 v14: f32 = cast f32 v11
@@ -91,7 +91,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("v9: f32 = select v8, v5, v7", "v9: f32 = select v5, v5, v7"),
     ("load buf0[v4]", "load buf0[v4, v4]"),
     ("load buf0[v4]", "load buf0[v3]"),
-    ("check site0: v4, v1", "check site0: v4"),
+    ("check site0: v3, v4, v1", "check site0: v4, v1"),
     ("atomic add buf0[v4], v21", "atomic argmin buf0[v4], v21"),
     ("atomic add buf0[v4], v21", "atomic xor buf0[v4], v21"),
     ("atomic add buf0[v4], v21", "store buf1.b[v4], v6"),
@@ -105,8 +105,8 @@ const CHANGES: &[(&str, &str)] = &[
     ("(v15 \"q\": i64, v16: f32)", "(v15 \"q\": i64, v16: f32, v99: f32)"),
     ("yield v12", "yield v14"),
     ("atomic add buf0[v4], v21\n            yield", "atomic add buf0[v4], v21"),
-    ("check site0: v4, v1", "yield v1"),
-    ("check site0: v4, v1", "check site1: v4, v1"),
+    ("check site0: v3, v4, v1", "yield v1"),
+    ("check site0: v3, v4, v1", "check site1: v3, v4, v1"),
     ("v1: i64 = symbol sym0", "v1: i64 = symbol sym7"),
     ("[grid:*, warp:2, lane:32]", ""),
     ("[grid:*, warp:2, lane:32]", "[grid:4, warp:*, lane:32]"),

@@ -98,9 +98,10 @@ impl<'k> Verifier<'k> {
                     }
                 }
                 Opcode::Outer | Opcode::OuterFma => self.outer(inst),
-                // The third is a value to report.
+                // The third number is a value to report.
                 Opcode::Check => {
-                    self.signature(inst, indices(data.arguments.len().clamp(2, 3)), empty());
+                    let numbers = data.arguments.len().saturating_sub(1).clamp(2, 3);
+                    self.signature(inst, once(Scalar::Bool).chain(indices(numbers)), empty());
                 }
                 Opcode::Yield => self.expect_types(inst, "results", &data.results, empty()),
                 _ => self.region_types(inst),

@@ -125,6 +125,7 @@ impl Folder<'_> {
             match opcode {
                 Opcode::Symbol => self.known_symbol(inst),
                 Opcode::StoreIf | Opcode::LoadIf if self.conditional(inst) => continue,
+                Opcode::Check if self.holds(inst) => continue,
                 _ => {}
             }
             let data = &self.kernel.insts[inst];
@@ -140,6 +141,14 @@ impl Folder<'_> {
             }
         }
         self.kernel.blocks[block].insts = done;
+    }
+
+    /// Whether a check never fails.
+    fn holds(&mut self, inst: Inst) -> bool {
+        let holds =
+            self.kernel.constant_of(self.kernel.insts[inst].arguments[0]) == Some(Constant::Bool(true));
+        self.changed |= holds;
+        holds
     }
 
     /// Takes a literal condition from a store, or from a load that takes place; whether it is a store that never does.

@@ -51,7 +51,9 @@ pub fn fills(kernel: &Kernel, producer: Inst, buffer: Buffer, stores: &[Inst], w
     let (mut plain, mut inside) = (true, EntitySet::<Value>::new());
     kernel.walk(body, &mut |_, inst| {
         let data = &kernel.insts[inst];
-        plain &= !data.opcode.info().effect.shows() || stores.contains(&inst);
+        let effect = data.opcode.info().effect;
+        // A check of an element that nobody reads would not be made.
+        plain &= !(effect.shows() || effect == Effect::Record) || stores.contains(&inst);
         inside.extend(data.results.iter().copied());
     });
     let params = &kernel.blocks[body].params;

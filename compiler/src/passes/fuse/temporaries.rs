@@ -8,9 +8,9 @@
 //! ```
 //!
 //! As for a local array: each element is computed where it is read, if that is one place and no element is read twice.
-//! Nothing between the launches may write what the elements are made of. A reduction moves into parallel loops without
-//! checks only; beside other reductions, it moves if it shares no operand among iterations, as those of a row do: two
-//! products in one loop would have no tiles, and rows with a check have no teams.
+//! Nothing between the launches may write what the elements are made of. A reduction moves into parallel loops only; beside
+//! other reductions, it moves if it shares no operand among iterations, as those of a row do: two products in one
+//! loop would have no tiles.
 
 use super::plan::{Plan, fills, indices, is_unscheduled, loaded_in, loops_around, reads, stand_together};
 use crate::analysis::each_write;
@@ -108,7 +108,6 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> Op
     }
     let fits = !has(kernel, body, Opcode::Reduce)
         || loops.iter().all(|inst| kernel.insts[*inst].opcode == Opcode::Forall)
-            && !has(kernel, target, Opcode::Check)
             && (!has(kernel, target, Opcode::Reduce) || shares_nothing(kernel, body));
     (fits && is_unscheduled(kernel, producer, &loops, buffer)).then(|| Plan {
         buffer,

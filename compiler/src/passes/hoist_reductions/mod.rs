@@ -28,7 +28,7 @@
 //!
 //! # Preconditions
 //!
-//! The reduction stands directly in the loop, and nothing that it needs is written by the launch or guarded by a check. It
+//! The reduction stands directly in the loop, and nothing that it needs is written by the launch. It has no checks, and
 //! adds up more than a few terms. All its accesses are inside their arrays even if the axes that it leaves are empty: their
 //! subscripts are indices that run over whole extents; or these axes are not empty, by a fact.
 

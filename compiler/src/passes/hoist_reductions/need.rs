@@ -3,7 +3,7 @@
 use crate::ir::Parents;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
-use crate::ir::op::Opcode;
+use crate::ir::op::Effect;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use crate::passes::rematerialize::is_rematerializable;
@@ -22,7 +22,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// `None` where something of it cannot move: it reads what is `written`, has effects, or may stand behind a check.
+    /// `None` where something of it cannot move: it reads what is `written`, or has effects, which checks are too.
     pub fn of(
         kernel: &Kernel,
         parents: &Parents,
@@ -32,10 +32,6 @@ impl Need {
     ) -> Option<Need> {
         let block = &kernel.blocks[body];
         let until = block.insts.iter().position(|inst| *inst == reduce)?;
-        let checked = block.insts[..until].iter().any(|inst| has_check(kernel, *inst));
-        if mutant!("hoist_reductions: what a check guards moves in front of it", checked, false) {
-            return None;
-        }
         let mut insts = Vec::new();
         let mut wanted = EntitySet::<Value>::new();
         let axes = vec![false; block.params.len()];
@@ -119,19 +115,10 @@ impl Need {
     }
 }
 
-/// Whether an instruction, or something in it, may find an access outside its array.
-fn has_check(kernel: &Kernel, inst: Inst) -> bool {
-    let mut found = kernel.insts[inst].opcode == Opcode::Check;
-    for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inst| found |= kernel.insts[inst].opcode == Opcode::Check);
-    }
-    found
-}
-
 fn can_move(kernel: &Kernel, inst: Inst, written: &EntitySet<Buffer>) -> bool {
     let data = &kernel.insts[inst];
     match (data.opcode.info().effect, &data.payload) {
-        (effect, _) if effect.shows() => false,
+        (effect, _) if effect.shows() || effect == Effect::Record => false,
         (_, Payload::Access { buffer, .. }) => {
             mutant!("hoist_reductions: what the launch writes is read", !written.contains(*buffer), true)
         }

@@ -210,7 +210,7 @@ impl Outside<'_> {
         for inst in &self.kernel.blocks[block].insts {
             let data = &self.kernel.insts[*inst];
             // A check may run in every thread: it fails in all of them or in none.
-            self.effects |= data.opcode.info().effect.shows() && data.opcode != Opcode::Check;
+            self.effects |= data.opcode.info().effect.shows();
             if let Payload::Access { buffer, .. } = data.payload {
                 self.read.insert(buffer);
             }

@@ -191,7 +191,6 @@ fn straight(kernel: &Kernel, block: Block) -> bool {
                 });
                 plain && matches!(&data.payload, Payload::Reduce { axes, .. } if axes.len() == 1)
             }
-            Opcode::Check => false,
             // What one thread writes and all read would need an order.
             Opcode::Load => match data.payload {
                 Payload::Access { buffer, .. } => !kernel.blocks[block].insts.iter().any(|other| {

@@ -123,14 +123,12 @@ fn collect(kernel: &Kernel, block: Block, loops: &mut Vec<Inst>) -> bool {
             (_, Opcode::While) => false,
             (Payload::Loop { axes }, Opcode::Forall) | (Payload::Reduce { axes, .. }, _) => {
                 loops.push(*inst);
-                let mut checks = false;
+                let mut whiles = false;
                 kernel.walk(data.regions[0], &mut |_, inst| {
-                    checks |= matches!(kernel.insts[inst].opcode, Opcode::Check | Opcode::While);
+                    whiles |= kernel.insts[inst].opcode == Opcode::While;
                 });
-                axes.len() == 1 && !checks
+                axes.len() == 1 && !whiles
             }
-            // A thread that ends would leave its team waiting.
-            (_, Opcode::Check) => false,
             _ => data.regions.iter().all(|region| collect(kernel, *region, loops)),
         }
     })

@@ -17,8 +17,8 @@
 //!
 //! One outer axis, whose threads are whole blocks; a reduction of plain combiners that ends for all iterations of the
 //! outer loop at the same place. Every load in it either does not depend on its index, or has it for its only
-//! subscript, stands at the top of its body, and is of an array that the launch does not write. No bounds check, which
-//! would end a thread before a barrier. A schedule that says how one of the axes lies on the machine keeps it away.
+//! subscript, stands at the top of its body, and is of an array that the launch does not write. A schedule that says
+//! how one of the axes lies on the machine keeps it away.
 //!
 //! Threads beyond the end of the outer loop work on its last iteration, so that all come to the barriers, and store nothing.
 
@@ -120,10 +120,7 @@ fn find(kernel: &Kernel, launch: Launch, in_pieces: bool) -> Option<Found> {
     let (_, insts) = kernel.blocks[region].insts.split_last()?;
     let at = insts.iter().position(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)?;
     let (reduce, before, after) = (insts[at], &insts[..at], &insts[at + 1..]);
-    let straight = |inst: &Inst| {
-        let data = &kernel.insts[*inst];
-        data.regions.is_empty() && data.opcode != Opcode::Check
-    };
+    let straight = |inst: &Inst| kernel.insts[*inst].regions.is_empty();
     // Threads beyond the end of the loop do what stands before the reduction too, of what others may have written.
     let reads = |inst: &Inst| kernel.insts[*inst].opcode.info().effect == Effect::Read;
     let plain = before.iter().all(|inst| straight(inst) && !reads(inst)) && after.iter().all(straight);
@@ -175,7 +172,6 @@ fn streamed(affine: &mut Affine<'_>, kernel: &Kernel, root: Block, reduce: Inst)
     let (mut streamed, mut fits) = (Vec::new(), true);
     kernel.walk(region, &mut |block, inst| {
         let data = &kernel.insts[inst];
-        fits &= data.opcode != Opcode::Check;
         let Payload::Access { buffer, .. } = data.payload else { return };
         let elements = &kernel.buffers[buffer];
         let memory = matches!(elements.kind, BufferKind::Argument { .. } | BufferKind::Scratch);

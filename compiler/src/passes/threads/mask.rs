@@ -14,7 +14,7 @@ pub fn writes_for_all(kernel: &Kernel, inst: Inst) -> bool {
             Payload::Access { buffer, .. } => kernel.buffers[buffer].kind == BufferKind::Private,
             _ => false,
         };
-        data.opcode.info().effect.shows() && data.opcode != Opcode::Check && !own
+        data.opcode.info().effect.shows() && !own
     };
     let mut found = one(inst);
     for region in &kernel.insts[inst].regions {
@@ -23,7 +23,7 @@ pub fn writes_for_all(kernel: &Kernel, inst: Inst) -> bool {
     found
 }
 
-/// Puts what writes memory for all under a condition, of which neighbours share one, and loads from places that depend on
+/// Puts what writes memory for all, and checks, under a condition, of which neighbours share one, and loads from places that depend on
 /// the index: those whose subscripts are among `outside`. Loops with a condition of their own end where it does not hold.
 pub fn mask(
     kernel: &mut Kernel,
@@ -37,7 +37,7 @@ pub fn mask(
     for inst in insts {
         let opcode = kernel.insts[inst].opcode;
         let plain = matches!(opcode, Opcode::Store | Opcode::StoreVector | Opcode::Atomic);
-        if plain && writes_for_all(kernel, inst) {
+        if (plain && writes_for_all(kernel, inst)) || opcode == Opcode::Check {
             run.push(inst);
             continue;
         }

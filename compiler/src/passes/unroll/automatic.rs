@@ -2,6 +2,7 @@
 
 use super::lanes;
 use super::serial::{serial_axis, trips};
+use crate::analysis::is_predicated;
 use crate::ir::entities::{Axis, Block, Inst, Launch};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
@@ -14,8 +15,7 @@ use std::ops::ControlFlow;
 /// sixteens, since each addition waits for the one before and few loads are under way.
 const OF_LONG: u32 = 16;
 const OF_SHORT: u32 = 4;
-/// Instructions of the longest body that is unrolled, and of what becomes of it at most. None is that branches, for loops inside it or
-/// for checks: its reads would come one after the other all the same.
+/// Instructions of the longest body that is unrolled, and of what becomes of it at most. None is that branches: its reads would come one after the other all the same.
 const MOST_INSTS: u32 = 32;
 const MOST_UNROLLED: u32 = 256;
 
@@ -99,7 +99,7 @@ fn of_body(kernel: &Kernel, inst: Inst) -> Option<u32> {
             return ControlFlow::Break(());
         }
         insts += 1;
-        branches |= !data.regions.is_empty() || matches!(data.payload, Payload::Site(_));
+        branches |= !data.regions.is_empty() && !is_predicated(kernel, inst);
         if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = &data.payload {
             touches |= kernel.buffers[*buffer].kind != BufferKind::Private;
         }

@@ -175,7 +175,7 @@ fn effects(kernel: &Kernel, values: &Substitution, insts: &[Inst]) -> Vec<(usize
     let touches = |inst: &Inst| {
         let data = &kernel.insts[*inst];
         let access = matches!(data.payload, Payload::Access { .. } | Payload::Atomic { .. });
-        access || !data.regions.is_empty() || matches!(data.opcode, Opcode::Barrier | Opcode::Check)
+        access || !data.regions.is_empty() || data.opcode == Opcode::Barrier
     };
     let places = insts.iter().enumerate().filter(|(_, inst)| touches(inst));
     places.map(|(at, inst)| (at, effects_of(kernel, values, *inst))).collect()
@@ -196,12 +196,6 @@ fn effects_of(kernel: &Kernel, values: &Substitution, inst: Inst) -> MemoryEffec
     for region in &kernel.insts[inst].regions {
         kernel.walk(*region, &mut |_, inst| look(kernel, inst));
     }
-    // A thread that ends in the middle must have stored what stood before.
-    let mut checks = kernel.insts[inst].opcode == Opcode::Check;
-    for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inst| checks |= kernel.insts[inst].opcode == Opcode::Check);
-    }
-    effects.all |= checks;
     effects.own = candidate(kernel, values, inst, 0).map(|candidate| candidate.place);
     effects
 }

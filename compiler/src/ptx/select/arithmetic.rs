@@ -29,7 +29,7 @@ impl Selector<'_> {
                     self.float_binary(data.opcode, scalar, a, b)
                 } else {
                     let divides = matches!(data.opcode, Div | Rem);
-                    let divisor = if divides { Some(self.divisor(arguments[1])) } else { None };
+                    let divisor = if divides { Some(self.interval(arguments[1])) } else { None };
                     self.int_binary(data.opcode, scalar, a, b, divisor)
                 };
                 self.name_result(result, reg);
@@ -167,8 +167,8 @@ impl Selector<'_> {
         }
     }
 
-    /// What an integer divisor can be.
-    fn divisor(&mut self, value: Value) -> Interval {
+    /// What an integer can be.
+    pub fn interval(&mut self, value: Value) -> Interval {
         match self.constant_int(value) {
             Some(literal) => Interval { low: literal, high: literal },
             None => {

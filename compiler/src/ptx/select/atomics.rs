@@ -31,6 +31,12 @@ impl Selector<'_> {
         Ok(())
     }
 
+    /// Whether an atomic is one instruction.
+    pub fn is_one_red(&self, inst: Inst) -> bool {
+        let Payload::Atomic { buffer, leaf, op } = self.kernel.insts[inst].payload else { return false };
+        self.native(op, self.kernel.buffers[buffer].element.leaves[leaf as usize].scalar).is_some()
+    }
+
     /// The hardware's own operation, where it has exactly the language's meaning. Float minimum and maximum are
     /// not among them (NaN), nor is anything on 8- and 16-bit integers.
     fn native(&self, op: Combiner, scalar: Scalar) -> Option<(AtomOp, Type)> {
@@ -62,7 +68,7 @@ impl Selector<'_> {
     }
 
     fn reduce_in_place(&mut self, space: Space, address: Address, op: AtomOp, ty: Type, value: Operand) {
-        self.builder.emit(Red { space, op, ty, address, a: value, ..Default::default() });
+        self.emit_guarded(Red { space, op, ty, address, a: value, ..Default::default() });
     }
 
     /// Reads the word, combines the element in it, and swaps the word back until nobody came between.

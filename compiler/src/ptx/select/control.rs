@@ -4,6 +4,7 @@ use super::super::instruction::*;
 use super::super::operand::{Operand, PredOperand, Reg};
 use super::super::types::{RegClass, Type};
 use super::SelectError;
+use super::checks::EndsOnFailure;
 use super::selector::{Selector, bits_type};
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Inst, Value};
@@ -23,12 +24,21 @@ const MOST_COPIES: usize = 16;
 impl Selector<'_> {
     /// Selects a block's instructions and returns the operands of its `yield`.
     pub fn block(&mut self, block: Block) -> Result<Vec<Operand>, SelectError> {
+        // A block without a branch around it has others' checks before it.
+        let outer = std::mem::take(&mut self.checks);
+        let yields = self.straight_block(block)?;
+        self.checks = outer;
+        Ok(yields)
+    }
+
+    fn straight_block(&mut self, block: Block) -> Result<Vec<Operand>, SelectError> {
         let kernel = self.kernel;
         let insts = &kernel.blocks[block].insts;
         for (at, &inst) in insts.iter().enumerate() {
             let data = &kernel.insts[inst];
             match data.opcode {
                 Opcode::Yield => {
+                    self.settle_checks();
                     return Ok(data.arguments.iter().map(|value| self.operand(*value)).collect());
                 }
                 Opcode::Const | Opcode::Symbol => continue,
@@ -38,8 +48,10 @@ impl Selector<'_> {
                 continue;
             }
             self.locate(data.span);
+            self.settle_checks_before(inst);
             match data.opcode {
                 Opcode::Div if self.quotients(&insts[at..]) => {}
+                Opcode::And if self.in_range(inst) => {}
                 Opcode::Forall => self.forall(inst)?,
                 Opcode::Reduce => self.reduce(inst)?,
                 Opcode::For => self.for_loop(inst)?,
@@ -69,6 +81,7 @@ impl Selector<'_> {
                 _ => self.simple(inst)?,
             }
         }
+        self.settle_checks();
         Ok(Vec::new())
     }
 
@@ -91,14 +104,14 @@ impl Selector<'_> {
             return Err(self.error(format!("{inst} has no axes")));
         };
         let bounds = self.bounds(inst);
-        let body = data.regions[0];
-        self.serial_axes(axes, &bounds, body, &mut |_, _| Ok(()))
+        let failed = self.ends_on_failure(inst);
+        self.serial_axes((axes, failed), &bounds, data.regions[0], &mut |_, _| Ok(()))
     }
 
-    /// Nested sequential loops over all axes; `finish` gets what the body yields, inside the innermost loop.
+    /// Nested sequential loops over all axes, which may end where a check has failed; `finish` gets what the body yields, inside the innermost loop.
     fn serial_axes(
         &mut self,
-        axes: &[Axis],
+        (axes, failed): (&[Axis], Option<EndsOnFailure>),
         bounds: &[(Value, Value)],
         body: Block,
         finish: Finish<'_, Self>,
@@ -119,7 +132,7 @@ impl Selector<'_> {
             let low = self.operand(bounds[at].0);
             let high = self.operand(bounds[at].1);
             let counter = self.builder.reg(RegClass::B64, &axis.name);
-            open.push(self.open_loop(counter, low, high, Operand::Int(1), Type::S64, axis));
+            open.push(self.open_loop(counter, (low, high, Operand::Int(1)), Type::S64, axis, failed));
             self.maps.values[self.kernel.blocks[body].params[at]] = Some(counter.into());
         }
         let yields = self.block(body)?;
@@ -156,7 +169,8 @@ impl Selector<'_> {
         let products = self.fuse_products(body, combiners);
         let bounds = self.bounds(inst);
         let types: Vec<Scalar> = data.results.iter().map(|value| self.scalar(*value)).collect();
-        self.serial_axes(axes, &bounds, body, &mut |selector, yields| {
+        let failed = self.ends_on_failure(inst);
+        self.serial_axes((axes, failed), &bounds, body, &mut |selector, yields| {
             let mut at = 0;
             for (number, combiner) in combiners.iter().enumerate() {
                 if let Some((a, b)) = products[number] {
@@ -228,7 +242,8 @@ impl Selector<'_> {
         self.compute_in_place(body, &carried);
         let mark = self.offsets.mark();
         let counter = self.builder.reg(RegClass::B64, &axis.name);
-        let open = self.open_loop(counter, low, high, step, Type::S64, axis);
+        let failed = self.ends_on_failure(inst);
+        let open = self.open_loop(counter, (low, high, step), Type::S64, axis, failed);
         self.maps.values[kernel.blocks[body].params[0]] = Some(counter.into());
         let yields = self.block(body)?;
         self.assign(&carried, &yields);
@@ -254,6 +269,10 @@ impl Selector<'_> {
         let test = self.in_register(yields[0], Type::Pred);
         let guard = PredOperand { reg: test, negated: true };
         self.builder.emit_if(guard, Bra { uni: false, target: done });
+        if let Some(failed) = self.ends_on_failure(inst) {
+            let failed = self.meet_on_failure(failed);
+            self.builder.emit_if(failed, Bra { uni: false, target: done });
+        }
         let next = self.block(body)?;
         self.assign(&carried, &next);
         self.builder.emit(Bra { uni: false, target: head });
@@ -310,6 +329,7 @@ impl Selector<'_> {
                 Opcode::Const | Opcode::Symbol | Opcode::Yield => {}
                 Opcode::Add | Opcode::Mul => cheap += 1,
                 Opcode::Store | Opcode::StoreVector => stores += 1,
+                Opcode::Atomic if self.is_one_red(*inst) => stores += 1,
                 Opcode::CopyAsync => copies += 1,
                 _ => return false,
             }

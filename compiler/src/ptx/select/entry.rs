@@ -38,6 +38,8 @@ struct Used {
     /// Allocations (leaves of SoA buffers) that are touched.
     leaves: SecondaryMap<Buffer, Vec<bool>>,
     checks: bool,
+    loops: Vec<Inst>,
+    conjunctions: Vec<Inst>,
 }
 
 pub(super) fn select_entry(
@@ -61,6 +63,9 @@ pub(super) fn select_entry(
         bases: SecondaryMap::new(),
         extents: SecondaryMap::new(),
         error_record: None,
+        failed: None,
+        checks: Vec::new(),
+        recordings: Vec::new(),
         load_guard: None,
         launch,
         ranges: None,
@@ -76,10 +81,14 @@ pub(super) fn select_entry(
     for (_, offset) in &shared.offsets {
         symbols_of(offset, &mut used);
     }
+    for inst in std::mem::take(&mut used.conjunctions) {
+        selector.fuse_range_test(inst);
+    }
     selector.prologue(data, &used);
     selector.shared_bases(&shared);
     selector.block(data.body)?;
     selector.builder.emit(Leave { op: LeaveOp::Ret });
+    selector.record_failures();
     let threads = data.threads.unwrap_or(1);
     let arguments = selector.params.iter().map(|(argument, _)| *argument).collect();
     let grid = data.grid.as_ref().map_or(GridPlan::single(), |counts| GridPlan { counts: counts.clone() });
@@ -164,7 +173,9 @@ fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) {
             }
             _ => {}
         }
-        used.checks |= data.opcode == Opcode::Check && !selector.options.unchecked;
+        used.checks |= data.opcode == Opcode::Check;
+        used.loops.extend(data.opcode.is_loop().then_some(inst));
+        used.conjunctions.extend((data.opcode == Opcode::And).then_some(inst));
         for &region in &data.regions {
             scan(selector, region, used);
         }
@@ -216,6 +227,7 @@ impl Selector<'_> {
             let param = self.builder.param(Param::global_pointer("error_record", 8));
             self.params.push((EntryArgument::ErrorRecord, param));
             self.error_record = Some(self.read_pointer(param, "error_record"));
+            self.note_failures(&used.loops);
         }
         let mut lists: Vec<Vec<Operand>> = vec![Vec::new()];
         for &buffer in &buffers {

@@ -10,12 +10,10 @@
 
 use super::SelectError;
 use super::selector::{Selector, bits_type};
-use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::op::{Constant, Opcode};
+use crate::analysis::is_predicated;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::op::Constant;
 use crate::mutants::mutant;
-
-/// More instructions than this are worth a branch around them.
-const MAX_INSTS: usize = 24;
 
 impl Selector<'_> {
     /// Selects an `if` without a branch, where that is possible; whether it was.
@@ -23,11 +21,7 @@ impl Selector<'_> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let [then, otherwise] = data.regions[..] else { return Ok(false) };
-        if data.results.is_empty()
-            || self.load_guard.is_some()
-            || !self.loads_only(then)
-            || !self.literals_only(otherwise)
-        {
+        if self.load_guard.is_some() || !is_predicated(kernel, inst) {
             return Ok(false);
         }
         let test = self.register(data.arguments[0]);
@@ -52,7 +46,7 @@ impl Selector<'_> {
 
     fn is_load(&self, value: Value) -> bool {
         let data = self.kernel.definition_data(value);
-        data.is_some_and(|data| matches!(data.opcode, Opcode::Load | Opcode::LoadVector))
+        data.is_some_and(|data| data.opcode.is_load())
     }
 
     /// Whether a value is 0, of which all bits are.
@@ -63,39 +57,5 @@ impl Selector<'_> {
             Some(Constant::F64(bits)) => bits == 0,
             _ => false,
         }
-    }
-
-    /// Few instructions, at least one of them a load and the others cheap; every result of them a number.
-    fn loads_only(&self, block: Block) -> bool {
-        use Opcode::*;
-        let kernel = self.kernel;
-        let insts = &kernel.blocks[block].insts;
-        let opcode = |inst: &Inst| kernel.insts[*inst].opcode;
-        let numbers = kernel.yields(block).iter().all(|value| kernel.value_type(*value).size() >= 4);
-        insts.len() <= MAX_INSTS
-            && numbers
-            && insts.iter().any(|inst| matches!(opcode(inst), Load | LoadVector))
-            && insts.iter().all(|inst| {
-                matches!(
-                    opcode(inst),
-                    Load | LoadVector
-                        | Add
-                        | Sub
-                        | Mul
-                        | Shl
-                        | Shr
-                        | And
-                        | Or
-                        | Const
-                        | Symbol
-                        | Cast
-                        | Yield
-                )
-            })
-    }
-
-    fn literals_only(&self, block: Block) -> bool {
-        let mut insts = self.kernel.blocks[block].insts.iter().map(|inst| self.kernel.insts[*inst].opcode);
-        insts.all(|opcode| matches!(opcode, Opcode::Const | Opcode::Symbol | Opcode::Yield))
     }
 }

@@ -1,7 +1,7 @@
-//! Loads and stores, narrow storage forms, and bounds checks.
+//! Loads and stores, narrow storage forms.
 
 use super::super::instruction::*;
-use super::super::operand::{Address, Base, Operand, PredOperand};
+use super::super::operand::{Address, Operand, PredOperand};
 use super::super::types::{Space, Type};
 use super::SelectError;
 use super::selector::{Selector, bits_type, signed_type};
@@ -10,7 +10,6 @@ use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, CacheMode, Payload, Short};
 use crate::ir::op::Constant;
 use crate::manifest::Direction;
-use cranelift_entity::EntityRef;
 use smallvec::smallvec;
 
 impl Selector<'_> {
@@ -39,9 +38,14 @@ impl Selector<'_> {
         let Some(condition) = data.arguments.last() else {
             return Err(self.error(format!("{inst} has no condition")));
         };
-        self.load_guard = Some(self.register(*condition));
+        let condition = self.register(*condition);
+        let outer = self.load_guard;
+        self.load_guard = Some(match outer {
+            Some(outer) => self.logic(LogicBinaryOp::And, Type::Pred, outer.into(), condition.into()),
+            None => condition,
+        });
         let loaded = if data.results.len() == 1 { self.load(inst) } else { self.load_vector(inst) };
-        self.load_guard = None;
+        self.load_guard = outer;
         loaded
     }
 
@@ -238,54 +242,6 @@ impl Selector<'_> {
             }
             _ => value,
         }
-    }
-
-    /// `0 <= index < extent`, as one unsigned comparison; otherwise the first thread to come reports, and every
-    /// failing thread ends.
-    pub fn check(&mut self, inst: Inst) -> Result<(), SelectError> {
-        let data = &self.kernel.insts[inst];
-        let Payload::Site(site) = data.payload else {
-            return Err(self.error(format!("{inst} has no site")));
-        };
-        let Some(record) = self.error_record else { return Ok(()) };
-        let (index, extent) = (self.operand(data.arguments[0]), self.operand(data.arguments[1]));
-        let value = data.arguments.get(2).map(|value| self.operand(*value));
-        let inside = self.setp(Compare::Lt, Type::U64, index, extent);
-        let ok = self.builder.label("inside");
-        self.builder.emit_if(inside, Bra { uni: false, target: ok });
-        let at = |offset: i64| Address::new(Base::Reg(record), offset);
-        let claimed = self.temp(Type::B32);
-        self.builder.emit(Atom {
-            space: Space::Global,
-            op: AtomOp::Exch,
-            ty: Type::B32,
-            dst: claimed,
-            address: at(0),
-            a: Operand::Int(1),
-            ..Default::default()
-        });
-        let late = self.setp(Compare::Ne, Type::U32, claimed.into(), Operand::Int(0));
-        let leave = self.builder.label("reported");
-        self.builder.emit_if(late, Bra { uni: false, target: leave });
-        let mut report = |ty: Type, offset: i64, value: Operand| {
-            self.builder.emit(St {
-                space: Space::Global,
-                ty,
-                address: at(offset),
-                src: smallvec![value],
-                ..Default::default()
-            });
-        };
-        report(Type::U32, 4, Operand::Int(site.index() as i64));
-        report(Type::S64, 8, index);
-        report(Type::S64, 16, extent);
-        if let Some(value) = value {
-            report(Type::S64, 24, value);
-        }
-        self.builder.place(leave);
-        self.builder.emit(Leave { op: LeaveOp::Exit });
-        self.builder.place(ok);
-        Ok(())
     }
 }
 

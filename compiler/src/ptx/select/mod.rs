@@ -2,7 +2,7 @@
 //!
 //! Selection reads what the passes decided and decides nothing about layout itself: the threads are explicit
 //! (`thread_ops.rs`, `copies.rs`), buffers and their layouts become addresses (`address.rs`), regions become labels
-//! (`control.rs`, `loops.rs`), and each op becomes the shortest PTX that has the meaning stated in
+//! (`control.rs`, `loops.rs`, `checks.rs`), and each op becomes the shortest PTX that has the meaning stated in
 //! `check/typed.rs` (`arithmetic.rs`, `magic.rs`, `convert.rs`, `bits.rs`, `floats.rs`, `memory.rs`, `atomics.rs`).
 //!
 //! | file | what |
@@ -16,6 +16,7 @@ mod address;
 mod arithmetic;
 mod atomics;
 mod bits;
+mod checks;
 mod combine;
 mod compare;
 mod control;
@@ -69,8 +70,6 @@ pub struct SelectOptions {
     pub target: String,
     /// The compute capability as 10 × major + minor: 75, 90, 120.
     pub capability: u32,
-    /// Leaves bounds checks out.
-    pub unchecked: bool,
 }
 
 /// Something in the IR that selection cannot express; a verified kernel has none but those about limits.

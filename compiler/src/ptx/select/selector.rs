@@ -77,6 +77,12 @@ pub(super) struct Selector<'a> {
     /// Extents of each buffer's axes but the first, as i64 operands; equal lists have equal numbers.
     pub extents: SecondaryMap<Buffer, (u32, Vec<Operand>)>,
     pub error_record: Option<Reg>,
+    /// Whether a check of this thread has failed, where loops end on it.
+    pub failed: Option<Reg>,
+    /// Checks of the block that is being selected, whose branch is still to come.
+    pub checks: Vec<super::checks::Check>,
+    /// What is selected at the end of the entry.
+    pub recordings: Vec<super::checks::Recording>,
     /// The condition of the predicated region that is being selected.
     pub load_guard: Option<Reg>,
     /// What is known of floats in the launch.
