@@ -76,6 +76,10 @@ fn order(kernel: &Kernel, inst: Inst) -> Option<Vec<usize>> {
             }
         }
     });
+    // Memory says nothing of an axis that no subscript depends on.
+    if distances.contains(&usize::MAX) {
+        return None;
+    }
     let mut order: Vec<usize> = (0..params.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(distances[*at]));
     (!order.is_sorted()).then_some(order)

@@ -1,6 +1,6 @@
 //! A launch of its own for a reduction, whose results lie in scratch memory.
 
-use super::Found;
+use super::need::Need;
 use crate::analysis::block_count;
 use crate::data::ElementType;
 use crate::ir::clone::{ValueMap, mapped};
@@ -13,11 +13,11 @@ use crate::passes::rematerialize::{free_values, rematerialize};
 use smallvec::smallvec;
 
 /// Makes the launch, and loads what it leaves where the reduction stood.
-pub fn split(kernel: &mut Kernel, launch: Launch, found: &Found) {
-    let body = kernel.insts[found.forall].regions[0];
-    let bounds = kernel.loop_bounds(found.forall);
-    let axes = kernel.insts[found.forall].payload.axes().to_vec();
-    let needed: Vec<usize> = (0..axes.len()).filter(|at| found.need.axes[*at]).collect();
+pub fn split(kernel: &mut Kernel, launch: Launch, forall: Inst, need: &Need) {
+    let body = kernel.insts[forall].regions[0];
+    let bounds = kernel.loop_bounds(forall);
+    let axes = kernel.insts[forall].payload.axes().to_vec();
+    let needed: Vec<usize> = (0..axes.len()).filter(|at| need.axes[*at]).collect();
     let params: Vec<Value> = needed.iter().map(|at| kernel.blocks[body].params[*at]).collect();
     let bounds: Vec<(Value, Value)> = needed.iter().map(|at| bounds[*at]).collect();
     let extents: Vec<Expr> = bounds
@@ -25,11 +25,11 @@ pub fn split(kernel: &mut Kernel, launch: Launch, found: &Found) {
         .map(|(low, high)| kernel.symbolic_extent(*low, *high).unwrap_or(Expr::Int(0)))
         .map(|extent| block_count(kernel, &extent, 1))
         .collect();
-    let results = kernel.insts[found.need.reduce].results.to_vec();
+    let results = kernel.insts[need.reduce].results.to_vec();
     let scratch: Vec<Buffer> = results.iter().map(|value| scratch(kernel, *value, extents.clone())).collect();
 
     // The launch.
-    let span = kernel.insts[found.need.reduce].span;
+    let span = kernel.insts[need.reduce].span;
     let root = kernel.blocks.push(BlockData::default());
     let mut map = ValueMap::default();
     let mut emit = Emit::new(kernel, root, span);
@@ -39,7 +39,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch, found: &Found) {
         .map(|value| rematerialize(&mut emit, value, &mut map))
         .collect();
     let lows: Vec<Value> = arguments.iter().step_by(2).copied().collect();
-    let outside = used_from_outside(kernel, found, body);
+    let outside = used_from_outside(kernel, need, body);
     let mut emit = Emit::new(kernel, root, span);
     for value in outside {
         rematerialize(&mut emit, value, &mut map);
@@ -50,7 +50,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch, found: &Found) {
         kernel.values[index].name = kernel.values[*param].name.clone();
         map.insert(*param, index);
     }
-    for inst in &found.need.insts {
+    for inst in &need.insts {
         kernel.clone_inst(*inst, inner, &mut map);
     }
     let mut emit = Emit::new(kernel, inner, span);
@@ -62,16 +62,16 @@ pub fn split(kernel: &mut Kernel, launch: Launch, found: &Found) {
         emit.inst(Opcode::Yield, Payload::None, &[]);
         let axes = needed.iter().map(|at| kernel.axes[axes[*at]].name.clone()).collect::<Vec<_>>();
         let axes = axes.into_iter().map(|name| kernel.axes.push(AxisData::new(name, Vec::new()))).collect();
-        let forall = kernel.make_inst(Opcode::Forall, Payload::Loop { axes }, &arguments, span);
-        kernel.insts[forall].regions = smallvec![inner];
-        kernel.blocks[root].insts.push(forall);
+        let fresh = kernel.make_inst(Opcode::Forall, Payload::Loop { axes }, &arguments, span);
+        kernel.insts[fresh].regions = smallvec![inner];
+        kernel.blocks[root].insts.push(fresh);
     }
     let made = kernel.add_launch(launch, "hoisted", root, launch);
     kernel.replace_step(launch, &[Step::Launch(made), Step::Launch(launch)]);
 
     // What it leaves is loaded in the place of the reduction.
     let mut insts = std::mem::take(&mut kernel.blocks[body].insts);
-    let at = insts.iter().position(|inst| *inst == found.need.reduce).unwrap_or(insts.len());
+    let at = insts.iter().position(|inst| *inst == need.reduce).unwrap_or(insts.len());
     let after = insts.split_off(at);
     kernel.blocks[body].insts = insts;
     let mut emit = Emit::new(kernel, body, span);
@@ -95,16 +95,16 @@ fn places(emit: &mut Emit<'_>, indices: impl Iterator<Item = Value>, lows: &[Val
 }
 
 /// Values that the reduction, or what it is made of, uses from outside the loop.
-fn used_from_outside(kernel: &Kernel, found: &Found, body: Block) -> Vec<Value> {
+fn used_from_outside(kernel: &Kernel, need: &Need, body: Block) -> Vec<Value> {
     let made = |value: &Value| {
         kernel.blocks[body].params.contains(value)
-            || kernel.defining_inst(*value).is_some_and(|inst| found.need.insts.contains(&inst))
+            || kernel.defining_inst(*value).is_some_and(|inst| need.insts.contains(&inst))
     };
     let uses = |inst: &Inst| {
         let arguments = kernel.insts[*inst].arguments.to_vec();
         free_values(kernel, *inst).into_iter().chain(arguments)
     };
-    found.need.insts.iter().flat_map(uses).filter(|value| !made(value)).collect()
+    need.insts.iter().flat_map(uses).filter(|value| !made(value)).collect()
 }
 
 fn scratch(kernel: &mut Kernel, value: Value, extents: Vec<Expr>) -> Buffer {

@@ -29,7 +29,8 @@
 //! # Preconditions
 //!
 //! The reduction stands directly in the loop, and nothing that it needs is written by the launch. It has no checks, and
-//! adds up more than a few terms. All its accesses are inside their arrays even if the axes that it leaves are empty: their
+//! adds up more than a few terms. `any` and `all` get no launch: the vectors in which their parts are loaded could not be said
+//! of the reduction's axis. All its accesses are inside their arrays even if the axes that it leaves are empty: their
 //! subscripts are indices that run over whole extents; or these axes are not empty, by a fact.
 
 mod launch;
@@ -37,6 +38,7 @@ mod need;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::written_buffers;
+use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch};
 use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Phase, Phases, Regions, Short};
 use crate::ir::op::Opcode;
@@ -67,7 +69,7 @@ impl Pass for HoistReductions {
                 match found.way {
                     Way::Around => around(kernel, &found),
                     Way::Before => before(kernel, &found),
-                    Way::Launch => launch::split(kernel, launch, &found),
+                    Way::Launch => launch::split(kernel, launch, found.forall, &found.need),
                 }
                 changed = true;
             }
@@ -146,7 +148,9 @@ fn way(
     let at_root = outside == kernel.launches[launch].body;
     let together = need.with(kernel, forall, all);
     if at_root && (none || leaves_reductions(kernel, forall, &together)) {
-        let possible = need.values_outside_are_pure(kernel, forall);
+        let results = &kernel.insts[need.reduce].results;
+        let bools = results.iter().any(|value| kernel.value_type(*value) == Scalar::Bool);
+        let possible = !bools && need.values_outside_are_pure(kernel, forall);
         return possible.then(|| (need.clone(), Way::Launch));
     }
     Some((together, if none { Way::Before } else { Way::Around }))

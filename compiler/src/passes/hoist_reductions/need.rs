@@ -57,7 +57,9 @@ impl Need {
                 return None;
             }
         }
-        insts.reverse();
+        if mutant!("hoist_reductions: what a reduction is made of comes behind it", true, false) {
+            insts.reverse();
+        }
         need.insts = insts;
         for (param, needed) in block.params.iter().zip(&mut need.axes) {
             *needed = wanted.contains(*param);
