@@ -85,7 +85,7 @@ fn apart_by_values(
         if !injective::in_range(facts, &equal, &pair) {
             continue;
         }
-        let together = [equations, &[up.clone()], &pair.positions].concat();
+        let together = [equations, std::slice::from_ref(&up), &pair.positions].concat();
         if !apart(facts, &together, &equal, names)? {
             continue;
         }

@@ -69,7 +69,7 @@ fn users(kernel: &Kernel, buffer: Buffer) -> Option<Users> {
         });
     }
     let ([written], [read]) = (&written[..], &read[..]) else { return None };
-    (!others && written != read).then(|| Users { written: *written, stores, read: *read, loads })
+    (!others && written != read).then_some(Users { written: *written, stores, read: *read, loads })
 }
 
 fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> Option<Plan> {
