@@ -104,7 +104,7 @@ fn a_difference_that_facts_keep_from_being_negative_is_a_size() {
     };
     let range = |facts: &str| {
         let kernel = parse_kernel(&text(facts)).expect("a kernel");
-        let difference = kernel.values.keys().last().expect("three values");
+        let difference = kernel.values.keys().next_back().expect("three values");
         Ranges::new(&kernel).of(&kernel, difference)
     };
     let positive = "fact \"offset >= 0\" line 1: sym1 >= 0";
