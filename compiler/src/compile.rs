@@ -8,13 +8,15 @@ mod generate;
 mod generator;
 mod levels;
 mod options;
+mod origin;
 mod refused;
 mod shared;
 
 pub use error::CompileError;
 pub use explain::{ExplainedSchedule, explain_forms, explain_schedules};
 pub use front::check;
-pub use options::{Assembler, CompileOptions};
+pub use options::{Assembler, CompileOptions, SymbolValues, Variants};
+pub use origin::Origin;
 pub use shared::{SharedArray, shared_arrays};
 
 use crate::analysis::DIMENSION_LIMIT;
@@ -41,6 +43,8 @@ pub struct CompiledModule {
     /// Without entries, where [`CompileOptions::text_only`] asks for that.
     pub module: ptx::Module,
     pub manifest: Manifest,
+    /// What it was compiled from; `None` where nobody has kept that.
+    pub origin: Option<Origin>,
 }
 
 /// A compiled file, with everything that was found out on the way.
@@ -126,8 +130,12 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
         }
     }
     let selected = selected.map_err(CompileError::Select)?;
-    let compiled =
-        CompiledModule { ptx: selected.text, module: selected.module, manifest: selected.manifest };
+    let compiled = CompiledModule {
+        ptx: selected.text,
+        module: selected.module,
+        manifest: selected.manifest,
+        origin: Some(Origin::new(source.clone(), options.clone())),
+    };
     let bodies = options.ir;
     Ok(Compilation { compiled, program, ir, bodies, warnings: diagnostics, reports, printed })
 }

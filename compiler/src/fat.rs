@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The first field of a document of this version.
-const FORMAT: &str = "krn fat 1";
+const FORMAT: &str = "krn fat 2";
 
 /// A module for several targets.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Fat {
-    /// `krn fat 1`
+    /// `krn fat 2`
     pub format: String,
     /// One a target, in the order in which they were asked for.
     pub images: Vec<Image>,
@@ -149,7 +149,7 @@ impl Image {
     /// [`FatError::Malformed`] where PTX or base64 are damaged.
     pub fn module(&self) -> Result<CompiledModule, FatError> {
         let module = ptx::parse(&self.ptx).map_err(|error| FatError::Malformed(format!("{error}")))?;
-        Ok(CompiledModule { ptx: self.ptx.clone(), module, manifest: self.manifest.clone() })
+        Ok(CompiledModule { ptx: self.ptx.clone(), module, manifest: self.manifest.clone(), origin: None })
     }
 
     /// The machine code, if there is any and a device of this capability runs it.
@@ -229,8 +229,8 @@ mod tests {
     fn what_is_no_such_document_is_refused() {
         assert!(matches!(Fat::parse("{"), Err(FatError::Malformed(_))));
         assert!(matches!(Fat::parse("[1]"), Err(FatError::Malformed(_))));
-        let newer = r#"{"format": "krn fat 2", "images": 7}"#;
-        assert_eq!(Fat::parse(newer), Err(FatError::Format("krn fat 2".to_string())));
+        let newer = r#"{"format": "krn fat 3", "images": 7}"#;
+        assert_eq!(Fat::parse(newer), Err(FatError::Format("krn fat 3".to_string())));
         let mut broken = fat(&["sm_90"]);
         broken.images[0].cubin = Some("not base64".to_string());
         assert!(matches!(broken.images[0].code(90), Err(FatError::Malformed(_))));

@@ -28,7 +28,8 @@ mod targets;
 
 pub use accuracy::error_model_of;
 pub use compile::{
-    Assembler, Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, SharedArray,
-    check as check_source, compile, explain_forms, explain_schedules, shared_arrays,
+    Assembler, Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, Origin,
+    SharedArray, SymbolValues, Variants, check as check_source, compile, explain_forms, explain_schedules,
+    shared_arrays,
 };
 pub use targets::{TARGETS, capability, newest_target};

@@ -40,11 +40,58 @@ pub struct KernelManifest {
     /// Facts about the values of arrays, which launches of the plan check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injections: Vec<InjectionManifest>,
-    /// Device memory that the runtime provides for the time of the launch.
-    pub scratch: Vec<BufferManifest>,
     /// What a check that fails on the device reports, by site number.
     pub sites: Vec<SiteManifest>,
+    /// What is launched, for different sizes: the first one whose guard holds. The last one is the general plan: its code
+    /// is right for all sizes, and it runs where no guard holds and nobody can compile another variant.
+    pub variants: Vec<Variant>,
+}
+
+impl KernelManifest {
+    /// The plan that is right for all sizes.
+    pub fn general(&self) -> Option<&Variant> {
+        self.variants.last()
+    }
+
+    /// The first variant whose guard holds for values of the symbols, by its place.
+    pub fn variant_for(&self, symbols: &[Value]) -> Option<usize> {
+        self.variants.iter().position(|variant| variant.guard.holds(symbols))
+    }
+}
+
+/// A kernel compiled for sizes.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Variant {
+    pub guard: Guard,
+    /// Device memory that the runtime provides for the time of the launch.
+    pub scratch: Vec<BufferManifest>,
     pub plan: Vec<Step>,
+}
+
+/// For which sizes a variant was made: the answers that the passes got. Two guards of a kernel are equal or exclude each
+/// other.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Guard {
+    /// What the code relies on: it is wrong where one of these does not hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relies_on: Vec<Expr>,
+    /// What it was chosen by, as conditions that hold for the sizes that it was made for. Where one of these does not
+    /// hold, another variant is faster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chosen_by: Vec<Expr>,
+}
+
+impl Guard {
+    /// Whether a variant with this guard runs for these values of the symbols.
+    pub fn holds(&self, symbols: &[Value]) -> bool {
+        let mut all = self.relies_on.iter().chain(&self.chosen_by);
+        all.all(|condition| condition.evaluate(symbols) == Some(Value::Bool(true)))
+    }
+
+    /// Whether its code is right for these values of the symbols.
+    pub fn is_safe(&self, symbols: &[Value]) -> bool {
+        self.relies_on.iter().all(|condition| condition.evaluate(symbols) == Some(Value::Bool(true)))
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

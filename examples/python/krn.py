@@ -204,7 +204,7 @@ def dtype_of(buffer):
 
 def image_for(document, capability):
     """The newest image that runs on a GPU of this capability (90 for sm_90); any GPU's with None."""
-    if document["format"] != "krn fat 1":
+    if document["format"] != "krn fat 2":
         raise KrnError(f"the document has the format {document['format']}")
 
     def needs(image):

@@ -71,7 +71,7 @@ fn agree(compilation: &Compilation, target: &str, form: &str) {
         // Nothing is tested if the launch is not there, or does not wait for a tile.
         let name = format!("{}_{form}", manifest.name);
         let mut names = Vec::new();
-        launches(&manifest.plan, &mut names);
+        launches(&manifest.general().expect("a plan").plan, &mut names);
         assert!(names.contains(&name), "{target}: {names:?}");
         let (_, code) = compilation.compiled.ptx.split_once(&format!(".entry {name}(")).expect("the launch");
         let code = code.split(".entry").next().unwrap_or_default();
@@ -99,7 +99,9 @@ fn pieces_from_shared_memory_agree_with_the_reference() {
             continue;
         }
         for kernel in &mut compilation.compiled.manifest.kernels {
-            kernel.plan = uncut(std::mem::take(&mut kernel.plan));
+            for variant in &mut kernel.variants {
+                variant.plan = uncut(std::mem::take(&mut variant.plan));
+            }
         }
         agree(&compilation, target, "shared");
     }

@@ -78,7 +78,7 @@ fn tiles_that_all_multiprocessors_share_agree_with_the_reference() {
         let compilation = compiled(multiprocessors);
         assert!(compilation.compiled.ptx.contains("plain_tiled_large_sums"));
         for [m, n, k] in sizes {
-            let parts = &compilation.compiled.manifest.kernels[0].scratch[0].extents[0];
+            let parts = &compilation.compiled.manifest.kernels[0].variants[0].scratch[0].extents[0];
             let symbols = [m, k, n].map(|size| Value::Int(size.into()));
             assert_eq!(parts.evaluate(&symbols), Some(Value::Int(2 * i128::from(multiprocessors))));
         }
@@ -90,7 +90,7 @@ fn tiles_that_all_multiprocessors_share_agree_with_the_reference() {
 #[test]
 fn tiles_are_shared_only_where_it_pays() {
     let compilation = compiled(4);
-    let parts = &compilation.compiled.manifest.kernels[0].scratch[0].extents[0];
+    let parts = &compilation.compiled.manifest.kernels[0].variants[0].scratch[0].extents[0];
     for (m, n, k, shared) in [
         (256, 512, 10_000, false),
         (256, 512 + 256, 10_000, true),

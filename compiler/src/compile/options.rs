@@ -4,8 +4,10 @@ use super::error::CompileError;
 use crate::advise::Usages;
 use crate::check::Sizes;
 use crate::diagnostic::levels::Levels;
+use crate::manifest::Value;
 use crate::passes::{Pipeline, PipelineOptions, TargetFacts};
 use crate::targets::capability;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What to compile for, and how.
@@ -37,8 +39,29 @@ pub struct CompileOptions {
     /// Keeps the IR after the last pass, for [`Compilation::ir`]: of a file of many kernels it takes more memory than
     /// all else.
     pub ir: bool,
+    /// For which sizes code is made.
+    pub variants: Variants,
     /// Of the PTX, keeps the text alone: [`CompiledModule::module`] has no entries.
     pub text_only: bool,
+}
+
+/// Values of a kernel's symbols, by name.
+pub type SymbolValues = BTreeMap<String, Value>;
+
+/// For which sizes code is made.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Variants {
+    /// The general plan of each kernel, its variant for representative sizes, and one for each of these. Symbols that
+    /// are not named have their representative values.
+    With(Vec<SymbolValues>),
+    /// One variant, for values of the symbols in the order of the manifest. Of what is `None` nothing is known.
+    Only(Vec<Option<Value>>),
+}
+
+impl Default for Variants {
+    fn default() -> Self {
+        Self::With(Vec::new())
+    }
 }
 
 /// Assembles PTX for a target: what each entry takes, by name.
@@ -58,6 +81,7 @@ impl CompileOptions {
             advise: false,
             assembler: None,
             ir: false,
+            variants: Variants::default(),
             text_only: false,
         }
     }

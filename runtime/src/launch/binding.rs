@@ -31,7 +31,9 @@ pub struct Binding {
     pub symbol_bytes: Vec<Vec<u8>>,
     /// One an argument; empty for values.
     pub shapes: Vec<Vec<u64>>,
-    /// One a scratch buffer; without elements where no launch needs it.
+    /// The variant that runs, by its place in the manifest.
+    pub variant: usize,
+    /// One a scratch buffer of the variant; without elements where no launch needs it.
     pub scratch_shapes: Vec<Vec<u64>>,
 }
 
@@ -55,13 +57,17 @@ pub fn bind(kernel: &KernelManifest, given: &[Given<'_>]) -> Result<Binding> {
     binder.bind_symbols(given)?;
     binder.check_facts()?;
     let shapes = binder.check_shapes(given)?;
-    let mut scratch_shapes = Vec::with_capacity(kernel.scratch.len());
-    let needed = crate::launch::scratch::needed(kernel, &binder.symbols);
-    for (buffer, needed) in kernel.scratch.iter().zip(needed) {
+    let chosen = kernel.variant_for(&binder.symbols).unwrap_or(kernel.variants.len().saturating_sub(1));
+    let Some(variant) = kernel.variants.get(chosen) else {
+        return Err(binder.error("has no plan".to_string()));
+    };
+    let mut scratch_shapes = Vec::with_capacity(variant.scratch.len());
+    let needed = crate::launch::scratch::needed(variant, &binder.symbols);
+    for (buffer, needed) in variant.scratch.iter().zip(needed) {
         scratch_shapes.push(if needed { binder.shape(buffer)? } else { vec![0; buffer.extents.len()] });
     }
     let Binder { symbols, symbol_bytes, .. } = binder;
-    Ok(Binding { symbols, symbol_bytes, shapes, scratch_shapes })
+    Ok(Binding { symbols, symbol_bytes, shapes, variant: chosen, scratch_shapes })
 }
 
 impl Binder<'_> {

@@ -185,13 +185,14 @@ impl<'m> Kernel<'m> {
                 results.push((argument.name.clone(), array));
             }
         }
+        let variant = &manifest.variants[binding.variant];
         let mut scratch = Vec::new();
-        for (buffer, shape) in manifest.scratch.iter().zip(&binding.scratch_shapes) {
+        for (buffer, shape) in variant.scratch.iter().zip(&binding.scratch_shapes) {
             let what = format!("scratch `{}`", buffer.name);
             scratch.push(allocate(&what, &buffer.element, shape, buffer.layout)?);
         }
         let record = match stream {
-            _ if !uses_error_record(&manifest.plan) => None,
+            _ if !uses_error_record(&variant.plan) => None,
             Some(stream) => Some(stream.record_of(&self.module.manifest, self.position)?),
             None => Some(Arc::new(ErrorRecord::new(device, &self.module.manifest, self.position, 0)?)),
         };
@@ -208,7 +209,19 @@ impl<'m> Kernel<'m> {
         uses.extend(made.chain(hidden).map(|storage| (Arc::clone(storage), true)));
         let (module, stream) = (self.module, number);
         let described = describe(manifest, &binding).into();
-        Ok(Prepared { module, manifest, given, binding, results, scratch, record, uses, stream, described })
+        Ok(Prepared {
+            module,
+            manifest,
+            variant,
+            given,
+            binding,
+            results,
+            scratch,
+            record,
+            uses,
+            stream,
+            described,
+        })
     }
 }
 

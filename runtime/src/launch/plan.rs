@@ -218,8 +218,12 @@ pub(crate) fn decisive(kernel: &KernelManifest) -> Vec<bool> {
         ArgumentKind::Value { .. } => None,
     });
     let extents = |buffer: &BufferManifest| buffer.extents.clone();
-    buffers.chain(&kernel.scratch).flat_map(extents).for_each(|extent| see(&extent));
-    each_expr(&kernel.plan, &mut see);
+    let scratch = kernel.variants.iter().flat_map(|variant| &variant.scratch);
+    buffers.chain(scratch).flat_map(extents).for_each(|extent| see(&extent));
+    for variant in &kernel.variants {
+        variant.guard.relies_on.iter().chain(&variant.guard.chosen_by).for_each(&mut see);
+        each_expr(&variant.plan, &mut see);
+    }
     let mut decisive = vec![false; kernel.arguments.len()];
     for symbol in symbols {
         if let SymbolKind::Parameter { argument, .. } = kernel.symbols[symbol].kind {

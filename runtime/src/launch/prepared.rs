@@ -11,7 +11,9 @@ use crate::memory::array::DeviceArray;
 use crate::memory::storage::Storage;
 use crate::stream::Stream;
 use crate::stream::record::ErrorRecord;
-use krn_compiler::manifest::{Expr, KernelManifest, Launch, LaunchArgument, Step, SymbolKind, Value};
+use krn_compiler::manifest::{
+    Expr, KernelManifest, Launch, LaunchArgument, Step, SymbolKind, Value, Variant,
+};
 use std::sync::Arc;
 
 /// No loop over launches counts further: the code in it takes it that its index can be added to.
@@ -53,6 +55,7 @@ impl ReadyLaunch {
 pub(crate) struct Prepared<'m, 'a> {
     pub module: &'m Module,
     pub manifest: &'m KernelManifest,
+    pub variant: &'m Variant,
     pub given: Vec<Option<Argument<'a>>>,
     pub binding: Binding,
     pub results: Vec<(String, DeviceArray)>,
@@ -120,7 +123,7 @@ impl<'m> Prepared<'m, '_> {
     /// Calls back for every launch of the plan, in order, with the values of the symbols.
     pub fn each_step(&self, each: &mut dyn FnMut(&'m Launch, &[Value]) -> Result<()>) -> Result<()> {
         let mut symbols = self.binding.symbols.clone();
-        self.steps(&self.manifest.plan, &mut symbols, each)
+        self.steps(&self.variant.plan, &mut symbols, each)
     }
 
     /// Queues one of this plan's launches, within [`in_order`](Self::in_order).
@@ -166,7 +169,7 @@ impl<'m> Prepared<'m, '_> {
             });
         let made = || self.results.iter().find(|(_, array)| starts(array)).map(|(name, _)| name.as_str());
         let scratch = || {
-            let mut all = self.manifest.scratch.iter().zip(&self.scratch);
+            let mut all = self.variant.scratch.iter().zip(&self.scratch);
             all.find(|(_, array)| starts(array)).map(|(buffer, _)| buffer.name.as_str())
         };
         given.or_else(made).or_else(scratch)

@@ -1,12 +1,12 @@
 //! Which scratch buffers a launch needs: those of the variants that its plan takes.
 
-use krn_compiler::manifest::{KernelManifest, LaunchArgument, Step, Value};
+use krn_compiler::manifest::{LaunchArgument, Step, Value, Variant};
 
 /// One a scratch buffer, in order: whether a launch that the plan takes for these symbols has it as an argument. In a
 /// `Repeat`, whose counter conditions may depend on, both sides of a branch count.
-pub fn needed(kernel: &KernelManifest, symbols: &[Value]) -> Vec<bool> {
-    let mut needed = vec![false; kernel.scratch.len()];
-    mark(&kernel.plan, Some(symbols), &mut needed);
+pub fn needed(variant: &Variant, symbols: &[Value]) -> Vec<bool> {
+    let mut needed = vec![false; variant.scratch.len()];
+    mark(&variant.plan, Some(symbols), &mut needed);
     needed
 }
 
@@ -46,12 +46,12 @@ mod tests {
             SourceFile::new("test.krn", "kernel k(x: f32[m, n]) -> y: f32[m] { y[i] = sum(j: x[i, j]) }\n");
         let options = CompileOptions::for_target("sm_90");
         let compiled = krn_compiler::compile(&source, &options).expect("it compiles").compiled;
-        let kernel = &compiled.manifest.kernels[0];
+        let variant = &compiled.manifest.kernels[0].variants[0];
         let needed = |m: i128, n: i128| {
             let symbols = [super::Value::Int(m), super::Value::Int(n)];
-            super::needed(kernel, &symbols).contains(&true)
+            super::needed(variant, &symbols).contains(&true)
         };
-        assert!(!kernel.scratch.is_empty());
+        assert!(!variant.scratch.is_empty());
         assert!(needed(2, 1 << 24), "two long rows are cut into pieces");
         assert!(!needed(1 << 24, 64), "many short ones are not");
     }

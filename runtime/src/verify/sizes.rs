@@ -2,7 +2,7 @@
 
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::{
-    ArgumentKind, BufferManifest, Direction, Expr, KernelManifest, SymbolKind, Value,
+    ArgumentKind, BufferManifest, Direction, Expr, KernelManifest, SymbolKind, Value, Variant,
 };
 use std::collections::BTreeMap;
 
@@ -195,7 +195,8 @@ fn objection(kernel: &KernelManifest, values: &[Value]) -> Option<String> {
         ArgumentKind::Array { buffer, .. } => Some(buffer),
         ArgumentKind::Value { .. } => None,
     });
-    for buffer in arrays.chain(&kernel.scratch) {
+    let scratch = || variant_of(kernel, values).into_iter().flat_map(|variant| &variant.scratch);
+    for buffer in arrays.chain(scratch()) {
         for (axis, extent) in buffer.extents.iter().enumerate() {
             let extent = extent.evaluate_int(values);
             if extent.is_none_or(|extent| !(0..1 << 40).contains(&extent)) {
@@ -242,7 +243,7 @@ pub(super) fn finish(
             known.insert(argument.name.clone(), shape_of(buffer, values));
         }
     }
-    for buffer in &kernel.scratch {
+    for buffer in variant_of(kernel, values).into_iter().flat_map(|variant| &variant.scratch) {
         let count = shape_of(buffer, values).into_iter().map(u128::from).fold(1, u128::saturating_mul);
         let bytes = count.saturating_mul(u128::from(buffer.element.size));
         sizes.scratch = sizes.scratch.saturating_add(bytes);
@@ -257,6 +258,11 @@ pub(super) fn finish(
     }
     sizes.params = params;
     sizes
+}
+
+/// The variant that runs for values of the symbols, as far as the manifest knows.
+fn variant_of<'k>(kernel: &'k KernelManifest, values: &[Value]) -> Option<&'k Variant> {
+    kernel.variant_for(values).and_then(|at| kernel.variants.get(at)).or_else(|| kernel.general())
 }
 
 fn shape_of(buffer: &BufferManifest, values: &[Value]) -> Vec<u64> {

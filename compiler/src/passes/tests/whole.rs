@@ -125,8 +125,12 @@ fn document(text: &str) -> Result<String, String> {
     }
     drop(frame);
     let selected = selection.finish(&kernels, entries).map_err(refused)?;
-    let compiled =
-        CompiledModule { ptx: selected.text, module: selected.module, manifest: selected.manifest };
+    let compiled = CompiledModule {
+        ptx: selected.text,
+        module: selected.module,
+        manifest: selected.manifest,
+        origin: None,
+    };
     Ok(Fat::new(vec![Image::new(TARGET, compiled, None)]).to_json())
 }
 

@@ -5,8 +5,8 @@ use crate::analysis::{GRID_LIMITS, upper_bound};
 use crate::ir::entities::{Buffer, Launch, Symbol};
 use crate::ir::kernel::{ArgumentData, BufferKind, Kernel, Step as IrStep};
 use crate::manifest::{
-    ArgumentKind, ArgumentManifest, BinaryOp, BufferManifest, Direction, Expr, KernelManifest,
-    Launch as LaunchManifest, LaunchArgument, SiteManifest, Step, SymbolManifest,
+    ArgumentKind, ArgumentManifest, BinaryOp, BufferManifest, Direction, Expr, Guard, KernelManifest,
+    Launch as LaunchManifest, LaunchArgument, SiteManifest, Step, SymbolManifest, Variant,
 };
 use crate::source::SourceFile;
 use cranelift_entity::{EntityRef, EntitySet, SecondaryMap};
@@ -150,9 +150,8 @@ pub(super) fn kernel_manifest(
         arguments,
         facts: kernel.facts.clone(),
         injections: kernel.injections.clone(),
-        scratch,
         sites,
-        plan: steps(&kernel.plan, &launch_of)?,
+        variants: vec![Variant { guard: Guard::default(), scratch, plan: steps(&kernel.plan, &launch_of)? }],
     })
 }
 
