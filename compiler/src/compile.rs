@@ -11,6 +11,7 @@ mod options;
 mod origin;
 mod refused;
 mod shared;
+mod variants;
 
 pub use error::CompileError;
 pub use explain::{ExplainedSchedule, explain_forms, explain_schedules};

@@ -308,6 +308,41 @@ impl Expr {
         })
     }
 
+    /// The condition that holds where this one does not. `integers`: what it compares are integers.
+    pub fn negated(&self, integers: bool) -> Expr {
+        let opposite = |op| match op {
+            BinaryOp::Equal => Some(BinaryOp::NotEqual),
+            BinaryOp::NotEqual => Some(BinaryOp::Equal),
+            BinaryOp::Less if integers => Some(BinaryOp::GreaterEqual),
+            BinaryOp::GreaterEqual if integers => Some(BinaryOp::Less),
+            BinaryOp::Greater if integers => Some(BinaryOp::LessEqual),
+            BinaryOp::LessEqual if integers => Some(BinaryOp::Greater),
+            _ => None,
+        };
+        match self {
+            Expr::Bool(value) => Expr::Bool(!value),
+            Expr::Unary(UnaryOp::Not, operand) => (**operand).clone(),
+            condition => match condition {
+                Expr::Binary(op, left, right) if opposite(*op).is_some() => {
+                    Expr::Binary(opposite(*op).unwrap_or(*op), left.clone(), right.clone())
+                }
+                _ => Expr::Unary(UnaryOp::Not, condition.clone().into()),
+            },
+        }
+    }
+
+    /// The parts of which all hold where it holds.
+    pub fn parts(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Binary(BinaryOp::And, left, right) => {
+                let mut parts = left.parts();
+                parts.extend(right.parts());
+                parts
+            }
+            condition => vec![condition],
+        }
+    }
+
     /// Evaluates to an integer.
     pub fn evaluate_int(&self, symbols: &[Value]) -> Option<i128> {
         match self.evaluate(symbols)? {

@@ -3,7 +3,7 @@
 use super::assembled::{Usage, Usages};
 use super::text::{Accessed, accessed};
 use crate::analysis::model::{
-    AccessCost, LANES, LaunchCost, Request, Space, model, model_sizes, spell_sizes,
+    AccessCost, LANES, LaunchCost, Request, Space, model, representative_sizes, spell_sizes,
 };
 use crate::analysis::{Multiprocessor, warps_by_registers};
 use crate::check::typed;
@@ -81,7 +81,7 @@ impl Site<'_> {
 
 impl<'a> Modelled<'a> {
     pub fn new(subject: &Subject<'a>) -> Option<Self> {
-        let sizes = model_sizes(subject.kernel)?;
+        let sizes = representative_sizes(subject.kernel)?;
         Self::at(subject.source, subject.kernel, subject.capability, sizes)
     }
 

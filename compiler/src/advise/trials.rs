@@ -5,7 +5,7 @@ use super::finding::{Find, Finding};
 use super::mends::{Proposal, add_directive, add_fact, groups};
 use super::score::score;
 use super::subject::{Modelled, Subject};
-use crate::analysis::model::model_sizes;
+use crate::analysis::model::representative_sizes;
 use crate::diagnostic::Label;
 use crate::diagnostic::edit::{Edit, apply_edits, moved};
 use crate::ir::kernel::{Kernel, Module};
@@ -155,8 +155,12 @@ impl<'a> Trials<'a> {
     ) -> Option<Mend> {
         let subject = self.subject;
         let tried = self.compiled(&candidate.edits)?;
-        let mut after =
-            Modelled::at(&tried.source, tried.kernel(), subject.capability, model_sizes(tried.kernel())?)?;
+        let mut after = Modelled::at(
+            &tried.source,
+            tried.kernel(),
+            subject.capability,
+            representative_sizes(tried.kernel())?,
+        )?;
         let assembled = finding.gain.is_assembled() && modelled.usages.is_some();
         if assembled {
             after.usages = tried.usages.get_or_init(|| after.assembled(subject, &tried.module)).clone();

@@ -70,8 +70,7 @@ impl<'k> FloatBounds<'k> {
                 least = least.max(*bound);
             }
         }
-        let facts = self.kernel.facts.iter().map(|fact| &fact.condition);
-        for condition in facts.chain(&self.kernel.launches[self.launch].assume) {
+        for condition in self.kernel.conditions(Some(self.launch)) {
             least = least.max(from_condition(condition, symbol.index()));
         }
         least

@@ -51,8 +51,16 @@ pub fn power_of_two(number: u128) -> u64 {
 impl Known {
     /// By the kernel's facts, and what a launch assumes, if one is looked at alone.
     pub fn new(kernel: &Kernel, launch: Option<Launch>) -> Self {
-        let assumed = launch.into_iter().flat_map(|launch| &kernel.launches[launch].assume);
-        let conditions: Vec<&Expr> = kernel.facts.iter().map(|fact| &fact.condition).chain(assumed).collect();
+        Self::of(kernel, kernel.conditions(launch).collect())
+    }
+
+    /// The same, and by what the code was chosen by: nothing that the code may rely on.
+    pub fn of_choices(kernel: &Kernel, launch: Launch) -> Self {
+        let chosen = &kernel.specialization.guard().chosen_by;
+        Self::of(kernel, kernel.conditions(Some(launch)).chain(chosen).collect())
+    }
+
+    fn of(kernel: &Kernel, conditions: Vec<&Expr>) -> Self {
         let mut known = Self::default();
         // Equalities first: what they determine is gone from all other facts.
         for condition in &conditions {

@@ -2,6 +2,7 @@
 //!
 //! - `polynomial.rs`, `affine.rs`: index values as polynomials of loop indices and symbols; strides of accesses.
 //! - `accesses.rs`: the memory accesses of a region and how often they run.
+//! - `ask.rs`: what passes may know of the sizes that a kernel is compiled for.
 //! - `banked.rs`: what a warp's access to shared memory costs, as an H200 counts it.
 //! - `banks.rs`: what a warp's access to shared memory costs.
 //! - `difference.rs`: differences of index values that do not wrap.
@@ -18,6 +19,7 @@
 
 mod accesses;
 mod affine;
+mod ask;
 pub mod banked;
 mod banks;
 mod difference;
@@ -37,6 +39,7 @@ mod writes;
 pub use crate::algebra::Interval;
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use affine::{Affine, Stride};
+pub use ask::{Answer, Conditions, ask, bucket};
 pub use banked::{Banked, banked};
 pub use banks::{BANKS, least_wavefronts, wavefronts};
 pub use difference::difference;

@@ -2,7 +2,8 @@
 
 use super::front::{check_parsed, lowered};
 use super::generator::Generator;
-use super::options::CompileOptions;
+use super::options::{CompileOptions, SymbolValues, Variants};
+use super::variants::specialized;
 use super::{levels, refused};
 use crate::advise::{Assemble, Subject, Usages, advise};
 use crate::check::typed;
@@ -81,9 +82,11 @@ fn recompiled(
     let options = CompileOptions { only: Some(name.to_string()), ..options.clone() };
     let passes = PipelineOptions { verify: false, ..PipelineOptions::default() };
     let mut ir = lowered(source, &program, &options).ok()?;
+    let usual = Variants::For(SymbolValues::new());
+    ir.kernels = ir.kernels.iter().flat_map(|kernel| specialized(kernel, &usual)).collect();
     for kernel in &mut ir.kernels {
         pipeline.run(kernel, &passes, &mut |_| {}).ok()?;
     }
     let kernels: Vec<&Kernel> = ir.kernels.iter().collect();
-    (!refused::directives(&kernels, pipeline).has_errors()).then_some(ir)
+    (!refused::directives(&kernels, pipeline, &usual).has_errors()).then_some(ir)
 }

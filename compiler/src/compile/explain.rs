@@ -24,7 +24,14 @@ pub fn explain_schedules(compilation: &Compilation) -> Vec<ExplainedSchedule> {
         let text = block(kernel, &|name| typed.is_some_and(|typed| knows(typed, name)));
         ExplainedSchedule { kernel: kernel.name.clone(), text }
     };
-    compilation.ir.kernels.iter().map(|kernel| schedule(&kernel.declarations)).collect()
+    let mut explained: Vec<ExplainedSchedule> = Vec::new();
+    for kernel in &compilation.ir.kernels {
+        // Of variants the first one.
+        if explained.last().is_none_or(|last| last.kernel != kernel.declarations.name) {
+            explained.push(schedule(&kernel.declarations));
+        }
+    }
+    explained
 }
 
 /// How each launch of a kernel spreads its work over threads, launches of one form together: their names, and the form.

@@ -7,6 +7,7 @@ use super::front::{located, lowered};
 use super::generator::Generator;
 use super::options::CompileOptions;
 use super::refused;
+use super::variants::{are_same, name_apart, specialized};
 use crate::diagnostic::Diagnostics;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
@@ -50,11 +51,13 @@ impl Generator<'_> {
     pub fn generate(self, printed: &mut String) -> Result<Generated, CompileError> {
         let Self { source, options, select_options, .. } = self;
         let mut rest = lowered(source, self.program, options)?;
-        let begun = self.begin(std::mem::take(&mut rest.kernels), printed)?;
+        let kernels = std::mem::take(&mut rest.kernels);
+        let kernels = kernels.iter().flat_map(|kernel| specialized(kernel, &options.variants)).collect();
+        let begun = self.begin(kernels, printed)?;
         // What all launches are called must be known before the first one is selected.
         let kernels: Vec<&Kernel> = begun.iter().map(|(kernel, _)| kernel).collect();
         // No pass that goes by launch carries directives out.
-        let refused = refused::directives(&kernels, self.pipeline);
+        let refused = refused::directives(&kernels, self.pipeline, &options.variants);
         if refused.has_errors() {
             return Err(CompileError::Diagnostics(refused));
         }
@@ -73,7 +76,8 @@ impl Generator<'_> {
         let mut done = parallel::map(jobs, |job| self.launch(job, &selection, &frame)).into_iter();
         drop(frame);
         let mut ir = ModuleApart { rest, kernels: Vec::with_capacity(kernels.len()) };
-        let (mut reports, mut entries, mut advice) = (Vec::new(), Vec::new(), Diagnostics::new());
+        let (mut reports, mut entries, mut advice): (Vec<(String, _)>, _, _) =
+            (Vec::new(), Vec::new(), Diagnostics::new());
         let advisor = options.advise.then(|| Advisor::new(self));
         for (declarations, mut state) in kernels {
             let mut parts = Vec::with_capacity(declarations.launches.len());
@@ -86,13 +90,16 @@ impl Generator<'_> {
                 entries.push(entry);
             }
             let mut kernel = Apart { declarations, parts };
-            if let Some(advisor) = &advisor {
+            let is_first = reports.last().is_none_or(|(name, _)| *name != kernel.declarations.name);
+            if let Some(advisor) = advisor.as_ref().filter(|_| is_first) {
                 advice.extend(advisor.advise(&ir.rest, kernel.join()));
                 if !options.ir {
                     kernel.parts.clear();
                 }
             }
-            reports.push((kernel.declarations.name.clone(), state.report));
+            if is_first {
+                reports.push((kernel.declarations.name.clone(), state.report));
+            }
             ir.kernels.push(kernel);
         }
         let entries = entries.into_iter().collect::<Result<Vec<EntryText>, SelectError>>();
@@ -133,12 +140,27 @@ impl Generator<'_> {
             true => kernels.into_iter().map(begin).collect(),
             false => parallel::map(kernels, begin),
         };
-        let mut kernels = Vec::with_capacity(begun.len());
+        let (mut kernels, mut states): (Vec<Kernel>, Vec<Begun>) = (Vec::new(), Vec::new());
         for (begun, text) in begun {
-            kernels.push(begun.map_err(|error| CompileError::Pipeline(located(error, self.source)))?);
-            printed.push_str(&text);
+            let (kernel, state) =
+                begun.map_err(|error| CompileError::Pipeline(located(error, self.source)))?;
+            if kernels.last().is_none_or(|known| known.name != kernel.name) {
+                printed.push_str(&text);
+            }
+            // The passes were told the same: it is the same code. What is right for all sizes is kept.
+            match kernels.iter().position(|known| are_same(known, &kernel)) {
+                Some(same) if kernel.specialization.is_general() => {
+                    kernels.remove(same);
+                    states.remove(same);
+                }
+                Some(_) => continue,
+                None => {}
+            }
+            kernels.push(kernel);
+            states.push(state);
         }
-        Ok(kernels)
+        name_apart(&mut kernels);
+        Ok(kernels.into_iter().zip(states).collect())
     }
 
     /// A launch as a kernel of its own: its passes, and its entry.

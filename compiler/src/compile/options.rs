@@ -54,6 +54,8 @@ pub enum Variants {
     /// The general plan of each kernel, its variant for representative sizes, and one for each of these. Symbols that
     /// are not named have their representative values.
     With(Vec<SymbolValues>),
+    /// One variant of each kernel, for these values; of the symbols that are not named the representative ones.
+    For(SymbolValues),
     /// One variant, for values of the symbols in the order of the manifest. Of what is `None` nothing is known.
     Only(Vec<Option<Value>>),
 }

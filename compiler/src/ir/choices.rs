@@ -52,6 +52,15 @@ impl Choices {
         self.push(choice);
     }
 
+    /// Gives the choices for a launch to its new name.
+    pub fn rename(&mut self, from: &str, to: &str) {
+        let Some(places) = self.places.remove(from) else { return };
+        for place in &places {
+            self.list[*place].iter_mut().for_each(|choice| choice.launch = to.to_string());
+        }
+        self.places.entry(to.to_string()).or_default().extend(places);
+    }
+
     /// Appends a choice.
     pub fn push(&mut self, choice: Choice) {
         let place = self.list.len();

@@ -7,6 +7,7 @@ use super::entities::{Block, Inst, Value};
 use super::kernel::{Definition, InstData, Kernel, Payload, Regions, Short, ValueData};
 use super::op::{Constant, Opcode};
 use super::schedule::Schedule;
+use super::specialization::Specialization;
 use super::typing::result_type;
 use crate::data::Scalar;
 use crate::source::Span;
@@ -34,6 +35,7 @@ impl Kernel {
             blocks: PrimaryMap::new(),
             insts: PrimaryMap::new(),
             values: PrimaryMap::new(),
+            specialization: Specialization::default(),
             schedule: Schedule::default(),
         }
     }

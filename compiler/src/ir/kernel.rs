@@ -5,6 +5,7 @@ use super::entities::{Axis, Block, Buffer, ConstantArray, Inst, Launch, Site, St
 use super::op::{Combiner, Constant, Opcode};
 pub use super::phase::{Phase, Phases};
 use super::schedule::Schedule;
+use super::specialization::Specialization;
 pub use crate::data::CacheMode;
 use crate::data::{ElementType, Scalar};
 use crate::manifest;
@@ -60,6 +61,8 @@ pub struct Kernel {
     pub blocks: PrimaryMap<Block, BlockData>,
     pub insts: PrimaryMap<Inst, InstData>,
     pub values: PrimaryMap<Value, ValueData>,
+    /// The sizes that it is compiled for.
+    pub specialization: Specialization,
     /// What the user's schedule says that passes carry out, and what they chose.
     pub schedule: Schedule,
 }
@@ -146,22 +149,27 @@ pub struct LaunchData {
     pub streams: Vec<Buffer>,
 }
 
-impl LaunchData {
-    /// What the assumptions say that a symbol is: a literal.
-    pub fn known_symbol(&self, symbol: Symbol) -> Option<i64> {
-        fn known(condition: &manifest::Expr, symbol: usize) -> Option<i64> {
-            let manifest::Expr::Binary(op, left, right) = condition else { return None };
-            match (op, &**left, &**right) {
-                (manifest::BinaryOp::And, left, right) => {
-                    known(left, symbol).or_else(|| known(right, symbol))
-                }
-                (manifest::BinaryOp::Equal, manifest::Expr::Symbol(of), manifest::Expr::Int(value)) => {
-                    (*of == symbol).then_some(*value)
+impl Kernel {
+    /// What passes may rely on in a launch, or in all where none is named: the kernel's facts, what its code relies on,
+    /// and what the plan has found out before it comes to the launch.
+    pub fn conditions(&self, launch: Option<Launch>) -> impl Iterator<Item = &manifest::Expr> {
+        let assumed = launch.into_iter().flat_map(|launch| &self.launches[launch].assume);
+        let facts = self.facts.iter().map(|fact| &fact.condition);
+        facts.chain(&self.specialization.guard().relies_on).chain(assumed)
+    }
+
+    /// What a launch relies on that a symbol is: a literal.
+    pub fn known_symbol(&self, launch: Launch, symbol: Symbol) -> Option<i64> {
+        let parts = self.conditions(Some(launch)).flat_map(manifest::Expr::parts);
+        parts.into_iter().find_map(|condition| match condition {
+            manifest::Expr::Binary(manifest::BinaryOp::Equal, left, right) => match (&**left, &**right) {
+                (manifest::Expr::Symbol(of), manifest::Expr::Int(value)) => {
+                    (*of == symbol.index()).then_some(*value)
                 }
                 _ => None,
-            }
-        }
-        self.assume.iter().find_map(|condition| known(condition, symbol.index()))
+            },
+            _ => None,
+        })
     }
 }
 

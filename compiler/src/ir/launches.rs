@@ -17,10 +17,18 @@ impl Kernel {
         self.launches.push(LaunchData { name: fresh, body, ..data })
     }
 
+    /// Puts a suffix behind a launch's name.
+    pub fn rename_launch(&mut self, launch: Launch, suffix: &str) {
+        let old = self.launches[launch].name.clone();
+        let fresh = self.launch_name(&old, suffix);
+        self.schedule.rename_launch(&old, &fresh);
+        self.launches[launch].name = fresh;
+    }
+
     /// A launch of a body that a pass has made, under a name with a suffix; it may rely on what `like` relies on. The
     /// plan does not know it yet.
-    pub fn add_launch(&mut self, named_after: Launch, suffix: &str, body: Block, like: Launch) -> Launch {
-        let name = self.launch_name(&self.launches[named_after].name, suffix);
+    pub fn add_launch(&mut self, named_after: &str, suffix: &str, body: Block, like: Launch) -> Launch {
+        let name = self.launch_name(named_after, suffix);
         let LaunchData { phase, threads, assume, .. } = self.launches[like].clone();
         let streams = Vec::new();
         self.launches.push(LaunchData {

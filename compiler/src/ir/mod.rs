@@ -39,6 +39,7 @@ mod phase;
 pub mod placement;
 mod query;
 pub mod schedule;
+mod specialization;
 #[cfg(test)]
 pub mod testing;
 pub mod text;
@@ -50,5 +51,6 @@ pub use choices::Choices;
 pub use edit::Substitution;
 pub use evaluate::{evaluate, int_range, wrap};
 pub use query::{FoundOwners, Owners, Parents};
+pub use specialization::Specialization;
 pub use typing::{bits_type, result_type};
 pub use verifier::{VerifierError, verify, verify_threads};

@@ -240,6 +240,14 @@ impl Schedule {
         self.choices.of(launch).any(tiles)
     }
 
+    /// Gives all that is known of a launch to its new name.
+    pub fn rename_launch(&mut self, from: &str, to: &str) {
+        self.choices.rename(from, to);
+        let spreads = self.spreads.iter_mut().map(|spread| &mut spread.launch);
+        let remarks = self.remarks.iter_mut().map(|remark| &mut remark.launch);
+        spreads.chain(remarks).filter(|name| *name == from).for_each(|name| *name = to.to_string());
+    }
+
     /// Gives a copy of a launch the choices of the original, and its axes.
     pub fn copy_choices(&mut self, from: &str, to: &str) {
         let copy = |choice: &Choice| Choice { launch: to.to_string(), ..choice.clone() };

@@ -33,6 +33,7 @@ mod rfactor;
 mod scalarize;
 mod sink_loads;
 mod soa;
+mod special;
 mod split_reductions;
 mod stage;
 mod standard;

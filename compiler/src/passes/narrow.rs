@@ -22,7 +22,8 @@
 //! explicit yet, and share no memory.
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{Interval, Ranges};
+use super::special::specialize;
+use crate::analysis::{Conditions, Interval, Ranges};
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
@@ -68,17 +69,18 @@ impl Pass for Narrow {
                 continue;
             }
             let Some((condition, narrow)) = plan(kernel, &candidates) else { continue };
-            let special = match condition {
-                Some(condition) => {
-                    // The copy's instructions come in the same order.
-                    let special = kernel.clone_launch(launch, "narrow");
-                    kernel.prefer(condition, special, launch);
-                    special
-                }
-                None => launch,
+            let Some(condition) = condition else {
+                rewrite(kernel, launch, &narrow);
+                changed = true;
+                continue;
             };
-            rewrite(kernel, special, &narrow);
-            changed = true;
+            let conditions = Conditions::new().needs(condition);
+            // A copy's instructions come in the same order.
+            let special = specialize(kernel, launch, &conditions, "narrow", |kernel, launch| {
+                rewrite(kernel, launch, &narrow);
+                true
+            });
+            changed |= special.is_some();
         }
         changed.into()
     }

@@ -14,7 +14,8 @@
 //! The `rsqrt` stands in a loop: elsewhere three instructions do not matter. One parameter suffices for all of them.
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{FloatBounds, least_normal};
+use super::special::specialize;
+use crate::analysis::{Conditions, FloatBounds, least_normal};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Launch, Symbol, Value};
 use crate::ir::kernel::{InstData, Kernel, Payload, Phase, Phases};
@@ -52,9 +53,9 @@ impl Pass for Normals {
             let Some(symbol) = parameter(kernel, launch) else { continue };
             let least = Expr::Float(least_normal());
             let condition = Expr::binary(BinaryOp::GreaterEqual, Expr::Symbol(symbol.index()), least);
-            let special = kernel.clone_launch(launch, "normal");
-            kernel.prefer(condition, special, launch);
-            changed = true;
+            // Selection reads what the code relies on.
+            let conditions = Conditions::new().needs(condition);
+            changed |= specialize(kernel, launch, &conditions, "normal", |_, _| true).is_some();
         }
         changed.into()
     }

@@ -23,7 +23,8 @@
 
 use super::map::copies_fit;
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{Affine, Multiples, Stride, accesses};
+use super::special::{Special, specialize};
+use crate::analysis::{Affine, Conditions, Multiples, Stride, accesses};
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
@@ -136,9 +137,9 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
         return false;
     };
     let own = said.count.is_some() || said.vector.is_some();
-    record(kernel, launch, &name, &plan, own);
     match plan.condition {
         None => {
+            record(kernel, launch, &name, &plan, own);
             if plan.serial > 1 && !tiled && smaller_block(kernel, launch, forall) {
                 let reason = "each thread has several loads under way: smaller blocks end more evenly";
                 let name = kernel.launches[launch].name.clone();
@@ -146,15 +147,22 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
             }
             give(kernel, forall, plan.vector, plan.serial);
         }
-        Some(condition) => {
-            let special = kernel.clone_launch(launch, "aligned");
-            if let Some(copy) = spread_loop(kernel, special) {
-                give(kernel, copy, plan.vector, plan.serial);
+        Some(ref condition) => {
+            let conditions = Conditions::new().needs(condition.clone());
+            let special = specialize(kernel, launch, &conditions, "aligned", |kernel, launch| {
+                record(kernel, launch, &name, &plan, own);
+                if let Some(forall) = spread_loop(kernel, launch) {
+                    give(kernel, forall, plan.vector, plan.serial);
+                }
+                true
+            });
+            if special != Some(Special::Always) {
+                // Scalars take an instruction each: enough of them are under way sooner.
+                let elsewhere = fewer_elsewhere(kernel, forall);
+                let serial = (plan.serial * plan.vector).min((SCALARS / elsewhere).max(1));
+                record(kernel, launch, &name, &Plan { vector: 1, serial, condition: None }, own);
+                give(kernel, forall, 1, serial);
             }
-            // Scalars take an instruction each: enough of them are under way sooner.
-            let elsewhere = fewer_elsewhere(kernel, forall);
-            give(kernel, forall, 1, (plan.serial * plan.vector).min((SCALARS / elsewhere).max(1)));
-            kernel.prefer(condition, special, launch);
         }
     }
     true

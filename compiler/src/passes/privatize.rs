@@ -24,6 +24,8 @@
 //! combine by one operation. A launch over few elements keeps the plain form: the plan chooses.
 
 use super::pass::{Changed, Pass, PassContext};
+use super::special::specialize;
+use crate::analysis::Conditions;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Launch, Value};
@@ -89,10 +91,12 @@ impl Pass for Privatize {
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             let Some(found) = find(kernel, launch) else { continue };
             let Some(condition) = condition(kernel, &found) else { continue };
-            let special = kernel.clone_launch(launch, "shared");
-            apply(kernel, special, context);
-            kernel.prefer(condition, special, launch);
-            changed = true;
+            let conditions = Conditions::new().prefers(condition);
+            let special = specialize(kernel, launch, &conditions, "shared", |kernel, launch| {
+                apply(kernel, launch, context);
+                true
+            });
+            changed |= special.is_some();
         }
         changed.into()
     }

@@ -26,6 +26,8 @@
 
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
+use super::special::{Special, specialize};
+use crate::analysis::Conditions;
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -34,7 +36,7 @@ use crate::ir::kernel::{
     AxisData, BlockData, BufferData, BufferKind, InstData, Kernel, Payload, Phase, Phases, Step,
 };
 use crate::ir::op::Opcode;
-use crate::manifest::{BinaryOp, Expr, Layout, Value as HostValue};
+use crate::manifest::{BinaryOp, Expr, Layout};
 use smallvec::smallvec;
 
 pub struct Rfactor;
@@ -98,25 +100,32 @@ fn factor(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Vec<Laun
     if reduces.is_empty() {
         return Vec::new();
     }
+    let name = kernel.launches[launch].name.clone();
     if outer.axes.is_empty() {
         let made: Vec<Launch> =
-            reduces.into_iter().map(|reduce| split(kernel, launch, launch, reduce, body, &outer)).collect();
+            reduces.into_iter().map(|reduce| split(kernel, launch, &name, reduce, body, &outer)).collect();
         let mut steps: Vec<Step> = made.iter().copied().map(Step::Launch).collect();
         steps.push(Step::Launch(launch));
         kernel.replace_step(launch, &steps);
         return made;
     }
-    let Some(condition) = condition(kernel, &reduces, &outer, target) else { return Vec::new() };
-    let combine = kernel.clone_launch(launch, "combine");
-    let Some((body, outer)) = place(kernel, combine) else { return Vec::new() };
-    let made: Vec<Launch> = candidates(kernel, body, &outer)
-        .into_iter()
-        .map(|reduce| split(kernel, combine, launch, reduce, body, &outer))
-        .collect();
-    let mut then: Vec<Step> = made.iter().copied().map(Step::Launch).collect();
-    then.push(Step::Launch(combine));
-    let branch = Step::Branch { condition, then, otherwise: vec![Step::Launch(launch)] };
-    kernel.replace_step(launch, &[branch]);
+    let Some(conditions) = conditions(kernel, &reduces, &outer, target) else { return Vec::new() };
+    let mut made = Vec::new();
+    let special = specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
+        let Some((body, outer)) = place(kernel, launch) else { return false };
+        for reduce in candidates(kernel, body, &outer) {
+            made.push(split(kernel, launch, &name, reduce, body, &outer));
+        }
+        !made.is_empty()
+    });
+    let combine = match special {
+        None => return made,
+        Some(Special::Always) => launch,
+        Some(Special::InCopy(copy)) => copy,
+    };
+    let mut steps: Vec<Step> = made.iter().copied().map(Step::Launch).collect();
+    steps.push(Step::Launch(combine));
+    kernel.replace_step(combine, &steps);
     made
 }
 
@@ -154,20 +163,17 @@ fn product(extents: impl Iterator<Item = Option<Expr>>) -> Option<Expr> {
 }
 
 /// Few iterations outside, and a long reduction; `None` where that never holds or the host cannot tell.
-fn condition(kernel: &Kernel, reduces: &[Inst], outer: &Outer, target: &TargetFacts) -> Option<Expr> {
+fn conditions(kernel: &Kernel, reduces: &[Inst], outer: &Outer, target: &TargetFacts) -> Option<Conditions> {
     let iterations = product(outer.axes.iter().map(|(_, low, high)| kernel.symbolic_extent(*low, *high)))?;
     let threads = Expr::Int(i64::from(target.multiprocessors) * 2048);
-    let mut condition = Expr::binary(BinaryOp::Less, iterations, threads);
+    let mut conditions = Conditions::new().prefers(Expr::binary(BinaryOp::Less, iterations, threads));
     for reduce in reduces {
         let bounds = kernel.loop_bounds(*reduce);
         let elements = product(bounds.into_iter().map(|(low, high)| kernel.symbolic_extent(low, high)))?;
         let long = Expr::binary(BinaryOp::GreaterEqual, elements, Expr::Int(MIN_LONG));
-        if long.evaluate(&[]) == Some(HostValue::Bool(false)) {
-            return None;
-        }
-        condition = Expr::binary(BinaryOp::And, condition, long);
+        conditions = conditions.prefers(long);
     }
-    Some(condition)
+    Some(conditions)
 }
 
 /// Makes the launch for the later axes of a reduction, which becomes one over the first axis and what that launch
@@ -175,7 +181,7 @@ fn condition(kernel: &Kernel, reduces: &[Inst], outer: &Outer, target: &TargetFa
 fn split(
     kernel: &mut Kernel,
     combine: Launch,
-    named_after: Launch,
+    named_after: &str,
     reduce: Inst,
     around: Block,
     outer: &Outer,

@@ -18,9 +18,10 @@ use crate::verify::cases::{Directives, Expected, at_sizes};
 use krn_compiler::analysis::forms;
 use krn_compiler::analysis::model::{LaunchCost, model, model_sizes_at, spell_sizes};
 use krn_compiler::ir;
-use krn_compiler::manifest::Value;
+use krn_compiler::ir::kernel::SymbolData;
+use krn_compiler::manifest::{SymbolKind, Value};
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileError, CompileOptions, compile};
+use krn_compiler::{Compilation, CompileError, CompileOptions, SymbolValues, Variants, compile};
 use std::fmt;
 
 /// A time may be so many times as long as it was.
@@ -106,15 +107,11 @@ pub fn costs_checked(
     options: &CompileOptions,
     checked: &dyn Fn(&str) -> bool,
 ) -> Result<(Costs, Vec<String>), CostError> {
-    let options = CompileOptions { ir: true, ..options.clone() };
+    let usual = Variants::For(SymbolValues::new());
+    let options = CompileOptions { ir: true, variants: usual, ..options.clone() };
     let compilation = compile(source, &options).map_err(CostError::Compile)?;
     let device = Device::open_as(crate::Selection::Emulator)?;
-    let counter = Counter {
-        source,
-        target: &options.target,
-        gpu: gpu_for(&options.target),
-        module: device.load(&compilation.compiled)?,
-    };
+    let counter = Counter { source, options: &options, gpu: gpu_for(&options.target), device };
     let mut costs = Costs::default();
     let mut differ = Vec::new();
     for kernel in &compilation.ir().unwrap_or_default().kernels {
@@ -136,9 +133,9 @@ pub fn costs_checked(
 
 struct Counter<'a> {
     source: &'a SourceFile,
-    target: &'a str,
+    options: &'a CompileOptions,
     gpu: &'a Gpu,
-    module: Module,
+    device: Device,
 }
 
 impl Counter<'_> {
@@ -163,6 +160,11 @@ impl Counter<'_> {
         {
             return Err(of_kernel(format!("there is no dimension or integer parameter `{name}`")));
         }
+        let compiled = self.compiled(kernel, &sizes)?;
+        let module = compiled.ir().unwrap_or_default();
+        let Some(kernel) = module.kernels.first() else {
+            return Err(of_kernel("no code is made for it".to_string()));
+        };
         let modelled = model(kernel, &sizes);
         let exact: Option<&Vec<LaunchCost>> =
             modelled.as_ref().filter(|launches| launches.iter().all(LaunchCost::is_exact));
@@ -170,7 +172,7 @@ impl Counter<'_> {
             |launches: &Vec<LaunchCost>| launches.iter().map(|cost| cost.instructions).sum::<f64>();
         let counted = match exact {
             Some(launches) if !checked || instructions(launches) > MOST_CHECKED => None,
-            _ => Some(self.run(kernel, directives, &sizes).map_err(|error| match error {
+            _ => Some(self.run(&compiled, kernel, directives, &sizes).map_err(|error| match error {
                 CostError::Input(message) => of_kernel(message),
                 error => error,
             })?),
@@ -200,7 +202,7 @@ impl Counter<'_> {
         let seconds: f64 = works.iter().map(|work| work.seconds(self.gpu)).sum();
         let cost = Cost {
             kernel: kernel.name.clone(),
-            sizes: format!("{spelled} for {}", self.target).trim_start().to_string(),
+            sizes: format!("{spelled} for {}", self.options.target).trim_start().to_string(),
             nanoseconds: (seconds * 1e9).round() as u64,
             form,
             counts: RowCounts::of(&works),
@@ -210,18 +212,30 @@ impl Counter<'_> {
         Ok((cost, differ))
     }
 
+    /// The kernel, compiled for the sizes.
+    fn compiled(&self, kernel: &ir::kernel::Kernel, sizes: &[Value]) -> Result<Compilation, CostError> {
+        let counted = |symbol: &SymbolData| matches!(symbol.kind, SymbolKind::Counter);
+        let values = kernel.symbols.values().zip(sizes);
+        let values = values.map(|(symbol, value)| (!counted(symbol)).then_some(*value)).collect();
+        let (only, variants) = (Some(kernel.name.clone()), Variants::Only(values));
+        let options = CompileOptions { only, variants, ..self.options.clone() };
+        compile(self.source, &options).map_err(CostError::Compile)
+    }
+
     fn run(
         &self,
+        compiled: &Compilation,
         kernel: &ir::kernel::Kernel,
         directives: &Directives,
         sizes: &[Value],
     ) -> Result<Vec<CountedLaunch>, CostError> {
-        let known = self.module.kernel(&kernel.name)?;
+        let module = self.device.load(&compiled.compiled)?;
+        let known = module.kernel(&kernel.name)?;
         let manifest = known.manifest();
         let named: Vec<(String, Value)> =
             kernel.symbols.values().zip(sizes).map(|(symbol, value)| (symbol.name.clone(), *value)).collect();
         let case = at_sizes(manifest, directives, &named).map_err(CostError::Input)?;
-        Ok(count(&self.module, &kernel.name, &case.inputs(manifest).map_err(CostError::Input)?)?)
+        Ok(count(&module, &kernel.name, &case.inputs(manifest).map_err(CostError::Input)?)?)
     }
 }
 

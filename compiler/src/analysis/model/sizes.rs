@@ -5,22 +5,38 @@ use crate::ir::entities::Symbol;
 use crate::ir::kernel::{BufferKind, Kernel};
 use crate::manifest::{Expr, SymbolKind, Value};
 
-/// The first size that is tried for each dimension of a kernel that has so many.
-const FIRST: [i64; 5] = [1, 1 << 20, 2048, 256, 64];
+/// The first size that is tried for the dimensions of a kernel, by how many it has: of the last two, and of those before.
+const FIRST: [(i64, i64); 4] = [(1, 1), (1 << 24, 1), (4096, 1), (4096, 4096)];
+const FIRST_OF_MANY: (i64, i64) = (4096, 16);
+/// The same for what tables of costs are counted at: the emulator counts some of them.
+const SMALL: [(i64, i64); 4] = [(1, 1), (1 << 20, 1), (2048, 1), (256, 256)];
+const SMALL_OF_MANY: (i64, i64) = (64, 64);
 /// Conditions looked at before giving up.
 const BUDGET: u32 = 20_000;
 
-/// A value for each symbol, with which every fact of the kernel holds and no array is empty; `None` where none was found.
-/// Dimensions are powers of two where the facts let them; integer parameters are 1.
-pub fn model_sizes(kernel: &Kernel) -> Option<Vec<Value>> {
-    model_sizes_at(kernel, &[])
+/// The sizes that stand for all others where nobody says any: 2^24 for one dimension, 4096 for two or three; 4096 for the
+/// last two and 16 for the others of more. Every fact of the kernel holds with them and no array is empty; `None` where
+/// there are no such sizes. Dimensions are powers of two where the facts let them; parameters are 1.
+pub fn representative_sizes(kernel: &Kernel) -> Option<Vec<Value>> {
+    sizes_from(kernel, &[], &FIRST, FIRST_OF_MANY)
 }
 
-/// The same, where dimensions and integer parameters of these names have these values.
+/// Sizes to count costs at, of which the emulator can run a kernel too: smaller ones, and dimensions and integer
+/// parameters of these names have these values.
 pub fn model_sizes_at(kernel: &Kernel, fixed: &[(String, i64)]) -> Option<Vec<Value>> {
+    sizes_from(kernel, fixed, &SMALL, SMALL_OF_MANY)
+}
+
+fn sizes_from(
+    kernel: &Kernel,
+    fixed: &[(String, i64)],
+    few: &[(i64, i64); 4],
+    many: (i64, i64),
+) -> Option<Vec<Value>> {
     let is_dim = |kind: &SymbolKind| matches!(kind, SymbolKind::Dim { .. });
     let dims = kernel.symbols.values().filter(|symbol| is_dim(&symbol.kind)).count();
-    let first = FIRST[dims.min(FIRST.len() - 1)];
+    let (of_last, of_others) = few.get(dims).copied().unwrap_or(many);
+    let mut before = 0;
     let mut conditions: Vec<Expr> = kernel.facts.iter().map(|fact| fact.condition.clone()).collect();
     for buffer in kernel.buffers.values() {
         if let BufferKind::Argument { .. } = buffer.kind {
@@ -39,6 +55,8 @@ pub fn model_sizes_at(kernel: &Kernel, fixed: &[(String, i64)]) -> Option<Vec<Va
                 value_of(fixed, &symbol.name).map(|value| Value::Int(value.into())).into_iter().collect()
             }
             (SymbolKind::Dim { .. }, _) => {
+                let first = if before + 2 < dims { of_others } else { of_last };
+                before += 1;
                 let down = std::iter::successors(Some(first), |size| (*size > 1).then_some(size / 2));
                 let up = [first * 2, first * 4, 96, 48, 12, 3, 5, 7, 9];
                 down.chain(up).map(|size| Value::Int(size.into())).collect()

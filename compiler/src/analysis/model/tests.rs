@@ -1,6 +1,6 @@
 //! What small launches cost, worked out by hand. Sums are of weighted samples: whole but for rounding.
 
-use super::{AccessCost, LaunchCost, Space, model, model_sizes, spell_sizes};
+use super::{AccessCost, LaunchCost, Space, model, representative_sizes, spell_sizes};
 use crate::ir::kernel::Kernel;
 use crate::ir::text::parse_kernel;
 use crate::manifest::Value;
@@ -226,11 +226,11 @@ fn the_plan_is_taken_at_the_sizes() {
 #[test]
 fn sizes_fulfil_the_facts() {
     let kernel = parse_kernel(CASES).unwrap_or_else(|error| panic!("{error}"));
-    let sizes = model_sizes(&kernel).expect("there are such sizes");
+    let sizes = representative_sizes(&kernel).expect("there are such sizes");
     let [Value::Int(m), Value::Int(n)] = sizes.as_slice() else { panic!("{sizes:?}") };
     assert!(n < m && *n > 0, "{sizes:?}");
     assert_eq!(spell_sizes(&kernel, &sizes), format!("m = {m}, n = {n}"));
     let impossible = CASES.replace("sym1 < sym0", "sym1 < sym1");
     let kernel = parse_kernel(&impossible).unwrap_or_else(|error| panic!("{error}"));
-    assert!(model_sizes(&kernel).is_none());
+    assert!(representative_sizes(&kernel).is_none());
 }

@@ -124,6 +124,7 @@ impl Kernel {
             blocks: PrimaryMap::new(),
             insts: PrimaryMap::new(),
             values: PrimaryMap::new(),
+            specialization: self.specialization.clone(),
             schedule: self.schedule.clone(),
         }
     }

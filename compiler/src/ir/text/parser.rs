@@ -10,7 +10,8 @@ use crate::ir::kernel::{
     ArgumentData, ArrayData, BufferData, BufferKind, CacheMode, Kernel, LaunchData, Module, Phase, SiteData,
     Step, SymbolData,
 };
-use crate::manifest::{Direction, FactManifest, InjectionManifest, Layout, SymbolKind};
+use crate::ir::specialization::Specialization;
+use crate::manifest::{Direction, Expr, FactManifest, Guard, InjectionManifest, Layout, SymbolKind, Value};
 use crate::source::Span;
 use cranelift_entity::{EntityRef, PrimaryMap};
 
@@ -92,12 +93,19 @@ impl Parser<'_> {
         self.axes.clear();
         self.kernel.span = self.span()?;
         self.expect("{")?;
-        let wanted =
-            "`hint`, `symbol`, `buffer`, `argument`, `fact`, `injection`, `site`, `launch` or `plan`";
+        let wanted = "`hint`, `symbol`, `general`, `relies_on`, `chosen_by`, `buffer`, `argument`, `fact`, `injection`, `site`, \
+             `launch` or `plan`";
+        let (mut values, mut general, mut guard) = (Vec::new(), false, Guard::default());
         while !self.take("}") {
             match self.word(wanted)? {
                 "hint" => self.hint()?,
-                "symbol" => self.symbol()?,
+                "symbol" => {
+                    self.symbol()?;
+                    values.push(if self.take("=") { Some(self.literal()?) } else { None });
+                }
+                "general" => general = true,
+                "relies_on" => guard.relies_on.push(self.expression()?),
+                "chosen_by" => guard.chosen_by.push(self.expression()?),
                 "buffer" => self.buffer()?,
                 "argument" => self.argument()?,
                 "fact" => {
@@ -161,7 +169,22 @@ impl Parser<'_> {
                 _ => return Err(self.unexpected_before(wanted)),
             }
         }
+        let of = if general { Specialization::general } else { Specialization::for_values };
+        if values.iter().all(Option::is_none) {
+            values.clear();
+        }
+        self.kernel.specialization = of(values).with_guard(guard);
         Ok(std::mem::replace(&mut self.kernel, Kernel::new("", Span::default())))
+    }
+
+    /// The value of a symbol.
+    fn literal(&mut self) -> Result<Value, ParseError> {
+        match self.expression()? {
+            Expr::Int(value) => Ok(Value::Int(value.into())),
+            Expr::Float(value) => Ok(Value::Float(value)),
+            Expr::Bool(value) => Ok(Value::Bool(value)),
+            _ => Err(self.unexpected_before("a literal")),
+        }
     }
 
     fn symbol(&mut self) -> Result<(), ParseError> {

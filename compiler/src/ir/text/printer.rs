@@ -6,7 +6,8 @@ use super::span::{PrintOptions, print_span};
 use crate::data::ElementType;
 use crate::ir::entities::Inst;
 use crate::ir::kernel::{ArgumentData, ArrayData, BufferData, BufferKind, Kernel, Module, Step};
-use crate::manifest::{Direction, Expr, Layout, SymbolKind};
+use crate::manifest::{Direction, Expr, Layout, SymbolKind, Value};
+use cranelift_entity::EntityRef;
 use std::fmt::Write;
 
 pub use super::expression::print_expression;
@@ -88,7 +89,26 @@ fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions)
             }
             SymbolKind::Counter => "counter".to_string(),
         };
-        let _ = writeln!(text, "    symbol {entity} {:?} {} {kind}", symbol.name, symbol.scalar);
+        let _ = write!(text, "    symbol {entity} {:?} {} {kind}", symbol.name, symbol.scalar);
+        if let Some(Some(value)) = kernel.specialization.values().get(entity.index()) {
+            let value = match value {
+                Value::Int(value) => value.to_string(),
+                Value::Float(value) => format!("{value:?}"),
+                Value::Bool(value) => value.to_string(),
+            };
+            let _ = write!(text, " = {value}");
+        }
+        text.push('\n');
+    }
+    if kernel.specialization.is_general() {
+        text.push_str("    general\n");
+    }
+    let guard = kernel.specialization.guard();
+    for condition in &guard.relies_on {
+        let _ = writeln!(text, "    relies_on {}", print_expression(condition));
+    }
+    for condition in &guard.chosen_by {
+        let _ = writeln!(text, "    chosen_by {}", print_expression(condition));
     }
     for (entity, buffer) in &kernel.buffers {
         let _ = writeln!(text, "    buffer {entity} {}", print_buffer(buffer));

@@ -30,6 +30,10 @@ impl Verifier<'_> {
         for fact in &kernel.facts {
             self.expression(&|| format!("fact {:?}", fact.text), &fact.condition);
         }
+        let guard = kernel.specialization.guard();
+        for expr in guard.relies_on.iter().chain(&guard.chosen_by) {
+            self.expression(&|| "the guard".to_string(), expr);
+        }
         for (launch, data) in &kernel.launches {
             for expr in data.grid.iter().flatten().chain(&data.assume) {
                 self.expression(&|| format!("`{launch}`"), expr);

@@ -54,9 +54,9 @@ impl Pass for Fold {
         let (ranges, replaced) = (Ranges::new(kernel), kernel.of_values());
         let mut folder = Folder { kernel, ranges, replaced, assuming: None, changed: false };
         for launch in folder.kernel.launches.keys().collect::<Vec<_>>() {
-            let data = &folder.kernel.launches[launch];
-            folder.assuming = (!data.assume.is_empty()).then_some(launch);
-            folder.block(data.body);
+            let kernel = &*folder.kernel;
+            folder.assuming = kernel.conditions(Some(launch)).next().map(|_| launch);
+            folder.block(kernel.launches[launch].body);
         }
         folder.changed.into()
     }
@@ -102,7 +102,7 @@ impl Folder<'_> {
         let Some(launch) = self.assuming else { return };
         let Payload::Symbol(symbol) = self.kernel.insts[inst].payload else { return };
         let scalar = self.kernel.value_type(self.kernel.insts[inst].results[0]);
-        if let Some(value) = self.kernel.launches[launch].known_symbol(symbol)
+        if let Some(value) = self.kernel.known_symbol(launch, symbol)
             && scalar == Scalar::I64
         {
             self.kernel.rewrite_to_constant(inst, Constant::Int(scalar, value.into()));

@@ -66,7 +66,8 @@ pub fn split(kernel: &mut Kernel, launch: Launch, forall: Inst, need: &Need) {
         kernel.insts[fresh].regions = smallvec![inner];
         kernel.blocks[root].insts.push(fresh);
     }
-    let made = kernel.add_launch(launch, "hoisted", root, launch);
+    let name = kernel.launches[launch].name.clone();
+    let made = kernel.add_launch(&name, "hoisted", root, launch);
     kernel.replace_step(launch, &[Step::Launch(made), Step::Launch(launch)]);
 
     // What it leaves is loaded in the place of the reduction.

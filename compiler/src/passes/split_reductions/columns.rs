@@ -4,13 +4,14 @@ use super::atomic;
 use super::grid::{MIN_SINGLE, cut, piece_launch, record};
 use super::said::said;
 use super::shared;
-use crate::analysis::{Affine, Stride, accesses};
+use crate::analysis::{Affine, Conditions, Stride, accesses};
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::ir::op::Opcode;
 use crate::manifest::{self, BinaryOp, Expr};
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{is_rematerializable, reads_what_was_written};
+use crate::passes::special::{Special, specialize};
 
 /// The most pieces of a reduction for each of several outer iterations, where the machine does not ask for more, and
 /// how long the reduction must be.
@@ -87,58 +88,85 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         return false;
     }
     // What would not be cut by itself is cut whatever the sizes.
-    let mut condition = if forced { long.clone() } else { Expr::binary(BinaryOp::And, few, long.clone()) };
-    let all_read = !rows && !reads_all;
-    // A long reduction that is not cut has enough outer iterations to fill the machine.
-    let whole = |kernel: &mut Kernel| {
-        let shared = (all_read && !forced).then(|| shared::staged_whole(kernel, launch)).flatten()?;
-        let (then, otherwise) = (vec![Step::Launch(shared)], vec![Step::Launch(launch)]);
-        Some(Step::Branch { condition: long, then, otherwise })
-    };
-    if matches!(condition.evaluate(&[]), Some(manifest::Value::Bool(false))) {
-        if !wanted {
-            let Some(whole) = whole(kernel) else { return false };
-            kernel.replace_step(launch, &[whole]);
-            return true;
-        }
-        condition = Expr::Bool(true);
+    let mut conditions = Conditions::new();
+    if !forced {
+        conditions = conditions.prefers(few);
     }
-    said.split_done(kernel);
-    let combine = kernel.clone_launch(launch, "combine");
-    let Some(copy) = super::outer_loop(kernel, combine) else { return false };
-    let body = kernel.insts[copy].regions[0];
-    let params = kernel.blocks[body].params.clone();
-    let Some(reduce) =
-        kernel.blocks[body].insts.iter().copied().find(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)
-    else {
-        return false;
+    conditions = conditions.prefers(long.clone());
+    // A long reduction that is not cut has enough outer iterations to fill the machine.
+    let share = !rows && !reads_all && !forced;
+    let long = Conditions::new().prefers(long);
+    let whole = |kernel: &mut Kernel| {
+        share && specialize(kernel, launch, &long, "shared", shared::stage_whole).is_some()
     };
-    let Some(found) = cut(kernel, reduce, &params) else { return false };
-    let Payload::Loop { axes } = kernel.insts[copy].payload.clone() else { return false };
-    let bounds = kernel.loop_bounds(copy);
+    if conditions.are_impossible() {
+        if !wanted {
+            return whole(kernel);
+        }
+        conditions = Conditions::new();
+    }
+    let name = kernel.launches[launch].name.clone();
+    let mut steps = Vec::new();
+    let special = specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
+        let made = in_pieces(kernel, launch, &name, rows, target);
+        let fits = made.is_some();
+        steps = made.unwrap_or_default();
+        fits
+    });
+    match special {
+        None => whole(kernel),
+        Some(Special::Always) => {
+            kernel.replace_step(launch, &steps);
+            true
+        }
+        Some(Special::InCopy(copy)) => {
+            kernel.replace_step(copy, &steps);
+            whole(kernel);
+            true
+        }
+    }
+}
+
+/// Makes the launch of the pieces of a launch's only reduction; it combines them. What is run instead.
+fn in_pieces(
+    kernel: &mut Kernel,
+    launch: Launch,
+    name: &str,
+    rows: bool,
+    target: &TargetFacts,
+) -> Option<Vec<Step>> {
+    let forall = super::outer_loop(kernel, launch)?;
+    let body = kernel.insts[forall].regions[0];
+    let params = kernel.blocks[body].params.clone();
+    let mut insts = kernel.blocks[body].insts.iter().copied();
+    let reduce = insts.find(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)?;
+    let found = cut(kernel, reduce, &params)?;
+    let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return None };
+    let bounds = kernel.loop_bounds(forall);
     let outer: Vec<(String, Value, Value, Value)> = axes
         .iter()
         .zip(bounds)
         .zip(&params)
         .map(|((axis, (low, high)), param)| (kernel.axes[*axis].name.clone(), low, high, *param))
         .collect();
+    let last = *params.last()?;
+    let region = kernel.insts[reduce].regions[0];
+    let mut affine = Affine::new(kernel);
+    let shared = !rows
+        && accesses(kernel, region).iter().any(|access| affine.stride(access.inst, last) == Stride::Bytes(0));
+    let said = said(kernel, reduce);
+    said.split_done(kernel);
     let count = said.pieces.unwrap_or_else(|| pieces(target));
     let target =
         atomic::target(kernel, reduce, true, |kernel, value| is_rematerializable(kernel, value, &params, 16));
-    let pieces = piece_launch(kernel, combine, &found, count, &outer, rows, launch, &said, target.as_ref());
-    if all_read {
+    let pieces = piece_launch(kernel, launch, &found, count, &outer, rows, name, &said, target.as_ref());
+    if shared {
         shared::stage_pieces(kernel, pieces);
     }
     record(kernel, pieces, &said, count, rows, "there are too few outer iterations to fill the machine");
-    let mut steps = vec![Step::Launch(pieces), Step::Launch(combine)];
+    let mut steps = vec![Step::Launch(pieces), Step::Launch(launch)];
     if target.is_some() {
         steps.reverse();
     }
-    if condition == Expr::Bool(true) {
-        kernel.replace_step(launch, &steps);
-        return true;
-    }
-    let otherwise = vec![whole(kernel).unwrap_or(Step::Launch(launch))];
-    kernel.replace_step(launch, &[Step::Branch { condition, then: steps, otherwise }]);
-    true
+    Some(steps)
 }

@@ -2,7 +2,7 @@
 
 use super::atomic::{self, Target};
 use super::said::{Said, said};
-use crate::analysis::{Affine, Stride, accesses, block_count};
+use crate::analysis::{Affine, Conditions, Stride, accesses, block_count};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
@@ -16,6 +16,7 @@ use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::passes::accumulate::into_atomics;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
+use crate::passes::special::{Special, specialize};
 use smallvec::smallvec;
 
 /// Elements of a single reduction from which on several blocks are worth a second launch.
@@ -98,46 +99,67 @@ pub(super) fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) 
     if !reduces.iter().all(|reduce| said(kernel, *reduce).team_fits()) {
         return false;
     }
-    // One iteration of a loop over nothing else, so that a team can share it.
-    let small = kernel.clone_launch(launch, "one_block");
-    wrap(kernel, small, LAST_THREADS);
-    let mut condition: Option<Expr> = None;
-    let mut pieces = Vec::new();
-    let large = kernel.clone_launch(launch, "combine");
-    let body = kernel.launches[large].body;
-    let blocks = i64::from(target.multiprocessors) * 8;
-    let mut atomics = 0;
-    for inst in kernel.blocks[body].insts.clone() {
-        if kernel.insts[inst].opcode != Opcode::Reduce {
-            continue;
+    let name = kernel.launches[launch].name.clone();
+    let mut conditions = Conditions::new();
+    let mut any = false;
+    for inst in &reduces {
+        if said(kernel, *inst).pieces != Some(1)
+            && let Some(cut) = cut(kernel, *inst, &[])
+        {
+            any = true;
+            let enough = Expr::binary(BinaryOp::GreaterEqual, cut.extent, Expr::Int(MIN_SINGLE));
+            conditions = conditions.prefers(enough);
         }
-        let said = said(kernel, inst);
-        let fitting = vector_of(kernel, inst) as i64;
-        said.done(kernel, fitting);
+    }
+    for inst in &reduces {
+        said(kernel, *inst).done(kernel, vector_of(kernel, *inst) as i64);
+    }
+    let mut steps = Vec::new();
+    let special = any
+        .then(|| {
+            specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
+                steps = in_pieces(kernel, launch, &name, target);
+                true
+            })
+        })
+        .flatten();
+    match special {
+        Some(Special::Always) => kernel.replace_step(launch, &steps),
+        Some(Special::InCopy(copy)) => kernel.replace_step(copy, &steps),
+        None => {}
+    }
+    if special != Some(Special::Always) {
+        // One iteration of a loop over nothing else, so that a team can share it.
+        wrap(kernel, launch, LAST_THREADS);
+        kernel.rename_launch(launch, "one_block");
+    }
+    true
+}
+
+/// Makes the launches of the pieces of a launch's reductions; it combines them. What is run instead.
+fn in_pieces(kernel: &mut Kernel, launch: Launch, name: &str, target: &TargetFacts) -> Vec<Step> {
+    let body = kernel.launches[launch].body;
+    let is_reduce = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Reduce;
+    let reduces: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(is_reduce).collect();
+    let blocks = i64::from(target.multiprocessors) * 8;
+    let mut pieces = Vec::new();
+    let mut atomics = 0;
+    for inst in &reduces {
+        let said = said(kernel, *inst);
         if said.pieces == Some(1) {
             continue;
         }
-        let Some(cut) = cut(kernel, inst, &[]) else { continue };
+        let Some(cut) = cut(kernel, *inst, &[]) else { continue };
         said.split_done(kernel);
+        let fitting = vector_of(kernel, *inst) as i64;
         let alone = reduces.len() == 1;
         let target =
-            atomic::target(kernel, inst, alone, |kernel, value| is_rematerializable(kernel, value, &[], 16));
+            atomic::target(kernel, *inst, alone, |kernel, value| is_rematerializable(kernel, value, &[], 16));
         atomics += usize::from(target.is_some());
-        let enough = Expr::binary(BinaryOp::GreaterEqual, cut.extent.clone(), Expr::Int(MIN_SINGLE));
-        condition = Some(match condition {
-            None => enough,
-            Some(other) => Expr::binary(BinaryOp::And, other, enough),
-        });
         let count = said.pieces.unwrap_or(blocks);
-        let piece = piece_launch(kernel, large, &cut, count, &[], false, launch, &said, target.as_ref());
-        record(
-            kernel,
-            piece,
-            &said,
-            count,
-            false,
-            "enough blocks to fill every multiprocessor several times",
-        );
+        let piece = piece_launch(kernel, launch, &cut, count, &[], false, name, &said, target.as_ref());
+        let reason = "enough blocks to fill every multiprocessor several times";
+        record(kernel, piece, &said, count, false, reason);
         let name = kernel.launches[piece].name.clone();
         let (axis, width) = (said.axis.clone(), said.vector(fitting) as u32);
         let reason = if said.vector.is_some() { SAID } else { "one access brings so many neighbours" };
@@ -146,19 +168,13 @@ pub(super) fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) 
     }
     // Where all pieces meet in the results, what is left is straight code.
     if kernel.blocks[body].insts.iter().any(|inst| kernel.insts[*inst].opcode == Opcode::Reduce) {
-        wrap(kernel, large, LAST_THREADS);
+        wrap(kernel, launch, LAST_THREADS);
     }
-    let Some(condition) = condition else {
-        kernel.replace_step(launch, &[Step::Launch(small)]);
-        return true;
-    };
     let mut steps: Vec<Step> = pieces.into_iter().map(Step::Launch).collect();
     // Atomics go into what the rest has set to the identity.
     let place = if atomics > 0 { 0 } else { steps.len() };
-    steps.insert(place, Step::Launch(large));
-    let branch = Step::Branch { condition, then: steps, otherwise: vec![Step::Launch(small)] };
-    kernel.replace_step(launch, &[branch]);
-    true
+    steps.insert(place, Step::Launch(launch));
+    steps
 }
 
 /// Records how a reduction is cut.
@@ -323,7 +339,7 @@ pub(super) fn piece_launch(
     pieces: i64,
     outer: &[(String, Value, Value, Value)],
     rows: bool,
-    named_after: Launch,
+    named_after: &str,
     said: &Said,
     target: Option<&Target>,
 ) -> Launch {

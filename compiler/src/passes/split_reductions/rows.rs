@@ -3,7 +3,7 @@
 use super::cost::{Cost, loop_cost};
 use super::said::{Said, said};
 use super::streams::streams;
-use crate::analysis::{Affine, REGISTERS, Stride, accesses, blocks_by_registers};
+use crate::analysis::{Affine, Conditions, REGISTERS, Stride, accesses, blocks_by_registers};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
@@ -12,6 +12,7 @@ use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::accumulate::{accumulations, into_atomics};
 use crate::passes::pass::TargetFacts;
+use crate::passes::special::{Special, specialize};
 use rustc_hash::FxHashMap;
 
 /// An iteration whose loops a team can share.
@@ -263,21 +264,21 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
     }
     let mut changed = false;
     for shape in shapes {
-        let Some(condition) = condition(rows, &shape) else { continue };
         if shape.threads > i64::from(target.max_threads) || !shape.fits(rows.own_array) {
             continue;
         }
-        let special = kernel.clone_launch(launch, shape.suffix);
-        if !apply(kernel, special, &shape, said) {
-            continue;
-        }
-        changed = true;
-        record(kernel, special, &shape, said, vector);
-        if condition == Expr::Bool(true) {
-            kernel.replace_step(launch, &[crate::ir::kernel::Step::Launch(special)]);
+        let special =
+            specialize(kernel, launch, &conditions(rows, &shape), shape.suffix, |kernel, launch| {
+                let applied = apply(kernel, launch, &shape, said);
+                if applied {
+                    record(kernel, launch, &shape, said, vector);
+                }
+                applied
+            });
+        changed |= special.is_some();
+        if special == Some(Special::Always) {
             break;
         }
-        kernel.prefer(condition, special, launch);
     }
     if changed {
         said.done(kernel, rows.vector);
@@ -324,27 +325,23 @@ fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, vecto
     kernel.schedule.chose(&name, Directive::Vectorize { axis, width }, reason);
 }
 
-/// When a shape fits: a literal where the row's length is one; `None` where it never does.
-fn condition(rows: &Rows, shape: &Shape) -> Option<Expr> {
-    let extent = &rows.extent;
-    let mut conditions = vec![Expr::binary(BinaryOp::GreaterEqual, extent.clone(), Expr::Int(MIN_ROW))];
+/// When a shape fits.
+fn conditions(rows: &Rows, shape: &Shape) -> Conditions {
+    let extent = || rows.extent.clone();
+    let compared = |op, number: i64| Expr::binary(op, extent(), Expr::Int(number));
+    let mut conditions = Conditions::new().prefers(compared(BinaryOp::GreaterEqual, MIN_ROW));
+    if shape.held.is_none() && shape.threads == 32 {
+        conditions = conditions.prefers(compared(BinaryOp::Less, WARP_ROW));
+    }
     if shape.vector > 1 {
-        let rest = Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(shape.vector));
-        conditions.push(Expr::binary(BinaryOp::Equal, rest, Expr::Int(0)));
+        let rest = Expr::binary(BinaryOp::Rem, extent(), Expr::Int(shape.vector));
+        conditions = conditions.needs(Expr::binary(BinaryOp::Equal, rest, Expr::Int(0)));
     }
     if let Some(held) = shape.held {
-        let most = Expr::Int(held * shape.vector * shape.threads);
         let op = if shape.exact { BinaryOp::Equal } else { BinaryOp::LessEqual };
-        conditions.push(Expr::binary(op, extent.clone(), most));
-    } else if shape.threads == 32 {
-        conditions.push(Expr::binary(BinaryOp::Less, extent.clone(), Expr::Int(WARP_ROW)));
+        conditions = conditions.needs(compared(op, held * shape.vector * shape.threads));
     }
-    let all = conditions.into_iter().reduce(|a, b| Expr::binary(BinaryOp::And, a, b))?;
-    match all.evaluate(&[]) {
-        Some(crate::manifest::Value::Bool(true)) => Some(Expr::Bool(true)),
-        Some(_) => None,
-        None => Some(all),
-    }
+    conditions
 }
 
 /// Sets the factors of a launch's loops.

@@ -74,13 +74,10 @@ pub(super) fn stage_pieces(kernel: &mut Kernel, launch: Launch) {
     }
 }
 
-/// A copy of a launch, whose reductions are whole, with explicit threads, if it has the form. Its blocks do the work of four: it is
-/// for loops that fill the machine all the same.
-pub(super) fn staged_whole(kernel: &mut Kernel, launch: Launch) -> Option<Launch> {
-    find(kernel, launch, false)?;
-    let copy = kernel.clone_launch(launch, "shared");
-    let found = find(kernel, copy, false)?;
-    stage(kernel, copy, &found).then_some(copy)
+/// Gives a launch whose reductions are whole explicit threads, if it has the form. Its blocks do the work of four: it is for
+/// loops that fill the machine all the same.
+pub(super) fn stage_whole(kernel: &mut Kernel, launch: Launch) -> bool {
+    find(kernel, launch, false).is_some_and(|found| stage(kernel, launch, &found))
 }
 
 fn stage(kernel: &mut Kernel, launch: Launch, found: &Found) -> bool {

@@ -33,7 +33,7 @@ mod tile;
 mod transpose;
 
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
-use crate::analysis::block_count;
+use crate::analysis::{Answer, Conditions, ask, block_count};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Launch, Value};
@@ -85,24 +85,7 @@ impl Pass for Stage {
             if kernel.launches[launch].grid.is_some() {
                 continue;
             }
-            let variants = variants(kernel, launch, &context.target, self.least_blocks);
-            let mut special = Vec::new();
-            for variant in variants {
-                changed = true;
-                if variant.special {
-                    special.push(variant);
-                    continue;
-                }
-                kernel.prefer(variant.condition, variant.launch, launch);
-                if let Some((condition, sums)) = variant.sums {
-                    let (then, otherwise) = (vec![Step::Launch(sums)], Vec::new());
-                    let sums = Step::Branch { condition, then, otherwise };
-                    kernel.replace_step(variant.launch, &[Step::Launch(variant.launch), sums]);
-                }
-                for Variant { condition, launch, .. } in special.drain(..) {
-                    kernel.prefer(condition, launch, variant.launch);
-                }
-            }
+            changed |= stage(kernel, launch, &context.target, self.least_blocks);
         }
         changed.into()
     }
@@ -111,24 +94,85 @@ impl Pass for Stage {
 /// Bytes of shared memory that a block has without asking for more.
 const SHARED_BYTES: i64 = 48 * 1024;
 
-/// A staged copy of a launch.
-struct Variant {
-    /// Where it is taken.
-    condition: Expr,
-    launch: Launch,
-    /// A launch that follows where its condition holds.
-    sums: Option<(Expr, Launch)>,
-    /// Whether the next one does the same for more sizes: what follows that one follows this one too.
-    special: bool,
+/// Where a staged body goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// In the place of the launch's own.
+    Here,
+    /// Into a launch of its own, which the plan does not know yet.
+    Copy,
 }
 
-/// Makes staged copies of a launch, the best first.
-fn variants(
-    kernel: &mut Kernel,
-    launch: Launch,
-    target: &TargetFacts,
-    least_blocks: Option<i64>,
-) -> Vec<Variant> {
+/// One way to stage a launch.
+enum Way {
+    Transpose(Transpose, Vec<(Directive, String)>),
+    Product(Product),
+}
+
+impl Way {
+    fn conditions(&self) -> &Conditions {
+        match self {
+            Self::Transpose(plan, _) => &plan.conditions,
+            Self::Product(plan) => &plan.conditions,
+        }
+    }
+
+    /// The staged launch, and one that follows where its condition holds.
+    fn generate(
+        &self,
+        kernel: &mut Kernel,
+        launch: Launch,
+        place: Place,
+    ) -> (Launch, Option<(Expr, Launch)>) {
+        match self {
+            Self::Transpose(plan, choices) => {
+                let staged = plan.generate(kernel, launch, place);
+                record(kernel, staged, choices.clone());
+                (staged, None)
+            }
+            Self::Product(plan) => {
+                let arrays = plan.arrays(kernel);
+                let (insts, values) = plan.room();
+                kernel.reserve(insts, values);
+                let (staged, sums) = plan.generate(kernel, launch, place);
+                record(kernel, staged, arrays);
+                (staged, sums)
+            }
+        }
+    }
+}
+
+/// Stages a launch in the best way that the sizes allow; whether any did.
+fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, least_blocks: Option<i64>) -> bool {
+    let mut changed = false;
+    for way in ways(kernel, launch, target, least_blocks) {
+        let condition = match ask(kernel, launch, way.conditions()) {
+            Answer::No => continue,
+            Answer::Yes => None,
+            Answer::InPlan(condition) => Some(condition),
+        };
+        changed = true;
+        let place = if condition.is_some() { Place::Copy } else { Place::Here };
+        let (staged, sums) = way.generate(kernel, launch, place);
+        if let Some(condition) = condition {
+            if let Some((_, sums)) = sums {
+                kernel.launches[sums].assume.push(condition.clone());
+            }
+            kernel.prefer(condition, staged, launch);
+        }
+        if let Some((condition, sums)) = sums {
+            let sums = Step::Branch { condition, then: vec![Step::Launch(sums)], otherwise: Vec::new() };
+            kernel.replace_step(staged, &[Step::Launch(staged), sums]);
+        }
+        if place == Place::Here || kernel.specialization.is_general() {
+            break;
+        }
+    }
+    changed
+}
+
+/// The ways to stage a launch, the best first.
+fn ways(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, least_blocks: Option<i64>) -> Vec<Way> {
     let found = |kernel| Pattern::find(kernel, launch).filter(|pattern| !pattern.has_warps());
     if let Some(plans) = found(kernel).and_then(Transpose::plans) {
         let plans = plans.unwrap_or_else(|misfit| {
@@ -136,17 +180,11 @@ fn variants(
             kernel.schedule.refuse(staged, &misfit.refusal);
             Vec::new()
         });
-        let mut variants = Vec::new();
-        for plan in plans {
+        let with_choices = |plan: Transpose| {
             let choices = plan.choices(kernel);
-            if !fits(kernel, plan.bytes(), &choices) {
-                continue;
-            }
-            let variant = plan.generate(kernel, launch);
-            record(kernel, variant, choices);
-            variants.push(Variant { condition: plan.condition, launch: variant, sums: None, special: false });
-        }
-        return variants;
+            fits(kernel, plan.bytes(), &choices).then_some(Way::Transpose(plan, choices))
+        };
+        return plans.into_iter().filter_map(with_choices).collect();
     }
     let plans = found(kernel).map_or(Ok(Vec::new()), |pattern| Product::plans(pattern, target, least_blocks));
     let plans = plans.unwrap_or_else(|refused| {
@@ -154,19 +192,7 @@ fn variants(
         kernel.schedule.refuse(|known| wanted.is_read(known), &refusal);
         Vec::new()
     });
-    let room = plans.iter().map(Product::room);
-    let (insts, values) = room.fold((0, 0), |sum, room| (sum.0 + room.0, sum.1 + room.1));
-    kernel.reserve(insts, values);
-    let mut parts = None;
-    let mut variants = Vec::new();
-    for plan in plans {
-        let arrays = plan.arrays(kernel);
-        let (variant, sums) = plan.generate(kernel, launch, &mut parts);
-        record(kernel, variant, arrays);
-        let special = plan.special;
-        variants.push(Variant { condition: plan.condition, launch: variant, sums, special });
-    }
-    variants
+    plans.into_iter().map(Way::Product).collect()
 }
 
 /// Whether a block has so much shared memory; if not, the directives that led to it are refused.
@@ -337,18 +363,18 @@ fn times(left: Expr, right: Expr) -> Expr {
     Expr::binary(BinaryOp::Mul, left, right)
 }
 
-/// A copy of a launch in which `generate` appends what stands in the place of the spread loop.
-fn variant(
+/// A launch in which `generate` appends what stands in the place of the spread loop, which is at a position of the body.
+fn staged(
     kernel: &mut Kernel,
     launch: Launch,
-    position: usize,
-    suffix: &str,
+    place: Place,
+    (position, suffix): (usize, &str),
     (grid, threads): ([Expr; 3], i64),
     generate: impl FnOnce(&mut Emit<'_>, ValueMap),
 ) -> Launch {
-    let source = kernel.launches[launch].clone();
+    let source = kernel.launches[launch].body;
     let body = kernel.blocks.push(BlockData::default());
-    let insts = kernel.blocks[source.body].insts.clone();
+    let insts = kernel.blocks[source].insts.clone();
     let mut map = ValueMap::default();
     for inst in &insts[..position] {
         kernel.clone_inst(*inst, body, &mut map);
@@ -358,10 +384,16 @@ fn variant(
     for inst in &insts[position + 1..] {
         kernel.clone_inst(*inst, body, &mut map);
     }
-    let copy = kernel.clone_launch(launch, suffix);
-    let data = &mut kernel.launches[copy];
+    let staged = match place {
+        Place::Here => {
+            kernel.rename_launch(launch, suffix);
+            launch
+        }
+        Place::Copy => kernel.clone_launch(launch, suffix),
+    };
+    let data = &mut kernel.launches[staged];
     (data.body, data.threads, data.grid) = (body, Some(threads as u32), Some(grid));
-    copy
+    staged
 }
 
 /// The high end of an axis, and what stands for it in a launch.

@@ -5,12 +5,11 @@
 //! the edges of the arrays, threads beyond the end load the last element again, so that all of them reach the barrier.
 
 use super::code::copy_group;
-use super::conditions::Conditions;
 use super::copier::Copier;
 use super::pattern::{LoopAxis, Pattern, SCATTERED};
 use super::tile::{Side, Tile};
-use super::{Blocks, THREADS, high, variant};
-use crate::analysis::wavefronts;
+use super::{Blocks, Place, THREADS, high, staged as staged_launch};
+use crate::analysis::{Conditions, wavefronts};
 use crate::data::Scalar;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
@@ -19,12 +18,11 @@ use crate::ir::kernel::{Kernel, Level, Payload};
 use crate::ir::op::Opcode;
 use crate::ir::placement::{Spread, factors};
 use crate::ir::schedule::{Directive, Placement, Refusal, RefusalKind, SAID};
-use crate::manifest::Expr;
 use cranelift_entity::EntitySet;
 
 /// One way to stage a launch.
 pub struct Transpose {
-    pub condition: Expr,
+    pub conditions: Conditions,
     suffix: &'static str,
     position: usize,
     body: Block,
@@ -112,11 +110,11 @@ impl Transpose {
             *edge = kernel.schedule.tile(name).map_or(*edge, i64::from);
         }
         let blocks = Blocks::new(pattern, (along, edges[0]), (across, edges[1]), 1);
-        let mut conditions = Conditions::default();
+        let mut conditions = Conditions::new();
         for (axis, edge) in [&blocks.x.0, &blocks.y.0].into_iter().zip(edges) {
-            conditions.at_least(&axis.extent, edge.min(64) / 2);
+            conditions = conditions.prefers_at_least(&axis.extent, edge.min(64) / 2);
         }
-        conditions.fits_grid(&blocks.grid(kernel));
+        conditions = conditions.fits_grid(&blocks.grid(kernel));
 
         // As many scalars as every store that can take vectors can take at once.
         let lanes = found.stores.iter().map(|store| vector_lanes(pattern, *store)).min().unwrap_or(1);
@@ -124,7 +122,7 @@ impl Transpose {
         let mut vector_stores = EntitySet::new();
         for store in found.stores.iter().filter(|_| vectors && lanes > 1) {
             if let Some(needed) = pattern.vector_condition(*store, &blocks.x.0, lanes as u64) {
-                conditions.extend(needed);
+                conditions = needed.into_iter().fold(conditions, Conditions::needs);
                 vector_stores.insert(*store);
             }
         }
@@ -146,7 +144,7 @@ impl Transpose {
                 && wanted > 1
                 && let Some(needed) = pattern.vector_condition(*load, &blocks.y.0, wanted as u64)
             {
-                conditions.extend(needed);
+                conditions = needed.into_iter().fold(conditions, Conditions::needs);
                 load_lanes = wanted;
             }
             let tile = Tile::new(kernel, *load, sides, (load_lanes, THREADS), true, LINES)?;
@@ -160,7 +158,7 @@ impl Transpose {
             return None;
         }
         Some(Self {
-            condition: conditions.expression()?,
+            conditions,
             suffix: if vectors { "tiled_vector" } else { "tiled" },
             position: pattern.position,
             body: pattern.body,
@@ -199,11 +197,11 @@ impl Transpose {
     }
 
     /// The staged launch.
-    pub fn generate(&self, kernel: &mut Kernel, launch: Launch) -> Launch {
+    pub fn generate(&self, kernel: &mut Kernel, launch: Launch, place: Place) -> Launch {
         let grid = self.blocks.grid(kernel);
         let block = (grid, THREADS);
-        let staged =
-            variant(kernel, launch, self.position, self.suffix, block, |emit, map| self.code(emit, map));
+        let code = |emit: &mut Emit<'_>, map| self.code(emit, map);
+        let staged = staged_launch(kernel, launch, place, (self.position, self.suffix), block, code);
         let name = kernel.launches[staged].name.clone();
         self.spreads(&name).into_iter().for_each(|spread| kernel.schedule.spread(spread));
         staged

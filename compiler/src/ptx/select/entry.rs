@@ -14,7 +14,7 @@ use super::{Globals, SelectError, SelectOptions};
 use crate::analysis::Multiprocessor;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol};
-use crate::ir::kernel::{BufferKind, Kernel, LaunchData, Payload};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{Expr, Layout};
 use crate::source::{SourceFile, Span};
@@ -84,7 +84,7 @@ pub(super) fn select_entry(
     for inst in std::mem::take(&mut used.conjunctions) {
         selector.fuse_range_test(inst);
     }
-    selector.prologue(data, &used);
+    selector.prologue(launch, &used);
     selector.shared_bases(&shared);
     selector.block(data.body)?;
     selector.builder.emit(Leave { op: LeaveOp::Ret });
@@ -197,7 +197,7 @@ fn symbols_of(expr: &Expr, used: &mut Used) {
 impl Selector<'_> {
     /// Declares the parameters and reads them: pointers of the signature's arrays, of scratch buffers, then
     /// symbols, then the error record.
-    fn prologue(&mut self, launch: &LaunchData, used: &Used) {
+    fn prologue(&mut self, launch: Launch, used: &Used) {
         let kernel = self.kernel;
         let mut buffers: Vec<Buffer> = kernel.buffers.keys().filter(|buffer| used.buffers[*buffer]).collect();
         buffers.sort_by_key(|buffer| match kernel.buffers[*buffer].kind {
@@ -217,7 +217,7 @@ impl Selector<'_> {
             }
         }
         for symbol in kernel.symbols.keys().filter(|symbol| used.symbols[*symbol]) {
-            if let Some(known) = launch.known_symbol(symbol) {
+            if let Some(known) = kernel.known_symbol(launch, symbol) {
                 self.symbols[symbol] = Some(Operand::Int(known));
                 continue;
             }

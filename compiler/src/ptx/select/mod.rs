@@ -54,7 +54,7 @@ use crate::data::constant_places;
 use crate::ir;
 use crate::ir::entities::{ConstantArray, Launch, StaticArray};
 use crate::ir::kernel::Kernel;
-use crate::manifest::{Manifest, StaticManifest};
+use crate::manifest::{KernelManifest, Manifest, StaticManifest};
 use crate::parallel;
 use crate::source::SourceFile;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
@@ -197,7 +197,7 @@ impl<'s> Selection<'s> {
         let Self { source, options, mut ptx, statics, .. } = self;
         let mut entries = entries.into_iter();
         let mut texts = Vec::with_capacity(entries.len());
-        let mut manifests = Vec::with_capacity(kernels.len());
+        let mut manifests: Vec<KernelManifest> = Vec::with_capacity(kernels.len());
         for kernel in kernels {
             let mut launches = SecondaryMap::new();
             for (launch, text) in kernel.launches.keys().zip(&mut entries) {
@@ -206,7 +206,12 @@ impl<'s> Selection<'s> {
                 texts.push(text.text);
                 launches[launch] = Some(text.launch);
             }
-            manifests.push(plan::kernel_manifest(kernel, &launches, source)?);
+            let mut manifest = plan::kernel_manifest(kernel, &launches, source)?;
+            match manifests.last_mut() {
+                // Variants of a kernel follow each other.
+                Some(known) if known.name == manifest.name => known.variants.append(&mut manifest.variants),
+                _ => manifests.push(manifest),
+            }
         }
         let (name, target) = (source.name().to_string(), options.target.clone());
         let manifest = Manifest { source: name, target, statics, kernels: manifests };

@@ -5,7 +5,7 @@ use crate::analysis::{GRID_LIMITS, upper_bound};
 use crate::ir::entities::{Buffer, Launch, Symbol};
 use crate::ir::kernel::{ArgumentData, BufferKind, Kernel, Step as IrStep};
 use crate::manifest::{
-    ArgumentKind, ArgumentManifest, BinaryOp, BufferManifest, Direction, Expr, Guard, KernelManifest,
+    ArgumentKind, ArgumentManifest, BinaryOp, BufferManifest, Direction, Expr, KernelManifest,
     Launch as LaunchManifest, LaunchArgument, SiteManifest, Step, SymbolManifest, Variant,
 };
 use crate::source::SourceFile;
@@ -151,7 +151,11 @@ pub(super) fn kernel_manifest(
         facts: kernel.facts.clone(),
         injections: kernel.injections.clone(),
         sites,
-        variants: vec![Variant { guard: Guard::default(), scratch, plan: steps(&kernel.plan, &launch_of)? }],
+        variants: vec![Variant {
+            guard: kernel.specialization.guard().clone(),
+            scratch,
+            plan: steps(&kernel.plan, &launch_of)?,
+        }],
     })
 }
 

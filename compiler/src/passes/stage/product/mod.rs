@@ -40,9 +40,10 @@ mod share;
 mod transfer;
 mod wanted;
 
-use super::conditions::{self, Conditions};
+use super::conditions;
 use super::pattern::{LoopAxis, Pattern};
-use super::{Blocks, high, variant};
+use super::{Blocks, Place, high, staged};
+use crate::analysis::Conditions;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
@@ -50,7 +51,7 @@ use crate::ir::kernel::{Factor, Kernel, Level, Payload};
 use crate::ir::op::{Combiner, Opcode};
 use crate::ir::placement::{Spread, factors};
 use crate::ir::schedule::{Directive, Refusal};
-use crate::manifest::Expr;
+use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
 use cranelift_entity::EntitySet;
 use found::Found;
@@ -86,7 +87,7 @@ enum Vectors {
 
 /// One way to stage a launch.
 pub struct Product {
-    pub condition: Expr,
+    pub conditions: Conditions,
     position: usize,
     body: Block,
     reduce: Inst,
@@ -119,8 +120,6 @@ pub struct Product {
     sizes: Vec<Directive>,
     /// How the last tiles are shared among the blocks, if they are.
     share: Option<Share>,
-    /// Whether the next plan is the same for more sizes.
-    pub special: bool,
 }
 
 impl Product {
@@ -157,12 +156,8 @@ impl Product {
             let ways: &[Vectors] =
                 if is_large(shape) { &[Vectors::Always, Vectors::Never] } else { &[Vectors::Tested] };
             let Some(staging) = Staging::new(&mut pattern, &found, shape, target) else { continue };
-            let mut ways =
-                ways.iter().filter_map(|way| Self::plan(&pattern, &found, &staging, *way)).peekable();
-            while let Some(plan) = ways.next() {
-                let (sizes, special) = (sizes.clone(), ways.peek().is_some());
-                plans.push(Self { sizes, special, ..plan });
-            }
+            let ways = ways.iter().filter_map(|way| Self::plan(&pattern, &found, &staging, *way));
+            plans.extend(ways.map(|plan| Self { sizes: sizes.clone(), ..plan }));
         }
         Ok(plans)
     }
@@ -170,29 +165,37 @@ impl Product {
     fn plan(pattern: &Pattern<'_>, found: &Found, staging: &Staging, vectors: Vectors) -> Option<Self> {
         let kernel = pattern.kernel;
         let Staging { shape, blocks, inner, needed, share, any, .. } = staging;
-        let mut conditions = Conditions::default();
+        let some = Expr::binary(BinaryOp::GreaterEqual, inner.extent.clone(), Expr::Int(1));
+        let mut conditions = Conditions::new().expects(some);
+        for (axis, least) in [&blocks.y.0, &blocks.x.0].into_iter().zip(shape.least) {
+            // Tiles that are moved back to lie inside must fit.
+            conditions = match shape.fits() {
+                true => conditions.needs_at_least(&axis.extent, least),
+                false => conditions.prefers_at_least(&axis.extent, least),
+            };
+        }
+        if shape.least_blocks > 1 {
+            conditions = conditions.prefers_at_least(&blocks.tiles(kernel), shape.least_blocks);
+        }
+        conditions = match share {
+            Some(share) => conditions.expects(share.fits_grid()),
+            None => conditions.fits_grid(&blocks.grid(kernel)),
+        };
+        let all = needed.iter().cloned().reduce(|left, right| Expr::binary(BinaryOp::And, left, right));
         let aligned = match vectors {
             Vectors::Always if !any => return None,
             Vectors::Always => {
-                conditions.extend([needed.expression()?]);
+                conditions = needed.iter().cloned().fold(conditions, Conditions::needs);
                 None
             }
             Vectors::Never => None,
-            Vectors::Tested => needed.expression().filter(|_| *any),
+            Vectors::Tested => Some(all.unwrap_or(Expr::Bool(true))).filter(|_| *any),
         };
-        conditions.at_least(&inner.extent, 1);
-        for (axis, least) in [&blocks.y.0, &blocks.x.0].into_iter().zip(shape.least) {
-            conditions.at_least(&axis.extent, least);
-        }
-        if shape.least_blocks > 1 {
-            conditions.at_least(&blocks.tiles(kernel), shape.least_blocks);
-        }
-        match share {
-            Some(share) => share.fits_grid(&mut conditions),
-            None => conditions.fits_grid(&blocks.grid(kernel)),
+        if conditions.are_impossible() {
+            return None;
         }
         Some(Self {
-            condition: conditions.expression()?,
+            conditions,
             position: pattern.position,
             body: pattern.body,
             reduce: staging.reduce,
@@ -213,7 +216,6 @@ impl Product {
             vector_stores: staging.vector_stores.clone(),
             sizes: Vec::new(),
             share: share.clone(),
-            special: false,
         })
     }
 
@@ -251,23 +253,30 @@ impl Product {
     }
 
     /// The staged launch, and one that adds up what its blocks did of shared tiles, with the condition that there are any.
-    /// The launch for vectors is followed by that of the one without, whose scratch memory it takes: `parts`.
     pub fn generate(
         &self,
         kernel: &mut Kernel,
         launch: Launch,
-        parts: &mut Option<Buffer>,
+        place: Place,
     ) -> (Launch, Option<(Expr, Launch)>) {
         let grid = self.share.as_ref().map_or_else(|| self.blocks.grid(kernel), Share::grid);
         let block = (grid, self.shape.threads());
         let kind = if self.vectors && self.aligned.is_none() { "_vector" } else { "" };
         let suffix = format!("{}{kind}", self.shape.name);
-        let share = self.share.as_ref().map(|share| {
-            let parts = *parts.get_or_insert_with(|| share.allocate(kernel, self.reduce));
-            (share, parts)
+        let share = self.share.as_ref().map(|share| (share, share.allocate(kernel, self.reduce)));
+        // First: what is staged in place is not there afterwards.
+        let sums = share.map(|(share, parts)| {
+            let (suffix, block) = (format!("{}_sums", self.shape.name), share.block_of_sums());
+            let generate = |emit: &mut Emit<'_>, map| self.add_up(emit, map, (share, parts));
+            let sums = staged(kernel, launch, Place::Copy, (self.position, &suffix), block, generate);
+            kernel.launches[sums].assume.push(share.any());
+            let name = kernel.launches[sums].name.clone();
+            let factors = share.factors_of_sums();
+            self.spreads(&name, factors).into_iter().for_each(|spread| kernel.schedule.spread(spread));
+            (share.any(), sums)
         });
         let code = |emit: &mut Emit<'_>, map| self.code(emit, map, share);
-        let staged = variant(kernel, launch, self.position, &suffix, block, code);
+        let staged = staged(kernel, launch, place, (self.position, &suffix), block, code);
         let name = kernel.launches[staged].name.clone();
         let steps = factors(Level::Serial, &[(Level::Serial, self.shape.depth)]);
         let mut spreads = self.spreads(&name, [0, 1].map(|side| self.shape.factors(side)));
@@ -279,20 +288,6 @@ impl Product {
                 format!("{known} among all multiprocessors: `split {reduced}: 1` keeps each in one block");
             kernel.schedule.remark(&name, text);
         }
-        if self.special {
-            return (staged, None);
-        }
-        *parts = None;
-        let sums = share.map(|(share, parts)| {
-            let (suffix, block) = (format!("{}_sums", self.shape.name), share.block_of_sums());
-            let generate = |emit: &mut Emit<'_>, map| self.add_up(emit, map, (share, parts));
-            let sums = variant(kernel, launch, self.position, &suffix, block, generate);
-            kernel.launches[sums].assume.extend([self.condition.clone(), share.any()]);
-            let name = kernel.launches[sums].name.clone();
-            let factors = share.factors_of_sums();
-            self.spreads(&name, factors).into_iter().for_each(|spread| kernel.schedule.spread(spread));
-            (share.any(), sums)
-        });
         (staged, sums)
     }
 
@@ -397,7 +392,7 @@ struct Staging {
     group: i64,
     vector_stores: EntitySet<Inst>,
     /// What must hold for vectors, and whether there are any.
-    needed: Conditions,
+    needed: Vec<Expr>,
     any: bool,
     share: Option<Share>,
 }
@@ -415,7 +410,7 @@ impl Staging {
         let blocks = Blocks::new(pattern, (columns, shape.tile[1]), (rows, shape.tile[0]), GROUP);
         let outer = [blocks.y.0.clone(), blocks.x.0.clone()];
 
-        let mut needed = Conditions::default();
+        let mut needed: Vec<Expr> = Vec::new();
         let fill = Fill::new(pattern, found, contribution, combiners[0]);
         let mut shape = shape.clone();
         if fill.is_none() {
@@ -460,6 +455,13 @@ impl Staging {
         if vector_stores.is_empty() {
             group = 1;
         }
+        let mut different = Vec::with_capacity(needed.len());
+        for condition in needed {
+            if !different.contains(&condition) {
+                different.push(condition);
+            }
+        }
+        let needed = different;
         let whole = pattern.kernel.schedule.split(&inner.name).is_some();
         let share =
             (shape.shares && !whole).then(|| Share::new(blocks.tiles(kernel), &inner, &shape, target));

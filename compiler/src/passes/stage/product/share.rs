@@ -14,7 +14,6 @@
 //! Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication on the GPU" (2023).
 
 use super::super::code::copy_group;
-use super::super::conditions::Conditions;
 use super::super::pattern::LoopAxis;
 use super::shape::Shape;
 use super::{BlockCode, Product};
@@ -119,10 +118,9 @@ impl Share {
     }
 
     /// That a grid can have the blocks of all tiles, and those that share.
-    pub fn fits_grid(&self, conditions: &mut Conditions) {
+    pub fn fits_grid(&self) -> Expr {
         let [limit, ..] = GRID_LIMITS;
-        let most = Expr::Int(limit - self.blocks);
-        conditions.add(Expr::binary(BinaryOp::LessEqual, self.tiles.clone(), most));
+        Expr::binary(BinaryOp::LessEqual, self.tiles.clone(), Expr::Int(limit - self.blocks))
     }
 
     /// The scratch memory of the parts, for the results of a reduction.

@@ -1,0 +1,97 @@
+//! The sizes that a kernel is compiled for, and what its passes were told of them.
+
+use super::kernel::Kernel;
+use crate::manifest::{Expr, Guard, SymbolKind, Value};
+
+/// The sizes that a kernel is compiled for. Passes ask by `analysis::ask` whether conditions hold, and cannot read a
+/// number: what they answer is a function of the answers alone, and those are the guard.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Specialization {
+    /// One a symbol, as far as anything is known. Nothing is known of repeat counters.
+    values: Vec<Option<Value>>,
+    /// The code must be right for all sizes: no condition holds that is not sure. The values decide what it is chosen by.
+    general: bool,
+    guard: Guard,
+}
+
+impl Specialization {
+    /// For these values of the symbols.
+    pub fn for_values(values: Vec<Option<Value>>) -> Self {
+        Self { values, general: false, guard: Guard::default() }
+    }
+
+    /// For all sizes, as good as can be for these.
+    pub fn general(values: Vec<Option<Value>>) -> Self {
+        Self { values, general: true, guard: Guard::default() }
+    }
+
+    /// With answers that passes have got before.
+    pub(super) fn with_guard(self, guard: Guard) -> Self {
+        Self { guard, ..self }
+    }
+
+    pub fn is_general(&self) -> bool {
+        self.general
+    }
+
+    /// The answers so far.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// The values, for the text form.
+    pub(super) fn values(&self) -> &[Option<Value>] {
+        &self.values
+    }
+
+    /// Whether a condition holds; `None` where it names a symbol of which nothing is known, or overflows.
+    pub(crate) fn evaluate(&self, condition: &Expr) -> Option<bool> {
+        if !self.knows(condition) {
+            return None;
+        }
+        let unknown = Value::Int(0);
+        let values: Vec<Value> = self.values.iter().map(|value| value.unwrap_or(unknown)).collect();
+        match condition.evaluate(&values) {
+            Some(Value::Bool(holds)) => Some(holds),
+            _ => None,
+        }
+    }
+
+    fn knows(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => true,
+            Expr::Symbol(symbol) => self.values.get(*symbol).copied().flatten().is_some(),
+            Expr::Unary(_, operand) => self.knows(operand),
+            Expr::Binary(_, left, right) => self.knows(left) && self.knows(right),
+        }
+    }
+
+    /// Notes what the code relies on.
+    pub(crate) fn relies_on(&mut self, condition: Expr) {
+        if !self.guard.relies_on.contains(&condition) {
+            self.guard.relies_on.push(condition);
+        }
+    }
+
+    /// Notes a condition that holds, by which the code was chosen.
+    pub(crate) fn chosen_by(&mut self, condition: Expr) {
+        if !self.guard.chosen_by.contains(&condition) {
+            self.guard.chosen_by.push(condition);
+        }
+    }
+}
+
+impl Kernel {
+    /// Whether an expression names the counter of a repeat.
+    pub fn names_counter(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => false,
+            Expr::Symbol(symbol) => {
+                let known = self.symbols.values().nth(*symbol);
+                known.is_some_and(|symbol| matches!(symbol.kind, SymbolKind::Counter))
+            }
+            Expr::Unary(_, operand) => self.names_counter(operand),
+            Expr::Binary(_, left, right) => self.names_counter(left) || self.names_counter(right),
+        }
+    }
+}
