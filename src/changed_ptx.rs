@@ -33,5 +33,7 @@ pub fn replace(compiled: &mut CompiledModule, path: &Path) -> Result<()> {
         }
     }
     (compiled.ptx, compiled.module) = (text, module);
+    // Other sizes would be launched with code of the compiler's.
+    compiled.origin = None;
     Ok(())
 }

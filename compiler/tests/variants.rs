@@ -1,16 +1,22 @@
-//! Which variant of a launch the plan takes, at the edges of each condition.
+//! Which entries a kernel is compiled to, at the edges of each condition.
 
 use krn_compiler::manifest::{Step, Value};
+use krn_compiler::source::SourceFile;
+use krn_compiler::{CompileOptions, Variants, compile};
 
-/// The names of the entries that the only kernel's plan runs for these dimensions and parameters, in the manifest's
-/// order of symbols.
+/// The names of the entries that the only kernel runs for these dimensions and parameters, in the manifest's order of
+/// symbols.
 fn entries(source: &str, symbols: &[i64]) -> Vec<String> {
-    let compiled = crate::support::compiled(source, &[]).compiled;
+    let symbols: Vec<Value> = symbols.iter().map(|value| Value::Int(i128::from(*value))).collect();
+    let variants = Variants::Only(symbols.iter().copied().map(Some).collect());
+    let options = CompileOptions { variants, ..CompileOptions::for_target("sm_90") };
+    let compiled = compile(&SourceFile::new("test.krn", source), &options).expect("it compiles").compiled;
     let kernel = &compiled.manifest.kernels[0];
     assert_eq!(kernel.symbols.len(), symbols.len(), "{:?}", kernel.symbols);
-    let symbols: Vec<Value> = symbols.iter().map(|value| Value::Int(i128::from(*value))).collect();
+    let [variant] = &kernel.variants[..] else { panic!("{:?}", kernel.variants) };
+    assert!(variant.guard.holds(&symbols), "{:?}", variant.guard);
     let mut names = Vec::new();
-    taken(&kernel.plan, &symbols, &mut names);
+    taken(&variant.plan, &symbols, &mut names);
     names
 }
 

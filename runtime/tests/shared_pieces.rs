@@ -1,9 +1,10 @@
 //! Reductions, in pieces and whole, whose threads take what they all read from shared memory: any number of results, tiles
 //! whole and not, and elements of every form.
 
-use crate::support::{self, compiled_for};
-use krn_compiler::Compilation;
-use krn_compiler::manifest::Step;
+use crate::support;
+use krn_compiler::manifest::{Step, Value};
+use krn_compiler::source::SourceFile;
+use krn_compiler::{Compilation, CompileOptions, Variants, compile};
 use krn_runtime::Device;
 use krn_runtime::verify::{CheckOptions, check};
 use std::sync::Arc;
@@ -35,20 +36,6 @@ kernel added(x: f32[m], a: f32[n], y: inout f32[m]) { forall i in m { y[i] += su
 
 /// Results and what is summed up.
 const SIZES: [[i64; 2]; 4] = [[1, 4096], [257, 4101], [1024, 4111], [1029, 4097]];
-
-/// Cuts no reduction: what a machine of any size runs where there are enough results.
-fn uncut(steps: Vec<Step>) -> Vec<Step> {
-    let pieces =
-        |steps: &[Step]| matches!(steps, [.., Step::Launch(last)] if last.entry.contains("_combine"));
-    let of_step = |step| match step {
-        Step::Branch { then, otherwise, .. } if pieces(&then) => uncut(otherwise),
-        Step::Branch { condition, then, otherwise } => {
-            vec![Step::Branch { condition, then: uncut(then), otherwise: uncut(otherwise) }]
-        }
-        step => vec![step],
-    };
-    steps.into_iter().flat_map(of_step).collect()
-}
 
 fn launches(steps: &[Step], names: &mut Vec<String>) {
     for step in steps {
@@ -90,19 +77,22 @@ fn agree(compilation: &Compilation, target: &str, form: &str) {
     }
 }
 
+/// The kernels as they are compiled for so many results, and run for other sizes.
+fn compiled_as(target: &str, results: i64) -> Compilation {
+    let sizes = [("m", results), ("n", 1 << 20)];
+    let values = sizes.map(|(name, size)| (name.to_string(), Value::Int(size.into())));
+    let variants = Variants::For(values.into());
+    let options = CompileOptions { variants, ..CompileOptions::for_target(target) };
+    let mut compilation = compile(&SourceFile::new("pieces.krn", SOURCE), &options).expect("it compiles");
+    compilation.compiled.origin = None;
+    compilation
+}
+
 #[test]
 fn pieces_from_shared_memory_agree_with_the_reference() {
     for target in ["sm_75", "sm_90"] {
-        let mut compilation = compiled_for(SOURCE, target, &[]);
-        agree(&compilation, target, "pieces");
-        if target != "sm_90" {
-            continue;
-        }
-        for kernel in &mut compilation.compiled.manifest.kernels {
-            for variant in &mut kernel.variants {
-                variant.plan = uncut(std::mem::take(&mut variant.plan));
-            }
-        }
-        agree(&compilation, target, "shared");
+        agree(&compiled_as(target, 1024), target, "pieces");
     }
+    // What a machine of any size runs where there are enough results.
+    agree(&compiled_as("sm_90", 1 << 20), "sm_90", "shared");
 }

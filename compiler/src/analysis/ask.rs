@@ -180,7 +180,10 @@ fn may_rely_on(kernel: &mut Kernel, launch: Launch, condition: &Expr) -> bool {
         !kernel.specialization.is_general() && kernel.specialization.evaluate(condition) == Some(true);
     match holds {
         true => kernel.specialization.relies_on(condition.clone()),
-        false => kernel.specialization.chosen_by(opposite),
+        false => {
+            kernel.specialization.chosen_by(opposite);
+            kernel.specialization.misses(condition.clone());
+        }
     }
     holds
 }

@@ -12,17 +12,19 @@ pub struct Specialization {
     /// The code must be right for all sizes: no condition holds that is not sure. The values decide what it is chosen by.
     general: bool,
     guard: Guard,
+    /// What faster code would have relied on.
+    missed: Vec<Expr>,
 }
 
 impl Specialization {
     /// For these values of the symbols.
     pub fn for_values(values: Vec<Option<Value>>) -> Self {
-        Self { values, general: false, guard: Guard::default() }
+        Self { values, ..Self::default() }
     }
 
     /// For all sizes, as good as can be for these.
     pub fn general(values: Vec<Option<Value>>) -> Self {
-        Self { values, general: true, guard: Guard::default() }
+        Self { values, general: true, ..Self::default() }
     }
 
     /// With answers that passes have got before.
@@ -70,6 +72,18 @@ impl Specialization {
     pub(crate) fn relies_on(&mut self, condition: Expr) {
         if !self.guard.relies_on.contains(&condition) {
             self.guard.relies_on.push(condition);
+        }
+    }
+
+    /// What faster code would have relied on, and does not hold.
+    pub fn missed(&self) -> &[Expr] {
+        &self.missed
+    }
+
+    /// Notes what faster code would have relied on.
+    pub(crate) fn misses(&mut self, condition: Expr) {
+        if !self.missed.contains(&condition) {
+            self.missed.push(condition);
         }
     }
 

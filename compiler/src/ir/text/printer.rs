@@ -10,7 +10,7 @@ use crate::manifest::{Direction, Expr, Layout, SymbolKind, Value};
 use cranelift_entity::EntityRef;
 use std::fmt::Write;
 
-pub use super::expression::print_expression;
+pub use super::expression::{print_expression, spell_expression};
 
 /// The text of a whole module.
 pub fn print_module(module: &Module, options: PrintOptions) -> String {
