@@ -73,11 +73,14 @@ def built(krn, file, target):
 
 
 def kernels(ptx, manifest):
-    """All that each kernel launches, as one text: its plan, and the code of its entries."""
+    """All that each kernel launches, as one text: guards and plans of its variants, and the code of their entries."""
     texts = code(ptx)
     return {
-        kernel["name"]: json.dumps(kernel["plan"], sort_keys=True)
-        + "".join(texts.get(entry, "") for entry in dict.fromkeys(entries(kernel["plan"])))
+        kernel["name"]: json.dumps([[variant["guard"], variant["plan"]] for variant in kernel["variants"]], sort_keys=True)
+        + "".join(
+            texts.get(entry, "")
+            for entry in dict.fromkeys(entry for variant in kernel["variants"] for entry in entries(variant["plan"]))
+        )
         for kernel in manifest["kernels"]
     }
 

@@ -175,8 +175,8 @@ class Changed(unittest.TestCase):
     PLAN = [{"branch": {"then": [{"launch": {"entry": "scale", "grid": []}}], "otherwise": [{"launch": {"entry": "scale_2"}}]}}]
     MANIFEST = {
         "kernels": [
-            {"name": "scale", "plan": PLAN, "symbols": [{"name": "n", "kind": {"dim": {}}}, {"name": "k", "kind": {"parameter": {}}}]},
-            {"name": "tick", "plan": [{"launch": {"entry": "tick"}}], "symbols": []},
+            {"name": "scale", "variants": [{"guard": {}, "plan": PLAN}], "symbols": [{"name": "n", "kind": {"dim": {}}}, {"name": "k", "kind": {"parameter": {}}}]},
+            {"name": "tick", "variants": [{"guard": {}, "plan": [{"launch": {"entry": "tick"}}]}], "symbols": []},
         ]
     }
 

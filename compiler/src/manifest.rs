@@ -17,7 +17,8 @@ pub struct Manifest {
     pub kernels: Vec<KernelManifest>,
 }
 
-/// A module-lifetime device variable: the PTX global of this name (one a leaf where the layout is not AoS: never today).
+/// A module-lifetime device variable: the PTX global of this name, which no entry names. Entries that use it are given its
+/// address, so that code that is loaded apart shares it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StaticManifest {
     /// As the user wrote it.
@@ -226,6 +227,8 @@ pub enum LaunchArgument {
     Argument { argument: usize, leaf: usize },
     /// Device address of a scratch buffer's allocation.
     Scratch { scratch: usize, leaf: usize },
+    /// Device address of a static of the module, by its number.
+    Static(usize),
     /// The value of a symbol, in the symbol's scalar type.
     Symbol(usize),
     /// Device address of the error record: 32 bytes, zeroed before the first launch of a kernel:
@@ -284,6 +287,37 @@ pub enum Value {
     Int(i128),
     Float(f64),
     Bool(bool),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Int(value) => value.fmt(f),
+            Value::Float(value) => write!(f, "{value:?}"),
+            Value::Bool(value) => value.fmt(f),
+        }
+    }
+}
+
+macro_rules! values_from {
+    ($($scalar:ty => $value:ident($wide:ty),)*) => {
+        $(impl From<$scalar> for Value {
+            fn from(value: $scalar) -> Self {
+                Value::$value(value as $wide)
+            }
+        })*
+    };
+}
+
+values_from! {
+    i32 => Int(i128),
+    i64 => Int(i128),
+    u32 => Int(i128),
+    u64 => Int(i128),
+    usize => Int(i128),
+    f32 => Float(f64),
+    f64 => Float(f64),
+    bool => Bool(bool),
 }
 
 impl Expr {

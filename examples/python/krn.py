@@ -4,8 +4,9 @@
     module = krn.load("saxpy.json")                      # the image for this GPU
     z = module.saxpy(alpha=2.0, x=x, y=y)                # arrays by name; results are allocated and returned
 
-docs/manifest.md describes the document. What is needed of it is here: which launches a call comes to (`Kernel.plan`,
-without a GPU), their parameters, scratch memory, the record of failed checks. Structs of arrays are left out:
+docs/manifest.md describes the document. What is needed of it is here: which variant of a kernel runs, and which launches
+a call comes to (`Kernel.variant`, `Kernel.plan`, without a GPU), their parameters, scratch memory, the record of failed
+checks. Structs of arrays are left out:
 arrays here have scalar elements.
 """
 import base64
@@ -88,9 +89,18 @@ class Kernel:
     def shape(self, buffer, symbols):
         return tuple(evaluate(extent, symbols) for extent in buffer["extents"])
 
+    def variant(self, symbols):
+        """The variant that runs: the first whose guard holds, else the last, whose code is right for all sizes."""
+        def holds(guard):
+            conditions = guard.get("relies_on", []) + guard.get("chosen_by", [])
+            return all(evaluate(condition, symbols) for condition in conditions)
+
+        variants = self.manifest["variants"]
+        return next((variant for variant in variants if holds(variant["guard"])), variants[-1])
+
     def plan(self, symbols):
         """What a call launches, in order: (launch, grid, bytes of shared memory, values of the symbols)."""
-        yield from self._steps(self.manifest["plan"], list(symbols))
+        yield from self._steps(self.variant(symbols)["plan"], list(symbols))
 
     def _steps(self, steps, symbols):
         for step in steps:
@@ -122,6 +132,7 @@ class Module:
             self.module.load(base64.b64decode(image["cubin"]))
         else:
             self.module.load(image["ptx"].encode() + b"\0")
+        self.statics = [self.module.get_global_var(static["symbol"]) for static in image["manifest"]["statics"]]
 
     def __getattr__(self, name):
         if name not in self.kernels:
@@ -158,7 +169,7 @@ class Module:
         launches = list(kernel.plan(symbols))
         used = {a["scratch"]["scratch"] for launch, *_ in launches for a in launch["arguments"] if "scratch" in a}
         scratch = {at: cupy.empty(kernel.shape(buffer, symbols), dtype_of(buffer))
-                   for at, buffer in enumerate(kernel.manifest["scratch"]) if at in used}
+                   for at, buffer in enumerate(kernel.variant(symbols)["scratch"]) if at in used}
         record = cupy.zeros(4, "u8") if any("error_record" in launch["arguments"] for launch, *_ in launches) else None
         for launch, grid, shared, symbols in launches:
             params = []
@@ -167,6 +178,8 @@ class Module:
                     params.append(record.data.ptr)
                 elif "argument" in argument:
                     params.append(arrays[argument["argument"]["argument"]].data.ptr)
+                elif "static" in argument:
+                    params.append(self.statics[argument["static"]])
                 elif "scratch" in argument:
                     params.append(scratch[argument["scratch"]["scratch"]].data.ptr)
                 else:

@@ -3,7 +3,7 @@
 use crate::emulator::{LaunchCounts, TracedAccess};
 use crate::error::Result;
 use crate::memory_kind::{Advice, Memory, Place};
-use krn_compiler::CompiledModule;
+use krn_compiler::ptx;
 use std::any::Any;
 use std::ffi::c_void;
 use std::fmt;
@@ -207,7 +207,8 @@ pub trait Backend: Send + Sync + Any {
     /// Queues a copy within device memory; the two places do not overlap.
     fn copy(&self, stream: StreamNumber, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<()>;
     /// Loads the PTX or, where there is some, the machine code that was made of it; the emulator runs the PTX always.
-    fn load(&self, module: &CompiledModule, code: Option<MachineCode<'_>>) -> Result<Box<dyn LoadedModule>>;
+    fn load(&self, module: &Arc<ptx::Module>, code: Option<MachineCode<'_>>)
+    -> Result<Box<dyn LoadedModule>>;
     /// Returns when the launch is queued (CUDA) or done (emulator).
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()>;
     /// The host's time for so many bare calls of the driver that make this launch; `None` (and nothing done) without a

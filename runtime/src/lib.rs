@@ -27,10 +27,11 @@ pub mod verify;
 
 pub use half::{bf16, f16};
 pub use krn_compiler::data::{ElementType, HostArray, Leaf, Scalar};
-pub use krn_compiler::manifest::Layout;
+pub use krn_compiler::manifest::{Layout, Value};
 pub use krn_macros::{KrnStruct, kernels};
 
 pub use backend::{DevicePtr, RawStream, UnderWay};
+pub use device::watch::NewVariant;
 pub use device::{Device, Selection};
 pub use error::compile::CompileFailure;
 pub use error::lost::{LossCause, LostDevice};

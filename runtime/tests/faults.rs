@@ -31,6 +31,11 @@ fn loaded() -> (Device, Module) {
     (device, module)
 }
 
+/// Has the driver assemble the code of a kernel.
+fn prepare(module: &Module) -> Result<(), Error> {
+    module.kernel("axpy")?.prepare(&[("n", 1000.into())])
+}
+
 fn lost<T>(result: Result<T, Error>) -> LostDevice {
     match result.map(|_| ()) {
         Err(Error::DeviceLost(lost)) => *lost,
@@ -52,14 +57,40 @@ fn calls(folder: &Path, call: &str) -> usize {
 fn a_module_that_is_loaded_again_is_in_the_driver_once() {
     with_driver("a_module_that_is_loaded_again_is_in_the_driver_once", "", |folder| {
         let device = open();
-        let (first, second) = (load(&device), load(&device));
+        let load = || {
+            let module = load(&device);
+            prepare(&module).expect("it is assembled");
+            module
+        };
+        let (first, second) = (load(), load());
         assert_eq!(calls(folder, "cuModuleLoadDataEx"), 1);
         drop(first);
         assert_eq!(calls(folder, "cuModuleUnload"), 0);
         drop(second);
         assert_eq!(calls(folder, "cuModuleUnload"), 1);
-        load(&device);
+        load();
         assert_eq!(calls(folder, "cuModuleLoadDataEx"), 2);
+    });
+}
+
+#[test]
+fn the_driver_gets_code_when_it_is_needed_and_no_more_of_it() {
+    with_driver("the_driver_gets_code_when_it_is_needed_and_no_more_of_it", "", |folder| {
+        let (device, module) = loaded();
+        let has = |kernel: &str| {
+            let log = std::fs::read_to_string(folder.join("calls")).expect("the driver writes it");
+            log.contains(&format!("  .entry {kernel}"))
+        };
+        assert_eq!(calls(folder, "cuModuleLoadDataEx"), 0, "nothing was launched yet");
+        let x = Array::<f32, 1>::zeros(&device, [5]).expect("small");
+        let total = module.kernel("total").expect("there");
+        let launch = || total.launch(&[("x", Argument::Array(x.dynamic()))]).map(drop);
+        launch().and_then(|()| launch()).expect("queued");
+        assert_eq!(calls(folder, "cuModuleLoadDataEx"), 1);
+        assert!(has("total") && !has("axpy"));
+        prepare(&module).expect("it is assembled");
+        assert_eq!(calls(folder, "cuModuleLoadDataEx"), 2);
+        assert!(has("axpy"));
     });
 }
 
@@ -261,7 +292,8 @@ fn a_driver_too_old_for_the_ptx_says_both_versions() {
         let device = open();
         let compiled = compiled(TEXT, &[]).compiled;
         for _ in 0..2 {
-            let error = device.load(&compiled).map(|_| ()).expect_err("too new");
+            let error =
+                prepare(&device.load(&compiled).expect("nothing is assembled yet")).expect_err("too new");
             assert!(matches!(error, Error::DriverTooOld { .. }), "{error}");
             assert_eq!(
                 error.to_string(),
@@ -269,12 +301,13 @@ fn a_driver_too_old_for_the_ptx_says_both_versions() {
                  update the driver, or compile for an older target"
             );
         }
-        let error = text(device.load(&compiled));
+        let module = device.load(&compiled).expect("nothing is assembled yet");
+        let error = text(prepare(&module));
         assert!(
             error.contains("CUDA_ERROR_OUT_OF_MEMORY") && error.contains("bytes of device memory are free"),
             "{error}"
         );
-        device.load(&compiled).expect("the device is as good as before");
+        prepare(&module).expect("the device is as good as before");
     });
 }
 
@@ -283,7 +316,7 @@ fn code_for_another_device_says_both_devices() {
     let settings = "version=12080,capability=80,cuModuleLoadDataEx=209";
     with_driver("code_for_another_device_says_both_devices", settings, |_| {
         let device = open();
-        let error = text(device.load(&compiled(TEXT, &[]).compiled));
+        let error = text(prepare(&load(&device)));
         assert!(error.contains("for sm_90") && error.contains("the device is Fake GPU (sm_80)"), "{error}");
         assert!(error.contains("CUDA 12.8, which takes PTX up to 8.7"), "{error}");
     });

@@ -22,3 +22,4 @@ mod stress;
 mod support;
 mod trace;
 mod typed;
+mod variants;

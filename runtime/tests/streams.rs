@@ -159,6 +159,9 @@ fn a_graph_does_what_its_launches_do() {
     let x = Array::<i32, 1>::zeros(&device, [n]).expect("small");
     let y = Array::<i32, 1>::zeros(&device, [n]).expect("small");
     let mut sums = Vec::new();
+    for kernel in [advance, double, total] {
+        kernel.prepare(&[("n", n.into())]).expect("its code is good");
+    }
     let graph = stream.capture(|captured| {
         for _ in 0..5 {
             advance.launch_on(captured, &[("x", array(&x))])?;

@@ -171,6 +171,7 @@ impl Common {
                 }
                 11 => {
                     let by = chance.below(10) as i32;
+                    advance.prepare(&[("n", known.values.len().into())])?;
                     let graph = own.capture(|captured| {
                         (0..3).try_for_each(|_| {
                             advance.launch(captured, &[known.operand(), Operand::value(&by)]).map(drop)

@@ -25,9 +25,6 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     }
     let typed = pick(&compilation.program, &options.kernel)?;
     let module = device.load(&compilation.compiled)?;
-    if !module.log().is_empty() {
-        eprintln!("driver: {}", module.log());
-    }
     let kernel = module.kernel(&typed.name)?;
     let request = Request::parse(&options.kernel, &[], kernel.manifest(), directives(&source, typed)?)?;
     let (seed, program) = (options.kernel.seed, &compilation.program);
@@ -35,6 +32,10 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         choose(&options.measure, seed, &request, &device, program, typed, kernel.manifest())?;
     let sources = sources(&request, &kernel, &sizes, files_given, seed)?;
     let Cold { measured, sets, .. } = measure_cold(&options.measure, &device, &kernel, &sizes, &sources)?;
+    let log = module.log();
+    if !log.is_empty() {
+        eprintln!("driver: {log}");
+    }
     let summary = Summary {
         file: source.name(),
         target: &compile.target,

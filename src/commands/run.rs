@@ -79,9 +79,6 @@ pub fn run(options: &RunOptions) -> Result<()> {
     let targets: Vec<_> =
         runs.iter().map(|run| Targets::open(&run.request.outputs)).collect::<Result<_>>()?;
     let module = device.load(&compilation.compiled)?;
-    if !module.log().is_empty() {
-        eprintln!("driver: {}", module.log());
-    }
     // The exit code of the first kernel that failed.
     let mut failed = None;
     for (run, targets) in runs.iter().zip(targets) {
@@ -95,6 +92,10 @@ pub fn run(options: &RunOptions) -> Result<()> {
                 failed.get_or_insert(failure.code);
             }
         }
+    }
+    let log = module.log();
+    if !log.is_empty() {
+        eprintln!("driver: {log}");
     }
     failed.map_or(Ok(()), |code| Err(Failure::silent(code)))
 }

@@ -19,6 +19,7 @@ pub mod module;
 mod names;
 pub mod operand;
 pub mod parse;
+mod part;
 pub mod print;
 pub mod select;
 pub mod target;

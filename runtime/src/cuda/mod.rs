@@ -28,7 +28,7 @@ use cudarc::driver::sys;
 use errors::{driver_error, elsewhere};
 use event::Event;
 use graph::CudaGraph;
-use krn_compiler::CompiledModule;
+use krn_compiler::ptx;
 use module::CudaModule;
 use smallvec::SmallVec;
 use std::any::Any;
@@ -304,7 +304,11 @@ impl Backend for CudaDevice {
             .map_err(|error| self.context.failed(format!("cuMemcpyDtoDAsync of {bytes} bytes"))(error))
     }
 
-    fn load(&self, module: &CompiledModule, code: Option<MachineCode<'_>>) -> Result<Box<dyn LoadedModule>> {
+    fn load(
+        &self,
+        module: &Arc<ptx::Module>,
+        code: Option<MachineCode<'_>>,
+    ) -> Result<Box<dyn LoadedModule>> {
         self.context.enter()?;
         Ok(Box::new(CudaModule::load(&self.context, module, code)?))
     }

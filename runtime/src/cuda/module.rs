@@ -5,11 +5,9 @@ use crate::backend::{DevicePtr, EntryNumber, LaunchSpec, LoadedModule, MachineCo
 use crate::error::{Error, Result};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUjit_option};
-use krn_compiler::CompiledModule;
 use krn_compiler::ptx::dependent::wait_for_grids;
-use krn_compiler::ptx::print;
+use krn_compiler::ptx::{Module, print};
 use std::any::Any;
-use std::borrow::Cow;
 use std::ffi::{CString, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -48,16 +46,13 @@ unsafe impl Sync for CudaModule {}
 
 impl CudaModule {
     /// Loads machine code, or compiles the PTX where there is none, in the context, which is current.
-    pub fn load(
-        context: &Arc<Context>,
-        compiled: &CompiledModule,
-        code: Option<MachineCode<'_>>,
-    ) -> Result<Self> {
-        let waiting = if code.is_none() { wait_for_grids(&compiled.module) } else { None };
+    pub fn load(context: &Arc<Context>, ptx: &Module, code: Option<MachineCode<'_>>) -> Result<Self> {
+        let waiting = if code.is_none() { wait_for_grids(ptx) } else { None };
         let waits = code.map_or(waiting.is_some(), |code| code.waits);
         let code = code.map(|code| code.bytes);
-        let ptx = waiting.map_or(Cow::Borrowed(compiled.ptx.as_str()), |module| Cow::Owned(print(&module)));
-        let text = CString::new(&*ptx)
+        // Beside machine code the driver needs no text.
+        let text = if code.is_some() { String::new() } else { print(waiting.as_ref().unwrap_or(ptx)) };
+        let text = CString::new(text)
             .map_err(|_| Error::Jit { message: "the PTX has a NUL byte".to_string(), log: String::new() })?;
         let mut info = vec![0u8; LOG_BYTES];
         let mut errors = vec![0u8; LOG_BYTES];
@@ -97,7 +92,7 @@ impl CudaModule {
         let (info, errors) = (read(&info), read(&errors));
         match status.result() {
             Ok(()) => {
-                let entries = compiled.module.entries.iter();
+                let entries = ptx.entries.iter();
                 let mut functions: Vec<(String, OnceLock<Function>)> =
                     entries.map(|entry| (entry.name.to_string(), OnceLock::new())).collect();
                 functions.sort_by(|left, right| left.0.cmp(&right.0));
@@ -105,7 +100,7 @@ impl CudaModule {
             }
             Err(error) => {
                 let log = [errors, info].join("\n").trim().to_string();
-                Err(context.load_failed(error, &compiled.module, log))
+                Err(context.load_failed(error, ptx, log))
             }
         }
     }

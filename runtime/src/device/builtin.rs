@@ -1,15 +1,10 @@
 //! Modules of the runtime's own, loaded as long as the device is open.
 
-use crate::backend::LoadedModule;
-use krn_compiler::manifest::Manifest;
+use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One of them, with all that launches of its kernels need.
-#[derive(Clone)]
-pub(crate) struct Builtin {
-    pub loaded: Arc<dyn LoadedModule>,
-    pub manifest: Arc<Manifest>,
-}
+/// The code of one of them: what it is, its users know.
+pub(crate) type Builtin = Arc<dyn Any + Send + Sync>;
 
 /// What a device has loaded, with the text that each was compiled from.
 #[derive(Default)]
@@ -25,7 +20,7 @@ impl Builtins {
 
     /// The module of this text, if it is loaded.
     pub fn find(&self, text: &str) -> Option<Builtin> {
-        self.known().iter().find(|(known, _)| known == text).map(|(_, module)| module.clone())
+        self.known().iter().find(|(known, _)| known == text).map(|(_, module)| Arc::clone(module))
     }
 
     /// Keeps a module that was loaded from this text.

@@ -11,7 +11,7 @@ use crate::emulator::{
 use crate::error::{Error, Result};
 use crate::memory_kind::{Advice, Memory, Place};
 use crate::order::Pool;
-use krn_compiler::CompiledModule;
+use krn_compiler::ptx;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
@@ -238,8 +238,8 @@ impl Backend for EmulatorDevice {
         self.copy_in(to, &between)
     }
 
-    fn load(&self, module: &CompiledModule, _: Option<MachineCode<'_>>) -> Result<Box<dyn LoadedModule>> {
-        let loaded = self.write(|emulator| emulator.load_module(&module.module));
+    fn load(&self, module: &Arc<ptx::Module>, _: Option<MachineCode<'_>>) -> Result<Box<dyn LoadedModule>> {
+        let loaded = self.write(|emulator| emulator.load_module(module));
         let loaded = loaded.map_err(|error| Error::Fault(error.to_string()))?;
         Ok(Box::new(EmulatorModule { module: Some(loaded), emulator: Arc::clone(&self.emulator) }))
     }

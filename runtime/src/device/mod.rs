@@ -4,11 +4,13 @@ pub(crate) mod builtin;
 pub(crate) mod emulated;
 pub(crate) mod module_cache;
 pub(crate) mod shared;
+pub(crate) mod watch;
 
 use crate::backend::{Backend, UnderWay};
 use crate::cuda::{self, CudaDevice};
 use crate::device::emulated::EmulatorDevice;
 use crate::device::shared::Shared;
+use crate::device::watch::NewVariant;
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -155,6 +157,26 @@ impl Device {
     pub fn synchronize(&self) -> Result<()> {
         self.backend.synchronize()?;
         self.shared.check_records(u64::MAX)
+    }
+
+    /// Calls back whenever a launch, or `prepare`, has waited for code on this device: which kernel, for which sizes, why,
+    /// and how long. On the thread that waited, before the launch goes on. The environment variable `KRN_LOG=variants`
+    /// prints the same on standard error.
+    ///
+    /// ```
+    /// use krn_runtime::{Device, Module, Selection};
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let device = Device::open_as(Selection::Emulator)?;
+    /// let (sender, receiver) = channel();
+    /// device.watch_variants(move |new| drop(sender.send(new.kernel.clone())));
+    /// let module = Module::from_source(&device, "twice.krn", "kernel twice(x: inout f32[n]) { x[i] = 2.0 * x[i] }")?;
+    /// module.kernel("twice")?.prepare(&[("n", 1000.into())])?;
+    /// assert_eq!(receiver.recv().as_deref(), Ok("twice"));
+    /// # Ok::<(), krn_runtime::Error>(())
+    /// ```
+    pub fn watch_variants(&self, watcher: impl Fn(&NewVariant) + Send + Sync + 'static) {
+        self.shared.watchers.add(Arc::new(watcher));
     }
 
     /// Whether the other handle is one of the same opened device.

@@ -3,6 +3,7 @@
 use crate::backend::{Backend, Block, StreamNumber};
 use crate::device::builtin::Builtins;
 use crate::device::module_cache::ModuleCache;
+use crate::device::watch::Watchers;
 use crate::error::{Error, Result};
 use crate::memory_kind::Memory;
 use crate::order::{Footprint, Order, Pool, Pooled};
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     pub order: Order,
     pool: Pool,
     pub modules: ModuleCache,
+    /// Who is told of code that somebody waited for.
+    pub watchers: Watchers,
     /// Where kernels on a stream report failures.
     records: Mutex<Vec<(StreamNumber, Weak<dyn FailureRecord>)>>,
     /// The stream for kernels for which none was chosen, while there are any.
@@ -38,7 +41,8 @@ impl Shared {
         let (order, pool, modules) = (Order::default(), Pool::default(), ModuleCache::default());
         let nobody: WeakHandle = Weak::<()>::new();
         let (records, launch_stream) = (Mutex::default(), Mutex::new(nobody));
-        Self { builtins: Builtins::default(), backend, order, pool, modules, records, launch_stream, notice }
+        let (builtins, watchers) = (Builtins::default(), Watchers::default());
+        Self { builtins, backend, order, pool, modules, watchers, records, launch_stream, notice }
     }
 
     fn records(&self) -> MutexGuard<'_, Vec<(StreamNumber, Weak<dyn FailureRecord>)>> {

@@ -84,6 +84,12 @@ pub enum Error {
     /// Something was asked of an array that only another kind of memory can do.
     #[error("{what} needs {wanted}, but the array lies in {given}")]
     WrongMemory { what: String, wanted: Memory, given: Memory },
+    /// On a stream that is captured nothing is compiled, and no code loaded: the code for these sizes has to be there.
+    #[error(
+        "kernel `{kernel}`: its code for {sizes} is not loaded, and a stream that is captured compiles and loads nothing; \
+         call `prepare` with these sizes before the capture, or launch the kernel once"
+    )]
+    NotPrepared { kernel: String, sizes: String },
     /// A stream was used in a way that it cannot be.
     #[error("{0}")]
     Stream(String),

@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::{
-    ArgumentKind, BufferManifest, Direction, Expr, KernelManifest, SymbolKind, Value,
+    ArgumentKind, BufferManifest, Direction, Expr, KernelManifest, SymbolKind, Value, Variant,
 };
 
 /// The largest extent that a launch accepts for one axis.
@@ -31,10 +31,6 @@ pub struct Binding {
     pub symbol_bytes: Vec<Vec<u8>>,
     /// One an argument; empty for values.
     pub shapes: Vec<Vec<u64>>,
-    /// The variant that runs, by its place in the manifest.
-    pub variant: usize,
-    /// One a scratch buffer of the variant; without elements where no launch needs it.
-    pub scratch_shapes: Vec<Vec<u64>>,
 }
 
 struct Binder<'a> {
@@ -57,17 +53,29 @@ pub fn bind(kernel: &KernelManifest, given: &[Given<'_>]) -> Result<Binding> {
     binder.bind_symbols(given)?;
     binder.check_facts()?;
     let shapes = binder.check_shapes(given)?;
-    let chosen = kernel.variant_for(&binder.symbols).unwrap_or(kernel.variants.len().saturating_sub(1));
-    let Some(variant) = kernel.variants.get(chosen) else {
-        return Err(binder.error("has no plan".to_string()));
-    };
-    let mut scratch_shapes = Vec::with_capacity(variant.scratch.len());
-    let needed = crate::launch::scratch::needed(variant, &binder.symbols);
-    for (buffer, needed) in variant.scratch.iter().zip(needed) {
-        scratch_shapes.push(if needed { binder.shape(buffer)? } else { vec![0; buffer.extents.len()] });
-    }
     let Binder { symbols, symbol_bytes, .. } = binder;
-    Ok(Binding { symbols, symbol_bytes, shapes, variant: chosen, scratch_shapes })
+    Ok(Binding { symbols, symbol_bytes, shapes })
+}
+
+/// The shapes of the scratch buffers of a variant; without elements where no launch needs them.
+///
+/// # Errors
+/// [`Error::Argument`] where one would be too large.
+pub(crate) fn scratch_shapes(
+    kernel: &KernelManifest,
+    variant: &Variant,
+    symbols: &[Value],
+) -> Result<Vec<Vec<u64>>> {
+    if variant.scratch.is_empty() {
+        return Ok(Vec::new());
+    }
+    let binder = Binder { kernel, symbols: symbols.to_vec(), symbol_bytes: Vec::new() };
+    let needed = crate::launch::scratch::needed(variant, symbols);
+    let shape = |(buffer, needed): (&BufferManifest, bool)| match needed {
+        true => binder.shape(buffer),
+        false => Ok(vec![0; buffer.extents.len()]),
+    };
+    variant.scratch.iter().zip(needed).map(shape).collect()
 }
 
 impl Binder<'_> {

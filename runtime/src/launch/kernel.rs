@@ -6,14 +6,14 @@ use crate::launch::argument::Argument;
 use crate::launch::binding::{self, Binding, Given};
 use crate::launch::module::Module;
 use crate::launch::prepared::Prepared;
+use crate::launch::sizes::Sizes;
+use crate::launch::variants::Chosen;
 use crate::memory::array::DeviceArray;
 use crate::memory_kind::Memory;
 use crate::stream::Stream;
 use crate::stream::record::ErrorRecord;
 use krn_compiler::data::ElementType;
-use krn_compiler::manifest::{
-    ArgumentKind, BufferManifest, Direction, KernelManifest, LaunchArgument, Layout, Step,
-};
+use krn_compiler::manifest::{ArgumentKind, BufferManifest, Direction, KernelManifest, Layout};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +44,11 @@ impl<'m> Kernel<'m> {
         &self.module.manifest.kernels[self.position]
     }
 
+    /// The variant that runs for these sizes, loaded.
+    pub(crate) fn code(&self, sizes: Sizes<'_>, captured: bool) -> Result<Chosen> {
+        self.module.code.variant(&self.module.device, self.position, sizes, captured)
+    }
+
     pub(crate) fn device(&self) -> &'m Device {
         &self.module.device
     }
@@ -60,7 +65,7 @@ impl<'m> Kernel<'m> {
         }
     }
 
-    fn error(&self, message: String) -> Error {
+    pub(crate) fn error(&self, message: String) -> Error {
         Error::Argument { kernel: self.manifest().name.clone(), message }
     }
 
@@ -80,7 +85,7 @@ impl<'m> Kernel<'m> {
         &self,
         arguments: &[(&str, Argument<'_>)],
     ) -> Result<(Vec<(String, DeviceArray)>, Duration)> {
-        let prepared = self.prepare(arguments)?;
+        let prepared = self.prepared(arguments)?;
         let backend = &self.module.device.backend;
         let elapsed = backend.timed(&mut || prepared.enqueue())?;
         prepared.finish()?;
@@ -100,19 +105,19 @@ impl<'m> Kernel<'m> {
         arguments: &[(&str, Argument<'_>)],
     ) -> Result<Vec<(String, DeviceArray)>> {
         same_device("the stream", stream.device(), "the module", &self.module.device)?;
-        let prepared = self.prepare_on(arguments, Some(stream))?;
+        let prepared = self.prepared_on(arguments, Some(stream))?;
         if !prepared.capture(stream)? {
             prepared.enqueue()?;
         }
         Ok(prepared.results)
     }
 
-    pub(crate) fn prepare<'a>(&self, arguments: &[(&str, Argument<'a>)]) -> Result<Prepared<'m, 'a>> {
-        self.prepare_on(arguments, None)
+    pub(crate) fn prepared<'a>(&self, arguments: &[(&str, Argument<'a>)]) -> Result<Prepared<'m, 'a>> {
+        self.prepared_on(arguments, None)
     }
 
     /// For a launch on a stream, or on the default stream.
-    pub(crate) fn prepare_on<'a>(
+    pub(crate) fn prepared_on<'a>(
         &self,
         arguments: &[(&str, Argument<'a>)],
         stream: Option<&Stream>,
@@ -177,6 +182,8 @@ impl<'m> Kernel<'m> {
             let (element, shape) = (element.clone(), shape.to_vec());
             DeviceArray::allocate_in(device, Memory::Device, number, what, element, shape, layout)
         };
+        let captured = stream.is_some_and(Stream::is_captured);
+        let chosen = self.code(Sizes::of_launch(&binding.symbols), captured)?;
         let mut results = Vec::new();
         for (at, argument) in manifest.arguments.iter().enumerate() {
             if let (ArgumentKind::Array { buffer, .. }, None) = (&argument.kind, &given[at]) {
@@ -185,14 +192,15 @@ impl<'m> Kernel<'m> {
                 results.push((argument.name.clone(), array));
             }
         }
-        let variant = &manifest.variants[binding.variant];
+        let variant = &chosen.known.variant;
         let mut scratch = Vec::new();
-        for (buffer, shape) in variant.scratch.iter().zip(&binding.scratch_shapes) {
+        let scratch_shapes = binding::scratch_shapes(manifest, variant, &binding.symbols)?;
+        for (buffer, shape) in variant.scratch.iter().zip(&scratch_shapes) {
             let what = format!("scratch `{}`", buffer.name);
             scratch.push(allocate(&what, &buffer.element, shape, buffer.layout)?);
         }
         let record = match stream {
-            _ if !uses_error_record(&variant.plan) => None,
+            _ if !chosen.known.has_checks => None,
             Some(stream) => Some(stream.record_of(&self.module.manifest, self.position)?),
             None => Some(Arc::new(ErrorRecord::new(device, &self.module.manifest, self.position, 0)?)),
         };
@@ -212,7 +220,7 @@ impl<'m> Kernel<'m> {
         Ok(Prepared {
             module,
             manifest,
-            variant,
+            chosen,
             given,
             binding,
             results,
@@ -281,12 +289,4 @@ pub(crate) fn check_arrays<'a>(
         }
     }
     Ok(())
-}
-
-fn uses_error_record(plan: &[Step]) -> bool {
-    plan.iter().any(|step| match step {
-        Step::Launch(launch) => launch.arguments.contains(&LaunchArgument::ErrorRecord),
-        Step::Repeat { body, .. } => uses_error_record(body),
-        Step::Branch { then, otherwise, .. } => uses_error_record(then) || uses_error_record(otherwise),
-    })
 }

@@ -6,14 +6,14 @@ use crate::launch::argument::Argument;
 use crate::launch::kernel::{Kernel, check_arrays};
 use crate::launch::module::Module;
 use crate::launch::operand::Operand;
-use crate::launch::plan::{self, Plan};
+use crate::launch::plan::Plan;
 use crate::launch::plan_cache::{Found, PlanCache};
 use crate::memory::array::DeviceArray;
 use crate::memory_kind::Memory;
 use crate::order::Usage;
 use crate::stream::Stream;
 use krn_compiler::data::HostArray;
-use krn_compiler::manifest::{ArgumentKind, ArgumentManifest, Direction, KernelManifest, Layout};
+use krn_compiler::manifest::{ArgumentKind, ArgumentManifest, Direction, KernelManifest, Layout, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,15 +30,14 @@ pub struct Launcher {
 }
 
 struct Inner {
+    // Before the module, whose code they launch.
+    plans: PlanCache,
     module: Arc<Module>,
     position: usize,
     /// By argument: whether it is an array that is written.
     writes: Vec<bool>,
     /// By argument: bytes of one by value.
     sizes: Vec<Option<usize>>,
-    /// By argument: whether it is one by value that a plan is made for.
-    decisive: Vec<bool>,
-    plans: PlanCache,
 }
 
 impl Launcher {
@@ -62,7 +61,6 @@ impl Launcher {
             position,
             writes: manifest.arguments.iter().map(writes).collect(),
             sizes: manifest.arguments.iter().map(size).collect(),
-            decisive: plan::decisive(manifest),
             plans: PlanCache::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -83,6 +81,14 @@ impl Launcher {
     /// Whether the argument at that place is written.
     pub fn writes(&self, argument: usize) -> bool {
         self.inner.writes.get(argument).copied().unwrap_or(false)
+    }
+
+    /// Compiles and loads what a launch for these sizes needs: see [`Kernel::prepare`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn prepare(&self, sizes: &[(&str, Value)]) -> Result<()> {
+        Kernel::new(&self.inner.module, self.inner.position).prepare(sizes)
     }
 
     fn error(&self, message: String) -> Error {
@@ -221,8 +227,8 @@ impl Launcher {
     fn make_plan(&self, stream: &Stream, operands: &[Operand<'_>]) -> Result<Found<'_>> {
         self.check_signature(operands)?;
         let plan = self.with_names(operands, |kernel, arguments| {
-            let prepared = kernel.prepare_on(arguments, Some(stream))?;
-            Plan::new(prepared, stream.number(), operands, &self.inner.decisive)
+            let prepared = kernel.prepared_on(arguments, Some(stream))?;
+            Plan::new(prepared, stream.number(), operands)
         })?;
         Ok(self.inner.plans.keep(plan))
     }

@@ -1,8 +1,9 @@
 //! Loaded modules, their kernels and statics.
 
-use crate::backend::{LoadedModule, MachineCode};
+use crate::backend::MachineCode;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::launch::variants::ModuleCode;
 use crate::memory::storage::Storage;
 use krn_compiler::CompiledModule;
 use krn_compiler::data::HostArray;
@@ -10,10 +11,11 @@ use krn_compiler::fat::Fat;
 use krn_compiler::manifest::{Manifest, StaticManifest};
 use std::sync::Arc;
 
-/// A compiled module, loaded on a device.
+/// A compiled module on a device. Its code is compiled by the driver, or assembled, when a kernel is first launched for
+/// sizes that need it.
 pub struct Module {
     // Before the device, which has to outlive it.
-    pub(crate) loaded: Arc<dyn LoadedModule>,
+    pub(crate) code: Arc<ModuleCode>,
     pub(crate) device: Device,
     pub(crate) manifest: Arc<Manifest>,
     /// Stands for all statics: every kernel of a module with statics counts as one that writes them.
@@ -21,30 +23,22 @@ pub struct Module {
 }
 
 impl Device {
-    /// Loads a compiled module.
+    /// Takes a compiled module. The driver gets its code when a kernel is launched, or prepared
+    /// ([`Kernel::prepare`](crate::Kernel::prepare)), for sizes that need it; what it has against the code is told then.
     ///
     /// # Errors
-    /// [`Error::Jit`](crate::Error::Jit) with the driver's log where it refuses the PTX.
+    /// None today.
     pub fn load(&self, module: &CompiledModule) -> Result<Module> {
-        Module::load(self, module, None)
+        Ok(Module::of_code(self, Arc::new(ModuleCode::new(module, None))))
     }
 }
 
 impl Module {
-    /// Of the PTX, or of the machine code that was made of it.
-    pub(crate) fn load(
-        device: &Device,
-        compiled: &CompiledModule,
-        code: Option<MachineCode<'_>>,
-    ) -> Result<Self> {
-        let loaded = device.shared.modules.load(device.backend.as_ref(), compiled, code)?;
-        let statics = !compiled.manifest.statics.is_empty();
-        Ok(Self {
-            loaded,
-            device: device.clone(),
-            manifest: Arc::new(compiled.manifest.clone()),
-            statics: statics.then(|| Arc::new(Storage::without_memory(&device.shared))),
-        })
+    pub(crate) fn of_code(device: &Device, code: Arc<ModuleCode>) -> Self {
+        let manifest = Arc::clone(&code.manifest);
+        let statics = !manifest.statics.is_empty();
+        let statics = statics.then(|| Arc::new(Storage::without_memory(&device.shared)));
+        Self { code, device: device.clone(), manifest, statics }
     }
 
     /// Loads a document with the module for several targets (`krn build --emit fat`): the newest that runs on the device,
@@ -58,12 +52,14 @@ impl Module {
         let code = device.capability().map(|capability| image.code(capability)).transpose();
         let code = code.map_err(Error::Document)?.flatten();
         let code = code.as_deref().map(|bytes| MachineCode { bytes, waits: image.waits });
-        Self::load(device, &image.module().map_err(Error::Document)?, code)
+        let code = ModuleCode::new(&image.module().map_err(Error::Document)?, code);
+        Ok(Self::of_code(device, Arc::new(code)))
     }
 
-    /// What the driver said while it compiled the PTX; empty where it had nothing to say.
-    pub fn log(&self) -> &str {
-        self.loaded.log()
+    /// What the driver said while it compiled the PTX of kernels that were launched or prepared; empty where it had nothing
+    /// to say.
+    pub fn log(&self) -> String {
+        self.code.log()
     }
 
     pub fn manifest(&self) -> &Manifest {
@@ -119,11 +115,10 @@ impl Module {
 
     pub(crate) fn find_static(&self, name: &str) -> Result<(&StaticManifest, u64)> {
         let statics = &self.manifest.statics;
-        let Some(variable) = statics.iter().find(|variable| variable.name == name) else {
+        let Some(number) = statics.iter().position(|variable| variable.name == name) else {
             let known = statics.iter().map(|variable| variable.name.clone()).collect();
             return Err(Error::UnknownStatic { name: name.to_string(), known });
         };
-        let (pointer, _) = self.loaded.symbol(&variable.symbol)?;
-        Ok((variable, pointer))
+        Ok((&statics[number], self.code.addresses(&self.device)?[number]))
     }
 }

@@ -4,7 +4,6 @@ use crate::device::Device;
 use crate::error::compile::CompileFailure;
 use crate::error::{Error, Result};
 use crate::launch::module::Module;
-use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileError, CompileOptions, compile, newest_target};
 use std::path::Path;
@@ -55,7 +54,6 @@ impl ModuleOptions {
     /// # Errors
     /// [`Error::Compile`] with the mistakes in the text; as for [`Device::load`].
     pub fn from_source(&self, device: &Device, name: &str, text: &str) -> Result<Module> {
-        let failed = |error, text| Error::Compile(Box::new(CompileFailure::new(error, text)));
         let capability = device.capability();
         let target = self.target.as_deref().or_else(|| newest_target(capability));
         let mut options = match target {
@@ -64,19 +62,14 @@ impl ModuleOptions {
                 let target = format!("sm_{}", capability.unwrap_or(0));
                 let error = CompileError::UnknownTarget(target);
                 let text = format!("{name}: {error}");
-                return Err(failed(error, text));
+                return Err(Error::Compile(Box::new(CompileFailure::new(error, text))));
             }
         };
         options.sizes.extend(self.sizes.iter().cloned());
         options.unchecked = self.unchecked;
         let source = SourceFile::new(name, text);
-        let compilation = compile(&source, &options).map_err(|error| {
-            let text = match &error {
-                CompileError::Diagnostics(found) => render(&source, found, RenderOptions::default()),
-                other => format!("{name}: {other}"),
-            };
-            failed(error, text)
-        })?;
+        let compilation = compile(&source, &options)
+            .map_err(|error| Error::Compile(Box::new(CompileFailure::of(&source, error))))?;
         device.load(&compilation.compiled)
     }
 

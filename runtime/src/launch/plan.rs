@@ -1,16 +1,13 @@
 //! The launches of a kernel for arguments of one type and shape, worked out once: what a typed kernel repeats.
 
-use crate::backend::{LaunchRequest, LaunchSpec, Param, StreamNumber};
+use crate::backend::{LaunchRequest, LaunchSpec, LoadedModule, Param, StreamNumber};
 use crate::error::{Error, Result};
-use crate::launch::binding::symbols_of;
 use crate::launch::module::Module;
 use crate::launch::operand::Operand;
 use crate::launch::prepared::{Prepared, Source, pointer};
 use crate::memory::array::DeviceArray;
 use crate::stream::record::ErrorRecord;
-use krn_compiler::manifest::{
-    ArgumentKind, BufferManifest, Expr, KernelManifest, LaunchArgument, Step, SymbolKind,
-};
+use krn_compiler::manifest::{ArgumentKind, KernelManifest, LaunchArgument, SymbolKind};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
@@ -64,6 +61,8 @@ pub(crate) struct Plan {
     stream: StreamNumber,
     /// By place in the signature.
     wanted: Vec<Wanted>,
+    /// The code of the variant that it is of.
+    loaded: Arc<dyn LoadedModule>,
     launches: Vec<Planned>,
     pub scratch: Vec<DeviceArray>,
     pub record: Option<Arc<ErrorRecord>>,
@@ -72,13 +71,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// For what was checked for these operands on that stream; `decisive`: the arguments by value that count.
-    pub fn new(
-        prepared: Prepared<'_, '_>,
-        stream: StreamNumber,
-        operands: &[Operand<'_>],
-        decisive: &[bool],
-    ) -> Result<Self> {
+    /// For what was checked for these operands on that stream.
+    pub fn new(prepared: Prepared<'_, '_>, stream: StreamNumber, operands: &[Operand<'_>]) -> Result<Self> {
         let mut launches = Vec::new();
         prepared.each_step(&mut |launch, symbols| {
             let Some(spec) = prepared.spec(launch, symbols)? else { return Ok(()) };
@@ -107,13 +101,15 @@ impl Plan {
                     results.push((at, prepared.binding.shapes[at].clone()));
                     Wanted::Absent
                 }
-                Operand::Value(bytes) => {
-                    Wanted::Value { size: bytes.len(), decisive: decisive[at].then(|| bytes.to_vec()) }
-                }
+                Operand::Value(bytes) => Wanted::Value {
+                    size: bytes.len(),
+                    decisive: prepared.chosen.decisive[at].then(|| bytes.to_vec()),
+                },
             });
         }
         let record = prepared.record().cloned();
-        Ok(Self { stream, wanted, launches, scratch: prepared.scratch, record, results })
+        let loaded = Arc::clone(&prepared.chosen.loaded);
+        Ok(Self { stream, wanted, loaded, launches, scratch: prepared.scratch, record, results })
     }
 
     /// Whether it is worth keeping.
@@ -137,7 +133,7 @@ impl Plan {
         results: &[DeviceArray],
     ) -> Result<()> {
         let backend = &module.device.backend;
-        self.requests(kernel, operands, results, |request| backend.launch(module.loaded.as_ref(), request))
+        self.requests(kernel, operands, results, |request| backend.launch(self.loaded.as_ref(), request))
     }
 
     /// The host's time for bare calls of the driver; `None` without a driver, or with more launches than one.
@@ -151,7 +147,7 @@ impl Plan {
         let mut time = None;
         if self.launches.len() == 1 {
             self.requests(kernel, operands, &[], |request| {
-                time = module.device.backend.time_driver(module.loaded.as_ref(), request, calls)?;
+                time = module.device.backend.time_driver(self.loaded.as_ref(), request, calls)?;
                 Ok(())
             })?;
         }
@@ -206,49 +202,4 @@ fn bytes_of(kernel: &KernelManifest, symbol: usize) -> Option<Range<usize>> {
     let leaf = ty.leaves.get(leaf)?;
     let start = leaf.offset_of(element) as usize;
     Some(start..start + leaf.scalar.size() as usize)
-}
-
-/// One an argument: whether it is one by value on which shapes, facts or the choice and size of launches depend.
-pub(crate) fn decisive(kernel: &KernelManifest) -> Vec<bool> {
-    let mut symbols = Vec::new();
-    let mut see = |expr: &Expr| symbols_of(expr, &mut symbols);
-    kernel.facts.iter().for_each(|fact| see(&fact.condition));
-    let buffers = kernel.arguments.iter().filter_map(|argument| match &argument.kind {
-        ArgumentKind::Array { buffer, .. } => Some(buffer),
-        ArgumentKind::Value { .. } => None,
-    });
-    let extents = |buffer: &BufferManifest| buffer.extents.clone();
-    let scratch = kernel.variants.iter().flat_map(|variant| &variant.scratch);
-    buffers.chain(scratch).flat_map(extents).for_each(|extent| see(&extent));
-    for variant in &kernel.variants {
-        variant.guard.relies_on.iter().chain(&variant.guard.chosen_by).for_each(&mut see);
-        each_expr(&variant.plan, &mut see);
-    }
-    let mut decisive = vec![false; kernel.arguments.len()];
-    for symbol in symbols {
-        if let SymbolKind::Parameter { argument, .. } = kernel.symbols[symbol].kind {
-            decisive[argument] = true;
-        }
-    }
-    decisive
-}
-
-fn each_expr(plan: &[Step], see: &mut dyn FnMut(&Expr)) {
-    for step in plan {
-        match step {
-            Step::Launch(launch) => {
-                launch.grid.iter().for_each(&mut *see);
-                see(&launch.shared_bytes);
-            }
-            Step::Repeat { low, high, step, body, .. } => {
-                [low, high, step].into_iter().for_each(&mut *see);
-                each_expr(body, see);
-            }
-            Step::Branch { condition, then, otherwise } => {
-                see(condition);
-                each_expr(then, see);
-                each_expr(otherwise, see);
-            }
-        }
-    }
 }

@@ -7,13 +7,12 @@ use crate::launch::argument::Argument;
 use crate::launch::binding::Binding;
 use crate::launch::counted::{CountedLaunch, TracedLaunch};
 use crate::launch::module::Module;
+use crate::launch::variants::Chosen;
 use crate::memory::array::DeviceArray;
 use crate::memory::storage::Storage;
 use crate::stream::Stream;
 use crate::stream::record::ErrorRecord;
-use krn_compiler::manifest::{
-    Expr, KernelManifest, Launch, LaunchArgument, Step, SymbolKind, Value, Variant,
-};
+use krn_compiler::manifest::{Expr, KernelManifest, Launch, LaunchArgument, Step, SymbolKind, Value};
 use std::sync::Arc;
 
 /// No loop over launches counts further: the code in it takes it that its index can be added to.
@@ -55,7 +54,8 @@ impl ReadyLaunch {
 pub(crate) struct Prepared<'m, 'a> {
     pub module: &'m Module,
     pub manifest: &'m KernelManifest,
-    pub variant: &'m Variant,
+    /// The variant that runs.
+    pub chosen: Chosen,
     pub given: Vec<Option<Argument<'a>>>,
     pub binding: Binding,
     pub results: Vec<(String, DeviceArray)>,
@@ -97,7 +97,7 @@ impl<'m> Prepared<'m, '_> {
         let mut nodes = Vec::new();
         self.each_launch(&mut |launch| {
             nodes.push(GraphNode {
-                module: Arc::clone(&self.module.loaded),
+                module: Arc::clone(&self.chosen.loaded),
                 launch: launch.spec,
                 params: launch.params,
                 after: Vec::new(),
@@ -121,21 +121,21 @@ impl<'m> Prepared<'m, '_> {
     }
 
     /// Calls back for every launch of the plan, in order, with the values of the symbols.
-    pub fn each_step(&self, each: &mut dyn FnMut(&'m Launch, &[Value]) -> Result<()>) -> Result<()> {
+    pub fn each_step(&self, each: &mut dyn FnMut(&Launch, &[Value]) -> Result<()>) -> Result<()> {
         let mut symbols = self.binding.symbols.clone();
-        self.steps(&self.variant.plan, &mut symbols, each)
+        self.steps(&self.chosen.known.variant.plan, &mut symbols, each)
     }
 
     /// Queues one of this plan's launches, within [`in_order`](Self::in_order).
     pub fn submit_on(&self, stream: StreamNumber, launch: &ReadyLaunch) -> Result<()> {
         let request = LaunchRequest { stream, ..self.request(launch) };
-        self.module.device.backend.launch(self.module.loaded.as_ref(), &request)
+        self.module.device.backend.launch(self.chosen.loaded.as_ref(), &request)
     }
 
     /// Runs one of this plan's launches and counts; `None` where the device cannot.
     pub fn count(&self, launch: &ReadyLaunch) -> Result<Option<CountedLaunch>> {
         let backend = &self.module.device.backend;
-        let loaded = self.module.loaded.as_ref();
+        let loaded = self.chosen.loaded.as_ref();
         let counts = self.in_order(self.stream, || backend.launch_counted(loaded, &self.request(launch)))?;
         let entry = launch.spec.entry.clone();
         let (grid, block) = (launch.spec.grid, launch.spec.block);
@@ -145,7 +145,7 @@ impl<'m> Prepared<'m, '_> {
     /// Runs one of this plan's launches and keeps one warp's addresses of each access; `None` where the device cannot.
     pub fn trace(&self, launch: &ReadyLaunch) -> Result<Option<TracedLaunch>> {
         let backend = &self.module.device.backend;
-        let Some(mut accesses) = backend.launch_traced(self.module.loaded.as_ref(), &self.request(launch))?
+        let Some(mut accesses) = backend.launch_traced(self.chosen.loaded.as_ref(), &self.request(launch))?
         else {
             return Ok(None);
         };
@@ -169,7 +169,7 @@ impl<'m> Prepared<'m, '_> {
             });
         let made = || self.results.iter().find(|(_, array)| starts(array)).map(|(name, _)| name.as_str());
         let scratch = || {
-            let mut all = self.variant.scratch.iter().zip(&self.scratch);
+            let mut all = self.chosen.known.variant.scratch.iter().zip(&self.scratch);
             all.find(|(_, array)| starts(array)).map(|(buffer, _)| buffer.name.as_str())
         };
         given.or_else(made).or_else(scratch)
@@ -199,9 +199,9 @@ impl<'m> Prepared<'m, '_> {
 
     fn steps(
         &self,
-        steps: &'m [Step],
+        steps: &[Step],
         symbols: &mut Vec<Value>,
-        each: &mut dyn FnMut(&'m Launch, &[Value]) -> Result<()>,
+        each: &mut dyn FnMut(&Launch, &[Value]) -> Result<()>,
     ) -> Result<()> {
         for step in steps {
             match step {
@@ -253,7 +253,7 @@ impl<'m> Prepared<'m, '_> {
             kernel: self.manifest.name.clone(),
             arguments: Arc::clone(&self.described),
             entry: launch.entry.clone(),
-            number: self.module.loaded.entry(&launch.entry)?,
+            number: self.chosen.loaded.entry(&launch.entry)?,
             grid,
             block: launch.block,
             shared_bytes: evaluate(&launch.shared_bytes)?,
@@ -277,6 +277,9 @@ impl<'m> Prepared<'m, '_> {
             }
             LaunchArgument::Scratch { scratch, leaf } => {
                 Source::Fixed(pointer(self.scratch.get(*scratch)?, *leaf)?)
+            }
+            LaunchArgument::Static(number) => {
+                Source::Fixed(Param::address(*self.module.code.known_addresses().get(*number)?))
             }
             LaunchArgument::Symbol(symbol) => {
                 match (&self.manifest.symbols[*symbol].kind, symbols[*symbol]) {

@@ -8,6 +8,7 @@ use crate::launch::counted::{CountedLaunch, TracedLaunch};
 use crate::launch::kernel::Kernel;
 use crate::launch::prepared::{Prepared, ReadyLaunch};
 use crate::stream::Stream;
+use krn_compiler::ptx;
 use std::time::Duration;
 
 /// Device time that the default warm-up takes at least: clocks rise, and what is loaded lazily is loaded.
@@ -36,7 +37,7 @@ impl<'m> Kernel<'m> {
     /// # Errors
     /// As for [`Kernel::launch`]; nothing is launched.
     pub fn bind<'a>(&self, arguments: &[(&str, Argument<'a>)]) -> Result<Bound<'m, 'a>> {
-        let prepared = self.prepare(arguments)?;
+        let prepared = self.prepared(arguments)?;
         let mut launches = Vec::new();
         prepared.each_launch(&mut |launch| {
             launches.push(launch);
@@ -117,6 +118,11 @@ impl Bound<'_, '_> {
     /// The names of these entries in the module's PTX, in the order of their launches.
     pub fn entry_names(&self) -> impl Iterator<Item = &str> + '_ {
         self.launches.iter().map(ReadyLaunch::entry)
+    }
+
+    /// The PTX of the variant that it launches.
+    pub fn ptx(&self) -> ptx::Module {
+        self.prepared.chosen.known.ptx()
     }
 
     /// The most dynamic shared memory that one of these launches asks for, in bytes.

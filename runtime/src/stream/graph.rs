@@ -29,7 +29,8 @@ impl Stream {
     /// Captures the kernels that `launches` launches on the stream that it is given: nothing runs, and all of them
     /// become one [`Graph`].
     ///
-    /// Results and scratch memory are allocated once, here. What is no launch cannot be captured: to wait, to copy or
+    /// Results and scratch memory are allocated once, here. Nothing is compiled and no code loaded: a kernel that was not
+    /// launched for such sizes before has to be prepared ([`Kernel::prepare`](crate::Kernel::prepare)). What is no launch cannot be captured: to wait, to copy or
     /// to record an event on the stream that is being captured is an error. What `launches` does on other streams is
     /// done as always.
     ///
@@ -45,6 +46,7 @@ impl Stream {
     /// let x = Array::<i32, 1>::zeros(&device, [5])?;
     ///
     /// let stream = device.stream()?;
+    /// next.prepare(&[("n", 5.into())])?;
     /// let graph = stream.capture(|captured| {
     ///     for _ in 0..3 {
     ///         next.launch_on(captured, &[("x", Argument::Array(x.dynamic()))])?;
@@ -59,7 +61,7 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// What `launches` says; a failed driver call.
+    /// What `launches` says, [`Error::NotPrepared`](crate::Error::NotPrepared) among other things; a failed driver call.
     pub fn capture(&self, launches: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
         let captured = Stream::capturing(self.device());
         launches(&captured)?;
@@ -147,6 +149,9 @@ kernel pick(x: i32[n], at: i32[m]) -> y: i32[m] { y[i] = x[at[i]] }
         let x = Array::<i32, 1>::zeros(&device, [1000]).expect("small");
         let y = Array::<i32, 1>::zeros(&device, [1000]).expect("small");
         let mut sum = None;
+        for kernel in [next, total] {
+            kernel.prepare(&[("n", 1000.into())]).expect("its code is good");
+        }
         let graph = stream.capture(|captured| {
             next.launch_on(captured, &[("x", array(&x))])?;
             next.launch_on(captured, &[("x", array(&y))])?;

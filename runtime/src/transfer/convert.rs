@@ -4,7 +4,6 @@
 //! allocations are tables of words as wide as the scalar: a row is an element or, where the layout has groups, a group.
 
 use crate::device::Device;
-use crate::device::builtin::Builtin;
 use crate::error::Result;
 use crate::launch::argument::{Argument, scalar};
 use crate::launch::module::Module;
@@ -14,7 +13,6 @@ use crate::stream::Stream;
 use krn_compiler::data::{ElementType, Leaf, Scalar};
 use krn_compiler::manifest::Layout;
 use std::fmt::Write;
-use std::sync::Arc;
 
 /// From so many bytes on the device converts faster than the host, although kernels have to be compiled and loaded
 /// before. Measured on an H200: the host converts 0.1 to 0.5 GB in a second, and compiling and loading takes 70 ms.
@@ -22,8 +20,8 @@ const WORTH_COMPILING: u64 = 16 << 20;
 
 /// The module of this text, if the device has it.
 fn find(device: &Device, text: &str) -> Option<Module> {
-    let Builtin { loaded, manifest } = device.shared.builtins.find(text)?;
-    Some(Module { loaded, device: device.clone(), manifest, statics: None })
+    let code = device.shared.builtins.find(text)?.downcast().ok()?;
+    Some(Module::of_code(device, code))
 }
 
 fn load(device: &Device, text: &str) -> Result<Module> {
@@ -31,8 +29,7 @@ fn load(device: &Device, text: &str) -> Result<Module> {
         return Ok(module);
     }
     let module = ModuleOptions::new().unchecked(true).from_source(device, "layouts.krn", text)?;
-    let (loaded, manifest) = (Arc::clone(&module.loaded), Arc::clone(&module.manifest));
-    device.shared.builtins.keep(text, Builtin { loaded, manifest });
+    device.shared.builtins.keep(text, module.code.clone());
     Ok(module)
 }
 

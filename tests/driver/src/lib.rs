@@ -271,6 +271,10 @@ calls! {
             if text.contains("griddepcontrol.wait") {
                 plan::note("  griddepcontrol.wait");
             }
+            for entry in text.split(".entry ").skip(1) {
+                let name = entry.split('(').next().unwrap_or_default();
+                plan::note(&format!("  .entry {name}"));
+            }
         }
         unsafe { give(module, handle()) }
     }

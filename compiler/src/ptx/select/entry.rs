@@ -195,7 +195,7 @@ fn symbols_of(expr: &Expr, used: &mut Used) {
 }
 
 impl Selector<'_> {
-    /// Declares the parameters and reads them: pointers of the signature's arrays, of scratch buffers, then
+    /// Declares the parameters and reads them: pointers of the signature's arrays, of scratch buffers and statics, then
     /// symbols, then the error record.
     fn prologue(&mut self, launch: Launch, used: &Used) {
         let kernel = self.kernel;
@@ -206,7 +206,7 @@ impl Selector<'_> {
         });
         for &buffer in &buffers {
             match kernel.buffers[buffer].kind {
-                BufferKind::Argument { .. } | BufferKind::Scratch => {
+                BufferKind::Argument { .. } | BufferKind::Scratch | BufferKind::Static(_) => {
                     for leaf in 0..used.leaves[buffer].len() {
                         if used.leaves[buffer][leaf] {
                             self.pointer_param(buffer, leaf);
@@ -341,17 +341,16 @@ impl Selector<'_> {
         }
     }
 
-    /// Constants, statics and private arrays have addresses that no parameter brings.
+    /// Constants and private arrays have addresses that no parameter brings.
     fn module_or_local_base(&mut self, buffer: Buffer) {
         let data = &self.kernel.buffers[buffer];
         let symbol = match data.kind {
-            BufferKind::Argument { .. } | BufferKind::Scratch | BufferKind::Shared => return,
+            BufferKind::Argument { .. }
+            | BufferKind::Scratch
+            | BufferKind::Static(_)
+            | BufferKind::Shared => return,
             BufferKind::Constant(id) => match self.globals.constants[id] {
                 Some((variable, _)) => PtxSymbol::Module(variable),
-                None => return,
-            },
-            BufferKind::Static(id) => match self.globals.statics[id] {
-                Some(variable) => PtxSymbol::Module(variable),
                 None => return,
             },
             BufferKind::Private => {

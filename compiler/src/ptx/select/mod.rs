@@ -52,7 +52,7 @@ use super::types::{Space, Type};
 use super::verify::{Frame, Problem};
 use crate::data::constant_places;
 use crate::ir;
-use crate::ir::entities::{ConstantArray, Launch, StaticArray};
+use crate::ir::entities::{ConstantArray, Launch};
 use crate::ir::kernel::Kernel;
 use crate::manifest::{KernelManifest, Manifest, StaticManifest};
 use crate::parallel;
@@ -87,10 +87,9 @@ pub struct Selected {
     pub manifest: Manifest,
 }
 
-/// Where the module's constant and static arrays went.
+/// Where the module's constant arrays went.
 pub(super) struct Globals {
     pub constants: SecondaryMap<ConstantArray, Option<(ModuleVariable, Space)>>,
-    pub statics: SecondaryMap<StaticArray, Option<ModuleVariable>>,
     /// The shared memory that a launch sizes; declared where some kernel has more than fits the static kind.
     pub dynamic_shared: Option<ModuleVariable>,
     /// Names outside of entries, their own among them: nothing in an entry is called so.
@@ -233,12 +232,7 @@ fn declare_globals(
     kernels: &[&Kernel],
     ptx: &mut Module,
 ) -> (Globals, Vec<StaticManifest>) {
-    let mut globals = Globals {
-        constants: SecondaryMap::new(),
-        statics: SecondaryMap::new(),
-        dynamic_shared: None,
-        names: Arc::default(),
-    };
+    let mut globals = Globals { constants: SecondaryMap::new(), dynamic_shared: None, names: Arc::default() };
     let launches = kernels.iter().flat_map(|kernel| kernel.launches.values());
     let mut names: FxHashSet<String> = launches.map(|launch| launch.name.clone()).collect();
     if kernels.iter().any(|kernel| is_dynamic(kernel)) {
@@ -260,11 +254,11 @@ fn declare_globals(
         globals.constants[id] = Some((variable, space));
     }
     let mut statics = Vec::new();
-    for (id, data) in &module.statics {
+    // No entry names them: each is given their addresses, so that code of several modules shares them.
+    for data in module.statics.values() {
         let symbol = free(&names, format!("static_{}", data.name));
         let variable = global(&mut ptx.variables, &symbol, Space::Global, data, true);
         names.insert(ptx.variables[variable].name.clone());
-        globals.statics[id] = Some(variable);
         statics.push(StaticManifest {
             name: data.name.clone(),
             symbol,

@@ -124,6 +124,7 @@ pub(super) fn kernel_manifest(
                 BufferKind::Argument { position, .. } => {
                     LaunchArgument::Argument { argument: position, leaf }
                 }
+                BufferKind::Static(id) => LaunchArgument::Static(id.index()),
                 _ => {
                     let scratch = scratch_order.iter().position(|known| *known == buffer)?;
                     LaunchArgument::Scratch { scratch, leaf }
