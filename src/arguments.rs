@@ -123,6 +123,9 @@ pub struct BuildOptions {
     /// A dimension that is known now: -D k=64; the kernels that have it take no other size, and trip counts are exact
     #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
     pub dims: Vec<String>,
+    /// Also make a variant for these sizes: --for m=4096,n=4096; may be repeated
+    #[arg(long = "for", value_name = "NAME=SIZE,…")]
+    pub for_sizes: Vec<String>,
     #[command(flatten)]
     pub compile: CompileArguments,
     /// Print the IR after a pass (or after `all`) to standard error; may be repeated
@@ -357,6 +360,9 @@ pub struct ExplainOptions {
     /// A dimension that is known at compile time, as in `krn build`; with --kernel, one of that kernel alone
     #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
     pub dims: Vec<String>,
+    /// The sizes whose code is explained, instead of representative ones: --for m=4096,n=4096
+    #[arg(long = "for", value_name = "NAME=SIZE,…")]
+    pub for_sizes: Option<String>,
     #[command(flatten)]
     pub compile: CompileArguments,
     #[arg(long, value_enum, default_value_t)]

@@ -27,12 +27,19 @@ fn the_page_holds_what_the_commands_print() {
     };
     let text = strip(&page);
     let same = |text: &str| plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    for (command, wanted) in [
-        (&["explain", "examples/matmul.krn"][..], "stage a pad 4"),
-        (&["build", "examples/matmul.krn"][..], "fma.rn.f32"),
-        (&["build", "examples/matmul.krn", "--emit", "ir"][..], "launch launch1"),
+    // The sizes of the page. What `krn build` makes for others comes behind.
+    let sizes = ["--for", "m=128,k=128,n=128"];
+    for (command, wanted, end) in [
+        (&["explain", "examples/matmul.krn"][..], "stage a pad 4", None),
+        (&["build", "examples/matmul.krn"][..], "fma.rn.f32", Some("\n.visible .entry")),
+        (&["build", "examples/matmul.krn", "--emit", "ir"][..], "launch launch0", Some("\nkernel ")),
     ] {
-        let printed = krn(command);
+        let printed = krn(&[command, &sizes].concat());
+        let first = |end: &str| {
+            let mut ends = printed.match_indices(end).map(|(at, _)| at).filter(|at| *at > 0);
+            if printed.starts_with("kernel ") { ends.next() } else { ends.nth(1) }
+        };
+        let printed = &printed[..end.and_then(first).unwrap_or(printed.len())];
         let mut lines = printed.lines().filter(|line| !line.contains(" @")).map(same);
         assert!(printed.contains(wanted));
         assert!(lines.all(|line| text.contains(&line)), "{command:?} prints what the page lacks");

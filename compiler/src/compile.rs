@@ -14,7 +14,7 @@ mod shared;
 mod variants;
 
 pub use error::CompileError;
-pub use explain::{ExplainedSchedule, explain_forms, explain_schedules};
+pub use explain::{ExplainedSchedule, explain_forms, explain_schedules, explain_sizes};
 pub use front::check;
 pub use options::{Assembler, CompileOptions, SymbolValues, Variants};
 pub use origin::Origin;
@@ -25,7 +25,7 @@ use crate::check::{Sizes, typed::Program};
 use crate::diagnostic::Diagnostics;
 use crate::diagnostic::levels::apply;
 use crate::ir;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Value};
 use crate::passes::PipelineReport;
 use crate::ptx;
 use crate::ptx::select::SelectOptions;
@@ -139,4 +139,28 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     };
     let bodies = options.ir;
     Ok(Compilation { compiled, program, ir, bodies, warnings: diagnostics, reports, printed })
+}
+
+impl Origin {
+    /// Compiles a kernel for values of its symbols, in the order of its manifest; counters, and others of which nothing
+    /// is known, are `None`. The module has the entries of that variant alone, and its manifest that kernel, with one
+    /// variant: whatever it is compiled for, signature, facts, sites and layouts are those of the kernel.
+    ///
+    /// # Errors
+    /// As for [`compile`]; none where the module was compiled from this.
+    pub fn specialize(
+        &self,
+        kernel: &str,
+        symbols: &[Option<Value>],
+    ) -> Result<CompiledModule, CompileError> {
+        let options = CompileOptions {
+            only: Some(kernel.to_string()),
+            variants: Variants::Only(symbols.to_vec()),
+            advise: false,
+            ir: false,
+            text_only: false,
+            ..self.options().clone()
+        };
+        Ok(compile(self.source(), &options)?.compiled)
+    }
 }

@@ -30,6 +30,6 @@ pub use accuracy::error_model_of;
 pub use compile::{
     Assembler, Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, Origin,
     SharedArray, SymbolValues, Variants, check as check_source, compile, explain_forms, explain_schedules,
-    shared_arrays,
+    explain_sizes, shared_arrays,
 };
 pub use targets::{TARGETS, capability, newest_target};

@@ -3,8 +3,9 @@
 use krn_compiler::ir::entities::{Block, Inst};
 use krn_compiler::ir::kernel::{BufferKind, Kernel, Module, Payload};
 use krn_compiler::ir::op::Opcode;
-use krn_compiler::ir::verify_threads;
+use krn_compiler::ir::{Specialization, verify_threads};
 use krn_compiler::lower::{LowerOptions, lower};
+use krn_compiler::manifest::Value;
 use krn_compiler::passes::{Pipeline, PipelineOptions, Stage, TargetFacts};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{TARGETS, capability};
@@ -133,12 +134,18 @@ fn mutant(kernel: &Kernel, (block, barrier): (Block, Inst), mutation: Mutation) 
 /// reductions shared by a block, in loops and out of them; arrays combined into within a block.
 const MUTATED: &[&str] = &["matmul", "transpose", "sum", "softmax", "histogram", "layer_norm", "argmax"];
 
+/// Of all dimensions: whole vectors and not, large and small.
+const SIZES: [i128; 4] = [4096, 4095, 600, 90];
+
 #[test]
 fn no_barrier_can_be_left_out_or_moved() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
     let (mut missed, mut mutants) = (Vec::new(), 0);
     for name in MUTATED {
-        for kernel in lowered(&root.join(format!("examples/{name}.krn")), "sm_90").kernels {
+        let kernels = lowered(&root.join(format!("examples/{name}.krn")), "sm_90").kernels;
+        for (kernel, size) in kernels.iter().flat_map(|kernel| SIZES.map(|size| (kernel, size))) {
+            let values = vec![Some(Value::Int(size)); kernel.symbols.len()];
+            let kernel = Kernel { specialization: Specialization::for_values(values), ..kernel.clone() };
             let kernel = through(&kernel, &Pipeline::for_target(&TargetFacts::new(90)));
             assert_eq!(verify_threads(&kernel), Ok(()));
             for place in barriers(&kernel) {

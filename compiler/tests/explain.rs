@@ -3,7 +3,7 @@
 
 use krn_compiler::check::typed::Program;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, compile, explain_schedules};
+use krn_compiler::{CompileOptions, SymbolValues, Variants, compile, explain_schedules};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,8 @@ fn without_schedules(text: &str, program: &Program) -> String {
 /// What is wrong with the explained schedules of a file.
 fn complaint(path: &Path, target: &str) -> Option<String> {
     let text = fs::read_to_string(path).expect("a file of kernels");
-    let options = CompileOptions::for_target(target);
+    let variants = Variants::For(SymbolValues::new());
+    let options = CompileOptions { variants, ..CompileOptions::for_target(target) };
     let before = match compile(&SourceFile::new("k.krn", text.as_str()), &options) {
         Ok(before) => before,
         Err(error) => return Some(error.to_string()),
@@ -100,8 +101,8 @@ fn a_comment_tells_that_tiles_of_a_product_are_shared() {
         (explain_schedules(&compilation)[0].text.clone(), compilation.compiled.ptx)
     };
     let (schedule, shared) = explained(text.to_string());
-    let remark = "// matmul_tiled_large_vector, matmul_tiled_large: tiles that do not fill a wave are shared among all \
-                  multiprocessors: `split p: 1` keeps each in one block";
+    let remark = "// matmul_tiled_large_vector: tiles that do not fill a wave are shared among all multiprocessors: \
+                  `split p: 1` keeps each in one block";
     assert!(schedule.lines().any(|line| line.trim() == remark), "{schedule}");
     let (whole, ptx) = explained(format!("{text}\nschedule matmul {{ split p: 1 }}"));
     assert!(!whole.contains("are shared"), "{whole}");

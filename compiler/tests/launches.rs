@@ -2,14 +2,15 @@
 
 use krn_compiler::ir::kernel::{Kernel, Module, Phases};
 use krn_compiler::ir::text::{PrintOptions, print_kernel};
-use krn_compiler::ir::verify;
+use krn_compiler::ir::{Specialization, verify};
+use krn_compiler::manifest::Value;
 use krn_compiler::passes::{
     Changed, Pass, PassContext, PassSelection, Pipeline, PipelineOptions, TargetFacts,
 };
 use krn_compiler::ptx::select::{SelectOptions, select};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{
-    Compilation, CompileError, CompileOptions, check_source, compile, explain_schedules, lower,
+    Compilation, CompileError, CompileOptions, Variants, check_source, compile, explain_schedules, lower,
 };
 use std::path::Path;
 
@@ -37,6 +38,7 @@ fn whole(source: &SourceFile) -> Module {
     let pipeline = Pipeline::for_target(&TargetFacts::new(90));
     let options = PipelineOptions { verify: false, ..PipelineOptions::default() };
     for kernel in &mut module.kernels {
+        kernel.specialization = Specialization::for_values(VALUES.map(Some).to_vec());
         pipeline.run(kernel, &options, &mut |_| {}).expect("passes run");
     }
     module
@@ -47,8 +49,12 @@ fn parted(source: &SourceFile, options: &CompileOptions) -> Compilation {
 }
 
 fn with_ir() -> CompileOptions {
-    CompileOptions { ir: true, ..CompileOptions::for_target(TARGET) }
+    let variants = Variants::Only(VALUES.map(Some).to_vec());
+    CompileOptions { ir: true, variants, ..CompileOptions::for_target(TARGET) }
 }
+
+/// Of as many symbols as any kernel has.
+const VALUES: [Value; 12] = [Value::Int(4096); 12];
 
 fn text(kernel: &Kernel) -> String {
     print_kernel(&kernel.compacted(), PrintOptions::default())
@@ -80,7 +86,7 @@ fn launches_by_themselves_become_what_they_become_in_the_kernel() {
 fn what_passes_print_is_of_the_whole_kernel_and_changes_nothing() {
     for source in examples() {
         let plain = parted(&source, &with_ir());
-        let mut options = CompileOptions::for_target(TARGET);
+        let mut options = CompileOptions { ir: false, ..with_ir() };
         options.passes.print_after = PassSelection::Names(vec!["licm".into(), "dce".into()]);
         let (first, second) = (parted(&source, &options), parted(&source, &options));
         assert_eq!(first.printed, second.printed, "{}", source.name());
@@ -121,7 +127,7 @@ impl Pass for Breaks {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let large = kernel.launches.values().find(|launch| launch.name.ends_with("_large"));
+        let large = kernel.launches.values().find(|launch| launch.name.contains("_large"));
         let Some(body) = large.map(|launch| launch.body) else { return Changed::No };
         let first = kernel.blocks[body].insts[0];
         kernel.blocks[body].insts.insert(0, first);
@@ -147,7 +153,7 @@ fn the_pass_that_breaks_one_launch_is_named() {
 fn what_nobody_asks_for_is_not_kept() {
     for source in examples() {
         let kept = parted(&source, &with_ir());
-        let plain = parted(&source, &CompileOptions::for_target(TARGET));
+        let plain = parted(&source, &CompileOptions { ir: false, ..with_ir() });
         assert!(kept.ir().is_some() && plain.ir().is_none());
         assert!(plain.compiled == kept.compiled, "{}: another module", source.name());
         assert_eq!(explain_schedules(&plain), explain_schedules(&kept), "{}", source.name());

@@ -1,6 +1,6 @@
 //! The structure of staged products, counted: what their main loops are made of, and that the code stays small.
 
-use crate::support::compiled_for;
+use crate::support::{compiled_at, compiled_for};
 use krn_compiler::ir::entities::Launch;
 use krn_compiler::ir::kernel::{BufferKind, Kernel, Payload};
 use krn_compiler::ir::op::Opcode;
@@ -36,9 +36,9 @@ fn count_fma(kernel: &Kernel, launch: Launch) -> usize {
 
 #[test]
 fn a_thread_of_a_large_tile_has_one_multiplication_a_result_and_step() {
-    let compilation = compiled_for(MATMUL, "sm_90", &[]);
-    let kernel = &compilation.ir().expect("it was asked for").kernels[0];
-    for name in ["matmul_tiled_large_vector", "matmul_tiled_large"] {
+    for (n, name) in [(4096, "matmul_tiled_large_vector"), (4095, "matmul_tiled_large")] {
+        let compilation = compiled_at(MATMUL, &[("n", n)]);
+        let kernel = &compilation.ir().expect("it was asked for").kernels[0];
         let launch = launch(kernel, name);
         let products = count_fma(kernel, launch);
         // 16 by 8 results of each step of the inner loop.

@@ -1,11 +1,11 @@
 //! What the code of row kernels is made of: each element is read once and costs few instructions, and what only awkward
 //! numbers need stands behind a branch.
 
-use crate::support::{compiled, compiled_for};
+use crate::support::{compiled, compiled_at, compiled_for};
 
-/// The PTX of one entry.
-fn entry(source: &str, name: &str) -> String {
-    let ptx = compiled(source, &[]).compiled.ptx;
+/// The PTX of one entry of a kernel that is compiled for rows of a length.
+fn entry(source: &str, cols: i64, name: &str) -> String {
+    let ptx = compiled_at(source, &[("cols", cols)]).compiled.ptx;
     let start = ptx.find(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no entry {name}"));
     let rest = &ptx[start..];
     rest[..rest.find("\n}").expect("the entry ends")].to_string()
@@ -28,7 +28,7 @@ kernel softmax(x: bf16[rows, cols]) -> y: bf16[rows, cols] {
 #[test]
 fn a_softmax_takes_one_visit_to_memory_and_to_the_special_function_unit_an_element() {
     // 128 threads hold a row of 4096: 32 elements each, in four vectors.
-    let softmax = entry(SOFTMAX, "softmax_row_128");
+    let softmax = entry(SOFTMAX, 4096, "softmax_row_128");
     assert_eq!(count(&softmax, "ld.global.cs.v4.b32"), 4);
     assert_eq!(count(&softmax, "st.global.cs.v4.b32"), 4);
     assert_eq!(count(&softmax, "ex2.approx.ftz.f32"), 32);
@@ -41,7 +41,7 @@ fn a_softmax_takes_one_visit_to_memory_and_to_the_special_function_unit_an_eleme
 
 #[test]
 fn quotients_by_one_divisor_share_its_reciprocal() {
-    let softmax = entry(SOFTMAX, "softmax_row_128");
+    let softmax = entry(SOFTMAX, 4096, "softmax_row_128");
     assert_eq!(count(&softmax, "rcp.rn.f32"), 1);
     // The divisions are there for awkward numbers, each eight behind a branch that is usually taken.
     assert_eq!(count(&softmax, "div.rn.f32"), 32);
@@ -58,17 +58,17 @@ kernel centre(x: f32[rows, cols]) -> y: f32[rows, cols] where cols >= 1 {
         y[r, c] = x[r, c] - mean
     }
 }";
-    let known = entry(source, "centre_row_128");
+    let known = entry(source, 2048, "centre_row_128");
     assert_eq!(count(&known, "div.rn.f32"), 0, "{known}");
     assert!(!known.contains("p_cols"), "{known}");
-    let any = entry(source, "centre_row_128_masked");
+    let any = entry(source, 2044, "centre_row_128_masked");
     assert_eq!(count(&any, "div.rn.f32"), 1, "{any}");
 }
 
 #[test]
 fn all_threads_of_a_team_walk_a_row_as_often() {
     let source = "kernel sums(x: f32[rows, cols]) -> y: f32[rows] { y[r] = sum(c: x[r, c]) }";
-    let walk = entry(source, "sums_row_warp_walk");
+    let walk = entry(source, 1000, "sums_row_warp_walk");
     // The thread's own start stands on both sides of the test; 511 and 127 are one less than the elements of a turn.
     assert_eq!(count(&walk, "-511;"), 1, "{walk}");
     assert_eq!(count(&walk, "-127;"), 1, "{walk}");
@@ -80,8 +80,8 @@ fn all_threads_of_a_team_walk_a_row_as_often() {
 
 #[test]
 fn a_thread_that_looks_for_the_largest_does_not_compare_positions() {
-    let source = "kernel largest(x: f32[n]) -> at: i64 { at = argmax(i: x[i]) }";
-    let pieces = entry(source, "largest_pieces");
+    let source = "kernel largest(x: f32[cols]) -> at: i64 { at = argmax(i: x[i]) }";
+    let pieces = entry(source, 1 << 24, "largest_pieces");
     // Positions rise along a thread's way: only when threads meet are they compared.
     let compared = count(&pieces, "setp.lt.u64");
     // Values are, by what becomes of the largest: -0 is below +0.

@@ -8,7 +8,7 @@ use krn_compiler::fat::{Fat, Image};
 use krn_compiler::ir::text::{PrintOptions, print_module};
 use krn_compiler::passes::PassSelection;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{Compilation, CompileOptions, CompiledModule, TARGETS};
+use krn_compiler::{Compilation, CompileOptions, CompiledModule, TARGETS, Variants};
 use std::time::Duration;
 
 pub fn run(options: &BuildOptions) -> Result<()> {
@@ -20,6 +20,8 @@ pub fn run(options: &BuildOptions) -> Result<()> {
     compile.passes.time = options.time_passes;
     compile.sizes = request::dims(&options.dims)?;
     compile.only.clone_from(&options.kernel);
+    let values = options.for_sizes.iter().map(|text| request::symbol_values(text));
+    compile.variants = Variants::With(values.collect::<Result<_>>()?);
     if options.emit == Emit::Fat {
         let text = fat(&source, options, &mut compile)?;
         return files::write_or_print(options.output.as_deref(), &text);

@@ -6,7 +6,7 @@ use crate::{files, messages, request};
 use krn_compiler::diagnostic::codes::ALL;
 use krn_compiler::diagnostic::explain;
 use krn_compiler::diagnostic::suggest::nearest;
-use krn_compiler::{Compilation, explain_forms, explain_schedules};
+use krn_compiler::{Compilation, Variants, explain_forms, explain_schedules, explain_sizes};
 use std::path::Path;
 
 pub fn run(options: &ExplainOptions) -> Result<()> {
@@ -33,6 +33,8 @@ fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
     compile.ir = true;
     compile.sizes = request::dims(&options.dims)?;
     compile.only.clone_from(&options.kernel);
+    let values = options.for_sizes.as_deref().map(request::symbol_values).transpose()?;
+    compile.variants = Variants::For(values.unwrap_or_default());
     let compilation = messages::compile(&source, &compile, options.message_format)?;
     let mut explained = explain_schedules(&compilation);
     if let Some(wanted) = &options.kernel {
@@ -44,9 +46,17 @@ fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
             return Err(Failure::new(USAGE, format!("there is no kernel `{wanted}`; the file has {names}")));
         }
     }
-    let head = |kernel: &str| forms(&compilation, kernel) + &facts(&compilation, kernel, compile.unchecked);
+    let head = |kernel: &str| {
+        let code = made_for(&compilation, kernel) + &forms(&compilation, kernel);
+        code + &facts(&compilation, kernel, compile.unchecked)
+    };
     let texts: Vec<String> = explained.into_iter().map(|known| head(&known.kernel) + &known.text).collect();
     files::print(&texts.join("\n"))
+}
+
+/// Comments that say what sizes a kernel's code is made for.
+pub fn made_for(compilation: &Compilation, kernel: &str) -> String {
+    explain_sizes(compilation, kernel).iter().map(|line| format!("// {line}\n")).collect()
 }
 
 /// A comment for each form that the kernel's launches have.

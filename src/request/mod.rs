@@ -10,9 +10,10 @@ use crate::arguments::KernelArguments;
 use crate::array_files::{self, ArrayFile};
 use crate::exit::{Failure, INPUT, Result, USAGE};
 use crate::numbers;
+use krn_compiler::SymbolValues;
 use krn_compiler::check::typed::{Kernel, Program};
 use krn_compiler::data::HostArray;
-use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest};
+use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, Value};
 use krn_compiler::source::SourceFile;
 use krn_runtime::verify::cases::Directives;
 use krn_runtime::verify::{FillPlan, Sizes};
@@ -87,6 +88,33 @@ pub fn dims(texts: &[String]) -> Result<BTreeMap<String, u64>> {
         }
     }
     Ok(dims)
+}
+
+/// Values of symbols from `m=4096,n=4096`: whole numbers, numbers with a point, `true` and `false`.
+pub fn symbol_values(text: &str) -> Result<SymbolValues> {
+    let usage = |message: String| Failure::new(USAGE, message);
+    let mut values = SymbolValues::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (name, written) = numbers::assignment(part).map_err(usage)?;
+        let plain = written.replace('_', "");
+        let number = plain.parse().ok().filter(|number: &i64| number.unsigned_abs() <= 1 << 36);
+        let value = match plain.as_str() {
+            "true" => Some(Value::Bool(true)),
+            "false" => Some(Value::Bool(false)),
+            _ => number
+                .map(|number| Value::Int(number.into()))
+                .or_else(|| plain.parse().ok().map(Value::Float)),
+        };
+        let value =
+            value.ok_or_else(|| usage(format!("`{part}`: `{written}` is no number of at most 2^36")))?;
+        if values.insert(name.to_string(), value).is_some() {
+            return Err(usage(format!("--for {text}: `{name}` is given twice")));
+        }
+    }
+    match values.is_empty() {
+        true => Err(usage("--for wants sizes: --for m=4096,n=4096".to_string())),
+        false => Ok(values),
+    }
 }
 
 /// What the command line and the file's directives ask for, checked against the kernel's signature. The command line

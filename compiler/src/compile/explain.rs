@@ -5,6 +5,7 @@ use crate::analysis::form;
 use crate::check::typed;
 use crate::ir::kernel::{Kernel, LaunchData};
 use crate::ir::schedule::{Choice, Directive, Outcome, SAID};
+use crate::ir::text::spell_expression;
 use crate::manifest::Expr;
 use std::fmt::Write as _;
 
@@ -48,6 +49,32 @@ pub fn explain_forms(compilation: &Compilation, kernel: &str) -> Option<Vec<(Vec
         }
     }
     Some(forms)
+}
+
+/// What a kernel's code is made for, line by line: the sizes, what it relies on, what it was chosen by, and what faster
+/// code would have relied on.
+pub fn explain_sizes(compilation: &Compilation, kernel: &str) -> Vec<String> {
+    let kernels = compilation.ir.kernels.iter().map(|kernel| &kernel.declarations);
+    let Some(kernel) = kernels.into_iter().find(|known| known.name == kernel) else { return Vec::new() };
+    let name = |symbol: usize| match kernel.symbols.values().nth(symbol) {
+        Some(symbol) => symbol.name.clone(),
+        None => format!("symbol {symbol}"),
+    };
+    let listed = |head: &str, conditions: &[Expr]| {
+        let texts: Vec<String> =
+            conditions.iter().map(|condition| spell_expression(condition, &name)).collect();
+        (!texts.is_empty()).then(|| format!("{head} {}", texts.join(", ")))
+    };
+    let guard = kernel.specialization.guard();
+    let sizes = kernel.sizes_in_words();
+    let made = (!sizes.is_empty()).then(|| format!("made for {sizes}"));
+    let lines = [
+        made,
+        listed("relies on", &guard.relies_on),
+        listed("chosen by", &guard.chosen_by),
+        listed("faster code would rely on", kernel.specialization.missed()),
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 /// Whether the source has the name: loops that the compiler made have names of its own.

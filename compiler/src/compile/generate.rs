@@ -7,7 +7,7 @@ use super::front::{located, lowered};
 use super::generator::Generator;
 use super::options::CompileOptions;
 use super::refused;
-use super::variants::{are_same, name_apart, specialized};
+use super::variants::{are_same, check_names, name_apart, specialized};
 use crate::diagnostic::Diagnostics;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
@@ -52,6 +52,7 @@ impl Generator<'_> {
         let Self { source, options, select_options, .. } = self;
         let mut rest = lowered(source, self.program, options)?;
         let kernels = std::mem::take(&mut rest.kernels);
+        check_names(&kernels, &options.variants)?;
         let kernels = kernels.iter().flat_map(|kernel| specialized(kernel, &options.variants)).collect();
         let begun = self.begin(kernels, printed)?;
         // What all launches are called must be known before the first one is selected.

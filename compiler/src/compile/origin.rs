@@ -1,9 +1,6 @@
 //! What a module was compiled from: enough to compile its kernels for other sizes.
 
-use super::error::CompileError;
-use super::options::{CompileOptions, Variants};
-use super::{CompiledModule, compile};
-use crate::manifest::Value;
+use super::options::CompileOptions;
 use crate::source::SourceFile;
 use std::fmt;
 use std::sync::Arc;
@@ -27,28 +24,6 @@ impl Origin {
 
     pub fn options(&self) -> &CompileOptions {
         &self.options
-    }
-
-    /// Compiles a kernel for values of its symbols, in the order of its manifest; counters, and others of which nothing
-    /// is known, are `None`. The module has the entries of that variant alone, and its manifest that kernel, with one
-    /// variant: whatever it is compiled for, signature, facts, sites and layouts are those of the kernel.
-    ///
-    /// # Errors
-    /// As for [`compile`]; none where the module was compiled from this.
-    pub fn specialize(
-        &self,
-        kernel: &str,
-        symbols: &[Option<Value>],
-    ) -> Result<CompiledModule, CompileError> {
-        let options = CompileOptions {
-            only: Some(kernel.to_string()),
-            variants: Variants::Only(symbols.to_vec()),
-            advise: false,
-            ir: false,
-            text_only: false,
-            ..(*self.options).clone()
-        };
-        Ok(compile(&self.source, &options)?.compiled)
     }
 }
 

@@ -1,10 +1,12 @@
 //! The kernels that a kernel is compiled as: one for each of the sizes that the options ask for, and the general one.
 
+use super::error::CompileError;
 use super::options::{SymbolValues, Variants};
 use crate::analysis::model::representative_sizes;
 use crate::ir::Specialization;
 use crate::ir::kernel::Kernel;
 use crate::manifest::{SymbolKind, Value};
+use std::collections::BTreeSet;
 
 /// The kernel for each of the sizes that are asked for; the last one is the general one, where that is asked for.
 pub fn specialized(kernel: &Kernel, variants: &Variants) -> Vec<Kernel> {
@@ -23,6 +25,35 @@ pub fn specialized(kernel: &Kernel, variants: &Variants) -> Vec<Kernel> {
     };
     let made = specializations.into_iter();
     made.map(|specialization| Kernel { specialization, ..kernel.clone() }).collect()
+}
+
+/// That each symbol of which a value is given is one of some kernel's.
+///
+/// # Errors
+/// [`CompileError::Size`] with the names that there are.
+pub fn check_names(kernels: &[Kernel], variants: &Variants) -> Result<(), CompileError> {
+    let given = match variants {
+        Variants::With(all) => all.as_slice(),
+        Variants::For(values) => std::slice::from_ref(values),
+        Variants::Only(_) => &[],
+    };
+    let symbols = kernels.iter().flat_map(|kernel| kernel.symbols.values());
+    let known: BTreeSet<&str> = symbols
+        .filter(|symbol| !matches!(symbol.kind, SymbolKind::Counter))
+        .map(|symbol| symbol.name.as_str())
+        .collect();
+    for name in given.iter().flat_map(SymbolValues::keys) {
+        if !known.contains(name.as_str()) {
+            let known = match known.len() {
+                0 => "there are none".to_string(),
+                _ => format!("there are {}", Vec::from_iter(known).join(", ")),
+            };
+            return Err(CompileError::Size(format!(
+                "no kernel has a dimension or parameter `{name}`; {known}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the passes were told the same of two variants of a kernel: then they made the same code.
@@ -58,7 +89,10 @@ fn representative_values(kernel: &Kernel) -> Vec<Option<Value>> {
 fn named(kernel: &Kernel, mut values: Vec<Option<Value>>, given: &SymbolValues) -> Vec<Option<Value>> {
     for (symbol, value) in kernel.symbols.values().zip(&mut values) {
         if let Some(given) = given.get(&symbol.name) {
-            *value = Some(*given);
+            *value = Some(match *given {
+                Value::Int(number) if !symbol.scalar.is_integer() => Value::Float(number as f64),
+                given => given,
+            });
         }
     }
     values

@@ -1,7 +1,6 @@
 //! The sizes that a kernel is compiled for, and what its passes were told of them.
 
-use super::kernel::Kernel;
-use crate::manifest::{Expr, Guard, SymbolKind, Value};
+use crate::manifest::{Expr, Guard, Value};
 
 /// The sizes that a kernel is compiled for. Passes ask by `analysis::ask` whether conditions hold, and cannot read a
 /// number: what they answer is a function of the answers alone, and those are the guard.
@@ -91,21 +90,6 @@ impl Specialization {
     pub(crate) fn chosen_by(&mut self, condition: Expr) {
         if !self.guard.chosen_by.contains(&condition) {
             self.guard.chosen_by.push(condition);
-        }
-    }
-}
-
-impl Kernel {
-    /// Whether an expression names the counter of a repeat.
-    pub fn names_counter(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => false,
-            Expr::Symbol(symbol) => {
-                let known = self.symbols.values().nth(*symbol);
-                known.is_some_and(|symbol| matches!(symbol.kind, SymbolKind::Counter))
-            }
-            Expr::Unary(_, operand) => self.names_counter(operand),
-            Expr::Binary(_, left, right) => self.names_counter(left) || self.names_counter(right),
         }
     }
 }

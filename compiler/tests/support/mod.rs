@@ -2,8 +2,9 @@
 
 pub mod assembler;
 
+use krn_compiler::manifest::Value;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{Compilation, CompileOptions, compile};
+use krn_compiler::{Compilation, CompileOptions, Variants, compile};
 
 use krn_compiler::check::typed::{ArrayRole, Kernel, Program, Type};
 use krn_compiler::data::{ElementType, HostArray, Scalar};
@@ -21,6 +22,14 @@ pub fn compiled(text: &str, sizes: &[(&str, u64)]) -> Compilation {
 pub fn compiled_for(text: &str, target: &str, sizes: &[(&str, u64)]) -> Compilation {
     let sizes = sizes.iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
     let options = CompileOptions { ir: true, sizes, ..CompileOptions::for_target(target) };
+    compile(&SourceFile::new("test.krn", text), &options).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// A text compiled for sm_90 in one variant, for these values of symbols.
+pub fn compiled_at(text: &str, values: &[(&str, i64)]) -> Compilation {
+    let values = values.iter().map(|(name, value)| ((*name).to_string(), Value::Int((*value).into())));
+    let variants = Variants::For(values.collect());
+    let options = CompileOptions { ir: true, variants, ..CompileOptions::for_target("sm_90") };
     compile(&SourceFile::new("test.krn", text), &options).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 

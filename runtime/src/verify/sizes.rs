@@ -2,7 +2,7 @@
 
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::{
-    ArgumentKind, BufferManifest, Direction, Expr, KernelManifest, SymbolKind, Value, Variant,
+    ArgumentKind, BufferManifest, Direction, Expr, KernelManifest, SymbolKind, SymbolManifest, Value, Variant,
 };
 use std::collections::BTreeMap;
 
@@ -30,6 +30,22 @@ impl Sizes {
     /// What an array holds of which nobody says anything.
     pub fn default_fill(&self, array: &str) -> Fill {
         self.distinct.get(array).map_or(Fill::Random, |(low, high)| Fill::Distinct { low: *low, high: *high })
+    }
+
+    /// The values of a kernel's symbols, by name: what it is compiled for.
+    pub fn symbol_values(&self, kernel: &KernelManifest) -> BTreeMap<String, Value> {
+        let value = |(at, symbol): (usize, &SymbolManifest)| {
+            let value = match symbol.kind {
+                SymbolKind::Dim { .. } => self.dims.get(&symbol.name).map(|size| Value::Int((*size).into())),
+                SymbolKind::Parameter { argument, .. } => {
+                    let given = self.params.get(&kernel.arguments[argument].name);
+                    given.and_then(|given| symbol_value(kernel, at, given))
+                }
+                SymbolKind::Counter => None,
+            };
+            value.map(|value| (symbol.name.clone(), value))
+        };
+        kernel.symbols.iter().enumerate().filter_map(value).collect()
     }
 
     /// The value of a dimension or integer parameter.

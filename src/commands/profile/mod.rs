@@ -13,7 +13,7 @@ use crate::request::{Request, directives};
 use crate::subject::Subject;
 use crate::{files, interrupt, memory, messages};
 use found::{Profile, Time};
-use krn_compiler::CompileOptions;
+use krn_compiler::{Compilation, CompileOptions, Variants};
 use krn_runtime::profile::{GPUS, Gpu, TracedLaunch};
 use krn_runtime::verify::Sizes;
 use krn_runtime::{Bound, Device, Measured, Selection};
@@ -32,6 +32,8 @@ pub fn run(options: &ProfileOptions) -> Result<()> {
         kernel: &arguments.kernel,
         measure: &arguments.measure,
     };
+    let (compile, compilation) = at_sizes(&subject)?;
+    let subject = Subject { compilation: &compilation, compile: &compile, ..subject };
     let profile = profile(&subject, gpu, machine.as_ref())?;
     let text = if options.json { format!("{}\n", json::json(&profile)) } else { text::text(&profile) };
     files::print(&text)
@@ -61,6 +63,21 @@ pub fn compile_options(
     }
     compile.only.clone_from(&arguments.kernel.kernel);
     Ok(compile)
+}
+
+/// The kernel alone, compiled for the sizes that it is profiled at; and with what.
+pub fn at_sizes(subject: &Subject<'_>) -> Result<(CompileOptions, Compilation)> {
+    let (typed, manifest) = subject.pick()?;
+    let emulator = Device::interruptible_emulator(interrupt::flag());
+    let request = Request::parse(subject.kernel, &[], manifest, directives(subject.source, typed)?)?;
+    let (seed, program) = (subject.seed(), &subject.compilation.program);
+    let (sizes, ..) = choose(subject.measure, seed, &request, &emulator, program, typed, manifest)?;
+    let (only, variants) = (Some(typed.name.clone()), Variants::For(sizes.symbol_values(manifest)));
+    let options = CompileOptions { only, variants, ..subject.compile.clone() };
+    // The file did compile: this is no mistake of the user's.
+    let compilation = krn_compiler::compile(subject.source, &options)
+        .map_err(|error| Failure::new(crate::exit::INPUT, error))?;
+    Ok((options, compilation))
 }
 
 /// A kernel bound to its arrays on an emulator of its own.

@@ -12,9 +12,9 @@ mod steps;
 mod svg;
 mod variants;
 
-use super::explain::forms;
+use super::explain::{forms, made_for};
 use crate::arguments::{MessageFormat, ReportOptions};
-use crate::commands::profile::{compile_options, gpu, machine, profile, trace};
+use crate::commands::profile::{at_sizes, compile_options, gpu, machine, profile, trace};
 use crate::exit::{Failure, Result};
 use crate::files::Target;
 use crate::messages;
@@ -41,19 +41,16 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     compile.ir = true;
     let all = messages::compile(&source, &compile, MessageFormat::Human)?;
     let name = crate::request::pick(&all.program, &arguments.kernel)?.name.clone();
-    // The page is about one kernel: so is its PTX.
-    compile.only = Some(name.clone());
-    let compilation = match all.compiled.manifest.kernels.len() {
-        1 => all,
-        _ => krn_compiler::compile(&source, &compile).map_err(uncompiled)?,
-    };
     let subject = Subject {
         source: &source,
-        compilation: &compilation,
+        compilation: &all,
         compile: &compile,
         kernel: &arguments.kernel,
         measure: &arguments.measure,
     };
+    // The page is about one kernel at some sizes: so is its PTX.
+    let (compile, compilation) = at_sizes(&subject)?;
+    let subject = Subject { compilation: &compilation, compile: &compile, ..subject };
     let profile = profile(&subject, gpu, machine.as_ref())?;
     let listing = listing(&compilation.compiled.ptx);
     let runs = listing.entries.iter().flat_map(|entry| &entry.runs);
@@ -76,7 +73,9 @@ pub fn run(options: &ReportOptions) -> Result<()> {
         shared,
         texts: texts(&source, &known),
         source: fragments(&source, &known, &wanted),
-        schedule: forms(&compilation, &name) + &explained.map(|known| known.text).unwrap_or_default(),
+        schedule: made_for(&compilation, &name)
+            + &forms(&compilation, &name)
+            + &explained.map(|known| known.text).unwrap_or_default(),
         stages: stages(&source, &compile, &name).map_err(uncompiled)?,
         variants: variants(&ir, &listing, &profile),
         listing,

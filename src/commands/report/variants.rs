@@ -22,7 +22,9 @@ pub fn variants(ir: &Module, listing: &Listing<'_>, profile: &Profile<'_>) -> Ve
         });
         let mut conditions = Vec::new();
         if let Some((kernel, launch)) = known {
-            launch.assume.iter().for_each(|condition| flatten(kernel, condition, &mut conditions));
+            let guard = kernel.specialization.guard();
+            let all = guard.relies_on.iter().chain(&guard.chosen_by).chain(&launch.assume);
+            all.for_each(|condition| flatten(kernel, condition, &mut conditions));
         }
         let launches = profile.launches.iter().filter(|launch| launch.counted.entry == name).count();
         Variant { launches, conditions }

@@ -6,13 +6,24 @@ use crate::ir::builder::KernelBuilder;
 use crate::ir::entities::{Buffer, Site, Value};
 use crate::ir::kernel::{ArgumentData, BufferData, BufferKind, Kernel, SiteData, Step, SymbolData};
 use crate::ir::op::Constant;
-use crate::manifest::{Direction, Expr, Layout, SymbolKind};
+use crate::manifest::{Direction, Expr, Layout, SymbolKind, Value as HostValue};
 use crate::source::Span;
 
 /// Values for the symbols of a generated kernel: two dimensions, a float and an integer parameter.
 pub fn symbol_values(n: i128, m: i128) -> Vec<Constant> {
     let int = |scalar, value| Constant::Int(scalar, value);
     vec![int(Scalar::I64, n), int(Scalar::I64, m), Constant::F32(1.75f32.to_bits()), int(Scalar::I32, -3)]
+}
+
+/// The values of constants as the host has them: what a kernel is compiled for.
+pub fn host_values(symbols: &[Constant]) -> Vec<Option<HostValue>> {
+    let value = |constant: &Constant| match *constant {
+        Constant::Bool(value) => HostValue::Bool(value),
+        Constant::F32(bits) => HostValue::Float(f32::from_bits(bits).into()),
+        Constant::F64(bits) => HostValue::Float(f64::from_bits(bits)),
+        Constant::Int(_, value) => HostValue::Int(value),
+    };
+    symbols.iter().map(|constant| Some(value(constant))).collect()
 }
 
 pub struct Generator<'t> {

@@ -5,5 +5,5 @@ mod generator;
 mod interpreter;
 mod statements;
 
-pub use generator::{generate, symbol_values};
+pub use generator::{generate, host_values, symbol_values};
 pub use interpreter::{Memory, Outcome, interpret};

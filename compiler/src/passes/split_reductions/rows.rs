@@ -5,7 +5,7 @@ use super::said::{Said, said};
 use super::streams::streams;
 use crate::analysis::{Affine, Conditions, REGISTERS, Stride, accesses, blocks_by_registers};
 use crate::data::Scalar;
-use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::schedule::{Directive, SAID};
@@ -74,6 +74,12 @@ const GROUPS: i64 = 4;
 /// What of a launch's outer loop is rows, if it pays to share them.
 pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let body = kernel.insts[forall].regions[0];
+    // Whoever says how many rows a thread has wants no team.
+    let several =
+        |axis: &Axis| kernel.schedule.per_thread(&kernel.axes[*axis].name).is_some_and(|count| count > 1);
+    if matches!(&kernel.insts[forall].payload, Payload::Loop { axes } if axes.iter().any(several)) {
+        return None;
+    }
     let mut loops = Vec::new();
     if !collect(kernel, body, &mut loops) || loops.is_empty() {
         return None;

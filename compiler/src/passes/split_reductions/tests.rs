@@ -1,8 +1,9 @@
 //! What split reductions compute, on the interpreter, which runs factors as plain loops and follows the plan.
 
+use crate::ir::Specialization;
 use crate::ir::entities::Buffer;
 use crate::ir::kernel::Kernel;
-use crate::ir::testing::{Outcome, interpret, symbol_values};
+use crate::ir::testing::{Outcome, host_values, interpret, symbol_values};
 use crate::ir::text::parse_module;
 use crate::passes::{Pipeline, PipelineOptions, TargetFacts};
 
@@ -32,16 +33,19 @@ fn kernel(threads: u32, body: &str) -> Kernel {
     module.kernels.into_iter().next().expect("one kernel")
 }
 
-/// Runs the pass, compares what the kernel does for the sizes, and gives back how many launches there are.
-fn split(threads: u32, body: &str, sizes: &[(i128, i128)]) -> usize {
+/// Runs the pass for each of the sizes, compares what the kernel does, and gives back the names of all launches.
+fn split(threads: u32, body: &str, sizes: &[(i128, i128)]) -> Vec<String> {
     let before = kernel(threads, body);
-    let mut after = before.clone();
     let pipeline = Pipeline::of_names(&["split_reductions"], &TargetFacts::new(90)).expect("a pass");
     let options = PipelineOptions { verify: true, ..PipelineOptions::default() };
-    pipeline.run(&mut after, &options, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+    let mut names = Vec::new();
     let fill =
         |buffer: Buffer, _: u32, at: usize| (at as i64 * 7919 + i64::from(buffer.as_u32())) % 1000 - 400;
     for (n, m) in sizes {
+        let mut after = before.clone();
+        after.specialization = Specialization::for_values(host_values(&symbol_values(*n, *m)));
+        pipeline.run(&mut after, &options, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+        names.extend(after.launches.values().map(|launch| launch.name.clone()));
         // Scratch buffers are no part of what a kernel does.
         let memory = |kernel: &Kernel| match interpret(kernel, &symbol_values(*n, *m), &fill) {
             Outcome::Finished(memory) => {
@@ -52,7 +56,9 @@ fn split(threads: u32, body: &str, sizes: &[(i128, i128)]) -> usize {
         };
         assert_eq!(memory(&before), memory(&after), "n = {n}, m = {m}");
     }
-    after.launches.len()
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 const COLUMNS: [(i128, i128); 4] = [(4096, 3), (4097, 2), (5000, 1), (7, 3)];
@@ -67,7 +73,7 @@ fn columns_that_share_the_value_of_a_bound_with_the_outer_loop() {
             store buf1[v3], v6
             yield
         }";
-    assert_eq!(split(256, body, &COLUMNS), 3);
+    assert_eq!(split(256, body, &COLUMNS), ["k", "k_combine", "k_pieces"]);
 }
 
 #[test]
@@ -82,7 +88,7 @@ fn a_body_that_uses_the_bounds_of_its_loop() {
             store buf1[v3], v6
             yield
         }";
-    assert_eq!(split(256, body, &COLUMNS), 3);
+    assert_eq!(split(256, body, &COLUMNS), ["k", "k_combine", "k_pieces"]);
 }
 
 #[test]
@@ -98,7 +104,7 @@ fn a_reduction_that_reads_what_was_written_before_it_is_not_cut() {
             store buf1[v3], v6
             yield
         }";
-    assert_eq!(split(256, body, &COLUMNS), 1);
+    assert_eq!(split(256, body, &COLUMNS), ["k"]);
     let own = "        v3: i64 = const 3
         store buf3[v0], v3
         v6: i64 = reduce [add] axis1 \"i\" = v0..v1 [serial:*] (v4 \"i\": i64) {
@@ -108,7 +114,7 @@ fn a_reduction_that_reads_what_was_written_before_it_is_not_cut() {
             yield v8
         }
         store buf2[v0], v6";
-    assert_eq!(split(1, own, &[(70_000, 1), (5, 1)]), 1);
+    assert_eq!(split(1, own, &[(70_000, 1), (5, 1)]), ["k"]);
 }
 
 #[test]
@@ -127,7 +133,8 @@ fn single_reductions_of_any_length() {
         v12: i64 = add v6, v8
         store buf2[v0], v12
         store buf2[v3], v9";
-    assert_eq!(split(1, body, &[(65_537, 1), (70_000, 1), (2, 1), (300, 2)]), 4);
+    let names = split(1, body, &[(65_537, 1), (70_000, 1), (2, 1), (300, 2)]);
+    assert_eq!(names, ["k_combine", "k_one_block", "k_pieces", "k_pieces_2"]);
 }
 
 #[test]
@@ -147,5 +154,6 @@ fn rows_are_shared_by_length() {
             }
             yield
         }";
-    assert!(split(256, body, &[(3, 31), (3, 32), (2, 33), (2, 1024), (2, 1027)]) > 2);
+    let names = split(256, body, &[(3, 31), (3, 32), (2, 33), (2, 1024), (2, 1027)]);
+    assert_eq!(names, ["k", "k_row_walk", "k_row_warp_walk"]);
 }

@@ -4,10 +4,11 @@
 use crate::compile::check;
 use crate::data::Scalar;
 use crate::diagnostic::Severity;
+use crate::ir::Specialization;
 use crate::ir::entities::Buffer;
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Constant;
-use crate::ir::testing::{Outcome, generate, interpret};
+use crate::ir::testing::{Outcome, generate, host_values, interpret};
 use crate::lower::{LowerOptions, lower};
 use crate::manifest::SymbolKind;
 use crate::passes::{Pipeline, PipelineError, PipelineOptions, TargetFacts};
@@ -45,8 +46,9 @@ pub fn samples_of(source: &'static str) -> Vec<Sample> {
     if source == "tapes" {
         let tapes = sampled(proptest::collection::vec(any::<u8>(), 100..400), count_of(source));
         let sample = |(number, tape): (usize, Vec<u8>)| {
-            let kernel = generate(&tape);
+            let mut kernel = generate(&tape);
             let symbols = symbols(&kernel, &[("n".to_string(), 3), ("m".to_string(), 4)]);
+            kernel.specialization = Specialization::for_values(host_values(&symbols));
             Sample { name: format!("{source} {number}"), kernel, symbols, text: format!("{tape:?}") }
         };
         return tapes.into_iter().enumerate().map(sample).collect();
@@ -84,8 +86,9 @@ fn of_program(source: &'static str, number: usize, program: &Program) -> Option<
         return of_program(source, number, &program.unscheduled());
     }
     let mut module = lower(&typed, &file, LowerOptions::for_target("sm_90")).ok()?;
-    let kernel = module.kernels.swap_remove(0);
+    let mut kernel = module.kernels.swap_remove(0);
     let symbols = symbols(&kernel, &program.dims);
+    kernel.specialization = Specialization::for_values(host_values(&symbols));
     Some(Sample { name: format!("{source} {number}"), kernel, symbols, text: format!("{program:?}") })
 }
 

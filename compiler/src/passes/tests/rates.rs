@@ -1,6 +1,8 @@
 //! How often passes do anything in random kernels: a pass that never does is not tested by them.
 
 use super::quick::{SOURCES, Sample, samples_of};
+use crate::analysis::model::representative_sizes;
+use crate::ir::Specialization;
 use crate::ir::kernel::Kernel;
 use crate::passes::{Pipeline, PipelineOptions, PipelineReport};
 use rayon::prelude::*;
@@ -55,6 +57,9 @@ const FORMS: &[(&str, usize)] = &[
 /// What the passes say that they did to a kernel, and what they made of it.
 fn changes(pipeline: &Pipeline, sample: Sample) -> (PipelineReport, Kernel) {
     let mut kernel = sample.kernel;
+    // Small arrays have few forms.
+    let values = representative_sizes(&kernel).unwrap_or_default().into_iter().map(Some).collect();
+    kernel.specialization = Specialization::for_values(values);
     let report = pipeline.run(&mut kernel, &PipelineOptions::default(), &mut |_| {});
     (report.unwrap_or_else(|error| panic!("{}: {error}", sample.name)), kernel)
 }
