@@ -48,6 +48,18 @@ pub struct CompiledModule {
     pub origin: Option<Origin>,
 }
 
+impl CompiledModule {
+    /// The same with the general plans alone: what runs for sizes for which nobody has compiled.
+    pub fn general(&self) -> Self {
+        let mut general = Self { origin: None, ..self.clone() };
+        for kernel in &mut general.manifest.kernels {
+            let keep = kernel.variants.len().saturating_sub(1);
+            kernel.variants.drain(..keep);
+        }
+        general
+    }
+}
+
 /// A compiled file, with everything that was found out on the way.
 #[derive(Clone, Debug)]
 pub struct Compilation {

@@ -157,7 +157,7 @@ fn what_nobody_asks_for_is_not_kept() {
         assert!(kept.ir().is_some() && plain.ir().is_none());
         assert!(plain.compiled == kept.compiled, "{}: another module", source.name());
         assert_eq!(explain_schedules(&plain), explain_schedules(&kept), "{}", source.name());
-        let text_only = CompileOptions { text_only: true, ..CompileOptions::for_target(TARGET) };
+        let text_only = CompileOptions { text_only: true, ir: false, ..with_ir() };
         let text = parted(&source, &text_only).compiled;
         assert!(text.ptx == kept.compiled.ptx, "{}: another PTX", source.name());
         assert_eq!(text.manifest, kept.compiled.manifest, "{}", source.name());

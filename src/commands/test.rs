@@ -6,7 +6,7 @@ use crate::exit::{DEVICE, Failure, MISMATCH, NOT_VERIFIED, Result, USAGE};
 use crate::progress::Counted;
 use crate::{files, messages, numbers, verdict};
 use krn_compiler::check::typed::Kernel;
-use krn_compiler::manifest::KernelManifest;
+use krn_compiler::manifest::{KernelManifest, SymbolManifest, Value};
 use krn_compiler::{Compilation, source::SourceFile};
 use krn_runtime::verify::cases::{self, Directives, Expected, TestCase};
 use krn_runtime::verify::{self, CheckOptions, FailedCheck, Judgement, Refusal, VerifyError};
@@ -162,7 +162,10 @@ fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<Tall
     let source = messages::load(path, MessageFormat::Human)?;
     let compile = messages::options(&options.compile, device.capability());
     let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
-    let module = device.load(&compilation.compiled)?;
+    let modules = Modules {
+        special: device.load(&compilation.compiled)?,
+        general: device.load(&compilation.compiled.general())?,
+    };
     let kernels: Vec<&Kernel> = compilation
         .program
         .kernels
@@ -173,7 +176,7 @@ fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<Tall
     let mut tally = Tally { kernels: kernels.len(), ..Tally::default() };
     for kernel in &kernels {
         progress.advance(&kernel.name);
-        let outcome = test_kernel(&source, &compilation, kernel, &module, options)?;
+        let outcome = test_kernel(&source, &compilation, kernel, &modules, options)?;
         tally.runs += outcome.runs.len();
         tally.failed += usize::from(outcome.failed());
         tally.code = worse(tally.code, outcome.code);
@@ -244,11 +247,17 @@ fn report_kernel(path: &Path, kernel: &Kernel, outcome: &Outcome, options: &Test
     files::print(&text)
 }
 
+/// What a case is run on: the code for its sizes, and the code for all sizes.
+struct Modules {
+    special: Module,
+    general: Module,
+}
+
 fn test_kernel(
     source: &SourceFile,
     compilation: &Compilation,
     kernel: &Kernel,
-    module: &Module,
+    modules: &Modules,
     options: &TestOptions,
 ) -> Result<Outcome> {
     let manifests = &compilation.compiled.manifest.kernels;
@@ -266,14 +275,21 @@ fn test_kernel(
     )?;
     outcome.skipped = cases.skipped;
     for case in &cases.cases {
-        let (finding, judged, code) = match run_case(compilation, kernel, manifest, module, case, &directives)
-        {
-            Ok(found) => found,
-            Err(failure) if failure.code == crate::exit::INTERRUPTED => return Err(failure),
-            Err(failure) => {
-                (Finding::Failed(format!("  {}: {}\n", case.label, failure.message())), 0, Some(failure.code))
+        let run = |module: &Module| match run_case(compilation, kernel, manifest, module, case, &directives) {
+            Err(failure) if failure.code != crate::exit::INTERRUPTED => {
+                let text = format!("  {}: {}\n", case.label, failure.message());
+                Ok((Finding::Failed(text), 0, Some(failure.code)))
             }
+            found => found,
         };
+        let (mut finding, judged, mut code) = run(&modules.special)?;
+        // Where other code took the sizes, the general code must do as well.
+        if matches!(finding, Finding::Passed) && !is_general(manifest, case) {
+            let (of_general, _, failed) = run(&modules.general)?;
+            if let Finding::Failed(text) = of_general {
+                (finding, code) = (Finding::Failed(format!("  the general plan:\n{text}")), failed);
+            }
+        }
         outcome.code = worse(outcome.code, code);
         outcome.runs.push(Run { label: case.label.clone(), finding, judged });
     }
@@ -281,6 +297,14 @@ fn test_kernel(
         outcome.fail(crate::exit::INPUT, "  no shape was found that its facts accept\n".to_string());
     }
     Ok(outcome)
+}
+
+/// Whether the general plan is what runs for the sizes of a case.
+fn is_general(manifest: &KernelManifest, case: &TestCase) -> bool {
+    let known = case.sizes().symbol_values(manifest);
+    let value = |symbol: &SymbolManifest| known.get(&symbol.name).copied().unwrap_or(Value::Int(0));
+    let values: Vec<Value> = manifest.symbols.iter().map(value).collect();
+    manifest.general().is_some_and(|general| general.guard.holds(&values))
 }
 
 /// What came of a case, how many values were judged, and the exit code that a failure asks for.

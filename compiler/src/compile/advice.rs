@@ -88,5 +88,5 @@ fn recompiled(
         pipeline.run(kernel, &passes, &mut |_| {}).ok()?;
     }
     let kernels: Vec<&Kernel> = ir.kernels.iter().collect();
-    (!refused::directives(&kernels, pipeline, &usual).has_errors()).then_some(ir)
+    (!refused::directives(&kernels, pipeline).has_errors()).then_some(ir)
 }

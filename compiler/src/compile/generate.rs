@@ -5,7 +5,7 @@ use super::advice::Advisor;
 use super::error::CompileError;
 use super::front::{located, lowered};
 use super::generator::Generator;
-use super::options::CompileOptions;
+use super::options::{CompileOptions, Variants};
 use super::refused;
 use super::variants::{are_same, check_names, name_apart, specialized};
 use crate::diagnostic::Diagnostics;
@@ -58,7 +58,11 @@ impl Generator<'_> {
         // What all launches are called must be known before the first one is selected.
         let kernels: Vec<&Kernel> = begun.iter().map(|(kernel, _)| kernel).collect();
         // No pass that goes by launch carries directives out.
-        let refused = refused::directives(&kernels, self.pipeline, &options.variants);
+        let refused = match &options.variants {
+            Variants::With(_) => refused::directives(&kernels, self.pipeline),
+            // For some sizes alone there may be no place for what the schedule says.
+            Variants::For(_) | Variants::Only(_) => Diagnostics::new(),
+        };
         if refused.has_errors() {
             return Err(CompileError::Diagnostics(refused));
         }

@@ -1,21 +1,14 @@
 //! Directives that no pass could carry out, as diagnostics at their spans.
 
-use super::options::Variants;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::ir::kernel::Kernel;
 use crate::ir::schedule::{Directive, Outcome, RefusalKind, Scheduled};
 use crate::passes::Pipeline;
 
 /// Reports every directive of the kernels that is carried out in no variant of the kernel. Where a pass that might have
-/// done so is left out, a directive is left out with it; so it is for sizes that somebody names, where there is no place
-/// for it.
-pub fn directives(kernels: &[&Kernel], pipeline: &Pipeline, variants: &Variants) -> Diagnostics {
+/// done so is left out, a directive is left out with it.
+pub fn directives(kernels: &[&Kernel], pipeline: &Pipeline) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
-    match variants {
-        Variants::Only(_) => return diagnostics,
-        Variants::For(values) if !values.is_empty() => return diagnostics,
-        Variants::For(_) | Variants::With(_) => {}
-    }
     for (at, kernel) in kernels.iter().enumerate() {
         if kernels[..at].iter().any(|before| before.name == kernel.name) {
             continue;

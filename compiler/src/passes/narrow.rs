@@ -1,10 +1,9 @@
 //! `narrow`: divides indices in 32 bits where a launch's sizes allow it.
 //!
 //! ```text
-//! plan { launch0 }                                                                before
-//! v8: i64 = rem v5, v1
+//! v8: i64 = rem v5, v1             before
 //!
-//! plan { if sym0 <= 2147483647 { launch1 } else { launch0 } }                     after, in launch1:
+//! relies_on sym0 <= 2147483647     after
 //! v9: u32 = cast v5
 //! v10: u32 = cast v1
 //! v11: u32 = rem v9, v10
@@ -13,7 +12,7 @@
 //!
 //! No GPU divides 64-bit integers: a quotient takes some hundred instructions, of 32-bit integers about twenty. All else
 //! that is done with an index costs next to nothing more in 64 bits, and leaves the kernel able to run past 2^31 elements,
-//! which the other variant does.
+//! which it does where it is compiled for such sizes.
 //!
 //! # Preconditions
 //!
@@ -45,7 +44,7 @@ impl Pass for Narrow {
     }
 
     fn reason(&self) -> &str {
-        "makes a variant for sizes below 2^31 that divides indices in 32 bits"
+        "divides indices in 32 bits where sizes are below 2^31"
     }
 
     fn needs(&self) -> Phases {

@@ -1,13 +1,12 @@
-//! `normals`: makes a variant of a launch for parameters that keep its numbers away from the subnormal ones.
+//! `normals`: asks whether parameters keep a launch's numbers away from the subnormal ones.
 //!
 //! ```text
-//! plan { launch0 }                                                               before
-//! plan { if eps2 >= 1.1754943508222875e-38 { launch1 } else { launch0 } }        after
+//! relies_on sym1 >= 1.1754943508222875e-38
 //! ```
 //!
 //! `rsqrt` of an f32 is one instruction where its argument is no subnormal number, and four where it may be. In sums of
-//! squares and a parameter (`dx*dx + dy*dy + eps2`) the parameter decides, which the host knows. The variant says the
-//! condition as `assume`; selection reads it there (`analysis/float_bounds.rs`).
+//! squares and a parameter (`dx*dx + dy*dy + eps2`) the parameter decides, which the host knows. Selection reads what
+//! the code relies on (`analysis/float_bounds.rs`).
 //!
 //! # Preconditions
 //!
@@ -31,7 +30,7 @@ impl Pass for Normals {
     }
 
     fn reason(&self) -> &str {
-        "makes a variant for parameters that keep numbers away from the subnormal ones"
+        "asks whether parameters keep numbers away from the subnormal ones"
     }
 
     fn needs(&self) -> Phases {

@@ -10,10 +10,10 @@
 //! vector is too little to keep memory busy. Where neighbours would not lie at multiples of the vector's size,
 //! they are serial too: a vector of scalars would spread a warp's request over more sectors.
 //!
-//! # Variants
+//! # Sizes
 //!
-//! Rows of a two-dimensional array start at multiples of the vector's size only if the row's length is one. The
-//! launch is then made twice: one that relies on it (`_aligned`) and one that does not; the plan chooses.
+//! Rows of a two-dimensional array start at multiples of the vector's size only if the row's length is one. Where that
+//! does not hold, a thread gets its elements one by one.
 //!
 //! # Preconditions
 //!

@@ -35,7 +35,10 @@ fn sizes_from(
 ) -> Option<Vec<Value>> {
     let is_dim = |kind: &SymbolKind| matches!(kind, SymbolKind::Dim { .. });
     let dims = kernel.symbols.values().filter(|symbol| is_dim(&symbol.kind)).count();
-    let (of_last, of_others) = few.get(dims).copied().unwrap_or(many);
+    // A matrix of one dimension is as large as one of two.
+    let rank = kernel.buffers.values().map(|buffer| buffer.extents.len()).max().unwrap_or(0);
+    let rank = rank.min(if dims == 1 { 2 } else { dims });
+    let (of_last, of_others) = few.get(dims.max(rank)).copied().unwrap_or(many);
     let mut before = 0;
     let mut conditions: Vec<Expr> = kernel.facts.iter().map(|fact| fact.condition.clone()).collect();
     for buffer in kernel.buffers.values() {

@@ -16,10 +16,10 @@
 //! Threads combine by shuffles and shared memory in an order that depends on the launch's shape alone: results are
 //! the same from run to run.
 //!
-//! # Variants
+//! # Sizes
 //!
-//! How long rows are, and whether they are multiples of a vector, only the launch knows: the launch is copied for
-//! each shape, and the plan chooses.
+//! How long rows are, whether they are multiples of a vector, and how many outer iterations there are, decides which of
+//! these a launch becomes.
 
 mod atomic;
 mod columns;

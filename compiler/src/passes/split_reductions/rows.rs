@@ -5,7 +5,7 @@ use super::said::{Said, said};
 use super::streams::streams;
 use crate::analysis::{Affine, Conditions, REGISTERS, Stride, accesses, blocks_by_registers};
 use crate::data::Scalar;
-use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::schedule::{Directive, SAID};
@@ -25,6 +25,8 @@ pub struct Rows {
     pub reused: bool,
     /// A thread keeps elements of a row beside those that it reads.
     own_array: bool,
+    /// The names of the outer axes.
+    outer: Vec<String>,
     /// What the schedule says of the loops' axis: of the first one of which it says something.
     said: Said,
 }
@@ -74,12 +76,6 @@ const GROUPS: i64 = 4;
 /// What of a launch's outer loop is rows, if it pays to share them.
 pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let body = kernel.insts[forall].regions[0];
-    // Whoever says how many rows a thread has wants no team.
-    let several =
-        |axis: &Axis| kernel.schedule.per_thread(&kernel.axes[*axis].name).is_some_and(|count| count > 1);
-    if matches!(&kernel.insts[forall].payload, Payload::Loop { axes } if axes.iter().any(several)) {
-        return None;
-    }
     let mut loops = Vec::new();
     if !collect(kernel, body, &mut loops) || loops.is_empty() {
         return None;
@@ -119,7 +115,9 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         let Payload::Access { buffer, .. } = kernel.insts[inst].payload else { return };
         own_array |= !matches!(kernel.buffers[buffer].kind, BufferKind::Argument { .. });
     });
-    Some(Rows { reused: loops.len() > 1, own_array, extent, vector, said })
+    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
+    let outer = axes.iter().map(|axis| kernel.axes[*axis].name.clone()).collect();
+    Some(Rows { reused: loops.len() > 1, own_array, outer, extent, vector, said })
 }
 
 /// The outermost loops of one axis that stand under straight control; `false` where something forbids sharing.
@@ -288,6 +286,10 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
     }
     if changed {
         said.done(kernel, rows.vector);
+        // How many rows a thread has is for shorter ones.
+        kernel
+            .schedule
+            .done(|known| matches!(known, Directive::PerThread { axis, .. } if rows.outer.contains(axis)));
     }
     changed
 }

@@ -412,6 +412,9 @@ fn record(kernel: &mut Kernel, launch: Launch, found: &Found, tiles: &[Tile], ex
         let axis = kernel.axes[axis].name.clone();
         kernel.schedule.spread(Spread { launch: name.clone(), axis, extent, factors });
     }
+    // Elsewhere the axis may have vectors.
+    let axis = kernel.axes[*outer].name.clone();
+    kernel.schedule.chose(&name, Directive::Vectorize { axis, width: 1 }, "");
     for tile in tiles {
         let Payload::Access { buffer, .. } = tile.load else { continue };
         let array = kernel.buffers[buffer].name.clone();

@@ -48,7 +48,7 @@ const FORMS: &[(&str, usize)] = &[
     ("layout soa", 60),
     ("order", 100),
     ("per_thread several", 150),
-    ("split several", 100),
+    ("split several", 60),
     ("stage several", 6),
     ("unroll several", 5),
     ("vectorize several", 200),

@@ -26,6 +26,11 @@ pub struct TestCase {
 }
 
 impl TestCase {
+    /// Its dimensions, scalars and shapes.
+    pub fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
     /// Elements of all inputs.
     pub fn elements(&self) -> u128 {
         let count =

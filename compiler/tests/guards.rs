@@ -1,0 +1,142 @@
+//! Guards of variants: what they promise, held against random sizes for all examples.
+
+use krn_compiler::data::Scalar;
+use krn_compiler::manifest::{KernelManifest, SymbolKind, Value};
+use krn_compiler::source::SourceFile;
+use krn_compiler::{CompileOptions, CompiledModule, Origin, compile};
+use std::path::{Path, PathBuf};
+
+/// Sizes for each kernel: for a full run as many as the promise is about.
+fn count() -> usize {
+    if xtask::tests_run_in_full() { 10_000 } else { 1_500 }
+}
+/// Variants of a kernel at most, and of the kernel in the middle.
+const MOST: usize = 32;
+const MEDIAN: usize = 8;
+/// Of so many sizes that a known guard covers one is compiled again.
+const COMPILED_AGAIN: usize = 200;
+
+/// Numbers that look random and are the same every time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below.max(1)
+    }
+
+    /// Log-uniform from 1 to 2^20, half of them multiples of a power of two.
+    fn size(&mut self) -> i128 {
+        let bits = self.next(21);
+        let size = (1u64 << bits) + self.next(1 << bits);
+        let unit = 1u64 << self.next(bits + 1);
+        i128::from(if self.next(2) == 0 { size } else { size.div_ceil(unit) * unit }.min(1 << 20))
+    }
+
+    fn value(&mut self, kind: &SymbolKind, scalar: Scalar) -> Option<Value> {
+        match kind {
+            SymbolKind::Counter => None,
+            SymbolKind::Dim { .. } => Some(Value::Int(self.size())),
+            SymbolKind::Parameter { .. } if scalar.is_integer() => Some(Value::Int(self.next(9).into())),
+            SymbolKind::Parameter { .. } if scalar == Scalar::Bool => Some(Value::Bool(self.next(2) == 0)),
+            SymbolKind::Parameter { .. } => {
+                Some(Value::Float([0.0, 1e-40, 1e-6, 0.5, 1.0, 3.0][self.next(6) as usize]))
+            }
+        }
+    }
+}
+
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let files = std::fs::read_dir(folder).expect("the examples are there").filter_map(Result::ok);
+    let mut paths: Vec<_> = files.map(|file| file.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "krn"));
+    paths.sort();
+    paths
+}
+
+/// A variant that was compiled for some sizes.
+struct Made {
+    module: CompiledModule,
+}
+
+impl Made {
+    fn guard(&self) -> &krn_compiler::manifest::Guard {
+        &self.module.manifest.kernels[0].variants[0].guard
+    }
+}
+
+/// How many variants the sizes come to.
+fn variants(origin: &Origin, kernel: &KernelManifest, numbers: &mut Numbers) -> usize {
+    let mut known: Vec<Made> = Vec::new();
+    for round in 0..count() {
+        let given: Vec<Option<Value>> =
+            kernel.symbols.iter().map(|symbol| numbers.value(&symbol.kind, symbol.scalar)).collect();
+        let values: Vec<Value> = given.iter().map(|value| value.unwrap_or(Value::Int(0))).collect();
+        let holds = |fact: &krn_compiler::manifest::FactManifest| {
+            fact.condition.evaluate(&values) == Some(Value::Bool(true))
+        };
+        if !kernel.facts.iter().all(holds) {
+            continue;
+        }
+        let fitting: Vec<&Made> = known.iter().filter(|made| made.guard().holds(&values)).collect();
+        assert!(fitting.len() <= 1, "{}: two guards hold for {values:?}", kernel.name);
+        if !fitting.is_empty() && round % COMPILED_AGAIN != 0 {
+            continue;
+        }
+        let module = origin.specialize(&kernel.name, &given).expect("it compiled before");
+        let made = Made { module };
+        assert!(made.guard().holds(&values), "{}: {:?} for {values:?}", kernel.name, made.guard());
+        match fitting.first() {
+            Some(same) => {
+                assert_eq!(made.guard(), same.guard(), "{} for {values:?}", kernel.name);
+                assert!(made.module.ptx == same.module.ptx, "{} for {values:?}", kernel.name);
+            }
+            None => known.push(made),
+        }
+    }
+    known.len()
+}
+
+#[test]
+fn a_guard_says_which_sizes_give_the_same_code() {
+    let mut numbers = Numbers(7);
+    let mut counts = Vec::new();
+    for path in examples() {
+        let text = std::fs::read_to_string(&path).expect("it can be read");
+        let source = SourceFile::new("example.krn", text);
+        let compiled = compile(&source, &CompileOptions::for_target("sm_90")).expect("it compiles").compiled;
+        let origin = compiled.origin.as_ref().expect("it is kept");
+        for kernel in &compiled.manifest.kernels {
+            let count = variants(origin, kernel, &mut numbers);
+            assert!(count <= MOST, "{}: {count} variants", kernel.name);
+            counts.push((count, kernel.name.clone()));
+        }
+    }
+    counts.sort_unstable();
+    println!("{counts:?}");
+    let (median, _) = &counts[counts.len() / 2];
+    assert!(*median <= MEDIAN, "{counts:?}");
+    assert!(counts.iter().filter(|(count, _)| *count > 1).count() > 10, "sizes matter: {counts:?}");
+}
+
+/// Signature, facts, sites, layouts and symbols are those of the kernel, whatever it is compiled for.
+#[test]
+fn variants_share_what_a_launch_is_checked_against() {
+    let mut numbers = Numbers(11);
+    for path in examples() {
+        let text = std::fs::read_to_string(&path).expect("it can be read");
+        let source = SourceFile::new("example.krn", text);
+        let compiled = compile(&source, &CompileOptions::for_target("sm_90")).expect("it compiles").compiled;
+        let origin = compiled.origin.as_ref().expect("it is kept");
+        for kernel in &compiled.manifest.kernels {
+            let given: Vec<Option<Value>> =
+                kernel.symbols.iter().map(|symbol| numbers.value(&symbol.kind, symbol.scalar)).collect();
+            let made = origin.specialize(&kernel.name, &given).expect("it compiled before");
+            let [other] = &made.manifest.kernels[..] else { panic!("one kernel") };
+            let shared = KernelManifest { variants: kernel.variants.clone(), ..other.clone() };
+            assert_eq!(&shared, kernel);
+            assert_eq!(made.manifest.statics, compiled.manifest.statics);
+        }
+    }
+}
