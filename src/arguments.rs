@@ -128,6 +128,9 @@ pub struct BuildOptions {
     pub for_sizes: Vec<String>,
     #[command(flatten)]
     pub compile: CompileArguments,
+    /// Leave the source out of a document (--emit fat): programs then run the variants that it has, and compile no others
+    #[arg(long)]
+    pub no_source: bool,
     /// Print the IR after a pass (or after `all`) to standard error; may be repeated
     #[arg(long, value_name = "PASS")]
     pub print_after: Vec<String>,

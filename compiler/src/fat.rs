@@ -1,7 +1,7 @@
 //! One document with a module for several GPUs: what `krn build --emit fat` writes, what programs embed, and what a host
 //! in any language reads to launch the PTX itself. JSON; `docs/manifest.md` describes it.
 
-use crate::compile::CompiledModule;
+use crate::compile::{CompiledModule, OriginText};
 use crate::manifest::Manifest;
 use crate::ptx;
 use crate::targets::capability;
@@ -9,6 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+
+/// The version of the compiler: guards are its own, and variants of two versions may overlap.
+const COMPILER: &str = env!("CARGO_PKG_VERSION");
 
 /// The first field of a document of this version.
 const FORMAT: &str = "krn fat 2";
@@ -27,6 +30,9 @@ pub struct Fat {
 pub struct Image {
     /// `sm_90`
     pub target: String,
+    /// The version of the compiler.
+    #[serde(default)]
+    pub compiler: String,
     pub manifest: Manifest,
     /// For the driver to compile; runs on the target and on all later ones (`sm_90a`: on that one alone).
     pub ptx: String,
@@ -37,6 +43,9 @@ pub struct Image {
     /// before they are done: see [`ptx::dependent`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
+    /// What it was compiled from, so that a program with a compiler of this version has code made for other sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<OriginText>,
 }
 
 /// Why a document cannot be used.
@@ -117,11 +126,14 @@ impl Fat {
 }
 
 impl Image {
-    /// A module that was compiled for the target, with the machine code that was made of its PTX, if it was.
+    /// A module that was compiled for the target, with the machine code that was made of its PTX, if it was, and with what it
+    /// was compiled from.
     pub fn new(target: &str, compiled: CompiledModule, code: Option<Vec<u8>>) -> Self {
-        let CompiledModule { ptx, manifest, .. } = compiled;
+        let CompiledModule { ptx, manifest, origin, .. } = compiled;
+        let source = origin.as_ref().and_then(OriginText::of);
         let cubin = code.map(|code| STANDARD.encode(code));
-        Self { target: target.to_string(), manifest, ptx, cubin, waits: false }
+        let (target, compiler) = (target.to_string(), COMPILER.to_string());
+        Self { target, compiler, manifest, ptx, cubin, waits: false, source }
     }
 
     /// The same with machine code that `assemble` makes of PTX for the target: where the target can, of one whose kernels
@@ -143,13 +155,15 @@ impl Image {
         Ok(Self { waits, ..Self::new(target, compiled, Some(code)) })
     }
 
-    /// The image as the compiler would have given it.
+    /// The image as the compiler would have given it. Where another version has, nobody can ask it for more code.
     ///
     /// # Errors
     /// [`FatError::Malformed`] where PTX or base64 are damaged.
     pub fn module(&self) -> Result<CompiledModule, FatError> {
         let module = ptx::parse(&self.ptx).map_err(|error| FatError::Malformed(format!("{error}")))?;
-        Ok(CompiledModule { ptx: self.ptx.clone(), module, manifest: self.manifest.clone(), origin: None })
+        let source = self.source.as_ref().filter(|_| self.compiler == COMPILER);
+        let origin = source.map(|source| source.origin(&self.manifest.source, &self.target));
+        Ok(CompiledModule { ptx: self.ptx.clone(), module, manifest: self.manifest.clone(), origin })
     }
 
     /// The machine code, if there is any and a device of this capability runs it.
@@ -190,6 +204,15 @@ mod tests {
         let image = back.image(Some(90)).expect("it is there");
         let module = image.module().expect("its own PTX");
         assert_eq!(ptx::print(&module.module), image.ptx);
+        let symbols = vec![None; module.manifest.kernels[0].symbols.len()];
+        let special = |image: &Image| {
+            let origin = image.module().expect("its own PTX").origin;
+            origin.map(|origin| origin.specialize("double", &symbols).map(|module| module.manifest.target))
+        };
+        assert!(matches!(special(image), Some(Ok(target)) if target == "sm_90"));
+        let older = Image { compiler: "0.0.1".to_string(), ..image.clone() };
+        let closed = Image { source: None, ..image.clone() };
+        assert!(special(&older).is_none() && special(&closed).is_none());
         assert_eq!(image.code(90).expect("its own code").as_deref(), Some(image.ptx.as_bytes()));
     }
 

@@ -29,7 +29,7 @@ mod targets;
 pub use accuracy::error_model_of;
 pub use compile::{
     Assembler, Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, Origin,
-    SharedArray, SymbolValues, Variants, check as check_source, compile, explain_forms, explain_schedules,
-    explain_sizes, shared_arrays,
+    OriginText, SharedArray, SymbolValues, Variants, check as check_source, compile, explain_forms,
+    explain_schedules, explain_sizes, shared_arrays,
 };
 pub use targets::{TARGETS, capability, newest_target};

@@ -33,7 +33,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("y", Argument::Array(y.dynamic())),
         ("z", Argument::Array(z.dynamic())),
     ];
-    let (mut driver, mut typed, mut by_name) = (Vec::new(), Vec::new(), Vec::new());
+    // More sizes than a kernel keeps plans for: each launch makes one, and finds its code loaded.
+    let mut sizes = Vec::new();
+    for count in 1..=LAUNCHES as usize {
+        let [x, y, z] = [0, 1, 2].map(|_| Array::<f32, 1>::zeros(&device, [32 * count]));
+        sizes.push([x?, y?, z?]);
+    }
+    let (mut driver, mut typed, mut by_name, mut new) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..BATCHES {
         stream.synchronize()?;
         driver.extend(add.time_driver(&stream, &operands(), LAUNCHES)?);
@@ -49,9 +55,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             named.launch_on(&stream, &arguments)?;
         }
         by_name.push(start.elapsed());
+        stream.synchronize()?;
+        let start = Instant::now();
+        for [x, y, z] in &sizes {
+            add.launch(&stream, &[x, y, z].map(|array| Operand::Array(array.dynamic())))?;
+        }
+        new.push(start.elapsed());
     }
     let bare = median(&mut driver);
-    for (what, mut times) in [("cuLaunchKernelEx", driver), ("typed launch", typed), ("by name", by_name)] {
+    for (what, mut times) in
+        [("cuLaunchKernelEx", driver), ("typed launch", typed), ("by name", by_name), ("new sizes", new)]
+    {
         let median = median(&mut times);
         println!("{what:16} {:8.0} ns  {:.3} x", median * 1e9 / f64::from(LAUNCHES), median / bare);
     }

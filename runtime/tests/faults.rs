@@ -129,7 +129,9 @@ fn machine_code_that_waits_is_started_early_too() {
                 // As it was made before documents told.
                 false => Ok(Image::new("sm_90", compiled, Some([machine_code(), vec![0]].concat()))),
             };
-            let document = Fat::new(vec![image.expect("it never fails")]).to_json();
+            // Without the source nothing is compiled for these sizes.
+            let image = Image { source: None, ..image.expect("it never fails") };
+            let document = Fat::new(vec![image]).to_json();
             let module = Module::from_fat(&device, &document).expect("it loads");
             let x = Array::<f32, 1>::zeros(&device, [5]).expect("small");
             let total = module.kernel("total").expect("there");

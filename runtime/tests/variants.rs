@@ -1,7 +1,8 @@
 //! Which code runs for which sizes, when it is compiled and loaded, and who hears of it.
 
-use crate::support::{compiled, device};
+use crate::support::{self, compiled, device};
 use krn_compiler::CompiledModule;
+use krn_compiler::fat::{Fat, Image};
 use krn_compiler::manifest::{BinaryOp, Expr, Guard, Step, UnaryOp};
 use krn_runtime::{
     Argument, Array, Device, Error, Kernel, Launcher, Module, NewVariant, Operand, Stream, Value,
@@ -133,6 +134,27 @@ fn code_for_new_sizes_is_compiled_once_and_told() {
     assert!(second.compile.is_some() && second.why.contains("n < 64"), "{second}");
     // The compiler answered with the general code, which is there.
     assert!(second.assemble.is_none(), "{second}");
+}
+
+#[test]
+fn documents_with_their_source_have_code_made_for_new_sizes() {
+    let device = device();
+    let told = watched(&device);
+    let mut compiled = for_few();
+    compiled.origin = support::compiled(&text(1000), &[]).compiled.origin;
+    let mut image = Image::new("sm_90", compiled, None);
+    // With the source the compiler is asked for 100; without, the general plan runs.
+    for compiles in [true, false] {
+        let document = Fat::new(vec![image.clone()]).to_json();
+        let module = Module::from_fat(&device, &document).expect("good");
+        let kernel = module.kernel("k").expect("there");
+        for count in [10, 100] {
+            assert_eq!(added(&kernel, &device, 3, count).expect("it runs"), 1003);
+        }
+        let new = std::mem::take(&mut *told.lock().expect("nobody panics"));
+        assert_eq!(new.iter().any(|new| new.compile.is_some()), compiles, "{new:?}");
+        image.source = None;
+    }
 }
 
 #[test]

@@ -87,7 +87,10 @@ fn fat(source: &SourceFile, options: &BuildOptions, compile: &mut CompileOptions
         Some(ptxas) => Image::assembled(target, module, |ptx, target| ptxas.code(ptx, target)),
         None => Ok(Image::new(target, module, None)),
     };
-    let images = targets.iter().zip(modules).map(image).collect::<Result<Vec<_>>>()?;
+    let mut images = targets.iter().zip(modules).map(image).collect::<Result<Vec<_>>>()?;
+    if options.no_source {
+        images.iter_mut().for_each(|image| image.source = None);
+    }
     Ok(Fat::new(images).to_json() + "\n")
 }
 

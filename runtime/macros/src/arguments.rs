@@ -1,10 +1,13 @@
 //! What stands between the brackets of `kernels!(…)`.
 
+use krn_compiler::SymbolValues;
 use krn_compiler::TARGETS;
-use proc_macro2::Ident;
+use krn_compiler::manifest::Value;
+use proc_macro2::{Ident, Span};
 use std::collections::{BTreeMap, BTreeSet};
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::{Error, LitInt, LitStr, Result, Token, braced, bracketed};
+use syn::{Error, Lit, LitInt, LitStr, Result, Token, braced, bracketed};
 
 /// Compiled for without a word of the user: every GPU since Turing runs one of them.
 const DEFAULT_TARGETS: [&str; 3] = ["sm_75", "sm_80", "sm_90"];
@@ -15,6 +18,8 @@ pub struct Arguments {
     pub name: Option<Ident>,
     pub targets: Vec<String>,
     pub sizes: BTreeMap<String, u64>,
+    /// Sizes and parameters that code is made for beside the usual, each set with its place.
+    pub variants: Vec<(SymbolValues, Span)>,
     /// The user's own types for structs of the file, by the file's name of each.
     pub structs: BTreeMap<String, (Ident, syn::Path)>,
 }
@@ -25,15 +30,16 @@ impl Parse for Arguments {
             Error::new(error.span(), "expected the path of a `.krn` file: `kernels!(\"gravity.krn\")`")
         })?;
         let targets = DEFAULT_TARGETS.map(str::to_string).to_vec();
-        let mut arguments =
-            Self { path, name: None, targets, sizes: BTreeMap::new(), structs: BTreeMap::new() };
+        let (sizes, structs) = (BTreeMap::new(), BTreeMap::new());
+        let mut arguments = Self { path, name: None, targets, sizes, variants: Vec::new(), structs };
         let mut seen = BTreeSet::new();
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
             if input.is_empty() {
                 break;
             }
-            let option: Ident = input.parse()?;
+            // `for` is a keyword.
+            let option = input.call(Ident::parse_any)?;
             if !seen.insert(option.to_string()) {
                 return Err(Error::new(option.span(), format!("`{option}` was given twice")));
             }
@@ -42,10 +48,11 @@ impl Parse for Arguments {
                 "name" => arguments.name = Some(input.parse()?),
                 "targets" => arguments.targets = targets_of(input)?,
                 "sizes" => arguments.sizes = sizes_of(input)?,
+                "for" => arguments.variants = variants_of(input)?,
                 "structs" => arguments.structs = structs_of(input)?,
                 _ => {
                     let message = format!(
-                        "`{option}` is no option: there are `name`, `targets`, `sizes` and `structs`"
+                        "`{option}` is no option: there are `name`, `targets`, `sizes`, `for` and `structs`"
                     );
                     return Err(Error::new(option.span(), message));
                 }
@@ -82,6 +89,39 @@ fn sizes_of(input: ParseStream<'_>) -> Result<BTreeMap<String, u64>> {
     map_of(input, |list, _| list.parse::<LitInt>()?.base10_parse())
 }
 
+/// `[{ m: 4096, eps: 1e-5 }, { m: 64 }]`
+fn variants_of(input: ParseStream<'_>) -> Result<Vec<(SymbolValues, Span)>> {
+    let list;
+    bracketed!(list in input);
+    let mut variants = Vec::new();
+    while !list.is_empty() {
+        let span = list.span();
+        variants.push((map_of(&list, |list, _| value_of(list))?, span));
+        if !list.is_empty() {
+            list.parse::<Token![,]>()?;
+        }
+    }
+    Ok(variants)
+}
+
+/// A number, with its sign, or a bool.
+fn value_of(input: ParseStream<'_>) -> Result<Value> {
+    let negative = input.parse::<Option<Token![-]>>()?.is_some();
+    let literal: Lit = input.parse()?;
+    match (&literal, negative) {
+        (Lit::Int(number), _) => {
+            let number: i128 = number.base10_parse()?;
+            Ok(Value::Int(if negative { -number } else { number }))
+        }
+        (Lit::Float(number), _) => {
+            let number: f64 = number.base10_parse()?;
+            Ok(Value::Float(if negative { -number } else { number }))
+        }
+        (Lit::Bool(value), false) => Ok(Value::Bool(value.value)),
+        _ => Err(Error::new(literal.span(), "expected a number or a bool: `{ m: 4096, eps: 1e-5 }`")),
+    }
+}
+
 /// `{ Body: crate::Body }`
 fn structs_of(input: ParseStream<'_>) -> Result<BTreeMap<String, (Ident, syn::Path)>> {
     map_of(input, |list, name| Ok((name.clone(), list.parse()?)))
@@ -116,13 +156,19 @@ mod tests {
     #[test]
     fn options_are_read() {
         let all = quote!("a/b.krn", name = other, targets = ["sm_80", "sm_90a"], sizes = { k: 64, n: 1_000 },
-            structs = { Body: crate::bodies::Body },);
+            for = [{ m: 4_096, eps: -1e-5 }, { wide: true }], structs = { Body: crate::bodies::Body },);
         let arguments: Arguments = syn::parse2(all).expect("good options");
         assert_eq!(arguments.path.value(), "a/b.krn");
         assert_eq!(arguments.name.expect("there").to_string(), "other");
         assert_eq!(arguments.targets, ["sm_80", "sm_90a"]);
         assert_eq!(arguments.sizes, BTreeMap::from([("k".to_string(), 64), ("n".to_string(), 1000)]));
         assert!(arguments.structs.contains_key("Body"));
+        let set = |values: &[(&str, Value)]| -> SymbolValues {
+            values.iter().map(|(name, value)| ((*name).to_string(), *value)).collect()
+        };
+        let variants: Vec<SymbolValues> = arguments.variants.into_iter().map(|(values, _)| values).collect();
+        let first = set(&[("m", Value::Int(4096)), ("eps", Value::Float(-1e-5))]);
+        assert_eq!(variants, [first, set(&[("wide", Value::Bool(true))])]);
         let plain: Arguments = syn::parse2(quote!("a.krn")).expect("a path");
         assert_eq!(plain.targets, DEFAULT_TARGETS);
     }
@@ -142,6 +188,9 @@ mod tests {
         assert!(refused(quote!("a.krn", name = a, name = b)).contains("`name` was given twice"));
         assert!(refused(quote!("a.krn", sizes = { k: 1, k: 2 })).contains("`k` was given twice"));
         assert!(refused(quote!("a.krn", structs = { A: B, A: C })).contains("`A` was given twice"));
+        assert!(refused(quote!("a.krn", for = [{ m: 1, m: 2 }])).contains("`m` was given twice"));
+        assert!(refused(quote!("a.krn", for = [{ m: "a" }])).contains("expected a number or a bool"));
+        assert!(refused(quote!("a.krn", for = { m: 1 })).contains("expected square brackets"));
         assert!(refused(quote!("a.krn" "b.krn")).contains("expected `,`"));
     }
 }

@@ -5,9 +5,11 @@ use crate::messages;
 use krn_compiler::check::typed::Program;
 use krn_compiler::diagnostic::Diagnostics;
 use krn_compiler::fat::{Fat, Image};
+use krn_compiler::manifest::{Manifest, SymbolKind};
 use krn_compiler::source::SourceFile;
 use krn_compiler::syntax::ast::File;
-use krn_compiler::{Compilation, CompileError, CompileOptions, compile, syntax};
+use krn_compiler::{Compilation, CompileError, CompileOptions, Variants, compile, syntax};
+use std::collections::BTreeSet;
 use syn::Error;
 
 /// A file that has compiled.
@@ -43,11 +45,14 @@ impl Compiled {
         for target in &arguments.targets {
             let mut options = CompileOptions::for_target(target);
             options.sizes.clone_from(&arguments.sizes);
+            let variants = arguments.variants.iter().map(|(values, _)| values.clone());
+            options.variants = Variants::With(variants.collect());
             let Compilation { compiled, program, warnings, .. } =
                 compile(&source, &options).map_err(|error| match error {
                     CompileError::Diagnostics(diagnostics) => messages::errors(&source, &diagnostics, span),
                     other => Error::new(span, format!("{name}: {other}")),
                 })?;
+            check_names(&compiled.manifest, arguments)?;
             images.push(Image::new(target, compiled, None));
             found.get_or_insert((program, warnings));
         }
@@ -57,6 +62,21 @@ impl Compiled {
         let (file, _) = syntax::parse(&source);
         Ok(Self { source, file, program, warnings, document: Fat::new(images) })
     }
+}
+
+/// That some kernel has each of the symbols that code is made for.
+fn check_names(manifest: &Manifest, arguments: &Arguments) -> Result<(), Error> {
+    let symbols = manifest.kernels.iter().flat_map(|kernel| &kernel.symbols);
+    let asked = symbols.filter(|symbol| symbol.kind != SymbolKind::Counter);
+    let known: BTreeSet<&str> = asked.map(|symbol| symbol.name.as_str()).collect();
+    for (values, span) in &arguments.variants {
+        if let Some(name) = values.keys().find(|name| !known.contains(name.as_str())) {
+            let known = Vec::from_iter(known).join(", ");
+            let message = format!("no kernel has a dimension or parameter `{name}`; there are {known}");
+            return Err(Error::new(*span, message));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -90,6 +110,21 @@ mod tests {
         let text = b"kernel k(x: f32[n]) -> y: f32[n] { y[i] = x[i] }\n";
         let errors = refused(quote!("gravity.krn", sizes = { k: 4 }), text);
         assert_eq!(errors, ["gravity.krn: no kernel has a dimension `k`; there are n"]);
+    }
+
+    #[test]
+    fn code_is_made_for_the_sizes_that_are_named() {
+        let text = b"kernel k(x: f32[m, n]) -> y: f32[m] { y[i] = sum(j: x[i, j]) }\n";
+        let variants = |arguments: proc_macro2::TokenStream| {
+            let arguments: Arguments = syn::parse2(arguments).expect("good options");
+            let compiled = Compiled::new("k.krn", text.to_vec(), &arguments).expect("it compiles");
+            compiled.document.images[0].manifest.kernels[0].variants.len()
+        };
+        let usual = variants(quote!("k.krn", targets = ["sm_90"]));
+        let more = variants(quote!("k.krn", targets = ["sm_90"], for = [{ m: 1, n: 16_777_216 }, { n: 3 }]));
+        assert!(more > usual, "{more} {usual}");
+        let errors = refused(quote!("k.krn", for = [{ q: 3 }]), text);
+        assert_eq!(errors, ["no kernel has a dimension or parameter `q`; there are m, n"]);
     }
 
     #[test]

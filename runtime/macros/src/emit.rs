@@ -16,7 +16,8 @@ use syn::{Error, Result};
 use types::Types;
 
 /// What `Kernels` has beside the kernels.
-const METHODS: [&str; 8] = ["load", "on", "stream", "device", "module", "layout", "upload", "zeros"];
+const METHODS: [&str; 9] =
+    ["load", "on", "stream", "device", "module", "prepare", "layout", "upload", "zeros"];
 
 /// The module, for a call in that file, where the compiler says which.
 pub fn expand(input: TokenStream, caller: Option<PathBuf>, krn: &TokenStream) -> Result<TokenStream> {
@@ -103,7 +104,7 @@ fn module(compiled: &Compiled, arguments: &Arguments, krn: &TokenStream) -> Resu
             /// `on` gives them another.
             ///
             /// # Errors
-            /// None of the targets runs on the device; the driver refuses the code; the device has no stream left.
+            /// None of the targets runs on the device; the device has no stream left.
             pub fn load(device: &#krn::Device) -> #krn::Result<Self> {
                 let module = #krn::TypedModule::load(device, DOCUMENT, &[#(#kernel_names),*])?;
                 #checks
@@ -140,6 +141,19 @@ fn common_methods(krn: &TokenStream) -> TokenStream {
         /// The module, for what goes by name.
         pub fn module(&self) -> &::std::sync::Arc<#krn::Module> {
             self.0.module()
+        }
+
+        /// Compiles and loads what a kernel needs for these sizes, so that no launch waits for it: dimensions and parameters
+        /// by name, all dimensions among them.
+        ///
+        /// # Errors
+        /// Names that there are not, values that the kernel does not take; the driver refuses the code.
+        pub fn prepare(
+            &self,
+            kernel: &::core::primitive::str,
+            sizes: &[(&::core::primitive::str, #krn::Value)],
+        ) -> #krn::Result<()> {
+            self.0.prepare(kernel, sizes)
         }
 
         /// How an argument's structs are to lie in memory: for `ArrayOptions`.

@@ -50,11 +50,14 @@ pub fn derive_krn_struct(input: TokenStream) -> TokenStream {
 /// ```text
 /// kernels!("gravity.krn");
 /// kernels!("gravity.krn", name = small, sizes = { n: 64 }, targets = ["sm_80", "sm_90"]);
+/// kernels!("gravity.krn", for = [{ n: 4096 }, { n: 64, eps: 1e-5 }]);
 /// kernels!("gravity.krn", structs = { Body: crate::Body });
 /// ```
 ///
 /// - `name`: of the module, instead of the file's.
 /// - `sizes`: dimensions that are known now. Code is made for them, and a launch with others is refused.
+/// - `for`: sizes and parameters that code is made for now, beside the usual ones. Any others are compiled when they come,
+///   from the text of the file, which the program keeps.
 /// - `targets`: what to compile for, instead of `sm_75`, `sm_80` and `sm_90`. A device takes the newest that runs there.
 /// - `structs`: types with `#[derive(KrnStruct)]` to use instead of new ones.
 ///
@@ -62,7 +65,8 @@ pub fn derive_krn_struct(input: TokenStream) -> TokenStream {
 ///
 /// - A struct for each of the file's: `#[repr(C)]`, `Clone, Copy, Debug, PartialEq, KrnStruct`, all fields public.
 /// - `Kernels`: the loaded module. `Kernels::load(&device)` loads it, to launch on a stream of its own;
-///   `on(&stream)` gives the same kernels on another stream.
+///   `on(&stream)` gives the same kernels on another stream. `prepare("matmul", &[("m", 4096.into())])` has code for sizes
+///   compiled and loaded ahead of the first launch.
 /// - A method for each kernel, which queues a launch and returns. Its arguments are those of the signature, in order:
 ///   scalars and structs by value, arrays as `&Array<T, RANK>` (a `View` is one too), `inout` arrays as `&mut Array` or
 ///   `&mut ViewMut`. Results are allocated and returned: an array (without axes for a single value), or a tuple.
@@ -73,7 +77,7 @@ pub fn derive_krn_struct(input: TokenStream) -> TokenStream {
 ///   is one layout only, and `Array::from_slice` does as well.
 ///
 /// A Rust keyword as a name is written as `r#match`. Where a name is taken (`load`, `on`, `stream`, `device`, `module`,
-/// `upload`, `zeros`), an underscore is appended: `load_`.
+/// `prepare`, `upload`, `zeros`), an underscore is appended: `load_`.
 ///
 /// ```
 /// krn_runtime::kernels!("../../examples/struct_update.krn");

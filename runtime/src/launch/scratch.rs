@@ -36,23 +36,39 @@ fn mark(steps: &[Step], symbols: Option<&[Value]>, needed: &mut [bool]) {
 
 #[cfg(test)]
 mod tests {
-    use krn_compiler::CompileOptions;
-    use krn_compiler::source::SourceFile;
+    use krn_compiler::data::{ElementType, Scalar};
+    use krn_compiler::manifest::{
+        BinaryOp, BufferManifest, Expr, Launch, LaunchArgument, Layout, Step, Value, Variant,
+    };
 
-    /// Row sums have a variant for few rows, whose pieces are 32 times the result: of many rows nobody needs them.
+    /// What only one side of a branch is given is not needed where the other one is taken.
     #[test]
-    fn scratch_of_variants_that_are_not_taken_is_not_needed() {
-        let source =
-            SourceFile::new("test.krn", "kernel k(x: f32[m, n]) -> y: f32[m] { y[i] = sum(j: x[i, j]) }\n");
-        let options = CompileOptions::for_target("sm_90");
-        let compiled = krn_compiler::compile(&source, &options).expect("it compiles").compiled;
-        let variant = &compiled.manifest.kernels[0].variants[0];
-        let needed = |m: i128, n: i128| {
-            let symbols = [super::Value::Int(m), super::Value::Int(n)];
-            super::needed(variant, &symbols).contains(&true)
+    fn scratch_of_launches_that_are_not_taken_is_not_needed() {
+        let launch = |scratch| {
+            vec![Step::Launch(Launch {
+                entry: "k".to_string(),
+                grid: [const { Expr::Int(1) }; 3],
+                block: [32, 1, 1],
+                shared_bytes: Expr::Int(0),
+                arguments: vec![LaunchArgument::Scratch { scratch, leaf: 0 }],
+            })]
         };
-        assert!(!variant.scratch.is_empty());
-        assert!(needed(2, 1 << 24), "two long rows are cut into pieces");
-        assert!(!needed(1 << 24, 64), "many short ones are not");
+        let condition = Expr::binary(BinaryOp::Less, Expr::Symbol(0), Expr::Int(10));
+        let branch = || Step::Branch { condition: condition.clone(), then: launch(0), otherwise: launch(1) };
+        let buffer = || BufferManifest {
+            name: "pieces".to_string(),
+            element: ElementType::scalar(Scalar::F32),
+            extents: vec![Expr::Int(32)],
+            layout: Layout::Aos,
+        };
+        let scratch = vec![buffer(), buffer()];
+        let mut variant = Variant { guard: Default::default(), scratch, plan: vec![branch()] };
+        let needed = |variant: &Variant, size| super::needed(variant, &[Value::Int(size)]);
+        assert_eq!(needed(&variant, 9), [true, false]);
+        assert_eq!(needed(&variant, 10), [false, true]);
+        // The condition may depend on the counter, which takes many values.
+        let (low, high, step) = (Expr::Int(0), Expr::Int(20), Expr::Int(1));
+        variant.plan = vec![Step::Repeat { symbol: 0, low, high, step, body: vec![branch()] }];
+        assert_eq!(needed(&variant, 9), [true, true]);
     }
 }

@@ -12,7 +12,7 @@ use crate::launch::code::Code;
 use crate::launch::decisive::{by_guard, by_plan, by_signature, either};
 use crate::launch::sizes::Sizes;
 use crate::launch::words;
-use krn_compiler::manifest::{KernelManifest, LaunchArgument, Manifest, Step, Variant};
+use krn_compiler::manifest::{Guard, KernelManifest, LaunchArgument, Manifest, Step, Variant};
 use krn_compiler::{CompiledModule, Origin, ptx};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -79,10 +79,27 @@ impl KnownVariant {
         self.code.module().part(&names)
     }
 
-    /// Whether it launches the same code in the same way.
+    /// Its plan and the PTX of its entries, which are called by their numbers.
+    fn numbered(&self) -> (Vec<Step>, ptx::Module) {
+        let names = entries(&self.variant.plan);
+        let number = |name: &String| names.iter().position(|known| known == name).unwrap_or(0).to_string();
+        let (mut plan, mut ptx) = (self.variant.plan.clone(), self.ptx());
+        each_entry(&mut plan, &mut |name| *name = number(name));
+        ptx.entries.iter_mut().for_each(|entry| entry.name = number(&entry.name));
+        ptx.entries.sort_by(|left, right| left.name.cmp(&right.name));
+        (plan, ptx)
+    }
+
+    /// Whether it launches the same code in the same way, whatever the entries are called.
     fn is_same(&self, other: &Self) -> bool {
-        let (plan, scratch) = (&self.variant.plan, &self.variant.scratch);
-        *plan == other.variant.plan && *scratch == other.variant.scratch && self.ptx() == other.ptx()
+        let scratch = self.variant.scratch == other.variant.scratch;
+        scratch && self.variant.plan.len() == other.variant.plan.len() && self.numbered() == other.numbered()
+    }
+
+    /// The same code for the sizes of another guard.
+    fn with_guard(&self, kernel: &KernelManifest, guard: Guard) -> Arc<Self> {
+        let variant = Variant { guard, ..self.variant.clone() };
+        Self::new(kernel, variant, Arc::clone(&self.code))
     }
 }
 
@@ -262,7 +279,7 @@ impl Variants {
         let mut known = KnownVariant::new(kernel, variant, code);
         // The general code, mostly: what is loaded of it serves these sizes as well.
         if let Some(same) = all.iter().find(|other| known.is_same(other)) {
-            known = KnownVariant::new(kernel, known.variant.clone(), Arc::clone(&same.code));
+            known = same.with_guard(kernel, known.variant.guard.clone());
         }
         self.known.write().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&known));
         *compiled = Some(Compiled { time: start.elapsed(), why: why(kernel, sizes, &all) });
@@ -293,6 +310,20 @@ fn entries(plan: &[Step]) -> Vec<String> {
         }
     });
     names
+}
+
+/// Calls `change` with the name of the entry of each launch.
+fn each_entry(plan: &mut [Step], change: &mut dyn FnMut(&mut String)) {
+    for step in plan {
+        match step {
+            Step::Launch(launch) => change(&mut launch.entry),
+            Step::Repeat { body, .. } => each_entry(body, change),
+            Step::Branch { then, otherwise, .. } => {
+                each_entry(then, change);
+                each_entry(otherwise, change);
+            }
+        }
+    }
 }
 
 fn each_argument(plan: &[Step], see: &mut dyn FnMut(&LaunchArgument)) {

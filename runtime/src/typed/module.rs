@@ -11,7 +11,7 @@ use crate::memory::array::DeviceArray;
 use crate::memory::element::{self, Element};
 use crate::stream::Stream;
 use krn_compiler::data::ElementType;
-use krn_compiler::manifest::{ArgumentKind, Layout};
+use krn_compiler::manifest::{ArgumentKind, Layout, Value};
 use std::sync::Arc;
 
 /// A module of known kernels, and the stream that they are launched on: what the `Kernels` that
@@ -95,6 +95,14 @@ impl TypedModule {
             kernel: launcher.manifest().name.clone(),
             message: format!("has {} results to allocate, but {R} were asked for", results.len()),
         })
+    }
+
+    /// Compiles and loads what a kernel needs for these sizes: see [`Kernel::prepare`](crate::Kernel::prepare).
+    ///
+    /// # Errors
+    /// As there; [`Error::UnknownKernel`].
+    pub fn prepare(&self, kernel: &str, sizes: &[(&str, Value)]) -> Result<()> {
+        self.module.kernel(kernel)?.prepare(sizes)
     }
 
     fn no_kernel(&self, kernel: usize) -> Error {
