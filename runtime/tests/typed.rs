@@ -2,6 +2,7 @@
 
 use krn_runtime::{Array, ArrayOptions, Device, Error, Layout, Selection, Stream, bf16, f16, kernels};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 kernels!("typed.krn");
 kernels!("typed.krn", name = small, sizes = { k: 4 }, targets = ["sm_90"], structs = { Body: own::Planet });
@@ -26,6 +27,25 @@ fn device() -> Device {
 
 fn floats(device: &Device, values: &[f32]) -> Array<f32, 1> {
     Array::from_slice(device, [values.len()], values).expect("small")
+}
+
+#[test]
+fn code_can_be_there_before_the_first_launch() -> Result {
+    let device = device();
+    let waited = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&waited);
+    device.watch_variants(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    let kernels = Kernels::load(&device)?;
+    assert_eq!(waited.load(Ordering::Relaxed), 0);
+    kernels.prepare("matmul", &[("m", 2.into()), ("k", 3.into()), ("n", 1.into())])?;
+    assert_eq!(waited.load(Ordering::Relaxed), 1);
+    let (a, b) = (Array::<f32, 2>::zeros(&device, [2, 3])?, Array::<f32, 2>::zeros(&device, [3, 1])?);
+    kernels.matmul(&a, &b)?;
+    assert_eq!(waited.load(Ordering::Relaxed), 1, "nobody waits again");
+    assert!(matches!(kernels.prepare("no_such", &[]), Err(Error::UnknownKernel { .. })));
+    Ok(())
 }
 
 #[test]

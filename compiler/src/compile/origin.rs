@@ -81,6 +81,8 @@ impl PartialEq for Origin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compile;
+    use crate::manifest::Value;
 
     const TEXT: &str = "
 kernel one(x: f32[m]) -> y: f32[m] { y[i] = 2.0 * x[i] }

@@ -3,7 +3,7 @@
 use krn_compiler::SymbolValues;
 use krn_compiler::TARGETS;
 use krn_compiler::manifest::Value;
-use proc_macro2::{Ident, Span};
+use proc_macro2::Ident;
 use std::collections::{BTreeMap, BTreeSet};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
@@ -18,8 +18,8 @@ pub struct Arguments {
     pub name: Option<Ident>,
     pub targets: Vec<String>,
     pub sizes: BTreeMap<String, u64>,
-    /// Sizes and parameters that code is made for beside the usual, each set with its place.
-    pub variants: Vec<(SymbolValues, Span)>,
+    /// Sizes and parameters that code is made for beside the usual.
+    pub variants: Vec<SymbolValues>,
     /// The user's own types for structs of the file, by the file's name of each.
     pub structs: BTreeMap<String, (Ident, syn::Path)>,
 }
@@ -90,13 +90,12 @@ fn sizes_of(input: ParseStream<'_>) -> Result<BTreeMap<String, u64>> {
 }
 
 /// `[{ m: 4096, eps: 1e-5 }, { m: 64 }]`
-fn variants_of(input: ParseStream<'_>) -> Result<Vec<(SymbolValues, Span)>> {
+fn variants_of(input: ParseStream<'_>) -> Result<Vec<SymbolValues>> {
     let list;
     bracketed!(list in input);
     let mut variants = Vec::new();
     while !list.is_empty() {
-        let span = list.span();
-        variants.push((map_of(&list, |list, _| value_of(list))?, span));
+        variants.push(map_of(&list, |list, _| value_of(list))?);
         if !list.is_empty() {
             list.parse::<Token![,]>()?;
         }
@@ -166,9 +165,8 @@ mod tests {
         let set = |values: &[(&str, Value)]| -> SymbolValues {
             values.iter().map(|(name, value)| ((*name).to_string(), *value)).collect()
         };
-        let variants: Vec<SymbolValues> = arguments.variants.into_iter().map(|(values, _)| values).collect();
         let first = set(&[("m", Value::Int(4096)), ("eps", Value::Float(-1e-5))]);
-        assert_eq!(variants, [first, set(&[("wide", Value::Bool(true))])]);
+        assert_eq!(arguments.variants, [first, set(&[("wide", Value::Bool(true))])]);
         let plain: Arguments = syn::parse2(quote!("a.krn")).expect("a path");
         assert_eq!(plain.targets, DEFAULT_TARGETS);
     }

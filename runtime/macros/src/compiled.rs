@@ -5,11 +5,9 @@ use crate::messages;
 use krn_compiler::check::typed::Program;
 use krn_compiler::diagnostic::Diagnostics;
 use krn_compiler::fat::{Fat, Image};
-use krn_compiler::manifest::{Manifest, SymbolKind};
 use krn_compiler::source::SourceFile;
 use krn_compiler::syntax::ast::File;
 use krn_compiler::{Compilation, CompileError, CompileOptions, Variants, compile, syntax};
-use std::collections::BTreeSet;
 use syn::Error;
 
 /// A file that has compiled.
@@ -45,14 +43,12 @@ impl Compiled {
         for target in &arguments.targets {
             let mut options = CompileOptions::for_target(target);
             options.sizes.clone_from(&arguments.sizes);
-            let variants = arguments.variants.iter().map(|(values, _)| values.clone());
-            options.variants = Variants::With(variants.collect());
+            options.variants = Variants::With(arguments.variants.clone());
             let Compilation { compiled, program, warnings, .. } =
                 compile(&source, &options).map_err(|error| match error {
                     CompileError::Diagnostics(diagnostics) => messages::errors(&source, &diagnostics, span),
                     other => Error::new(span, format!("{name}: {other}")),
                 })?;
-            check_names(&compiled.manifest, arguments)?;
             images.push(Image::new(target, compiled, None));
             found.get_or_insert((program, warnings));
         }
@@ -62,21 +58,6 @@ impl Compiled {
         let (file, _) = syntax::parse(&source);
         Ok(Self { source, file, program, warnings, document: Fat::new(images) })
     }
-}
-
-/// That some kernel has each of the symbols that code is made for.
-fn check_names(manifest: &Manifest, arguments: &Arguments) -> Result<(), Error> {
-    let symbols = manifest.kernels.iter().flat_map(|kernel| &kernel.symbols);
-    let asked = symbols.filter(|symbol| symbol.kind != SymbolKind::Counter);
-    let known: BTreeSet<&str> = asked.map(|symbol| symbol.name.as_str()).collect();
-    for (values, span) in &arguments.variants {
-        if let Some(name) = values.keys().find(|name| !known.contains(name.as_str())) {
-            let known = Vec::from_iter(known).join(", ");
-            let message = format!("no kernel has a dimension or parameter `{name}`; there are {known}");
-            return Err(Error::new(*span, message));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -124,7 +105,7 @@ mod tests {
         let more = variants(quote!("k.krn", targets = ["sm_90"], for = [{ m: 1, n: 16_777_216 }, { n: 3 }]));
         assert!(more > usual, "{more} {usual}");
         let errors = refused(quote!("k.krn", for = [{ q: 3 }]), text);
-        assert_eq!(errors, ["no kernel has a dimension or parameter `q`; there are m, n"]);
+        assert_eq!(errors, ["gravity.krn: no kernel has a dimension or parameter `q`; there are m, n"]);
     }
 
     #[test]

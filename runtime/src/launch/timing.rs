@@ -8,7 +8,6 @@ use crate::launch::counted::{CountedLaunch, TracedLaunch};
 use crate::launch::kernel::Kernel;
 use crate::launch::prepared::{Prepared, ReadyLaunch};
 use crate::stream::Stream;
-use krn_compiler::ptx;
 use std::time::Duration;
 
 /// Device time that the default warm-up takes at least: clocks rise, and what is loaded lazily is loaded.
@@ -118,11 +117,6 @@ impl Bound<'_, '_> {
     /// The names of these entries in the module's PTX, in the order of their launches.
     pub fn entry_names(&self) -> impl Iterator<Item = &str> + '_ {
         self.launches.iter().map(ReadyLaunch::entry)
-    }
-
-    /// The PTX of the variant that it launches.
-    pub fn ptx(&self) -> ptx::Module {
-        self.prepared.chosen.known.ptx()
     }
 
     /// The most dynamic shared memory that one of these launches asks for, in bytes.
