@@ -97,6 +97,10 @@ impl Wanted {
             all.push(Directive::PerThread { axis, count });
         }
         all.push(size(&self.reduced, shape.depth));
+        all.extend(self.unroll.map(|said| {
+            let factor = (said != 0).then_some(shape.unroll as u32);
+            Directive::Unroll { axis: self.reduced.clone(), factor }
+        }));
         all
     }
 
