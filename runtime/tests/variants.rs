@@ -344,7 +344,7 @@ fn bits(backwards: bool) -> Vec<Vec<u32>> {
         let count = COUNTS[at];
         let values: Vec<f32> = (0..count).map(|i| 1.0 / (1.0 + (i * 7919 % 1013) as f32)).collect();
         let whole = Array::from_slice(&device, [count], &values).expect("small");
-        let rows = if count % 4 == 0 { 4 } else { 1 };
+        let rows = if count.is_multiple_of(4) { 4 } else { 1 };
         let table = Array::from_slice(&device, [rows, count / rows], &values).expect("small");
         for (kernel, array) in [("total", whole.dynamic()), ("rows", table.dynamic())] {
             let kernel = module.kernel(kernel).expect("there");
