@@ -28,7 +28,7 @@ fn the_page_holds_what_the_commands_print() {
     let text = strip(&page);
     let same = |text: &str| plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
     // The sizes of the page. What `krn build` makes for others comes behind.
-    let sizes = ["--for", "m=128,k=128,n=128"];
+    let sizes = ["--for", "m=32,k=32,n=32"];
     for (command, wanted, end) in [
         (&["explain", "examples/matmul.krn"][..], "stage a pad 4", None),
         (&["build", "examples/matmul.krn"][..], "fma.rn.f32", Some("\n.visible .entry")),

@@ -77,9 +77,9 @@ fn agree(compilation: &Compilation, target: &str, form: &str) {
     }
 }
 
-/// The kernels as they are compiled for so many results, and run for other sizes.
-fn compiled_as(target: &str, results: i64) -> Compilation {
-    let sizes = [("m", results), ("n", 1 << 20)];
+/// The kernels as they are compiled for so many results of so many elements, and run for other sizes.
+fn compiled_as(target: &str, results: i64, elements: i64) -> Compilation {
+    let sizes = [("m", results), ("n", elements)];
     let values = sizes.map(|(name, size)| (name.to_string(), Value::Int(size.into())));
     let variants = Variants::For(values.into());
     let options = CompileOptions { variants, ..CompileOptions::for_target(target) };
@@ -91,8 +91,8 @@ fn compiled_as(target: &str, results: i64) -> Compilation {
 #[test]
 fn pieces_from_shared_memory_agree_with_the_reference() {
     for target in ["sm_75", "sm_90"] {
-        agree(&compiled_as(target, 1024), target, "pieces");
+        agree(&compiled_as(target, 1024, 100_000), target, "pieces");
     }
     // What a machine of any size runs where there are enough results.
-    agree(&compiled_as("sm_90", 1 << 20), "sm_90", "shared");
+    agree(&compiled_as("sm_90", 1 << 20, 1 << 20), "sm_90", "shared");
 }

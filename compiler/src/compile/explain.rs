@@ -66,6 +66,9 @@ pub fn explain_sizes(compilation: &Compilation, kernel: &str) -> Vec<String> {
         (!texts.is_empty()).then(|| format!("{head} {}", texts.join(", ")))
     };
     let guard = kernel.specialization.guard();
+    if guard.relies_on.is_empty() && guard.chosen_by.is_empty() {
+        return vec!["the same for all sizes".to_string()];
+    }
     let sizes = kernel.sizes_in_words();
     let made = (!sizes.is_empty()).then(|| format!("made for {sizes}"));
     let lines = [

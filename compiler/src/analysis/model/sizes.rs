@@ -36,7 +36,9 @@ fn sizes_from(
     let is_dim = |kind: &SymbolKind| matches!(kind, SymbolKind::Dim { .. });
     let dims = kernel.symbols.values().filter(|symbol| is_dim(&symbol.kind)).count();
     // A matrix of one dimension is as large as one of two.
-    let rank = kernel.buffers.values().map(|buffer| buffer.extents.len()).max().unwrap_or(0);
+    let arguments =
+        kernel.buffers.values().filter(|buffer| matches!(buffer.kind, BufferKind::Argument { .. }));
+    let rank = arguments.map(|buffer| buffer.extents.len()).max().unwrap_or(0);
     let rank = rank.min(if dims == 1 { 2 } else { dims });
     let (of_last, of_others) = few.get(dims.max(rank)).copied().unwrap_or(many);
     let mut before = 0;

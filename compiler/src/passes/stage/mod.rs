@@ -106,7 +106,7 @@ enum Place {
 /// One way to stage a launch.
 enum Way {
     Transpose(Transpose, Vec<(Directive, String)>),
-    Product(Product),
+    Product(Box<Product>),
 }
 
 impl Way {
@@ -192,7 +192,7 @@ fn ways(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, least_blocks:
         kernel.schedule.refuse(|known| wanted.is_read(known), &refusal);
         Vec::new()
     });
-    plans.into_iter().map(Way::Product).collect()
+    plans.into_iter().map(|plan| Way::Product(Box::new(plan))).collect()
 }
 
 /// Whether a block has so much shared memory; if not, the directives that led to it are refused.
