@@ -4,6 +4,7 @@ import unittest
 
 import changed
 import mutants
+import sizes
 import table
 import timing
 import workloads
@@ -22,6 +23,18 @@ class FakeEvents:
             work()
             times.append((self.calls - before) * self.seconds)
         return times
+
+
+class Sizes(unittest.TestCase):
+    def test_sizes_are_the_same_for_a_seed_and_within_bounds(self):
+        drawn = [sizes.sizes_for(sizes.random.Random(seed), ["m", "n"]) for seed in (1, 1, 2)]
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertNotEqual(drawn[0], drawn[2])
+        numbers = [int(text.split("=")[1]) for row in drawn for text in row]
+        self.assertTrue(all(4 <= number <= 2**14 for number in numbers), numbers)
+
+    def test_the_mean_is_geometric(self):
+        self.assertAlmostEqual(sizes.mean([2, 8]), 4)
 
 
 class Timing(unittest.TestCase):

@@ -296,6 +296,9 @@ pub struct BenchOptions {
     /// Measure this PTX, which `krn build` wrote of the same file and somebody changed since, in the place of the compiler's
     #[arg(long, value_name = "FILE")]
     pub ptx: Option<PathBuf>,
+    /// Measure the plan that is right for all sizes, in the place of the code for these
+    #[arg(long)]
+    pub general: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -23,6 +23,9 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     if let Some(path) = &options.ptx {
         changed_ptx::replace(&mut compilation.compiled, path)?;
     }
+    if options.general {
+        compilation.compiled = compilation.compiled.general();
+    }
     let typed = pick(&compilation.program, &options.kernel)?;
     let module = device.load(&compilation.compiled)?;
     let kernel = module.kernel(&typed.name)?;
