@@ -23,7 +23,7 @@ const ROWS_AT_ONCE: i64 = 2;
 
 /// Where a multiprocessor has no more than so many threads, each waits for memory most of the time, and shorter columns are
 /// worth a second launch (f32 on an H200: 640 × 111 in 5.9 us, whole in 68; 2752 × 6248 in 20 us, whole in 328).
-const FEWER: [(i64, i64); 3] = [(32, 64), (256, 96), (THREADS_AT_ONCE, 512)];
+const FEWER: [(i64, i64); 3] = [(32, 64), (256, 96), (1024, 512)];
 
 /// So many pieces that all multiprocessors have equally many blocks, where the outer iterations are a power of two: 33
 /// of 132. n-body of 65536 on an H200: 38.9 TFLOP/s with 33, 37.9 with 32.
