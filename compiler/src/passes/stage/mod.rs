@@ -105,7 +105,7 @@ enum Place {
 
 /// One way to stage a launch.
 enum Way {
-    Transpose(Transpose, Vec<(Directive, String)>),
+    Transpose(Box<Transpose>, Vec<(Directive, String)>),
     Product(Box<Product>),
 }
 
@@ -182,7 +182,7 @@ fn ways(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, least_blocks:
         });
         let with_choices = |plan: Transpose| {
             let choices = plan.choices(kernel);
-            fits(kernel, plan.bytes(), &choices).then_some(Way::Transpose(plan, choices))
+            fits(kernel, plan.bytes(), &choices).then_some(Way::Transpose(Box::new(plan), choices))
         };
         return plans.into_iter().filter_map(with_choices).collect();
     }
