@@ -38,7 +38,8 @@ fn sizes_from(
     // A matrix of one dimension is as large as one of two.
     let arguments =
         kernel.buffers.values().filter(|buffer| matches!(buffer.kind, BufferKind::Argument { .. }));
-    let rank = arguments.map(|buffer| buffer.extents.len()).max().unwrap_or(0);
+    let open = |extent: &&Expr| !matches!(extent, Expr::Int(_));
+    let rank = arguments.map(|buffer| buffer.extents.iter().filter(open).count()).max().unwrap_or(0);
     let rank = rank.min(if dims == 1 { 2 } else { dims });
     let (of_last, of_others) = few.get(dims.max(rank)).copied().unwrap_or(many);
     let mut before = 0;

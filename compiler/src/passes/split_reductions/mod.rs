@@ -34,10 +34,9 @@ mod tests;
 
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use crate::ir::entities::{Inst, Launch};
-use crate::ir::kernel::{Kernel, Payload, Phase, Phases, Step};
+use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
-use cranelift_entity::EntitySet;
 
 pub struct SplitReductions;
 
@@ -74,7 +73,6 @@ impl Pass for SplitReductions {
             let Some(rows) = rows::find(kernel, forall) else { continue };
             changed |= rows::share(kernel, launch, &rows, &context.target);
         }
-        drop_unplanned(kernel);
         changed.into()
     }
 }
@@ -111,47 +109,4 @@ fn outer_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
                 kernel.axes[*axis].factors.first().is_some_and(|factor| factor.level.is_parallel())
             })
     })
-}
-
-/// Removes launches that the plan no longer names. Launch numbers are dense, so they are counted anew.
-fn drop_unplanned(kernel: &mut Kernel) {
-    let mut used = EntitySet::<Launch>::new();
-    fn look(steps: &[Step], used: &mut EntitySet<Launch>) {
-        for step in steps {
-            match step {
-                Step::Launch(launch) => {
-                    used.insert(*launch);
-                }
-                Step::Repeat { body, .. } => look(body, used),
-                Step::Branch { then, otherwise, .. } => {
-                    look(then, used);
-                    look(otherwise, used);
-                }
-            }
-        }
-    }
-    look(&kernel.plan, &mut used);
-    if kernel.launches.keys().all(|launch| used.contains(launch)) {
-        return;
-    }
-    let old = std::mem::take(&mut kernel.launches);
-    let mut numbers = cranelift_entity::SecondaryMap::<Launch, Option<Launch>>::new();
-    for (launch, data) in old {
-        if used.contains(launch) {
-            numbers[launch] = Some(kernel.launches.push(data));
-        }
-    }
-    fn renumber(steps: &mut [Step], numbers: &cranelift_entity::SecondaryMap<Launch, Option<Launch>>) {
-        for step in steps {
-            match step {
-                Step::Launch(launch) => *launch = numbers[*launch].unwrap_or(*launch),
-                Step::Repeat { body, .. } => renumber(body, numbers),
-                Step::Branch { then, otherwise, .. } => {
-                    renumber(then, numbers);
-                    renumber(otherwise, numbers);
-                }
-            }
-        }
-    }
-    renumber(&mut kernel.plan, &numbers);
 }
