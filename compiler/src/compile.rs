@@ -32,6 +32,7 @@ use crate::ptx::select::SelectOptions;
 use crate::source::SourceFile;
 use crate::syntax;
 use crate::targets::capability;
+use error::there_are;
 use front::check_parsed;
 use generate::Generated;
 use generator::Generator;
@@ -92,10 +93,7 @@ fn check_sizes(program: &Program, sizes: &Sizes, only: Option<&str>) -> Result<(
     for (name, size) in sizes {
         if !dims().any(|known| known == name) {
             let known: BTreeSet<&str> = dims().collect();
-            let known = match known.len() {
-                0 => "there are none".to_string(),
-                _ => format!("there are {}", Vec::from_iter(known).join(", ")),
-            };
+            let known = there_are(&known);
             let who = only.map_or("no kernel has a".to_string(), |only| format!("kernel `{only}` has no"));
             return Err(CompileError::Size(format!("{who} dimension `{name}`; {known}")));
         }

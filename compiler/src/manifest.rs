@@ -1,6 +1,8 @@
 //! The launch manifest: everything a host needs to launch a compiled module, as data. A leaf room: it imports
 //! only `data`. Serialised as JSON by `krn build --emit manifest`.
 
+mod words;
+
 pub use crate::data::Layout;
 use crate::data::{ElementType, Scalar};
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,11 @@ pub struct KernelManifest {
 }
 
 impl KernelManifest {
+    /// The names of the symbols, by number.
+    pub fn symbol_names(&self) -> Vec<&str> {
+        self.symbols.iter().map(|symbol| symbol.name.as_str()).collect()
+    }
+
     /// The plan that is right for all sizes.
     pub fn general(&self) -> Option<&Variant> {
         self.variants.last()
@@ -85,13 +92,17 @@ pub struct Guard {
 impl Guard {
     /// Whether a variant with this guard runs for these values of the symbols.
     pub fn holds(&self, symbols: &[Value]) -> bool {
-        let mut all = self.relies_on.iter().chain(&self.chosen_by);
-        all.all(|condition| condition.evaluate(symbols) == Some(Value::Bool(true)))
+        self.conditions().all(|condition| condition.holds(symbols))
     }
 
     /// Whether its code is right for these values of the symbols.
     pub fn is_safe(&self, symbols: &[Value]) -> bool {
-        self.relies_on.iter().all(|condition| condition.evaluate(symbols) == Some(Value::Bool(true)))
+        self.relies_on.iter().all(|condition| condition.holds(symbols))
+    }
+
+    /// All of its conditions.
+    pub fn conditions(&self) -> impl Iterator<Item = &Expr> {
+        self.relies_on.iter().chain(&self.chosen_by)
     }
 }
 
@@ -374,6 +385,24 @@ impl Expr {
                 parts
             }
             condition => vec![condition],
+        }
+    }
+
+    /// Whether it is a condition that holds.
+    pub fn holds(&self, symbols: &[Value]) -> bool {
+        self.evaluate(symbols) == Some(Value::Bool(true))
+    }
+
+    /// Calls back for each symbol that it names, as often as it does.
+    pub fn each_symbol(&self, see: &mut dyn FnMut(usize)) {
+        match self {
+            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => {}
+            Expr::Symbol(symbol) => see(*symbol),
+            Expr::Unary(_, operand) => operand.each_symbol(see),
+            Expr::Binary(_, left, right) => {
+                left.each_symbol(see);
+                right.each_symbol(see);
+            }
         }
     }
 

@@ -1,10 +1,9 @@
 //! Guards of variants: what they promise, held against random sizes for all examples.
 
+use crate::support::examples;
 use krn_compiler::data::Scalar;
-use krn_compiler::manifest::{KernelManifest, SymbolKind, Value};
-use krn_compiler::source::SourceFile;
+use krn_compiler::manifest::{Guard, KernelManifest, SymbolKind, Value};
 use krn_compiler::{CompileOptions, CompiledModule, Origin, compile};
-use std::path::{Path, PathBuf};
 
 /// Sizes for each kernel: for a full run as many as the promise is about.
 fn count() -> usize {
@@ -46,51 +45,41 @@ impl Numbers {
     }
 }
 
-fn examples() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-    let files = std::fs::read_dir(folder).expect("the examples are there").filter_map(Result::ok);
-    let mut paths: Vec<_> = files.map(|file| file.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "krn"));
-    paths.sort();
-    paths
+/// The guard of a module's only variant.
+fn guard(module: &CompiledModule) -> &Guard {
+    &module.manifest.kernels[0].variants[0].guard
 }
 
-/// A variant that was compiled for some sizes.
-struct Made {
-    module: CompiledModule,
-}
-
-impl Made {
-    fn guard(&self) -> &krn_compiler::manifest::Guard {
-        &self.module.manifest.kernels[0].variants[0].guard
+/// Calls back for each kernel of the examples, with its module.
+fn each_kernel(mut each: impl FnMut(&CompiledModule, &Origin, &KernelManifest)) {
+    for source in examples() {
+        let compiled = compile(&source, &CompileOptions::for_target("sm_90")).expect("it compiles").compiled;
+        let origin = compiled.origin.as_ref().expect("it is kept");
+        compiled.manifest.kernels.iter().for_each(|kernel| each(&compiled, origin, kernel));
     }
 }
 
 /// How many variants the sizes come to.
 fn variants(origin: &Origin, kernel: &KernelManifest, numbers: &mut Numbers) -> usize {
-    let mut known: Vec<Made> = Vec::new();
+    let mut known: Vec<CompiledModule> = Vec::new();
     for round in 0..count() {
         let given: Vec<Option<Value>> =
             kernel.symbols.iter().map(|symbol| numbers.value(&symbol.kind, symbol.scalar)).collect();
         let values: Vec<Value> = given.iter().map(|value| value.unwrap_or(Value::Int(0))).collect();
-        let holds = |fact: &krn_compiler::manifest::FactManifest| {
-            fact.condition.evaluate(&values) == Some(Value::Bool(true))
-        };
-        if !kernel.facts.iter().all(holds) {
+        if !kernel.facts.iter().all(|fact| fact.condition.holds(&values)) {
             continue;
         }
-        let fitting: Vec<&Made> = known.iter().filter(|made| made.guard().holds(&values)).collect();
+        let fitting: Vec<_> = known.iter().filter(|made| guard(made).holds(&values)).collect();
         assert!(fitting.len() <= 1, "{}: two guards hold for {values:?}", kernel.name);
         if !fitting.is_empty() && round % COMPILED_AGAIN != 0 {
             continue;
         }
-        let module = origin.specialize(&kernel.name, &given).expect("it compiled before");
-        let made = Made { module };
-        assert!(made.guard().holds(&values), "{}: {:?} for {values:?}", kernel.name, made.guard());
+        let made = origin.specialize(&kernel.name, &given).expect("it compiled before");
+        assert!(guard(&made).holds(&values), "{}: {:?} for {values:?}", kernel.name, guard(&made));
         match fitting.first() {
             Some(same) => {
-                assert_eq!(made.guard(), same.guard(), "{} for {values:?}", kernel.name);
-                assert!(made.module.ptx == same.module.ptx, "{} for {values:?}", kernel.name);
+                assert_eq!(guard(&made), guard(same), "{} for {values:?}", kernel.name);
+                assert!(made.ptx == same.ptx, "{} for {values:?}", kernel.name);
             }
             None => known.push(made),
         }
@@ -102,17 +91,11 @@ fn variants(origin: &Origin, kernel: &KernelManifest, numbers: &mut Numbers) -> 
 fn a_guard_says_which_sizes_give_the_same_code() {
     let mut numbers = Numbers(7);
     let mut counts = Vec::new();
-    for path in examples() {
-        let text = std::fs::read_to_string(&path).expect("it can be read");
-        let source = SourceFile::new("example.krn", text);
-        let compiled = compile(&source, &CompileOptions::for_target("sm_90")).expect("it compiles").compiled;
-        let origin = compiled.origin.as_ref().expect("it is kept");
-        for kernel in &compiled.manifest.kernels {
-            let count = variants(origin, kernel, &mut numbers);
-            assert!(count <= MOST, "{}: {count} variants", kernel.name);
-            counts.push((count, kernel.name.clone()));
-        }
-    }
+    each_kernel(|_, origin, kernel| {
+        let count = variants(origin, kernel, &mut numbers);
+        assert!(count <= MOST, "{}: {count} variants", kernel.name);
+        counts.push((count, kernel.name.clone()));
+    });
     counts.sort_unstable();
     println!("{counts:?}");
     let (median, _) = &counts[counts.len() / 2];
@@ -124,19 +107,13 @@ fn a_guard_says_which_sizes_give_the_same_code() {
 #[test]
 fn variants_share_what_a_launch_is_checked_against() {
     let mut numbers = Numbers(11);
-    for path in examples() {
-        let text = std::fs::read_to_string(&path).expect("it can be read");
-        let source = SourceFile::new("example.krn", text);
-        let compiled = compile(&source, &CompileOptions::for_target("sm_90")).expect("it compiles").compiled;
-        let origin = compiled.origin.as_ref().expect("it is kept");
-        for kernel in &compiled.manifest.kernels {
-            let given: Vec<Option<Value>> =
-                kernel.symbols.iter().map(|symbol| numbers.value(&symbol.kind, symbol.scalar)).collect();
-            let made = origin.specialize(&kernel.name, &given).expect("it compiled before");
-            let [other] = &made.manifest.kernels[..] else { panic!("one kernel") };
-            let shared = KernelManifest { variants: kernel.variants.clone(), ..other.clone() };
-            assert_eq!(&shared, kernel);
-            assert_eq!(made.manifest.statics, compiled.manifest.statics);
-        }
-    }
+    each_kernel(|compiled, origin, kernel| {
+        let given: Vec<Option<Value>> =
+            kernel.symbols.iter().map(|symbol| numbers.value(&symbol.kind, symbol.scalar)).collect();
+        let made = origin.specialize(&kernel.name, &given).expect("it compiled before");
+        let [other] = &made.manifest.kernels[..] else { panic!("one kernel") };
+        let shared = KernelManifest { variants: kernel.variants.clone(), ..other.clone() };
+        assert_eq!(&shared, kernel);
+        assert_eq!(made.manifest.statics, compiled.manifest.statics);
+    });
 }

@@ -1,5 +1,6 @@
 //! Launches that are worked on one by one become what they become in the whole kernel.
 
+use crate::support::examples;
 use krn_compiler::ir::kernel::{Kernel, Module, Phases};
 use krn_compiler::ir::text::{PrintOptions, print_kernel};
 use krn_compiler::ir::{Specialization, verify};
@@ -12,23 +13,8 @@ use krn_compiler::source::SourceFile;
 use krn_compiler::{
     Compilation, CompileError, CompileOptions, Variants, check_source, compile, explain_schedules, lower,
 };
-use std::path::Path;
 
 const TARGET: &str = "sm_90";
-
-fn examples() -> Vec<SourceFile> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-    let files = std::fs::read_dir(folder).expect("the examples are there").filter_map(Result::ok);
-    let mut paths: Vec<_> = files.map(|file| file.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "krn"));
-    paths.sort();
-    assert!(paths.len() > 10, "{paths:?}");
-    let source = |path: &std::path::PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
-        SourceFile::new(name, std::fs::read_to_string(path).expect("it can be read"))
-    };
-    paths.iter().map(source).collect()
-}
 
 /// A file after all passes, each kernel in one piece all the way.
 fn whole(source: &SourceFile) -> Module {

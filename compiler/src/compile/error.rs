@@ -4,6 +4,7 @@ use crate::diagnostic::Diagnostics;
 use crate::passes::PipelineError;
 use crate::ptx::select::SelectError;
 use crate::targets::TARGETS;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Why a file did not compile.
@@ -39,3 +40,11 @@ impl fmt::Display for CompileError {
 }
 
 impl std::error::Error for CompileError {}
+
+/// The names that there are, for a message about one that is not among them.
+pub(super) fn there_are(known: &BTreeSet<&str>) -> String {
+    match known.len() {
+        0 => "there are none".to_string(),
+        _ => format!("there are {}", Vec::from_iter(known.iter().copied()).join(", ")),
+    }
+}

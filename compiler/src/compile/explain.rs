@@ -5,7 +5,6 @@ use crate::analysis::form;
 use crate::check::typed;
 use crate::ir::kernel::{Kernel, LaunchData};
 use crate::ir::schedule::{Choice, Directive, Outcome, SAID};
-use crate::ir::text::spell_expression;
 use crate::manifest::Expr;
 use std::fmt::Write as _;
 
@@ -54,19 +53,15 @@ pub fn explain_forms(compilation: &Compilation, kernel: &str) -> Option<Vec<(Vec
 /// What a kernel's code is made for, line by line: the sizes, what it relies on, what it was chosen by, and what faster
 /// code would have relied on.
 pub fn explain_sizes(compilation: &Compilation, kernel: &str) -> Vec<String> {
-    let kernels = compilation.ir.kernels.iter().map(|kernel| &kernel.declarations);
-    let Some(kernel) = kernels.into_iter().find(|known| known.name == kernel) else { return Vec::new() };
-    let name = |symbol: usize| match kernel.symbols.values().nth(symbol) {
-        Some(symbol) => symbol.name.clone(),
-        None => format!("symbol {symbol}"),
-    };
+    let mut kernels = compilation.ir.kernels.iter().map(|kernel| &kernel.declarations);
+    let Some(kernel) = kernels.find(|known| known.name == kernel) else { return Vec::new() };
+    let symbols = kernel.symbol_names();
     let listed = |head: &str, conditions: &[Expr]| {
-        let texts: Vec<String> =
-            conditions.iter().map(|condition| spell_expression(condition, &name)).collect();
+        let texts: Vec<String> = conditions.iter().map(|condition| condition.in_words(&symbols)).collect();
         (!texts.is_empty()).then(|| format!("{head} {}", texts.join(", ")))
     };
     let guard = kernel.specialization.guard();
-    if guard.relies_on.is_empty() && guard.chosen_by.is_empty() {
+    if guard.conditions().next().is_none() {
         return vec!["the same for all sizes".to_string()];
     }
     let sizes = kernel.sizes_in_words();

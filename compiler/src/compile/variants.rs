@@ -1,6 +1,6 @@
 //! The kernels that a kernel is compiled as: one for each of the sizes that the options ask for, and the general one.
 
-use super::error::CompileError;
+use super::error::{CompileError, there_are};
 use super::options::{SymbolValues, Variants};
 use crate::analysis::model::representative_sizes;
 use crate::ir::Specialization;
@@ -44,10 +44,7 @@ pub fn check_names(kernels: &[Kernel], variants: &Variants) -> Result<(), Compil
         .collect();
     for name in given.iter().flat_map(SymbolValues::keys) {
         if !known.contains(name.as_str()) {
-            let known = match known.len() {
-                0 => "there are none".to_string(),
-                _ => format!("there are {}", Vec::from_iter(known).join(", ")),
-            };
+            let known = there_are(&known);
             return Err(CompileError::Size(format!(
                 "no kernel has a dimension or parameter `{name}`; {known}"
             )));

@@ -5,7 +5,7 @@ use super::entities::{Block, Buffer, Inst, Launch, Symbol, Value};
 use super::kernel::{Definition, InstData, Kernel, Payload};
 use super::op::{Constant, Opcode};
 use crate::data::Scalar;
-use crate::manifest::{BinaryOp, Expr, SymbolKind, UnaryOp, Value as HostValue};
+use crate::manifest::{BinaryOp, Expr, SymbolKind, UnaryOp};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
@@ -105,29 +105,24 @@ pub struct EachStored<'d> {
 impl Kernel {
     /// The sizes that it is compiled for, in words: `m = 4096, n = 4096`.
     pub fn sizes_in_words(&self) -> String {
-        let word = |value: &HostValue| match value {
-            HostValue::Int(value) => value.to_string(),
-            HostValue::Float(value) => format!("{value:?}"),
-            HostValue::Bool(value) => value.to_string(),
-        };
         let values = self.symbols.values().zip(self.specialization.values());
-        let named = values.filter_map(|(symbol, value)| {
-            value.as_ref().map(|value| format!("{} = {}", symbol.name, word(value)))
-        });
+        let named = values.filter_map(|(symbol, value)| Some(format!("{} = {}", symbol.name, (*value)?)));
         named.collect::<Vec<_>>().join(", ")
     }
 
     /// Whether an expression names the counter of a repeat.
     pub fn names_counter(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => false,
-            Expr::Symbol(symbol) => {
-                let known = self.symbols.values().nth(*symbol);
-                known.is_some_and(|symbol| matches!(symbol.kind, SymbolKind::Counter))
-            }
-            Expr::Unary(_, operand) => self.names_counter(operand),
-            Expr::Binary(_, left, right) => self.names_counter(left) || self.names_counter(right),
-        }
+        let mut found = false;
+        expr.each_symbol(&mut |symbol| {
+            let symbol = self.symbols.get(Symbol::new(symbol));
+            found |= symbol.is_some_and(|symbol| symbol.kind == SymbolKind::Counter);
+        });
+        found
+    }
+
+    /// The names of the symbols, by number.
+    pub fn symbol_names(&self) -> Vec<&str> {
+        self.symbols.values().map(|symbol| symbol.name.as_str()).collect()
     }
 
     /// The value's type, always wide.

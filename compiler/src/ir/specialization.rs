@@ -47,23 +47,14 @@ impl Specialization {
 
     /// Whether a condition holds; `None` where it names a symbol of which nothing is known, or overflows.
     pub(crate) fn evaluate(&self, condition: &Expr) -> Option<bool> {
-        if !self.knows(condition) {
-            return None;
-        }
-        let unknown = Value::Int(0);
-        let values: Vec<Value> = self.values.iter().map(|value| value.unwrap_or(unknown)).collect();
+        let known = |symbol| self.values.get(symbol).is_some_and(Option::is_some);
+        let mut all_known = true;
+        condition.each_symbol(&mut |symbol| all_known &= known(symbol));
+        // What is not known is not looked at.
+        let values: Vec<Value> = self.values.iter().map(|value| value.unwrap_or(Value::Int(0))).collect();
         match condition.evaluate(&values) {
-            Some(Value::Bool(holds)) => Some(holds),
+            Some(Value::Bool(holds)) if all_known => Some(holds),
             _ => None,
-        }
-    }
-
-    fn knows(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => true,
-            Expr::Symbol(symbol) => self.values.get(*symbol).copied().flatten().is_some(),
-            Expr::Unary(_, operand) => self.knows(operand),
-            Expr::Binary(_, left, right) => self.knows(left) && self.knows(right),
         }
     }
 

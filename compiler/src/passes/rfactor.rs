@@ -26,7 +26,7 @@
 
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
-use super::special::{Special, specialize};
+use super::special::specialize;
 use crate::analysis::Conditions;
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
@@ -118,11 +118,7 @@ fn factor(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Vec<Laun
         }
         !made.is_empty()
     });
-    let combine = match special {
-        None => return made,
-        Some(Special::Always) => launch,
-        Some(Special::InCopy(copy)) => copy,
-    };
+    let Some(combine) = special.map(|special| special.of(launch)) else { return made };
     let mut steps: Vec<Step> = made.iter().copied().map(Step::Launch).collect();
     steps.push(Step::Launch(combine));
     kernel.replace_step(combine, &steps);

@@ -13,6 +13,16 @@ pub enum Special {
     InCopy(Launch),
 }
 
+impl Special {
+    /// What has the special form, of a launch that was to have it.
+    pub fn of(self, launch: Launch) -> Launch {
+        match self {
+            Self::Always => launch,
+            Self::InCopy(copy) => copy,
+        }
+    }
+}
+
 /// Gives a launch another form where the conditions hold, and a suffix to its name; `None` where they do not, or where
 /// `form` finds that it cannot and has left the launch as it was.
 pub fn specialize(

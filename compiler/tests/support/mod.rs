@@ -12,6 +12,7 @@ use krn_compiler::reference::{
     EvalError, Inputs, Options, Outputs, Plain, evaluate, initial_statics, shapes, write_bytes,
 };
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// A text compiled for sm_90, with its IR, for these sizes of dimensions (none: for all sizes).
 pub fn compiled(text: &str, sizes: &[(&str, u64)]) -> Compilation {
@@ -31,6 +32,21 @@ pub fn compiled_at(text: &str, values: &[(&str, i64)]) -> Compilation {
     let variants = Variants::For(values.collect());
     let options = CompileOptions { ir: true, variants, ..CompileOptions::for_target("sm_90") };
     compile(&SourceFile::new("test.krn", text), &options).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The examples of the repository, in the order of their names.
+pub fn examples() -> Vec<SourceFile> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let files = std::fs::read_dir(folder).expect("the examples are there").filter_map(Result::ok);
+    let mut paths: Vec<_> = files.map(|file| file.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "krn"));
+    paths.sort();
+    assert!(paths.len() > 10, "{paths:?}");
+    let source = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+        SourceFile::new(name, std::fs::read_to_string(path).expect("it can be read"))
+    };
+    paths.iter().map(source).collect()
 }
 
 /// Small numbers of every type: integers in 0..5, so that they index small arrays.

@@ -255,19 +255,11 @@ impl Binder<'_> {
 
 /// Adds the symbols of an expression, each once.
 pub(crate) fn symbols_of(expr: &Expr, used: &mut Vec<usize>) {
-    match expr {
-        Expr::Symbol(symbol) => {
-            if !used.contains(symbol) {
-                used.push(*symbol);
-            }
+    expr.each_symbol(&mut |symbol| {
+        if !used.contains(&symbol) {
+            used.push(symbol);
         }
-        Expr::Unary(_, operand) => symbols_of(operand, used),
-        Expr::Binary(_, left, right) => {
-            symbols_of(left, used);
-            symbols_of(right, used);
-        }
-        Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => {}
-    }
+    });
 }
 
 /// The value of little-endian bytes of a scalar type.

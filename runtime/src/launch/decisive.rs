@@ -20,8 +20,7 @@ pub(crate) fn by_signature(kernel: &KernelManifest) -> Vec<bool> {
 /// The same for whether a guard holds.
 pub(crate) fn by_guard(kernel: &KernelManifest, guard: &Guard) -> Vec<bool> {
     let mut symbols = Vec::new();
-    let conditions = guard.relies_on.iter().chain(&guard.chosen_by);
-    conditions.for_each(|condition| symbols_of(condition, &mut symbols));
+    guard.conditions().for_each(|condition| symbols_of(condition, &mut symbols));
     arguments(kernel, &symbols)
 }
 

@@ -1,7 +1,7 @@
 //! Modules, their kernels, and launches of them.
 //!
 //! - `module.rs`, `module_options.rs`: compiled modules on a device; modules from source.
-//! - `variants.rs`, `code.rs`, `sizes.rs`, `prepare.rs`, `words.rs`: which code runs for which sizes, compiled and loaded
+//! - `variants.rs`, `code.rs`, `sizes.rs`, `prepare.rs`: which code runs for which sizes, compiled and loaded
 //!   when somebody wants it.
 //! - `binding.rs`, `scratch.rs`: arguments against the signature; the scratch buffers that a launch needs.
 //! - `kernel.rs`, `prepared.rs`: launches with arguments by name.
@@ -26,4 +26,3 @@ pub(crate) mod scratch;
 pub(crate) mod sizes;
 pub(crate) mod timing;
 pub(crate) mod variants;
-pub(crate) mod words;

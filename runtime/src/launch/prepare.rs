@@ -6,6 +6,7 @@ use crate::launch::kernel::Kernel;
 use crate::launch::sizes::Sizes;
 use half::{bf16, f16};
 use krn_compiler::data::Scalar;
+use krn_compiler::ir::int_range;
 use krn_compiler::manifest::{KernelManifest, SymbolKind, Value};
 
 impl Kernel<'_> {
@@ -82,20 +83,11 @@ fn taken(kernel: &KernelManifest, symbol: usize, value: Value) -> Result<Value> 
         (Scalar::F16, Value::Float(value)) => Some(Value::Float(f16::from_f64(value).to_f64())),
         (Scalar::BF16, Value::Float(value)) => Some(Value::Float(bf16::from_f64(value).to_f64())),
         (scalar, Value::Int(whole)) => {
-            let (low, high): (i128, i128) = match (&symbol.kind, scalar) {
-                (SymbolKind::Dim { .. }, _) => (0, i128::from(DIMENSION_LIMIT)),
-                (_, Scalar::I8) => (i8::MIN.into(), i8::MAX.into()),
-                (_, Scalar::I16) => (i16::MIN.into(), i16::MAX.into()),
-                (_, Scalar::I32) => (i32::MIN.into(), i32::MAX.into()),
-                (_, Scalar::I64) => (i64::MIN.into(), i64::MAX.into()),
-                (_, Scalar::U8) => (0, u8::MAX.into()),
-                (_, Scalar::U16) => (0, u16::MAX.into()),
-                (_, Scalar::U32) => (0, u32::MAX.into()),
-                (_, Scalar::U64) => (0, u64::MAX.into()),
-                // No integers.
-                _ => (0, -1),
+            let range = match symbol.kind {
+                SymbolKind::Dim { .. } => Some((0, i128::from(DIMENSION_LIMIT))),
+                _ => int_range(scalar),
             };
-            (low..=high).contains(&whole).then_some(value)
+            range.filter(|(low, high)| (*low..=*high).contains(&whole)).map(|_| value)
         }
         _ => None,
     };

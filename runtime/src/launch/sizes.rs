@@ -1,7 +1,5 @@
 //! Values of a kernel's symbols, of which some may not be known.
 
-use crate::launch::binding::symbols_of;
-use crate::launch::words;
 use krn_compiler::manifest::{Expr, Guard, KernelManifest, SymbolKind, Value};
 
 /// For which sizes code is wanted.
@@ -22,13 +20,13 @@ impl<'a> Sizes<'a> {
     /// Whether a condition holds; `None` where that depends on what is not known.
     pub fn holds(&self, condition: &Expr) -> Option<bool> {
         if !self.unknown.is_empty() {
-            let mut used = Vec::new();
-            symbols_of(condition, &mut used);
-            if used.iter().any(|symbol| self.unknown.contains(symbol)) {
+            let mut unknown = false;
+            condition.each_symbol(&mut |symbol| unknown |= self.unknown.contains(&symbol));
+            if unknown {
                 return None;
             }
         }
-        Some(condition.evaluate(self.values) == Some(Value::Bool(true)))
+        Some(condition.holds(self.values))
     }
 
     /// Whether a guard holds; `None` where that depends on what is not known.
@@ -37,7 +35,7 @@ impl<'a> Sizes<'a> {
             return Some(guard.holds(self.values));
         }
         let mut all = Some(true);
-        for condition in guard.relies_on.iter().chain(&guard.chosen_by) {
+        for condition in guard.conditions() {
             match self.holds(condition) {
                 Some(true) => {}
                 Some(false) => return Some(false),
@@ -49,9 +47,8 @@ impl<'a> Sizes<'a> {
 
     /// The condition of a guard that does not hold, in words.
     pub fn objection(&self, guard: &Guard, kernel: &KernelManifest) -> Option<String> {
-        let mut conditions = guard.relies_on.iter().chain(&guard.chosen_by);
-        let broken = conditions.find(|condition| self.holds(condition) == Some(false))?;
-        Some(words::expression(broken, &kernel.symbols))
+        let broken = guard.conditions().find(|condition| self.holds(condition) == Some(false))?;
+        Some(broken.in_words(&kernel.symbol_names()))
     }
 
     /// What the compiler is told, by symbol.

@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::launch::code::Code;
 use crate::launch::decisive::{by_guard, by_plan, by_signature, either};
 use crate::launch::sizes::Sizes;
-use crate::launch::words;
 use krn_compiler::manifest::{Guard, KernelManifest, LaunchArgument, Manifest, Step, Variant};
 use krn_compiler::{CompiledModule, Origin, ptx};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -173,7 +172,7 @@ impl ModuleCode {
             device.shared.watchers.tell(&NewVariant {
                 kernel: manifest.name.clone(),
                 sizes: sizes.named(manifest),
-                guard: words::guard(&known.variant.guard, &manifest.symbols),
+                guard: known.variant.guard.in_words(&manifest.symbol_names()),
                 why,
                 compile,
                 assemble,

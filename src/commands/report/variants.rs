@@ -2,9 +2,8 @@
 
 use super::listing::Listing;
 use crate::commands::profile::found::Profile;
-use krn_compiler::ir::kernel::{Kernel, Module};
-use krn_compiler::ir::text::print_expression;
-use krn_compiler::manifest::{BinaryOp, Expr};
+use krn_compiler::ir::kernel::Module;
+use krn_compiler::manifest::Expr;
 
 pub struct Variant {
     /// Launches of it at the sizes of the page.
@@ -22,42 +21,16 @@ pub fn variants(ir: &Module, listing: &Listing<'_>, profile: &Profile<'_>) -> Ve
         });
         let mut conditions = Vec::new();
         if let Some((kernel, launch)) = known {
-            let guard = kernel.specialization.guard();
-            let all = guard.relies_on.iter().chain(&guard.chosen_by).chain(&launch.assume);
-            all.for_each(|condition| flatten(kernel, condition, &mut conditions));
+            let symbols = kernel.symbol_names();
+            let all = kernel.specialization.guard().conditions().chain(&launch.assume);
+            for line in all.flat_map(Expr::parts).map(|condition| condition.in_words(&symbols)) {
+                if !conditions.contains(&line) {
+                    conditions.push(line);
+                }
+            }
         }
         let launches = profile.launches.iter().filter(|launch| launch.counted.entry == name).count();
         Variant { launches, conditions }
     };
     listing.entries.iter().map(|entry| variant(entry.name)).collect()
-}
-
-/// The parts of a conjunction.
-fn flatten(kernel: &Kernel, condition: &Expr, lines: &mut Vec<String>) {
-    if let Expr::Binary(BinaryOp::And, left, right) = condition {
-        flatten(kernel, left, lines);
-        flatten(kernel, right, lines);
-    } else {
-        let line = named(kernel, &print_expression(condition));
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-}
-
-/// An expression's text with the names of symbols in the place of their numbers.
-pub fn named(kernel: &Kernel, text: &str) -> String {
-    let names: Vec<&str> = kernel.symbols.values().map(|symbol| symbol.name.as_str()).collect();
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("sym") {
-        let digits: String = rest[at + 3..].chars().take_while(char::is_ascii_digit).collect();
-        out.push_str(&rest[..at]);
-        match digits.parse::<usize>().ok().and_then(|number| names.get(number)) {
-            Some(name) => out.push_str(name),
-            None => out.push_str(&rest[at..at + 3 + digits.len()]),
-        }
-        rest = &rest[at + 3 + digits.len()..];
-    }
-    out + rest
 }

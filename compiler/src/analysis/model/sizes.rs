@@ -112,12 +112,9 @@ fn holds(conditions: &[&Expr], values: &[Value], budget: &mut u32) -> bool {
 
 /// The symbol of the highest number in an expression.
 fn last_symbol(expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::Symbol(symbol) => Some(*symbol),
-        Expr::Unary(_, operand) => last_symbol(operand),
-        Expr::Binary(_, left, right) => last_symbol(left).max(last_symbol(right)),
-        Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => None,
-    }
+    let mut last = None;
+    expr.each_symbol(&mut |symbol| last = last.max(Some(symbol)));
+    last
 }
 
 /// `m = 2048, n = 2048`: the integers among the symbols that have a name in the source.

@@ -27,28 +27,22 @@ const FUNCTIONS: [(BinaryOp, &str); 3] =
 
 /// The text of a host expression.
 pub fn print_expression(expr: &Expr) -> String {
-    spell_expression(expr, &|symbol| format!("sym{symbol}"))
-}
-
-/// The text of a host expression, with names for its symbols.
-pub fn spell_expression(expr: &Expr, name: &dyn Fn(usize) -> String) -> String {
-    let spelled = |expr: &Expr| spell_expression(expr, name);
     let nested = |expr: &Expr| match expr {
         Expr::Binary(op, ..) if OPERATORS.iter().any(|(known, _)| known == op) => {
-            format!("({})", spelled(expr))
+            format!("({})", print_expression(expr))
         }
-        _ => spelled(expr),
+        _ => print_expression(expr),
     };
     match expr {
         Expr::Int(value) => value.to_string(),
         Expr::Float(value) => format!("{value:?}"),
         Expr::Bool(value) => value.to_string(),
-        Expr::Symbol(index) => name(*index),
-        Expr::Unary(UnaryOp::Negate, operand) => format!("neg({})", spelled(operand)),
-        Expr::Unary(UnaryOp::Not, operand) => format!("not({})", spelled(operand)),
+        Expr::Symbol(index) => format!("sym{index}"),
+        Expr::Unary(UnaryOp::Negate, operand) => format!("neg({})", print_expression(operand)),
+        Expr::Unary(UnaryOp::Not, operand) => format!("not({})", print_expression(operand)),
         Expr::Binary(op, left, right) => {
-            if let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| known == op) {
-                return format!("{function}({}, {})", spelled(left), spelled(right));
+            if let Some((_, name)) = FUNCTIONS.iter().find(|(known, _)| known == op) {
+                return format!("{name}({}, {})", print_expression(left), print_expression(right));
             }
             let sign = OPERATORS.iter().find(|(known, _)| known == op).map_or("?", |(_, sign)| sign);
             format!("{} {sign} {}", nested(left), nested(right))

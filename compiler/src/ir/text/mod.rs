@@ -45,7 +45,7 @@ mod span;
 
 pub use error::ParseError;
 pub use parser::{parse_kernel, parse_module};
-pub use printer::{print_expression, print_inst, print_kernel, print_module, spell_expression};
+pub use printer::{print_expression, print_inst, print_kernel, print_module};
 pub use span::PrintOptions;
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use super::span::{PrintOptions, print_span};
 use crate::data::ElementType;
 use crate::ir::entities::Inst;
 use crate::ir::kernel::{ArgumentData, ArrayData, BufferData, BufferKind, Kernel, Module, Step};
-use crate::manifest::{Direction, Expr, Layout, SymbolKind, Value};
+use crate::manifest::{Direction, Expr, Layout, SymbolKind};
 use cranelift_entity::EntityRef;
 use std::fmt::Write;
 
-pub use super::expression::{print_expression, spell_expression};
+pub use super::expression::print_expression;
 
 /// The text of a whole module.
 pub fn print_module(module: &Module, options: PrintOptions) -> String {
@@ -91,11 +91,6 @@ fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions)
         };
         let _ = write!(text, "    symbol {entity} {:?} {} {kind}", symbol.name, symbol.scalar);
         if let Some(Some(value)) = kernel.specialization.values().get(entity.index()) {
-            let value = match value {
-                Value::Int(value) => value.to_string(),
-                Value::Float(value) => format!("{value:?}"),
-                Value::Bool(value) => value.to_string(),
-            };
             let _ = write!(text, " = {value}");
         }
         text.push('\n');

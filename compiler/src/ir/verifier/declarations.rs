@@ -30,8 +30,7 @@ impl Verifier<'_> {
         for fact in &kernel.facts {
             self.expression(&|| format!("fact {:?}", fact.text), &fact.condition);
         }
-        let guard = kernel.specialization.guard();
-        for expr in guard.relies_on.iter().chain(&guard.chosen_by) {
+        for expr in kernel.specialization.guard().conditions() {
             self.expression(&|| "the guard".to_string(), expr);
         }
         for (launch, data) in &kernel.launches {
@@ -66,19 +65,11 @@ impl Verifier<'_> {
 
     /// Reports symbols that are not declared.
     fn expression(&mut self, place: &dyn Fn() -> String, expr: &Expr) {
-        match expr {
-            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => {}
-            Expr::Symbol(index) => {
-                if *index >= self.kernel.symbols.len() {
-                    self.report(place, format!("`sym{index}` is not declared"));
-                }
+        expr.each_symbol(&mut |index| {
+            if index >= self.kernel.symbols.len() {
+                self.report(place, format!("`sym{index}` is not declared"));
             }
-            Expr::Unary(_, operand) => self.expression(place, operand),
-            Expr::Binary(_, left, right) => {
-                self.expression(place, left);
-                self.expression(place, right);
-            }
-        }
+        });
     }
 
     fn plan(&mut self) {

@@ -83,16 +83,17 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         let Some(extent) = kernel.symbolic_extent(*low, *high) else { return false };
         outer = if outer == Expr::Int(1) { extent } else { Expr::binary(BinaryOp::Mul, outer, extent) };
     }
-    // A row has a team of threads anyway.
-    let (at_once, min_long) = if rows { (ROWS_AT_ONCE, MIN_SINGLE) } else { (THREADS_AT_ONCE, MIN_LONG) };
     let multiprocessors = i64::from(target.multiprocessors);
-    let min_long = match rows || !reads_all {
+    // A row has a team of threads anyway.
+    let at_once = if rows { ROWS_AT_ONCE } else { THREADS_AT_ONCE };
+    let min_long = match rows {
         _ if forced => MIN_LONG,
-        true => min_long,
-        false => {
+        true => MIN_SINGLE,
+        false if reads_all => {
             let edges = FEWER.map(|(at_once, _)| multiprocessors * at_once);
-            FEWER.get(bucket(kernel, launch, &outer, &edges)).map_or(min_long, |(_, min_long)| *min_long)
+            FEWER.get(bucket(kernel, launch, &outer, &edges)).map_or(MIN_LONG, |(_, min_long)| *min_long)
         }
+        false => MIN_LONG,
     };
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(multiprocessors * at_once));
     let long = Expr::binary(BinaryOp::GreaterEqual, found.extent.clone(), Expr::Int(min_long));
@@ -106,7 +107,8 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     }
     conditions = conditions.prefers(long.clone());
     // A long reduction that is not cut has enough outer iterations to fill the machine.
-    let share = !rows && !reads_all && !forced;
+    let all_read = !rows && !reads_all;
+    let share = all_read && !forced;
     let long = Conditions::new().prefers(long);
     let whole = |kernel: &mut Kernel| {
         share && specialize(kernel, launch, &long, "shared", shared::stage_whole).is_some()
@@ -120,31 +122,26 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let name = kernel.launches[launch].name.clone();
     let mut steps = Vec::new();
     let special = specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
-        let made = in_pieces(kernel, launch, &name, rows, target);
+        let made = in_pieces(kernel, launch, &name, (rows, all_read), target);
         let fits = made.is_some();
         steps = made.unwrap_or_default();
         fits
     });
-    match special {
-        None => whole(kernel),
-        Some(Special::Always) => {
-            kernel.replace_step(launch, &steps);
-            true
-        }
-        Some(Special::InCopy(copy)) => {
-            kernel.replace_step(copy, &steps);
-            whole(kernel);
-            true
-        }
+    let Some(special) = special else { return whole(kernel) };
+    kernel.replace_step(special.of(launch), &steps);
+    if special != Special::Always {
+        whole(kernel);
     }
+    true
 }
 
-/// Makes the launch of the pieces of a launch's only reduction; it combines them. What is run instead.
+/// Makes the launch of the pieces of a launch's only reduction; it combines them. What is run instead. What all outer
+/// iterations read comes from shared memory.
 fn in_pieces(
     kernel: &mut Kernel,
     launch: Launch,
     name: &str,
-    rows: bool,
+    (rows, all_read): (bool, bool),
     target: &TargetFacts,
 ) -> Option<Vec<Step>> {
     let forall = super::outer_loop(kernel, launch)?;
@@ -161,18 +158,13 @@ fn in_pieces(
         .zip(&params)
         .map(|((axis, (low, high)), param)| (kernel.axes[*axis].name.clone(), low, high, *param))
         .collect();
-    let last = *params.last()?;
-    let region = kernel.insts[reduce].regions[0];
-    let mut affine = Affine::new(kernel);
-    let shared = !rows
-        && accesses(kernel, region).iter().any(|access| affine.stride(access.inst, last) == Stride::Bytes(0));
     let said = said(kernel, reduce);
     said.split_done(kernel);
     let count = said.pieces.unwrap_or_else(|| pieces(target));
     let target =
         atomic::target(kernel, reduce, true, |kernel, value| is_rematerializable(kernel, value, &params, 16));
     let pieces = piece_launch(kernel, launch, &found, count, &outer, rows, name, &said, target.as_ref());
-    if shared {
+    if all_read {
         shared::stage_pieces(kernel, pieces);
     }
     record(kernel, pieces, &said, count, rows, "there are too few outer iterations to fill the machine");

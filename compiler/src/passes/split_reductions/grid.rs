@@ -115,18 +115,15 @@ pub(super) fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) 
         said(kernel, *inst).done(kernel, vector_of(kernel, *inst) as i64);
     }
     let mut steps = Vec::new();
-    let special = any
-        .then(|| {
-            specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
-                steps = in_pieces(kernel, launch, &name, target);
-                true
-            })
-        })
-        .flatten();
-    match special {
-        Some(Special::Always) => kernel.replace_step(launch, &steps),
-        Some(Special::InCopy(copy)) => kernel.replace_step(copy, &steps),
-        None => {}
+    let mut special = None;
+    if any {
+        special = specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
+            steps = in_pieces(kernel, launch, &name, target);
+            true
+        });
+    }
+    if let Some(special) = special {
+        kernel.replace_step(special.of(launch), &steps);
     }
     if special != Some(Special::Always) {
         // One iteration of a loop over nothing else, so that a team can share it.

@@ -1,25 +1,32 @@
 //! Conditions over a kernel's symbols, in words.
 
-use krn_compiler::manifest::{BinaryOp, Expr, Guard, SymbolManifest, UnaryOp};
+use super::{BinaryOp, Expr, Guard, UnaryOp};
 
-/// A guard: `m % 4 == 0 and n < 1024`.
-pub(crate) fn guard(guard: &Guard, symbols: &[SymbolManifest]) -> String {
-    let conditions = guard.relies_on.iter().chain(&guard.chosen_by);
-    let word = |condition: &Expr| match condition {
-        Expr::Binary(BinaryOp::Or, ..) => nested(condition, symbols),
-        condition => expression(condition, symbols),
-    };
-    let words: Vec<String> = conditions.map(word).collect();
-    if words.is_empty() { "all sizes".to_string() } else { words.join(" and ") }
+impl Guard {
+    /// `m % 4 == 0 and n < 1024`, by the names of the symbols.
+    pub fn in_words(&self, symbols: &[&str]) -> String {
+        let word = |condition: &Expr| match condition {
+            Expr::Binary(BinaryOp::Or, ..) => nested(condition, symbols),
+            condition => condition.in_words(symbols),
+        };
+        let words: Vec<String> = self.conditions().map(word).collect();
+        if words.is_empty() { "all sizes".to_string() } else { words.join(" and ") }
+    }
 }
 
-/// An expression with the names of the symbols.
-pub(crate) fn expression(expr: &Expr, symbols: &[SymbolManifest]) -> String {
+impl Expr {
+    /// As somebody would write it, by the names of the symbols.
+    pub fn in_words(&self, symbols: &[&str]) -> String {
+        expression(self, symbols)
+    }
+}
+
+fn expression(expr: &Expr, symbols: &[&str]) -> String {
     match expr {
         Expr::Int(value) => value.to_string(),
         Expr::Float(value) => format!("{value:?}"),
         Expr::Bool(value) => value.to_string(),
-        Expr::Symbol(symbol) => symbols.get(*symbol).map_or("?".to_string(), |symbol| symbol.name.clone()),
+        Expr::Symbol(symbol) => symbols.get(*symbol).copied().unwrap_or("?").to_string(),
         Expr::Unary(UnaryOp::Negate, operand) => format!("-{}", nested(operand, symbols)),
         Expr::Unary(UnaryOp::Not, operand) => format!("not {}", nested(operand, symbols)),
         Expr::Binary(op, left, right) => {
@@ -55,7 +62,7 @@ pub(crate) fn expression(expr: &Expr, symbols: &[SymbolManifest]) -> String {
 }
 
 /// Between parentheses, where it could be misread without.
-fn nested(expr: &Expr, symbols: &[SymbolManifest]) -> String {
+fn nested(expr: &Expr, symbols: &[&str]) -> String {
     let alone = match expr {
         Expr::Binary(BinaryOp::CeilDiv | BinaryOp::Min | BinaryOp::Max, ..) => true,
         Expr::Binary(..) => false,
@@ -72,16 +79,10 @@ fn is_condition(op: BinaryOp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use krn_compiler::data::Scalar;
-    use krn_compiler::manifest::SymbolKind;
 
     #[test]
     fn conditions_read_as_they_would_be_written() {
-        let symbol = |name: &str| {
-            let kind = SymbolKind::Dim { argument: 0, axis: 0 };
-            SymbolManifest { name: name.to_string(), kind, scalar: Scalar::I64 }
-        };
-        let symbols = [symbol("m"), symbol("n")];
+        let symbols = ["m", "n"];
         let (m, n) = (Expr::Symbol(0), Expr::Symbol(1));
         let multiple = Expr::binary(BinaryOp::Rem, m.clone(), Expr::Int(4));
         let even = Expr::binary(BinaryOp::Equal, multiple, Expr::Int(0));
@@ -89,13 +90,13 @@ mod tests {
         let small = Expr::binary(BinaryOp::Less, least, Expr::Int(64));
         let either = Expr::binary(BinaryOp::Or, even.clone(), small.clone());
         let not = Expr::Unary(UnaryOp::Not, either.clone().into());
-        assert_eq!(expression(&even, &symbols), "m % 4 == 0");
-        assert_eq!(expression(&not, &symbols), "not ((m % 4 == 0) or (min(m, n) < 64))");
+        assert_eq!(even.in_words(&symbols), "m % 4 == 0");
+        assert_eq!(not.in_words(&symbols), "not ((m % 4 == 0) or (min(m, n) < 64))");
         let words =
-            |relies_on: Vec<Expr>, chosen_by: Vec<Expr>| guard(&Guard { relies_on, chosen_by }, &symbols);
+            |relies_on: Vec<Expr>, chosen_by: Vec<Expr>| Guard { relies_on, chosen_by }.in_words(&symbols);
         assert_eq!(words(Vec::new(), Vec::new()), "all sizes");
         assert_eq!(words(vec![even], vec![small]), "m % 4 == 0 and min(m, n) < 64");
         let negative = Expr::Unary(UnaryOp::Negate, n.into());
-        assert_eq!(expression(&negative, &symbols), "-n");
+        assert_eq!(negative.in_words(&symbols), "-n");
     }
 }
