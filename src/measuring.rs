@@ -28,7 +28,14 @@ const TILE_ELEMENTS: u64 = 1024;
 /// Sets of arrays at most.
 const SETS_LIMIT: u64 = 1024;
 
-/// Sizes, with the inputs that are files, and the work of one launch at these sizes.
+/// Sizes, with the inputs that are files, by name, and the work of one launch at these sizes.
+pub struct Chosen {
+    pub sizes: Sizes,
+    pub files: BTreeMap<String, HostArray>,
+    pub work: Work,
+}
+
+/// Sizes and work, as the command line says them or as they suit the device.
 pub fn choose(
     options: &MeasureArguments,
     seed: u64,
@@ -37,14 +44,14 @@ pub fn choose(
     program: &Program,
     typed: &TypedKernel,
     manifest: &KernelManifest,
-) -> Result<(Sizes, BTreeMap<String, HostArray>, Work)> {
+) -> Result<Chosen> {
     let (defaults, steps) =
         if device.is_emulator() { (EMULATOR_SIZES, EMULATOR_STEPS) } else { (GPU_SIZES, GPU_STEPS) };
     let default = |count: usize, _| defaults[count.min(defaults.len() - 1)];
     let (files, dims) = request.files(manifest)?;
     let (sizes, counted) = request.sizes_within((program, typed, manifest), &dims, seed, steps, &default)?;
     let work = Work::of(options, counted, &sizes)?;
-    Ok((sizes, files, work))
+    Ok(Chosen { sizes, files, work })
 }
 
 /// What one launch is good for.

@@ -85,8 +85,24 @@ const CIRCLES: &[(&str, &str, &str)] = &[
 
 /// The floors of `passes/`, from the ground up: a module imports from its own floor and from those below.
 const PASSES: &[(&str, &[&str])] = &[
-    ("shared", &["accumulate", "diff", "fingerprint", "pass", "pipeline_error", "rematerialize", "special"]),
-    ("normal forms", &["collapse", "fold", "fuse", "hoist_reductions", "sink_loads", "soa"]),
+    (
+        "shared",
+        &[
+            "accumulate",
+            "diff",
+            "fill",
+            "fingerprint",
+            "pass",
+            "pipeline_error",
+            "rematerialize",
+            "special",
+            "split_axes",
+        ],
+    ),
+    (
+        "normal forms",
+        &["collapse", "fold", "fuse", "fuse_launches", "hoist_reductions", "merge_axes", "sink_loads", "soa"],
+    ),
     (
         "tiles",
         &[

@@ -50,7 +50,7 @@ impl Sample {
             layout_fixed: true,
             cache: None,
         });
-        self.builder.kernel_mut().arguments.push(ArgumentData::Array(buffer));
+        self.builder.kernel_mut().arguments.push(ArgumentData::array(buffer));
         buffer
     }
 

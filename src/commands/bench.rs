@@ -3,7 +3,7 @@
 use super::run::{open, show_value};
 use crate::arguments::{BenchOptions, MessageFormat};
 use crate::exit::Result;
-use crate::measuring::{Cold, Quantiles, Sets, Work, choose, measure_cold, sources};
+use crate::measuring::{Chosen, Cold, Quantiles, Sets, Work, choose, measure_cold, sources};
 use crate::request::{Request, directives, pick};
 use crate::{changed_ptx, files, messages, numbers};
 use krn_compiler::manifest::KernelManifest;
@@ -31,9 +31,9 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     let kernel = module.kernel(&typed.name)?;
     let request = Request::parse(&options.kernel, &[], kernel.manifest(), directives(&source, typed)?)?;
     let (seed, program) = (options.kernel.seed, &compilation.program);
-    let (sizes, files_given, work) =
+    let Chosen { sizes, files, work } =
         choose(&options.measure, seed, &request, &device, program, typed, kernel.manifest())?;
-    let sources = sources(&request, &kernel, &sizes, files_given, seed)?;
+    let sources = sources(&request, &kernel, &sizes, files, seed)?;
     let Cold { measured, sets, .. } = measure_cold(&options.measure, &device, &kernel, &sizes, &sources)?;
     let log = module.log();
     if !log.is_empty() {

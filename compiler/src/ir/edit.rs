@@ -85,6 +85,13 @@ impl Kernel {
         value
     }
 
+    /// Makes a value, of which no instruction is the definition any more, the last result of one.
+    pub fn adopt_result(&mut self, inst: Inst, value: Value) {
+        let position = self.insts[inst].results.len() as u16;
+        self.values[value].definition = Definition::Result(inst, position);
+        self.insts[inst].results.push(value);
+    }
+
     /// Gives an instruction that has no results yet one for each of some values, of the same type.
     pub fn add_results_like(&mut self, inst: Inst, like: &[Value]) -> Vec<Value> {
         debug_assert!(self.insts[inst].results.is_empty(), "{inst} has results");

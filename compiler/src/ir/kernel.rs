@@ -73,7 +73,18 @@ pub enum ArgumentData {
     /// A scalar or struct passed by value; its leaves that are used are symbols.
     Value { name: String, element: ElementType },
     /// An array: its buffer has this position and the direction.
-    Array(Buffer),
+    Array {
+        buffer: Buffer,
+        /// The caller's extents, where they are not the buffer's: axes that lie side by side can be one.
+        shape: Option<Vec<manifest::Expr>>,
+    },
+}
+
+impl ArgumentData {
+    /// An array of the extents that its buffer has.
+    pub fn array(buffer: Buffer) -> Self {
+        Self::Array { buffer, shape: None }
+    }
 }
 
 /// Uniform over a launch; expressions of the manifest name it by its index.

@@ -270,7 +270,7 @@ impl<'a> Lowerer<'a> {
                 Some(ArgumentData::Value { name: param.name.clone(), element })
             }
             SignatureItem::Array(id) => match &self.arrays[*id] {
-                Some(Storage::Plain(buffer)) => Some(ArgumentData::Array(*buffer)),
+                Some(Storage::Plain(buffer)) => Some(ArgumentData::array(*buffer)),
                 _ => None,
             },
         });

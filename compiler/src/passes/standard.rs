@@ -5,11 +5,13 @@ use super::cse::Cse;
 use super::dce::Dce;
 use super::fold::{Fold, Simplify};
 use super::fuse::Fuse;
+use super::fuse_launches::FuseLaunches;
 use super::fuse_multiply_add::FuseMultiplyAdd;
 use super::guards::Guards;
 use super::hoist_reductions::HoistReductions;
 use super::licm::Licm;
 use super::map::Map;
+use super::merge_axes::MergeAxes;
 use super::narrow::Narrow;
 use super::normals::Normals;
 use super::pass::Pass;
@@ -35,6 +37,10 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
     vec![
         // First, so that the passes after it see literal extents and simple subscripts.
         (Arc::new(Fold), false),
+        // Before all that counts axes.
+        (Arc::new(MergeAxes), false),
+        // Before `fuse`, which computes what is left of arrays where they are read.
+        (Arc::new(FuseLaunches), false),
         // Before `collapse`, which it leaves loops without others beside them, and all that shares reductions.
         (Arc::new(Fuse), false),
         (Arc::new(Collapse), false),

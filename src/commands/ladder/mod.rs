@@ -5,7 +5,7 @@ mod summary;
 use super::run::{failure, open};
 use crate::arguments::{LadderOptions, MessageFormat};
 use crate::exit::{DEVICE, Failure, INPUT, MISMATCH, Result, USAGE};
-use crate::measuring::{Work, choose, measure_cold, sources};
+use crate::measuring::{Chosen, Work, choose, measure_cold, sources};
 use crate::progress::Counted;
 use crate::ptxas::{Ptxas, Usage};
 use crate::request::{Request, directives, pick};
@@ -54,7 +54,8 @@ pub fn climb<T>(subject: &Subject<'_>, device: &Device, tell: impl FnOnce(&Ladde
     compile.only = Some(typed.name.clone());
     let mut request = Request::parse(subject.kernel, &[], manifest, directives(subject.source, typed)?)?;
     let seed = subject.seed();
-    let (sizes, arrays, work) = choose(subject.measure, seed, &request, device, program, typed, manifest)?;
+    let Chosen { sizes, files: arrays, work } =
+        choose(subject.measure, seed, &request, device, program, typed, manifest)?;
     // A GPU is measured at sizes that fill it, and checked at smaller ones where the user does not say.
     if device.is_emulator() {
         request.fix(&sizes);

@@ -7,18 +7,16 @@ pub mod text;
 
 use crate::arguments::{MessageFormat, ProfileArguments, ProfileOptions};
 use crate::exit::{DEVICE, Failure, Result, USAGE};
-use crate::measuring::{Quantiles, Source, Work, bind, choose, measure_cold, sources};
+use crate::measuring::{Chosen, Quantiles, Source, Work, bind, choose, measure_cold, sources};
 use crate::ptxas::Ptxas;
 use crate::request::{Request, directives};
 use crate::subject::Subject;
 use crate::{files, interrupt, memory, messages};
 use found::{Profile, Time};
-use krn_compiler::data::HostArray;
 use krn_compiler::{Compilation, CompileOptions, Variants};
 use krn_runtime::profile::{GPUS, Gpu, TracedLaunch};
 use krn_runtime::verify::Sizes;
 use krn_runtime::{Bound, Device, Measured, Selection};
-use std::collections::BTreeMap;
 
 pub fn run(options: &ProfileOptions) -> Result<()> {
     let arguments = &options.profile;
@@ -70,7 +68,7 @@ pub fn compile_options(
 /// The kernel alone, compiled for the sizes that it is profiled at; and with what.
 pub fn at_sizes(subject: &Subject<'_>) -> Result<(CompileOptions, Compilation)> {
     let (typed, manifest) = subject.pick()?;
-    let (_, (sizes, ..)) = chosen(subject, &Device::interruptible_emulator(interrupt::flag()))?;
+    let (_, Chosen { sizes, .. }) = chosen(subject, &Device::interruptible_emulator(interrupt::flag()))?;
     let (only, variants) = (Some(typed.name.clone()), Variants::For(sizes.symbol_values(manifest)));
     let options = CompileOptions { only, variants, ..subject.compile.clone() };
     // The file did compile: this is no mistake of the user's.
@@ -80,10 +78,7 @@ pub fn at_sizes(subject: &Subject<'_>) -> Result<(CompileOptions, Compilation)> 
 }
 
 /// Sizes, inputs and work, as the command line says them, for a device.
-fn chosen(
-    subject: &Subject<'_>,
-    device: &Device,
-) -> Result<(Request, (Sizes, BTreeMap<String, HostArray>, Work))> {
+fn chosen(subject: &Subject<'_>, device: &Device) -> Result<(Request, Chosen)> {
     let (typed, manifest) = subject.pick()?;
     let request = Request::parse(subject.kernel, &[], manifest, directives(subject.source, typed)?)?;
     let (seed, program) = (subject.seed(), &subject.compilation.program);
@@ -106,9 +101,9 @@ fn emulated<T>(subject: &Subject<'_>, run: impl FnOnce(&Emulated<'_, '_, '_>) ->
     let emulator = Device::interruptible_emulator(interrupt::flag());
     let module = emulator.load(compiled)?;
     let kernel = module.kernel(&typed.name)?;
-    let (request, (sizes, files_given, work)) = chosen(subject, &emulator)?;
+    let (request, Chosen { sizes, files, work }) = chosen(subject, &emulator)?;
     memory::check(manifest, &sizes, true, false)?;
-    let sources = sources(&request, &kernel, &sizes, files_given, subject.seed())?;
+    let sources = sources(&request, &kernel, &sizes, files, subject.seed())?;
     let arrays = sources.iter().map(|source| source.upload(&emulator)).collect::<Result<Vec<_>>>()?;
     let bound = bind(&kernel, &sizes, &sources, &arrays)?;
     run(&Emulated { bound, sizes: &sizes, work, sources: &sources })

@@ -3,6 +3,8 @@
 //!
 //! All is small, so that thousands of them take seconds, and most numbers are whole, so that results are exact.
 
+mod spaces;
+
 use crate::Program;
 use crate::choices::Choices;
 
@@ -614,6 +616,15 @@ impl Forms<'_> {
 
 /// The program that a list of choices stands for.
 pub fn generate(choices: &[u32]) -> Program {
+    of_statements(choices, |forms| forms.statement())
+}
+
+/// The same, of statements over one space.
+pub fn of_one_space(choices: &[u32]) -> Program {
+    of_statements(choices, |forms| forms.over_one_space())
+}
+
+fn of_statements(choices: &[u32], statement: fn(&mut Forms)) -> Program {
     let mut choices = Choices::new(choices);
     let seed = choices.seed();
     let scalar = choices.one_of(&ALL);
@@ -631,7 +642,7 @@ pub fn generate(choices: &[u32]) -> Program {
     let unroll = choices.one_of(&["", "", ": 2", ": 3", ": 4", "whole"]);
     let mut forms = Forms { choices, scalar, wide, results: Vec::new(), lines: Vec::new(), serial: false };
     for _ in 0..count {
-        forms.statement();
+        statement(&mut forms);
     }
     let Forms { results, lines, serial, .. } = forms;
     let body: String = lines.iter().map(|line| format!("    {line}\n")).collect();

@@ -86,6 +86,11 @@ pub fn forms() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..120).prop_map(|choices| form(&choices))
 }
 
+/// Small kernels of statements over one space, which can be computed together or nearly can; shrinks.
+pub fn spaces() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..60).prop_map(|choices| forms::of_one_space(&choices))
+}
+
 /// The small kernel that a list of choices stands for.
 pub fn form(choices: &[u32]) -> Program {
     forms::generate(choices)

@@ -127,7 +127,7 @@ fn declare(builder: &mut KernelBuilder) -> Arrays {
     let span = Span::new(5, 9);
     let site =
         builder.add_site(SiteData { span, array: "a".into(), axis: 1, unsigned: true, injection: None });
-    let signature = [matrix, row_int, bodies, out, bins].map(ArgumentData::Array).into_iter();
+    let signature = [matrix, row_int, bodies, out, bins].map(ArgumentData::array).into_iter();
     let value =
         |name: &str, scalar| ArgumentData::Value { name: name.into(), element: ElementType::scalar(scalar) };
     builder.kernel_mut().arguments =

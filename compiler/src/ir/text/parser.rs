@@ -252,7 +252,10 @@ impl Parser<'_> {
         let argument = if matches!(self.peek(), Token::Text(_)) {
             ArgumentData::Value { name: self.string()?, element: self.element()? }
         } else {
-            ArgumentData::Array(Buffer::from_u32(self.numbered("buf")?))
+            let buffer = Buffer::from_u32(self.numbered("buf")?);
+            let has_shape = *self.peek() == Token::Mark("[");
+            let shape = has_shape.then(|| self.list("[", "]", |parser| parser.expression())).transpose()?;
+            ArgumentData::Array { buffer, shape }
         };
         self.kernel.arguments.push(argument);
         Ok(())

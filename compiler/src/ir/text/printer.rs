@@ -113,7 +113,11 @@ fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions)
             ArgumentData::Value { name, element } => {
                 writeln!(text, "    argument {name:?} {}", print_element(element))
             }
-            ArgumentData::Array(buffer) => writeln!(text, "    argument {buffer}"),
+            ArgumentData::Array { buffer, shape: None } => writeln!(text, "    argument {buffer}"),
+            ArgumentData::Array { buffer, shape: Some(extents) } => {
+                let extents: Vec<String> = extents.iter().map(print_expression).collect();
+                writeln!(text, "    argument {buffer} [{}]", extents.join(", "))
+            }
         };
     }
     for fact in &kernel.facts {

@@ -13,13 +13,16 @@ impl Verifier<'_> {
             let place = || format!("buffer `{entity}` {:?}", buffer.name);
             self.buffer(&place, buffer);
             if let BufferKind::Argument { position, .. } = buffer.kind
-                && kernel.arguments.get(position) != Some(&ArgumentData::Array(entity))
+                && !matches!(kernel.arguments.get(position), Some(ArgumentData::Array { buffer, .. }) if *buffer == entity)
             {
                 self.report(place, format!("argument {position} of the signature is not this buffer"));
             }
         }
         for (at, argument) in kernel.arguments.iter().enumerate() {
-            if let ArgumentData::Array(buffer) = argument
+            if let ArgumentData::Array { shape: Some(extents), .. } = argument {
+                extents.iter().for_each(|extent| self.expression(&|| format!("argument {at}"), extent));
+            }
+            if let ArgumentData::Array { buffer, .. } = argument
                 && !kernel.buffers.get(*buffer).is_some_and(
                     |data| matches!(data.kind, BufferKind::Argument { position, .. } if position == at),
                 )

@@ -31,7 +31,7 @@ mod order;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::written_buffers;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
@@ -58,12 +58,18 @@ impl Pass for Collapse {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            changed |= nested(kernel, launch);
             let body = kernel.launches[launch].body;
-            changed |= block(kernel, body);
             changed |= order::follow_memory(kernel, body);
         }
         changed.into()
     }
+}
+
+/// Makes the loops in one another of a launch one; whether there were any.
+pub(super) fn nested(kernel: &mut Kernel, launch: Launch) -> bool {
+    let body = kernel.launches[launch].body;
+    block(kernel, body)
 }
 
 /// Works on a block from the innermost loops outwards.

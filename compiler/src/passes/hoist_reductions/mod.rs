@@ -26,6 +26,8 @@
 //! launch's loop is left around the reduction (a vector divided by its sum), it gets a launch of its own before this one
 //! (`launch.rs`): the loop then keeps the form that passes after this one spread over the machine.
 //!
+//! Reductions along columns get launches of their own where there are too few columns to fill the machine (`columns.rs`).
+//!
 //! # Preconditions
 //!
 //! The reduction stands directly in the loop, and nothing that it needs is written by the launch. It has no checks, and
@@ -33,14 +35,17 @@
 //! of the reduction's axis. All its accesses are inside their arrays even if the axes that it leaves are empty: their
 //! subscripts are indices that run over whole extents; or these axes are not empty, by a fact.
 
+mod columns;
 mod launch;
 mod need;
 
+use super::collapse;
 use super::pass::{Changed, Pass, PassContext};
+use super::split_axes::split_axes;
 use crate::analysis::written_buffers;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch};
-use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Phase, Phases, Regions, Short};
+use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::Opcode;
 use need::Need;
 
@@ -62,7 +67,7 @@ impl Pass for HoistReductions {
         Phases::of(&[Phase::Abstract])
     }
 
-    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+    fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             while let Some(found) = find(kernel, launch) {
@@ -71,6 +76,16 @@ impl Pass for HoistReductions {
                     Way::Before => before(kernel, &found),
                     Way::Launch => launch::split(kernel, launch, found.forall, &found.need),
                 }
+                changed = true;
+            }
+            let mut distributed = false;
+            while let Some((forall, need)) = columns::find(kernel, launch, &context.target) {
+                launch::split(kernel, launch, forall, &need);
+                distributed = true;
+            }
+            if distributed {
+                // What was behind the last one may be a loop over all axes now.
+                collapse::nested(kernel, launch);
                 changed = true;
             }
         }
@@ -193,34 +208,7 @@ fn before(kernel: &mut Kernel, found: &Found) {
 
 fn around(kernel: &mut Kernel, found: &Found) {
     let insts = take(kernel, found);
-    let InstData { arguments, regions, span, payload, .. } = kernel.insts[found.forall].clone();
-    let inner = regions[0];
-    let outer = kernel.blocks.push(BlockData::default());
-    let params = std::mem::take(&mut kernel.blocks[inner].params);
-    let mut parts = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
-    for (at, (param, needed)) in params.into_iter().zip(&found.need.axes).enumerate() {
-        let block = if *needed { outer } else { inner };
-        let position = kernel.blocks[block].params.len() as u16;
-        kernel.values[param].definition = Definition::Param(block, position);
-        kernel.blocks[block].params.push(param);
-        let (axes, bounds) = &mut parts[usize::from(!*needed)];
-        axes.push(payload.axes()[at]);
-        bounds.extend_from_slice(&arguments[2 * at..2 * at + 2]);
-    }
-    let [(outer_axes, outer_bounds), (inner_axes, inner_bounds)] = parts;
-    kernel.insts[found.forall].payload = Payload::Loop { axes: inner_axes.into() };
-    kernel.insts[found.forall].arguments = inner_bounds.into();
-    let payload = Payload::Loop { axes: outer_axes.into() };
-    let fresh = kernel.make_inst(Opcode::Forall, payload, &outer_bounds, span);
-    kernel.insts[fresh].regions.push(outer);
-    let end = kernel.insts.push(InstData {
-        opcode: Opcode::Yield,
-        payload: Payload::None,
-        arguments: Short::new(),
-        results: Short::new(),
-        regions: Regions::new(),
-        span,
-    });
-    kernel.blocks[outer].insts = insts.into_iter().chain([found.forall, end]).collect();
-    put(kernel, found, &[], fresh);
+    let (around, outer) = split_axes(kernel, found.forall, |at| found.need.axes[at]);
+    kernel.blocks[outer].insts.splice(0..0, insts);
+    put(kernel, found, &[], around);
 }

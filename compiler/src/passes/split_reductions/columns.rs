@@ -1,29 +1,21 @@
 //! Columns: a long reduction inside a loop is cut into pieces where the loop has few iterations.
 
 use super::atomic;
-use super::grid::{MIN_SINGLE, cut, piece_launch, record};
+use super::grid::{cut, piece_launch, record};
 use super::said::said;
 use super::shared;
-use crate::analysis::{Affine, Conditions, Stride, accesses, bucket};
+use crate::analysis::{Affine, Conditions, Stride, accesses};
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::ir::op::Opcode;
 use crate::manifest::{self, BinaryOp, Expr};
+use crate::passes::fill::{MIN_LONG, MIN_SINGLE, ROWS_AT_ONCE, THREADS_AT_ONCE, least_long};
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{is_rematerializable, reads_what_was_written};
 use crate::passes::special::{Special, specialize};
 
-/// The most pieces of a reduction for each of several outer iterations, where the machine does not ask for more, and
-/// how long the reduction must be.
+/// The most pieces of a reduction for each of several outer iterations, where the machine does not ask for more.
 const MOST_PIECES: u32 = 64;
-const MIN_LONG: i64 = 4096;
-/// Outer iterations that a multiprocessor runs at once: where each is a thread's, and where it is a block's.
-const THREADS_AT_ONCE: i64 = 2048;
-const ROWS_AT_ONCE: i64 = 2;
-
-/// Where a multiprocessor has no more than so many threads, each waits for memory most of the time, and shorter columns are
-/// worth a second launch (f32 on an H200: 640 × 111 in 5.9 us, whole in 68; 2752 × 6248 in 20 us, whole in 328).
-const FEWER: [(i64, i64); 3] = [(32, 64), (256, 96), (1024, 512)];
 
 /// So many pieces that all multiprocessors have equally many blocks, where the outer iterations are a power of two: 33
 /// of 132. n-body of 65536 on an H200: 38.9 TFLOP/s with 33, 37.9 with 32.
@@ -89,10 +81,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let min_long = match rows {
         _ if forced => MIN_LONG,
         true => MIN_SINGLE,
-        false if reads_all => {
-            let edges = FEWER.map(|(at_once, _)| multiprocessors * at_once);
-            FEWER.get(bucket(kernel, launch, &outer, &edges)).map_or(MIN_LONG, |(_, min_long)| *min_long)
-        }
+        false if reads_all => least_long(kernel, launch, &outer, target),
         false => MIN_LONG,
     };
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(multiprocessors * at_once));

@@ -14,13 +14,12 @@ use crate::ir::op::{Combiner, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::passes::accumulate::into_atomics;
+use crate::passes::fill::MIN_SINGLE;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
 use crate::passes::special::{Special, specialize};
 use smallvec::smallvec;
 
-/// Elements of a single reduction from which on several blocks are worth a second launch.
-pub(super) const MIN_SINGLE: i64 = 1 << 16;
 /// Iterations of the outer loop that one thread runs side by side where they read the same.
 pub(super) const REUSE: u64 = 4;
 /// Iterations of a reduction that one thread runs side by side; and where those of the outer loop read the same, of a

@@ -25,6 +25,7 @@ mod atomic;
 mod columns;
 mod cost;
 mod grid;
+mod length;
 pub(super) mod rows;
 mod said;
 mod shared;

@@ -1,6 +1,7 @@
 //! Rows: an iteration whose loops all walk one contiguous range is given to a team of threads.
 
 use super::cost::{Cost, loop_cost};
+use super::length::{Length, length};
 use super::said::{Said, said};
 use super::streams::streams;
 use crate::analysis::{Affine, Conditions, REGISTERS, Stride, accesses, blocks_by_registers};
@@ -17,8 +18,9 @@ use rustc_hash::FxHashMap;
 
 /// An iteration whose loops a team can share.
 pub struct Rows {
-    /// Elements of a row, as the host knows it.
+    /// Elements of a row, as the host knows it; of all rows, or about so many.
     pub extent: Expr,
+    pub exact: bool,
     /// Neighbours that one access of a thread brings where rows are aligned.
     pub vector: i64,
     /// More than one loop walks the row: it is worth keeping it in registers.
@@ -66,6 +68,8 @@ impl Shape {
 
 /// Rows shorter than this stay with one thread.
 const MIN_ROW: i64 = 32;
+/// The same of rows of different lengths, by their mean: the threads of a warp that has several of them wait for the longest.
+const MIN_MEAN: i64 = 12;
 /// Rows of fewer elements are one warp's.
 const WARP_ROW: i64 = 1024;
 /// 32-bit registers that a thread of four groups or more has beside the elements that it holds.
@@ -80,17 +84,10 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     if !collect(kernel, body, &mut loops) || loops.is_empty() {
         return None;
     }
-    let bounds = kernel.loop_bounds(loops[0])[0];
-    let same = |inst: &Inst| {
-        let found = kernel.loop_bounds(*inst)[0];
-        let equal =
-            |a: Value, b: Value| a == b || kernel.symbolic(a).is_some_and(|a| Some(a) == kernel.symbolic(b));
-        equal(found.0, bounds.0) && equal(found.1, bounds.1)
-    };
-    if !loops.iter().all(same) || !buffers_allow(kernel, body, &loops) {
+    if !buffers_allow(kernel, body, &loops) {
         return None;
     }
-    let extent = kernel.symbolic_extent(bounds.0, bounds.1)?;
+    let Length { extent, exact } = length(kernel, forall, &loops)?;
     let outer = *kernel.blocks[body].params.last()?;
     let mut own = Cost::default();
     let mut shared = Cost::default();
@@ -117,7 +114,9 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     });
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
     let outer = axes.iter().map(|axis| kernel.axes[*axis].name.clone()).collect();
-    Some(Rows { reused: loops.len() > 1, own_array, outer, extent, vector, said })
+    // Where rows begin and end differs: none begins at a multiple of a vector, or is held.
+    let vector = if exact { vector } else { 1 };
+    Some(Rows { reused: loops.len() > 1 && exact, own_array, outer, extent, exact, vector, said })
 }
 
 /// The outermost loops of one axis that stand under straight control; `false` where something forbids sharing.
@@ -344,7 +343,8 @@ fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, vecto
 fn conditions(rows: &Rows, shape: &Shape) -> Conditions {
     let extent = || rows.extent.clone();
     let compared = |op, number: i64| Expr::binary(op, extent(), Expr::Int(number));
-    let mut conditions = Conditions::new().prefers(compared(BinaryOp::GreaterEqual, MIN_ROW));
+    let least = if rows.exact { MIN_ROW } else { MIN_MEAN };
+    let mut conditions = Conditions::new().prefers(compared(BinaryOp::GreaterEqual, least));
     if shape.held.is_none() && shape.threads == 32 {
         conditions = conditions.prefers(compared(BinaryOp::Less, WARP_ROW));
     }

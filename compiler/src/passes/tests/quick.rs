@@ -13,15 +13,15 @@ use crate::lower::{LowerOptions, lower};
 use crate::manifest::SymbolKind;
 use crate::passes::{Pipeline, PipelineError, PipelineOptions, TargetFacts};
 use crate::source::SourceFile;
-use krn_generator::{Program, forms, locals, patterns, programs};
+use krn_generator::{Program, forms, locals, patterns, programs, spaces};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
 /// Where kernels come from, and how many of each.
-pub const SOURCES: [(&str, usize); 5] =
-    [("forms", 400), ("locals", 80), ("tapes", 120), ("programs", 80), ("patterns", 60)];
+pub const SOURCES: [(&str, usize); 6] =
+    [("forms", 400), ("spaces", 120), ("locals", 80), ("tapes", 120), ("programs", 80), ("patterns", 60)];
 
 /// A kernel before all passes.
 pub struct Sample {
@@ -66,6 +66,7 @@ pub fn programs_of(source: &str) -> Vec<Program> {
     let count = count_of(source);
     match source {
         "forms" => sampled(forms(), count),
+        "spaces" => sampled(spaces(), count),
         "locals" => sampled(locals(), count),
         "programs" => sampled(programs(), count),
         "patterns" => sampled(patterns(), count),

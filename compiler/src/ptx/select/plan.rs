@@ -76,7 +76,7 @@ pub(super) fn kernel_manifest(
                 name: name.clone(),
                 kind: ArgumentKind::Value { element: element.clone() },
             },
-            ArgumentData::Array(buffer) => ArgumentManifest {
+            ArgumentData::Array { buffer, shape } => ArgumentManifest {
                 name: kernel.buffers[*buffer].name.clone(),
                 kind: ArgumentKind::Array {
                     direction: direction(kernel, *buffer).ok_or_else(|| {
@@ -85,7 +85,13 @@ pub(super) fn kernel_manifest(
                             kernel.buffers[*buffer].name
                         ))
                     })?,
-                    buffer: buffer_manifest(kernel, *buffer),
+                    buffer: {
+                        let manifest = buffer_manifest(kernel, *buffer);
+                        match shape.clone() {
+                            Some(extents) => BufferManifest { extents, ..manifest },
+                            None => manifest,
+                        }
+                    },
                 },
             },
         });

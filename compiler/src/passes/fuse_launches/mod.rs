@@ -1,0 +1,139 @@
+//! `fuse_launches`: launches over one space, of which the later reads what the earlier reads or writes, become one.
+//!
+//! ```text
+//! launch launch0 { forall axis0 "r" (v3) { v9: f32 = reduce [add] …; store buf2[v3], v9 } }             before
+//! launch launch1 { forall axis2 "r", axis3 "c" (v6, v7) {
+//!     v8: f32 = load buf0[v6, v7]
+//!     v10: f32 = load buf2[v6]
+//!     v11: f32 = div v8, v10
+//!     store buf1[v6, v7], v11
+//! } }
+//!
+//! launch launch0 { forall axis0 "r" (v3) {                                                              after
+//!     v9: f32 = reduce [add] …
+//!     forall axis3 "c" (v7) {
+//!         v8: f32 = load buf0[v3, v7]
+//!         v11: f32 = div v8, v9
+//!         store buf1[v3, v7], v11
+//!     }
+//! } }
+//! ```
+//!
+//! Statements of rows (a mean, a variance, what is made of both) are then what they are inside one `forall`: a team of
+//! threads reads a row once and holds it. Element-wise statements over one space read what they share once, and launches
+//! without a loop are a launch less. Reductions over one range then walk it once (`reductions.rs`). What the earlier one stores for each iteration is no longer loaded (`join.rs`).
+//!
+//! # Preconditions
+//!
+//! The launches stand beside each other in the plan. Some axes of both are the same (`nest.rs`): all axes of one of them
+//! are. What either of them writes and the other one accesses, it accesses in the same iteration of these axes, and at the
+//! same element of a row (`place.rs`). What is left are loops of one axis over one range, along which memory is contiguous.
+//! There are rows enough to fill the machine, or they are short: a few long ones are cut into pieces, each reduction
+//! by itself.
+
+mod join;
+mod nest;
+mod place;
+mod reductions;
+
+use super::fill::rows_fill;
+use super::pass::{Changed, Pass, PassContext, TargetFacts};
+use crate::ir::entities::Launch;
+use crate::ir::kernel::{Kernel, Phase, Phases, Step};
+use crate::manifest::{BinaryOp, Expr};
+use nest::{Nest, Walk};
+
+pub struct FuseLaunches;
+
+impl Pass for FuseLaunches {
+    fn name(&self) -> &str {
+        "fuse_launches"
+    }
+
+    fn reason(&self) -> &str {
+        "makes launches over one space one, where they share what they read"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Abstract])
+    }
+
+    fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
+        let mut changed = false;
+        let mut tried = Vec::new();
+        while let Some((first, second)) = neighbours(&kernel.plan, &tried) {
+            if fuse(kernel, first, second, &context.target) {
+                kernel.replace_step(second, &[]);
+                // What did not fit beside the first one may fit now.
+                tried.retain(|pair: &(Launch, Launch)| pair.0 != first && pair.1 != first);
+                changed = true;
+            } else {
+                tried.push((first, second));
+            }
+        }
+        if changed {
+            kernel.settle_plan(&[]);
+        }
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            let root = kernel.launches[launch].body;
+            changed |= reductions::fuse_reductions(kernel, root, &[]);
+        }
+        changed.into()
+    }
+}
+
+/// The first two launches of which one runs directly after the other and that were not tried.
+fn neighbours(steps: &[Step], tried: &[(Launch, Launch)]) -> Option<(Launch, Launch)> {
+    let pairs = steps.windows(2).filter_map(|pair| match pair {
+        [Step::Launch(first), Step::Launch(second)] => Some((*first, *second)),
+        _ => None,
+    });
+    pairs.into_iter().find(|pair| !tried.contains(pair)).or_else(|| {
+        steps.iter().find_map(|step| match step {
+            Step::Launch(_) => None,
+            Step::Repeat { body, .. } => neighbours(body, tried),
+            Step::Branch { then, otherwise, .. } => {
+                neighbours(then, tried).or_else(|| neighbours(otherwise, tried))
+            }
+        })
+    })
+}
+
+/// Puts what the second launch does behind what the first one does, if that is right and pays.
+fn fuse(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts) -> bool {
+    let (Some(first), Some(second)) = (Nest::of(kernel, first), Nest::of(kernel, second)) else {
+        return false;
+    };
+    let Some(axes) = nest::common_axes(kernel, &first, &second) else { return false };
+    let taken: [Vec<usize>; 2] =
+        [axes.iter().map(|pair| pair.0).collect(), axes.iter().map(|pair| pair.1).collect()];
+    let (Some(before), Some(after)) =
+        (Walk::of(kernel, &first, &taken[0]), Walk::of(kernel, &second, &taken[1]))
+    else {
+        return false;
+    };
+    if !nest::are_alike(kernel, (&first, &before), (&second, &after), &axes) {
+        return false;
+    }
+    let Some(stored) = place::stored(kernel, (&first, &before), (&second, &after), &axes) else {
+        return false;
+    };
+    let bounds = before.bounds.as_ref().or(after.bounds.as_ref());
+    if let (Some((low, high)), false) = (bounds, axes.is_empty()) {
+        let extent = |(low, high): &(Expr, Expr)| match low {
+            Expr::Int(0) => high.clone(),
+            _ => Expr::binary(BinaryOp::Sub, high.clone(), low.clone()),
+        };
+        let rows = axes.iter().map(|(at, _)| extent(&first.bounds[*at]));
+        let rows =
+            rows.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right)).unwrap_or(Expr::Int(1));
+        if !rows_fill(kernel, first.launch, &rows, &extent(&(low.clone(), high.clone())), target) {
+            return false;
+        }
+    }
+    join::join(kernel, (&first, &taken[0]), (&second, &taken[1]));
+    join::forward(kernel, &stored);
+    let name = kernel.launches[first.launch].name.clone();
+    kernel.schedule.remark(&name, "statements over one space are computed together".to_string());
+    true
+}

@@ -1,0 +1,122 @@
+//! Which elements two launches access, and whether that allows to make them one.
+
+use super::nest::{Nest, Walk, access};
+use crate::ir::entities::{Buffer, Inst, Value};
+use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::op::Opcode;
+use crate::manifest::Expr;
+use crate::mutants::mutant;
+use rustc_hash::FxHashMap;
+
+/// A subscript, in words that both launches share.
+#[derive(Clone, PartialEq, Debug)]
+enum Place {
+    /// The index of a common axis.
+    Common(usize),
+    /// The index of the loop around.
+    Index,
+    Uniform(Expr),
+}
+
+/// An array's accesses in one launch.
+#[derive(Default)]
+struct Accesses {
+    stores: Vec<Inst>,
+    loads: Vec<Inst>,
+    others: bool,
+    /// Of all of them, where that is the same.
+    places: Option<Vec<Place>>,
+    differ: bool,
+    /// Some access moves with a loop's index.
+    walked: bool,
+}
+
+/// A value that the first launch stores in each iteration, and the loads of it in the second one.
+pub struct Stored {
+    pub store: Inst,
+    pub loads: Vec<Inst>,
+}
+
+type Side<'s> = (&'s Nest, &'s Walk);
+
+/// What the second launch loads of what the first one stores in each iteration; `None` where the launches may not become
+/// one, or do not share what they read.
+pub fn stored(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)]) -> Option<Vec<Stored>> {
+    let common: Vec<Value> = axes.iter().map(|pair| first.0.params[pair.0]).collect();
+    let before = accesses(kernel, first, &common);
+    let common: Vec<Value> = axes.iter().map(|pair| second.0.params[pair.1]).collect();
+    let after = accesses(kernel, second, &common);
+    let mut found = Vec::new();
+    let mut shares = false;
+    let walks = first.1.bounds.is_some() && second.1.bounds.is_some();
+    let mut both: Vec<Buffer> = before.keys().copied().filter(|buffer| after.contains_key(buffer)).collect();
+    both.sort_unstable();
+    for buffer in both {
+        let (before, after) = (&before[&buffer], &after[&buffer]);
+        shares |= !walks || before.walked && after.walked;
+        if before.stores.is_empty() && after.stores.is_empty() && !before.others && !after.others {
+            continue;
+        }
+        let same = !before.differ && !after.differ && before.places == after.places;
+        let places = before.places.as_ref()?;
+        let every = (0..axes.len()).all(|axis| places.contains(&Place::Common(axis)));
+        if !mutant!("fuse_launches: another element is accessed", same, true)
+            || !every
+            || before.others
+            || after.others
+        {
+            return None;
+        }
+        if places.contains(&Place::Index) {
+            continue;
+        }
+        // A value of an iteration: it is handed on. Reductions of a launch that runs once could not be cut side by side
+        // if one rests on the other.
+        let handed = before.loads.is_empty() && after.stores.is_empty();
+        let at_once = before.stores.iter().all(|store| kernel.blocks[first.0.body].insts.contains(store));
+        if !handed || !at_once || axes.is_empty() && second.1.bounds.is_some() {
+            return None;
+        }
+        let leaf = |inst: &Inst| &kernel.insts[*inst].payload;
+        let mut loads = after.loads.clone();
+        for store in &before.stores {
+            let of_it = loads.extract_if(.., |load| leaf(load) == leaf(store)).collect();
+            let again = found.iter().any(|known: &Stored| leaf(&known.store) == leaf(store));
+            if again {
+                return None;
+            }
+            found.push(Stored { store: *store, loads: of_it });
+        }
+        if !loads.is_empty() {
+            return None;
+        }
+    }
+    shares.then_some(found)
+}
+
+fn accesses(kernel: &Kernel, (nest, walk): Side, common: &[Value]) -> FxHashMap<Buffer, Accesses> {
+    let mut found: FxHashMap<Buffer, Accesses> = FxHashMap::default();
+    kernel.walk(nest.body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        if let Payload::Atomic { buffer, .. } = data.payload {
+            found.entry(buffer).or_default().others = true;
+        }
+        let Some((buffer, _, subscripts)) = access(kernel, inst) else { return };
+        let known = found.entry(buffer).or_default();
+        match data.opcode {
+            Opcode::Store => known.stores.push(inst),
+            Opcode::Load => known.loads.push(inst),
+            _ => known.others = true,
+        }
+        let place = |value: &Value| match common.iter().position(|param| param == value) {
+            Some(axis) => Some(Place::Common(axis)),
+            None if walk.indices.contains(value) => Some(Place::Index),
+            None => kernel.symbolic(*value).map(Place::Uniform),
+        };
+        let places: Option<Vec<Place>> = subscripts.iter().map(place).collect();
+        known.walked |= places.as_ref().is_none_or(|places| places.contains(&Place::Index));
+        known.differ |= places.is_none() || known.places.is_some() && known.places != places;
+        known.places = known.places.take().or(places);
+    });
+    found
+}

@@ -1,0 +1,125 @@
+//! `merge_axes`: two axes that lie side by side wherever they occur become one.
+//!
+//! ```text
+//! buffer buf0 "x" f32 [sym0, sym1, sym2]                                        before
+//! forall axis0 "c" = …, axis1 "h" = 0..sym1, axis2 "w" = 0..sym2 (v0, v1, v2) {
+//!     v3: f32 = load buf0[v0, v1, v2]
+//!     v4: f32 = load buf1[v0]
+//!
+//! buffer buf0 "x" f32 [sym0, sym1 * sym2]                                       after
+//! forall axis0 "c" = …, axis2 "w" = 0..sym1 * sym2 (v0, v2) {
+//!     v3: f32 = load buf0[v0, v2]
+//!     v4: f32 = load buf1[v0]
+//! ```
+//!
+//! Short axes leave threads of a block without work, and rows of several axes are no rows to passes that share them. The
+//! array is the same: row-major, elements stand where they stood. The caller still gives it the extents that were
+//! declared. The axis keeps the name of the inner one; a schedule that says something of the outer one keeps both.
+//!
+//! # Preconditions
+//!
+//! Both are axes of one loop, from 0 to the array's extents. Their indices are used as neighbouring subscripts alone, the
+//! outer one directly before the inner one, in all launches that access those arrays.
+
+mod pairs;
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Inst, Launch, Value};
+use crate::ir::kernel::{ArgumentData, BufferKind, Definition, Kernel, Payload, Phase, Phases};
+use crate::ir::op::Opcode;
+use crate::manifest::{BinaryOp, Expr};
+use crate::mutants::mutant;
+use pairs::Pairs;
+
+pub struct MergeAxes;
+
+impl Pass for MergeAxes {
+    fn name(&self) -> &str {
+        "merge_axes"
+    }
+
+    fn reason(&self) -> &str {
+        "makes axes that lie side by side in memory one"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Abstract])
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut changed = false;
+        while let Some(pairs) = pairs::find(kernel) {
+            merge(kernel, &pairs);
+            changed = true;
+        }
+        changed.into()
+    }
+}
+
+/// Makes axes one that belong together.
+fn merge(kernel: &mut Kernel, pairs: &Pairs) {
+    for (inst, at) in &pairs.accesses {
+        kernel.insts[*inst].arguments.remove(*at);
+    }
+    for (buffer, at) in &pairs.dimensions {
+        if let BufferKind::Argument { position, .. } = kernel.buffers[*buffer].kind
+            && let ArgumentData::Array { shape, .. } = &mut kernel.arguments[position]
+        {
+            shape.get_or_insert_with(|| kernel.buffers[*buffer].extents.clone());
+        }
+        let extents = &mut kernel.buffers[*buffer].extents;
+        let outer = extents.remove(*at);
+        extents[*at] = Expr::binary(BinaryOp::Mul, outer, extents[*at].clone());
+    }
+    let parents = kernel.parents();
+    for (inst, outer, inner) in &pairs.loops {
+        let Some(block) = parents.block_of[*inst].expand() else { continue };
+        let names =
+            [outer, inner].map(|at| kernel.axes[kernel.insts[*inst].payload.axes()[*at]].name.clone());
+        // The end of both, before the loop.
+        let insts = &mut kernel.blocks[block].insts;
+        let after = insts.split_off(insts.iter().position(|known| known == inst).unwrap_or(insts.len()));
+        let span = kernel.insts[*inst].span;
+        let ends = [outer, inner].map(|at| kernel.insts[*inst].arguments[2 * at + 1]);
+        let mut emit = Emit::new(kernel, block, span);
+        let end = emit.value(
+            mutant!("merge_axes: extents are added up", Opcode::Mul, Opcode::Add),
+            Payload::None,
+            &ends,
+        );
+        kernel.blocks[block].insts.extend(after);
+        kernel.insts[*inst].arguments[2 * inner + 1] = end;
+        drop_axis(kernel, *inst, *outer);
+        if let Some(launch) = launch_of(kernel, *inst) {
+            let [outer, inner] = names;
+            let text =
+                format!("`{outer}` and `{inner}` lie side by side in memory and are one axis, `{inner}`");
+            let name = kernel.launches[launch].name.clone();
+            kernel.schedule.remark(&name, text);
+        }
+    }
+}
+
+/// The launch that runs an instruction.
+fn launch_of(kernel: &Kernel, inst: Inst) -> Option<Launch> {
+    kernel.launches.keys().find(|launch| {
+        let mut found = false;
+        kernel.walk(kernel.launches[*launch].body, &mut |_, known| found |= known == inst);
+        found
+    })
+}
+
+/// Takes an axis that nothing uses out of a loop.
+fn drop_axis(kernel: &mut Kernel, inst: Inst, at: usize) {
+    let body = kernel.insts[inst].regions[0];
+    kernel.insts[inst].arguments.drain(2 * at..2 * at + 2);
+    if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &mut kernel.insts[inst].payload {
+        axes.remove(at);
+    }
+    kernel.blocks[body].params.remove(at);
+    let params: Vec<Value> = kernel.blocks[body].params.to_vec();
+    for (position, param) in params.into_iter().enumerate() {
+        kernel.values[param].definition = Definition::Param(body, position as u16);
+    }
+}

@@ -1,0 +1,72 @@
+//! How many elements a row has: as the host knows it, or on average.
+
+use crate::analysis::Affine;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::kernel::{Kernel, Payload};
+use crate::manifest::{BinaryOp, Expr};
+
+/// The length of a launch's rows.
+pub struct Length {
+    pub extent: Expr,
+    /// All rows have that many elements; otherwise they have about so many.
+    pub exact: bool,
+}
+
+/// The length that all loops of a row have, or the mean one of loops that end where their row does.
+pub fn length(kernel: &Kernel, forall: Inst, loops: &[Inst]) -> Option<Length> {
+    let bounds = kernel.loop_bounds(*loops.first()?)[0];
+    let same = |inst: &Inst| {
+        let found = kernel.loop_bounds(*inst)[0];
+        let equal =
+            |a: Value, b: Value| a == b || kernel.symbolic(a).is_some_and(|a| Some(a) == kernel.symbolic(b));
+        equal(found.0, bounds.0) && equal(found.1, bounds.1)
+    };
+    if let Some(extent) = kernel.symbolic_extent(bounds.0, bounds.1) {
+        return loops.iter().all(same).then_some(Length { extent, exact: true });
+    }
+    let rows = kernel.loop_bounds(forall).into_iter().map(|(low, high)| kernel.symbolic_extent(low, high));
+    let rows = rows.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))??;
+    let of_all: Option<Vec<Expr>> = loops.iter().map(|inst| mean(kernel, forall, *inst, &rows)).collect();
+    // The shortest says least.
+    let extent = of_all?.into_iter().reduce(|left, right| Expr::binary(BinaryOp::Min, left, right))?;
+    Some(Length { extent, exact: false })
+}
+
+/// The mean length of rows that lie behind one another in an array, as those of a sparse matrix do, or of which each is a
+/// part of an array's row, one end of which moves from row to row.
+fn mean(kernel: &Kernel, forall: Inst, inst: Inst, rows: &Expr) -> Option<Expr> {
+    let around = &kernel.blocks[kernel.insts[forall].regions[0]].params;
+    let region = kernel.insts[inst].regions[0];
+    let index = kernel.blocks[region].params[0];
+    let (low, high) = kernel.loop_bounds(inst)[0];
+    let mut affine = Affine::new(kernel);
+    // From 0 to the row's number, or from there to the end.
+    let moves = |affine: &mut Affine, end: Value| {
+        kernel.symbolic(end).is_none()
+            && affine.form(end).atoms().into_iter().all(|atom| match atom {
+                crate::analysis::Atom::Value(value) => around.contains(&value),
+                crate::analysis::Atom::Symbol(_) => true,
+            })
+    };
+    let triangle = (kernel.symbolic(low).is_some() && moves(&mut affine, high))
+        || (kernel.symbolic(high).is_some() && moves(&mut affine, low));
+    let mut found = None;
+    kernel.walk(region, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let Payload::Access { buffer, .. } = data.payload else { return };
+        let extents = &kernel.buffers[buffer].extents;
+        let subscripts = &kernel.subscripts(data)[..extents.len()];
+        let Some((last, others)) = subscripts.split_last() else { return };
+        if *last != index || found.is_some() {
+            return;
+        }
+        let extent = extents[extents.len() - 1].clone();
+        let of_row = others.iter().any(|value| around.iter().any(|param| affine.depends(*value, *param)));
+        if others.is_empty() {
+            found = Some(Expr::binary(BinaryOp::Div, extent, rows.clone()));
+        } else if of_row && triangle {
+            found = Some(Expr::binary(BinaryOp::Div, extent, Expr::Int(2)));
+        }
+    });
+    found
+}
