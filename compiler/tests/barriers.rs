@@ -56,7 +56,8 @@ fn all_kernels_on_all_targets_are_accepted() {
             known.push(number);
             let standard = Pipeline::for_target(&TargetFacts::new(number));
             // Small matrices take the large tiles too.
-            let eager = standard.clone().replace("stage", Stage { least_blocks: Some(1) }).expect("a pass");
+            let eager =
+                standard.clone().replace("stage", Stage { shape: Some("tiled_large") }).expect("a pass");
             for kernel in lowered(&path, target).kernels {
                 let pipelines: &[&Pipeline] = if number == 90 { &[&standard, &eager] } else { &[&standard] };
                 for pipeline in pipelines.iter().copied() {

@@ -271,3 +271,53 @@ fn places_that_are_neighbours_share_a_register() {
         assembler.assemble_for_targets(&["sm_90"], |_| krn_compiler::ptx::print(&selected.module));
     assert!(complaints.is_empty(), "{complaints:?}");
 }
+
+/// Calls of the generator in the code of vectors: each has ten rounds.
+fn draws(body: &str) -> usize {
+    let text = format!("kernel k(x: f32[n], seed: u64) -> y: f32[n] where n % 4 == 0 {{ {body} }}");
+    let compilation = crate::support::compiled_at(&text, &[("n", 1 << 20)]);
+    let (vectors, _) =
+        compilation.compiled.ptx.split_once("\nelse:").expect("code for arrays that are not aligned");
+    let rounds = |line: &&str| line.contains("mul.hi.u32") && line.contains(", 3528531795;");
+    vectors.lines().filter(rounds).count() / 10
+}
+
+#[test]
+fn counters_in_one_block_are_drawn_at_once() {
+    // Four neighbours a thread.
+    assert_eq!(draws("y[i] = x[i] * rand(seed, i)"), 1);
+    assert_eq!(draws("y[i] = x[i] + rand_normal(seed, i)"), 1);
+    assert_eq!(draws("y[i] = x[i] * rand(seed, i + 4)"), 1);
+    // The last counters of one block and the first ones of the next.
+    assert_eq!(draws("y[i] = x[i] * rand(seed, i + 2)"), 2);
+    assert_eq!(draws("y[i] = x[i] * rand(seed, 2 * i) + rand(seed, 2 * i + 1)"), 2);
+    // In other blocks, all of them.
+    assert_eq!(draws("y[i] = x[i] * rand(seed, 4 * i)"), 4);
+}
+
+/// The second part of a condition is no branch of its own: it is computed in any case, or loaded where the first one holds.
+#[test]
+fn conditions_of_two_parts_are_one_branch() {
+    let branches = |condition: &str| {
+        let text = format!(
+            "kernel k(x: f32[n]) -> y: f32[n] where n >= 1 {{
+                forall i in n {{
+                    var v = 1.0
+                    var s = i
+                    while {condition} {{
+                        v = v * 1.5
+                        s += 1
+                    }}
+                    y[i] = v
+                }}
+            }}"
+        );
+        let ptx = crate::support::compiled_at(&text, &[("n", 1 << 20)]).compiled.ptx;
+        let body = ptx.split("while:").nth(1).expect("a loop").split("end_while:").next().expect("its end");
+        body.lines().filter(|line| line.contains(" bra ")).count()
+    };
+    // Out of the loop, and back.
+    assert_eq!(branches("v < 100.0 && s < n"), 2);
+    assert_eq!(branches("v < 100.0 || s < 3"), 2);
+    assert_eq!(branches("s < n && x[i] > v"), 2);
+}

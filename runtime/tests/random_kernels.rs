@@ -65,7 +65,7 @@ fn options(program: &Program) -> CompileOptions {
     let mut options = CompileOptions::for_target(TARGETS[program.seed as usize % TARGETS.len()]);
     if program.seed % 3 == 1 {
         let facts = TargetFacts::new(capability(&options.target).unwrap_or(90));
-        let replaced = Pipeline::for_target(&facts).replace("stage", Stage { least_blocks: Some(1) });
+        let replaced = Pipeline::for_target(&facts).replace("stage", Stage { shape: Some("tiled_large") });
         options.pipeline = Some(replaced.expect("the standard pipeline stages"));
     }
     let mut bits = program.seed / TARGETS.len() as u64;

@@ -120,7 +120,7 @@ fn a_kernel_without_one_of_its_barriers_is_not_clean() {
     let mut options = CompileOptions::for_target("sm_90");
     // Few multiprocessors, so that short products are shared among them.
     let pipeline = Pipeline::for_target(&TargetFacts { multiprocessors: 32, ..TargetFacts::new(90) });
-    let stage = Stage { least_blocks: Some(1) };
+    let stage = Stage { shape: Some("tiled_large") };
     options.pipeline = Some(pipeline.replace("stage", stage).expect("the standard pipeline stages"));
     let source = SourceFile::new("barriers.krn", SOURCE);
     let compilation = compile(&source, &options).expect("kernels that compile");
@@ -173,7 +173,7 @@ fn a_kernel_without_one_of_its_barriers_is_not_clean() {
     // Both are for the IR's verifier, which sees less or more. In a product each thread copies to where it did not write
     // what stands in front of the axis. Behind the turns of a loop over more rows than a grid has blocks no launch of a
     // test comes by twice.
-    assert_eq!(missed, ["product_tiled", "rows_row_walk"], "of {dropped}");
+    assert_eq!(missed, ["product_tiled_narrow", "rows_row_walk"], "of {dropped}");
 }
 
 /// Large products, whose last tiles are moved back to lie inside, and short ones, which leave places of their ring empty:

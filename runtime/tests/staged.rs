@@ -5,7 +5,7 @@ use crate::support;
 use krn_compiler::manifest::Value;
 use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, compile};
+use krn_compiler::{CompileOptions, Variants, compile};
 use krn_runtime::verify::{CheckOptions, check};
 use krn_runtime::{Device, Module};
 use std::sync::Arc;
@@ -39,14 +39,42 @@ fn run(module: &Module, compilation: &krn_compiler::Compilation, number: usize, 
     }
 }
 
-/// The kernels with the largest tiles wherever one fits, for a machine with so many multiprocessors.
-fn compiled(multiprocessors: u32) -> krn_compiler::Compilation {
+/// The kernels with tiles of a shape wherever one fits, for a machine with so many multiprocessors.
+fn compiled(shape: &'static str, multiprocessors: u32) -> krn_compiler::Compilation {
+    compile(&SourceFile::new("staged.krn", SOURCE), &options(shape, multiprocessors))
+        .expect("kernels that compile")
+}
+
+fn options(shape: &'static str, multiprocessors: u32) -> CompileOptions {
     let mut options = CompileOptions::for_target("sm_90");
     let facts = TargetFacts { multiprocessors, ..TargetFacts::new(90) };
-    let stage = Stage { least_blocks: Some(1) };
+    let stage = Stage { shape: Some(shape) };
     let pipeline = Pipeline::for_target(&facts).replace("stage", stage);
     options.pipeline = Some(pipeline.expect("the standard pipeline stages"));
-    compile(&SourceFile::new("staged.krn", SOURCE), &options).expect("kernels that compile")
+    options
+}
+
+/// The scratch memory of a kernel's parts at some sizes; 0 where tiles are not shared.
+fn parts(options: &CompileOptions, kernel: &str, [m, n, k]: [i64; 3]) -> i128 {
+    let sizes =
+        [("m", m), ("n", n), ("k", k)].map(|(name, size)| (name.to_string(), Value::Int(size.into())));
+    let (only, variants) = (Some(kernel.to_string()), Variants::For(sizes.into_iter().collect()));
+    let options = CompileOptions { only, variants, ..options.clone() };
+    let compiled =
+        compile(&SourceFile::new("staged.krn", SOURCE), &options).expect("kernels that compile").compiled;
+    let kernel = &compiled.manifest.kernels[0];
+    let value = |name: &str| match name {
+        "m" => m,
+        "n" => n,
+        _ => k,
+    };
+    let symbols: Vec<Value> =
+        kernel.symbols.iter().map(|symbol| Value::Int(value(&symbol.name).into())).collect();
+    let extent = kernel.variants[0].scratch.first().and_then(|parts| parts.extents[0].evaluate(&symbols));
+    match extent {
+        Some(Value::Int(extent)) => extent,
+        _ => 0,
+    }
 }
 
 fn agree(compilation: &krn_compiler::Compilation, kernels: &[&str], sizes: &[[i64; 3]]) {
@@ -61,45 +89,59 @@ fn agree(compilation: &krn_compiler::Compilation, kernels: &[&str], sizes: &[[i6
 
 #[test]
 fn the_largest_tiles_agree_with_the_reference() {
-    let compilation = compiled(TargetFacts::new(90).multiprocessors);
+    let compilation = compiled("tiled_large", TargetFacts::new(90).multiprocessors);
     assert!(compilation.compiled.ptx.contains("plain_tiled_large_vector"));
     agree(&compilation, &[], &SIZES);
 }
 
-/// Tiles that do not fill a wave, of which each multiprocessor takes some chunks: all of them, and the last two of six
-/// after a whole wave; parts of one chunk, parts of two tiles; rows that are vectors and not.
+/// Every other shape, at sizes that its tiles do not divide, larger and smaller than one.
 #[test]
-fn tiles_that_all_multiprocessors_share_agree_with_the_reference() {
-    const FEW: [&str; 3] = ["plain", "narrow", "added"];
-    for (multiprocessors, kernels, sizes) in [
-        (132, &[] as &[&str], [[128, 256, 160], [129, 257, 163]]),
-        (4, &FEW, [[257, 260, 309], [257, 261, 309]]),
-    ] {
-        let compilation = compiled(multiprocessors);
-        assert!(compilation.compiled.ptx.contains("plain_tiled_large_sums"));
-        for [m, n, k] in sizes {
-            let parts = &compilation.compiled.manifest.kernels[0].variants[0].scratch[0].extents[0];
-            let symbols = [m, k, n].map(|size| Value::Int(size.into()));
-            assert_eq!(parts.evaluate(&symbols), Some(Value::Int(2 * i128::from(multiprocessors))));
-        }
-        agree(&compilation, kernels, &sizes);
+fn tiles_of_each_shape_agree_with_the_reference() {
+    for shape in ["tiled_medium", "tiled", "tiled_low", "tiled_narrow"] {
+        let compilation = compiled(shape, TargetFacts::new(90).multiprocessors);
+        assert!(compilation.compiled.ptx.contains(&format!("plain_{shape}")), "{shape}");
+        agree(&compilation, &[], &[[70, 134, 37], [9, 13, 70]]);
     }
 }
 
-/// A wave that is full, or that nearly is, or a reduction too short for what sharing takes: each block has its own tile.
+/// Tiles that do not fill a wave, of which each multiprocessor takes some chunks: all of them, and the last two of six
+/// after a whole wave; parts of one chunk, parts of two tiles; rows that are vectors and not; few tiles and many steps.
+#[test]
+fn tiles_that_all_multiprocessors_share_agree_with_the_reference() {
+    const FEW: [&str; 3] = ["plain", "narrow", "added"];
+    for (shape, multiprocessors, resident, kernels, sizes) in [
+        ("tiled_large", 132, 1, &[] as &[&str], &[[128i64, 256, 160], [129, 257, 163]] as &[_]),
+        ("tiled_large", 4, 1, &FEW, &[[257, 260, 309], [257, 261, 309]]),
+        ("tiled_medium", 3, 4, &FEW, &[[66, 130, 900]]),
+        ("tiled", 132, 4, &[], &[[70, 66, 700]]),
+        ("tiled_low", 132, 8, &FEW, &[[6, 66, 1500]]),
+        ("tiled_narrow", 132, 8, &FEW, &[[66, 6, 1500]]),
+    ] {
+        for size in sizes {
+            let found = parts(&options(shape, multiprocessors), "plain", *size);
+            assert_eq!(found, 2 * resident * i128::from(multiprocessors), "{shape} {size:?}");
+        }
+        agree(&compiled(shape, multiprocessors), kernels, sizes);
+    }
+}
+
+/// A wave that is full, or that nearly is, or a reduction too short for what sharing takes: each block has its own tile. Nor
+/// is anything shared where each block would have a whole tile.
 #[test]
 fn tiles_are_shared_only_where_it_pays() {
-    let compilation = compiled(4);
-    let parts = &compilation.compiled.manifest.kernels[0].variants[0].scratch[0].extents[0];
+    let large = options("tiled_large", 4);
     for (m, n, k, shared) in [
         (256, 512, 10_000, false),
         (256, 512 + 256, 10_000, true),
-        (256, 512 + 256, 299, false),
-        (128, 3 * 256, 599, false),
-        (128, 3 * 256, 600, true),
+        (256, 512 + 256, 216, false),
+        (256, 512 + 256, 217, true),
+        (128, 3 * 256, 504, false),
+        (128, 3 * 256, 505, true),
     ] {
-        let symbols = [m, k, n].map(Value::Int);
         let expected = if shared { 8 } else { 0 };
-        assert_eq!(parts.evaluate(&symbols), Some(Value::Int(expected)), "{m} {n} {k}");
+        assert_eq!(parts(&large, "plain", [m, n, k]), expected, "{m} {n} {k}");
     }
+    let small = options("tiled", 132);
+    assert_eq!(parts(&small, "plain", [17 * 64, 31 * 64, 4000]), 0);
+    assert_eq!(parts(&small, "plain", [64, 64, 16 * 4]), 0);
 }

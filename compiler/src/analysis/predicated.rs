@@ -1,8 +1,10 @@
-//! Branches that only load: selection makes predicated loads of them.
+//! Branches that only load, and conditions of which one part is asked where the other holds: selection makes predicated loads
+//! of them, and one condition.
 
-use crate::ir::entities::{Block, Inst};
+use crate::data::Scalar;
+use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::Kernel;
-use crate::ir::op::Opcode;
+use crate::ir::op::{Constant, Opcode};
 
 /// More instructions than this are worth a branch around them.
 const MAX_INSTS: usize = 24;
@@ -11,23 +13,31 @@ const MAX_INSTS: usize = 24;
 pub fn is_predicated(kernel: &Kernel, inst: Inst) -> bool {
     let data = &kernel.insts[inst];
     let ([then, otherwise], false) = (&data.regions[..], data.results.is_empty()) else { return false };
-    data.opcode == Opcode::If && loads_only(kernel, *then) && literals_only(kernel, *otherwise)
+    let yields = kernel.yields(*then).iter().zip(kernel.yields(*otherwise));
+    // A bool is part of the condition: `&&`.
+    let suits = |(value, other): (&Value, &Value)| match kernel.value_type(*value) {
+        Scalar::Bool => kernel.constant_of(*other) == Some(Constant::Bool(false)),
+        scalar => scalar.size() >= 4,
+    };
+    data.opcode == Opcode::If
+        && yields.into_iter().all(suits)
+        && loads_only(kernel, *then)
+        && literals_only(kernel, *otherwise)
 }
 
-/// Few instructions, at least one of them a load and the others cheap; every result of them a number.
+/// Few instructions, at least one of them a load and the others cheap.
 fn loads_only(kernel: &Kernel, block: Block) -> bool {
     use Opcode::*;
     let insts = &kernel.blocks[block].insts;
     let opcode = |inst: &Inst| kernel.insts[*inst].opcode;
     let cheap = |inst: &Inst| {
-        matches!(opcode(inst), Add | Sub | Mul | Shl | Shr | And | Or | Const | Symbol | Cast | Yield)
+        matches!(
+            opcode(inst),
+            Add | Sub | Mul | Shl | Shr | And | Or | Not | Const | Symbol | Cast | Yield | Fma
+        ) || matches!(opcode(inst), Lt | Le | Gt | Ge | Eq | Ne | Min | Max)
     };
     let load = |inst: &Inst| opcode(inst).is_load();
-    let numbers = kernel.yields(block).iter().all(|value| kernel.value_type(*value).size() >= 4);
-    insts.len() <= MAX_INSTS
-        && numbers
-        && insts.iter().any(load)
-        && insts.iter().all(|inst| load(inst) || cheap(inst))
+    insts.len() <= MAX_INSTS && insts.iter().any(load) && insts.iter().all(|inst| load(inst) || cheap(inst))
 }
 
 fn literals_only(kernel: &Kernel, block: Block) -> bool {

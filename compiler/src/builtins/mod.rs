@@ -173,12 +173,14 @@ declare! {
     TrailingZeros "trailing_zeros" (x) Integer, "the number of zero bits below the lowest one";
     ToBits "to_bits" (x) ToBits, "the float's bits";
     FromBits "from_bits" (x) FromBits, "the float with these bits";
-    /// `(word 0 >> 8) · 2^-24` of the generator of `rand_u32`.
+    /// `(word >> 8) · 2^-24` of the word that is `rand_u32`.
     Rand "rand" (seed, counter) RandomFloat, "random, uniform in [0, 1)";
-    /// Box–Muller of words 0 and 1: `sqrt(-2 log(u0)) * cos(2 pi u1)`, `u0 = ((w0 >> 8) + 1) * 2^-24`,
-    /// `u1 = (w1 >> 8) * 2^-24`.
+    /// Box–Muller of two words of the counter's block, 0 and 1, or 2 and 3 where counter % 4 is 2 or 3:
+    /// `sqrt(-2 log(u0)) * cos(2 pi u1)`, `u0 = ((w0 >> 8) + 1) * 2^-24`, `u1 = (w1 >> 8) * 2^-24`, of odd counters a
+    /// quarter less, modulo 1.
     RandNormal "rand_normal" (seed, counter) RandomFloat, "random, normally distributed";
-    /// Philox4x32-10 with key (seed low, seed high) and counter (counter low, counter high, 0, 0); output word 0.
+    /// Philox4x32-10 with key (seed low, seed high) and counter (block low, block high, 0, 0), where the block is the counter
+    /// (as 64 bits without sign) / 4: output word counter % 4.
     RandU32 "rand_u32" (seed, counter) RandomBits, "32 random bits";
 }
 

@@ -50,6 +50,9 @@ pub fn explain_forms(compilation: &Compilation, kernel: &str) -> Option<Vec<(Vec
     Some(forms)
 }
 
+/// Characters of a condition that a person reads: those that compare what shapes of tiles cost are formulas of a line or two.
+const LONGEST_CONDITION: usize = 120;
+
 /// What a kernel's code is made for, line by line: the sizes, what it relies on, what it was chosen by, and what faster
 /// code would have relied on.
 pub fn explain_sizes(compilation: &Compilation, kernel: &str) -> Vec<String> {
@@ -57,7 +60,15 @@ pub fn explain_sizes(compilation: &Compilation, kernel: &str) -> Vec<String> {
     let Some(kernel) = kernels.find(|known| known.name == kernel) else { return Vec::new() };
     let symbols = kernel.symbol_names();
     let listed = |head: &str, conditions: &[Expr]| {
-        let texts: Vec<String> = conditions.iter().map(|condition| condition.in_words(&symbols)).collect();
+        let mut texts: Vec<String> =
+            conditions.iter().map(|condition| condition.in_words(&symbols)).collect();
+        let all = texts.len();
+        texts.retain(|text| text.len() <= LONGEST_CONDITION);
+        match all - texts.len() {
+            0 => {}
+            1 => texts.push("a longer condition, which the manifest has".to_string()),
+            more => texts.push(format!("{more} longer conditions, which the manifest has")),
+        }
         (!texts.is_empty()).then(|| format!("{head} {}", texts.join(", ")))
     };
     let guard = kernel.specialization.guard();
@@ -66,10 +77,12 @@ pub fn explain_sizes(compilation: &Compilation, kernel: &str) -> Vec<String> {
     }
     let sizes = kernel.sizes_in_words();
     let made = (!sizes.is_empty()).then(|| format!("made for {sizes}"));
+    let only_chosen_by: Vec<Expr> =
+        guard.chosen_by.iter().filter(|known| !guard.relies_on.contains(known)).cloned().collect();
     let lines = [
         made,
         listed("relies on", &guard.relies_on),
-        listed("chosen by", &guard.chosen_by),
+        listed("chosen by", &only_chosen_by),
         listed("faster code would rely on", kernel.specialization.missed()),
     ];
     lines.into_iter().flatten().collect()

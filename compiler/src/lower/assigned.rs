@@ -24,6 +24,15 @@ pub(super) fn assigned(blocks: &[&Block], expressions: &[&Expr]) -> Vec<LocalId>
 /// Whether an expression reads no memory and no mutable name, and contains no region: it may be computed
 /// anywhere, any number of times.
 pub(super) fn is_pure(kernel: &Kernel, expr: &Expr) -> bool {
+    is_computed(kernel, expr, false)
+}
+
+/// The same of the place where it stands: mutable names have the values that they have there.
+pub(super) fn is_pure_here(kernel: &Kernel, expr: &Expr) -> bool {
+    is_computed(kernel, expr, true)
+}
+
+fn is_computed(kernel: &Kernel, expr: &Expr, variables: bool) -> bool {
     let mut pure = true;
     walk_expr(expr, &mut |node| {
         let Node::Expr(expr) = node else { return };
@@ -34,7 +43,7 @@ pub(super) fn is_pure(kernel: &Kernel, expr: &Expr) -> bool {
             ExprKind::Project { path, .. } => {
                 !path.iter().any(|step| matches!(step, Projection::Element { .. }))
             }
-            ExprKind::Local(local) => !kernel.locals[*local].mutable,
+            ExprKind::Local(local) => variables || !kernel.locals[*local].mutable,
             _ => true,
         };
     });

@@ -1,6 +1,6 @@
 //! Expressions: the values of their scalar leaves.
 
-use super::assigned::is_pure;
+use super::assigned::is_pure_here;
 use super::{Lowerer, structs};
 use crate::check::typed::{BinaryOp, Block, BoundsCheck, CompareOp, Expr, ExprKind, Projection, Type};
 use crate::data::Scalar;
@@ -102,7 +102,7 @@ impl<'a> Lowerer<'a> {
     /// Lazy, unless the right side may as well be computed.
     fn logical(&mut self, and: bool, left: &'a Expr, right: &'a Expr) -> Value {
         let first = self.scalar(left);
-        if is_pure(self.typed, right) {
+        if is_pure_here(self.typed, right) {
             let second = self.scalar(right);
             return self.builder.binary(if and { Opcode::And } else { Opcode::Or }, first, second);
         }

@@ -173,7 +173,7 @@ fn random_number(builtin: Builtin, seed: Number, counter: Number, model: &ErrorM
     let uncertain = seed.error != 0.0 || counter.error != 0.0;
     let (seed, counter) = (seed.value.as_integer()? as u64, counter.value.as_integer()? as u64);
     let number = match builtin {
-        Builtin::RandU32 => Number::exact(Plain::U32(random::words(seed, counter)[0])),
+        Builtin::RandU32 => Number::exact(Plain::U32(random::bits(seed, counter))),
         Builtin::Rand => Number::exact(Plain::F32(random::uniform(seed, counter))),
         _ => {
             let (value, radius) = random::normal(seed, counter);

@@ -177,8 +177,20 @@ impl Counter<'_> {
                 error => error,
             })?),
         };
-        let by_emulator: Option<Vec<Work>> =
-            counted.as_ref().map(|launches| launches.iter().map(Work::of_counts).collect());
+        let by_emulator = counted.as_ref().map(|launches| {
+            // What the emulator sees of an instruction is not what it waits for.
+            let independent = |entry: &str| {
+                let mut known = modelled.iter().flatten();
+                known
+                    .find(|cost| kernel.launches[cost.launch].name == entry)
+                    .map_or(0.0, |cost| cost.independent)
+            };
+            let work = |launch: &CountedLaunch| Work {
+                independent: independent(&launch.entry).min(launch.counts.total(|_| true).warps as f64),
+                ..Work::of_counts(launch)
+            };
+            launches.iter().map(work).collect::<Vec<Work>>()
+        });
         let by_model: Option<Vec<Work>> =
             exact.map(|launches| launches.iter().map(|cost| Work::of_model(kernel, &sizes, cost)).collect());
         let spelled = spell_sizes(kernel, &sizes);

@@ -44,6 +44,8 @@ pub struct Work {
     pub repeats: f64,
     /// Instructions of warps.
     pub instructions: f64,
+    /// Those among them of which none needs what the others give, where that is known.
+    pub independent: f64,
     /// Accesses to global and local memory, and the sectors of 32 bytes that they touch.
     pub requests: f64,
     pub sectors: f64,
@@ -64,6 +66,7 @@ impl Work {
             shared_bytes: cost.shared_bytes,
             repeats: cost.repeats,
             instructions: cost.instructions,
+            independent: cost.independent,
             barriers: cost.barriers,
             ..Work::default()
         };
@@ -97,6 +100,7 @@ impl Work {
             shared_bytes: launch.counts.shared_bytes,
             repeats: 1.0,
             instructions: total.warps as f64,
+            independent: 0.0,
             requests: total.requests as f64,
             sectors: total.sectors as f64,
             bytes: ((launch.counts.sectors_read + launch.counts.sectors_written) * SECTOR) as f64,
@@ -127,7 +131,8 @@ impl Work {
         let held = gpu.multiprocessor.blocks_by_threads(warps).min(gpu.multiprocessor.blocks);
         let held = held.min(gpu.multiprocessor.blocks_by_shared(self.shared_bytes)).max(1);
         let waves = self.blocks.div_ceil(held * multiprocessors) as f64;
-        let waits = self.instructions * INSTRUCTION
+        let waits = (self.instructions - self.independent) * INSTRUCTION
+            + self.independent
             + self.requests * REQUEST
             + self.wavefronts * WAVEFRONT
             + self.barriers * BARRIER;
@@ -144,6 +149,7 @@ impl AddAssign for Work {
         self.shared_bytes = self.shared_bytes.max(other.shared_bytes);
         self.repeats += other.repeats;
         self.instructions += other.instructions;
+        self.independent += other.independent;
         self.requests += other.requests;
         self.sectors += other.sectors;
         self.bytes += other.bytes;
@@ -215,6 +221,13 @@ mod tests {
         for work in more {
             assert!(seconds(work) > 1.001 * seconds(base), "{work:?}");
         }
+    }
+
+    #[test]
+    fn what_needs_nothing_of_its_neighbours_does_not_wait_for_them() {
+        let chain = Work { blocks: 1, threads: 128, repeats: 1.0, instructions: 1e6, ..Work::default() };
+        let apart = Work { independent: 9e5, ..chain };
+        assert!(seconds(chain) > 2.0 * seconds(apart), "{} {}", seconds(chain), seconds(apart));
     }
 
     #[test]

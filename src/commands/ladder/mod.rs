@@ -13,7 +13,7 @@ use crate::subject::Subject;
 use crate::{files, memory, messages, verdict};
 use krn_compiler::data::HostArray;
 use krn_compiler::passes::Pipeline;
-use krn_compiler::{Compilation, CompileError, CompileOptions};
+use krn_compiler::{Compilation, CompileError, CompileOptions, Variants};
 use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Expectation, RungError, Sizes};
 use krn_runtime::{Device, Measured};
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,6 +56,8 @@ pub fn climb<T>(subject: &Subject<'_>, device: &Device, tell: impl FnOnce(&Ladde
     let seed = subject.seed();
     let Chosen { sizes, files: arrays, work } =
         choose(subject.measure, seed, &request, device, program, typed, manifest)?;
+    // What is measured is the code for these sizes, as a launch would make it.
+    compile.variants = Variants::For(sizes.symbol_values(manifest));
     // A GPU is measured at sizes that fill it, and checked at smaller ones where the user does not say.
     if device.is_emulator() {
         request.fix(&sizes);

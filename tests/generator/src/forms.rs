@@ -129,6 +129,7 @@ impl Forms<'_> {
         let column = if has_j { "j" } else { "i" };
         match self.choices.below(6) {
             0 => format!("{column} + 1 < m"),
+            1 if self.choices.once_in(2) => format!("i + 1 < n && w[i + 1] <= {}", self.literal()),
             1 => "i + 2 < n".to_string(),
             2 => format!("i < n - 1 && {column} >= 1"),
             3 => format!("({} > {})", self.term(has_j, 3), self.literal()),
@@ -588,6 +589,14 @@ impl Forms<'_> {
         }
     }
 
+    /// Random bits of counters that share a block of the generator, or do not.
+    fn random_numbers(&mut self) {
+        let name = self.result("u32", "n");
+        let start = self.choices.one_of(&["4 * i", "i", "2 * i", "3 * i", "8 * i + 4", "4 * i - 3"]);
+        let more = self.choices.one_of(&["1", "2", "3", "5"]);
+        self.line(format!("{name}[i] = rand_u32(7u64, {start}) ^ (rand_u32(7u64, {start} + {more}) >> 1)"));
+    }
+
     fn statement(&mut self) {
         match self.choices.below(23) {
             18 => self.corner(),
@@ -601,6 +610,7 @@ impl Forms<'_> {
             5 | 6 => self.atomics(),
             7 => self.small_array(),
             8 => self.long_array(),
+            9 if self.choices.once_in(4) => self.random_numbers(),
             9 => self.gather(),
             10 | 11 => self.stencil(),
             12 => self.short_axis(),

@@ -116,6 +116,8 @@ pub struct LaunchCost {
     pub barriers: f64,
     /// Instructions of the IR that warps come to, constants left out; a division counts as many as it takes.
     pub instructions: f64,
+    /// Those among them of which none needs what the others give: an outer product's.
+    pub independent: f64,
     /// Whether all branches and loops were decided: the numbers count, they do not estimate.
     pub exact: bool,
 }

@@ -74,6 +74,7 @@ fn launch_cost(kernel: &Kernel, launch: Launch, repeats: f64, sizes: &[Value]) -
         divisions: Vec::new(),
         barriers: 0.0,
         instructions: 0.0,
+        independent: 0.0,
         exact: true,
     };
     let all: u64 = blocks.iter().product();

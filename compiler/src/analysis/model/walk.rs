@@ -78,6 +78,9 @@ impl<'k> Walk<'k> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         self.cost.instructions += weight * instructions(data);
+        if matches!(data.opcode, Opcode::Outer | Opcode::OuterFma) {
+            self.cost.independent += weight * instructions(data);
+        }
         match data.opcode {
             Opcode::Div | Opcode::Rem => self.division(inst, weight),
             Opcode::Barrier => self.cost.barriers += weight,

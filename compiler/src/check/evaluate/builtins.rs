@@ -89,7 +89,7 @@ pub fn call(builtin: Builtin, values: &[Value], ty: Scalar) -> Option<Value> {
             [Value::Int(seed), Value::Int(counter)] => {
                 let (seed, counter) = (*seed as u64, *counter as u64);
                 Some(match builtin {
-                    Builtin::RandU32 => Value::Int(random::words(seed, counter)[0].into()),
+                    Builtin::RandU32 => Value::Int(random::bits(seed, counter).into()),
                     Builtin::Rand => Value::Float(random::uniform(seed, counter).into()),
                     _ => Value::Float(round(random::normal(seed, counter).0, ty)),
                 })

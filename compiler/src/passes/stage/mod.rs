@@ -48,9 +48,9 @@ use transpose::Transpose;
 /// The pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stage {
-    /// Blocks that a launch must have for the largest tiles, in the place of the number that fills the machine: so
-    /// that tests see them at sizes that the emulator can afford.
-    pub least_blocks: Option<i64>,
+    /// A shape of a product's tiles that is taken wherever it can be, by its name, in the place of the cheapest: so that
+    /// tests see it at sizes that the emulator can afford.
+    pub shape: Option<&'static str>,
 }
 
 /// Threads of a block that transposes.
@@ -85,7 +85,7 @@ impl Pass for Stage {
             if kernel.launches[launch].grid.is_some() {
                 continue;
             }
-            changed |= stage(kernel, launch, &context.target, self.least_blocks);
+            changed |= stage(kernel, launch, &context.target, self.shape);
         }
         changed.into()
     }
@@ -143,9 +143,9 @@ impl Way {
 }
 
 /// Stages a launch in the best way that the sizes allow; whether any did.
-fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, least_blocks: Option<i64>) -> bool {
+fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Option<&str>) -> bool {
     let mut changed = false;
-    for way in ways(kernel, launch, target, least_blocks) {
+    for way in ways(kernel, launch, target, shape) {
         let condition = match ask(kernel, launch, way.conditions()) {
             Answer::No => continue,
             Answer::Yes => None,
@@ -172,7 +172,7 @@ fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, least_blocks
 }
 
 /// The ways to stage a launch, the best first.
-fn ways(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, least_blocks: Option<i64>) -> Vec<Way> {
+fn ways(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Option<&str>) -> Vec<Way> {
     let found = |kernel| Pattern::find(kernel, launch).filter(|pattern| !pattern.has_warps());
     if let Some(plans) = found(kernel).and_then(Transpose::plans) {
         let plans = plans.unwrap_or_else(|misfit| {
@@ -186,7 +186,7 @@ fn ways(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, least_blocks:
         };
         return plans.into_iter().filter_map(with_choices).collect();
     }
-    let plans = found(kernel).map_or(Ok(Vec::new()), |pattern| Product::plans(pattern, target, least_blocks));
+    let plans = found(kernel).map_or(Ok(Vec::new()), |pattern| Product::plans(pattern, target, shape));
     let plans = plans.unwrap_or_else(|refused| {
         let (wanted, refusal) = *refused;
         kernel.schedule.refuse(|known| wanted.is_read(known), &refusal);

@@ -123,8 +123,7 @@ impl Selector<'_> {
                 });
             }
             RandU32 | Rand | RandNormal => {
-                let (seed, counter) = (self.register(arguments[0]), self.register(arguments[1]));
-                let operand = self.random(data.opcode, seed, counter);
+                let operand = self.random(inst);
                 self.bind(result, operand);
             }
             Floor => self.round_to(Rounding::Rmi, result, arguments[0]),

@@ -67,6 +67,7 @@ pub(super) fn select_entry(
         checks: Vec::new(),
         recordings: Vec::new(),
         load_guard: None,
+        draws: Vec::new(),
         launch,
         ranges: None,
         guard: None,

@@ -7,10 +7,16 @@
 //!     yield v4
 //! } else { v1: f32 = const 0.0; yield v1 }
 //! ```
+//!
+//! So does the second part of `k < n && a[k] < q`, which is asked where the first one holds: one condition, and one branch of
+//! a loop that goes on while it holds.
 
+use super::super::instruction::LogicBinaryOp;
+use super::super::types::Type;
 use super::SelectError;
 use super::selector::{Selector, bits_type};
 use crate::analysis::is_predicated;
+use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::op::Constant;
 use crate::mutants::mutant;
@@ -30,6 +36,15 @@ impl Selector<'_> {
         self.load_guard = None;
         let (yields, others) = (yields?, self.block(otherwise)?);
         for (at, result) in data.results.iter().enumerate() {
+            if self.scalar(*result) == Scalar::Bool {
+                let both = mutant!("select: of `&&` the second part counts alone", true, false);
+                let condition = match both {
+                    true => self.logic(LogicBinaryOp::And, Type::Pred, test.into(), yields[at]).into(),
+                    false => yields[at],
+                };
+                self.maps.values[*result] = Some(condition);
+                continue;
+            }
             // A load that does not take place gives 0.
             let zero = self.is_zero(kernel.yields(otherwise)[at]);
             let zero = mutant!("select: every load that does not take place gives 0", zero, true);

@@ -89,6 +89,8 @@ pub(super) struct Selector<'a> {
     pub launch: crate::ir::entities::Launch,
     /// What integers can be in the launch; made for the first division that asks.
     pub ranges: Option<crate::analysis::Ranges>,
+    /// Blocks of random words that were computed in the block that is being selected, and those around it.
+    pub draws: Vec<super::random::Draw>,
     /// What stores and copies depend on.
     pub guard: Option<Reg>,
     pub offsets: OffsetMemo,

@@ -283,7 +283,7 @@ fn a_lawful_evaluation_rounds_as_a_device_does_and_stays_inside_the_bound() {
     use crate::reference::rounding::{Rounding, fusable_sites};
     let b = dot();
     assert_eq!(fusable_sites(&b.kernel), 1);
-    let (x, z) = (noise(1000, 1), noise(1000, 2));
+    let (x, z) = (noise(1000, 3), noise(1000, 5));
     let (hx, hz) = (f32s(&x), f32s(&z));
     let evaluated = |rounding| {
         let mut options = Options::default();

@@ -71,6 +71,11 @@ impl Found {
 }
 
 impl Found {
+    /// The name of the reduced axis.
+    pub fn inner_name(&self, pattern: &Pattern<'_>) -> String {
+        pattern.reduce.as_ref().map(|reduce| reduce.axis.name.to_string()).unwrap_or_default()
+    }
+
     /// Whether what is summed up is the product of a load that moves with the rows and one that moves with the columns.
     pub fn is_outer(&self, kernel: &Kernel, contribution: Value, combiner: Combiner) -> bool {
         let ([row], [column], [product]) = (&self.loads[0][..], &self.loads[1][..], &self.steps[..]) else {
@@ -82,7 +87,7 @@ impl Found {
             && kernel.value_type(contribution).is_float()
             && kernel.result_of(*product) == Some(contribution)
             && data.opcode == Opcode::Mul
-            && data.arguments[..] == factors
+            && (data.arguments[..] == factors || data.arguments.iter().rev().eq(&factors))
     }
 }
 

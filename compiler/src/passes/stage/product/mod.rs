@@ -10,6 +10,7 @@
 //! | file | what |
 //! |---|---|
 //! | `shape.rs` | the parameters: sizes of tiles, and how threads share them |
+//! | `cost.rs` | what a launch with tiles of a shape costs: the cheapest is taken |
 //! | `wanted.rs` | what a schedule says of them |
 //! | `found.rs` | what a product looks like in the source |
 //! | `neutral.rs` | what stands for steps in front of the axis |
@@ -30,6 +31,7 @@
 
 mod chunks;
 mod combine;
+mod cost;
 mod found;
 mod neutral;
 mod operand;
@@ -42,8 +44,8 @@ mod wanted;
 
 use super::conditions;
 use super::pattern::{LoopAxis, Pattern};
-use super::{Blocks, Place, high, staged};
-use crate::analysis::Conditions;
+use super::{Blocks, Place, high, staged, times};
+use crate::analysis::{Conditions, GRID_LIMITS, block_count};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
@@ -53,6 +55,7 @@ use crate::ir::placement::{Spread, factors};
 use crate::ir::schedule::{Directive, Refusal};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
+use cost::Cost;
 use cranelift_entity::EntitySet;
 use found::Found;
 use neutral::Fill;
@@ -71,6 +74,12 @@ const GROUP: i64 = 8;
 /// most registers, that leaves no choice of banks, and every other multiplication waits for its operands: a tenth of the
 /// time, for stores that are a hundredth. Copies, chosen by a condition that the assembler does not know, are no better.
 const MOST_VECTOR_RESULTS: i64 = 32;
+
+/// The least rows, and columns, of a tile of the table.
+const LEAST_SIDE: i64 = 16;
+
+/// Blocks that share tiles, at most.
+const MOST_SHARING: i64 = 1 << 16;
 
 fn is_large(shape: &Shape) -> bool {
     shape.per_thread[0] * shape.per_thread[1] > MOST_VECTOR_RESULTS
@@ -123,17 +132,18 @@ pub struct Product {
 }
 
 impl Product {
-    /// The variants of a launch of this form, the best first.
+    /// The variants of a launch of this form, the best first; first of all that of a shape whose name is given, whatever it
+    /// costs.
     ///
     /// # Errors
     /// Where the schedule says sizes that cannot be: which directives, and why.
     pub fn plans(
         mut pattern: Pattern<'_>,
         target: &TargetFacts,
-        least_blocks: Option<i64>,
+        first: Option<&str>,
     ) -> Result<Vec<Self>, Box<(Wanted, Refusal)>> {
         let Some(found) = Found::new(&mut pattern) else { return Ok(Vec::new()) };
-        let mut shapes = shapes(&pattern, &found.loads, least_blocks);
+        let mut shapes = shapes(&pattern, &found.loads);
         let stages = wanted::stages(&pattern, &found);
         for shape in &mut shapes {
             shape.stages = stages.unwrap_or(shape.stages);
@@ -151,36 +161,71 @@ impl Product {
             sizes = wanted.directives(&shape);
             shapes = vec![shape];
         }
-        let mut plans = Vec::new();
+        let whole = !sizes.is_empty() || pattern.kernel.schedule.split(&found.inner_name(&pattern)).is_some();
+        let mut stagings = Vec::new();
         for shape in &shapes {
+            stagings.extend(Staging::new(&mut pattern, &found, shape, target));
+        }
+        let costs: Vec<Cost> = stagings.iter().map(|staging| staging.cost(pattern.kernel, target)).collect();
+        // Code for all sizes, and what branches of the plan choose, has few launches.
+        let several = pattern.kernel.specialization.is_general()
+            || costs.iter().any(|cost| pattern.kernel.names_counter(&cost.least()));
+        let never = whole || several;
+        let mut plans = Vec::new();
+        for (at, staging) in stagings.iter().enumerate() {
+            let shape = &staging.shape;
+            if several && !shape.is_common() {
+                continue;
+            }
+            let named = first.is_some_and(|first| first == shape.name);
+            let others = stagings.iter().zip(&costs).skip(at + 1);
+            let others = others.filter(|(other, _)| !several || other.shape.is_common());
+            let others = others.map(|(_, cost)| cost.least());
+            let others = others.chain([staging.plain(pattern.kernel, target)]);
+            let chosen = named || !sizes.is_empty();
+            // What fails for all shapes is asked first, and all others in one condition, so that there are few answers: not
+            // dearer than those that follow, as those before were.
+            let others = others.reduce(|left, right| Expr::binary(BinaryOp::Min, left, right));
+            let mut cheapest = staging.usual(pattern.kernel).fold(Conditions::new(), Conditions::prefers);
+            if let Some(other) = others.filter(|_| !chosen) {
+                cheapest = cheapest.prefers(Expr::binary(BinaryOp::LessEqual, costs[at].least(), other));
+            }
+            let shared = Share::new(staging.blocks.tiles(pattern.kernel), &staging.inner, shape, &costs[at]);
+            let shared = Some(shared).filter(|_| !never);
             let ways: &[Vectors] =
                 if is_large(shape) { &[Vectors::Always, Vectors::Never] } else { &[Vectors::Tested] };
-            let Some(staging) = Staging::new(&mut pattern, &found, shape, target) else { continue };
-            let ways = ways.iter().filter_map(|way| Self::plan(&pattern, &found, &staging, *way));
-            plans.extend(ways.map(|plan| Self { sizes: sizes.clone(), ..plan }));
+            let either = !shape.inside || shared.is_none();
+            let shares: Vec<Option<Share>> =
+                shared.into_iter().map(Some).chain(either.then_some(None)).collect();
+            let of_shape = shares.iter().flat_map(|share| ways.iter().map(move |way| (*way, share)));
+            let of_shape =
+                of_shape.filter_map(|way| Self::plan(&pattern, &found, staging, cheapest.clone(), way));
+            let of_shape = of_shape.map(|plan| Self { sizes: sizes.clone(), ..plan });
+            let place = if named { 0 } else { plans.len() };
+            plans.splice(place..place, of_shape.collect::<Vec<_>>());
         }
         Ok(plans)
     }
 
-    fn plan(pattern: &Pattern<'_>, found: &Found, staging: &Staging, vectors: Vectors) -> Option<Self> {
+    fn plan(
+        pattern: &Pattern<'_>,
+        found: &Found,
+        staging: &Staging,
+        mut conditions: Conditions,
+        (vectors, share): (Vectors, &Option<Share>),
+    ) -> Option<Self> {
         let kernel = pattern.kernel;
-        let Staging { shape, blocks, inner, needed, share, any, .. } = staging;
-        let some = Expr::binary(BinaryOp::GreaterEqual, inner.extent.clone(), Expr::Int(1));
-        let mut conditions = Conditions::new().expects(some);
-        for (axis, least) in [&blocks.y.0, &blocks.x.0].into_iter().zip(shape.least) {
-            // Tiles that are moved back to lie inside must fit.
-            conditions = match shape.fits() {
-                true => conditions.needs_at_least(&axis.extent, least),
-                false => conditions.prefers_at_least(&axis.extent, least),
-            };
+        let Staging { shape, blocks, inner, needed, any, .. } = staging;
+        if shape.inside {
+            for (axis, least) in [&blocks.y.0, &blocks.x.0].into_iter().zip(shape.tile) {
+                conditions = conditions.needs_at_least(&axis.extent, least);
+            }
         }
-        if shape.least_blocks > 1 {
-            conditions = conditions.prefers_at_least(&blocks.tiles(kernel), shape.least_blocks);
+        // With large tiles the plan finds out how many are shared, if any.
+        if let Some(share) = share.as_ref().filter(|_| !shape.inside) {
+            conditions = conditions.prefers(share.any());
         }
-        conditions = match share {
-            Some(share) => conditions.expects(share.fits_grid()),
-            None => conditions.fits_grid(&blocks.grid(kernel)),
-        };
+        conditions = staging.usual(kernel).fold(conditions, Conditions::expects);
         let all = needed.iter().cloned().reduce(|left, right| Expr::binary(BinaryOp::And, left, right));
         let aligned = match vectors {
             Vectors::Always if !any => return None,
@@ -259,7 +304,8 @@ impl Product {
         launch: Launch,
         place: Place,
     ) -> (Launch, Option<(Expr, Launch)>) {
-        let grid = self.share.as_ref().map_or_else(|| self.blocks.grid(kernel), Share::grid);
+        let tiles = self.blocks.tiles(kernel);
+        let grid = self.share.as_ref().map_or([tiles, Expr::Int(1), Expr::Int(1)], Share::grid);
         let block = (grid, self.shape.threads());
         let kind = if self.vectors && self.aligned.is_none() { "_vector" } else { "" };
         let suffix = format!("{}{kind}", self.shape.name);
@@ -307,10 +353,11 @@ impl Product {
                 self.tile(emit, map, ([y, x], ends), Some((part, parts)));
             }),
             None => {
-                let (x, y) = self.blocks.start(emit, &mut map);
+                let tile = emit.value(Opcode::BlockIndex, Payload::Grid(0), &[]);
+                emit.name(tile, "block");
+                let (x, y) = self.blocks.start_of(emit, &mut map, tile);
                 let ends = self.ends(emit);
-                let some = emit.binary(Opcode::Lt, y, ends[0]);
-                emit.if_then(some, |emit| self.tile(emit, map, ([y, x], ends), None));
+                self.tile(emit, map, ([y, x], ends), None);
             }
         }
     }
@@ -322,7 +369,7 @@ impl Product {
 
     /// The first row and column of a tile: where tiles fit, the last one is moved back to lie inside.
     fn starts(&self, emit: &mut Emit<'_>, own: [Value; 2], ends: [Value; 2]) -> [Value; 2] {
-        if !self.shape.fits() {
+        if !self.shape.inside {
             return own;
         }
         [0, 1].map(|side| {
@@ -394,7 +441,6 @@ struct Staging {
     /// What must hold for vectors, and whether there are any.
     needed: Vec<Expr>,
     any: bool,
-    share: Option<Share>,
 }
 
 impl Staging {
@@ -462,9 +508,6 @@ impl Staging {
             }
         }
         let needed = different;
-        let whole = pattern.kernel.schedule.split(&inner.name).is_some();
-        let share =
-            (shape.shares && !whole).then(|| Share::new(blocks.tiles(kernel), &inner, &shape, target));
         Some(Self {
             reduce: inst,
             combiner: combiners[0],
@@ -479,8 +522,33 @@ impl Staging {
             vector_stores,
             needed,
             any: any || group > 1,
-            share,
         })
+    }
+
+    /// What holds nearly always, and must: that there is something to add up, and that a grid can have the blocks of all
+    /// tiles, and those that share. The same for all shapes, none of which has smaller tiles, unless the schedule says so.
+    fn usual(&self, kernel: &Kernel) -> impl Iterator<Item = Expr> + use<> {
+        let [limit, ..] = GRID_LIMITS;
+        let mut blocks = self.blocks.clone();
+        blocks.x.1 = blocks.x.1.min(LEAST_SIDE);
+        blocks.y.1 = blocks.y.1.min(LEAST_SIDE);
+        let fits = Expr::binary(BinaryOp::LessEqual, blocks.tiles(kernel), Expr::Int(limit - MOST_SHARING));
+        let some = Expr::binary(BinaryOp::GreaterEqual, self.inner.extent.clone(), Expr::Int(1));
+        [some, fits].into_iter()
+    }
+
+    /// What a launch with tiles of the shape costs.
+    fn cost(&self, kernel: &Kernel, target: &TargetFacts) -> Cost {
+        let chunks = share::chunks(&self.inner, &self.shape);
+        Cost::new(&self.blocks.tiles(kernel), &chunks, &self.shape, i64::from(target.multiprocessors))
+    }
+
+    /// What it costs without.
+    fn plain(&self, kernel: &Kernel, target: &TargetFacts) -> Expr {
+        let Blocks { x, y, others, .. } = &self.blocks;
+        let extents = others.iter().chain([&y.0, &x.0]).map(|axis| block_count(kernel, &axis.extent, 1));
+        let results = extents.reduce(times).unwrap_or(Expr::Int(1));
+        cost::plain(&results, &self.inner.extent, i64::from(target.multiprocessors))
     }
 }
 

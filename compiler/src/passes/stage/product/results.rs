@@ -116,7 +116,7 @@ impl BlockCode<'_> {
 
     /// Whether the block has so many results from an index on to store.
     fn inside(&self, emit: &mut Emit<'_>, side: usize, index: Value, count: i64) -> Value {
-        if self.plan.shape.fits() {
+        if self.plan.shape.inside {
             return emit.binary(Opcode::Ge, index, self.own[side]);
         }
         let last = emit.add_int(index, count - 1);

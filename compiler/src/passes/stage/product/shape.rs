@@ -1,7 +1,8 @@
 //! How large the tiles of a product are, and how its threads share them: one set of parameters, from which everything
-//! else follows, and the one table of those that are taken where nobody says.
+//! else follows, and the one table of those of which the cheapest is taken (`cost.rs`) where nobody says.
 
 use super::super::pattern::Pattern;
+use super::cost::Cycles;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Factor, Level};
@@ -32,17 +33,17 @@ pub struct Shape {
     /// Chunks in shared memory at a time: one that is computed with, one that has come, and those under way; of two, one
     /// is under way.
     pub stages: i64,
-    /// Rows and columns that a matrix must have for it.
-    pub least: [i64; 2],
-    /// Blocks that a launch must have for it.
-    pub least_blocks: i64,
-    /// Whether a multiprocessor has one such block at a time, so that the tiles of a wave that is not full are worth
-    /// sharing (`share.rs`).
-    pub shares: bool,
+    /// Tiles lie inside the matrix, which has at least one: the last ones are moved back. Otherwise rows and columns past
+    /// the end are copies of the last one.
+    pub inside: bool,
+    /// Blocks that a multiprocessor has at a time.
+    pub resident: u32,
+    /// What a step takes (`cost.rs`).
+    pub cycles: Cycles,
 }
 
-/// 128 x 256 results with 16 x 8 a thread: as many as 255 registers hold. For launches that fill the machine. A chunk is
-/// one body without a loop inside: 18 KB of instructions, which the first caches hold. Twice as long it is 5 % slower.
+/// 128 x 256 results with 16 x 8 a thread: as many as 255 registers hold. A chunk is one body without a loop inside: 18 KB
+/// of instructions, which the first caches hold. Twice as long it is 5 % slower.
 const LARGE: Shape = Shape {
     name: "tiled_large",
     tile: [128, 256],
@@ -50,9 +51,9 @@ const LARGE: Shape = Shape {
     depth: 8,
     unroll: 8,
     stages: 4,
-    least: [128, 256],
-    least_blocks: 96,
-    shares: true,
+    inside: true,
+    resident: 1,
+    cycles: Cycles { step: 283, alone: 0 },
 };
 
 /// The same number of registers for results of 8 bytes: 128 x 128.
@@ -60,15 +61,26 @@ const LARGE_WIDE: Shape = Shape {
     name: "tiled_large",
     tile: [128, 128],
     per_thread: [8, 8],
-    depth: 8,
     unroll: 4,
-    stages: 4,
-    least: [128, 128],
-    least_blocks: 192,
-    shares: true,
+    cycles: Cycles { step: 415, alone: 0 },
+    ..LARGE
 };
 
-/// 64 x 64 results: small matrices still make enough blocks.
+/// 64 x 128 results with 8 x 8 a thread: where the largest tiles leave multiprocessors without work, and there is too little
+/// of it to be shared.
+const MEDIUM: Shape = Shape {
+    name: "tiled_medium",
+    tile: [64, 128],
+    per_thread: [8, 8],
+    depth: 8,
+    unroll: 8,
+    stages: 4,
+    inside: false,
+    resident: 4,
+    cycles: Cycles { step: 80, alone: 10 },
+};
+
+/// 64 x 64 results: small matrices still make enough blocks, and there are registers for several loads.
 const SMALL: Shape = Shape {
     name: "tiled",
     tile: [64, 64],
@@ -76,19 +88,51 @@ const SMALL: Shape = Shape {
     depth: 16,
     unroll: 4,
     stages: 4,
-    least: [32, 32],
-    least_blocks: 1,
-    shares: false,
+    inside: false,
+    resident: 4,
+    cycles: Cycles { step: 62, alone: 11 },
 };
 
-/// The shapes for a launch, the best first.
-pub fn shapes(pattern: &Pattern<'_>, loads: &[Vec<Inst>; 2], least_blocks: Option<i64>) -> Vec<Shape> {
+/// For few rows.
+const LOW: Shape = Shape {
+    name: "tiled_low",
+    tile: [16, 64],
+    per_thread: [2, 4],
+    resident: 8,
+    cycles: Cycles { step: 24, alone: 16 },
+    ..SMALL
+};
+
+/// For few columns.
+const NARROW: Shape = Shape {
+    name: "tiled_narrow",
+    tile: [64, 16],
+    per_thread: [4, 2],
+    cycles: Cycles { step: 26, alone: 5 },
+    ..LOW
+};
+
+/// How much dearer a step is of small tiles whose elements have 8 bytes.
+const WIDE: i64 = 3;
+
+/// The shapes for a launch, the largest first.
+pub fn shapes(pattern: &Pattern<'_>, loads: &[Vec<Inst>; 2]) -> Vec<Shape> {
     let wide = loads.iter().flatten().any(|load| pattern.width(*load) > 4);
     // Each load has fragments in registers too.
     let many = loads.iter().any(|loads| loads.len() > 1);
-    let mut large = if wide { LARGE_WIDE } else { LARGE };
-    large.least_blocks = least_blocks.unwrap_or(large.least_blocks);
-    if many { vec![SMALL] } else { vec![large, SMALL] }
+    // What goes through registers on its way to shared memory needs those that a thread of `MEDIUM` has not.
+    let narrow = loads.iter().flatten().any(|load| pattern.width(*load) < 4);
+    let large: &[Shape] = match (many, wide, narrow) {
+        (true, ..) => &[],
+        (false, true, _) => &[LARGE_WIDE],
+        (false, false, true) => &[LARGE],
+        (false, false, false) => &[LARGE, MEDIUM],
+    };
+    let mut shapes: Vec<Shape> = large.iter().cloned().chain([SMALL, LOW, NARROW]).collect();
+    for shape in shapes.iter_mut().filter(|shape| wide && shape.name != LARGE_WIDE.name) {
+        shape.cycles = shape.cycles.times(WIDE);
+    }
+    shapes
 }
 
 impl Shape {
@@ -222,9 +266,9 @@ impl Shape {
         Ok(())
     }
 
-    /// Whether every tile of a matrix that is large enough can be moved inside it.
-    pub fn fits(&self) -> bool {
-        self.least[0] >= self.tile[0] && self.least[1] >= self.tile[1]
+    /// Whether it is one of two that are enough where each shape makes a branch of the plan.
+    pub fn is_common(&self) -> bool {
+        self.inside || self.name == SMALL.name
     }
 
     /// How a side of the tile lies on the machine, as [`places`](Self::places) and [`offset`](Self::offset) say it.
@@ -266,10 +310,12 @@ mod tests {
 
     #[test]
     fn the_table_is_legal() {
-        for shape in [LARGE, LARGE_WIDE, SMALL] {
+        for (shape, threads) in
+            [(LARGE, 256), (LARGE_WIDE, 256), (MEDIUM, 128), (SMALL, 256), (LOW, 128), (NARROW, 128)]
+        {
             assert_eq!(shape.check(&TargetFacts::new(75)), Ok(()), "{shape:?}");
-            assert_eq!(shape.threads(), 256);
-            assert_eq!(shape.lanes(), [4, 8]);
+            assert_eq!(shape.threads(), threads, "{}", shape.name);
+            assert_eq!(shape.lanes(), [4, 8], "{}", shape.name);
         }
     }
 

@@ -15,9 +15,9 @@
 
 use super::super::code::copy_group;
 use super::super::pattern::LoopAxis;
+use super::cost::Cost;
 use super::shape::Shape;
 use super::{BlockCode, Product};
-use crate::analysis::GRID_LIMITS;
 use crate::data::ElementType;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
@@ -26,12 +26,16 @@ use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::placement::factors;
 use crate::manifest::{BinaryOp, Expr, Layout};
-use crate::passes::TargetFacts;
 use cranelift_entity::EntitySet;
 
-/// Steps of the reduced axis that a multiprocessor does in the time it takes to write the parts and to add them up, and
-/// to launch what does it: where the last wave leaves less to be won, on average over the multiprocessors, nothing is shared.
-const STEPS: i64 = 150;
+/// Chunks of a part at least: a block takes about as long to begin and to end.
+pub const LEAST_CHUNKS: i64 = 4;
+
+/// Parts of a tile at most: they are added up one after another.
+const MOST_PARTS: i64 = 128;
+
+/// Parts that are read at the same time.
+const AT_ONCE: i64 = 4;
 
 /// Rows of a tile that a block adds up: where the parts of a tile lie takes longer to find out than to add one of each. A
 /// power of two, not more than [`Shape::kept_apart`] goes.
@@ -72,21 +76,27 @@ pub struct Part {
     pub slot: Value,
 }
 
+/// Chunks of a tile.
+pub fn chunks(inner: &LoopAxis, shape: &Shape) -> Expr {
+    Expr::binary(BinaryOp::CeilDiv, inner.extent.clone(), Expr::Int(shape.depth))
+}
+
 impl Share {
-    /// For so many tiles, of which each is a reduction along an axis.
-    pub fn new(tiles: Expr, inner: &LoopAxis, shape: &Shape, target: &TargetFacts) -> Self {
-        let blocks = i64::from(target.multiprocessors);
+    /// For so many tiles, of which each is a reduction along an axis, where that is the cheaper way.
+    pub fn new(tiles: Expr, inner: &LoopAxis, shape: &Shape, cost: &Cost) -> Self {
         let binary = Expr::binary;
-        let chunks = binary(BinaryOp::CeilDiv, inner.extent.clone(), Expr::Int(shape.depth));
-        let rest = binary(BinaryOp::Rem, tiles.clone(), Expr::Int(blocks));
-        let idle = binary(BinaryOp::Sub, Expr::Int(blocks), rest.clone());
-        let steps = binary(BinaryOp::Mul, idle, inner.extent.clone());
-        let enough = binary(BinaryOp::Div, steps, Expr::Int(STEPS * blocks));
-        let pays = binary(BinaryOp::Min, enough, Expr::Int(1));
-        let shared = binary(BinaryOp::Mul, rest, pays);
+        let (chunks, blocks) = (chunks(inner, shape), cost.blocks);
+        let all = binary(BinaryOp::Mul, cost.rest.clone(), chunks.clone());
+        let equal = binary(BinaryOp::CeilDiv, all, Expr::Int(blocks));
+        let least = binary(BinaryOp::CeilDiv, chunks.clone(), Expr::Int(MOST_PARTS));
+        let least = binary(BinaryOp::Max, least, Expr::Int(LEAST_CHUNKS));
+        let per_block = binary(BinaryOp::Max, equal, least);
+        // Each block must have less than a tile: a whole one is nobody's part.
+        let less = binary(BinaryOp::Sub, chunks.clone(), per_block.clone());
+        let less = binary(BinaryOp::Min, binary(BinaryOp::Max, less, Expr::Int(0)), Expr::Int(1));
+        let pays = binary(BinaryOp::Mul, cost.sharing_pays(), less);
+        let shared = binary(BinaryOp::Mul, cost.rest.clone(), pays);
         let whole = binary(BinaryOp::Sub, tiles.clone(), shared.clone());
-        let all = binary(BinaryOp::Mul, shared.clone(), chunks.clone());
-        let per_block = binary(BinaryOp::CeilDiv, all, Expr::Int(blocks));
         Self {
             blocks,
             chunks,
@@ -115,12 +125,6 @@ impl Share {
     pub fn grid(&self) -> [Expr; 3] {
         let blocks = Expr::binary(BinaryOp::Add, self.whole.clone(), self.where_any(self.blocks));
         [blocks, Expr::Int(1), Expr::Int(1)]
-    }
-
-    /// That a grid can have the blocks of all tiles, and those that share.
-    pub fn fits_grid(&self) -> Expr {
-        let [limit, ..] = GRID_LIMITS;
-        Expr::binary(BinaryOp::LessEqual, self.tiles.clone(), Expr::Int(limit - self.blocks))
     }
 
     /// The scratch memory of the parts, for the results of a reduction.
@@ -188,9 +192,16 @@ impl Share {
     /// How rows and columns lie on the machine there.
     pub fn factors_of_sums(&self) -> [Vec<Factor>; 2] {
         let width = self.tile[1];
-        let side_by_side = self.threads / width;
-        let rows = factors(Level::Grid, &[(Level::Warp, side_by_side), (Level::Serial, ROWS / side_by_side)]);
-        [rows, factors(Level::Grid, &[(Level::Warp, width / 32), (Level::Lane, 32)])]
+        let (side_by_side, lanes) = (self.threads / width, width.min(32));
+        let rows = [
+            (Level::Warp, side_by_side * lanes / 32),
+            (Level::Lane, 32 / lanes),
+            (Level::Serial, ROWS / side_by_side),
+        ];
+        [
+            factors(Level::Grid, &rows),
+            factors(Level::Grid, &[(Level::Warp, width / lanes), (Level::Lane, lanes)]),
+        ]
     }
 
     /// Blocks that add up one tile.
@@ -222,7 +233,12 @@ impl Product {
         let (own, ends) = ([y, x], self.ends(emit));
         let starts = self.starts(emit, own, ends);
         let at = [0, 1].map(|side| emit.add(starts[side], within[side]));
-        let inside = emit.binary(Opcode::Ge, at[1], own[1]);
+        // Tiles that were moved back have the results of others too, those that were not some beyond the matrix.
+        let is_own = |emit: &mut Emit<'_>, side: usize, at: Value| match self.shape.inside {
+            true => emit.binary(Opcode::Ge, at, own[side]),
+            false => emit.binary(Opcode::Lt, at, ends[side]),
+        };
+        let inside = is_own(emit, 1, at[1]);
         emit.if_then(inside, |emit| {
             let span = emit.kernel.insts[self.reduce].span;
             let [y, x] = self.shape.kept_of(emit, within);
@@ -236,7 +252,7 @@ impl Product {
             let insts = self.needed(emit.kernel);
             for (row, sum) in (0..).zip(sums) {
                 let y = emit.add_int(at[0], row);
-                let inside = emit.binary(Opcode::Ge, y, own[0]);
+                let inside = is_own(emit, 0, y);
                 let mut map = map.clone();
                 map.insert(self.blocks.y.0.index, y);
                 map.insert(self.blocks.x.0.index, at[1]);
@@ -268,18 +284,26 @@ impl Product {
         let scalar = emit.kernel.value_type(emit.kernel.insts[self.reduce].results[0]);
         let identity = emit.identity(self.combiner, scalar)[0];
         let initial = vec![identity; places.len()];
-        emit.for_loop("part", (first, end, one), &initial, |emit, block, sums| {
-            // A block that begins in front of the tile has its end in its second place.
-            let chunk = emit.mul(block, per_block);
-            let before = emit.binary(Opcode::Lt, chunk, begin);
-            let at = emit.select(before, one, zero);
-            let slot = emit.mul_int(block, PARTS);
-            let slot = emit.add(slot, at);
-            let added = places.iter().zip(sums).map(|([y, x], sum)| {
-                let value = emit.load(parts, 0, &[slot, *y, *x]);
-                emit.combine(self.combiner, &[*sum], &[value])[0]
-            });
-            added.collect()
+        let step = emit.int(AT_ONCE);
+        emit.for_loop("part", (first, end, step), &initial, |emit, turn, sums| {
+            let mut sums = sums.to_vec();
+            for number in 0..AT_ONCE {
+                let wanted = emit.add_int(turn, number);
+                let exists = emit.binary(Opcode::Le, wanted, last);
+                let block = emit.min(wanted, last);
+                // A block that begins in front of the tile has its end in its second place.
+                let chunk = emit.mul(block, per_block);
+                let before = emit.binary(Opcode::Lt, chunk, begin);
+                let at = emit.select(before, one, zero);
+                let slot = emit.mul_int(block, PARTS);
+                let slot = emit.add(slot, at);
+                for ([y, x], sum) in places.iter().zip(&mut sums) {
+                    let value = emit.load(parts, 0, &[slot, *y, *x]);
+                    let value = if number == 0 { value } else { emit.select(exists, value, identity) };
+                    *sum = emit.combine(self.combiner, &[*sum], &[value])[0];
+                }
+            }
+            sums
         })
     }
 }

@@ -91,7 +91,7 @@ impl BlockCode<'_> {
     ) -> ((Value, Value), (Option<Value>, Option<Value>)) {
         let straight = copier.tile.straight;
         let lanes = if straight { copier.tile.lanes } else { 1 };
-        let last = (!self.plan.shape.fits()).then(|| emit.add_int(self.ends[side], -lanes));
+        let last = (!self.plan.shape.inside).then(|| emit.add_int(self.ends[side], -lanes));
         if straight {
             ((self.starts[side], step), (last, None))
         } else {
@@ -108,7 +108,7 @@ impl BlockCode<'_> {
         let next = emit.add_int(cut.start, 1);
         for (side, staged, copier) in self.copiers() {
             let tile = &copier.tile;
-            let dense = staged.dense && (self.plan.shape.fits() || !tile.straight);
+            let dense = staged.dense && (self.plan.shape.inside || !tile.straight);
             let payload = emit.kernel.insts[tile.load].payload.clone();
             let address = |emit: &mut Emit<'_>, step: Value, part: (i64, i64)| {
                 let (start, last) = self.window(emit, side, copier, step);

@@ -68,16 +68,13 @@ impl Wanted {
         } else {
             self.per_thread.iter().any(Option::is_some) && thread <= SMALL_THREAD
         };
-        let mut shape = if small { table.last() } else { table.first() }?.clone();
-        shape.name = "tiled";
+        let of_table = |name: &str| table.iter().find(|shape| shape.name == name);
+        let mut shape = if small { of_table("tiled") } else { table.first() }?.clone();
+        (shape.name, shape.resident) = ("tiled", 1);
         for side in [0, 1] {
             shape.tile[side] = self.tile[side].unwrap_or(shape.tile[side]);
             shape.per_thread[side] = self.per_thread[side].unwrap_or(shape.per_thread[side]);
-            shape.least[side] =
-                if small { shape.tile[side].min(shape.least[side]) } else { shape.tile[side] };
         }
-        shape.least_blocks = 1;
-        shape.shares = false;
         shape.depth = self.depth.unwrap_or(shape.depth);
         shape.unroll = match self.unroll {
             Some(0) => shape.depth,
