@@ -17,6 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("targets", &[]),
     ("source", &[]),
     ("algebra", &["data"]),
+    ("layout", &[]),
     ("manifest", &["data"]),
     ("parallel", &[]),
     ("clock", &[]),
@@ -27,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("ir", &["source", "data", "builtins", "manifest"]),
     ("lower", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest", "ir", "mutants"]),
     ("analysis", &["source", "data", "manifest", "ir", "algebra"]),
-    ("passes", &["source", "data", "algebra", "manifest", "ir", "analysis", "clock", "mutants"]),
+    ("passes", &["source", "data", "algebra", "layout", "manifest", "ir", "analysis", "clock", "mutants"]),
     (
         "ptx",
         &[

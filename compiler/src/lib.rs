@@ -15,6 +15,7 @@ pub mod data;
 pub mod diagnostic;
 pub mod fat;
 pub mod ir;
+pub mod layout;
 pub mod lower;
 pub mod manifest;
 mod mutants;

@@ -307,6 +307,7 @@ fn is_power_of_two(value: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::{Dimension, ValueLayout};
 
     #[test]
     fn the_table_is_legal() {
@@ -316,6 +317,45 @@ mod tests {
             assert_eq!(shape.check(&TargetFacts::new(75)), Ok(()), "{shape:?}");
             assert_eq!(shape.threads(), threads, "{}", shape.name);
             assert_eq!(shape.lanes(), [4, 8], "{}", shape.name);
+        }
+    }
+
+    /// The map from a thread's results to rows and columns, in words of the room that will replace this table.
+    fn layout(shape: &Shape) -> ValueLayout {
+        let lanes = shape.lanes();
+        let of = |side: usize| {
+            let piece = shape.piece(side);
+            [
+                (Dimension::Warp, shape.grid()[side] / lanes[side]),
+                (Dimension::Register, shape.per_thread[side] / piece),
+                (Dimension::Lane, lanes[side]),
+                (Dimension::Register, piece),
+            ]
+            .map(|(dimension, size)| (dimension, size as u64))
+        };
+        ValueLayout::new(&[("i", &of(0)), ("j", &of(1))]).expect("a layout")
+    }
+
+    #[test]
+    fn results_lie_where_the_layout_of_the_shape_says() {
+        assert_eq!(
+            layout(&LARGE).to_string(),
+            "i = warp:2 · register:4 · lane:4 · register:4, j = warp:4 · register:2 · lane:8 · register:4"
+        );
+        for shape in [LARGE, LARGE_WIDE, MEDIUM, SMALL, LOW, NARROW] {
+            let layout = layout(&shape);
+            let [rows, columns] = shape.tile.map(|size| size as u64);
+            assert_eq!(layout.axes(), [("i", rows), ("j", columns)], "{}", shape.name);
+            assert!(layout.is_injective(), "{}", shape.name);
+            assert_eq!(32 * layout.extent(Dimension::Warp), shape.threads() as u64);
+            for row in 0..shape.per_thread[0] {
+                for column in 0..shape.per_thread[1] {
+                    let register = (row * shape.per_thread[1] + column) as u64;
+                    let element = layout.apply([register, 0, 0, 0]);
+                    let expected = [shape.offset(0, row), shape.offset(1, column)].map(|at| at as u64);
+                    assert_eq!(element, expected, "{} {row} {column}", shape.name);
+                }
+            }
         }
     }
 
