@@ -2,24 +2,8 @@
 
 use super::digits::Dimension;
 use super::shuffle::{Round, needs, renamed, rounds};
-use super::staging::stage;
-use super::{Banks, Error, MemoryLayout, Scope, ValueLayout, Vectors, Wavefronts};
-
-/// What ways cost, in one unit: say, issue slots of a warp.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Costs {
-    /// A shuffle of one register.
-    pub shuffle: u64,
-    /// A select between two registers, where the register depends on the lane.
-    pub select: u64,
-    /// A wavefront of shared memory.
-    pub wavefront: u64,
-    /// The barrier between stores and loads of shared memory, a warp.
-    pub barrier: u64,
-    /// The widest access of shared memory.
-    pub vector_bits: u64,
-    pub banks: Banks,
-}
+use super::staging::{Costs, Staged, stage};
+use super::{Error, Scope, ValueLayout};
 
 /// How a value comes from one layout into another.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,24 +16,6 @@ pub enum Conversion {
     Shuffles(Vec<Round>),
     /// Stores to shared memory, a barrier of the scope, loads.
     Shared(Box<Staged>),
-}
-
-/// A conversion through shared memory.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Staged {
-    pub memory: MemoryLayout,
-    pub scope: Scope,
-    pub stores: Vectors,
-    pub loads: Vectors,
-    /// Of all stores and all loads of the block. Where `count` is `least` there are no conflicts.
-    pub wavefronts: [Wavefronts; 2],
-}
-
-impl Staged {
-    /// Wavefronts that are there only because two words of one bank meet.
-    pub fn conflicts(&self) -> u64 {
-        self.wavefronts.iter().map(|it| it.count - it.least).sum()
-    }
 }
 
 impl ValueLayout {

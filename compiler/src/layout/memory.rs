@@ -3,7 +3,6 @@
 use super::digits::{check_chain, cuts, extent};
 use super::{Error, Stride};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 /// A digit of an axis. Digit d adds d * stride to the offset, and xors each bit b of d with `xor << b` (so
 /// that a xor other than 0 is for sizes that are powers of two). With neither it is a broadcast.
@@ -136,21 +135,6 @@ impl PartialEq for MemoryLayout {
 }
 
 impl Eq for MemoryLayout {}
-
-impl fmt::Display for MemoryLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::text::write_memory(self, f)
-    }
-}
-
-impl std::str::FromStr for MemoryLayout {
-    type Err = Error;
-
-    /// Reads what `Display` writes; see the module for the text.
-    fn from_str(text: &str) -> Result<MemoryLayout, Error> {
-        super::text::read_memory(text)
-    }
-}
 
 impl MemoryLayout {
     /// A layout from the digits of its axes, the most significant first.

@@ -62,7 +62,7 @@
 //! | `digits` | dimensions, factors, the common refinement of radices |
 //! | `map`, `gf2` | maps between digits: apply, compose, invert, enumerate; linear algebra over bits |
 //! | `value` | layouts of values: equality, slice, merge, split, product, divide, replicas |
-//! | `memory`, `normal` | layouts of memory: offsets, pads, swizzles; strides, and the one form of each function |
+//! | `memory`, `stride`, `normal` | layouts of memory: offsets, pads, swizzles; the one form of each function |
 //! | `text`, `error` | the text and its reader; what can be wrong |
 //! | `compose`, `access` | from hardware to offsets; vectors, sectors, wavefronts |
 //! | `scope` | between which threads conversions and reductions move data |
@@ -82,19 +82,21 @@ mod normal;
 mod scope;
 mod shuffle;
 mod staging;
+mod stride;
 mod text;
 mod value;
 
 pub use access::{Access, Banks, Vectors, Wavefronts, sectors, wavefronts};
-pub use convert::{Conversion, Costs, Staged};
+pub use convert::Conversion;
 pub use digits::Dimension;
 pub use error::Error;
 pub use footprint::{Footprint, Subscript, footprint, staged};
 pub use map::{DigitMap, MOST_PLACES};
 pub use memory::{MemoryDigit, MemoryLayout, Offset, Pad};
-pub use normal::Stride;
 pub use scope::Scope;
 pub use shuffle::Round;
+pub use staging::{Costs, Staged};
+pub use stride::Stride;
 pub use value::{Digit, Place, ValueLayout};
 
 #[cfg(test)]

@@ -6,11 +6,44 @@
 //! measured by the question that a caller could ask as well; the one with the fewest wavefronts and requests
 //! wins.
 
-use super::convert::{Costs, Staged};
 use super::digits::Dimension;
 use super::gf2::{Span, intersection, right_inverse};
 use super::memory::{MemoryAxis, MemoryDigit, Pad};
-use super::{Access, Error, MemoryLayout, Scope, Stride, ValueLayout};
+use super::{Access, Banks, Error, MemoryLayout, Scope, Stride, ValueLayout, Vectors, Wavefronts};
+
+/// What ways cost, in one unit: say, issue slots of a warp.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Costs {
+    /// A shuffle of one register.
+    pub shuffle: u64,
+    /// A select between two registers, where the register depends on the lane.
+    pub select: u64,
+    /// A wavefront of shared memory.
+    pub wavefront: u64,
+    /// The barrier between stores and loads of shared memory, a warp.
+    pub barrier: u64,
+    /// The widest access of shared memory.
+    pub vector_bits: u64,
+    pub banks: Banks,
+}
+
+/// A conversion through shared memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Staged {
+    pub memory: MemoryLayout,
+    pub scope: Scope,
+    pub stores: Vectors,
+    pub loads: Vectors,
+    /// Of all stores and all loads of the block. Where `count` is `least` there are no conflicts.
+    pub wavefronts: [Wavefronts; 2],
+}
+
+impl Staged {
+    /// Wavefronts that are there only because two words of one bank meet.
+    pub fn conflicts(&self) -> u64 {
+        self.wavefronts.iter().map(|it| it.count - it.least).sum()
+    }
+}
 
 /// Axes whose orders are all tried. Of more, only the order of the text and its rotations.
 const PERMUTED: usize = 4;

@@ -16,11 +16,42 @@ use super::memory::{MemoryAxis, MemoryDigit, Pad};
 use super::{Error, MemoryLayout, Stride, ValueLayout};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::str::FromStr;
 
 /// What the digits that move nothing are called.
 const NOTHING: &str = "_";
 
-pub fn write_value(layout: &ValueLayout, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl fmt::Display for ValueLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_value(self, f)
+    }
+}
+
+impl FromStr for ValueLayout {
+    type Err = Error;
+
+    /// Reads what `Display` writes; see the module for the text.
+    fn from_str(text: &str) -> Result<ValueLayout, Error> {
+        read_value(text)
+    }
+}
+
+impl fmt::Display for MemoryLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_memory(self, f)
+    }
+}
+
+impl FromStr for MemoryLayout {
+    type Err = Error;
+
+    /// Reads what `Display` writes; see the module for the text.
+    fn from_str(text: &str) -> Result<MemoryLayout, Error> {
+        read_memory(text)
+    }
+}
+
+fn write_value(layout: &ValueLayout, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let numbers = with_unused(layout);
     let mut plain = [true; 4];
     let mut next = [1; 4];
@@ -70,7 +101,7 @@ fn with_unused(layout: &ValueLayout) -> Vec<Number> {
     numbers
 }
 
-pub fn write_memory(layout: &MemoryLayout, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_memory(layout: &MemoryLayout, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (at, axis) in layout.axes.iter().enumerate() {
         write!(f, "{}{} = ", if at == 0 { "" } else { ", " }, axis.name)?;
         if axis.digits.is_empty() {
@@ -95,7 +126,7 @@ fn wrong(found: &str, expected: &'static str) -> Error {
     Error::Text { found: found.trim().to_string(), expected }
 }
 
-fn number<T: std::str::FromStr>(text: &str) -> Result<T, Error> {
+fn number<T: FromStr>(text: &str) -> Result<T, Error> {
     text.trim().parse().map_err(|_| wrong(text, "a number"))
 }
 
@@ -115,7 +146,7 @@ fn axes_of(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split([',', '\n']).map(str::trim).filter(|axis| !axis.is_empty())
 }
 
-pub fn read_value(text: &str) -> Result<ValueLayout, Error> {
+fn read_value(text: &str) -> Result<ValueLayout, Error> {
     let (mut next, mut extents) = ([1u64; 4], [1u64; 4]);
     let mut numbers = Vec::new();
     for axis in axes_of(text).rev() {
@@ -167,7 +198,7 @@ fn read_place(text: &str, next: &mut [u64; 4]) -> Result<(u64, Source), Error> {
     Ok((size, Source { input, position }))
 }
 
-pub fn read_memory(text: &str) -> Result<MemoryLayout, Error> {
+fn read_memory(text: &str) -> Result<MemoryLayout, Error> {
     let (mut axes, mut pad) = (Vec::new(), None);
     for axis in axes_of(text) {
         match axis.strip_prefix("pad ").filter(|rest| !rest.contains('=')) {

@@ -4,7 +4,6 @@ use super::Error;
 use super::digits::{Dimension, Factor, Number, Source, cuts, extent};
 use super::map::DigitMap;
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// Which element of named axes each place of the hardware holds. Every element is held somewhere; places that
 /// hold the same one are replicas. Two layouts are equal where they are the same function between the same
@@ -38,21 +37,6 @@ impl PartialEq for ValueLayout {
 }
 
 impl Eq for ValueLayout {}
-
-impl fmt::Display for ValueLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::text::write_value(self, f)
-    }
-}
-
-impl std::str::FromStr for ValueLayout {
-    type Err = Error;
-
-    /// Reads what `Display` writes; see the module for the text.
-    fn from_str(text: &str) -> Result<ValueLayout, Error> {
-        super::text::read_value(text)
-    }
-}
 
 impl ValueLayout {
     /// A layout from the factors of its axes, the most significant first. Factors of one dimension take its
