@@ -112,3 +112,14 @@ const PLAIN_RESULTS: i64 = 128;
 pub fn plain(results: &Expr, steps: &Expr, multiprocessors: i64) -> Expr {
     whole(&ceil_div(results.clone(), PLAIN_RESULTS), steps, PLAIN, multiprocessors)
 }
+
+/// A team of lanes a result, both of whose operands come from the second cache in whole sectors: about 32 bytes a cycle.
+const TEAMS: Cycles = Cycles { step: 1, alone: 1 };
+
+/// Results that have a step in a cycle.
+const TEAMS_RESULTS: i64 = 4;
+
+/// The cost of so many results without tiles, where the operands lie along the reduced axis.
+pub fn teams(results: &Expr, steps: &Expr, multiprocessors: i64) -> Expr {
+    whole(&ceil_div(results.clone(), TEAMS_RESULTS), steps, TEAMS, multiprocessors)
+}

@@ -20,6 +20,7 @@
 //! | `transfer.rs` | how a chunk comes to shared memory |
 //! | `combine.rs` | one step: from shared memory to registers, and into the sums |
 //! | `results.rs` | what the body does with the results |
+//! | `staging.rs` | what all plans of a shape have, with vectors and without |
 //! | `share.rs` | the tiles that do not fill a wave, shared among all multiprocessors |
 //!
 //! At the edges of the result large tiles are moved back to lie inside; each result is stored by one block only. In small
@@ -39,13 +40,14 @@ mod results;
 mod shallow;
 mod shape;
 mod share;
+mod staging;
 mod transfer;
 mod wanted;
 
 use super::conditions;
 use super::pattern::{LoopAxis, Pattern};
-use super::{Blocks, Place, high, staged, times};
-use crate::analysis::{Conditions, GRID_LIMITS, block_count};
+use super::{Blocks, Place, high, staged};
+use crate::analysis::Conditions;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
@@ -62,6 +64,7 @@ use neutral::Fill;
 use operand::{Operand, Staged};
 use shape::{Shape, shapes};
 use share::{Part, Share};
+use staging::Staging;
 use wanted::Wanted;
 
 /// About how many instructions bring tiles to shared memory, beside those that each result takes.
@@ -181,7 +184,7 @@ impl Product {
             let others = stagings.iter().zip(&costs).skip(at + 1);
             let others = others.filter(|(other, _)| !several || other.shape.is_common());
             let others = others.map(|(_, cost)| cost.least());
-            let others = others.chain([staging.plain(pattern.kernel, target)]);
+            let others = others.chain([staging.without(pattern.kernel, target)]);
             let chosen = named || !sizes.is_empty();
             // What fails for all shapes is asked first, and all others in one condition, so that there are few answers: not
             // dearer than those that follow, as those before were.
@@ -422,133 +425,6 @@ impl Product {
             }
             _ => block.finish(emit, &sums),
         }
-    }
-}
-
-/// What all plans of a shape have, whether they take vectors or not.
-struct Staging {
-    reduce: Inst,
-    combiner: Combiner,
-    inner: LoopAxis,
-    contribution: Value,
-    shape: Shape,
-    blocks: Blocks,
-    operands: [Vec<Operand>; 2],
-    background: bool,
-    fill: Option<Fill>,
-    group: i64,
-    vector_stores: EntitySet<Inst>,
-    /// What must hold for vectors, and whether there are any.
-    needed: Vec<Expr>,
-    any: bool,
-}
-
-impl Staging {
-    /// None where the target has no room for the shape, or a load does not fit it.
-    fn new(pattern: &mut Pattern<'_>, found: &Found, shape: &Shape, target: &TargetFacts) -> Option<Self> {
-        shape.check(target).ok()?;
-        let kernel = pattern.kernel;
-        let reduce = pattern.reduce.as_ref()?;
-        let (inst, inner) = (reduce.inst, reduce.axis.clone());
-        let contribution = *kernel.yields(reduce.body).first()?;
-        let Payload::Reduce { combiners, .. } = &kernel.insts[inst].payload else { return None };
-        let [rows, columns] = found.axes;
-        let blocks = Blocks::new(pattern, (columns, shape.tile[1]), (rows, shape.tile[0]), GROUP);
-        let outer = [blocks.y.0.clone(), blocks.x.0.clone()];
-
-        let mut needed: Vec<Expr> = Vec::new();
-        let fill = Fill::new(pattern, found, contribution, combiners[0]);
-        let mut shape = shape.clone();
-        if fill.is_none() {
-            shape.unroll = 1;
-        }
-        let background = target.async_copies
-            && found.loads.iter().flatten().all(|load| operand::copies(pattern, *load, inner.index));
-        let operands = loop {
-            let mut operands = [Vec::new(), Vec::new()];
-            for (side, loads) in found.loads.iter().enumerate() {
-                for load in loads {
-                    let axes = (&outer[side], &inner);
-                    operands[side].push(Operand::new(pattern, *load, axes, (&shape, side), background)?);
-                }
-            }
-            let bytes: i64 = operands.iter().flatten().map(|operand| operand.bytes(shape.stages)).sum();
-            if bytes <= i64::from(target.shared_bytes) {
-                break operands;
-            }
-            // Shared memory that holds shorter chunks only.
-            shape.depth /= 2;
-            shape.unroll = shape.unroll.min(shape.depth);
-            shape.check(target).ok()?;
-        };
-        operands.iter().flatten().for_each(|operand| needed.extend(operand.aligned.clone()));
-        let any = operands.iter().flatten().any(|operand| operand.vector.is_some());
-        let top = &kernel.blocks[pattern.body].insts;
-        let stores: Vec<Inst> =
-            top.iter().copied().filter(|inst| kernel.insts[*inst].opcode == Opcode::Store).collect();
-        let widest = stores.iter().map(|store| pattern.width(*store)).max()?;
-        let mut group = (16 / widest as i64).min(shape.piece(1));
-        if is_large(&shape) {
-            group = 1;
-        }
-        let mut vector_stores = EntitySet::new();
-        for store in stores.iter().filter(|_| group > 1) {
-            if let Some(conditions) = pattern.vector_condition(*store, &outer[1], group as u64) {
-                needed.extend(conditions);
-                vector_stores.insert(*store);
-            }
-        }
-        if vector_stores.is_empty() {
-            group = 1;
-        }
-        let mut different = Vec::with_capacity(needed.len());
-        for condition in needed {
-            if !different.contains(&condition) {
-                different.push(condition);
-            }
-        }
-        let needed = different;
-        Some(Self {
-            reduce: inst,
-            combiner: combiners[0],
-            inner,
-            contribution,
-            shape,
-            blocks,
-            operands,
-            background,
-            fill,
-            group,
-            vector_stores,
-            needed,
-            any: any || group > 1,
-        })
-    }
-
-    /// What holds nearly always, and must: that there is something to add up, and that a grid can have the blocks of all
-    /// tiles, and those that share. The same for all shapes, none of which has smaller tiles, unless the schedule says so.
-    fn usual(&self, kernel: &Kernel) -> impl Iterator<Item = Expr> + use<> {
-        let [limit, ..] = GRID_LIMITS;
-        let mut blocks = self.blocks.clone();
-        blocks.x.1 = blocks.x.1.min(LEAST_SIDE);
-        blocks.y.1 = blocks.y.1.min(LEAST_SIDE);
-        let fits = Expr::binary(BinaryOp::LessEqual, blocks.tiles(kernel), Expr::Int(limit - MOST_SHARING));
-        let some = Expr::binary(BinaryOp::GreaterEqual, self.inner.extent.clone(), Expr::Int(1));
-        [some, fits].into_iter()
-    }
-
-    /// What a launch with tiles of the shape costs.
-    fn cost(&self, kernel: &Kernel, target: &TargetFacts) -> Cost {
-        let chunks = share::chunks(&self.inner, &self.shape);
-        Cost::new(&self.blocks.tiles(kernel), &chunks, &self.shape, i64::from(target.multiprocessors))
-    }
-
-    /// What it costs without.
-    fn plain(&self, kernel: &Kernel, target: &TargetFacts) -> Expr {
-        let Blocks { x, y, others, .. } = &self.blocks;
-        let extents = others.iter().chain([&y.0, &x.0]).map(|axis| block_count(kernel, &axis.extent, 1));
-        let results = extents.reduce(times).unwrap_or(Expr::Int(1));
-        cost::plain(&results, &self.inner.extent, i64::from(target.multiprocessors))
     }
 }
 
