@@ -31,6 +31,10 @@ kernel numbered(x: f32[m], a: f32[n]) -> y: f32[m] {
 kernel whole(x: i32[m], a: i32[n]) -> y: i32[m] { y[i] = min(j: (a[j] % 1000 - x[i] % 1000)) }
 kernel wide(x: f64[m], a: Wide[n]) -> y: f64[m] { y[i] = sum(j: a[j].weight * abs(x[i] - a[j].key)) }
 kernel own(x: f32[n]) -> y: f32[n] { y[i] = sum(j: abs(x[i] - x[j])) }
+kernel guarded(x: f32[m], a: f32[n], k: i32) -> y: f32[m] {
+    y[i] = sum(j: abs(a[j] - ((x[k] else 0.1) + (x[i + 1] else 0.5) * x[i])))
+}
+kernel some(x: f32[m], a: f32[n], k: i32) -> y: bool[m] { y[i] = any(j: a[j] > (x[k] else 0.1) + x[i]) }
 kernel added(x: f32[m], a: f32[n], y: inout f32[m]) { forall i in m { y[i] += sum(j: abs(x[i] - a[j])) } }
 ";
 

@@ -92,7 +92,8 @@ impl Outcome {
             text.push_str(&format!(", {not_verified} not verified"));
         }
         if self.skipped > 0 {
-            text.push_str(&format!(", {} shapes that its facts exclude", self.skipped));
+            let shapes = numbers::counted(self.skipped, "shape");
+            text.push_str(&format!(", {shapes} that its facts exclude"));
         }
         text
     }
@@ -353,4 +354,16 @@ fn run_case(
         (Err(VerifyError::Run(error @ Error::Argument { .. })), _) => failed(DEVICE, &format!(" {error}")),
         (Err(error), _) => return Err(failure(error)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_has_its_plural() {
+        let outcome = |skipped| Outcome { skipped, ..Outcome::default() };
+        assert_eq!(outcome(1).runs(), "0 runs, 1 shape that its facts exclude");
+        assert_eq!(outcome(2).runs(), "0 runs, 2 shapes that its facts exclude");
+    }
 }

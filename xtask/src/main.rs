@@ -12,11 +12,14 @@ chores:
   test     setup, then formatting, lints (warnings denied), every test of the workspace and of the benchmark scripts
            --all: in full, which takes an hour or more: all targets, every row of the recognition table on the emulator,
            more selections of passes that are off, ten times as many random programs from a seed that the clock picks
-           and that is printed";
+           and that is printed, and the compiler checked for wasm32 (`rustup target add wasm32-unknown-unknown`)";
 
 /// Random programs of each test of them, and seconds of broken inputs, where tests run in full.
 const CASES: &str = "15000";
 const FUZZED: &str = "600";
+
+/// Where the compiler does without threads and without a clock.
+const WASM: &str = "wasm32-unknown-unknown";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -51,10 +54,11 @@ fn test_all() -> Result<()> {
         [(xtask::ALL, "1"), ("KRN_CASES", CASES), ("PROPTEST_RNG_SEED", &seed), ("KRN_FUZZ_SECONDS", FUZZED)];
     let said = environment.map(|(name, value)| format!("{name}={value}")).join(" ");
     println!("in full: {said}");
+    cargo(&["check", "--package", "krn-compiler", "--lib", "--target", WASM], &[])?;
     test(&environment)?;
     println!(
         "ran in full ({said}): all targets, every row of the recognition table on the emulator, passes off one by one and \
-         in 64 random selections, {CASES} random programs a test, {FUZZED} s of broken inputs"
+         in 64 random selections, {CASES} random programs a test, {FUZZED} s of broken inputs; the compiler for {WASM}"
     );
     Ok(())
 }

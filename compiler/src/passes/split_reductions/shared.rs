@@ -29,11 +29,12 @@ use crate::data::ElementType;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{BlockData, BufferData, BufferKind, Kernel, Level, Payload};
+use crate::ir::kernel::{BlockData, BufferData, BufferKind, Definition, Kernel, Level, Payload};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::placement::{Spread, factors};
 use crate::ir::schedule::Directive;
 use crate::manifest::{Expr, Layout};
+use crate::passes::rematerialize::free_values;
 
 /// Bytes of an element, at most.
 const MOST_BYTES: u64 = 64;
@@ -149,16 +150,42 @@ fn find(kernel: &Kernel, launch: Launch, in_pieces: bool) -> Option<Found> {
     Some(Found { root, forall, reduce, threads, pieces, before, combiners, streamed, settled, steps })
 }
 
-/// What a reduction's body computes or reads that does not depend on its index.
+/// What a reduction's body computes or reads that does not depend on its index, branches with nothing else in them included:
+/// a guarded load is one.
 fn settled(affine: &mut Affine<'_>, kernel: &Kernel, reduce: Inst) -> Vec<Inst> {
     let region = kernel.insts[reduce].regions[0];
     let index = kernel.blocks[region].params[0];
-    let mut settled = |inst: &Inst| {
+    let mut settled: Vec<Inst> = Vec::new();
+    for inst in &kernel.blocks[region].insts {
         let data = &kernel.insts[*inst];
-        (data.opcode == Opcode::Load || data.opcode.info().effect == Effect::Pure)
-            && !affine.any_depends(&data.arguments, index)
-    };
-    kernel.blocks[region].insts.iter().copied().filter(|inst| settled(inst)).collect()
+        let mut plain = is_plain(data.opcode);
+        let mut needed = data.arguments.to_vec();
+        for region in &data.regions {
+            kernel.walk(*region, &mut |_, inst| {
+                let opcode = kernel.insts[inst].opcode;
+                plain &= is_plain(opcode) || opcode == Opcode::Yield;
+            });
+        }
+        if !data.regions.is_empty() {
+            needed.extend(free_values(kernel, *inst));
+        }
+        // What it needs of the body stands before it among the settled.
+        let known = |value: &Value| match kernel.values[*value].definition {
+            Definition::Result(inst, _) => {
+                !kernel.blocks[region].insts.contains(&inst) || settled.contains(&inst)
+            }
+            Definition::Param(..) => *value != index,
+        };
+        if plain && needed.iter().all(known) && !affine.any_depends(&data.results, index) {
+            settled.push(*inst);
+        }
+    }
+    settled
+}
+
+/// Whether an op reads and computes only, or is a branch.
+fn is_plain(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Load | Opcode::If) || opcode.info().effect == Effect::Pure
 }
 
 /// The loads of the element at the reduction's index; `None` where some load has another form.

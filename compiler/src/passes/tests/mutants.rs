@@ -77,6 +77,12 @@ struct Set {
 }
 
 impl Set {
+    /// Made once for all tests.
+    fn known() -> &'static Self {
+        static SET: OnceLock<Set> = OnceLock::new();
+        SET.get_or_init(Self::new)
+    }
+
     fn new() -> Self {
         let pipeline = pipeline();
         let samples: Vec<Sample> =
@@ -164,7 +170,7 @@ fn the_right_compiler_agrees_with_the_reference_from_text_to_numbers() {
 
 #[test]
 fn the_right_passes_keep_what_the_quick_set_computes() {
-    let set = Set::new();
+    let set = Set::known();
     let wrong = |(sample, expected, right): &(Sample, Vec<Outcome>, Kernel)| {
         complaint(sample, expected, right).map(|found| format!("{}: {found}\n{}", sample.name, sample.text))
     };
@@ -174,14 +180,14 @@ fn the_right_passes_keep_what_the_quick_set_computes() {
 
 #[test]
 fn every_mutant_is_caught() {
-    let (set, names) = (Set::new(), names());
+    let (set, names) = (Set::known(), names());
     let (of_the_whole, of_passes): (Vec<&'static str>, Vec<&'static str>) =
         names.iter().copied().partition(|name| WHOLE.contains(&owner(name)));
     let mut tried: Vec<(&'static str, Option<String>, u64)> = of_passes
         .par_iter()
         .map(|name| {
             let (caught, reached) = with(name, || {
-                (0..set.samples.len()).find_map(|sample| caught_by(&set, sample, &set.pipeline))
+                (0..set.samples.len()).find_map(|sample| caught_by(set, sample, &set.pipeline))
             });
             (*name, caught, reached)
         })
