@@ -122,6 +122,24 @@ impl<'m> Kernel<'m> {
         arguments: &[(&str, Argument<'a>)],
         stream: Option<&Stream>,
     ) -> Result<Prepared<'m, 'a>> {
+        self.prepared_with(arguments, stream, true)
+    }
+
+    /// For a plan that is kept: its launches allocate their results.
+    pub(crate) fn prepared_for_plan<'a>(
+        &self,
+        arguments: &[(&str, Argument<'a>)],
+        stream: &Stream,
+    ) -> Result<Prepared<'m, 'a>> {
+        self.prepared_with(arguments, Some(stream), false)
+    }
+
+    fn prepared_with<'a>(
+        &self,
+        arguments: &[(&str, Argument<'a>)],
+        stream: Option<&Stream>,
+        with_results: bool,
+    ) -> Result<Prepared<'m, 'a>> {
         let manifest = self.manifest();
         for (position, (name, _)) in arguments.iter().enumerate() {
             if !manifest.arguments.iter().any(|argument| argument.name == *name) {
@@ -159,7 +177,7 @@ impl<'m> Kernel<'m> {
         }
         let binding = binding::bind(manifest, &bound)?;
         self.check_arrays(&given)?;
-        self.allocate(given, binding, stream)
+        self.allocate(given, binding, stream, with_results)
     }
 
     fn check_arrays(&self, given: &[Option<Argument<'_>>]) -> Result<()> {
@@ -174,6 +192,7 @@ impl<'m> Kernel<'m> {
         given: Vec<Option<Argument<'a>>>,
         binding: Binding,
         stream: Option<&Stream>,
+        with_results: bool,
     ) -> Result<Prepared<'m, 'a>> {
         let manifest = self.manifest();
         let device = &self.module.device;
@@ -186,7 +205,9 @@ impl<'m> Kernel<'m> {
         let chosen = self.code(Sizes::of_launch(&binding.symbols), captured)?;
         let mut results = Vec::new();
         for (at, argument) in manifest.arguments.iter().enumerate() {
-            if let (ArgumentKind::Array { buffer, .. }, None) = (&argument.kind, &given[at]) {
+            if let (ArgumentKind::Array { buffer, .. }, None, true) =
+                (&argument.kind, &given[at], with_results)
+            {
                 let shape = &binding.shapes[at];
                 let array = allocate(&argument.name, &buffer.element, shape, buffer.layout)?;
                 results.push((argument.name.clone(), array));
