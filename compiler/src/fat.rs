@@ -211,6 +211,7 @@ mod tests {
             origin.map(|origin| origin.specialize("double", &symbols).map(|module| module.manifest.target))
         };
         assert!(matches!(special(image), Some(Ok(target)) if target == "sm_90"));
+        assert_eq!((image.compiler.as_str(), image.table.as_str()), (VERSION, TABLE));
         let older = Image { compiler: "0.0.1".to_string(), ..image.clone() };
         let closed = Image { source: None, ..image.clone() };
         assert!(special(&older).is_none() && special(&closed).is_none());
