@@ -7,6 +7,10 @@ use super::known::Known;
 use crate::ir::kernel::Kernel;
 use crate::manifest::{Expr, Guard};
 
+/// Operators and operands of a condition that is looked at. Formulas that compare what tiles cost are longer: they imply
+/// nothing that is short, and a proof of them takes long.
+const MOST_TERMS: usize = 16;
+
 /// The guard that holds for the same sizes, as far as facts hold. What is relied on implies all that the code relies on,
 /// whatever it was chosen by.
 pub fn stated_guard(kernel: &Kernel) -> Guard {
@@ -23,14 +27,28 @@ fn without_implied(kernel: &Kernel, given: &[Expr], conditions: &[Expr]) -> Vec<
     while at < kept.len() {
         let candidate = kept[at];
         let others = kept.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, known)| *known);
-        let others: Vec<&Expr> =
-            given.iter().chain(others).filter(|other| shares_symbol(candidate, other)).collect();
-        match !others.is_empty() && Known::by(kernel, &others).holds(kernel, candidate) {
+        let related = |other: &&Expr| is_short(other) && shares_symbol(candidate, other);
+        let others: Vec<&Expr> = given.iter().chain(others).filter(related).collect();
+        let implied =
+            is_short(candidate) && !others.is_empty() && Known::by(kernel, &others).holds(kernel, candidate);
+        match implied {
             true => drop(kept.remove(at)),
             false => at += 1,
         }
     }
     kept.into_iter().cloned().collect()
+}
+
+fn is_short(expr: &Expr) -> bool {
+    terms(expr) <= MOST_TERMS
+}
+
+fn terms(expr: &Expr) -> usize {
+    match expr {
+        Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Symbol(_) => 1,
+        Expr::Unary(_, operand) => 1 + terms(operand),
+        Expr::Binary(_, left, right) => 1 + terms(left) + terms(right),
+    }
 }
 
 fn shares_symbol(one: &Expr, other: &Expr) -> bool {

@@ -1,5 +1,6 @@
 //! Launching kernels: arguments by name, results allocated, the launch plan carried out.
 
+use crate::backend::Described;
 use crate::device::{Device, same_device};
 use crate::error::{Error, Result};
 use crate::launch::argument::Argument;
@@ -13,8 +14,7 @@ use crate::memory_kind::Memory;
 use crate::stream::Stream;
 use crate::stream::record::ErrorRecord;
 use krn_compiler::data::ElementType;
-use krn_compiler::manifest::{ArgumentKind, BufferManifest, Direction, KernelManifest, Layout};
-use std::fmt::Write;
+use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, Layout};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -237,7 +237,8 @@ impl<'m> Kernel<'m> {
         let hidden = record.iter().map(|record| record.storage()).chain(&self.module.statics);
         uses.extend(made.chain(hidden).map(|storage| (Arc::clone(storage), true)));
         let (module, stream) = (self.module, number);
-        let described = describe(manifest, &binding).into();
+        let (heads, shapes) = (Arc::clone(&chosen.known.heads), binding.shapes.clone());
+        let described = Arc::new(Described { heads, shapes });
         Ok(Prepared {
             module,
             manifest,
@@ -252,22 +253,6 @@ impl<'m> Kernel<'m> {
             described,
         })
     }
-}
-
-/// The arguments and results of a launch, for messages: `x: f32[1024], a: f32`.
-fn describe(manifest: &KernelManifest, binding: &Binding) -> String {
-    let mut text = String::new();
-    for (argument, shape) in manifest.arguments.iter().zip(&binding.shapes) {
-        let separator = if text.is_empty() { "" } else { ", " };
-        let (ArgumentKind::Array { buffer: BufferManifest { element, .. }, .. }
-        | ArgumentKind::Value { element }) = &argument.kind;
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{separator}{}: {}", argument.name, element.name);
-        if !shape.is_empty() {
-            let _ = write!(text, "{shape:?}");
-        }
-    }
-    text
 }
 
 /// That the arrays given for a kernel's arguments and results, by their places, lie on the module's device and as the
