@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// the reference; 4 a device, launch or bounds failure; 5 a file could not be read or written; 6 not verified, since too little
 /// could be judged; 130 interrupted.
 #[derive(Parser, Debug)]
-#[command(name = "krn", version)]
+#[command(name = "krn", version = krn_compiler::VERSIONS)]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,

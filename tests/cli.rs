@@ -338,6 +338,21 @@ fn machine_code_is_listed_by_source_line() {
 }
 
 #[test]
+fn the_version_names_the_compiler_and_its_figures() {
+    let (out, _) = run(&["--version"], 0);
+    assert_eq!(out, format!("krn {}\n", krn_compiler::VERSIONS));
+    let (version, table) = out.trim_end().split_once(" (table ").expect("both");
+    let hashes = [version.rsplit_once('+').expect("a hash").1, table.trim_end_matches(')')];
+    for hash in hashes {
+        assert!(hash.len() == 16 && hash.chars().all(|digit| digit.is_ascii_hexdigit()), "{out}");
+    }
+    let (ptx, _) = run(&["build", "examples/softmax.krn"], 0);
+    let head: Vec<&str> = ptx.lines().take(2).collect();
+    let sizes = "// softmax: representative sizes rows = 4096, cols = 4096";
+    assert_eq!(head, [format!("// krn {}", krn_compiler::VERSIONS).as_str(), sizes]);
+}
+
+#[test]
 fn the_doctor_says_what_there_is_and_what_to_do() {
     let (out, _) = run(&["doctor"], 0);
     assert!(out.contains("emulator") && out.contains("ran, and its results are right"), "{out}");

@@ -29,6 +29,7 @@ fn a_ladder_counts_and_checks_every_step() {
     assert!(out.contains("saxpy with n = 3000") && out.contains("NO TIME"), "{out}");
     assert!(out.contains("no ptxas found") && out.contains("KRN_PTXAS"), "{out}");
     assert!(out.contains("every step agrees with the reference"), "{out}");
+    assert!(out.contains("  the same for all sizes\n"), "{out}");
     let row = |name: &str| out.lines().find(|line| line.trim_start().starts_with(name));
     let count = |line: &str| -> u64 {
         let cell = line.split_whitespace().find(|word| word.contains(','));
@@ -52,6 +53,12 @@ fn a_ladder_is_one_json_object_with_a_rung_a_pass() {
     let names: Vec<&str> = rungs.iter().filter_map(|rung| rung["pass"].as_str()).collect();
     assert_eq!(names, pipeline.optional_names().collect::<Vec<_>>());
     assert_eq!(rungs.len(), pipeline.optional_len() + 1);
+    let made_for: Vec<&str> =
+        value["made_for"].as_array().into_iter().flatten().filter_map(|line| line.as_str()).collect();
+    assert!(
+        made_for.contains(&"made for n = 1000") && made_for.iter().any(|line| line.starts_with("chosen by ")),
+        "{made_for:?}"
+    );
     assert!(value["agrees"] == true && value["ptxas"].is_null() && value["dims"]["n"] == 1000);
     for rung in rungs {
         assert_eq!(rung["lane_instructions"].is_u64(), rung["changed"] == true, "{rung}");

@@ -5,13 +5,11 @@ use crate::compile::{CompiledModule, OriginText};
 use crate::manifest::Manifest;
 use crate::ptx;
 use crate::targets::capability;
+use crate::version::{TABLE, VERSION};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// The version of the compiler: guards are its own, and variants of two versions may overlap.
-const COMPILER: &str = env!("CARGO_PKG_VERSION");
 
 /// The first field of a document of this version.
 const FORMAT: &str = "krn fat 2";
@@ -30,9 +28,12 @@ pub struct Fat {
 pub struct Image {
     /// `sm_90`
     pub target: String,
-    /// The version of the compiler.
+    /// The version of the compiler: guards are its own, and variants of two versions may overlap.
     #[serde(default)]
     pub compiler: String,
+    /// The version of the figures by which it chooses.
+    #[serde(default)]
+    pub table: String,
     pub manifest: Manifest,
     /// For the driver to compile; runs on the target and on all later ones (`sm_90a`: on that one alone).
     pub ptx: String,
@@ -132,8 +133,8 @@ impl Image {
         let CompiledModule { ptx, manifest, origin, .. } = compiled;
         let source = origin.as_ref().and_then(OriginText::of);
         let cubin = code.map(|code| STANDARD.encode(code));
-        let (target, compiler) = (target.to_string(), COMPILER.to_string());
-        Self { target, compiler, manifest, ptx, cubin, waits: false, source }
+        let (target, compiler, table) = (target.to_string(), VERSION.to_string(), TABLE.to_string());
+        Self { target, compiler, table, manifest, ptx, cubin, waits: false, source }
     }
 
     /// The same with machine code that `assemble` makes of PTX for the target: where the target can, of one whose kernels
@@ -161,7 +162,7 @@ impl Image {
     /// [`FatError::Malformed`] where PTX or base64 are damaged.
     pub fn module(&self) -> Result<CompiledModule, FatError> {
         let module = ptx::parse(&self.ptx).map_err(|error| FatError::Malformed(format!("{error}")))?;
-        let source = self.source.as_ref().filter(|_| self.compiler == COMPILER);
+        let source = self.source.as_ref().filter(|_| self.compiler == VERSION);
         let origin = source.map(|source| source.origin(&self.manifest.source, &self.target));
         Ok(CompiledModule { ptx: self.ptx.clone(), module, manifest: self.manifest.clone(), origin })
     }
@@ -210,6 +211,7 @@ mod tests {
             origin.map(|origin| origin.specialize("double", &symbols).map(|module| module.manifest.target))
         };
         assert!(matches!(special(image), Some(Ok(target)) if target == "sm_90"));
+        assert_eq!((image.compiler.as_str(), image.table.as_str()), (VERSION, TABLE));
         let older = Image { compiler: "0.0.1".to_string(), ..image.clone() };
         let closed = Image { source: None, ..image.clone() };
         assert!(special(&older).is_none() && special(&closed).is_none());

@@ -26,6 +26,7 @@ pub mod reference;
 pub mod source;
 pub mod syntax;
 mod targets;
+mod version;
 
 pub use accuracy::error_model_of;
 pub use compile::{
@@ -34,3 +35,4 @@ pub use compile::{
     explain_schedules, explain_sizes, shared_arrays,
 };
 pub use targets::{TARGETS, capability, newest_target};
+pub use version::{TABLE, VERSION, VERSIONS};

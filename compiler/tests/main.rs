@@ -18,6 +18,7 @@ mod ptx_snapshots;
 mod random_kernels;
 mod reference;
 mod rows;
+mod scheduled;
 mod select;
 mod signs;
 mod support;

@@ -2,7 +2,7 @@
 //! `tests/recognition.costs`. A change shows here kernel by kernel: run with `INSTA_UPDATE=new`, and read the difference.
 
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, TARGETS, compile};
+use krn_compiler::{CompileOptions, TARGETS, VERSIONS, compile};
 use std::path::{Path, PathBuf};
 
 /// Arithmetic on vectors; checked subscripts; loops whose lanes part; a loop over a row of data-dependent length; atomics
@@ -18,7 +18,10 @@ fn ptx(example: &str, target: &str) -> String {
     let name = format!("examples/{example}.krn");
     let text = std::fs::read_to_string(folder().join(format!("{example}.krn"))).expect("an example");
     let done = compile(&SourceFile::new(name.as_str(), text), &CompileOptions::for_target(target));
-    done.unwrap_or_else(|error| panic!("{name}: {error}")).compiled.ptx
+    let text = done.unwrap_or_else(|error| panic!("{name}: {error}")).compiled.ptx;
+    assert!(text.starts_with(&format!("// krn {VERSIONS}\n")), "{text}");
+    // Every change of the compiler changes its version.
+    text.replacen(VERSIONS, "(version)", 1)
 }
 
 #[test]

@@ -165,6 +165,8 @@ class Module:
                 raise KrnError(f"`{kernel.name}`: `{name}` must be an array of {dtype} with shape {shape}")
             if not given[name].flags.c_contiguous:
                 raise KrnError(f"`{kernel.name}`: `{name}` must be contiguous")
+            if given[name].data.ptr % 16 != 0:
+                raise KrnError(f"`{kernel.name}`: `{name}` must begin at a multiple of 16 bytes: pass a copy of it")
             arrays.append(given[name])
         launches = list(kernel.plan(symbols))
         used = {a["scratch"]["scratch"] for launch, *_ in launches for a in launch["arguments"] if "scratch" in a}

@@ -102,12 +102,33 @@ pub trait RecordedEvent: Send + Sync + Any {
     fn hold(&self, stream: StreamNumber) -> Result<()>;
 }
 
+/// The arguments and results of a launch, for messages: `x: f32[1024], a: f32`. It is written out when somebody reads it.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Described {
+    /// Names and types, `x: f32`: those of all launches of a kernel.
+    pub heads: Arc<[String]>,
+    /// Empty for values.
+    pub shapes: Vec<Vec<u64>>,
+}
+
+impl fmt::Display for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (head, shape)) in self.heads.iter().zip(&self.shapes).enumerate() {
+            let separator = if at == 0 { "" } else { ", " };
+            write!(f, "{separator}{head}")?;
+            if !shape.is_empty() {
+                write!(f, "{shape:?}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What a launch is, but for its parameters: kept by plans and graphs, and by who says what ran when something fails.
 #[derive(PartialEq, Eq, Debug)]
 pub struct LaunchSpec {
     pub kernel: String,
-    /// For messages: `x: f32[1024], a: f32`.
-    pub arguments: Arc<str>,
+    pub arguments: Arc<Described>,
     pub entry: String,
     pub number: EntryNumber,
     pub grid: [u32; 3],

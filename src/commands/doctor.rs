@@ -41,7 +41,7 @@ impl Findings {
 
 pub fn run() -> Result<()> {
     let mut findings = Findings::default();
-    findings.line("krn", env!("CARGO_PKG_VERSION"));
+    findings.line("krn", krn_compiler::VERSIONS);
     let target = gpus(&mut findings);
     match open(Selection::Emulator).and_then(|device| tried(&device).map(|said| (device, said))) {
         Ok((device, (said, _))) => findings.line("emulator", &format!("{}: {said}", device.description())),

@@ -111,7 +111,7 @@ pub fn ask(kernel: &mut Kernel, launch: Launch, conditions: &Conditions) -> Answ
         };
     }
     let yes = conditions.preferred.iter().all(|condition| is_preferred(kernel, launch, condition))
-        && conditions.needed.iter().all(|condition| may_rely_on(kernel, launch, condition));
+        && conditions.needed.iter().all(|condition| may_rely_on(kernel, Some(launch), condition));
     if !yes {
         return Answer::No;
     }
@@ -121,10 +121,16 @@ pub fn ask(kernel: &mut Kernel, launch: Launch, conditions: &Conditions) -> Answ
             false => Answer::InPlan(joined(conditions.expected.iter())),
         };
     }
-    match conditions.expected.iter().all(|condition| may_rely_on(kernel, launch, condition)) {
+    match conditions.expected.iter().all(|condition| may_rely_on(kernel, Some(launch), condition)) {
         true => Answer::Yes,
         false => Answer::No,
     }
+}
+
+/// Whether a condition on sizes and parameters holds for all that the kernel is compiled for. Parts of a conjunction are
+/// asked one by one, and none after the first that does not hold.
+pub fn holds(kernel: &mut Kernel, condition: &Expr) -> bool {
+    condition.parts().into_iter().all(|part| may_rely_on(kernel, None, part))
 }
 
 /// Whether conditions follow from what is known of all sizes.
@@ -149,7 +155,7 @@ fn is_preferred(kernel: &mut Kernel, launch: Launch, condition: &Expr) -> bool {
         return holds;
     }
     let opposite = condition.negated(compares_integers(kernel, condition));
-    let mut known = Known::of_choices(kernel, launch);
+    let mut known = Known::of_choices(kernel, Some(launch));
     if known.holds(kernel, condition) {
         return true;
     }
@@ -165,11 +171,11 @@ fn is_preferred(kernel: &mut Kernel, launch: Launch, condition: &Expr) -> bool {
     holds.unwrap_or(true)
 }
 
-fn may_rely_on(kernel: &mut Kernel, launch: Launch, condition: &Expr) -> bool {
+fn may_rely_on(kernel: &mut Kernel, launch: Option<Launch>, condition: &Expr) -> bool {
     if let Some(Value::Bool(holds)) = condition.evaluate(&[]) {
         return holds;
     }
-    if Known::new(kernel, Some(launch)).holds(kernel, condition) {
+    if Known::new(kernel, launch).holds(kernel, condition) {
         return true;
     }
     let opposite = condition.negated(compares_integers(kernel, condition));

@@ -55,9 +55,15 @@ impl Known {
     }
 
     /// The same, and by what the code was chosen by: nothing that the code may rely on.
-    pub fn of_choices(kernel: &Kernel, launch: Launch) -> Self {
+    pub fn of_choices(kernel: &Kernel, launch: Option<Launch>) -> Self {
         let chosen = &kernel.specialization.guard().chosen_by;
-        Self::of(kernel, kernel.conditions(Some(launch)).chain(chosen).collect())
+        Self::of(kernel, kernel.conditions(launch).chain(chosen).collect())
+    }
+
+    /// By the kernel's facts and these conditions.
+    pub(super) fn by(kernel: &Kernel, conditions: &[&Expr]) -> Self {
+        let facts = kernel.facts.iter().map(|fact| &fact.condition);
+        Self::of(kernel, facts.chain(conditions.iter().copied()).collect())
     }
 
     fn of(kernel: &Kernel, conditions: Vec<&Expr>) -> Self {

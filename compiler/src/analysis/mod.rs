@@ -16,6 +16,7 @@
 //! - `predicated.rs`: branches that only load, which selection makes without a branch.
 //! - `ranges.rs`: which integers a value can be.
 //! - `sectors.rs`: what a request of a warp costs.
+//! - `stated.rs`: a kernel's guard without what other conditions of it imply.
 
 mod accesses;
 mod affine;
@@ -34,12 +35,13 @@ mod polynomial;
 mod predicated;
 mod ranges;
 mod sectors;
+mod stated;
 mod writes;
 
 pub use crate::algebra::Interval;
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use affine::{Affine, Stride};
-pub use ask::{Answer, Conditions, ask, bucket};
+pub use ask::{Answer, Conditions, ask, bucket, holds};
 pub use banked::{Banked, banked};
 pub use banks::{BANKS, least_wavefronts, wavefronts};
 pub use difference::difference;
@@ -53,6 +55,7 @@ pub use polynomial::{Atom, Polynomial, polynomial_of};
 pub use predicated::is_predicated;
 pub use ranges::Ranges;
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
+pub use stated::stated_guard;
 pub use writes::{each_write, written_buffers, written_by};
 
 #[cfg(test)]

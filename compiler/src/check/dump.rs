@@ -87,7 +87,9 @@ impl Writer<'_> {
         self.statements(&kernel.body);
         for schedule in &kernel.schedules {
             let target = schedule.target.as_ref().map_or(String::new(), |target| format!(" for {target}"));
-            self.line(&format!("schedule{target}"));
+            let condition = schedule.condition.as_ref().map(|condition| self.expr(&condition.value));
+            let condition = condition.map_or(String::new(), |condition| format!(" where {condition}"));
+            self.line(&format!("schedule{target}{condition}"));
             self.depth += 1;
             for directive in &schedule.directives {
                 let text = self.directive(&directive.kind);

@@ -4,6 +4,7 @@
 
 mod levels;
 mod shape;
+mod sizes;
 
 use super::elaborator::Elaborator;
 use super::items::{Checker, Global, nearest_or};
@@ -17,6 +18,7 @@ use crate::source::Span;
 use crate::syntax::ast::{self, DirectiveArgument, DirectiveValue, Ident, Item, KernelItem, ScheduleItem};
 use crate::targets::TARGETS;
 use rustc_hash::FxHashMap;
+use sizes::condition_text;
 
 /// Directives, and how each is written; nothing for those that are for later.
 const DIRECTIVES: [(&str, Option<&str>); 21] = [
@@ -87,18 +89,23 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let list = map.entry(&kernel.name).or_default();
-            let name_of = |item: &ScheduleItem| item.target.as_ref().map(|target| target.name.clone());
+            let name_of = |item: &ScheduleItem| {
+                (item.target.as_ref().map(|target| target.name.clone()), condition_text(item))
+            };
             let first = list.iter().find(|first| name_of(first) == name_of(item));
             if let Some(Some(first)) = first.map(|first| &first.kernel) {
+                let sizes = if item.conditions.is_empty() { "" } else { " and the same sizes" };
                 self.report(
                     Diagnostic::error(
                         codes::E0503,
                         kernel.span,
-                        format!("`{}` has two schedules for the same target", kernel.name),
+                        format!("`{}` has two schedules for the same target{sizes}", kernel.name),
                         "scheduled again here",
                     )
                     .label(first.span, "first scheduled here")
-                    .help("merge the two, or give one another target: `schedule … for sm_90`"),
+                    .help(
+                        "merge the two, or say when one counts: `schedule … for sm_90`, `schedule … where m >= 4096`",
+                    ),
                 );
                 continue;
             }
@@ -130,10 +137,17 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     /// The kernel's schedules, once its body is known.
     pub fn schedules(&mut self, kernel: &'a KernelItem, items: &[&'a ScheduleItem]) {
         for item in items {
+            let condition = self.schedule_condition(item);
             let mut directives = Vec::with_capacity(item.directives.len());
             let mut seen: Vec<(String, Span)> = Vec::new();
             let mut levels = Vec::new();
             for directive in &item.directives {
+                if let "layout" | "allow" | "deny" = directive.name.name.as_str()
+                    && !item.conditions.is_empty()
+                {
+                    self.whatever_the_sizes(directive);
+                    continue;
+                }
                 if let "allow" | "deny" = directive.name.name.as_str() {
                     self.checker.level_directive(directive, &mut seen, &mut levels);
                     continue;
@@ -141,7 +155,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 self.directive(kernel, directive, &mut seen, &mut directives);
             }
             let target = item.target.as_ref().map(|target| target.name.clone());
-            self.kernel.schedules.push(Schedule { target, directives, levels, span: item.span });
+            self.kernel.schedules.push(Schedule { target, condition, directives, levels, span: item.span });
         }
     }
 

@@ -127,10 +127,27 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The schedule for the target counts, else the one for every target.
+    /// The schedule that counts for the target where no other one's condition holds: the one for the target, else the
+    /// one for every target.
     pub fn schedule_for(&self, target: &str) -> Option<&Schedule> {
-        let exact = self.schedules.iter().find(|schedule| schedule.target.as_deref() == Some(target));
-        exact.or_else(|| self.schedules.iter().find(|schedule| schedule.target.is_none()))
+        let last = self.schedules_by_rank(target).last();
+        last.filter(|schedule| schedule.condition.is_none())
+    }
+
+    /// The schedules for some sizes that count for the target, in the order in which their conditions are asked.
+    pub fn conditional_schedules(&self, target: &str) -> impl Iterator<Item = (&Schedule, &Condition)> {
+        self.schedules_by_rank(target).filter_map(|schedule| Some((schedule, schedule.condition.as_ref()?)))
+    }
+
+    /// Those for the target before those for every target, those with a condition before the one without, which is the
+    /// last one that is of any use.
+    fn schedules_by_rank<'k>(&'k self, target: &str) -> impl Iterator<Item = &'k Schedule> {
+        let mut all: Vec<&Schedule> = self.schedules.iter().collect();
+        all.retain(|schedule| schedule.target.as_deref().is_none_or(|known| known == target));
+        all.sort_by_key(|schedule| (schedule.target.is_none(), schedule.condition.is_none()));
+        let last = all.iter().position(|schedule| schedule.condition.is_none());
+        all.truncate(last.map_or(all.len(), |last| last + 1));
+        all.into_iter()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The schedules that the compiler chose, as text that can be pasted into the file.
 
 use super::Compilation;
-use crate::analysis::form;
+use crate::analysis::{form, stated_guard};
 use crate::check::typed;
 use crate::ir::kernel::{Kernel, LaunchData};
 use crate::ir::schedule::{Choice, Directive, Outcome, SAID};
@@ -71,18 +71,16 @@ pub fn explain_sizes(compilation: &Compilation, kernel: &str) -> Vec<String> {
         }
         (!texts.is_empty()).then(|| format!("{head} {}", texts.join(", ")))
     };
-    let guard = kernel.specialization.guard();
+    let guard = stated_guard(kernel);
     if guard.conditions().next().is_none() {
         return vec!["the same for all sizes".to_string()];
     }
     let sizes = kernel.sizes_in_words();
     let made = (!sizes.is_empty()).then(|| format!("made for {sizes}"));
-    let only_chosen_by: Vec<Expr> =
-        guard.chosen_by.iter().filter(|known| !guard.relies_on.contains(known)).cloned().collect();
     let lines = [
         made,
         listed("relies on", &guard.relies_on),
-        listed("chosen by", &only_chosen_by),
+        listed("chosen by", &guard.chosen_by),
         listed("faster code would rely on", kernel.specialization.missed()),
     ];
     lines.into_iter().flatten().collect()
@@ -150,7 +148,8 @@ fn block(kernel: &Kernel, known: &dyn Fn(&str) -> bool) -> String {
         group_lines(&group, everywhere, &nothing, &mut lines);
     }
     remarks(kernel, &mut lines);
-    let mut text = format!("schedule {} {{\n", kernel.name);
+    let condition = kernel.schedule.condition.as_ref().map(|condition| format!(" where {condition}"));
+    let mut text = format!("schedule {}{} {{\n", kernel.name, condition.unwrap_or_default());
     let width = lines.iter().map(|line| line.directive.len()).max().unwrap_or(0);
     for Line { directive, comment } in &lines {
         let _ = match directive.as_str() {

@@ -7,7 +7,7 @@ use super::front::{located, lowered};
 use super::generator::Generator;
 use super::options::{CompileOptions, Variants};
 use super::refused;
-use super::variants::{are_same, check_names, name_apart, specialized};
+use super::variants::{are_same, check_names, name_apart, schedules_without_sizes, specialized};
 use crate::diagnostic::Diagnostics;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
@@ -53,6 +53,15 @@ impl Generator<'_> {
         let mut rest = lowered(source, self.program, options)?;
         let kernels = std::mem::take(&mut rest.kernels);
         check_names(&kernels, &options.variants)?;
+        // With some sizes fixed a schedule may be for others.
+        if matches!(options.variants, Variants::With(_)) && options.sizes.is_empty() {
+            let mut unmet = Diagnostics::new();
+            kernels.iter().flat_map(schedules_without_sizes).for_each(|error| unmet.push(error));
+            if unmet.has_errors() {
+                unmet.sort();
+                return Err(CompileError::Diagnostics(unmet));
+            }
+        }
         let kernels = kernels.iter().flat_map(|kernel| specialized(kernel, &options.variants)).collect();
         let begun = self.begin(kernels, printed)?;
         // What all launches are called must be known before the first one is selected.

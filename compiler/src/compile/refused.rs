@@ -9,24 +9,26 @@ use crate::passes::Pipeline;
 /// done so is left out, a directive is left out with it.
 pub fn directives(kernels: &[&Kernel], pipeline: &Pipeline) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
-    for (at, kernel) in kernels.iter().enumerate() {
-        if kernels[..at].iter().any(|before| before.name == kernel.name) {
+    // Variants of a kernel may follow different schedules.
+    let mut seen: Vec<(&str, &Scheduled)> = Vec::new();
+    let all = || {
+        kernels.iter().flat_map(|kernel| kernel.schedule.directives.iter().map(move |known| (*kernel, known)))
+    };
+    for (kernel, scheduled) in all() {
+        let same = |name: &str, other: &Scheduled| {
+            name == kernel.name && other.span == scheduled.span && other.directive == scheduled.directive
+        };
+        if seen.iter().any(|(name, other)| same(name, other)) {
             continue;
         }
-        let others = || kernels[at..].iter().filter(|other| other.name == kernel.name);
-        for (place, scheduled) in kernel.schedule.directives.iter().enumerate() {
-            let done = |other: &&Kernel| {
-                other.schedule.directives.get(place).is_some_and(|known| known.outcome == Outcome::Done)
-            };
-            if others().any(done) {
-                continue;
-            }
-            let whole = carriers(&scheduled.directive)
-                .iter()
-                .all(|name| pipeline.names().any(|known| known == *name));
-            if whole && !at_once(&scheduled.directive) && scheduled.outcome != Outcome::Done {
-                diagnostics.push(diagnostic(kernel, scheduled));
-            }
+        seen.push((&kernel.name, scheduled));
+        if all().any(|(of, other)| same(&of.name, other) && other.outcome == Outcome::Done) {
+            continue;
+        }
+        let whole =
+            carriers(&scheduled.directive).iter().all(|name| pipeline.names().any(|known| known == *name));
+        if whole && !at_once(&scheduled.directive) {
+            diagnostics.push(diagnostic(kernel, scheduled));
         }
     }
     diagnostics.sort();

@@ -2,15 +2,19 @@
 
 use super::error::{CompileError, there_are};
 use super::options::{SymbolValues, Variants};
-use crate::analysis::model::representative_sizes;
+use crate::analysis::holds;
+use crate::analysis::model::{representative_sizes, representative_sizes_where};
+use crate::diagnostic::{Diagnostic, codes};
 use crate::ir::Specialization;
 use crate::ir::kernel::Kernel;
-use crate::manifest::{SymbolKind, Value};
+use crate::ir::schedule::Conditional;
+use crate::manifest::{Expr, SymbolKind, UnaryOp, Value};
 use std::collections::BTreeSet;
 
-/// The kernel for each of the sizes that are asked for; the last one is the general one, where that is asked for.
+/// The kernel for each of the sizes that are asked for, and those for which the source has a schedule; the last one is
+/// the general one, where that is asked for.
 pub fn specialized(kernel: &Kernel, variants: &Variants) -> Vec<Kernel> {
-    let representative = || representative_values(kernel);
+    let representative = || known_values(kernel, representative_sizes(kernel));
     let specializations = match variants {
         Variants::Only(values) => vec![Specialization::for_values(values.clone())],
         Variants::For(values) => vec![Specialization::for_values(named(kernel, representative(), values))],
@@ -19,12 +23,58 @@ pub fn specialized(kernel: &Kernel, variants: &Variants) -> Vec<Kernel> {
             let asked = all.iter().map(|values| named(kernel, usual.clone(), values));
             let mut made: Vec<Specialization> = asked.map(Specialization::for_values).collect();
             made.push(Specialization::for_values(usual.clone()));
+            let scheduled = scheduled_sizes(kernel).filter_map(|(_, values)| values);
+            made.extend(
+                scheduled.map(|values| Specialization::for_values(known_values(kernel, Some(values)))),
+            );
             made.push(Specialization::general(usual));
             made
         }
     };
     let made = specializations.into_iter();
-    made.map(|specialization| Kernel { specialization, ..kernel.clone() }).collect()
+    made.map(|specialization| {
+        let mut kernel = Kernel { specialization, ..kernel.clone() };
+        choose_schedule(&mut kernel);
+        kernel
+    })
+    .collect()
+}
+
+/// Of the schedules for some sizes the first one whose condition holds counts.
+fn choose_schedule(kernel: &mut Kernel) {
+    let conditional = std::mem::take(&mut kernel.schedule.conditional);
+    let first = conditional.into_iter().find(|known| holds(kernel, &known.condition));
+    first.into_iter().for_each(|first| kernel.follow(first));
+}
+
+/// The schedules for some sizes, each with sizes for which it counts: its condition holds, and none before it.
+fn scheduled_sizes(kernel: &Kernel) -> impl Iterator<Item = (&Conditional, Option<Vec<Value>>)> {
+    let conditional = &kernel.schedule.conditional;
+    conditional.iter().enumerate().map(|(at, known)| {
+        let not = |before: &Conditional| Expr::Unary(UnaryOp::Not, before.condition.clone().into());
+        let mut conditions: Vec<Expr> = conditional[..at].iter().map(not).collect();
+        conditions.push(known.condition.clone());
+        (known, representative_sizes_where(kernel, &conditions))
+    })
+}
+
+/// An error for each schedule that counts for no sizes, as far as they are looked for. Nothing is said of a kernel of
+/// which no sizes are found at all.
+pub fn schedules_without_sizes(kernel: &Kernel) -> Vec<Diagnostic> {
+    if kernel.schedule.conditional.is_empty() || representative_sizes(kernel).is_none() {
+        return Vec::new();
+    }
+    let without = scheduled_sizes(kernel).filter(|(_, values)| values.is_none());
+    let diagnostic = |(known, _): (&Conditional, _)| {
+        Diagnostic::error(
+            codes::E0522,
+            known.span,
+            format!("no sizes are found for which this schedule of `{}` counts", kernel.name),
+            "does not hold, or a schedule before it counts",
+        )
+        .help("of the schedules whose `where` holds the first in the file counts: ask for more first, or remove it")
+    };
+    without.map(diagnostic).collect()
 }
 
 /// That each symbol of which a value is given is one of some kernel's.
@@ -76,9 +126,9 @@ pub fn name_apart(kernels: &mut [Kernel]) {
     }
 }
 
-/// The representative value of each symbol; nothing is known of counters, nor of a kernel that has no such sizes.
-fn representative_values(kernel: &Kernel) -> Vec<Option<Value>> {
-    let Some(values) = representative_sizes(kernel) else { return vec![None; kernel.symbols.len()] };
+/// The value of each symbol; nothing is known of counters, nor of a kernel that has no such sizes.
+fn known_values(kernel: &Kernel, values: Option<Vec<Value>>) -> Vec<Option<Value>> {
+    let Some(values) = values else { return vec![None; kernel.symbols.len()] };
     let counted = kernel.symbols.values().map(|symbol| matches!(symbol.kind, SymbolKind::Counter));
     values.into_iter().zip(counted).map(|(value, counted)| (!counted).then_some(value)).collect()
 }

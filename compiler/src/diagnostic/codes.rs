@@ -153,6 +153,9 @@ codes! {
     E0517 "directives that contradict each other";
     E0518 "a level for a warning that does not exist";
     E0519 "a directive in the schedule of the whole file";
+    E0520 "a condition of a schedule that the host does not know";
+    E0521 "a directive that cannot depend on sizes";
+    E0522 "a schedule for sizes that are not found";
 
     // E06xx limits
     E0601 "a value that the host must know before the launch cannot be evaluated there";

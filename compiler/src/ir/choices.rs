@@ -52,6 +52,13 @@ impl Choices {
         self.push(choice);
     }
 
+    /// Drops those that are not wanted.
+    pub fn retain(&mut self, wanted: impl Fn(&Choice) -> bool) {
+        let kept: Vec<Choice> = self.list.drain(..).flatten().filter(wanted).collect();
+        self.places.clear();
+        kept.into_iter().for_each(|choice| self.push(choice));
+    }
+
     /// Gives the choices for a launch to its new name.
     pub fn rename(&mut self, from: &str, to: &str) {
         let Some(places) = self.places.remove(from) else { return };

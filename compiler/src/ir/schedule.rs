@@ -6,8 +6,12 @@
 
 pub use super::choices::{Choice, Choices};
 pub use super::directive::Directive;
+use super::entities::Buffer;
+use super::kernel::Kernel;
 use super::placement::{SharedTile, Spread};
+use crate::data::CacheMode;
 pub use crate::data::Placement;
+use crate::manifest::Expr;
 use crate::source::Span;
 
 /// The reason of a choice that the user made.
@@ -17,6 +21,11 @@ pub const SAID: &str = "as the schedule says";
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Schedule {
     pub directives: Vec<Scheduled>,
+    /// What the source says of the sizes for which these directives count; `None` where they count for all.
+    pub condition: Option<String>,
+    /// Directives that count in the place of these where a condition holds: of several the first ones. There are none
+    /// once it is known what the kernel is compiled for, and they are no part of the text form.
+    pub conditional: Vec<Conditional>,
     /// What passes chose, in the order in which they did. No part of the text form.
     pub choices: Choices,
     /// How axes are spread over the machine, launch by launch, and how tiles lie in shared memory. Like choices no part
@@ -28,6 +37,18 @@ pub struct Schedule {
     /// Axes over which a reduction is parallel in a launch that `rfactor` made: no `order` can name them together with
     /// those of loops.
     pub factored: Vec<String>,
+}
+
+/// Directives that count where a condition on sizes and parameters holds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Conditional {
+    pub condition: Expr,
+    /// The condition as the source says it, and where.
+    pub text: String,
+    pub span: Span,
+    pub directives: Vec<Scheduled>,
+    /// How arrays are cached.
+    pub caches: Vec<(Buffer, CacheMode)>,
 }
 
 /// A directive of the user's.
@@ -261,6 +282,27 @@ impl Schedule {
         let copies: Vec<Remark> =
             remarks.map(|remark| Remark { launch: to.to_string(), text: remark.text.clone() }).collect();
         self.remarks.extend(copies);
+    }
+}
+
+impl Kernel {
+    /// Puts directives that count for the sizes that the kernel is compiled for into the place of those that count
+    /// elsewhere. No pass has run.
+    pub fn follow(&mut self, conditional: Conditional) {
+        let Conditional { text, directives, caches, .. } = conditional;
+        self.schedule.directives = directives;
+        self.schedule.condition = Some(text);
+        self.schedule.choices.retain(|choice| !matches!(choice.directive, Directive::Cache { .. }));
+        self.buffers.values_mut().for_each(|buffer| buffer.cache = None);
+        caches.into_iter().for_each(|(buffer, mode)| self.set_cache(buffer, mode));
+    }
+
+    /// Has accesses of an array cached as a schedule says.
+    pub fn set_cache(&mut self, buffer: Buffer, mode: CacheMode) {
+        let data = &mut self.buffers[buffer];
+        data.cache = Some(mode);
+        let chosen = Directive::Cache { array: data.name.clone(), mode };
+        self.schedule.chose("", chosen, SAID);
     }
 }
 

@@ -28,11 +28,12 @@ mod kernel_level;
 mod locals;
 mod ranges;
 mod reduce;
+mod schedules;
 mod statements;
 mod structs;
 
 use crate::check::typed::{
-    self, ArrayId, ArrayRole, DimId, DirectiveKind, IndexId, LocalId, ParamId, Program, SignatureItem, Type,
+    self, ArrayId, ArrayRole, DimId, IndexId, LocalId, ParamId, Program, SignatureItem, Type,
 };
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
@@ -41,7 +42,6 @@ use crate::ir::entities::{Buffer, ConstantArray, StaticArray, Symbol, Value};
 use crate::ir::kernel::{
     self as ir, ArgumentData, ArrayData, BufferData, BufferKind, Module, SiteData, SymbolData,
 };
-use crate::ir::schedule::{Directive, Outcome, SAID, Scheduled};
 use crate::manifest::{self, Direction, FactManifest, SymbolKind};
 use crate::source::{SourceFile, Span};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -208,7 +208,7 @@ impl<'a> Lowerer<'a> {
         }
         self.declare_facts();
         self.declare_injections();
-        self.apply_schedule();
+        self.apply_schedules();
         let mut plan = if self.options.unchecked { Vec::new() } else { self.check_injections() };
         plan.extend(self.initialise_results());
         let body = &self.typed.body;
@@ -351,62 +351,6 @@ impl<'a> Lowerer<'a> {
                 }
                 None => self.not_for_the_host(fact.span, "this fact"),
             }
-        }
-    }
-
-    fn apply_schedule(&mut self) {
-        let typed = self.typed;
-        let Some(schedule) = typed.schedule_for(self.options.target) else { return };
-        let array_name = |array: &ArrayId| typed.arrays[*array].name.clone();
-        for directive in &schedule.directives {
-            let passed_on = match &directive.kind {
-                DirectiveKind::Block(threads) => Directive::Block(*threads),
-                DirectiveKind::Order(names) => {
-                    Directive::Order(names.iter().map(|name| typed.indices[*name].name.clone()).collect())
-                }
-                DirectiveKind::Tile { axis, size } => Directive::Tile { axis: axis.clone(), size: *size },
-                DirectiveKind::PerThread { axis, count } => {
-                    Directive::PerThread { axis: axis.clone(), count: *count }
-                }
-                DirectiveKind::Stage { array, place, depth } => {
-                    Directive::Stage { array: array_name(array), place: *place, depth: *depth }
-                }
-                DirectiveKind::Unroll { axis, factor } => {
-                    Directive::Unroll { axis: axis.clone(), factor: *factor }
-                }
-                DirectiveKind::Vectorize { axis, width } => {
-                    Directive::Vectorize { axis: axis.clone(), width: *width }
-                }
-                DirectiveKind::Warps { axis, count } => {
-                    Directive::Warps { axis: axis.clone(), count: *count }
-                }
-                DirectiveKind::Split { axis, pieces } => {
-                    Directive::Split { axis: axis.clone(), pieces: *pieces }
-                }
-                DirectiveKind::Atomic { array } => Directive::Atomic { array: array_name(array) },
-                DirectiveKind::FastMath => Directive::FastMath,
-                DirectiveKind::Layout { array, layout } => {
-                    if let Some(Storage::Plain(buffer)) = self.arrays[*array] {
-                        let data = &mut self.builder.kernel_mut().buffers[buffer];
-                        data.layout_fixed = true;
-                        data.layout = *layout;
-                        let chosen = Directive::Layout { array: array_name(array), layout: *layout };
-                        self.builder.kernel_mut().schedule.chose("", chosen, SAID);
-                    }
-                    continue;
-                }
-                DirectiveKind::Cache { array, mode } => {
-                    if let Some(Storage::Plain(buffer)) = self.arrays[*array] {
-                        self.builder.kernel_mut().buffers[buffer].cache = Some(*mode);
-                        let chosen = Directive::Cache { array: array_name(array), mode: *mode };
-                        self.builder.kernel_mut().schedule.chose("", chosen, SAID);
-                    }
-                    continue;
-                }
-            };
-            let scheduled =
-                Scheduled { directive: passed_on, span: directive.span, outcome: Outcome::default() };
-            self.builder.kernel_mut().schedule.directives.push(scheduled);
         }
     }
 

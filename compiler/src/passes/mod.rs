@@ -1,6 +1,6 @@
 //! The passes, one a file, and the pipeline that runs them.
 //!
-//! - `pass.rs`: what a pass is and what it is told; `standard.rs`: the table of passes.
+//! - `pass.rs`: what a pass is and what it is told; `standard.rs`: the table of passes; `target.rs`: figures of GPUs.
 //! - `pipeline.rs`: the runner; `by_launch.rs`: the runner in two halves, the second one for each launch.
 //! - `text.rs`: passes on `.kir` text.
 
@@ -18,6 +18,7 @@ mod fuse_launches;
 mod fuse_multiply_add;
 mod guards;
 mod hoist_reductions;
+mod iterations;
 mod licm;
 mod map;
 mod merge_axes;
@@ -42,9 +43,11 @@ mod split_reductions;
 mod stage;
 mod standard;
 mod strength_reduce;
+mod target;
 mod text;
 mod threads;
 mod unroll;
+mod unroll_short;
 mod vectorize;
 
 pub(crate) use by_launch::{Begun, Rest};
@@ -81,6 +84,7 @@ pub use strength_reduce::StrengthReduce;
 pub use text::{TextError, run_text};
 pub use threads::ThreadsPass;
 pub use unroll::Unroll;
+pub use unroll_short::UnrollShort;
 pub use vectorize::Vectorize;
 
 #[cfg(test)]

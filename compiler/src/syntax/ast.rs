@@ -359,11 +359,14 @@ pub enum ReduceOp {
     Count,
 }
 
-/// `schedule transpose for sm_90 { tile i: 32, j: 32 }`, or `schedule { allow W0601 }` for the whole file.
+/// `schedule transpose for sm_90 where m >= 4096 { tile i: 32, j: 32 }`, or `schedule { allow W0601 }` for the whole
+/// file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ScheduleItem {
     pub kernel: Option<Ident>,
     pub target: Option<Ident>,
+    /// What stands behind `where`.
+    pub conditions: Vec<Expr>,
     pub directives: Vec<Directive>,
     pub span: Span,
 }

@@ -143,11 +143,12 @@ pub(super) fn stream_name(stream: StreamNumber) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Described;
 
     fn launch(kernel: &str) -> Arc<LaunchSpec> {
         Arc::new(LaunchSpec {
             kernel: kernel.to_string(),
-            arguments: "x: f32[5]".into(),
+            arguments: Arc::new(Described { heads: ["x: f32".to_string()].into(), shapes: vec![vec![5]] }),
             entry: kernel.to_string(),
             number: 0,
             grid: [2, 1, 1],

@@ -6,6 +6,7 @@ use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::manifest::{
     ArgumentKind, BufferManifest, Direction, Expr, KernelManifest, SymbolKind, Value, Variant,
 };
+use smallvec::SmallVec;
 
 /// The largest extent that a launch accepts for one axis.
 pub const DIMENSION_LIMIT: u64 = 1 << 36;
@@ -28,7 +29,7 @@ pub enum Given<'a> {
 pub struct Binding {
     pub symbols: Vec<Value>,
     /// The little-endian bytes of each symbol in its storage type.
-    pub symbol_bytes: Vec<Vec<u8>>,
+    pub symbol_bytes: Vec<SmallVec<[u8; 8]>>,
     /// One an argument; empty for values.
     pub shapes: Vec<Vec<u64>>,
 }
@@ -36,7 +37,7 @@ pub struct Binding {
 struct Binder<'a> {
     kernel: &'a KernelManifest,
     symbols: Vec<Value>,
-    symbol_bytes: Vec<Vec<u8>>,
+    symbol_bytes: Vec<SmallVec<[u8; 8]>>,
 }
 
 /// Checks `given` (one an argument of the signature, in order) and works out all symbols and shapes.
@@ -47,7 +48,7 @@ pub fn bind(kernel: &KernelManifest, given: &[Given<'_>]) -> Result<Binding> {
     let mut binder = Binder {
         kernel,
         symbols: vec![Value::Int(0); kernel.symbols.len()],
-        symbol_bytes: vec![vec![0; 8]; kernel.symbols.len()],
+        symbol_bytes: vec![SmallVec::from([0; 8]); kernel.symbols.len()],
     };
     binder.check_kinds(given)?;
     binder.bind_symbols(given)?;
@@ -143,7 +144,7 @@ impl Binder<'_> {
                         return Err(self.error(format!("`{name}` must be given: it binds `{}`", symbol.name)));
                     };
                     self.symbols[index] = Value::Int(i128::from(shape[axis]));
-                    self.symbol_bytes[index] = (shape[axis] as i64).to_le_bytes().to_vec();
+                    self.symbol_bytes[index] = (shape[axis] as i64).to_le_bytes().into();
                 }
                 SymbolKind::Parameter { argument, leaf, element } => {
                     let Given::Value(value) = given[argument] else { continue };
@@ -151,7 +152,7 @@ impl Binder<'_> {
                     let (at, size) = (leaf.offset_of(element) as usize, leaf.scalar.size() as usize);
                     let bytes = &value.bytes[at..at + size];
                     self.symbols[index] = decode(leaf.scalar, bytes);
-                    self.symbol_bytes[index] = bytes.to_vec();
+                    self.symbol_bytes[index] = SmallVec::from_slice(bytes);
                 }
                 SymbolKind::Counter => {}
             }

@@ -1,5 +1,6 @@
 //! Launching kernels: arguments by name, results allocated, the launch plan carried out.
 
+use crate::backend::Described;
 use crate::device::{Device, same_device};
 use crate::error::{Error, Result};
 use crate::launch::argument::Argument;
@@ -13,8 +14,7 @@ use crate::memory_kind::Memory;
 use crate::stream::Stream;
 use crate::stream::record::ErrorRecord;
 use krn_compiler::data::ElementType;
-use krn_compiler::manifest::{ArgumentKind, BufferManifest, Direction, KernelManifest, Layout};
-use std::fmt::Write;
+use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, Layout};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -122,6 +122,24 @@ impl<'m> Kernel<'m> {
         arguments: &[(&str, Argument<'a>)],
         stream: Option<&Stream>,
     ) -> Result<Prepared<'m, 'a>> {
+        self.prepared_with(arguments, stream, true)
+    }
+
+    /// For a plan that is kept: its launches allocate their results.
+    pub(crate) fn prepared_for_plan<'a>(
+        &self,
+        arguments: &[(&str, Argument<'a>)],
+        stream: &Stream,
+    ) -> Result<Prepared<'m, 'a>> {
+        self.prepared_with(arguments, Some(stream), false)
+    }
+
+    fn prepared_with<'a>(
+        &self,
+        arguments: &[(&str, Argument<'a>)],
+        stream: Option<&Stream>,
+        with_results: bool,
+    ) -> Result<Prepared<'m, 'a>> {
         let manifest = self.manifest();
         for (position, (name, _)) in arguments.iter().enumerate() {
             if !manifest.arguments.iter().any(|argument| argument.name == *name) {
@@ -159,7 +177,7 @@ impl<'m> Kernel<'m> {
         }
         let binding = binding::bind(manifest, &bound)?;
         self.check_arrays(&given)?;
-        self.allocate(given, binding, stream)
+        self.allocate(given, binding, stream, with_results)
     }
 
     fn check_arrays(&self, given: &[Option<Argument<'_>>]) -> Result<()> {
@@ -174,6 +192,7 @@ impl<'m> Kernel<'m> {
         given: Vec<Option<Argument<'a>>>,
         binding: Binding,
         stream: Option<&Stream>,
+        with_results: bool,
     ) -> Result<Prepared<'m, 'a>> {
         let manifest = self.manifest();
         let device = &self.module.device;
@@ -186,7 +205,9 @@ impl<'m> Kernel<'m> {
         let chosen = self.code(Sizes::of_launch(&binding.symbols), captured)?;
         let mut results = Vec::new();
         for (at, argument) in manifest.arguments.iter().enumerate() {
-            if let (ArgumentKind::Array { buffer, .. }, None) = (&argument.kind, &given[at]) {
+            if let (ArgumentKind::Array { buffer, .. }, None, true) =
+                (&argument.kind, &given[at], with_results)
+            {
                 let shape = &binding.shapes[at];
                 let array = allocate(&argument.name, &buffer.element, shape, buffer.layout)?;
                 results.push((argument.name.clone(), array));
@@ -216,7 +237,8 @@ impl<'m> Kernel<'m> {
         let hidden = record.iter().map(|record| record.storage()).chain(&self.module.statics);
         uses.extend(made.chain(hidden).map(|storage| (Arc::clone(storage), true)));
         let (module, stream) = (self.module, number);
-        let described = describe(manifest, &binding).into();
+        let (heads, shapes) = (Arc::clone(&chosen.known.heads), binding.shapes.clone());
+        let described = Arc::new(Described { heads, shapes });
         Ok(Prepared {
             module,
             manifest,
@@ -231,22 +253,6 @@ impl<'m> Kernel<'m> {
             described,
         })
     }
-}
-
-/// The arguments and results of a launch, for messages: `x: f32[1024], a: f32`.
-fn describe(manifest: &KernelManifest, binding: &Binding) -> String {
-    let mut text = String::new();
-    for (argument, shape) in manifest.arguments.iter().zip(&binding.shapes) {
-        let separator = if text.is_empty() { "" } else { ", " };
-        let (ArgumentKind::Array { buffer: BufferManifest { element, .. }, .. }
-        | ArgumentKind::Value { element }) = &argument.kind;
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{separator}{}: {}", argument.name, element.name);
-        if !shape.is_empty() {
-            let _ = write!(text, "{shape:?}");
-        }
-    }
-    text
 }
 
 /// That the arrays given for a kernel's arguments and results, by their places, lie on the module's device and as the

@@ -227,7 +227,7 @@ impl Launcher {
     fn make_plan(&self, stream: &Stream, operands: &[Operand<'_>]) -> Result<Found<'_>> {
         self.check_signature(operands)?;
         let plan = self.with_names(operands, |kernel, arguments| {
-            let prepared = kernel.prepared_on(arguments, Some(stream))?;
+            let prepared = kernel.prepared_for_plan(arguments, stream)?;
             Plan::new(prepared, stream.number(), operands)
         })?;
         Ok(self.inner.plans.keep(plan))

@@ -1,6 +1,6 @@
 //! A launch that was checked and has all its memory: its steps worked out, queued, counted, traced.
 
-use crate::backend::{GraphNode, LaunchRequest, LaunchSpec, Param, StreamNumber};
+use crate::backend::{Described, GraphNode, LaunchRequest, LaunchSpec, Param, StreamNumber};
 use crate::device::shared::FailureRecord;
 use crate::error::{Error, Result};
 use crate::launch::argument::Argument;
@@ -66,7 +66,7 @@ pub(crate) struct Prepared<'m, 'a> {
     /// Where its launches are queued.
     pub stream: StreamNumber,
     /// Its arguments, for messages.
-    pub described: Arc<str>,
+    pub described: Arc<Described>,
 }
 
 impl<'m> Prepared<'m, '_> {

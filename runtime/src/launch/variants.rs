@@ -11,7 +11,9 @@ use crate::error::{Error, Result};
 use crate::launch::code::Code;
 use crate::launch::decisive::{by_guard, by_plan, by_signature, either};
 use crate::launch::sizes::Sizes;
-use krn_compiler::manifest::{Guard, KernelManifest, LaunchArgument, Manifest, Step, Variant};
+use krn_compiler::manifest::{
+    ArgumentKind, BufferManifest, Guard, KernelManifest, LaunchArgument, Manifest, Step, Variant,
+};
 use krn_compiler::{CompiledModule, Origin, ptx};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -48,6 +50,8 @@ pub(crate) struct KnownVariant {
     decisive: Vec<bool>,
     pub has_checks: bool,
     has_statics: bool,
+    /// Names and types of the kernel's arguments, for messages.
+    pub heads: Arc<[String]>,
 }
 
 /// The variant that runs, loaded.
@@ -68,7 +72,13 @@ impl KnownVariant {
             has_checks |= *argument == LaunchArgument::ErrorRecord;
             has_statics |= matches!(argument, LaunchArgument::Static(_));
         });
-        Arc::new(Self { variant, code, decisive, has_checks, has_statics })
+        let heads = kernel.arguments.iter().map(|argument| {
+            let (ArgumentKind::Array { buffer: BufferManifest { element, .. }, .. }
+            | ArgumentKind::Value { element }) = &argument.kind;
+            format!("{}: {}", argument.name, element.name)
+        });
+        let heads = heads.collect();
+        Arc::new(Self { variant, code, decisive, has_checks, has_statics, heads })
     }
 
     /// The PTX of its entries.

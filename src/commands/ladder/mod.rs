@@ -13,7 +13,7 @@ use crate::subject::Subject;
 use crate::{files, memory, messages, verdict};
 use krn_compiler::data::HostArray;
 use krn_compiler::passes::Pipeline;
-use krn_compiler::{Compilation, CompileError, CompileOptions, Variants};
+use krn_compiler::{Compilation, CompileError, CompileOptions, Variants, explain_sizes};
 use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Expectation, RungError, Sizes};
 use krn_runtime::{Device, Measured};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +77,7 @@ pub fn climb<T>(subject: &Subject<'_>, device: &Device, tell: impl FnOnce(&Ladde
         checked: &checked,
         case: &case,
         work,
+        made_for: Vec::new(),
         rungs: Vec::new(),
     };
     let rungs = verify::rungs(subject.source, &compile).map_err(|error| Failure::new(USAGE, error))?;
@@ -99,6 +100,7 @@ pub fn climb<T>(subject: &Subject<'_>, device: &Device, tell: impl FnOnce(&Ladde
         } else {
             None
         };
+        ladder.made_for = explain_sizes(&rung.compilation, &typed.name);
         ladder.rungs.push((rung.added, found));
     }
     drop(progress);
@@ -135,6 +137,8 @@ pub struct Ladder<'a> {
     pub checked: &'a Sizes,
     case: &'a Case,
     work: Work,
+    /// What the code of the whole pipeline is made for, line by line.
+    made_for: Vec<String>,
     /// The pass that each adds, and what was found; nothing where the code is that of the rung below.
     rungs: Vec<(Option<String>, Option<Found>)>,
 }

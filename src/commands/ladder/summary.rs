@@ -37,6 +37,9 @@ impl Ladder<'_> {
         if self.checked.dims != self.sizes.dims {
             text.push_str(&format!("  results are checked{}\n", with(self.checked)));
         }
+        for line in &self.made_for {
+            text.push_str(&format!("  {line}\n"));
+        }
         if self.device.is_emulator() {
             text.push_str("  NO TIME: the emulator counts lane instructions, it does not measure\n");
         }
@@ -138,6 +141,7 @@ impl Ladder<'_> {
             "bytes": self.work.bytes,
             "flops": self.work.flops,
             "ptxas": self.ptxas.map(|ptxas| ptxas.path()),
+            "made_for": self.made_for,
             "agrees": self.agrees(),
             "rungs": rungs,
         })

@@ -16,7 +16,7 @@ mod walk;
 
 pub use lanes::LANES;
 pub use plan::model;
-pub use sizes::{model_sizes_at, representative_sizes, spell_sizes};
+pub use sizes::{model_sizes_at, representative_sizes, representative_sizes_where, spell_sizes};
 
 use crate::ir::entities::{Buffer, Inst, Launch};
 

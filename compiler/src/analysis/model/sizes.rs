@@ -18,18 +18,24 @@ const BUDGET: u32 = 20_000;
 /// last two and 16 for the others of more. Every fact of the kernel holds with them and no array is empty; `None` where
 /// there are no such sizes. Dimensions are powers of two where the facts let them; parameters are 1.
 pub fn representative_sizes(kernel: &Kernel) -> Option<Vec<Value>> {
-    sizes_from(kernel, &[], &FIRST, FIRST_OF_MANY)
+    representative_sizes_where(kernel, &[])
+}
+
+/// The same where conditions hold as well.
+pub fn representative_sizes_where(kernel: &Kernel, conditions: &[Expr]) -> Option<Vec<Value>> {
+    sizes_from(kernel, &[], conditions, &FIRST, FIRST_OF_MANY)
 }
 
 /// Sizes to count costs at, of which the emulator can run a kernel too: smaller ones, and dimensions and integer
 /// parameters of these names have these values.
 pub fn model_sizes_at(kernel: &Kernel, fixed: &[(String, i64)]) -> Option<Vec<Value>> {
-    sizes_from(kernel, fixed, &SMALL, SMALL_OF_MANY)
+    sizes_from(kernel, fixed, &[], &SMALL, SMALL_OF_MANY)
 }
 
 fn sizes_from(
     kernel: &Kernel,
     fixed: &[(String, i64)],
+    wanted: &[Expr],
     few: &[(i64, i64); 4],
     many: (i64, i64),
 ) -> Option<Vec<Value>> {
@@ -44,6 +50,8 @@ fn sizes_from(
     let (of_last, of_others) = few.get(dims.max(rank)).copied().unwrap_or(many);
     let mut before = 0;
     let mut conditions: Vec<Expr> = kernel.facts.iter().map(|fact| fact.condition.clone()).collect();
+    conditions.extend(wanted.iter().cloned());
+    let literals = Literals::of(wanted);
     for buffer in kernel.buffers.values() {
         if let BufferKind::Argument { .. } = buffer.kind {
             let positive =
@@ -65,14 +73,19 @@ fn sizes_from(
                 before += 1;
                 let down = std::iter::successors(Some(first), |size| (*size > 1).then_some(size / 2));
                 let up = [first * 2, first * 4, 96, 48, 12, 3, 5, 7, 9];
-                down.chain(up).map(|size| Value::Int(size.into())).collect()
+                let near = literals.integers.iter().copied().filter(|size| *size >= 0);
+                down.chain(up).chain(near).map(|size| Value::Int(size.into())).collect()
             }
             (SymbolKind::Counter, _) => vec![Value::Int(0)],
             (_, Scalar::Bool) => vec![Value::Bool(false), Value::Bool(true)],
             (_, Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64) => {
-                [1.0, 0.5, 2.0, 0.0, -1.0, 1e-5, 100.0].map(Value::Float).to_vec()
+                let usual = [1.0, 0.5, 2.0, 0.0, -1.0, 1e-5, 100.0].into_iter();
+                usual.chain(literals.floats.iter().copied()).map(Value::Float).collect()
             }
-            _ => [1, 2, 3, 4, 8, 16, 32, 64, 100, 128, 1024, 0, -1].map(Value::Int).to_vec(),
+            _ => {
+                let usual = [1, 2, 3, 4, 8, 16, 32, 64, 100, 128, 1024, 0, -1].into_iter();
+                usual.chain(literals.integers.iter().copied()).map(|value| Value::Int(value.into())).collect()
+            }
         })
         .collect();
     // A condition is looked at as soon as all of its symbols have values.
@@ -84,6 +97,39 @@ fn sizes_from(
     let mut budget = BUDGET;
     holds(&at[0], &values, &mut budget).then_some(())?;
     search(&choices, &at, &mut values, &mut budget).then_some(values)
+}
+
+/// Values near the literals of conditions, where the conditions begin and end to hold.
+#[derive(Default)]
+struct Literals {
+    integers: Vec<i64>,
+    floats: Vec<f64>,
+}
+
+impl Literals {
+    fn of(conditions: &[Expr]) -> Self {
+        let mut literals = Self::default();
+        conditions.iter().for_each(|condition| literals.add(condition));
+        literals
+    }
+
+    fn add(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Int(value) => {
+                let power = value.unsigned_abs().checked_next_power_of_two();
+                self.integers.extend(power.and_then(|power| i64::try_from(power).ok()));
+                self.integers.extend([*value, value.saturating_add(1), value.saturating_sub(1)]);
+                self.floats.push(*value as f64);
+            }
+            Expr::Float(value) => self.floats.extend([*value, value * 2.0, value / 2.0, -value]),
+            Expr::Bool(_) | Expr::Symbol(_) => {}
+            Expr::Unary(_, operand) => self.add(operand),
+            Expr::Binary(_, left, right) => {
+                self.add(left);
+                self.add(right);
+            }
+        }
+    }
 }
 
 fn value_of(fixed: &[(String, i64)], name: &str) -> Option<i64> {

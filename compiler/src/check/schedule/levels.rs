@@ -22,6 +22,9 @@ impl<'a> Checker<'a> {
             if let Some(target) = &item.target {
                 self.only_levels(target.span, "a target");
             }
+            if let Some(condition) = item.conditions.first() {
+                self.only_levels(condition.span, "a condition on sizes");
+            }
             for directive in &item.directives {
                 match directive.name.name.as_str() {
                     "allow" | "deny" => self.level_directive(directive, &mut seen, &mut levels),

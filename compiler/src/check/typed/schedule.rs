@@ -1,5 +1,6 @@
 //! Schedules, their names resolved.
 
+use super::Expr;
 use super::ids::{ArrayId, IndexId};
 pub use crate::data::{CacheMode, Layout, Placement};
 use crate::diagnostic::Code;
@@ -10,11 +11,23 @@ use crate::source::Span;
 /// place for a directive, the passes that carry it out say.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// `for sm_90`; `None` for every target. The one for the target counts, else the one for every target.
+    /// `for sm_90`; `None` for every target.
     pub target: Option<String>,
+    /// `where m >= 4096`: the schedule counts for these sizes alone.
+    pub condition: Option<Condition>,
     pub directives: Vec<Directive>,
     /// `allow` and `deny`.
     pub levels: Vec<LevelDirective>,
+    pub span: Span,
+}
+
+/// What the host knows before it launches.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// Of type `bool`.
+    pub value: Expr,
+    /// As the source says it.
+    pub text: String,
     pub span: Span,
 }
 

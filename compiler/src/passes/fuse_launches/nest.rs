@@ -80,9 +80,11 @@ pub fn common_axes(kernel: &Kernel, first: &Nest, second: &Nest) -> Option<Vec<(
         });
     }
     found.sort_unstable();
-    // A schedule that says something of a name means both.
+    // The later launch's name goes, unless a schedule says something of it.
     let named = |(left, right): &(usize, usize)| {
-        first.names(kernel, [*left].into_iter()) == second.names(kernel, [*right].into_iter())
+        let [left, right] =
+            [first.names(kernel, [*left].into_iter()), second.names(kernel, [*right].into_iter())];
+        left == right || !right.iter().any(|name| kernel.schedule.speaks_of(name))
     };
     let all = found.len() == first.params.len() || found.len() == second.params.len();
     let none_left = found.is_empty() && (first.forall.is_some() || second.forall.is_some());

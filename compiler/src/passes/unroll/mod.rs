@@ -13,10 +13,12 @@
 //!
 //! What has been unrolled, if only once, is marked `nounroll`: the assembler leaves it as it stands.
 //!
+//! A reduction over several names is a loop over each of them, in one another, as soon as one of them is unrolled.
+//!
 //! Without a word in the schedule a loop is left to `ptxas`, which unrolls where it thinks that it pays; but for loops that read or
 //! write arrays and that the lanes of a warp run a different number of times. Those are unrolled, or left as they are
 //! where they are long: unrolling changes when lanes part, and so what the memory is asked for. What is counted on the PTX is
-//! what the machine does.
+//! what the machine does. Short reductions are straight code already (`unroll_short`).
 //!
 //! # Limits
 //!
@@ -24,12 +26,13 @@
 
 mod automatic;
 mod lanes;
+mod nest;
 mod serial;
 
+use super::iterations::{initial_values, iteration};
 use super::pass::{Changed, Pass, PassContext};
-use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::entities::{Block, Inst};
 use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, Scheduled};
@@ -62,12 +65,13 @@ impl Pass for Unroll {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let nested = nest::nest_reductions(kernel);
         let factors = automatic::factors(kernel);
         let wanted = |known: &Scheduled| matches!(known.directive, Directive::Unroll { .. });
         if factors.is_empty() && !kernel.schedule.directives.iter().any(wanted) {
             return Changed::No;
         }
-        let mut changed = false;
+        let mut changed = nested;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             // The loops inside first: what is copied of them is unrolled already.
             for block in kernel.blocks_in(kernel.launches[launch].body).into_iter().rev() {
@@ -164,20 +168,10 @@ fn unroll(kernel: &mut Kernel, block: Block, inst: Inst, factor: Option<u32>) {
     let trips = trips(kernel, inst);
     let mut emit = Emit::new(kernel, block, data.span);
     let (low, high) = (data.arguments[0], data.arguments[1]);
-    let (step, initial) = match &data.payload {
-        Payload::Reduce { combiners, .. } => {
-            let mut initial = Vec::new();
-            let mut results = data.results.iter();
-            for combiner in combiners {
-                let scalar = results.next().map(|value| emit.kernel.value_type(*value));
-                let combiner =
-                    &mutant!("unroll: all reductions begin with 0", *combiner, crate::ir::op::Combiner::Add);
-                initial.extend(scalar.map(|scalar| emit.identity(*combiner, scalar)).unwrap_or_default());
-                results.by_ref().take(combiner.width() - 1).for_each(drop);
-            }
-            (emit.int(1), initial)
-        }
-        _ => (data.arguments[2], data.arguments[3..].to_vec()),
+    let initial = initial_values(&mut emit, &data);
+    let step = match &data.payload {
+        Payload::Reduce { .. } => emit.int(1),
+        _ => data.arguments[2],
     };
     let whole = match (factor, trips) {
         (None, Some(trips)) => Some(trips),
@@ -189,7 +183,7 @@ fn unroll(kernel: &mut Kernel, block: Block, inst: Inst, factor: Option<u32>) {
             let mut values = initial;
             let mut index = low;
             for _ in 0..trips {
-                values = iteration(&mut emit, inst, index, &values);
+                values = iteration(&mut emit, inst, &[index], &values);
                 index = emit.add(index, step);
             }
             values
@@ -213,14 +207,14 @@ fn unroll(kernel: &mut Kernel, block: Block, inst: Inst, factor: Option<u32>) {
                     if mutant!("unroll: all copies have one index", at > 0, false) {
                         index = emit.add(index, step);
                     }
-                    values = iteration(emit, inst, index, &values);
+                    values = iteration(emit, inst, &[index], &values);
                 }
                 values
             });
             leave_last_as_written(emit.kernel, block);
             let rest = mutant!("unroll: the last loop begins anew", middle, low);
             let values = emit.for_loop(&name, (rest, high, step), &values, |emit, index, carried| {
-                iteration(emit, inst, index, carried)
+                iteration(emit, inst, &[index], carried)
             });
             leave_last_as_written(emit.kernel, block);
             values
@@ -236,26 +230,4 @@ fn leave_last_as_written(kernel: &mut Kernel, block: Block) {
     if let Some(inst) = kernel.blocks[block].insts.last() {
         leave_as_written(kernel, *inst);
     }
-}
-
-/// Appends one iteration; the values that the next one begins with.
-fn iteration(emit: &mut Emit<'_>, inst: Inst, index: Value, carried: &[Value]) -> Vec<Value> {
-    let (region, payload) = (emit.kernel.insts[inst].regions[0], emit.kernel.insts[inst].payload.clone());
-    let params = emit.kernel.blocks[region].params.clone();
-    let mut map: ValueMap =
-        params.iter().copied().zip([index].into_iter().chain(carried.iter().copied())).collect();
-    for inst in emit.kernel.blocks[region].insts.clone() {
-        if emit.kernel.insts[inst].opcode != Opcode::Yield {
-            emit.kernel.clone_inst(inst, emit.block, &mut map);
-        }
-    }
-    let yields: Vec<Value> = emit.kernel.yields(region).iter().map(|value| mapped(&map, *value)).collect();
-    let Payload::Reduce { combiners, .. } = payload else { return yields };
-    let mut values = Vec::with_capacity(carried.len());
-    for combiner in combiners {
-        let at = values.len();
-        let part = at..at + combiner.width();
-        values.extend(emit.combine(combiner, &carried[part.clone()], &yields[part]));
-    }
-    values
 }

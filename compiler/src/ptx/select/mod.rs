@@ -57,6 +57,7 @@ use crate::ir::kernel::Kernel;
 use crate::manifest::{KernelManifest, Manifest, StaticManifest};
 use crate::parallel;
 use crate::source::SourceFile;
+use crate::version::VERSIONS;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use entry::SelectedEntry;
 use plan::SelectedLaunch;
@@ -159,6 +160,7 @@ impl<'s> Selection<'s> {
             return Err(SelectError { kernel: String::new(), message });
         };
         let mut ptx = Module::new(target.version, target.name);
+        ptx.header = header(kernels);
         ptx.files.push(SourceName { index: 1, name: source.name().to_string() });
         let (globals, statics) = declare_globals(module, kernels, &mut ptx);
         let launches = kernels.iter().flat_map(|kernel| kernel.launches.values());
@@ -217,6 +219,18 @@ impl<'s> Selection<'s> {
         let text = print_with(&ptx, texts);
         Ok(Selected { module: ptx, text, manifest })
     }
+}
+
+/// What a module says of itself: who made it, and for which sizes, where the code is to stand for that of all others. Code
+/// that is made for the sizes of a launch is the same for many, and names none.
+fn header(kernels: &[&Kernel]) -> Vec<String> {
+    let mut lines = vec![format!(" krn {VERSIONS}")];
+    let general = kernels.iter().filter(|kernel| kernel.specialization.is_general());
+    lines.extend(general.filter_map(|kernel| {
+        let sizes = kernel.sizes_in_words();
+        (!sizes.is_empty()).then(|| format!(" {}: representative sizes {sizes}", kernel.name))
+    }));
+    lines
 }
 
 /// An error of the first problem, if there is one.

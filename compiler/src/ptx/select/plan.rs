@@ -1,7 +1,7 @@
 //! Grids, launch plans and the manifest of a kernel.
 
 use super::SelectError;
-use crate::analysis::{GRID_LIMITS, upper_bound};
+use crate::analysis::{GRID_LIMITS, stated_guard, upper_bound};
 use crate::ir::entities::{Buffer, Launch, Symbol};
 use crate::ir::kernel::{ArgumentData, BufferKind, Kernel, Step as IrStep};
 use crate::manifest::{
@@ -159,7 +159,7 @@ pub(super) fn kernel_manifest(
         injections: kernel.injections.clone(),
         sites,
         variants: vec![Variant {
-            guard: kernel.specialization.guard().clone(),
+            guard: stated_guard(kernel),
             scratch,
             plan: steps(&kernel.plan, &launch_of)?,
         }],

@@ -20,7 +20,7 @@ pub(super) fn item<'t>(words: Words<'t>, bodies: &Bodies<'t>) -> Rule<'t, Item> 
         structure(bodies),
         constant(bodies),
         variable(bodies),
-        schedules::schedule(words),
+        schedules::schedule(words, bodies),
     ))
     .then_ignore(just(T::Semicolon).repeated())
     .then_ignore(end())

@@ -5,11 +5,11 @@ use super::super::ast::{Directive, DirectiveArgument, DirectiveValue, Item, Sche
 use super::super::literal;
 use super::super::token::TokenKind as T;
 use super::error::Expect;
-use super::{Rule, Words};
+use super::{Bodies, Rule, Words};
 use crate::diagnostic::{Diagnostic, codes};
 use chumsky::prelude::*;
 
-pub(super) fn schedule<'t>(words: Words<'t>) -> Rule<'t, Item> {
+pub(super) fn schedule<'t>(words: Words<'t>, bodies: &Bodies<'t>) -> Rule<'t, Item> {
     let name = words.name().labelled(Expect::Name);
     let end = one_of([T::LineEnd, T::Semicolon]).repeated();
     // A directive that does not parse is skipped; no directive holds a brace.
@@ -21,13 +21,17 @@ pub(super) fn schedule<'t>(words: Words<'t>) -> Rule<'t, Item> {
     let body = end
         .ignore_then(checked.then_ignore(end).repeated().collect::<Vec<_>>())
         .delimited_by(just(T::OpenBrace), just(T::CloseBrace));
+    let conditions = bodies.bare.clone().separated_by(just(T::Comma)).at_least(1).allow_trailing();
+    let conditions = just(T::Where).ignore_then(conditions.collect::<Vec<_>>());
     just(T::Schedule)
         .ignore_then(name.clone().or_not())
         .then(just(T::For).ignore_then(name).or_not())
+        .then(conditions.or_not())
         .then(body)
-        .map_with(|((kernel, target), directives), e| {
+        .map_with(|(((kernel, target), conditions), directives), e| {
+            let conditions = conditions.unwrap_or_default();
             let directives = directives.into_iter().flatten().collect();
-            Item::Schedule(ScheduleItem { kernel, target, directives, span: e.span() })
+            Item::Schedule(ScheduleItem { kernel, target, conditions, directives, span: e.span() })
         })
         .boxed()
 }

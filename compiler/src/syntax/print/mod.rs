@@ -103,6 +103,12 @@ impl Printer {
                     self.put(" for ");
                     self.put(&target.name);
                 }
+                if !item.conditions.is_empty() {
+                    self.put(" where ");
+                    self.list(&item.conditions, ", ", |p, condition| {
+                        p.expression(condition, Place::BeforeBrace)
+                    });
+                }
                 self.put(" {");
                 self.indent += 1;
                 for directive in &item.directives {

@@ -72,6 +72,7 @@ impl Grower<'_> {
             _ => Item::Schedule(ScheduleItem {
                 kernel: self.maybe(Self::name),
                 target: self.maybe(Self::name),
+                conditions: self.some(2, Self::expr),
                 directives: self.some(3, |g| Directive {
                     name: g.name(),
                     arguments: g.some(2, Self::argument),

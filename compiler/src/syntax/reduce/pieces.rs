@@ -85,6 +85,7 @@ impl Pieces<'_> {
             Item::Static(item) => item.value.iter().for_each(|value| self.expression(value)),
             Item::Kernel(item) => self.kernel(item),
             Item::Schedule(item) => {
+                self.separated(&item.conditions.iter().map(|condition| condition.span).collect::<Vec<_>>());
                 self.list(&item.directives.iter().map(|directive| directive.span).collect::<Vec<_>>());
                 for directive in &item.directives {
                     let arguments = directive.arguments.iter().map(|argument| argument.span);

@@ -1,0 +1,54 @@
+//! What passes know of the machine: figures of each compute capability. `build.rs` makes a version of them.
+
+/// Facts about the machine that passes decide by. Passes know no more of the target.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TargetFacts {
+    /// The compute capability as 10 × major + minor: 75, 90, 120.
+    pub capability: u32,
+    /// Threads that run in lockstep.
+    pub warp_size: u32,
+    /// Threads that a block can have.
+    pub max_threads: u32,
+    /// Threads that a block gets where nobody says.
+    pub default_threads: u32,
+    /// Blocks that fill the machine a few times over: the grid of a loop whose length only the device knows.
+    pub resident_blocks: u32,
+    /// Multiprocessors of the largest part of that capability.
+    pub multiprocessors: u32,
+    /// Bytes of shared memory that a block can have.
+    pub shared_bytes: u32,
+    /// Whether global memory can be copied to shared memory in the background.
+    pub async_copies: bool,
+}
+
+impl TargetFacts {
+    /// The facts of a compute capability, as 10 × major + minor.
+    pub fn new(capability: u32) -> Self {
+        let multiprocessors = match capability {
+            ..80 => 72,
+            80..86 => 108,
+            86..89 => 84,
+            89 => 142,
+            90..100 => 132,
+            100..120 => 148,
+            _ => 170,
+        };
+        let shared_kib = match capability {
+            ..80 => 64,
+            80 | 87 => 163,
+            81..90 => 99,
+            90..120 => 227,
+            _ => 99,
+        };
+        Self {
+            capability,
+            warp_size: 32,
+            max_threads: 1024,
+            default_threads: 256,
+            resident_blocks: 1024,
+            multiprocessors,
+            shared_bytes: shared_kib * 1024,
+            async_copies: capability >= 80,
+        }
+    }
+}
