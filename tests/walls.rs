@@ -25,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("diagnostic", &["source"]),
     ("syntax", &["source", "diagnostic"]),
     ("check", &["source", "diagnostic", "syntax", "data", "builtins", "targets", "algebra"]),
-    ("ir", &["source", "data", "builtins", "manifest"]),
+    ("ir", &["source", "data", "builtins", "manifest", "layout"]),
     ("lower", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest", "ir", "mutants"]),
     ("analysis", &["source", "data", "manifest", "ir", "algebra"]),
     ("passes", &["source", "data", "algebra", "layout", "manifest", "ir", "analysis", "clock", "mutants"]),

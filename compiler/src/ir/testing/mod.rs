@@ -4,6 +4,7 @@
 mod generator;
 mod interpreter;
 mod statements;
+mod tiles;
 
 pub use generator::{generate, host_values, symbol_values};
 pub use interpreter::{Memory, Outcome, interpret};
