@@ -41,12 +41,12 @@ pub(super) struct Interpreter<'k> {
     pub(super) point: Vec<u64>,
     /// Of the launch that is run.
     tiling: Option<&'k Tiling>,
-    memory: Memory,
+    pub(super) memory: Memory,
     pub(super) fuel: u64,
     /// Whether a bounds check has failed.
     failed: bool,
     /// Block in x, y, z, and the thread, of an explicit grid.
-    place_in_grid: [i128; 4],
+    pub(super) place_in_grid: [i128; 4],
     grid_size: [i128; 3],
 }
 
@@ -185,7 +185,9 @@ impl Interpreter<'_> {
                     self.tiling = data.tiling.as_deref();
                     match &data.grid {
                         Some(grid) => self.grid(data.body, grid, data.threads.unwrap_or(1))?,
-                        None => self.one(data.body)?,
+                        None => {
+                            self.block(data.body)?;
+                        }
                     }
                 }
                 Step::Repeat { symbol, low, high, step, body } => {
@@ -204,26 +206,17 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Runs a launch's body for a block, or for a thread.
-    fn one(&mut self, body: Block) -> Result<(), Stop> {
-        match self.tiling {
-            Some(tiling) => self.tile_block(body, tiling).map(drop),
-            None => self.block(body).map(drop),
-        }
-    }
-
-    /// Runs explicit threads one after the other: right for those that neither wait nor talk to each other.
+    /// Runs the blocks of an explicit grid one after the other.
     fn grid(&mut self, body: Block, grid: &[manifest::Expr; 3], threads: u32) -> Result<(), Stop> {
         let counts = [0, 1, 2].map(|axis| self.host(&grid[axis]));
         for z in 0..counts[2] {
             for y in 0..counts[1] {
                 for x in 0..counts[0] {
-                    // A launch of tiles says what a whole block does.
-                    let threads = if self.tiling.is_some() { 1 } else { threads };
-                    for thread in 0..i128::from(threads) {
-                        self.place_in_grid = [x, y, z, thread];
-                        self.grid_size = counts;
-                        self.one(body)?;
+                    self.place_in_grid = [x, y, z, 0];
+                    self.grid_size = counts;
+                    match self.tiling {
+                        Some(tiling) => self.tile_block(body, tiling).map(drop)?,
+                        None => self.team(body, threads as usize)?,
                     }
                 }
             }

@@ -21,6 +21,9 @@ impl Verifier<'_> {
             if data.grid.is_some() && !blocks {
                 self.report(place, "an explicit grid is for the phase `mapped`");
             }
+            if data.grid.is_none() && data.phase == Phase::Tiled {
+                self.report(place, "a launch of tiles says how many blocks there are");
+            }
             match data.threads {
                 None if mapped => self.report(place, "a mapped launch says how many threads a block has"),
                 Some(_) if !blocks => self.report(place, "threads are for the phase `mapped`"),

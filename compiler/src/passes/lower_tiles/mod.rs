@@ -5,9 +5,13 @@ mod control;
 mod convert;
 mod coordinates;
 mod order;
+#[cfg(test)]
+mod random;
 mod reduce;
 mod registers;
 mod shared;
+#[cfg(test)]
+mod tests;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::emit::Emit;

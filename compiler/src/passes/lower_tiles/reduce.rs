@@ -44,7 +44,7 @@ impl Lowering<'_> {
         let warps: Vec<Digit> = of(Dimension::Warp).collect();
         if !warps.is_empty() {
             let lanes: Vec<Digit> = of(Dimension::Lane).collect();
-            sums = self.among_warps(emit, combiners, sums, (result, &lanes, &warps));
+            sums = self.among_warps(emit, combiners, sums, (whole, result), (&lanes, &warps));
         }
         for (at, value) in data.results.iter().enumerate() {
             let is_bool = emit.kernel.value_type(*value) == Scalar::Bool;
@@ -111,7 +111,8 @@ impl Lowering<'_> {
         emit: &mut Emit<'_>,
         combiners: &[Combiner],
         sums: Vec<Parts>,
-        (result, lanes, warps): (Tile, &[Digit], &[Digit]),
+        (whole, result): (Tile, Tile),
+        (lanes, warps): (&[Digit], &[Digit]),
     ) -> Vec<Parts> {
         // Where a thread's sums lie: by what the result has of the thread's number, then the warp.
         let held = self.digits_of_threads(result);
@@ -136,11 +137,8 @@ impl Lowering<'_> {
             let buffer = self.exchange.begin(emit, *scalar, length, self.loops > 0);
             places.push((buffer, parts));
         }
-        // One of the lanes that hold the same writes.
-        let mut same: Vec<Digit> = lanes.to_vec();
-        same.extend(self.replicas(result).into_iter().filter(|digit| {
-            digit.dimension == Dimension::Lane && !lanes.contains(digit)
-        }));
+        // One of the threads that hold the same writes: lanes that have met, and replicas.
+        let same = [lanes, &self.replicas(whole)].concat();
         let first = self.coordinates.is_first(emit, &same);
         let place = |emit: &mut Emit<'_>, (register, at, parts): (usize, usize, usize), warp: Value| {
             let slot = emit.add_int(base, register as i64);
