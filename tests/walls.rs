@@ -117,12 +117,12 @@ const PASSES: &[(&str, &[&str])] = &[
             "stage",
         ],
     ),
-    ("lowering", &["narrow", "normals", "peel", "threads", "unroll"]),
+    ("lowering", &["lower_tiles", "narrow", "normals", "peel", "threads", "unroll"]),
     (
         "scalar",
         &["cse", "dce", "fuse_multiply_add", "guards", "licm", "scalarize", "strength_reduce", "vectorize"],
     ),
-    ("runner", &["by_launch", "pipeline", "standard", "text"]),
+    ("runner", &["by_launch", "past", "pipeline", "standard", "text"]),
 ];
 
 /// Crate, and the only files, or folders of files, that may name it.

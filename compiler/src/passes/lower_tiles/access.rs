@@ -4,6 +4,7 @@ use super::Lowering;
 use crate::ir::emit::Emit;
 use crate::ir::kernel::{InstData, Payload};
 use crate::ir::op::Opcode;
+use crate::mutants::mutant;
 
 impl Lowering<'_> {
     /// An op that writes, once for each register of its operands, by one of the threads that hold the same.
@@ -11,6 +12,7 @@ impl Lowering<'_> {
         let tile = self.whole(emit.kernel, &data.arguments);
         let shape = self.registers.shape(self.tiling, tile);
         let first = self.coordinates.is_first(emit, &self.replicas(tile));
+        let first = mutant!("lower_tiles: all that hold the same write", first, None);
         for register in &shape.own {
             let operands = self.operands(&data.arguments, *register);
             let (opcode, payload) = (data.opcode, data.payload.clone());

@@ -4,6 +4,7 @@ use super::registers::Shape;
 use super::{Lowering, shared};
 use crate::ir::emit::Emit;
 use crate::ir::entities::Value;
+use crate::mutants::mutant;
 use crate::layout::{Banks, Conversion, Costs, Staged, ValueLayout};
 
 /// What a way costs on every GPU, in issue slots of a warp. A shuffle by a lane's number is no op of the IR: what is not a
@@ -69,7 +70,9 @@ impl Lowering<'_> {
             Some(first) => emit.if_then(first, write),
             None => write(emit),
         }
-        emit.barrier();
+        if mutant!("lower_tiles: nobody waits for what comes through shared memory", true, false) {
+            emit.barrier();
+        }
         let loads = &staged.loads.registers;
         let places = self.coordinates.offsets(emit, (after, &staged.memory), bits, &firsts(loads));
         let mut loaded: Vec<(u64, Value)> = Vec::new();

@@ -11,7 +11,7 @@ mod reduce;
 mod registers;
 mod shared;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::emit::Emit;

@@ -7,6 +7,7 @@ use crate::ir::entities::Value;
 use crate::ir::kernel::{AxisSet, InstData, Payload, Tile};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::layout::{Digit, Dimension};
+use crate::mutants::mutant;
 
 /// Contributions to all combiners: their parts, one after the other.
 type Parts = Vec<Value>;
@@ -32,7 +33,8 @@ impl Lowering<'_> {
         let digits = self.digits_along(whole, axes);
         let of = |dimension: Dimension| digits.iter().copied().filter(move |it| it.dimension == dimension);
         for digit in of(Dimension::Lane) {
-            for bit in 0..digit.size.trailing_zeros() {
+            let lowest = mutant!("lower_tiles: neighbours do not meet", 0, 1);
+            for bit in lowest..digit.size.trailing_zeros() {
                 let mask = Payload::Lanes((digit.position << bit) as u8);
                 for sum in &mut sums {
                     let other: Parts =
@@ -66,6 +68,7 @@ impl Lowering<'_> {
         let count = data.results.len();
         let mut parts = self.operands(&data.arguments[..count], register);
         let mask = data.arguments.get(count).map(|mask| self.registers.get(*mask, register));
+        let mask = mutant!("lower_tiles: a mask is forgotten", mask, None);
         let mut at = 0;
         for combiner in combiners {
             let scalar = emit.kernel.value_type(parts[at]);
@@ -166,6 +169,7 @@ impl Lowering<'_> {
             for (register, found) in found.iter_mut().enumerate() {
                 for (at, part) in parts.iter().enumerate() {
                     for (warp, found) in found.iter_mut().enumerate() {
+                        let warp = mutant!("lower_tiles: the first warp counts for all", warp, 0);
                         let warp = emit.int(warp as i64);
                         let place = place(emit, (register, at, parts.len()), warp);
                         found[*part] = Some(emit.load(*buffer, 0, &[place]));

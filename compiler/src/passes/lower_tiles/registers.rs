@@ -3,6 +3,7 @@
 use crate::ir::entities::Value;
 use crate::ir::kernel::{Tile, Tiling};
 use crate::layout::{Digit, Dimension, ValueLayout};
+use crate::mutants::mutant;
 use rustc_hash::FxHashMap;
 
 /// The registers of a tile in a thread: those of its layout, of which replicas are one.
@@ -20,7 +21,9 @@ impl Shape {
         let replicas: Vec<Digit> = layout.replicas().into_iter().filter(of_registers).collect();
         let is_own =
             |register: &u64| replicas.iter().all(|digit| register / digit.position % digit.size == 0);
-        Self { own: (0..layout.extent(Dimension::Register)).filter(is_own).collect(), replicas }
+        let all = 0..layout.extent(Dimension::Register);
+        let own = all.filter(|it| mutant!("lower_tiles: replicas in a thread count", is_own(it), true)).collect();
+        Self { own, replicas }
     }
 
     /// The place in `own` of what a register of the layout holds.

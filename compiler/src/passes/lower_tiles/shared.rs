@@ -6,6 +6,7 @@ use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Payload, Short};
 use crate::ir::op::Opcode;
 use crate::manifest::{Expr, Layout};
+use crate::mutants::mutant;
 use rustc_hash::FxHashMap;
 
 #[derive(Default)]
@@ -18,7 +19,8 @@ impl Exchange {
     /// read what was exchanged before.
     pub fn begin(&mut self, emit: &mut Emit<'_>, scalar: Scalar, elements: i64, in_loop: bool) -> Buffer {
         let known = self.arrays.get(&scalar).copied();
-        if known.is_some() || in_loop {
+        let again = known.is_some() || in_loop;
+        if mutant!("lower_tiles: shared memory is written while others read", again, false) {
             emit.barrier();
         }
         let (buffer, length) = known.unwrap_or_else(|| {

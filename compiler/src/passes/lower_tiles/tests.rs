@@ -92,6 +92,36 @@ fn programs_by_hand_do_as_threads_what_they_do_as_blocks() {
 }
 
 #[test]
+fn threads_wait_between_accesses_of_one_array_by_others() {
+    let text = print(&assert_lowered(&program("diagonal.kir")));
+    let places = ["store buf1[", "barrier", "load buf1["].map(|what| text.find(what));
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?}\n{text}");
+}
+
+/// What notices that lowering is wrong: programs by hand, then random ones.
+pub fn caught() -> Option<String> {
+    let by_hand = ["copy", "transpose", "softmax", "columns", "diagonal"];
+    let by_hand = by_hand.into_iter().map(|name| (name.to_string(), program(&format!("{name}.kir"))));
+    let tape = |seed: u64| -> Vec<u8> {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        };
+        (0..200).map(|_| next()).collect()
+    };
+    let random = (0..60).map(|seed| (format!("random {seed}"), random::program(&tape(seed))));
+    by_hand.chain(random).find_map(|(name, kernel)| {
+        let lowered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| assert_lowered(&kernel)));
+        let message = lowered.err()?;
+        let text = message.downcast_ref::<String>().and_then(|text| text.lines().next()).unwrap_or("a panic");
+        Some(format!("{name}: {text}"))
+    })
+}
+
+#[test]
 fn a_transposition_has_no_conflicts_in_its_offsets_and_one_barrier() {
     let lowered = assert_lowered(&program("transpose.kir"));
     let text = print(&lowered);
