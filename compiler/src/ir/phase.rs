@@ -63,6 +63,10 @@ impl Phases {
     /// The names of those that it has, for a message: "`mapped` or `staged`".
     pub fn names(self) -> String {
         let names = Phase::ALL.into_iter().filter(|phase| self.contains(*phase));
-        names.map(|phase| format!("`{}`", phase.name())).collect::<Vec<_>>().join(" or ")
+        let names: Vec<String> = names.map(|phase| format!("`{}`", phase.name())).collect();
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+            _ => names.join(""),
+        }
     }
 }

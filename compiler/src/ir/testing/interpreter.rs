@@ -5,7 +5,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::evaluate;
 use super::tiles::place;
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Step, Tiling};
-use crate::ir::op::{Combiner, Constant, Opcode};
+use crate::ir::op::{Combiner, Constant, Effect, Opcode};
 use crate::manifest;
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeMap;
@@ -206,9 +206,14 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Runs the blocks of an explicit grid one after the other.
+    /// Runs the blocks of an explicit grid one after the other, and threads that neither exchange values nor wait for each other
+    /// likewise.
     fn grid(&mut self, body: Block, grid: &[manifest::Expr; 3], threads: u32) -> Result<(), Stop> {
         let counts = [0, 1, 2].map(|axis| self.host(&grid[axis]));
+        let mut together = false;
+        self.kernel.walk(body, &mut |_, inst| {
+            together |= self.kernel.insts[inst].opcode.info().effect == Effect::Collective;
+        });
         for z in 0..counts[2] {
             for y in 0..counts[1] {
                 for x in 0..counts[0] {
@@ -216,7 +221,13 @@ impl Interpreter<'_> {
                     self.grid_size = counts;
                     match self.tiling {
                         Some(tiling) => self.tile_block(body, tiling).map(drop)?,
-                        None => self.team(body, threads as usize)?,
+                        None if together => self.team(body, threads as usize)?,
+                        None => {
+                            for thread in 0..i128::from(threads) {
+                                self.place_in_grid[3] = thread;
+                                self.block(body)?;
+                            }
+                        }
                     }
                 }
             }
