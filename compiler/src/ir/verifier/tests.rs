@@ -298,7 +298,7 @@ fn damaged_kernels_are_refused_and_print() {
 const TILES: &str = r#"kernel "tiles" {
     symbol sym0 "n" i64 dim 0 0
     buffer buf0 "x" f32 [sym0] argument 0 inout, aos
-    buffer buf1 "t" f32 [64] shared, aos
+    buffer buf1 "t" f32 [64] private, aos
     argument buf0
     launch launch0 "tiles" tiled threads 64 grid [1, 1, 1] axes [i: 64, j: 4] layouts ["i = warp:2 · lane:32", "i = lane:32 · warp:2", "_ = register:4, i = warp:2 · lane:32", "i = warp:2 · lane:32, j = register:4", "_ = warp:2 · lane:32, j = register:4"] {
         v0: i64 {i} layout0 = index i
@@ -352,7 +352,7 @@ fn rules_of_tiles_are_named() {
         (&[("threads 64", "threads 96")], "are not the launch's 96 threads"),
         (&[("axes [i: 64, j: 4]", "axes [i: 32, j: 4]")], "has no axis `i` of 64 elements"),
         (&[("grid [1, 1, 1] ", "")], "says how many blocks there are"),
-        (&[("load buf0[v0]", "load buf1[v0]")], "tiles are not in shared memory"),
+        (&[("load buf0[v0]", "load buf1[v0]")], "an access of a thread's own memory"),
     ];
     for (changes, expected) in cases {
         let found = errors(changes);

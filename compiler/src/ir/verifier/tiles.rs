@@ -131,9 +131,9 @@ impl Verifier<'_> {
             self.tile_value(inst, *result, launch);
         }
         if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload
-            && matches!(kernel.buffers[buffer].kind, BufferKind::Shared | BufferKind::Private)
+            && kernel.buffers[buffer].kind == BufferKind::Private
         {
-            self.fail(inst, "tiles are not in shared memory or in a thread's own");
+            self.fail(inst, "an access of a thread's own memory in what a whole block does");
         }
         match data.opcode {
             Opcode::If | Opcode::For | Opcode::While => self.control(inst, launch),
