@@ -106,6 +106,10 @@ pub struct CompileArguments {
     /// Leave a pass out; may be repeated
     #[arg(long, value_name = "PASS")]
     pub without: Vec<String>,
+    /// IR that takes the place of the kernels of its names, before all passes: what `krn build --emit ir --without …` prints,
+    /// changed by hand, or tile programs
+    #[arg(long, value_name = "FILE.kir")]
+    pub ir: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

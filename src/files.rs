@@ -2,6 +2,9 @@
 
 use crate::exit::{FILE, Failure, INPUT, Result, USAGE};
 use crate::unfinished::Unfinished;
+use krn_compiler::ir::kernel::Kernel;
+use krn_compiler::ir::text::parse_module;
+use krn_compiler::ir::verify;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -52,6 +55,17 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 pub fn read_source(path: &Path) -> Result<Vec<u8>> {
     note(path, Use::Input)?;
     read_at_most(path, Some(SOURCE_LIMIT))
+}
+
+/// The kernels of a file of IR.
+pub fn read_ir(path: &Path) -> Result<Vec<Kernel>> {
+    let bad = |error: &dyn std::fmt::Display| Failure::new(INPUT, format!("{}: {error}", path.display()));
+    let text = String::from_utf8(read_source(path)?).map_err(|_| bad(&"it is not UTF-8 text"))?;
+    let kernels = parse_module(&text).map_err(|error| bad(&error))?.kernels;
+    for kernel in &kernels {
+        verify(kernel).map_err(|errors| bad(&errors[0]))?;
+    }
+    Ok(kernels)
 }
 
 /// What an earlier run has written, and this one may write again.

@@ -67,7 +67,10 @@ pub fn refused(source: &SourceFile, error: CompileError, format: MessageFormat) 
             Ok(()) => Failure::silent(INPUT),
             Err(failure) => failure,
         },
-        CompileError::UnknownTarget(_) | CompileError::Size(_) | CompileError::Pipeline(_) => {
+        CompileError::UnknownTarget(_)
+        | CompileError::Size(_)
+        | CompileError::Ir(_)
+        | CompileError::Pipeline(_) => {
             Failure::new(USAGE, error)
         }
         CompileError::Select(_) => Failure::new(INPUT, format!("{}: {error}", source.name())),
@@ -75,7 +78,7 @@ pub fn refused(source: &SourceFile, error: CompileError, format: MessageFormat) 
 }
 
 /// The target asked for, else the device's, else sm_90.
-pub fn options(arguments: &CompileArguments, capability: Option<u32>) -> CompileOptions {
+pub fn options(arguments: &CompileArguments, capability: Option<u32>) -> Result<CompileOptions> {
     let target = arguments.target.clone().unwrap_or_else(|| match krn_compiler::newest_target(capability) {
         Some(target) => target.to_string(),
         // No target: compiling says so, with the device's own name.
@@ -84,7 +87,10 @@ pub fn options(arguments: &CompileArguments, capability: Option<u32>) -> Compile
     let mut options = CompileOptions::for_target(target);
     options.unchecked = arguments.unchecked;
     options.without.clone_from(&arguments.without);
-    options
+    if let Some(path) = &arguments.ir {
+        options.by_hand = files::read_ir(path)?.into();
+    }
+    Ok(options)
 }
 
 /// As [`options`], for one kernel of a file at the sizes that the command line gives.
@@ -93,7 +99,7 @@ pub fn options_for(
     arguments: &CompileArguments,
     capability: Option<u32>,
 ) -> Result<CompileOptions> {
-    let mut options = options(arguments, capability);
+    let mut options = options(arguments, capability)?;
     if kernel.specialize {
         options.sizes = request::dims(&kernel.dims)?;
         options.only.clone_from(&kernel.kernel);

@@ -26,7 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("diagnostic", &["source"]),
     ("syntax", &["source", "diagnostic"]),
     ("check", &["source", "diagnostic", "syntax", "data", "builtins", "targets", "algebra"]),
-    ("ir", &["source", "data", "builtins", "manifest"]),
+    ("ir", &["source", "data", "builtins", "manifest", "layout"]),
     ("lower", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest", "ir", "mutants"]),
     ("analysis", &["source", "data", "manifest", "ir", "algebra"]),
     ("passes", &["source", "data", "algebra", "layout", "manifest", "ir", "analysis", "clock", "mutants"]),
@@ -121,12 +121,12 @@ const PASSES: &[(&str, &[&str])] = &[
             "unroll_short",
         ],
     ),
-    ("lowering", &["narrow", "normals", "peel", "threads", "unroll"]),
+    ("lowering", &["lower_tiles", "narrow", "normals", "peel", "threads", "unroll"]),
     (
         "scalar",
         &["cse", "dce", "fuse_multiply_add", "guards", "licm", "scalarize", "strength_reduce", "vectorize"],
     ),
-    ("runner", &["by_launch", "pipeline", "standard", "text"]),
+    ("runner", &["by_launch", "past", "pipeline", "standard", "text"]),
 ];
 
 /// Crate, and the only files, or folders of files, that may name it.

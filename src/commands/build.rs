@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub fn run(options: &BuildOptions) -> Result<()> {
     let source = messages::load(&options.file, options.message_format)?;
-    let mut compile = messages::options(&options.compile, None);
+    let mut compile = messages::options(&options.compile, None)?;
     messages::set_levels(&mut compile, &options.levels)?;
     compile.passes.print_after = selection(&options.print_after);
     compile.passes.print_before = selection(&options.print_before);

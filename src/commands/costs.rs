@@ -52,7 +52,7 @@ struct Sums {
 
 fn count(path: &Path, options: &TestOptions) -> Result<Costs> {
     let source = messages::load(path, MessageFormat::Human)?;
-    let compile = messages::options(&options.compile, None);
+    let compile = messages::options(&options.compile, None)?;
     // Mistakes are shown as everywhere.
     messages::compile(&source, &compile, MessageFormat::Human)?;
     costs(&source, &compile).map_err(|error| match error {

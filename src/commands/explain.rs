@@ -29,7 +29,7 @@ pub fn run(options: &ExplainOptions) -> Result<()> {
 /// Prints the schedule of each kernel of a file.
 fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
     let source = messages::load(path, options.message_format)?;
-    let mut compile = messages::options(&options.compile, None);
+    let mut compile = messages::options(&options.compile, None)?;
     compile.ir = true;
     compile.sizes = request::dims(&options.dims)?;
     compile.only.clone_from(&options.kernel);

@@ -117,7 +117,7 @@ pub fn run(options: &TestOptions) -> Result<()> {
     }
     let device = open_checked(options.device, options.sanitize)?;
     // What is wrong with the command line is said once, not for each file.
-    let compile = messages::options(&options.compile, device.capability());
+    let compile = messages::options(&options.compile, device.capability())?;
     compile.resolved_pipeline().map_err(|error| Failure::new(USAGE, error))?;
     let mut tally = Tally::default();
     for path in &options.files {
@@ -161,7 +161,7 @@ pub fn run(options: &TestOptions) -> Result<()> {
 
 fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<Tally> {
     let source = messages::load(path, MessageFormat::Human)?;
-    let compile = messages::options(&options.compile, device.capability());
+    let compile = messages::options(&options.compile, device.capability())?;
     let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
     let modules = Modules {
         special: device.load(&compilation.compiled)?,

@@ -16,6 +16,8 @@ pub enum CompileError {
     UnknownTarget(String),
     /// A size was given for a dimension that no kernel has, or one that no launch would take.
     Size(String),
+    /// IR of the user's own does not fit the file's kernels.
+    Ir(String),
     /// The pipeline could not be built, or a pass broke a kernel.
     Pipeline(PipelineError),
     /// A kernel cannot be expressed in PTX.
@@ -32,7 +34,7 @@ impl fmt::Display for CompileError {
             CompileError::UnknownTarget(target) => {
                 write!(f, "`{target}` is no target; known are {}", TARGETS.join(", "))
             }
-            CompileError::Size(message) => f.write_str(message),
+            CompileError::Size(message) | CompileError::Ir(message) => f.write_str(message),
             CompileError::Pipeline(error) => error.fmt(f),
             CompileError::Select(error) => write!(f, "kernel `{}`: {}", error.kernel, error.message),
         }

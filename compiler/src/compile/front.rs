@@ -7,6 +7,7 @@ use crate::check::{self, Sizes, typed::Program};
 use crate::diagnostic::Diagnostics;
 use crate::diagnostic::levels::{Levels, apply};
 use crate::ir;
+use crate::ir::kernel::{BufferKind, Kernel};
 use crate::lower;
 use crate::passes::PipelineError;
 use crate::source::SourceFile;
@@ -42,7 +43,43 @@ pub(super) fn lowered(
         chosen
     });
     let lowering = lower::LowerOptions { target: &options.target, unchecked: options.unchecked };
-    lower::lower(chosen.as_ref().unwrap_or(program), source, lowering).map_err(CompileError::Diagnostics)
+    let lowered = lower::lower(chosen.as_ref().unwrap_or(program), source, lowering);
+    let mut module = lowered.map_err(CompileError::Diagnostics)?;
+    for own in options.by_hand.iter() {
+        if program.kernels.iter().all(|kernel| kernel.name != own.name) {
+            return Err(CompileError::Ir(format!("the file has no kernel `{}`, of which IR is given", own.name)));
+        }
+        if let Some(kernel) = module.kernels.iter_mut().find(|kernel| kernel.name == own.name) {
+            replace(kernel, own)?;
+        }
+    }
+    Ok(module)
+}
+
+/// Puts IR of the user's own in the place of a kernel's.
+///
+/// # Errors
+/// [`CompileError::Ir`] where it has another signature.
+fn replace(kernel: &mut Kernel, own: &Kernel) -> Result<(), CompileError> {
+    let shape = |kernel: &Kernel| {
+        let symbols: Vec<_> = kernel.symbols.values().map(|symbol| (symbol.kind.clone(), symbol.scalar)).collect();
+        let arrays = kernel.buffers.iter().filter_map(|(buffer, data)| match data.kind {
+            BufferKind::Argument { position, direction } => {
+                Some((buffer, position, direction, data.element.clone(), data.extents.clone()))
+            }
+            _ => None,
+        });
+        (symbols, arrays.collect::<Vec<_>>())
+    };
+    if shape(kernel) != shape(own) || kernel.arguments.len() != own.arguments.len() {
+        let name = &own.name;
+        return Err(CompileError::Ir(format!(
+            "the IR of `{name}` has other symbols or arrays than the kernel `{name}` of the source"
+        )));
+    }
+    let (span, schedule, facts) = (kernel.span, kernel.schedule.clone(), kernel.facts.clone());
+    *kernel = Kernel { span, schedule, facts, ..own.clone() };
+    Ok(())
 }
 
 /// The verifier's errors with the source lines of the instructions that they name.

@@ -4,6 +4,7 @@ use super::error::CompileError;
 use crate::advise::Usages;
 use crate::check::Sizes;
 use crate::diagnostic::levels::Levels;
+use crate::ir::kernel::Kernel;
 use crate::manifest::Value;
 use crate::passes::{Pipeline, PipelineOptions, TargetFacts};
 use crate::targets::capability;
@@ -19,6 +20,8 @@ pub struct CompileOptions {
     pub unchecked: bool,
     /// Passes to leave out, by name.
     pub without: Vec<String>,
+    /// IR of the user's own: each kernel takes the place of the one of its name, before all passes.
+    pub by_hand: Arc<[Kernel]>,
     /// A pipeline of the user's own, instead of the target's.
     pub pipeline: Option<Pipeline>,
     pub passes: PipelineOptions,
@@ -75,6 +78,7 @@ impl CompileOptions {
             target: target.into(),
             unchecked: false,
             without: Vec::new(),
+            by_hand: Arc::new([]),
             pipeline: None,
             passes: PipelineOptions::default(),
             only: None,

@@ -29,7 +29,7 @@ impl Origin {
     }
 }
 
-/// What stands in documents of an [`Origin`]. That of a pipeline of the user's own cannot be written.
+/// What stands in documents of an [`Origin`]. That of a pipeline, or of IR, of the user's own cannot be written.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OriginText {
     /// The file's.
@@ -47,9 +47,10 @@ pub struct OriginText {
 impl OriginText {
     /// `None` where it cannot be written.
     pub fn of(origin: &Origin) -> Option<Self> {
-        let CompileOptions { unchecked, without, sizes, pipeline, .. } = &*origin.options;
+        let CompileOptions { unchecked, without, sizes, pipeline, by_hand, .. } = &*origin.options;
         let (text, sizes) = (origin.source.text().to_string(), sizes.clone().into_iter().collect());
-        pipeline.is_none().then(|| Self { text, unchecked: *unchecked, without: without.clone(), sizes })
+        let written = pipeline.is_none() && by_hand.is_empty();
+        written.then(|| Self { text, unchecked: *unchecked, without: without.clone(), sizes })
     }
 
     /// What was written, of a file of this name, for a target.

@@ -41,7 +41,7 @@ impl Kernel {
         let copy = self.blocks.push(BlockData::default());
         for param in self.blocks[block].params.clone() {
             let value = self.add_param(copy, self.values[param].ty);
-            self.values[value].name = self.values[param].name.clone();
+            self.take_after(value, param);
             map.insert(param, value);
         }
         for inst in self.blocks[block].insts.clone() {
@@ -72,7 +72,13 @@ impl Kernel {
     /// A result of `inst` like another instruction's, with its name.
     pub fn clone_result(&mut self, like: Value, inst: Inst) -> Value {
         let value = self.add_result(inst, self.values[like].ty);
-        self.values[value].name = self.values[like].name.clone();
+        self.take_after(value, like);
         value
+    }
+
+    /// Gives a value the name and the shape of another one.
+    fn take_after(&mut self, value: Value, like: Value) {
+        self.values[value].name = self.values[like].name.clone();
+        self.values[value].tile = self.values[like].tile;
     }
 }

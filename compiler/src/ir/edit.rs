@@ -8,7 +8,8 @@ use super::kernel::{Definition, InstData, Kernel, Payload, Regions, Short, Value
 use super::op::{Constant, Opcode};
 use super::schedule::Schedule;
 use super::specialization::Specialization;
-use super::typing::result_type;
+use super::tiles::Tile;
+use super::typing::{result_tile, result_type};
 use crate::data::Scalar;
 use crate::source::Span;
 use cranelift_entity::packed_option::PackedOption;
@@ -70,8 +71,8 @@ impl Kernel {
     /// Appends a parameter to a block.
     pub fn add_param(&mut self, block: Block, ty: Scalar) -> Value {
         let position = self.blocks[block].params.len() as u16;
-        let value =
-            self.values.push(ValueData { ty, definition: Definition::Param(block, position), name: None });
+        let definition = Definition::Param(block, position);
+        let value = self.values.push(ValueData { ty, tile: Tile::SCALAR, definition, name: None });
         self.blocks[block].params.push(value);
         value
     }
@@ -79,8 +80,8 @@ impl Kernel {
     /// Appends a result to an instruction.
     pub fn add_result(&mut self, inst: Inst, ty: Scalar) -> Value {
         let position = self.insts[inst].results.len() as u16;
-        let value =
-            self.values.push(ValueData { ty, definition: Definition::Result(inst, position), name: None });
+        let definition = Definition::Result(inst, position);
+        let value = self.values.push(ValueData { ty, tile: Tile::SCALAR, definition, name: None });
         self.insts[inst].results.push(value);
         value
     }
@@ -100,8 +101,8 @@ impl Kernel {
         }
         self.values.reserve(like.len());
         let results = like.iter().zip(0..).map(|(value, position)| {
-            let (ty, definition) = (self.values[*value].ty, Definition::Result(inst, position));
-            self.values.push(ValueData { ty, definition, name: None })
+            let ValueData { ty, tile, .. } = self.values[*value];
+            self.values.push(ValueData { ty, tile, definition: Definition::Result(inst, position), name: None })
         });
         let results: Vec<Value> = results.collect();
         self.insts[inst].results = Short::from_slice(&results);
@@ -132,8 +133,9 @@ impl Kernel {
             }
         };
         let result = result.map(|ty| {
+            let tile = result_tile(self, &payload, arguments);
             let definition = Definition::Result(self.insts.next_key(), 0);
-            self.values.push(ValueData { ty, definition, name: None })
+            self.values.push(ValueData { ty, tile, definition, name: None })
         });
         let results = Short::from_slice(result.as_slice());
         let arguments = Short::from_slice(arguments);
@@ -147,7 +149,7 @@ impl Kernel {
         let mut results = Short::new();
         for position in 0..count {
             let definition = Definition::Result(inst, position);
-            results.push(self.values.push(ValueData { ty, definition, name: None }));
+            results.push(self.values.push(ValueData { ty, tile: Tile::SCALAR, definition, name: None }));
         }
         self.insts[inst].results = Short::from_slice(&results);
         results

@@ -389,6 +389,21 @@ impl<'k> Emit<'k> {
         self.results_like(inst, initial)
     }
 
+    /// `while`: `condition` and `body` get what is carried; the one says whether to go on, the other one what is carried on.
+    pub fn while_loop(
+        &mut self,
+        initial: &[Value],
+        condition: impl FnOnce(&mut Self, &[Value]) -> Value,
+        body: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>,
+    ) -> Vec<Value> {
+        let inst = self.bare_inst(Opcode::While, Payload::None, Short::from_slice(initial));
+        let param = |value: &Value| (self.kernel.values[*value].ty, self.kernel.values[*value].name.clone());
+        let params: Vec<_> = initial.iter().map(param).collect();
+        self.region(inst, &params, |emit, values| vec![condition(emit, values)]);
+        self.region(inst, &params, body);
+        self.results_like(inst, initial)
+    }
+
     /// `if` with results.
     pub fn if_else(
         &mut self,

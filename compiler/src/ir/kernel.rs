@@ -6,6 +6,7 @@ use super::op::{Combiner, Constant, Opcode};
 pub use super::phase::{Phase, Phases};
 use super::schedule::Schedule;
 use super::specialization::Specialization;
+pub use super::tiles::{AxisSet, Tile, TileAxis, Tiling};
 pub use crate::data::CacheMode;
 use crate::data::{ElementType, Scalar};
 use crate::manifest;
@@ -147,6 +148,8 @@ pub struct LaunchData {
     pub body: Block,
     /// Threads a block, once mapped.
     pub threads: Option<u32>,
+    /// What a launch in phase `tiled` declares; `None` in all others.
+    pub tiling: Option<Box<Tiling>>,
     /// Blocks in x, y and z of a launch whose threads are explicit (`block_index`, `thread_index`); `None` where
     /// the factors of its outer loop say it, or where one block is all.
     pub grid: Option<[manifest::Expr; 3]>,
@@ -209,8 +212,10 @@ pub struct BlockData {
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct ValueData {
-    /// A wide scalar type.
+    /// A wide scalar type: of the value, or of each of its elements.
     pub ty: Scalar,
+    /// Its shape; other than a scalar's in phase `tiled` alone.
+    pub tile: Tile,
     pub definition: Definition,
     /// A readable name for the PTX register; from the source where there is one.
     pub name: Option<Arc<str>>,
@@ -265,6 +270,13 @@ pub enum Payload {
     Lanes(u8),
     /// How many of the operands are rows.
     Outer(u16),
+    /// An axis of the launch's tiles, by its number.
+    Index(u8),
+    /// The axes that a reduction of tiles is along, and what it combines with.
+    Along {
+        axes: AxisSet,
+        combiners: Combiners,
+    },
 }
 
 impl Payload {

@@ -36,6 +36,7 @@ impl Kernel {
             phase,
             body,
             threads,
+            tiling: None,
             grid: None,
             assume,
             resident: None,

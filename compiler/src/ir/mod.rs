@@ -4,7 +4,7 @@
 //! - `entities.rs`: typed indices; their `Display` is the text format.
 //! - `op.rs`: the op table, read by printer, parser, verifier, builder and selection.
 //! - `kernel.rs`: the data structure; `axis.rs`: loop axes.
-//! - `phase.rs`: how far a launch has come.
+//! - `phase.rs`: how far a launch has come; `tiles.rs`: values that are tiles, in phase `tiled`.
 //! - `schedule.rs`: what the user's schedule says (`directive.rs`), and what passes chose (`choices.rs`).
 //! - `typing.rs`: result types from the op table.
 //! - `query.rs`, `edit.rs`: questions about a kernel, and changes to it.
@@ -43,6 +43,7 @@ mod specialization;
 #[cfg(test)]
 pub mod testing;
 pub mod text;
+mod tiles;
 mod typing;
 mod verifier;
 

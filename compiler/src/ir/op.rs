@@ -8,6 +8,7 @@
 //! | `while` | initial values | none | condition(carried…) yields one bool; body(carried…) yields carried… | carried… |
 //! | `if` | condition | none | then() and else(), each yields the results | any |
 //! | `yield` | values | none | – | none |
+//! | `reduce_along` | one value a part of each combiner, and perhaps a mask | along | – | as many, without the axes |
 //!
 //! The columns of a row: the mnemonic, the shape of operands and results, the payload, the effect, and the phases of the
 //! launches in which the op may stand.
@@ -172,6 +173,8 @@ pub enum PayloadKind {
     Grid,
     Lanes,
     Outer,
+    Index,
+    Along,
 }
 
 /// One row of the table.
@@ -295,9 +298,9 @@ math_functions! { ops {
     Fma "fma" Shape::Ternary, None, Pure, ALL;
     /// Rows, columns, and a sum for each pair of them, row by row; all floats of one type. The results are the sums, each
     /// with the product of its row and its column added. `outer` rounds the product, then the sum.
-    Outer "outer" Shape::Special, Outer, Pure, ALL;
+    Outer "outer" Shape::Special, Outer, Pure, SCALAR;
     /// The same, each sum rounded once.
-    OuterFma "outer_fma" Shape::Special, Outer, Pure, ALL;
+    OuterFma "outer_fma" Shape::Special, Outer, Pure, SCALAR;
     Floor "floor" Shape::Unary(Class::Float), None, Pure, ALL;
     Ceil "ceil" Shape::Unary(Class::Float), None, Pure, ALL;
     Round "round" Shape::Unary(Class::Float), None, Pure, ALL;
@@ -319,7 +322,7 @@ math_functions! { ops {
     StoreIf "store_if" Shape::Special, Access, Write, ALL;
     /// Stores to several places of global memory that differ in the last subscript, each where a condition holds: the first
     /// place's subscripts, the last ones of the other places, as many values, as many conditions.
-    StoreEach "store_each" Shape::Special, Access, Write, ALL;
+    StoreEach "store_each" Shape::Special, Access, Write, SCALAR;
     /// Combines the last operand into memory; no result.
     Atomic "atomic" Shape::Special, Atomic, Write, ALL;
     /// (condition, index, extent), a bool and two i64, and perhaps an i64 for the report: where the condition does not
@@ -334,7 +337,7 @@ math_functions! { ops {
     StoreVector "store_vector" Shape::Special, Access, Write, EXPLICIT;
 
     /// Where an element lies in global memory, in bytes: what `copy_async` reads from. Reads nothing itself.
-    Address "address" Shape::Special, Access, Pure, ALL;
+    Address "address" Shape::Special, Access, Pure, SCALAR;
     /// Begins a copy from global to shared memory, in the background. After the subscripts: the source's address, and
     /// how many bytes (4, 8 or 16, a literal), of which both addresses are multiples. The thread itself sees the
     /// bytes after it has waited for their group, other threads after a barrier that follows.
@@ -345,9 +348,9 @@ math_functions! { ops {
     CopyWait "copy_wait" Shape::Special, Lanes, Write, EXPLICIT;
 
     /// The block's number along a grid axis, from 0.
-    BlockIndex "block_index" Shape::Special, Grid, Pure, EXPLICIT;
+    BlockIndex "block_index" Shape::Special, Grid, Pure, BLOCKS;
     /// How many blocks the grid has along an axis.
-    GridSize "grid_size" Shape::Special, Grid, Pure, EXPLICIT;
+    GridSize "grid_size" Shape::Special, Grid, Pure, BLOCKS;
     /// The thread's number in its block, from 0; 32 neighbours are a warp.
     ThreadIndex "thread_index" Shape::Special, None, Pure, EXPLICIT;
     /// All threads of the block wait for each other; what each wrote before, the others see after.
@@ -355,8 +358,16 @@ math_functions! { ops {
     /// The operand of the lane whose number differs in the mask's bits. All lanes of the warp must come.
     ShuffleXor "shuffle_xor" Shape::Special, Lanes, Collective, EXPLICIT;
 
-    Forall "forall" Shape::Special, Loop, Regions, ALL;
-    Reduce "reduce" Shape::Special, Reduce, Regions, ALL;
+    /// The coordinate of each element along an axis of its launch's tiles.
+    Index "index" Shape::Leaf, Index, Pure, TILED;
+    /// The same elements in another layout, or with more axes, along which they are repeated.
+    Convert "convert" Shape::Unary(Class::Any), None, Pure, TILED;
+    /// Combines the elements of tiles along axes, which the results lack: those where the mask holds, if there is one. Of
+    /// none of them it is the combiner's identity.
+    ReduceAlong "reduce_along" Shape::Special, Along, Collective, TILED;
+
+    Forall "forall" Shape::Special, Loop, Regions, SCALAR;
+    Reduce "reduce" Shape::Special, Reduce, Regions, SCALAR;
     For "for" Shape::Special, Loop, Regions, ALL;
     While "while" Shape::Special, None, Regions, ALL;
     If "if" Shape::Special, None, Regions, ALL;

@@ -2,6 +2,8 @@
 
 use super::kernel::{Kernel, Payload};
 use super::op::{Class, Constant, Opcode, Shape};
+use super::entities::Value;
+use super::tiles::{AxisSet, Tile};
 use crate::data::Scalar;
 
 impl Constant {
@@ -64,6 +66,7 @@ pub fn result_type(
         Shape::Leaf => match payload {
             Payload::Constant(constant) => Some(constant.scalar()),
             Payload::Symbol(symbol) => Some(kernel.symbols.get(*symbol)?.scalar.widened()),
+            Payload::Index(_) => Some(Scalar::I64),
             _ => None,
         },
         Shape::Unary(_) | Shape::Binary(_) | Shape::Shift | Shape::Ternary => operands.first().copied(),
@@ -85,4 +88,28 @@ pub fn result_type(
             _ => None,
         },
     }
+}
+
+/// The axes that a result of an op without regions has at least: those of all operands, without those that the op is along.
+pub fn result_axes(kernel: &Kernel, payload: &Payload, operands: &[Value]) -> AxisSet {
+    let own = match payload {
+        Payload::Index(axis) => AxisSet::one(usize::from(*axis)),
+        _ => AxisSet::EMPTY,
+    };
+    let axes = operands.iter().fold(own, |axes, operand| axes.union(kernel.values[*operand].tile.axes));
+    match payload {
+        Payload::Along { axes: along, .. } => axes.without(*along),
+        _ => axes,
+    }
+}
+
+/// The shape of a result of an op without regions: that of an operand which has all its axes, where there is one.
+pub fn result_tile(kernel: &Kernel, payload: &Payload, operands: &[Value]) -> Tile {
+    let axes = result_axes(kernel, payload, operands);
+    if axes.is_empty() {
+        return Tile::SCALAR;
+    }
+    let mut tiles = operands.iter().map(|operand| kernel.values[*operand].tile);
+    let layout = tiles.find(|tile| tile.axes == axes).and_then(|tile| tile.layout);
+    Tile { axes, layout }
 }

@@ -19,6 +19,15 @@ pub enum Conversion {
 }
 
 impl ValueLayout {
+    /// The cheapest way to layout `to` through shared memory.
+    ///
+    /// # Errors
+    /// Where the layouts have other axes, extents or numbers of threads.
+    pub fn exchange(&self, to: &ValueLayout, element_bits: u64, costs: &Costs) -> Result<Staged, Error> {
+        let to = self.alike(to)?;
+        stage(self, &to, element_bits, self.conversion_scope(&to)?, costs)
+    }
+
     /// The cheapest way to layout `to` of the same axes on the same threads, for elements of so many bits;
     /// `None` where values of other blocks of the cluster are needed. Layouts are walked place by place, so
     /// that time goes with registers times threads.

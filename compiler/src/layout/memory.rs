@@ -249,6 +249,37 @@ impl MemoryLayout {
         self.axes.iter().map(|axis| (axis.name.as_str(), axis.extent())).collect()
     }
 
+    /// The digits of an axis with their positions, the least significant first; none of an axis that is not there.
+    pub fn digits(&self, axis: &str) -> Vec<(u64, MemoryDigit)> {
+        let mut position = 1;
+        let known = self.axes.iter().find(|known| known.name == axis);
+        let digits = known.into_iter().flat_map(|axis| &axis.digits).map(|digit| {
+            let found = (position, *digit);
+            position *= digit.size;
+            found
+        });
+        digits.collect()
+    }
+
+    pub fn pad(&self) -> Option<Pad> {
+        self.pad
+    }
+
+    /// A number that all offsets are below, for parameters that are 0 and strides that are not negative.
+    pub fn span(&self) -> u64 {
+        let digits = || self.axes.iter().flat_map(|axis| &axis.digits).filter(|digit| digit.size > 1);
+        let known = |digit: &MemoryDigit| match digit.stride {
+            Stride::Known(stride) => stride.unsigned_abs() * (digit.size - 1),
+            Stride::Dynamic(..) => 0,
+        };
+        let most = digits().map(known).sum::<u64>();
+        let crossed = digits().fold(0, |bits, digit| {
+            bits | (0..digit.size.trailing_zeros()).fold(0, |bits, bit| bits | digit.xor << bit)
+        });
+        let end = if crossed == 0 { most + 1 } else { (most | crossed).max(1).next_power_of_two().max((most | crossed) + 1) };
+        self.pad.map_or(end, |pad| end + end.div_ceil(pad.every) * pad.bits)
+    }
+
     /// The offset of an element, by coordinates in the order of [`axes`](Self::axes). Those that are missing
     /// are 0, and those past an extent stand for their rest.
     pub fn apply(&self, element: &[u64]) -> Offset {

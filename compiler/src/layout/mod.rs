@@ -97,7 +97,7 @@ pub use scope::Scope;
 pub use shuffle::Round;
 pub use staging::{Costs, Staged};
 pub use stride::Stride;
-pub use value::{Digit, Place, ValueLayout};
+pub use value::{AxisDigit, Digit, Place, ValueLayout};
 
 #[cfg(test)]
 mod tests;

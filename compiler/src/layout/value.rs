@@ -25,6 +25,14 @@ pub struct Digit {
     pub size: u64,
 }
 
+/// A digit of an axis: (coordinate / position) % size, the xor of its sources.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AxisDigit {
+    pub position: u64,
+    pub size: u64,
+    pub sources: Vec<Digit>,
+}
+
 impl PartialEq for ValueLayout {
     fn eq(&self, other: &ValueLayout) -> bool {
         let sorted = |layout: &ValueLayout| {
@@ -108,6 +116,25 @@ impl ValueLayout {
     /// The element at a place: its coordinates, in the order of [`axes`](Self::axes).
     pub fn apply(&self, place: Place) -> Vec<u64> {
         self.map.apply(&place)
+    }
+
+    /// The digits of an axis, the least significant first: which digits of the hardware make each up, their xor where there
+    /// are several; of none it is 0. `None` where there is no such axis.
+    pub fn digits(&self, axis: &str) -> Option<Vec<AxisDigit>> {
+        let number = &self.map.numbers()[self.index(axis).ok()?];
+        let mut position = 1;
+        let digits = number.digits.iter().map(|digit| {
+            let source = |source: &Source| Digit {
+                dimension: Dimension::ALL[source.input],
+                position: source.position,
+                size: digit.size,
+            };
+            let sources = digit.sources.iter().map(source).collect();
+            let found = AxisDigit { position, size: digit.size, sources };
+            position *= digit.size;
+            found
+        });
+        Some(digits.collect())
     }
 
     /// Digits that move nothing: places that differ in them alone hold the same element. Where a xor of

@@ -11,6 +11,7 @@
 use super::diff::diff;
 use super::fingerprint::fingerprint;
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
+use super::past::Past;
 use super::pipeline_error::{PipelineError, unknown};
 use super::standard;
 use crate::clock::Start;
@@ -236,8 +237,13 @@ impl Pipeline {
 
     /// The phase at the end, for a launch in a phase.
     fn check_phases(&self, mut phase: Phase) -> Result<Phase, PipelineError> {
+        let is_tiled = phase == Phase::Tiled;
         for row in &self.rows {
             let needs = row.pass.needs();
+            if is_tiled && needs.is_before(phase) {
+                // It goes another way, past this pass.
+                continue;
+            }
             if !needs.contains(phase) {
                 return Err(PipelineError::Phase { name: row.pass.name().to_string(), needs, found: phase });
             }
@@ -291,11 +297,15 @@ impl Pipeline {
         }
         let found = options.verify.then(|| fingerprint(kernel));
         let start = options.time.then(Start::now);
+        let needs = row.pass.needs();
+        let past = Past::hide(kernel, needs);
         let changed = row.pass.run(kernel, &self.context) == Changed::Yes;
         let duration = start.map_or(Duration::ZERO, Start::elapsed);
         if let Some(phase) = row.pass.leaves() {
-            kernel.launches.values_mut().for_each(|launch| launch.phase = phase);
+            let launches = kernel.launches.values_mut();
+            launches.filter(|launch| needs.contains(launch.phase)).for_each(|launch| launch.phase = phase);
         }
+        past.show(kernel);
         if let Some(found) = found
             && changed != (found != fingerprint(kernel))
         {

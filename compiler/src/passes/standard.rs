@@ -10,6 +10,7 @@ use super::fuse_multiply_add::FuseMultiplyAdd;
 use super::guards::Guards;
 use super::hoist_reductions::HoistReductions;
 use super::licm::Licm;
+use super::lower_tiles::LowerTiles;
 use super::map::Map;
 use super::merge_axes::MergeAxes;
 use super::narrow::Narrow;
@@ -56,6 +57,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Rfactor), false),
         // Before `map`, which counts sectors under the layouts that are decided here.
         (Arc::new(Soa), false),
+        // Before `map` and what follows it, which is for launches of loops.
+        (Arc::new(LowerTiles), true),
         (Arc::new(Map), true),
         // Looks at axes and their factors, and writes the launches that it makes with explicit threads.
         (Arc::new(Stage::default()), false),

@@ -72,6 +72,7 @@ impl KernelBuilder {
             phase: Phase::Abstract,
             body,
             threads: None,
+            tiling: None,
             grid: None,
             assume: Vec::new(),
             resident: None,

@@ -3,8 +3,9 @@
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::evaluate;
-use crate::ir::kernel::{BufferKind, Kernel, Payload, Step};
-use crate::ir::op::{Combiner, Constant, Opcode};
+use super::tiles::place;
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Step, Tiling};
+use crate::ir::op::{Combiner, Constant, Effect, Opcode};
 use crate::manifest;
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeMap;
@@ -25,21 +26,27 @@ pub enum Outcome {
     OutOfBounds(String),
 }
 
-enum Stop {
+pub(super) enum Stop {
     OutOfFuel,
     OutOfBounds(String),
 }
 
-struct Interpreter<'k> {
-    kernel: &'k Kernel,
+pub(super) struct Interpreter<'k> {
+    pub(super) kernel: &'k Kernel,
     symbols: Vec<Constant>,
-    values: SecondaryMap<Value, Option<Constant>>,
-    memory: Memory,
-    fuel: u64,
+    pub(super) values: SecondaryMap<Value, Option<Constant>>,
+    /// The elements of tiles, the last axis fastest.
+    pub(super) tiles: SecondaryMap<Value, Option<Vec<Constant>>>,
+    /// The element that an op is run for, by its coordinates along the axes of `tiling`.
+    pub(super) point: Vec<u64>,
+    /// Of the launch that is run.
+    tiling: Option<&'k Tiling>,
+    pub(super) memory: Memory,
+    pub(super) fuel: u64,
     /// Whether a bounds check has failed.
     failed: bool,
     /// Block in x, y, z, and the thread, of an explicit grid.
-    place_in_grid: [i128; 4],
+    pub(super) place_in_grid: [i128; 4],
     grid_size: [i128; 3],
 }
 
@@ -51,6 +58,9 @@ pub fn interpret(kernel: &Kernel, symbols: &[Constant], fill: &dyn Fn(Buffer, u3
         kernel,
         symbols: symbols.to_vec(),
         values,
+        tiles: SecondaryMap::new(),
+        point: Vec::new(),
+        tiling: None,
         memory: Memory::new(),
         fuel: 2_000_000,
         failed: false,
@@ -116,21 +126,21 @@ fn as_f64(constant: Constant) -> f64 {
     }
 }
 
-fn as_int(constant: Constant) -> i128 {
+pub(super) fn as_int(constant: Constant) -> i128 {
     match constant {
         Constant::Int(_, value) => value,
         other => as_f64(other) as i128,
     }
 }
 
-fn combine(combiner: Combiner, a: Constant, b: Constant) -> Constant {
+pub(super) fn combine(combiner: Combiner, a: Constant, b: Constant) -> Constant {
     let opcode = combiner.opcode().expect("pairs are combined elsewhere");
     evaluate(opcode, &Payload::None, &[a, b]).expect("combiners are exact")
 }
 
 /// Whether the pair `b` takes the place of `a` (whose index is -1 before the first). Indices are compared as unsigned
 /// numbers.
-fn replaces(combiner: Combiner, a: (Constant, i128), b: (Constant, i128)) -> bool {
+pub(super) fn replaces(combiner: Combiner, a: (Constant, i128), b: (Constant, i128)) -> bool {
     let (x, y) = (as_f64(a.0), as_f64(b.0));
     let ahead = if x.is_nan() || y.is_nan() {
         (!x.is_nan() && y.is_nan(), x.is_nan() && y.is_nan())
@@ -172,6 +182,7 @@ impl Interpreter<'_> {
             match step {
                 Step::Launch(launch) => {
                     let data = &self.kernel.launches[*launch];
+                    self.tiling = data.tiling.as_deref();
                     match &data.grid {
                         Some(grid) => self.grid(data.body, grid, data.threads.unwrap_or(1))?,
                         None => {
@@ -195,16 +206,28 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Runs explicit threads one after the other: right for those that neither wait nor talk to each other.
+    /// Runs the blocks of an explicit grid one after the other, and threads that neither exchange values nor wait for each other
+    /// likewise.
     fn grid(&mut self, body: Block, grid: &[manifest::Expr; 3], threads: u32) -> Result<(), Stop> {
         let counts = [0, 1, 2].map(|axis| self.host(&grid[axis]));
+        let mut together = false;
+        self.kernel.walk(body, &mut |_, inst| {
+            together |= self.kernel.insts[inst].opcode.info().effect == Effect::Collective;
+        });
         for z in 0..counts[2] {
             for y in 0..counts[1] {
                 for x in 0..counts[0] {
-                    for thread in 0..i128::from(threads) {
-                        self.place_in_grid = [x, y, z, thread];
-                        self.grid_size = counts;
-                        self.block(body)?;
+                    self.place_in_grid = [x, y, z, 0];
+                    self.grid_size = counts;
+                    match self.tiling {
+                        Some(tiling) => self.tile_block(body, tiling).map(drop)?,
+                        None if together => self.team(body, threads as usize)?,
+                        None => {
+                            for thread in 0..i128::from(threads) {
+                                self.place_in_grid[3] = thread;
+                                self.block(body)?;
+                            }
+                        }
                     }
                 }
             }
@@ -212,7 +235,16 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    fn get(&self, value: Value) -> Constant {
+    /// The value, or of a tile the element at the point.
+    pub(super) fn get(&self, value: Value) -> Constant {
+        if let Some(tiling) = self.tiling
+            && let axes = self.kernel.tile(value).axes
+            && !axes.is_empty()
+        {
+            let elements = self.tiles[value].as_ref();
+            let elements = elements.unwrap_or_else(|| panic!("{value} is used before its definition"));
+            return elements[place(tiling, axes, &self.point)];
+        }
         self.values[value].unwrap_or_else(|| panic!("{value} is used before its definition"))
     }
 
@@ -238,7 +270,7 @@ impl Interpreter<'_> {
         Ok(Vec::new())
     }
 
-    fn inst(&mut self, inst: Inst) -> Result<Vec<Constant>, Stop> {
+    pub(super) fn inst(&mut self, inst: Inst) -> Result<Vec<Constant>, Stop> {
         let data = &self.kernel.insts[inst];
         let operands: Vec<Constant> = data.arguments.iter().map(|value| self.get(*value)).collect();
         match (data.opcode, &data.payload) {

@@ -3,7 +3,7 @@
 use super::generator::Generator;
 use crate::data::Scalar;
 use crate::ir::entities::Value;
-use crate::ir::kernel::Payload;
+use crate::ir::kernel::{Payload, Phase};
 use crate::ir::op::{Class, Combiner, OPS, Opcode, Shape};
 
 impl Generator<'_> {
@@ -35,7 +35,7 @@ impl Generator<'_> {
     /// Any op without regions and memory.
     fn operation(&mut self) {
         let plain: Vec<_> =
-            OPS.iter().filter(|info| !matches!(info.shape, Shape::Special | Shape::Leaf)).copied().collect();
+            OPS.iter().filter(|info| info.phases.contains(Phase::Abstract)).filter(|info| !matches!(info.shape, Shape::Special | Shape::Leaf)).copied().collect();
         let common =
             [Opcode::Add, Opcode::Sub, Opcode::Mul, Opcode::Div, Opcode::Rem, Opcode::Lt, Opcode::Not];
         let info = match self.pick(3) {

@@ -4,7 +4,7 @@ use super::error::ParseError;
 use super::lexer::{Token, tokens};
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Value};
-use crate::ir::kernel::Kernel;
+use crate::ir::kernel::{Kernel, Tiling};
 use crate::source::Span;
 use rustc_hash::FxHashMap;
 
@@ -20,13 +20,15 @@ pub struct Parser<'t> {
     /// By the number that the text uses.
     pub(super) values: FxHashMap<u32, Value>,
     pub(super) axes: FxHashMap<u32, Axis>,
+    /// What the launch declares that is being read.
+    pub(super) tiling: Option<Tiling>,
 }
 
 impl<'t> Parser<'t> {
     pub fn new(text: &'t str) -> Result<Self, ParseError> {
         let kernel = Kernel::new("", Span::default());
         let (values, axes) = Default::default();
-        Ok(Self { text, tokens: tokens(text)?, at: 0, depth: 0, kernel, values, axes })
+        Ok(Self { text, tokens: tokens(text)?, at: 0, depth: 0, kernel, values, axes, tiling: None })
     }
 
     pub fn peek(&self) -> &Token<'t> {

@@ -5,7 +5,9 @@ use super::error::ParseError;
 use super::lexer::Token;
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Site, Symbol, Value};
-use crate::ir::kernel::{AxisData, BlockData, Factor, InstData, Level, Payload, Regions, Short};
+use crate::ir::kernel::{
+    AxisData, AxisSet, BlockData, Factor, InstData, Level, Payload, Regions, Short, Tile,
+};
 use crate::ir::op::{Combiner, Constant, Opcode, PayloadKind};
 
 /// A value that the text declares: its number there, name, type, and where.
@@ -13,6 +15,7 @@ struct Declared {
     number: u32,
     name: Option<String>,
     ty: Scalar,
+    tile: Tile,
     offset: usize,
 }
 
@@ -54,11 +57,32 @@ impl Parser<'_> {
         let number = self.numbered("v")?;
         let name = if matches!(self.peek(), Token::Text(_)) { Some(self.string()?) } else { None };
         self.expect(":")?;
-        Ok(Declared { number, name, ty: self.scalar()?, offset })
+        Ok(Declared { number, name, ty: self.scalar()?, tile: self.tile()?, offset })
+    }
+
+    /// `{i, j} layout0`, if it is next.
+    fn tile(&mut self) -> Result<Tile, ParseError> {
+        // A region of a value's type never follows it without a word between.
+        if self.tiling.is_none() || *self.peek() != Token::Mark("{") {
+            return Ok(Tile::SCALAR);
+        }
+        let axes: AxisSet = self.list("{", "}", Self::tile_axis)?.into_iter().collect();
+        let numbered = matches!(self.peek(), Token::Word(word) if word.starts_with("layout"));
+        let layout = if numbered { Some(self.numbered("layout")?) } else { None };
+        let layout = layout.map(|number| u16::try_from(number).map_err(|_| self.unexpected_before("a layout")));
+        Ok(Tile { axes, layout: layout.transpose()? })
+    }
+
+    /// The number of an axis of the launch's tiles, by its name.
+    fn tile_axis(&mut self) -> Result<usize, ParseError> {
+        let name = self.word("the name of an axis")?;
+        let axis = self.tiling.as_ref().and_then(|tiling| tiling.axis(name));
+        axis.ok_or_else(|| self.unexpected_before("an axis that the launch declares"))
     }
 
     fn declare(&mut self, declared: Declared, value: Value) -> Result<(), ParseError> {
         self.kernel.values[value].name = declared.name.map(Into::into);
+        self.kernel.values[value].tile = declared.tile;
         match self.values.insert(declared.number, value) {
             None => Ok(()),
             Some(_) => {
@@ -152,6 +176,16 @@ impl Parser<'_> {
                 let rows = self.int()?;
                 self.expect(":")?;
                 (Payload::Outer(rows), self.operands()?)
+            }
+            PayloadKind::Index => (Payload::Index(self.tile_axis()? as u8), Vec::new()),
+            PayloadKind::Along => {
+                let combiners = self.list("[", "]", Self::combiner)?;
+                let mut axes = AxisSet::one(self.tile_axis()?);
+                while self.take(",") {
+                    axes = axes.union(AxisSet::one(self.tile_axis()?));
+                }
+                self.expect(":")?;
+                (Payload::Along { axes, combiners: combiners.into() }, self.operands()?)
             }
             PayloadKind::Atomic => {
                 let op = self.combiner()?;

@@ -8,9 +8,11 @@ use crate::data::{ElementType, Leaf};
 use crate::ir::entities::{Buffer, ConstantArray, Launch, StaticArray, Symbol};
 use crate::ir::kernel::{
     ArgumentData, ArrayData, BufferData, BufferKind, CacheMode, Kernel, LaunchData, Module, Phase, SiteData,
-    Step, SymbolData,
+    Step, SymbolData, TileAxis, Tiling,
 };
 use crate::ir::specialization::Specialization;
+use crate::ir::tiles::MOST_AXES;
+use crate::layout::ValueLayout;
 use crate::manifest::{Direction, Expr, FactManifest, Guard, InjectionManifest, Layout, SymbolKind, Value};
 use crate::source::Span;
 use cranelift_entity::{EntityRef, PrimaryMap};
@@ -157,12 +159,15 @@ impl Parser<'_> {
                         let counts = <[_; 3]>::try_from(counts);
                         grid = Some(counts.map_err(|_| self.unexpected_before("three block counts"))?);
                     }
+                    self.tiling = if self.take_word("axes") { Some(self.tiling()?) } else { None };
                     let mut assume = Vec::new();
                     if self.take_word("assume") {
                         assume = self.list("[", "]", |parser| parser.expression())?;
                     }
+                    let tiling = self.tiling.clone().map(Box::new);
                     let body = self.root()?;
-                    let launch = LaunchData { name, phase, body, threads, grid, assume, resident, streams };
+                    let launch =
+                        LaunchData { name, phase, body, threads, tiling, grid, assume, resident, streams };
                     self.kernel.launches.push(launch);
                 }
                 "plan" => self.kernel.plan = self.steps()?,
@@ -175,6 +180,27 @@ impl Parser<'_> {
         }
         self.kernel.specialization = of(values).with_guard(guard);
         Ok(std::mem::replace(&mut self.kernel, Kernel::new("", Span::default())))
+    }
+
+    /// `[i: 64, j: 64] layouts ["i = …", …]`.
+    fn tiling(&mut self) -> Result<Tiling, ParseError> {
+        let offset = self.offset();
+        let axes = self.list("[", "]", |parser| {
+            let name = parser.word("the name of an axis")?.to_string();
+            parser.expect(":")?;
+            Ok(TileAxis { name, extent: parser.int()? })
+        })?;
+        if axes.len() > MOST_AXES {
+            return Err(self.error_at(offset, format!("a launch has at most {MOST_AXES} axes of tiles")));
+        }
+        let mut layouts = Vec::new();
+        if self.take_word("layouts") {
+            layouts = self.list("[", "]", |parser| {
+                let (offset, text) = (parser.offset(), parser.string()?);
+                text.parse::<ValueLayout>().map_err(|error| parser.error_at(offset, error.to_string()))
+            })?;
+        }
+        Ok(Tiling { axes, layouts })
     }
 
     /// The value of a symbol.

@@ -2,7 +2,7 @@
 
 use super::span::{PrintOptions, print_span};
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Value};
-use crate::ir::kernel::{InstData, Kernel, Level, Payload, ValueData};
+use crate::ir::kernel::{AxisSet, InstData, Kernel, Level, Payload, Tile, Tiling, ValueData};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use std::fmt::Write;
 
@@ -24,6 +24,8 @@ impl Level {
 
 pub struct BodyPrinter<'k, 't> {
     pub kernel: &'k Kernel,
+    /// What the launch declares, in phase `tiled`.
+    pub tiling: Option<&'k Tiling>,
     pub options: PrintOptions,
     pub text: &'t mut String,
 }
@@ -127,6 +129,20 @@ impl BodyPrinter<'_, '_> {
                 let _ = write!(self.text, " {rows}");
                 self.operands(": ", &data.arguments);
             }
+            Payload::Index(axis) => {
+                let axis = usize::from(*axis);
+                let known = self.tiling.and_then(|tiling| tiling.axes.get(axis));
+                let _ = match known {
+                    Some(known) => write!(self.text, " {}", known.name),
+                    None => write!(self.text, " <axis {axis}>"),
+                };
+            }
+            Payload::Along { axes, combiners } => {
+                self.combiners(combiners);
+                self.text.push(' ');
+                self.axis_names(*axes);
+                self.operands(": ", &data.arguments);
+            }
             Payload::Site(site) => {
                 let _ = write!(self.text, " {site}");
                 self.operands(": ", &data.arguments);
@@ -143,10 +159,39 @@ impl BodyPrinter<'_, '_> {
                 }
             }
             Payload::Reduce { axes, combiners } => {
-                let names: Vec<&str> = combiners.iter().map(|combiner: &Combiner| combiner.name()).collect();
-                let _ = write!(self.text, " [{}]", names.join(", "));
+                self.combiners(combiners);
                 self.axes(axes, &data.arguments);
             }
+        }
+    }
+
+    /// ` [add, max]`.
+    fn combiners(&mut self, combiners: &[Combiner]) {
+        let names: Vec<&str> = combiners.iter().map(|combiner| combiner.name()).collect();
+        let _ = write!(self.text, " [{}]", names.join(", "));
+    }
+
+    /// `i, j`.
+    fn axis_names(&mut self, axes: AxisSet) {
+        for (at, axis) in axes.iter().enumerate() {
+            self.text.push_str(if at > 0 { ", " } else { "" });
+            let _ = match self.tiling.and_then(|tiling| tiling.axes.get(axis)) {
+                Some(known) => write!(self.text, "{}", known.name),
+                None => write!(self.text, "<axis {axis}>"),
+            };
+        }
+    }
+
+    /// ` {i, j} layout0`; nothing for a scalar.
+    fn tile(&mut self, tile: Tile) {
+        if tile.axes.is_empty() {
+            return;
+        }
+        self.text.push_str(" {");
+        self.axis_names(tile.axes);
+        self.text.push('}');
+        if let Some(layout) = tile.layout {
+            let _ = write!(self.text, " layout{layout}");
         }
     }
 
@@ -239,6 +284,7 @@ impl BodyPrinter<'_, '_> {
                 Some(ValueData { ty, name: None, .. }) => write!(self.text, "{value}: {ty}"),
                 None => write!(self.text, "{value}: {MISSING}"),
             };
+            self.tile(self.kernel.values.get(*value).map_or(Tile::SCALAR, |data| data.tile));
         }
     }
 

@@ -4,8 +4,8 @@ use super::print_body::BodyPrinter;
 use super::schedule::print_schedule;
 use super::span::{PrintOptions, print_span};
 use crate::data::ElementType;
-use crate::ir::entities::Inst;
-use crate::ir::kernel::{ArgumentData, ArrayData, BufferData, BufferKind, Kernel, Module, Step};
+use crate::ir::entities::{Block, Inst};
+use crate::ir::kernel::{ArgumentData, ArrayData, BufferData, BufferKind, Kernel, Module, Step, Tiling};
 use crate::manifest::{Direction, Expr, Layout, SymbolKind};
 use cranelift_entity::EntityRef;
 use std::fmt::Write;
@@ -60,12 +60,16 @@ pub fn print_kernel(kernel: &Kernel, options: PrintOptions) -> String {
             let counts: Vec<String> = grid.iter().map(print_expression).collect();
             let _ = write!(text, " grid [{}]", counts.join(", "));
         }
+        if let Some(tiling) = &launch.tiling {
+            print_tiling(&mut text, tiling);
+        }
         if !launch.assume.is_empty() {
             let conditions: Vec<String> = launch.assume.iter().map(print_expression).collect();
             let _ = write!(text, " assume [{}]", conditions.join(", "));
         }
         text.push_str(" {\n");
-        BodyPrinter { kernel, options, text: &mut text }.block(launch.body, 2);
+        let tiling = launch.tiling.as_deref();
+        BodyPrinter { kernel, tiling, options, text: &mut text }.block(launch.body, 2);
         text.push_str("    }\n");
     }
     text.push_str("    plan {");
@@ -75,6 +79,16 @@ pub fn print_kernel(kernel: &Kernel, options: PrintOptions) -> String {
     }
     text.push_str(" }\n}\n");
     text
+}
+
+/// ` axes [i: 64, j: 64] layouts ["i = …", …]`.
+fn print_tiling(text: &mut String, tiling: &Tiling) {
+    let axes: Vec<String> = tiling.axes.iter().map(|axis| format!("{}: {}", axis.name, axis.extent)).collect();
+    let _ = write!(text, " axes [{}]", axes.join(", "));
+    if !tiling.layouts.is_empty() {
+        let layouts: Vec<String> = tiling.layouts.iter().map(|layout| format!("\"{layout}\"")).collect();
+        let _ = write!(text, " layouts [{}]", layouts.join(", "));
+    }
 }
 
 fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions) {
@@ -237,6 +251,28 @@ fn print_step(text: &mut String, step: &Step) {
 pub fn print_inst(kernel: &Kernel, inst: Inst) -> String {
     let mut text = String::new();
     let options = PrintOptions { spans: false };
-    BodyPrinter { kernel, options, text: &mut text }.header(inst);
+    let mut tiled = kernel.launches.values().filter(|launch| launch.tiling.is_some());
+    let tiling = tiled.find(|launch| holds(kernel, launch.body, inst));
+    let tiling = tiling.and_then(|launch| launch.tiling.as_deref());
+    BodyPrinter { kernel, tiling, options, text: &mut text }.header(inst);
     text
+}
+
+/// Whether an instruction stands in a block or below; of a broken kernel too.
+fn holds(kernel: &Kernel, block: Block, inst: Inst) -> bool {
+    let mut blocks = vec![block];
+    let mut next = 0;
+    while let Some(block) = blocks.get(next).copied() {
+        next += 1;
+        let Some(data) = kernel.blocks.get(block) else { continue };
+        if data.insts.contains(&inst) {
+            return true;
+        }
+        for data in data.insts.iter().filter_map(|inst| kernel.insts.get(*inst)) {
+            let fresh: Vec<Block> =
+                data.regions.iter().copied().filter(|region| !blocks.contains(region)).collect();
+            blocks.extend(fresh);
+        }
+    }
+    false
 }

@@ -35,6 +35,10 @@
 //!   and warps, times those of the loop around it, are exactly the launch's threads: lanes multiply to
 //!   min(threads, 32), warps to the rest. Earlier axes of one loop are the outer ones.
 //! - `mapped` and later: an axis whose grid factor is `*` has bounds that the host can compute (`symbolic`).
+//! - `tiled` (`tiles.rs`): the launch declares the axes of its tiles; in other phases all values are scalars. An op's result
+//!   has the axes of its operands, and may have more; those that a reduction is along are gone. Conditions of `if` and
+//!   `while` and bounds of `for` are scalars. Where the launch is placed, all tiles have layouts on its threads, and the
+//!   operands of an op lie as its result does, without the axes that they lack; `convert` alone goes from one to another.
 //! - `staged` and later, by [`verify_threads`] alone: barriers stand where threads share memory, and all threads reach
 //!   them (`threads/`).
 //! - `block_index`, `grid_size`, `thread_index`, `barrier`, `shuffle_xor`, `load_vector`, `store_vector`, `copy_async`,
@@ -45,6 +49,7 @@ mod declarations;
 mod phases;
 mod structure;
 mod threads;
+mod tiles;
 mod types;
 
 use super::entities::Inst;

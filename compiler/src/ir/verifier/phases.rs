@@ -2,7 +2,7 @@
 
 use super::Verifier;
 use crate::ir::entities::{Axis, Block, Inst};
-use crate::ir::kernel::{BufferKind, Kernel, LaunchData, Level, Payload, Phase};
+use crate::ir::kernel::{BufferKind, Kernel, LaunchData, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 
 impl Level {
@@ -17,12 +17,16 @@ impl Verifier<'_> {
         for (launch, data) in &self.kernel.launches {
             let place = || format!("`{launch}`");
             let mapped = data.phase >= Phase::Mapped;
-            if data.grid.is_some() && !mapped {
+            let blocks = Phases::BLOCKS.contains(data.phase);
+            if data.grid.is_some() && !blocks {
                 self.report(place, "an explicit grid is for the phase `mapped`");
+            }
+            if data.grid.is_none() && data.phase == Phase::Tiled {
+                self.report(place, "a launch of tiles says how many blocks there are");
             }
             match data.threads {
                 None if mapped => self.report(place, "a mapped launch says how many threads a block has"),
-                Some(_) if !mapped => self.report(place, "threads are for the phase `mapped`"),
+                Some(_) if !blocks => self.report(place, "threads are for the phase `mapped`"),
                 Some(threads) if threads == 0 || threads > 1024 || (threads > 32 && threads % 32 != 0) => {
                     self.report(
                         place,
@@ -32,6 +36,9 @@ impl Verifier<'_> {
                 _ => {}
             }
             self.phase_block(data.body, data, None);
+            if self.errors.is_empty() {
+                self.tiles(data, &format!("`{launch}`"));
+            }
         }
     }
 

@@ -143,6 +143,8 @@ impl Verifier<'_> {
             Payload::Grid(_) => PayloadKind::Grid,
             Payload::Lanes(_) => PayloadKind::Lanes,
             Payload::Outer(_) => PayloadKind::Outer,
+            Payload::Index(_) => PayloadKind::Index,
+            Payload::Along { .. } => PayloadKind::Along,
         };
         let wanted = data.opcode.info().payload;
         if kind != wanted {

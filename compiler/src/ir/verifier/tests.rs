@@ -67,8 +67,15 @@ fn what_is_explicit_has_no_place_in_an_abstract_launch() {
         let kernel = parse_kernel(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         verify(&kernel).err().map_or(String::new(), |errors| errors[0].message.clone())
     };
-    for inst in ["barrier", "v1: i64 = thread_index", "v1: i64 = block_index 0", "copy_commit"] {
-        let message = "the op stands in launches that are `mapped` or `staged`, this one is `abstract`";
+    let explicit = "`mapped` or `staged`";
+    let blocks = "`tiled`, `mapped` or `staged`";
+    for (inst, phases) in [
+        ("barrier", explicit),
+        ("v1: i64 = thread_index", explicit),
+        ("v1: i64 = block_index 0", blocks),
+        ("copy_commit", explicit),
+    ] {
+        let message = format!("the op stands in launches that are {phases}, this one is `abstract`");
         assert_eq!(errors("abstract", inst), message, "{inst}");
         assert_eq!(errors("mapped threads 32", inst), "", "{inst}");
         assert_eq!(errors("staged threads 32", inst), "", "{inst}");
@@ -285,4 +292,74 @@ fn damaged_kernels_are_refused_and_print() {
         assert!(print_kernel(&kernel, PrintOptions::default()).starts_with("kernel \"valid\" "), "{what}");
     }
     insta::assert_snapshot!(said);
+}
+
+/// A placed launch of 64 threads with a row of values, in two layouts.
+const TILES: &str = r#"kernel "tiles" {
+    symbol sym0 "n" i64 dim 0 0
+    buffer buf0 "x" f32 [sym0] argument 0 inout, aos
+    buffer buf1 "t" f32 [64] private, aos
+    argument buf0
+    launch launch0 "tiles" tiled threads 64 grid [1, 1, 1] axes [i: 64, j: 4] layouts ["i = warp:2 · lane:32", "i = lane:32 · warp:2", "_ = register:4, i = warp:2 · lane:32", "i = warp:2 · lane:32, j = register:4", "_ = warp:2 · lane:32, j = register:4"] {
+        v0: i64 {i} layout0 = index i
+        v1: f32 {i} layout0 = load buf0[v0]
+        v2: f32 {i} layout1 = convert v1
+        v3: f32 = reduce_along [add] i: v2
+        v4: f32 {i} layout0 = mul v1, v3
+        v5: i64 = const 0
+        v6: i64 = const 4
+        v7: bool = lt v5, v6
+        v8: f32 {i} layout0 = for axis0 "t" = v5..v6 step v6 carry [v4] (v9: i64, v10: f32 {i} layout0) {
+            v11: f32 {i} layout0 = add v10, v1
+            yield v11
+        }
+        v12: bool {i} layout0 = lt v1, v8
+        v13: f32 {i} layout0 = if v7 {
+            yield v8
+        } else {
+            yield v3
+        }
+        store_if buf0[v0], v13, v12
+    }
+    plan { launch0 }
+}
+"#;
+
+#[test]
+fn rules_of_tiles_are_named() {
+    let errors = |changes: &[(&str, &str)]| {
+        let mut text = TILES.to_string();
+        for (from, to) in changes {
+            assert!(text.contains(from), "{from}");
+            text = text.replace(from, to);
+        }
+        let kernel = parse_kernel(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        verify(&kernel).err().map_or(String::new(), |errors| errors[0].to_string())
+    };
+    assert_eq!(errors(&[]), "");
+    let cases: [(&[(&str, &str)], &str); 15] = [
+        (&[("v2: f32 {i} layout1 = convert v1", "v2: f32 {i} layout1 = neg v1")], "does not lie as"),
+        (&[("v4: f32 {i} layout0 = mul", "v4: f32 {i} layout1 = mul")], "does not lie as"),
+        (&[("v4: f32 {i} layout0 = mul v1, v3", "v4: f32 = mul v3, v3"), ("carry [v4]", "carry [v1]")], ""),
+        (&[("v1: f32 {i} layout0 = load", "v1: f32 {i} = load")], "has no layout, as other tiles have"),
+        (&[("v1: f32 {i} layout0 = load", "v1: f32 {i} layout9 = load")], "`layout9` is not declared"),
+        (&[("v1: f32 {i} layout0 = load", "v1: f32 {i} layout4 = load")], "has another layout's axes"),
+        (&[("v1: f32 {i} layout0 = load", "v1: f32 = load")], "lacks an axis of the operands"),
+        (&[("reduce_along [add] i", "reduce_along [add] j")], "lack an axis that it is along"),
+        (&[("v3: f32 = reduce", "v3: f32 {i} layout1 = reduce")], "has other axes than those that are left"),
+        (&[("if v7", "if v12")], "decides for the whole block"),
+        (&[("v10: f32 {i} layout0", "v10: f32")], "they have one shape"),
+        (&[("threads 64", "threads 96")], "are not the launch's 96 threads"),
+        (&[("axes [i: 64, j: 4]", "axes [i: 32, j: 4]")], "has no axis `i` of 64 elements"),
+        (&[("grid [1, 1, 1] ", "")], "says how many blocks there are"),
+        (&[("load buf0[v0]", "load buf1[v0]")], "an access of a thread's own memory"),
+    ];
+    for (changes, expected) in cases {
+        let found = errors(changes);
+        assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{changes:?}: {found}");
+    }
+    let lanes = [("\"i = lane:32 · warp:2\"", "\"i = lane:16@2 · warp:2 · lane:2@1\"")];
+    assert_eq!(errors(&lanes), "");
+    let staged = [(" tiled threads", " staged threads"), ("axes [i: 64, j: 4] layouts", "axes [i: 64, j: 4] layouts")];
+    assert!(errors(&staged).contains("stands in launches that are `tiled`"), "{}", errors(&staged));
 }

@@ -98,6 +98,7 @@ impl<'k> Verifier<'k> {
                     }
                 }
                 Opcode::Outer | Opcode::OuterFma => self.outer(inst),
+                Opcode::ReduceAlong => self.reduce_along(inst),
                 // The third number is a value to report.
                 Opcode::Check => {
                     let numbers = data.arguments.len().saturating_sub(1).clamp(2, 3);
@@ -346,6 +347,16 @@ impl<'k> Verifier<'k> {
         if !data.arguments.last().is_some_and(|bytes| is_copied_at_once(self.kernel, *bytes)) {
             self.fail(inst, "a copy of another number of bytes than 4, 8 or 16");
         }
+    }
+
+    /// A value for each part of the combiners, as many results of these types, and perhaps a mask.
+    fn reduce_along(&mut self, inst: Inst) {
+        let data = &self.kernel.insts[inst];
+        let Payload::Along { combiners, .. } = &data.payload else { return };
+        let results: Vec<Scalar> = self.types_of(&data.results).collect();
+        let mask = (data.arguments.len() == results.len() + 1).then_some(Scalar::Bool);
+        self.expect_types(inst, "operands", &data.arguments, results.iter().copied().chain(mask));
+        self.combiners(inst, combiners, &results);
     }
 
     /// Rows, columns and a sum for each pair, of one type; as many results as sums.

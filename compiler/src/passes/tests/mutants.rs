@@ -9,7 +9,7 @@ use super::whole::Whole;
 use crate::ir::kernel::Kernel;
 use crate::ir::testing::Outcome;
 use crate::mutants::with;
-use crate::passes::Pipeline;
+use crate::passes::{Pipeline, lower_tiles};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,6 +26,9 @@ const LEAST: usize = 3;
 
 /// What has mutants beside passes: what is held against the reference, from text to numbers.
 const WHOLE: [&str; 2] = ["lower", "select"];
+
+/// What is held against tile programs, which no random kernel becomes yet.
+const TILES: &str = "lower_tiles";
 
 /// Passes without wrong versions, each with the reason.
 const WITHOUT: &[(&str, &str)] = &[
@@ -181,6 +184,8 @@ fn the_right_passes_keep_what_the_quick_set_computes() {
 #[test]
 fn every_mutant_is_caught() {
     let (set, names) = (Set::known(), names());
+    let (of_tiles, names): (Vec<&'static str>, Vec<&'static str>) =
+        names.iter().copied().partition(|name| owner(name) == TILES);
     let (of_the_whole, of_passes): (Vec<&'static str>, Vec<&'static str>) =
         names.iter().copied().partition(|name| WHOLE.contains(&owner(name)));
     let mut tried: Vec<(&'static str, Option<String>, u64)> = of_passes
@@ -192,6 +197,10 @@ fn every_mutant_is_caught() {
             (*name, caught, reached)
         })
         .collect();
+    tried.extend(side_by_side(&of_tiles, |name| {
+        let (caught, reached) = with(name, lower_tiles::tests::caught);
+        (*name, caught, reached)
+    }));
     let whole = whole_set();
     tried.extend(side_by_side(&of_the_whole, |name| {
         let (caught, reached) = with(name, || whole.iter().find_map(caught_from_text_to_numbers));

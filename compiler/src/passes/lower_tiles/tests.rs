@@ -1,0 +1,139 @@
+//! Tile programs run twice: as what a block does, and as what its threads do.
+
+use super::LowerTiles;
+use super::random;
+use crate::ir::entities::Buffer;
+use crate::ir::kernel::{Kernel, Phase};
+use crate::ir::op::Constant;
+use crate::ir::testing::{Memory, Outcome, compiled_for, interpret};
+use crate::ir::text::{PrintOptions, parse_kernel, print_kernel};
+use crate::ir::{verify, verify_threads};
+use crate::passes::{Pass, PassContext, TargetFacts};
+use proptest::prelude::*;
+use std::path::Path;
+
+fn print(kernel: &Kernel) -> String {
+    print_kernel(kernel, PrintOptions { spans: false })
+}
+
+/// What a kernel does for the sizes that it is compiled for. Small numbers, whose sums are exact.
+fn run(kernel: &Kernel) -> Memory {
+    let symbols = compiled_for(kernel);
+    let fill = |buffer: Buffer, _: u32, at: usize| {
+        // `special` makes of some remainders what is no number.
+        let number = (i64::from(buffer.as_u32()) * 101 + at as i64) * 2_654_435_761 % 1009 % 50 - 20;
+        number - number.rem_euclid(7) + 3
+    };
+    match interpret(kernel, &symbols, &fill) {
+        Outcome::Finished(memory) => memory,
+        other => panic!("{other:?}\n{}", print(kernel)),
+    }
+}
+
+/// Whether two scalars are the same, but for the last bits of floats that were combined in other orders.
+fn alike(left: Constant, right: Constant) -> bool {
+    let number = |constant| match constant {
+        Constant::F32(bits) => Some(f64::from(f32::from_bits(bits))),
+        Constant::F64(bits) => Some(f64::from_bits(bits)),
+        _ => None,
+    };
+    match (number(left), number(right)) {
+        (Some(left), Some(right)) => {
+            left == right || (left.is_nan() && right.is_nan()) || (left - right).abs() <= 1e-5 * left.abs().max(1.0)
+        }
+        _ => left == right,
+    }
+}
+
+/// Lowers a tile program, and holds what its threads do against what its blocks do.
+fn assert_lowered(kernel: &Kernel) -> Kernel {
+    verify(kernel).unwrap_or_else(|errors| panic!("{}\n{}", errors[0], print(kernel)));
+    let again = parse_kernel(&print(kernel)).unwrap_or_else(|error| panic!("{error}\n{}", print(kernel)));
+    assert_eq!(print(&again), print(kernel), "it is read back");
+    let mut lowered = kernel.clone();
+    LowerTiles.run(&mut lowered, &PassContext::new(TargetFacts::new(90)));
+    assert!(lowered.launches.values().all(|launch| launch.phase == Phase::Staged));
+    verify(&lowered)
+        .and_then(|()| verify_threads(&lowered))
+        .unwrap_or_else(|errors| panic!("{}\n{}\n{}", errors[0], print(kernel), print(&lowered)));
+    let (blocks, threads) = (run(kernel), run(&lowered));
+    for (place, expected) in &blocks {
+        for (at, (expected, found)) in expected.iter().zip(&threads[place]).enumerate() {
+            assert!(
+                alike(*expected, *found),
+                "{place:?} at {at}: {found:?}, not {expected:?}\n{}\n{}",
+                print(kernel),
+                print(&lowered)
+            );
+        }
+    }
+    lowered
+}
+
+fn program(name: &str) -> Kernel {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiles").join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    parse_kernel(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn programs_by_hand_do_as_threads_what_they_do_as_blocks() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiles");
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".kir"))
+        .collect();
+    names.sort();
+    assert!(names.len() >= 5);
+    for name in names {
+        assert_lowered(&program(&name));
+    }
+}
+
+#[test]
+fn threads_wait_between_accesses_of_one_array_by_others() {
+    let text = print(&assert_lowered(&program("diagonal.kir")));
+    let places = ["store buf1[", "barrier", "load buf1["].map(|what| text.find(what));
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?}\n{text}");
+}
+
+/// What notices that lowering is wrong: programs by hand, then random ones.
+pub fn caught() -> Option<String> {
+    let by_hand = ["copy", "transpose", "softmax", "columns", "diagonal"];
+    let by_hand = by_hand.into_iter().map(|name| (name.to_string(), program(&format!("{name}.kir"))));
+    let tape = |seed: u64| -> Vec<u8> {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        };
+        (0..200).map(|_| next()).collect()
+    };
+    let random = (0..60).map(|seed| (format!("random {seed}"), random::program(&tape(seed))));
+    by_hand.chain(random).find_map(|(name, kernel)| {
+        let lowered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| assert_lowered(&kernel)));
+        let message = lowered.err()?;
+        let text = message.downcast_ref::<String>().and_then(|text| text.lines().next()).unwrap_or("a panic");
+        Some(format!("{name}: {text}"))
+    })
+}
+
+#[test]
+fn a_transposition_has_no_conflicts_in_its_offsets_and_one_barrier() {
+    let lowered = assert_lowered(&program("transpose.kir"));
+    let text = print(&lowered);
+    assert_eq!(text.matches("barrier").count(), 1, "{text}");
+    assert_eq!(text.matches("shuffle_xor").count(), 0, "{text}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_programs_do_as_threads_what_they_do_as_blocks(tape in proptest::collection::vec(any::<u8>(), 0..200)) {
+        assert_lowered(&random::program(&tape));
+    }
+}
