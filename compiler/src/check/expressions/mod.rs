@@ -7,6 +7,7 @@
 pub mod access;
 mod calls;
 mod control;
+mod fieldwise;
 mod literals;
 mod operators;
 mod reduce;
