@@ -357,6 +357,10 @@ pub enum ReduceOp {
     ArgMin,
     ArgMax,
     Count,
+    /// Of the bits of integers.
+    And,
+    Or,
+    Xor,
 }
 
 /// `schedule transpose for sm_90 { tile i: 32, j: 32 }`, or `schedule { allow W0601 }` for the whole file.

@@ -18,7 +18,8 @@ use crate::source::{SourceFile, Span};
 const LOOK_AHEAD: usize = 64;
 
 /// The words that make a reduction when axes and `:` follow.
-pub const REDUCTIONS: &[&str] = &["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "count"];
+pub const REDUCTIONS: &[&str] =
+    &["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "count", "and", "or", "xor"];
 
 /// Appends the item's tokens to `out`, balanced, and the places of mends to `mended`.
 pub fn balance(

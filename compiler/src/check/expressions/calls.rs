@@ -8,9 +8,8 @@ use crate::builtins::{Builtin, Signature};
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
+use crate::syntax::REDUCTIONS;
 use crate::syntax::ast::{self, Ident};
-
-const REDUCTIONS: [&str; 9] = ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "count"];
 
 impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn call(
