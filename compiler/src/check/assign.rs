@@ -137,7 +137,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             Binding::Local { narrow, .. } if place.path.is_empty() => narrow,
             _ => None,
         };
-        let value = if op == AssignOp::Set {
+        let value = if op == AssignOp::Set && self.is_open(local) {
+            self.value_for(local, value, &place.ty)
+        } else if op == AssignOp::Set {
             let storage = narrow.map_or(place.ty.clone(), Type::Scalar);
             self.stored_expr(value, &storage, "the value")
         } else {
@@ -194,7 +196,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let value = if matches!(op, AssignOp::Shl | AssignOp::Shr) {
             self.shift_count(value, &ty)?
         } else {
-            self.expr_of(value, &ty, "the value")?
+            match current.kind {
+                ExprKind::Local(local) if self.is_open(local) => self.value_for(local, value, &ty)?,
+                _ => self.expr_of(value, &ty, "the value")?,
+            }
         };
         self.warn_operands(binary, &value);
         Some(self.make(
@@ -266,7 +271,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let mut next_open = 0;
         for (name, range) in &names {
             let bounds = match range {
-                Some(range) => self.explicit_range(range),
+                Some(range) => self.explicit_range(range, false),
                 None => {
                     next_open += 1;
                     self.inferred_range(name, next_open - 1, &found)

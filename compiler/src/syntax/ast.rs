@@ -160,6 +160,8 @@ pub enum StmtKind {
         condition: Expr,
         body: Block,
     },
+    /// Ends the innermost `for` or `while`.
+    Break,
     /// `else if` is a block of one `if` statement.
     If {
         condition: Expr,

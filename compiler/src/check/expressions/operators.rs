@@ -214,6 +214,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if self.index_context && widens(&left_value.ty) && widens(&right_value.ty) {
             return Some((self.cast(left_value, Scalar::I64), self.cast(right_value, Scalar::I64)));
         }
+        if self.settles(&left_value, &self.beside(op, &right_value.ty))
+            || self.settles(&right_value, &self.beside(op, &left_value.ty))
+        {
+            return self.poisoned();
+        }
         let (one, two) = (self.type_name(&left_value.ty), self.type_name(&right_value.ty));
         let help = match (left_value.ty.as_scalar(), right_value.ty.as_scalar()) {
             // To the wider of two kinds; and nothing converts to `bool`.

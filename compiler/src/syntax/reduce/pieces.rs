@@ -177,7 +177,7 @@ impl Pieces<'_> {
                 self.expression(condition);
                 self.block(then);
             }
-            StmtKind::Error => {}
+            StmtKind::Break | StmtKind::Error => {}
         }
     }
 
