@@ -137,7 +137,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             Binding::Local { narrow, .. } if place.path.is_empty() => narrow,
             _ => None,
         };
-        let value = if op == AssignOp::Set {
+        let value = if op == AssignOp::Set && self.is_open(local) {
+            self.value_for(local, value, &place.ty)
+        } else if op == AssignOp::Set {
             let storage = narrow.map_or(place.ty.clone(), Type::Scalar);
             self.stored_expr(value, &storage, "the value")
         } else {
@@ -163,7 +165,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     ) -> Option<Expr> {
         let ty = current.ty.clone();
         let Some(scalar) = ty.as_scalar() else {
-            return self.refuse_combination(op, op_span, &ty);
+            return self.updated_struct(current, op, op_span, value, span);
         };
         let binary = match op {
             AssignOp::Add => BinaryOp::Add,
@@ -194,7 +196,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let value = if matches!(op, AssignOp::Shl | AssignOp::Shr) {
             self.shift_count(value, &ty)?
         } else {
-            self.expr_of(value, &ty, "the value")?
+            match current.kind {
+                ExprKind::Local(local) if self.is_open(local) => self.value_for(local, value, &ty)?,
+                _ => self.expr_of(value, &ty, "the value")?,
+            }
         };
         self.warn_operands(binary, &value);
         Some(self.make(
@@ -202,6 +207,33 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             ty,
             span,
         ))
+    }
+
+    /// `current op value` of a struct: as `+`, `-`, `*` and `/` are on structs.
+    fn updated_struct(
+        &mut self,
+        current: Expr,
+        op: AssignOp,
+        op_span: Span,
+        value: &'a ast::Expr,
+        span: Span,
+    ) -> Option<Expr> {
+        let ty = current.ty.clone();
+        let number = self.one_number_type(&ty).map(Type::Scalar);
+        match (op, number) {
+            (AssignOp::Add | AssignOp::Sub, _) if self.is_struct_of_numbers(&ty) => {
+                let value = self.expr_of(value, &ty, "the value")?;
+                let op = if op == AssignOp::Add { BinaryOp::Add } else { BinaryOp::Sub };
+                Some(self.binary_fieldwise(op, current, value, span))
+            }
+            (AssignOp::Mul | AssignOp::Div, Some(number)) => {
+                let value = self.expr_of(value, &number, "the factor of a struct")?;
+                let op = if op == AssignOp::Mul { BinaryOp::Mul } else { BinaryOp::Div };
+                self.warn_operands(op, &value);
+                Some(self.scaled(op, current, value, false, span))
+            }
+            _ => self.refuse_combination(op, op_span, &ty),
+        }
     }
 
     fn refuse_combination<T>(&mut self, op: AssignOp, op_span: Span, ty: &Type) -> Option<T> {
@@ -213,7 +245,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 format!("`{}` is not defined for `{name}`", assignment(op)),
                 format!("the left side is `{name}`"),
             )
-            .help("`+=` and `*=` take numbers, `min=` and `max=` scalars, `&=`, `|=` and `^=` integers and bools"),
+            .help(
+                "`+=` and `*=` take numbers and structs of them, `min=` and `max=` scalars, `&=`, `|=` and `^=` \
+                 integers and bools",
+            ),
         )
     }
 
@@ -236,7 +271,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let mut next_open = 0;
         for (name, range) in &names {
             let bounds = match range {
-                Some(range) => self.explicit_range(range),
+                Some(range) => self.explicit_range(range, false),
                 None => {
                     next_open += 1;
                     self.inferred_range(name, next_open - 1, &found)
@@ -320,7 +355,12 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             let value = self.updated(current, op, op_span, value, span)?;
             return Some((place, None, value));
         }
-        let value = self.stored_expr(value, &place.ty, "the value")?;
+        let value = match self.one_number_type(&ty) {
+            Some(number) if op == AssignOp::Mul && ty.as_scalar().is_none() => {
+                self.factor(value, &ty, &Type::Scalar(number))?
+            }
+            _ => self.stored_expr(value, &place.ty, "the value")?,
+        };
         let combine_op = match op {
             AssignOp::Set => return Some((place, None, value)),
             AssignOp::Add | AssignOp::Sub => CombineOp::Add,
@@ -345,6 +385,29 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             _ => value,
         };
         Some((place, Some(Combine { op: combine_op, may_meet: true }), value))
+    }
+
+    /// What a struct in an array is multiplied by: a struct, field by field, or one number for all fields.
+    fn factor(&mut self, value: &'a ast::Expr, ty: &Type, number: &Type) -> Option<Expr> {
+        let value_span = value.span;
+        let value = self.expr(value, Some(number))?;
+        if value.ty == *ty {
+            return Some(value);
+        }
+        if value.ty == *number {
+            return Some(self.filled_with(ty, value));
+        }
+        let (wanted, number) = (self.type_name(ty), self.type_name(number));
+        let found = self.type_name(&value.ty);
+        self.refuse(
+            Diagnostic::error(
+                codes::E0201,
+                value_span,
+                format!("the factor must be `{number}` or `{wanted}`, but this is `{found}`"),
+                format!("this is `{found}`"),
+            )
+            .help(format!("give a number of type `{number}`")),
+        )
     }
 
     /// The value as an element of a narrow integer type holds it. What does not fit wraps before it is compared:

@@ -235,14 +235,19 @@ impl Writer<'_> {
                 self.line(&text);
                 self.block(body);
             }
-            StmtKind::For { index, low, high, step, body, .. } => {
+            StmtKind::For { index, low, high, step, goes_on, body, .. } => {
                 let name = &self.kernel.indices[*index].name;
                 let step = if matches!(step.kind, ExprKind::Int(1)) {
                     String::new()
                 } else {
                     format!(" step {}", self.expr(step))
                 };
-                let text = format!("for {name} in {}..{}{step}", self.operand(low), self.operand(high));
+                let goes_on = match goes_on {
+                    Some(local) => format!(" while {}", self.kernel.locals[*local].name),
+                    None => String::new(),
+                };
+                let ends = format!("{}..{}", self.operand(low), self.operand(high));
+                let text = format!("for {name} in {ends}{step}{goes_on}");
                 self.line(&text);
                 self.block(body);
             }

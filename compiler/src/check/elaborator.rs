@@ -3,7 +3,9 @@
 //! It holds the tables that it fills (a [`Kernel`], also for functions, whose tables are merged into the
 //! caller's when they are inlined), the visible names, and where in the body it stands.
 
+use super::breaks::EnclosingLoop;
 use super::items::{Checker, Global, nearest_or};
+use super::literal_types::Literals;
 use super::polynomial::Polynomial;
 use super::ranges::Bounds;
 use super::scope::{Binding, Mark, Scope};
@@ -55,6 +57,10 @@ pub(super) struct Elaborator<'c, 'a> {
     pub host_values: FxHashMap<LocalId, Option<Expr>>,
     /// Kernel-level `for` names, which the host knows when it launches.
     pub host_indices: Vec<IndexId>,
+    /// Variables that a literal without a type starts.
+    pub literals: Literals,
+    /// The loops around this place that `break` may end, innermost last.
+    pub loops: Vec<EnclosingLoop>,
     /// Differences that the kernel's facts say are zero.
     pub equalities: Vec<Polynomial>,
     constant_arrays: FxHashMap<ConstId, ArrayId>,
@@ -88,6 +94,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             unexplained: Vec::new(),
             host_values: FxHashMap::default(),
             host_indices: Vec::new(),
+            literals: Literals::default(),
+            loops: Vec::new(),
             equalities: Vec::new(),
             constant_arrays: FxHashMap::default(),
             static_arrays: FxHashMap::default(),

@@ -4,6 +4,7 @@
 
 use super::elaborator::{Elaborator, Home, narrow_scalar};
 use super::items::{Checker, duplicate};
+use super::literal_types::Literals;
 use super::occurrences::called_names;
 use super::order::dependency_order;
 use super::scope::Binding;
@@ -78,7 +79,8 @@ impl<'a> Checker<'a> {
         }
         for node in found.order {
             if !recursive[node] {
-                self.functions[node].body = self.function_body(node);
+                let body = self.settled(|checker, literals| checker.function_body(node, literals));
+                self.functions[node].body = body;
             }
         }
     }
@@ -115,10 +117,11 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
     }
 
-    fn function_body(&mut self, at: usize) -> Option<FunctionBody> {
+    fn function_body(&mut self, at: usize, literals: &mut Literals) -> Option<FunctionBody> {
         let item = self.functions[at].item;
         let signature = self.functions[at].signature.clone();
         let mut elaborator = Elaborator::new(self, Home::Function, &item.name, item.span);
+        elaborator.literals = std::mem::take(literals);
         let region = elaborator.enter();
         let mut params = Vec::new();
         let mut names = FxHashMap::default();
@@ -140,6 +143,7 @@ impl<'a> Checker<'a> {
         let block = elaborator.value_block_of(&item.body, want.as_ref(), "the function's result");
         elaborator.leave(region);
         elaborator.report_unexplained();
+        *literals = std::mem::take(&mut elaborator.literals);
         let mut block = block?;
         if elaborator.failed {
             return None;

@@ -101,7 +101,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     /// The range that is written: the host must be able to count it.
     fn value_range(&mut self, range: &'a Range) -> Option<(Expr, Expr)> {
         let home = std::mem::replace(&mut self.home, Home::Shape);
-        let bounds = self.explicit_range(range);
+        let bounds = self.explicit_range(range, false);
         self.home = home;
         let bounds = bounds?;
         let ends = (self.host_expr(&bounds.low, &[]), self.host_expr(&bounds.high, &[]));

@@ -159,7 +159,8 @@ impl Renaming {
             StmtKind::Forall { axes, body } => {
                 StmtKind::Forall { axes: self.axes(axes), body: self.block(body) }
             }
-            StmtKind::For { index, low, high, ends, step, body } => StmtKind::For {
+            StmtKind::For { index, low, high, ends, step, goes_on, body } => StmtKind::For {
+                goes_on: goes_on.map(|local| self.local(local)),
                 index: self.index(*index),
                 low: self.expr(low),
                 high: self.expr(high),

@@ -2,6 +2,7 @@
 
 use super::elaborator::{Elaborator, Home, int64};
 use super::items::{Checker, duplicate};
+use super::literal_types::Literals;
 use super::prove;
 use super::scope::Binding;
 use super::typed::{Array, ArrayId, ArrayRole, Dim, Kernel, Param, ResultStart, SignatureItem, Type};
@@ -29,7 +30,22 @@ impl<'a> Checker<'a> {
     }
 
     fn kernel_item(&mut self, item: &'a KernelItem, schedules: &[&'a ast::ScheduleItem]) -> Option<Kernel> {
+        let mut kernel = self.settled(|checker, literals| checker.elaborated(item, schedules, literals))?;
+        let mut found = Diagnostics::new();
+        prove::run(&mut kernel, &self.program, &mut found);
+        let sound = !found.has_errors();
+        self.diagnostics.extend(found);
+        sound.then_some(kernel)
+    }
+
+    fn elaborated(
+        &mut self,
+        item: &'a KernelItem,
+        schedules: &[&'a ast::ScheduleItem],
+        literals: &mut Literals,
+    ) -> Option<Kernel> {
         let mut elaborator = Elaborator::new(self, Home::Kernel, &item.name, item.span);
+        elaborator.literals = std::mem::take(literals);
         let region = elaborator.enter();
         let arrays = elaborator.declare_signature(item);
         elaborator.bind_dimensions(item);
@@ -48,15 +64,8 @@ impl<'a> Checker<'a> {
         elaborator.schedules(item, schedules);
         elaborator.leave(region);
         elaborator.report_unexplained();
-        if elaborator.failed {
-            return None;
-        }
-        let mut kernel = elaborator.kernel;
-        let mut found = Diagnostics::new();
-        prove::run(&mut kernel, &self.program, &mut found);
-        let sound = !found.has_errors();
-        self.diagnostics.extend(found);
-        sound.then_some(kernel)
+        *literals = std::mem::take(&mut elaborator.literals);
+        (!elaborator.failed).then_some(elaborator.kernel)
     }
 }
 

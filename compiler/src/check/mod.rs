@@ -18,6 +18,7 @@ pub mod typed;
 pub mod walk;
 
 mod assign;
+mod breaks;
 mod constants;
 mod elaborator;
 mod encode;
@@ -29,6 +30,7 @@ mod inline;
 mod items;
 mod kernels;
 mod layout;
+mod literal_types;
 mod local_arrays;
 mod loops;
 mod occurrences;

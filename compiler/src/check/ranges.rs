@@ -30,7 +30,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let mut next_open = 0;
         for decl in decls {
             let bounds = match &decl.range {
-                Some(range) => self.explicit_range(range),
+                Some(range) => self.explicit_range(range, false),
                 None => {
                     next_open += 1;
                     // A name that is taken is refused for that alone.
@@ -59,13 +59,18 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     /// `lo..hi`, `lo..=hi` or `n`.
-    pub fn explicit_range(&mut self, range: &'a Range) -> Option<Bounds> {
+    /// `down`: of a loop that counts down, from the first end to the second one. The bounds are those of its counter, which
+    /// counts up: both ends [turned around](Self::turned_around).
+    pub fn explicit_range(&mut self, range: &'a Range, down: bool) -> Option<Bounds> {
         let low = match &range.low {
             Some(low) => self.index_expr(low),
             None => Some(int64(0, range.span)),
         };
         let high = self.index_expr(&range.high);
-        let (low, mut high) = (low?, high?);
+        let (mut low, mut high) = (low?, high?);
+        if down {
+            (low, high) = (self.turned_around(low), self.turned_around(high));
+        }
         if range.inclusive {
             let span = high.span;
             let one = int64(1, span);
@@ -84,13 +89,32 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 Diagnostic::warning(
                     codes::W0301,
                     range.span,
-                    format!("this range is always empty: it starts at {first} and ends before {end}"),
+                    match down {
+                        true => {
+                            "this range is always empty: it starts below its end, and the step is negative"
+                                .into()
+                        }
+                        false => {
+                            format!("this range is always empty: it starts at {first} and ends before {end}")
+                        }
+                    },
                     "nothing runs here",
                 )
-                .help("swap its ends, or remove the loop"),
+                .help(match down {
+                    true => "swap its ends, or remove the loop",
+                    false => "swap its ends, count down with `for k in … step -1`, or remove the loop",
+                }),
             );
         }
         Some(Bounds { low, high, closed: range.inclusive })
+    }
+
+    /// `-1 - value`, which no i64 makes wrap around, and which is its own inverse.
+    pub fn turned_around(&mut self, value: Expr) -> Expr {
+        let span = value.span;
+        let (left, right) = (Box::new(int64(-1, span)), Box::new(value));
+        let kind = ExprKind::Binary { op: BinaryOp::Sub, left, right };
+        fold(self.make(kind, Type::I64, span))
     }
 
     /// From the bare occurrences of the name at `position` in the list that was searched for. `None`: reported,

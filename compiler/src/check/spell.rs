@@ -78,6 +78,9 @@ pub(super) fn reduction(op: ReduceOp) -> &'static str {
         ReduceOp::ArgMin => "argmin",
         ReduceOp::ArgMax => "argmax",
         ReduceOp::Count => "count",
+        ReduceOp::And => "and",
+        ReduceOp::Or => "or",
+        ReduceOp::Xor => "xor",
     }
 }
 

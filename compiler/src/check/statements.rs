@@ -53,6 +53,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let region = self.enter();
         self.pure_region = true;
         self.at_kernel_level = false;
+        let loops = std::mem::take(&mut self.loops);
         let mut statements = Vec::with_capacity(block.statements.len());
         for stmt in &block.statements {
             self.statement(stmt, &mut statements);
@@ -78,6 +79,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 )
             }
         };
+        self.loops = loops;
         self.leave(region);
         Some(Block { statements, value: Some(Box::new(value?)) })
     }
@@ -121,6 +123,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             ast::StmtKind::For { name, range, step, body } => {
                 self.for_loop(name, range, step.as_ref(), body, stmt.span, out);
             }
+            ast::StmtKind::Break => self.break_statement(stmt.span, out),
             ast::StmtKind::While { condition, body } => self.while_loop(condition, body, stmt.span, out),
             ast::StmtKind::If { condition, then, otherwise } => {
                 self.if_statement(condition, then, otherwise.as_ref(), stmt.span, out);
@@ -189,6 +192,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         out: &mut Vec<Stmt>,
     ) {
         let annotation = ty.map(|ty| self.checker.value_type(ty, "a `let` name without axes"));
+        let written = value;
         let (value, narrow) = match annotation {
             Some(Some(storage)) => {
                 let narrow = super::elaborator::narrow_scalar(&storage);
@@ -199,7 +203,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 self.expr(value, None);
                 (self.poisoned(), None)
             }
-            None => (self.expr(value, None), None),
+            None => (self.literal_or_value(name, value), None),
         };
         if !self.may_shadow(name) {
             return;
@@ -213,6 +217,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             self.remember_host_value(id, &value);
         }
         self.bind(name, Binding::Local { id, mutable, narrow });
+        if ty.is_none() {
+            self.remember_literal(id, name, written);
+        }
         out.push(Stmt { kind: StmtKind::Let { local: id, value }, span });
     }
 

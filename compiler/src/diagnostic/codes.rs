@@ -102,7 +102,7 @@ codes! {
     E0306 "a fact that the host cannot check";
     E0307 "a `while` at kernel level";
     E0308 "a launch whose size depends on device data";
-    E0309 "a step that is not a positive constant";
+    E0309 "a step that is not a constant other than 0";
     E0310 "a local array that does not start at 0";
     E0311 "a bound that is too long for the host";
     E0312 "a local array whose size changes from iteration to iteration";
@@ -116,6 +116,7 @@ codes! {
     E0321 "the wrong number of subscripts";
     E0322 "a subscript on something that is no array";
     E0323 "a subscript outside of a fixed array";
+    E0324 "a `break` that ends no loop";
 
     // E04xx bounds, races and coverage
     E0401 "a subscript that is always outside";

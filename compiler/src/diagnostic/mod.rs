@@ -103,6 +103,11 @@ impl Diagnostics {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
 
+    /// Forgets all but the first `count`.
+    pub fn truncate(&mut self, count: usize) {
+        self.list.truncate(count);
+    }
+
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

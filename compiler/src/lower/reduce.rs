@@ -17,8 +17,9 @@ impl<'a> Lowerer<'a> {
             ReduceOp::Prod => Combiner::Mul,
             ReduceOp::Min => Combiner::Min,
             ReduceOp::Max => Combiner::Max,
-            ReduceOp::Any => Combiner::Or,
-            ReduceOp::All => Combiner::And,
+            ReduceOp::Any | ReduceOp::Or => Combiner::Or,
+            ReduceOp::All | ReduceOp::And => Combiner::And,
+            ReduceOp::Xor => Combiner::Xor,
             ReduceOp::ArgMin => Combiner::ArgMin,
             ReduceOp::ArgMax => Combiner::ArgMax,
         };

@@ -5,6 +5,7 @@ use super::assigned::{assigned, independent_groups};
 use super::ranges::Counted;
 use crate::check::typed::{Axis, Block, Expr, LocalId, Projection, Stmt, StmtKind};
 use crate::ir::entities::Value;
+use crate::ir::op::Opcode;
 use crate::manifest;
 use crate::manifest::BinaryOp as HostOp;
 use crate::mutants::mutant;
@@ -51,7 +52,29 @@ impl<'a> Lowerer<'a> {
                     self.builder.end_forall();
                 }
             }
-            StmtKind::For { index, low, high, ends, step, body } => {
+            StmtKind::For { index, low, high, ends, step, goes_on: Some(goes_on), body } => {
+                let carried = self.assigned_in(&[body], &[]);
+                let (low, high, step) = (self.scalar(low), self.scalar(high), self.scalar(step));
+                let range = self.counted(low, high, step, *ends);
+                let mut initial = vec![range.low];
+                initial.extend(self.current(&carried));
+                let params = self.builder.begin_while(&initial);
+                self.rebind(&carried, &params[1..]);
+                let inside = self.builder.compare(Opcode::Lt, params[0], range.high);
+                let goes_on = self.locals[*goes_on].as_ref().map_or(inside, |values| values[0]);
+                let goes_on = mutant!("lower: `break` ends nothing", goes_on, inside);
+                let test = self.builder.binary(Opcode::And, inside, goes_on);
+                let params = self.builder.begin_while_body(test);
+                self.builder.name(params[0], &self.typed.indices[*index].name);
+                self.indices[*index] = Some(self.index_of(&range, params[0]));
+                self.rebind(&carried, &params[1..]);
+                self.statements(&body.statements);
+                let mut next = vec![self.builder.binary(Opcode::Add, params[0], range.step)];
+                next.extend(self.current(&carried));
+                let results = self.builder.end_while(&next);
+                self.rebind(&carried, &results[1..]);
+            }
+            StmtKind::For { index, low, high, ends, step, goes_on: None, body } => {
                 let carried = self.assigned_in(&[body], &[]);
                 let initial = self.current(&carried);
                 let (low, high, step) = (self.scalar(low), self.scalar(high), self.scalar(step));

@@ -129,10 +129,11 @@ impl<'a> Estimate<'a> {
                     .saturating_add(own)
             }),
             StmtKind::Forall { axes, body } => self.repeated(axes, |this| this.block(body)),
-            StmtKind::For { index, low, high, ends, step, body } => {
+            StmtKind::For { index, low, high, ends, step, goes_on, body } => {
                 let trips = self.range(*index, low, high, *ends);
                 let step = self.evaluator.integer(step).map_or(1, |(step, _)| step.max(1)) as u128;
                 let each = self.step();
+                self.exact &= goes_on.is_none();
                 trips.div_ceil(step).saturating_mul(self.block(body).saturating_add(each))
             }
             StmtKind::While { condition, body } => {

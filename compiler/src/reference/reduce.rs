@@ -18,6 +18,9 @@ impl<'a> Evaluator<'a> {
             ReduceOp::Min | ReduceOp::Max => self.extreme_of(op == ReduceOp::Max, axes, body),
             ReduceOp::ArgMin | ReduceOp::ArgMax => self.position_of(op == ReduceOp::ArgMax, axes, body),
             ReduceOp::Any | ReduceOp::All | ReduceOp::Count => self.decide(op, axes, body),
+            ReduceOp::And => self.bits(BinaryOp::And, -1, axes, body),
+            ReduceOp::Or => self.bits(BinaryOp::Or, 0, axes, body),
+            ReduceOp::Xor => self.bits(BinaryOp::Xor, 0, axes, body),
         }
     }
 
@@ -146,6 +149,23 @@ impl<'a> Evaluator<'a> {
         let open = any_loose && (held.is_uncertain() || rivals.by_ref().nth(own).is_some());
         self.undecided |= open && !held.is_uncertain();
         Ok(Value::Number(Number::exact(Plain::I64(at)).uncertain_if(uncertain || open)))
+    }
+
+    /// Of the bits of integers; `start` is what the reduction of nothing is.
+    fn bits(&mut self, op: BinaryOp, start: i128, axes: &'a [Axis], body: &'a Expr) -> Run<Value> {
+        let start = body.ty.as_scalar().and_then(|scalar| Plain::wrapped(start, scalar));
+        let Some(mut held) = start.map(Number::exact) else {
+            return self.malformed("a reduction of bits takes integers", body.span);
+        };
+        let uncertain = self.each(axes, &mut |this| {
+            let term = this.number(body)?;
+            match binary(op, held, term, &this.options.model) {
+                Some(next) => held = next,
+                None => return this.malformed("a reduction of bits takes integers", body.span),
+            }
+            Ok(())
+        })?;
+        Ok(Value::Number(held.uncertain_if(uncertain)))
     }
 
     fn decide(&mut self, op: ReduceOp, axes: &'a [Axis], body: &'a Expr) -> Run<Value> {

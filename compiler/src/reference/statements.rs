@@ -2,7 +2,7 @@
 
 use super::error::EvalError;
 use super::evaluator::{Evaluator, Run};
-use super::value::Value;
+use super::value::{Number, Plain, Value};
 use crate::check::typed::*;
 use crate::source::Span;
 
@@ -44,8 +44,8 @@ impl<'a> Evaluator<'a> {
                 }
                 Ok(())
             }
-            StmtKind::For { index, low, high, ends, step, body } => {
-                self.sequential(*index, [low, high, step], *ends, body, statement.span)
+            StmtKind::For { index, low, high, ends, step, goes_on, body } => {
+                self.sequential(*index, [low, high, step], *ends, *goes_on, body, statement.span)
             }
             StmtKind::While { condition, body } => self.repeat(condition, body),
             StmtKind::If { condition, then, otherwise } => {
@@ -141,6 +141,7 @@ impl<'a> Evaluator<'a> {
         index: IndexId,
         bounds: [&'a Expr; 3],
         ends: Ends,
+        goes_on: Option<LocalId>,
         body: &'a Block,
         span: Span,
     ) -> Run<()> {
@@ -149,7 +150,7 @@ impl<'a> Evaluator<'a> {
         if step < 1 {
             return Err(Box::new(EvalError::BadStep { step, span }));
         }
-        let uncertain = a || b || c;
+        let mut uncertain = a || b || c;
         self.uncertain_depth += u32::from(uncertain);
         let mut next = Some(low).zip(ends.last(low, high));
         while let Some((at, last)) = next {
@@ -157,6 +158,15 @@ impl<'a> Evaluator<'a> {
             self.indices[index.as_u32() as usize] = at;
             self.statements(&body.statements)?;
             next = at.checked_add(step).filter(|next| *next <= last).map(|next| (next, last));
+            if let Some(local) = goes_on {
+                // From the first uncertain `break` on, everything that the loop assigns is uncertain.
+                let goes_on = self.locals[local.as_u32() as usize].number();
+                if !uncertain && goes_on.is_some_and(Number::is_uncertain) {
+                    uncertain = true;
+                    self.uncertain_depth += 1;
+                }
+                next = next.filter(|_| goes_on.is_some_and(|number| number.value == Plain::Bool(true)));
+            }
         }
         self.uncertain_depth -= u32::from(uncertain);
         if uncertain {

@@ -160,6 +160,8 @@ pub enum StmtKind {
         condition: Expr,
         body: Block,
     },
+    /// Ends the innermost `for` or `while`.
+    Break,
     /// `else if` is a block of one `if` statement.
     If {
         condition: Expr,
@@ -357,6 +359,10 @@ pub enum ReduceOp {
     ArgMin,
     ArgMax,
     Count,
+    /// Of the bits of integers.
+    And,
+    Or,
+    Xor,
 }
 
 /// `schedule transpose for sm_90 where m >= 4096 { tile i: 32, j: 32 }`, or `schedule { allow W0601 }` for the whole

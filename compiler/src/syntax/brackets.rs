@@ -18,7 +18,8 @@ use crate::source::{SourceFile, Span};
 const LOOK_AHEAD: usize = 64;
 
 /// The words that make a reduction when axes and `:` follow.
-pub const REDUCTIONS: &[&str] = &["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "count"];
+pub const REDUCTIONS: &[&str] =
+    &["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "count", "and", "or", "xor"];
 
 /// Appends the item's tokens to `out`, balanced, and the places of mends to `mended`.
 pub fn balance(
@@ -77,7 +78,7 @@ impl Balancer<'_> {
                 self.headers.retain(|around| *around <= self.stack.len());
                 return;
             }
-            T::Let | T::Var | T::Forall | T::For | T::While if token.starts_line => {
+            T::Let | T::Var | T::Forall | T::For | T::While | T::Break if token.starts_line => {
                 let keep = self.find_open(|kind| kind == T::OpenBrace).map_or(0, |at| at + 1);
                 // Only inside a body: a header's parentheses are mended at its `{`.
                 if keep > 0 {

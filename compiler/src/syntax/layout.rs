@@ -77,7 +77,8 @@ pub fn ends_statement(kind: TokenKind) -> bool {
 
 /// Words that stand nowhere but at the start of a statement: whatever the line before lacks, it has ended.
 fn always_starts_statement(kind: TokenKind) -> bool {
-    matches!(kind, TokenKind::Let | TokenKind::Var | TokenKind::Forall | TokenKind::For | TokenKind::While)
+    use TokenKind as T;
+    matches!(kind, T::Let | T::Var | T::Forall | T::For | T::While | T::Break)
 }
 
 /// Whether a statement starts right after this token anyway.

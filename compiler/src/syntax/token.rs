@@ -81,6 +81,7 @@ token_kinds! {
     }
     Keyword {
         While "while"
+        Break "break"
         If "if"
         Else "else"
         As "as"
@@ -199,6 +200,7 @@ impl TokenKind {
             "forall" => TokenKind::Forall,
             "in" => TokenKind::In,
             "while" => TokenKind::While,
+            "break" => TokenKind::Break,
             "if" => TokenKind::If,
             "else" => TokenKind::Else,
             "as" => TokenKind::As,

@@ -153,7 +153,7 @@ impl Trace<'_> {
                 Ok(())
             }),
             StmtKind::Forall { axes, body } => self.axes(axes, true, &mut |trace| trace.block(body, false)),
-            StmtKind::For { index, low, high, step, body, .. } => {
+            StmtKind::For { index, low, high, step, goes_on, body, .. } => {
                 let (low, high, step) = (self.value(low)?, self.value(high)?, self.value(step)?);
                 let id = std::ptr::from_ref(one) as usize;
                 for at in (low..high).step_by(step as usize) {
@@ -161,6 +161,9 @@ impl Trace<'_> {
                     self.path.push((id, false, at));
                     self.block(body, kernel_level)?;
                     self.path.pop();
+                    if goes_on.is_some_and(|local| self.locals.get(&local) == Some(&0)) {
+                        break;
+                    }
                 }
                 Ok(())
             }

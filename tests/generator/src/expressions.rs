@@ -224,6 +224,9 @@ impl Expressions<'_, '_> {
                 4 => ("max", ty),
                 _ => ("min", ty),
             },
+            _ if ty.is_integer() && self.choices.once_in(3) => {
+                (self.choices.one_of(&["xor", "or", "and"]), ty)
+            }
             _ => (self.choices.one_of(&["sum", "max", "min", "sum", "prod"]), ty),
         };
         let body = self.expression(of, &inner, depth - 1);

@@ -152,6 +152,10 @@ impl Forms<'_> {
         let literal = self.literal();
         let fold =
             self.choices.one_of(&["sum", "max", "min", "prod", "argmax", "argmin", "count", "any", "all"]);
+        if !is_float(self.wide) && self.choices.once_in(4) {
+            let bits = self.choices.one_of(&["xor", "or", "and"]);
+            return (format!("{bits}(j in m: {term})"), self.wide);
+        }
         match fold {
             "count" => (format!("count(j in m: {term} > {literal})"), "i64"),
             "any" | "all" => (format!("{fold}(j in m: {term} > {literal})"), "bool"),

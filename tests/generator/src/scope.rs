@@ -50,6 +50,8 @@ pub struct Scope {
     pub dims: usize,
     /// Loops around this place, reductions included: the work is their product.
     pub loops: usize,
+    /// Whether a `for` or `while` of the iteration is around this place.
+    pub in_loop: bool,
 }
 
 /// Loops may nest this deep.

@@ -76,7 +76,16 @@ impl Expressions<'_, '_> {
     fn variable(&mut self, lines: &mut Lines, scope: &mut Scope) {
         let (name, (annotation, stored)) = (self.names.fresh("v"), self.annotated());
         let value = self.expression(stored.wide, scope, 2);
-        lines.line(&format!("var {name}{annotation} = {value}"));
+        if stored.name == stored.wide.name() && stored.wide != Wide::Bool && self.choices.once_in(4) {
+            // A literal that takes the type of what the variable is used with.
+            let literal = if stored.wide.is_float() { ["2", "0.5", "0"] } else { ["1", "0", "7"] };
+            let literal = self.choices.one_of(&literal);
+            lines.line(&format!("var {name} = {literal}"));
+            let operator = self.choices.one_of(&["=", "+=", "*=", "max="]);
+            lines.line(&format!("{name} {operator} {value}"));
+        } else {
+            lines.line(&format!("var {name}{annotation} = {value}"));
+        }
         scope.variables.push((name, stored.wide));
     }
 
@@ -110,14 +119,32 @@ impl Expressions<'_, '_> {
         self.assignment(lines, scope);
     }
 
+    /// At times the end of the loop around a branch, as its last statement.
+    fn leave(&mut self, lines: &mut Lines, scope: &Scope) {
+        if scope.in_loop && self.choices.once_in(5) {
+            lines.line("break");
+        }
+    }
+
+    /// At times an early end of the loop, and something behind it.
+    fn early_end(&mut self, lines: &mut Lines, scope: &Scope) {
+        if self.choices.once_in(5) {
+            let condition = self.expression(Wide::Bool, scope, 1);
+            lines.line(&format!("if {condition} {{ break }}"));
+            self.assignment(lines, scope);
+        }
+    }
+
     fn conditional(&mut self, lines: &mut Lines, scope: &Scope, depth: usize) {
         let condition = self.expression(Wide::Bool, scope, 2);
         lines.open(&format!("if {condition} {{"));
         self.nested(lines, scope, depth);
+        self.leave(lines, scope);
         if self.choices.once_in(2) {
             lines.close("} else {");
             lines.indent += 1;
             self.nested(lines, scope, depth);
+            self.leave(lines, scope);
         }
         lines.close("}");
     }
@@ -127,17 +154,26 @@ impl Expressions<'_, '_> {
         let name = self.names.fresh("j");
         let step = self.choices.one_of(&["", "", " step 2", " step 3"]);
         let end = extent.text();
-        let (range, extent) = match (self.choices.below(6), scope.index_over(extent), scope.indices.last()) {
+        let (range, extent) = match (self.choices.below(8), scope.index_over(extent), scope.indices.last()) {
             (3, Some(outer), _) => (format!("{outer}..{end}"), extent),
             (4, _, Some(outer)) => (format!("{} - 1..{} + 2", outer.name, outer.name), Extent::Other),
             (5, ..) => (format!("0..({} & 7)", self.leaf(Wide::I64, scope)), Extent::Other),
+            (6, ..) => (format!("{end} - 1..=0"), extent),
+            (7, ..) => (format!("({} & 7)..-1", self.leaf(Wide::I64, scope)), Extent::Other),
             _ => (format!("0..{end}"), extent),
+        };
+        let step = match (range.ends_with("..=0") || range.ends_with("..-1"), step) {
+            (false, step) => step,
+            (true, "") => " step -1",
+            (true, _) => " step -2",
         };
         lines.open(&format!("for {name} in {range}{step} {{"));
         let mut inner = scope.clone();
         inner.indices.push(IndexName { name, extent });
         inner.loops += 1;
+        inner.in_loop = true;
         self.nested(lines, &inner, depth);
+        self.early_end(lines, &inner);
         lines.close("}");
     }
 
@@ -151,7 +187,9 @@ impl Expressions<'_, '_> {
         lines.line(&format!("{counter} += 1i32"));
         let mut inner = scope.clone();
         inner.loops += 1;
+        inner.in_loop = true;
         self.nested(lines, &inner, depth);
+        self.early_end(lines, &inner);
         lines.close("}");
     }
 

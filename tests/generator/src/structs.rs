@@ -35,7 +35,15 @@ const PARTS_OF_T: [(&str, Stored); 9] = [
 pub const DECLARATIONS: &str = "struct S { a: f32, b: i16, c: f16 }
 struct T { d: f64, s: S, v: f32[3], e: u8, g: bool }
 
+struct U { a: f32, b: f16[2] }
+
 fn mix(p: S, q: S) -> S { S { a: p.a + q.a, b: p.b - q.b, c: q.c } }
+
+fn scaled(p: S, by: f32) -> S {
+    var u = by * U { a: p.a, b: [p.c, p.a] } / 4
+    u -= U { a: by, b: [1.0, p.c] } * 0.5
+    S { a: u.a + u.b[1], b: p.b, c: u.b[0] }
+}
 ";
 
 impl Structure {
@@ -60,7 +68,7 @@ impl Expressions<'_, '_> {
     pub fn structure(&mut self, structure: Structure, scope: &Scope, depth: usize) -> String {
         let names: Vec<&String> =
             scope.structures.iter().filter(|(_, of)| *of == structure).map(|(name, _)| name).collect();
-        match self.choices.below(7) {
+        match self.choices.below(10) {
             1 if !names.is_empty() => names[self.choices.below(names.len())].clone(),
             2 | 3 => self.structure_element(structure, scope, depth),
             4 if depth > 0 => {
@@ -82,6 +90,16 @@ impl Expressions<'_, '_> {
                 inner.indices.push(IndexName { name: name.clone(), extent });
                 inner.loops += 1;
                 format!("sum({name} in {}: {})", extent.text(), self.structure(structure, &inner, depth - 1))
+            }
+            7 | 8 if depth > 0 && structure == Structure::S => {
+                let left = self.structure(structure, scope, depth - 1);
+                let right = self.structure(structure, scope, depth - 1);
+                let operator = self.choices.one_of(&["+ ", "- ", "+ -"]);
+                format!("({left} {operator}{right})")
+            }
+            9 if depth > 0 && structure == Structure::S => {
+                let value = self.structure(structure, scope, depth - 1);
+                format!("scaled({value}, {})", self.expression(Wide::F32, scope, depth - 1))
             }
             _ => self.structure_literal(structure, scope, depth),
         }

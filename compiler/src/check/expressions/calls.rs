@@ -8,9 +8,8 @@ use crate::builtins::{Builtin, Signature};
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
+use crate::syntax::REDUCTIONS;
 use crate::syntax::ast::{self, Ident};
-
-const REDUCTIONS: [&str; 9] = ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "count"];
 
 impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn call(
@@ -258,6 +257,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             hint = Some(Type::I64);
         }
         let ty = hint?;
+        if let Some(other) = values.iter().find(|value| value.ty != ty)
+            && (self.settles(other, &ty) || self.settles(&values[leader], &other.ty))
+        {
+            return self.poisoned();
+        }
         for (argument, value) in arguments.iter().zip(&values) {
             if value.ty != ty {
                 let (one, two) = (self.type_name(&ty), self.type_name(&value.ty));

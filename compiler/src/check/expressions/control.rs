@@ -31,6 +31,12 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let (condition, (mut then, one), (mut otherwise, two)) = (condition?, then?, otherwise?);
         let (one, two) = self.widened_branches(&mut then, one, &mut otherwise, two);
         if one != two {
+            let values = [then.value.as_deref(), otherwise.value.as_deref()];
+            if let [Some(first), Some(second)] = values
+                && (self.settles(first, &two) || self.settles(second, &one))
+            {
+                return self.poisoned();
+            }
             let (one_name, two_name) = (self.type_name(&one), self.type_name(&two));
             let place = otherwise.value.as_ref()?.span;
             let help = match one.as_scalar() {

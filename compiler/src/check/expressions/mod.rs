@@ -7,6 +7,7 @@
 pub mod access;
 mod calls;
 mod control;
+mod fieldwise;
 mod literals;
 mod operators;
 mod reduce;
@@ -80,9 +81,17 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     /// A value of exactly this type. `what` names it in the message.
     pub fn expr_of(&mut self, expr: &'a ast::Expr, want: &Type, what: &str) -> Option<Expr> {
         let value = self.expr(expr, Some(want))?;
+        self.of_type(value, expr, want, what)
+    }
+
+    /// The value of `expr`, which must be of this type.
+    pub fn of_type(&mut self, value: Expr, expr: &'a ast::Expr, want: &Type, what: &str) -> Option<Expr> {
         let value = self.widened_index(value, want);
         if value.ty == *want {
             return Some(value);
+        }
+        if self.settles(&value, want) {
+            return self.poisoned();
         }
         let (wanted, found) = (self.type_name(want), self.type_name(&value.ty));
         let text = super::spell::spell_operand(expr);

@@ -1,11 +1,9 @@
 //! Operators and casts.
 
-use super::super::elaborator::{Elaborator, int64};
+use super::super::elaborator::Elaborator;
 use super::super::evaluate::{Value, evaluate};
 use super::super::spell::{operator, spell_operand};
-use super::super::typed::{
-    BinaryOp, Block, BoundsCheck, CompareOp, Expr, ExprKind, Projection, Stmt, StmtKind, Type,
-};
+use super::super::typed::{BinaryOp, CompareOp, Expr, ExprKind, Type};
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
@@ -59,12 +57,18 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let value = self.expr(operand, want)?;
         let scalar = value.ty.as_scalar();
         let fits = match op {
-            UnaryOp::Negate => scalar.is_some_and(|s| s.is_float() || s.is_signed_integer()),
+            UnaryOp::Negate => {
+                let has_sign = |scalar: Scalar| scalar.is_float() || scalar.is_signed_integer();
+                self.every_scalar(&value.ty, &mut |scalar| has_sign(scalar))
+            }
             UnaryOp::Not => scalar.is_some_and(|s| !s.is_float()),
         };
         if !fits {
             let found = self.type_name(&value.ty);
             let (sign, help) = match op {
+                UnaryOp::Negate if scalar.is_none() => {
+                    ("-", "every field must have a sign: floats, signed integers")
+                }
                 UnaryOp::Negate => ("-", "convert it to a signed type first: `… as i32`"),
                 UnaryOp::Not => ("!", "`!` takes a condition or an integer"),
             };
@@ -78,63 +82,13 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 .help(help),
             );
         }
-        let ty = value.ty.clone();
-        let kind = match op {
-            UnaryOp::Negate => ExprKind::Negate(Box::new(value)),
-            UnaryOp::Not => ExprKind::Not(Box::new(value)),
-        };
-        Some(self.make(kind, ty, span))
-    }
-
-    /// The value with its sign turned, field by field for a struct.
-    pub fn negated(&mut self, value: Expr) -> Expr {
-        let span = value.span;
-        let ty = value.ty.clone();
-        if ty.as_scalar().is_some() {
-            return self.make(ExprKind::Negate(Box::new(value)), ty, span);
-        }
-        let local = self.new_local("negated", ty.clone(), false, span);
-        let base = Expr { kind: ExprKind::Local(local), ty: ty.clone(), span };
-        let literal = self.negated_part(&base, &mut Vec::new(), &ty);
-        let block = Block {
-            statements: vec![Stmt { kind: StmtKind::Let { local, value }, span }],
-            value: Some(Box::new(literal)),
-        };
-        self.make(ExprKind::Block(block), ty, span)
-    }
-
-    /// The negative of what `path` leads to, of this storage type.
-    fn negated_part(&mut self, base: &Expr, path: &mut Vec<Projection>, ty: &Type) -> Expr {
-        let span = base.span;
-        match ty {
-            Type::Scalar(scalar) => {
-                let ty = Type::Scalar(scalar.widened());
-                let kind = ExprKind::Project { base: Box::new(base.clone()), path: path.clone() };
-                let part = self.make(kind, ty.clone(), span);
-                self.make(ExprKind::Negate(Box::new(part)), ty, span)
+        Some(match op {
+            UnaryOp::Negate => Expr { span, ..self.negated(value) },
+            UnaryOp::Not => {
+                let ty = value.ty.clone();
+                self.make(ExprKind::Not(Box::new(value)), ty, span)
             }
-            Type::Struct(id) => {
-                let count = self.checker.program.structs[*id].fields.len();
-                let mut fields = Vec::with_capacity(count);
-                for at in 0..count {
-                    let field = self.checker.program.structs[*id].fields[at].ty.clone();
-                    path.push(Projection::Field(at));
-                    fields.push(self.negated_part(base, path, &field));
-                    path.pop();
-                }
-                self.make(ExprKind::StructLiteral { fields }, ty.clone(), span)
-            }
-            Type::Array(inner, extent) => {
-                let mut items = Vec::with_capacity(*extent as usize);
-                for at in 0..*extent {
-                    let index = int64(i128::from(at), span);
-                    path.push(Projection::Element { index, check: BoundsCheck::Proved });
-                    items.push(self.negated_part(base, path, inner));
-                    path.pop();
-                }
-                self.make(ExprKind::ArrayLiteral(items), ty.clone(), span)
-            }
-        }
+        })
     }
 
     pub fn binary(
@@ -166,6 +120,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let want = if matches!(kind, Kind::Compare(_)) { None } else { want };
         let (left_value, right_value) = self.operands(op, op_span, left, right, want)?;
         let ty = left_value.ty.clone();
+        if let Kind::Arithmetic(operation) = kind
+            && [&left_value.ty, &right_value.ty].iter().any(|ty| ty.as_scalar().is_none())
+        {
+            return self.of_structs(operation, op, op_span, left_value, right_value, span);
+        }
         let scalar = ty.as_scalar();
         let fits = match kind {
             Kind::Arithmetic(_) => scalar.is_some_and(|s| s != Scalar::Bool),
@@ -187,7 +146,41 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         })
     }
 
-    /// Both operands, of one type: a literal takes the other side's; in index context integers widen to `i64`.
+    /// `+` and `-` of two structs, `*` and `/` of a struct and a number.
+    fn of_structs(
+        &mut self,
+        operation: BinaryOp,
+        op: AstOp,
+        op_span: Span,
+        left: Expr,
+        right: Expr,
+        span: Span,
+    ) -> Option<Expr> {
+        let number_first = left.ty.as_scalar().is_some();
+        let structure = if number_first { &right.ty } else { &left.ty };
+        let fits = self.is_struct_of_numbers(structure)
+            && match operation {
+                BinaryOp::Add | BinaryOp::Sub => left.ty == right.ty,
+                _ => scales(op, &left.ty, &right.ty),
+            };
+        if !fits {
+            return self.refuse_operator(op_span, operator(op), &structure.clone());
+        }
+        if left.ty == right.ty {
+            return Some(self.binary_fieldwise(operation, left, right, span));
+        }
+        self.warn_operands(operation, &right);
+        let (structure, number) = if number_first { (right, left) } else { (left, right) };
+        Some(self.scaled(operation, structure, number, number_first, span))
+    }
+
+    /// The type that a literal takes beside an operand: of a struct's factor, that of the fields.
+    fn beside(&self, op: AstOp, ty: &Type) -> Type {
+        let number = self.one_number_type(ty).filter(|_| matches!(op, AstOp::Mul | AstOp::Div));
+        number.map_or(ty.clone(), Type::Scalar)
+    }
+
+    /// Both operands, of one type, or of a struct and the number by which it is scaled: a literal takes the other side's; in index context integers widen to `i64`.
     pub fn operands(
         &mut self,
         op: AstOp,
@@ -198,11 +191,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     ) -> Option<(Expr, Expr)> {
         let (left_value, right_value) = if self.is_flexible(left) && !self.is_flexible(right) {
             let right = self.expr(right, want);
-            let hint = right.as_ref().map(|value| value.ty.clone());
+            let hint = right.as_ref().map(|value| self.beside(op, &value.ty));
             (self.expr(left, hint.as_ref().or(want)), right)
         } else {
             let left = self.expr(left, want);
-            let hint = left.as_ref().map(|value| value.ty.clone());
+            let hint = left.as_ref().map(|value| self.beside(op, &value.ty));
             let right = self.expr(right, hint.as_ref().or(want));
             (left, right)
         };
@@ -210,8 +203,21 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if left_value.ty == right_value.ty {
             return Some((left_value, right_value));
         }
+        let sides = [(&left_value.ty, &right_value.ty), (&right_value.ty, &left_value.ty)];
+        if scales(op, &left_value.ty, &right_value.ty)
+            && sides.iter().any(|(structure, number)| {
+                number.as_scalar().is_some() && self.one_number_type(structure) == number.as_scalar()
+            })
+        {
+            return Some((left_value, right_value));
+        }
         if self.index_context && widens(&left_value.ty) && widens(&right_value.ty) {
             return Some((self.cast(left_value, Scalar::I64), self.cast(right_value, Scalar::I64)));
+        }
+        if self.settles(&left_value, &self.beside(op, &right_value.ty))
+            || self.settles(&right_value, &self.beside(op, &left_value.ty))
+        {
+            return self.poisoned();
         }
         let (one, two) = (self.type_name(&left_value.ty), self.type_name(&right_value.ty));
         let help = match (left_value.ty.as_scalar(), right_value.ty.as_scalar()) {
@@ -221,6 +227,12 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             (Some(from), Some(to)) => {
                 format!("convert one side: `{} as {to}` (from `{from}`)", spell_operand(left))
+            }
+            (None, Some(_)) if scales(op, &left_value.ty, &right_value.ty) => {
+                self.factor_help(&left_value.ty, right)
+            }
+            (Some(_), None) if scales(op, &left_value.ty, &right_value.ty) => {
+                self.factor_help(&right_value.ty, left)
             }
             _ => "use a field of the struct".to_string(),
         };
@@ -237,13 +249,24 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         )
     }
 
+    /// What to do where a struct and a number do not go together.
+    fn factor_help(&self, structure: &Type, number: &ast::Expr) -> String {
+        match self.one_number_type(structure) {
+            Some(scalar) => format!("convert the number: `{} as {scalar}`", spell_operand(number)),
+            None => "a struct takes `*` and `/` by a number where all of its fields have one type: name the fields"
+                .to_string(),
+        }
+    }
+
     fn refuse_operator<T>(&mut self, op_span: Span, text: &str, ty: &Type) -> Option<T> {
         let found = self.type_name(ty);
         let help = match ty.as_scalar() {
             Some(Scalar::Bool) => "use `&&`, `||`, `!`, `==` or `!=` on conditions",
             Some(scalar) if scalar.is_float() => "bit operations take integers: see `to_bits`",
             Some(_) => "use another operator",
-            None => "structs have no operators: use their fields",
+            None => {
+                "structs of numbers have `+`, `-`, and `*` and `/` by a number; for all else use their fields"
+            }
         };
         self.refuse(
             Diagnostic::error(
@@ -356,6 +379,15 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 /// Integers that `i64` holds without loss.
 pub(super) fn widens(ty: &Type) -> bool {
     ty.as_scalar().is_some_and(|scalar| scalar.is_integer() && scalar != Scalar::U64)
+}
+
+/// A struct times a number, in either order, or divided by one.
+fn scales(op: AstOp, left: &Type, right: &Type) -> bool {
+    match (left.as_scalar(), right.as_scalar()) {
+        (None, Some(_)) => matches!(op, AstOp::Mul | AstOp::Div),
+        (Some(_), None) => op == AstOp::Mul,
+        _ => false,
+    }
 }
 
 fn ast_shift(op: BinaryOp) -> AstOp {

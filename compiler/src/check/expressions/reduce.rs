@@ -36,14 +36,16 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let fits = match op {
             ReduceOp::Sum | ReduceOp::Prod => types::is_numeric(&self.checker.program, &ty),
             ReduceOp::Any | ReduceOp::All | ReduceOp::Count => true,
+            ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => ty.as_scalar().is_some_and(Scalar::is_integer),
             _ => ty.as_scalar().is_some_and(|scalar| scalar != Scalar::Bool),
         };
         if !fits {
             let found = self.type_name(&ty);
-            let help = if ty == Type::BOOL {
-                "use `any`, `all` or `count` on conditions".to_string()
-            } else {
-                format!("reduce a field: `{}(… : ….field)`", reduction(op))
+            let of_bits = matches!(op, ReduceOp::And | ReduceOp::Or | ReduceOp::Xor);
+            let help = match ty.as_scalar() {
+                Some(Scalar::Bool) => "use `any`, `all` or `count` on conditions".to_string(),
+                Some(_) if of_bits => "reduce integers: see `to_bits` for the bits of a float".to_string(),
+                _ => format!("reduce a field: `{}(… : ….field)`", reduction(op)),
             };
             return self.refuse(
                 Diagnostic::error(

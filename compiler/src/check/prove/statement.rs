@@ -69,8 +69,8 @@ impl Walker<'_> {
                 walker.enter_axes(axes, LevelKind::Parallel);
                 walker.block(body);
             }),
-            StmtKind::For { index, low, high, ends, step, body } => {
-                self.sequential(*index, low, high, ends, step, body);
+            StmtKind::For { index, low, high, ends, step, goes_on, body } => {
+                self.sequential(*index, low, high, ends, step, goes_on.is_some(), body);
             }
             StmtKind::While { condition, body } => {
                 let assigned = scan::assigned_locals(body);
@@ -145,6 +145,7 @@ impl Walker<'_> {
         high: &mut Expr,
         ends: &mut Ends,
         step: &mut Expr,
+        may_stop: bool,
         body: &mut Block,
     ) {
         let from = self.integer(low);
@@ -168,7 +169,7 @@ impl Walker<'_> {
                     end.into_iter().for_each(|fact| walker.facts.assume(fact));
                 }
             }
-            if by.as_constant().is_none()
+            if (may_stop || by.as_constant().is_none())
                 && let Some(level) = walker.nest.last_mut()
             {
                 level.exact = false;

@@ -62,6 +62,9 @@ pub enum StmtKind {
         high: Expr,
         ends: Ends,
         step: Expr,
+        /// A bool `var` of the checker's own, true before the loop: no iteration follows one that leaves it false. Not at
+        /// kernel level.
+        goes_on: Option<LocalId>,
         body: Block,
     },
     /// Not at kernel level.

@@ -353,6 +353,7 @@ fn sequential_loops_see_what_earlier_turns_wrote_and_statics_persist() {
         store(vec![], b.access(hits, vec![]), Some(CombineOp::Add), int_of(1, Type::U32)),
     ]);
     b.kernel.body.push(stmt(StmtKind::For {
+        goes_on: None,
         index: t,
         low: int(0),
         high: int(5),

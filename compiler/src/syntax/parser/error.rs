@@ -212,7 +212,7 @@ impl SyntaxError {
             ("or", _) => "write `||` for a logical or",
             ("not", _) => "write `!` for a logical not",
             ("loop", _) => "write `while true { … }`, or `for i in 0..n { … }`",
-            ("break" | "continue", _) => "loops run to their end; put the condition into `while`",
+            ("continue", _) => "put what would be left out into `if … { }`",
             ("int" | "float" | "double" | "auto" | "uint" | "half", Some(T::Name)) => {
                 "write `let name: f32 = …`: the type comes after the name"
             }

@@ -103,6 +103,9 @@ fn reduce_op(word: &str) -> Option<ReduceOp> {
         "argmin" => ReduceOp::ArgMin,
         "argmax" => ReduceOp::ArgMax,
         "count" => ReduceOp::Count,
+        "and" => ReduceOp::And,
+        "or" => ReduceOp::Or,
+        "xor" => ReduceOp::Xor,
         _ => return None,
     })
 }

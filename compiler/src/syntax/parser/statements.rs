@@ -153,7 +153,7 @@ fn unused_value(value: &Expr) -> Diagnostic {
     let help = match &value.kind {
         ExprKind::Binary { op: super::super::ast::BinaryOp::Equal, .. } => "write `=` to assign".to_string(),
         ExprKind::Name(name) => match name.name.as_str() {
-            "break" | "continue" => "loops run to their end; put the condition into `while`".to_string(),
+            "continue" => "put what would be left out into `if … { }`".to_string(),
             "return" => "a body runs to its end; put the rest into `if … { }`".to_string(),
             other => format!("give it a meaning, as in `{other} = …`, or remove it"),
         },
@@ -191,7 +191,8 @@ fn entry<'t>(
         .ignore_then(bare.clone())
         .then(action)
         .map(|(condition, body)| StmtKind::While { condition, body });
-    let stmt = choice((binding(words, expression.clone()), forall, repeat, during))
+    let leave = just(T::Break).to(StmtKind::Break);
+    let stmt = choice((binding(words, expression.clone()), forall, repeat, during, leave))
         .map_with(|kind, e| Entry::Stmt(Box::new(Stmt { kind, span: e.span() })));
     choice((stmt, chain(bare, block), simple(expression))).labelled(Expect::Statement).boxed()
 }

@@ -291,5 +291,8 @@ fn reduce_text(op: ReduceOp) -> &'static str {
         ReduceOp::ArgMin => "argmin",
         ReduceOp::ArgMax => "argmax",
         ReduceOp::Count => "count",
+        ReduceOp::And => "and",
+        ReduceOp::Or => "or",
+        ReduceOp::Xor => "xor",
     }
 }

@@ -287,6 +287,7 @@ impl Printer {
                 self.put(" ");
                 self.block(body);
             }
+            StmtKind::Break => self.put("break"),
             StmtKind::If { .. } => self.if_statement(statement),
             // Stands for text that did not parse: nothing to print but a hint.
             StmtKind::Error => self.put("/* a statement that did not parse */"),

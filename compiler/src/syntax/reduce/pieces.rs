@@ -178,7 +178,7 @@ impl Pieces<'_> {
                 self.expression(condition);
                 self.block(then);
             }
-            StmtKind::Error => {}
+            StmtKind::Break | StmtKind::Error => {}
         }
     }
 
