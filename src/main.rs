@@ -36,6 +36,7 @@ fn main() -> ExitCode {
     interrupt::watch();
     let result = match &arguments.command {
         Command::Check(options) => commands::check::run(options),
+        Command::Fmt(options) => commands::fmt::run(options),
         Command::Build(options) => commands::build::run(options),
         Command::Opt(options) => commands::opt::run(options),
         Command::Run(options) if options.bisect => commands::bisect::run(options),

@@ -24,6 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("mutants", &[]),
     ("diagnostic", &["source"]),
     ("syntax", &["source", "diagnostic"]),
+    ("format", &["source", "diagnostic", "syntax"]),
     ("check", &["source", "diagnostic", "syntax", "data", "builtins", "targets", "algebra"]),
     ("ir", &["source", "data", "builtins", "manifest"]),
     ("lower", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest", "ir", "mutants"]),

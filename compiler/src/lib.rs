@@ -14,6 +14,7 @@ mod compile;
 pub mod data;
 pub mod diagnostic;
 pub mod fat;
+pub mod format;
 pub mod ir;
 pub mod layout;
 pub mod lower;

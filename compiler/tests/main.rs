@@ -6,6 +6,7 @@ mod barriers;
 mod damage;
 mod diagnostics;
 mod explain;
+mod format;
 mod guards;
 mod launches;
 mod math_functions;

@@ -7,6 +7,7 @@ pub mod check;
 pub mod costs;
 pub mod doctor;
 pub mod explain;
+pub mod fmt;
 pub mod ladder;
 pub mod opt;
 pub mod profile;
