@@ -40,6 +40,8 @@ pub enum Command {
     Ladder(LadderOptions),
     /// Print the schedules that the compiler chose for a file, or the page of a diagnostic code
     Explain(ExplainOptions),
+    /// Serve editors: the Language Server Protocol over standard input and output
+    Lsp,
     /// Say what there is on this machine to run and to assemble kernels with: driver, GPU, ptxas
     Doctor,
     /// Make a file small for which a command still succeeds: the kernel of a report, or of a failing test

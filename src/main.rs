@@ -10,6 +10,7 @@ mod exit;
 mod files;
 mod formula;
 mod interrupt;
+mod lsp;
 mod measuring;
 mod memory;
 mod messages;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Report(options) => commands::report::run(options),
         Command::Ladder(options) => commands::ladder::run(options),
         Command::Explain(options) => commands::explain::run(options),
+        Command::Lsp => commands::lsp::run(),
         Command::Doctor => commands::doctor::run(),
         Command::Reduce(options) => commands::reduce::run(options),
     };

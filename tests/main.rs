@@ -10,6 +10,7 @@ mod examples;
 mod fmt;
 mod host_programs;
 mod ladder;
+mod lsp;
 mod markdown;
 mod pages;
 mod pass_subsets;

@@ -20,6 +20,7 @@ pub mod layout;
 pub mod lower;
 pub mod manifest;
 mod mutants;
+pub mod names;
 mod parallel;
 pub mod passes;
 pub mod ptx;

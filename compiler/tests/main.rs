@@ -10,6 +10,7 @@ mod format;
 mod guards;
 mod launches;
 mod math_functions;
+mod names;
 mod parser;
 mod passes;
 mod products;

@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod explain;
 pub mod fmt;
 pub mod ladder;
+pub mod lsp;
 pub mod opt;
 pub mod profile;
 pub mod reduce;
