@@ -248,10 +248,7 @@ fn the_style() {
         ("a = b /* x */+/* y */ c", "    a = b /* x */ + /* y */ c"),
         ("// x\n\n  // y\na = b\n  // z", "    // x\n\n    // y\n    a = b\n    // z"),
         ("if a { // x\nb = c } // y\n", "    if a {  // x\n        b = c\n    }  // y"),
-        (
-            "if a { b = c }\n// x\nelse { d = e }",
-            "    if a {\n        b = c\n    }\n    // x\n    else {\n        d = e\n    }",
-        ),
+        ("if a { b = c }\n// x\nelse { d = e }", "    if a { b = c }\n    // x\n    else { d = e }"),
         ("min = max\nx min= min", "    min = max\n    x min= min"),
     ] {
         assert_eq!(check(&body(text)), body(expected), "{text}");

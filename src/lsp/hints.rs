@@ -6,7 +6,8 @@ use super::typed;
 use gen_lsp_types::{InlayHint, InlayHintKind, MarkupContent, MarkupKind, Range};
 use krn_compiler::names::SymbolKind;
 use krn_compiler::source::Span;
-use krn_compiler::syntax::ast::KernelItem;
+use krn_compiler::syntax::ast::{Block, KernelItem, StmtKind};
+use std::collections::BTreeMap;
 
 pub fn hints(document: &Document, range: Range) -> Vec<InlayHint> {
     let view = document.span(range);
@@ -92,11 +93,33 @@ fn generated(
         let short = hint(document, kernel.name.span.end, directives.join("; "), InlayHintKind::Type);
         hints.push(with_tooltip(short, format!("```krn\n{}```", chosen.schedule)));
     }
+    let mut left = BTreeMap::new();
+    left_sides(&kernel.body, &mut left);
     for cost in &chosen.costs {
         let within = kernel.span.start <= cost.span.start && cost.span.end <= kernel.span.end;
-        if within && inside(cost.span.end) {
-            let short = hint(document, cost.span.end, cost.label.clone(), InlayHintKind::Type);
+        // What a statement costs as a whole is what writing its left side costs.
+        let place = left.get(&cost.span).copied().unwrap_or(cost.span.end);
+        if within && inside(place) {
+            let short = hint(document, place, cost.label.clone(), InlayHintKind::Type);
             hints.push(with_tooltip(short, cost.tooltip.clone()));
+        }
+    }
+}
+
+/// Where the left sides of assignments end, by the statements.
+fn left_sides(block: &Block, found: &mut BTreeMap<Span, u32>) {
+    for statement in &block.statements {
+        match &statement.kind {
+            StmtKind::Assign { target, .. } => drop(found.insert(statement.span, target.span.end)),
+            StmtKind::Let { name, .. } => drop(found.insert(statement.span, name.span.end)),
+            StmtKind::Forall { body, .. } | StmtKind::For { body, .. } | StmtKind::While { body, .. } => {
+                left_sides(body, found);
+            }
+            StmtKind::If { then, otherwise, .. } => {
+                left_sides(then, found);
+                otherwise.iter().for_each(|block| left_sides(block, found));
+            }
+            _ => {}
         }
     }
 }

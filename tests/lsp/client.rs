@@ -178,6 +178,14 @@ impl Client {
         self.ask_with(&format!("textDocument/{method}"), parameters)
     }
 
+    /// Asks about some lines.
+    pub fn ask_lines(&mut self, method: &str, first: usize, last: usize) -> Value {
+        let place = |line: usize| json!({ "line": line, "character": 0 });
+        let range = json!({ "start": place(first), "end": place(last) });
+        let parameters = json!({ "textDocument": { "uri": URI }, "range": range });
+        self.ask_with(&format!("textDocument/{method}"), parameters)
+    }
+
     /// Puts a text in the place of another one, as an editor would.
     pub fn replace(&mut self, start: usize, end: usize, text: &str) {
         let range = json!({ "start": self.position(start), "end": self.position(end) });

@@ -132,3 +132,30 @@ fn random_edits_leave_no_stale_answer() {
         client.close();
     }
 }
+
+/// What code generation says follows later: never of a text that is no more.
+#[test]
+fn hints_are_of_the_text_as_it_is() {
+    let mut client = Client::open(&example("schedules.krn"));
+    client.ask_all("inlayHint");
+    for _ in 0..5 {
+        client.replace(0, 0, "// one more line\n");
+        client.ask_all("inlayHint");
+    }
+    let at = client.text.find("0.25").expect("it is there");
+    client.replace(at, at + 4, "0.125");
+    client.ask_all("inlayHint");
+    client.refreshed();
+    let text = client.text.clone();
+    let mut fresh = Client::open(&text);
+    fresh.ask_all("inlayHint");
+    fresh.refreshed();
+    let hints = client.ask_all("inlayHint");
+    assert_eq!(hints, fresh.ask_all("inlayHint"));
+    let list = hints.as_array().expect("a list");
+    let has =
+        |text: &str| list.iter().any(|hint| hint["label"].as_str().is_some_and(|label| label.contains(text)));
+    assert!(has("sectors") && has("tile i: 32; tile j: 32"), "{hints}");
+    client.close();
+    fresh.close();
+}

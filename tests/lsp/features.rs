@@ -221,6 +221,19 @@ fn mistakes_come_with_their_mends() {
 }
 
 #[test]
+fn test_directives_are_renamed_with_what_they_name() {
+    let text = "// Not dims here.\n// krn-test: dims dims=1,2; n=3\n// krn-test: in x=ramp(0, dims)\n\
+        kernel k(x: i32[dims], y: f32[n]) -> z: f32[dims] {\n    z[i] = y[0] * x[i] as f32\n}\n";
+    let mut client = Client::open(text);
+    let mut parameters = client.at("dims], y");
+    parameters["newName"] = json!("ends");
+    let edit = client.ask_with("textDocument/rename", parameters);
+    let expected =
+        text.replace("dims=", "ends=").replace("(0, dims)", "(0, ends)").replace("[dims]", "[ends]");
+    assert_eq!(client.after(&edit["changes"][URI]), expected);
+}
+
+#[test]
 fn hints_show_what_nobody_wrote() {
     let mut client = Client::open(TEXT);
     let texts = |hints: &Value, client: &Client| -> Vec<(usize, String)> {
@@ -244,6 +257,8 @@ fn hints_show_what_nobody_wrote() {
     assert!(schedule.1.contains("stage a"), "{schedule:?}");
     let cost = then.iter().find(|(at, _)| *at == behind("= a[i, j]")).expect("a cost");
     assert!(cost.1.contains("sectors"), "{cost:?}");
+    let written = then.iter().find(|(at, _)| *at == behind("    b[j, i]")).expect("what the write costs");
+    assert!(written.1.contains("sectors"), "{written:?}");
     assert!(first.iter().all(|hint| then.contains(hint)));
 }
 

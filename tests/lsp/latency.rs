@@ -61,5 +61,10 @@ fn answers_about_2000_lines_come_at_once() {
     let time = least(&mut client, |client| drop(client.codes()));
     table.push_str(&format!("diagnostics: {time:?}\n"));
     assert!(time < limit, "{table}");
+    // What takes code generation, for the kernels that an editor shows at once.
+    let start = Instant::now();
+    client.ask_lines("inlayHint", 0, 40);
+    client.refreshed();
+    table.push_str(&format!("hints by code generation for 40 lines: {:?}\n", start.elapsed()));
     println!("{table}");
 }
