@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 /// Krn: a small tiling-and-array language for GPU kernels.
 ///
-/// Exit codes: 0 all is well; 1 mistakes in the input file; 2 wrong use of the command line; 3 a result differs from
-/// the reference; 4 a device, launch or bounds failure; 5 a file could not be read or written; 6 not verified, since too little
-/// could be judged; 130 interrupted.
+/// Exit codes: 0 all is well; 1 mistakes in the input file, or one that `fmt --check` would change; 2 wrong use of the
+/// command line; 3 a result differs from the reference; 4 a device, launch or bounds failure; 5 a file could not be read
+/// or written; 6 not verified, since too little could be judged; 130 interrupted.
 #[derive(Parser, Debug)]
 #[command(name = "krn", version = krn_compiler::VERSIONS)]
 pub struct Arguments {
@@ -20,6 +20,8 @@ pub struct Arguments {
 pub enum Command {
     /// Check files: report every mistake, write nothing
     Check(CheckOptions),
+    /// Write files in the style of the language
+    Fmt(FmtOptions),
     /// Compile a file to PTX, IR or a launch manifest
     Build(BuildOptions),
     /// Run passes on a .kir file
@@ -38,6 +40,8 @@ pub enum Command {
     Ladder(LadderOptions),
     /// Print the schedules that the compiler chose for a file, or the page of a diagnostic code
     Explain(ExplainOptions),
+    /// Serve editors: the Language Server Protocol over standard input and output
+    Lsp,
     /// Say what there is on this machine to run and to assemble kernels with: driver, GPU, ptxas
     Doctor,
     /// Make a file small for which a command still succeeds: the kernel of a report, or of a failing test
@@ -74,6 +78,21 @@ pub struct CheckOptions {
     pub target: String,
     #[command(flatten)]
     pub levels: LevelArguments,
+    #[arg(long, value_enum, default_value_t)]
+    pub message_format: MessageFormat,
+}
+
+#[derive(Args, Debug)]
+pub struct FmtOptions {
+    /// .krn files, which are changed in place; `-` is standard input, and is written to standard output
+    #[arg(required_unless_present = "stdin", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Write nothing: print what would change, and exit with 1 where anything would
+    #[arg(long)]
+    pub check: bool,
+    /// Read standard input and write to standard output
+    #[arg(long, conflicts_with = "files")]
+    pub stdin: bool,
     #[arg(long, value_enum, default_value_t)]
     pub message_format: MessageFormat,
 }

@@ -3,7 +3,7 @@
 //! | code | meaning |
 //! |---|---|
 //! | 0 | all is well |
-//! | 1 | mistakes in a `.krn` or `.kir` file, or codes that do not exist |
+//! | 1 | mistakes in a `.krn` or `.kir` file, codes that do not exist, or `krn fmt --check` would change a file |
 //! | 2 | wrong use of the command line |
 //! | 3 | a result differs from the reference evaluator's |
 //! | 4 | a device, launch or bounds failure |

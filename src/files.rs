@@ -119,6 +119,10 @@ impl<'p> Target<'p> {
             _ => {}
         }
         note(path, Use::Output)?;
+        Self::beside(path)
+    }
+
+    fn beside(path: &'p Path) -> Result<Self> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
             return Err(cannot_write(path, format!("there is no directory `{}`", folder.display())));
@@ -151,6 +155,19 @@ fn plain(error: &std::io::Error) -> String {
 /// Writes a whole file, or nothing.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     Target::new(path)?.write(bytes)
+}
+
+/// Puts a text in the place of what was read from the file. Of a link what it leads to is replaced.
+pub fn rewrite(path: &Path, bytes: &[u8]) -> Result<()> {
+    let place = fs::canonicalize(path).map_err(|error| cannot_write(path, error))?;
+    let data = fs::metadata(&place).map_err(|error| cannot_write(path, error))?;
+    if !data.is_file() {
+        return Err(cannot_write(path, "it is no regular file; `-` is standard input"));
+    }
+    if data.permissions().readonly() {
+        return Err(cannot_write(path, "it is read-only"));
+    }
+    Target::beside(&place)?.write(bytes)
 }
 
 /// To the file, or to standard output where there is none.

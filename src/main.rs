@@ -10,6 +10,7 @@ mod exit;
 mod files;
 mod formula;
 mod interrupt;
+mod lsp;
 mod measuring;
 mod memory;
 mod messages;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     interrupt::watch();
     let result = match &arguments.command {
         Command::Check(options) => commands::check::run(options),
+        Command::Fmt(options) => commands::fmt::run(options),
         Command::Build(options) => commands::build::run(options),
         Command::Opt(options) => commands::opt::run(options),
         Command::Run(options) if options.bisect => commands::bisect::run(options),
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Command::Report(options) => commands::report::run(options),
         Command::Ladder(options) => commands::ladder::run(options),
         Command::Explain(options) => commands::explain::run(options),
+        Command::Lsp => commands::lsp::run(),
         Command::Doctor => commands::doctor::run(),
         Command::Reduce(options) => commands::reduce::run(options),
     };

@@ -53,6 +53,16 @@ pub fn dump(program: &Program, options: Options) -> String {
     out
 }
 
+/// A type as a person writes it.
+pub fn type_name(program: &Program, ty: &Type) -> String {
+    super::types::name(program, ty)
+}
+
+/// An expression of a kernel, as [`dump`] has it.
+pub fn expression(program: &Program, kernel: &Kernel, expr: &Expr) -> String {
+    Writer::new(program, kernel, Options::default()).expr(expr)
+}
+
 impl Writer<'_> {
     fn kernel(&mut self) {
         let kernel = self.kernel;

@@ -45,6 +45,8 @@ mod statements;
 mod structs;
 mod types;
 
+pub use schedule::directives;
+
 use crate::diagnostic::Diagnostics;
 use crate::syntax::ast;
 use std::collections::BTreeMap;

@@ -46,6 +46,11 @@ const DIRECTIVES: [(&str, Option<&str>); 21] = [
     ("specialize", None),
 ];
 
+/// The directives that this compiler carries out, and how each is written: several forms are separated by backticks.
+pub fn directives() -> impl Iterator<Item = (&'static str, &'static str)> {
+    DIRECTIVES.into_iter().filter_map(|(name, form)| Some((name, form?)))
+}
+
 impl<'a> Checker<'a> {
     /// The schedules of each kernel, in source order. Those of no kernel, for no target, and second ones are
     /// reported.

@@ -10,6 +10,7 @@ mod braces;
 mod brackets;
 mod broken;
 mod items;
+mod laid_out;
 mod layout;
 mod lexer;
 mod literal;
@@ -22,11 +23,12 @@ mod tests;
 mod token;
 
 pub use brackets::REDUCTIONS;
+pub use laid_out::laid_out;
 pub use literal::SUFFIXES;
+pub use token::{Token, TokenKind};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::source::{SourceFile, Span};
-use token::{Token, TokenKind};
 
 /// Past this many reports, further items are not parsed: the file is something else.
 const MAX_REPORTS: usize = 1000;

@@ -1,0 +1,31 @@
+//! The language server: the protocol alone, over the compiler. One file a feature.
+//!
+//! The main thread answers from the text as it is (`server.rs`). What needs code generation is made by another thread
+//! (`background.rs`), which gives up on a text that has changed since.
+
+mod actions;
+mod background;
+mod capabilities;
+mod commands;
+mod completion;
+mod context;
+mod diagnostics;
+mod document;
+mod extract;
+mod folding;
+mod formatting;
+mod generated;
+mod hints;
+mod hover;
+mod lenses;
+mod navigation;
+mod positions;
+mod rename;
+mod semantic;
+mod server;
+mod signature;
+mod symbols;
+mod typed;
+mod words;
+
+pub use server::serve;
