@@ -265,7 +265,7 @@ impl<'a> Resolver<'a> {
                 self.block(then);
                 otherwise.iter().for_each(|block| drop(self.block(block)));
             }
-            StmtKind::Error => {}
+            StmtKind::Break | StmtKind::Error => {}
         }
         self.scope.truncate(depth);
     }
