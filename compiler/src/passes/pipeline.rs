@@ -15,7 +15,7 @@ use super::past::Past;
 use super::pipeline_error::{PipelineError, unknown};
 use super::standard;
 use crate::clock::Start;
-use crate::ir::kernel::{Kernel, Phase};
+use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::text::{PrintOptions, print_kernel};
 use crate::ir::{verify, verify_threads};
 use std::fmt;
@@ -240,8 +240,8 @@ impl Pipeline {
         let is_tiled = phase == Phase::Tiled;
         for row in &self.rows {
             let needs = row.pass.needs();
-            if is_tiled && needs.is_before(phase) {
-                // It goes another way, past this pass.
+            // Launches of loops pass by the passes on tiles, and those of tiles by the passes on loops.
+            if (is_tiled && needs.is_before(phase)) || (needs == Phases::TILED && phase != Phase::Tiled) {
                 continue;
             }
             if !needs.contains(phase) {

@@ -64,7 +64,11 @@ impl Pass for LowerTiles {
     }
 
     fn needs(&self) -> Phases {
-        Phases::of(&[Phase::Abstract, Phase::Tiled])
+        Phases::TILED
+    }
+
+    fn leaves(&self) -> Option<Phase> {
+        Some(Phase::Staged)
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
