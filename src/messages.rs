@@ -70,9 +70,7 @@ pub fn refused(source: &SourceFile, error: CompileError, format: MessageFormat) 
         CompileError::UnknownTarget(_)
         | CompileError::Size(_)
         | CompileError::Ir(_)
-        | CompileError::Pipeline(_) => {
-            Failure::new(USAGE, error)
-        }
+        | CompileError::Pipeline(_) => Failure::new(USAGE, error),
         CompileError::Select(_) => Failure::new(INPUT, format!("{}: {error}", source.name())),
     }
 }

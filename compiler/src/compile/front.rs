@@ -47,7 +47,10 @@ pub(super) fn lowered(
     let mut module = lowered.map_err(CompileError::Diagnostics)?;
     for own in options.by_hand.iter() {
         if program.kernels.iter().all(|kernel| kernel.name != own.name) {
-            return Err(CompileError::Ir(format!("the file has no kernel `{}`, of which IR is given", own.name)));
+            return Err(CompileError::Ir(format!(
+                "the file has no kernel `{}`, of which IR is given",
+                own.name
+            )));
         }
         if let Some(kernel) = module.kernels.iter_mut().find(|kernel| kernel.name == own.name) {
             replace(kernel, own)?;
@@ -62,7 +65,8 @@ pub(super) fn lowered(
 /// [`CompileError::Ir`] where it has another signature.
 fn replace(kernel: &mut Kernel, own: &Kernel) -> Result<(), CompileError> {
     let shape = |kernel: &Kernel| {
-        let symbols: Vec<_> = kernel.symbols.values().map(|symbol| (symbol.kind.clone(), symbol.scalar)).collect();
+        let symbols: Vec<_> =
+            kernel.symbols.values().map(|symbol| (symbol.kind.clone(), symbol.scalar)).collect();
         let arrays = kernel.buffers.iter().filter_map(|(buffer, data)| match data.kind {
             BufferKind::Argument { position, direction } => {
                 Some((buffer, position, direction, data.element.clone(), data.extents.clone()))

@@ -102,7 +102,12 @@ impl Kernel {
         self.values.reserve(like.len());
         let results = like.iter().zip(0..).map(|(value, position)| {
             let ValueData { ty, tile, .. } = self.values[*value];
-            self.values.push(ValueData { ty, tile, definition: Definition::Result(inst, position), name: None })
+            self.values.push(ValueData {
+                ty,
+                tile,
+                definition: Definition::Result(inst, position),
+                name: None,
+            })
         });
         let results: Vec<Value> = results.collect();
         self.insts[inst].results = Short::from_slice(&results);

@@ -1,8 +1,8 @@
 //! Result types, computed from the op table: the one place that builder, parser, verifier and passes ask.
 
+use super::entities::Value;
 use super::kernel::{Kernel, Payload};
 use super::op::{Class, Constant, Opcode, Shape};
-use super::entities::Value;
 use super::tiles::{AxisSet, Tile};
 use crate::data::Scalar;
 

@@ -276,7 +276,11 @@ impl MemoryLayout {
         let crossed = digits().fold(0, |bits, digit| {
             bits | (0..digit.size.trailing_zeros()).fold(0, |bits, bit| bits | digit.xor << bit)
         });
-        let end = if crossed == 0 { most + 1 } else { (most | crossed).max(1).next_power_of_two().max((most | crossed) + 1) };
+        let end = if crossed == 0 {
+            most + 1
+        } else {
+            (most | crossed).max(1).next_power_of_two().max((most | crossed) + 1)
+        };
         self.pad.map_or(end, |pad| end + end.div_ceil(pad.every) * pad.bits)
     }
 

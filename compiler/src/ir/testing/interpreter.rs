@@ -1,9 +1,9 @@
 //! Runs kernels instruction by instruction: every loop in order, every access checked against its extents.
 
+use super::tiles::place;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::evaluate;
-use super::tiles::place;
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Step, Tiling};
 use crate::ir::op::{Combiner, Constant, Effect, Opcode};
 use crate::manifest;

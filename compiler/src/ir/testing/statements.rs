@@ -34,8 +34,12 @@ impl Generator<'_> {
 
     /// Any op without regions and memory.
     fn operation(&mut self) {
-        let plain: Vec<_> =
-            OPS.iter().filter(|info| info.phases.contains(Phase::Abstract)).filter(|info| !matches!(info.shape, Shape::Special | Shape::Leaf)).copied().collect();
+        let plain: Vec<_> = OPS
+            .iter()
+            .filter(|info| info.phases.contains(Phase::Abstract))
+            .filter(|info| !matches!(info.shape, Shape::Special | Shape::Leaf))
+            .copied()
+            .collect();
         let common =
             [Opcode::Add, Opcode::Sub, Opcode::Mul, Opcode::Div, Opcode::Rem, Opcode::Lt, Opcode::Not];
         let info = match self.pick(3) {

@@ -58,7 +58,8 @@ impl Interpreter<'_> {
     /// The operands of an instruction, for each of some threads.
     fn operands_of(&mut self, inst: Inst, active: &[usize], team: &mut Team) -> Yielded {
         let arguments = &self.kernel.insts[inst].arguments;
-        let operands = |interpreter: &mut Self| arguments.iter().map(|value| interpreter.get(*value)).collect();
+        let operands =
+            |interpreter: &mut Self| arguments.iter().map(|value| interpreter.get(*value)).collect();
         active.iter().map(|thread| self.as_thread(*thread, team, operands)).collect()
     }
 

@@ -69,7 +69,8 @@ impl Parser<'_> {
         let axes: AxisSet = self.list("{", "}", Self::tile_axis)?.into_iter().collect();
         let numbered = matches!(self.peek(), Token::Word(word) if word.starts_with("layout"));
         let layout = if numbered { Some(self.numbered("layout")?) } else { None };
-        let layout = layout.map(|number| u16::try_from(number).map_err(|_| self.unexpected_before("a layout")));
+        let layout =
+            layout.map(|number| u16::try_from(number).map_err(|_| self.unexpected_before("a layout")));
         Ok(Tile { axes, layout: layout.transpose()? })
     }
 

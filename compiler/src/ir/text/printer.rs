@@ -83,7 +83,8 @@ pub fn print_kernel(kernel: &Kernel, options: PrintOptions) -> String {
 
 /// ` axes [i: 64, j: 64] layouts ["i = …", …]`.
 fn print_tiling(text: &mut String, tiling: &Tiling) {
-    let axes: Vec<String> = tiling.axes.iter().map(|axis| format!("{}: {}", axis.name, axis.extent)).collect();
+    let axes: Vec<String> =
+        tiling.axes.iter().map(|axis| format!("{}: {}", axis.name, axis.extent)).collect();
     let _ = write!(text, " axes [{}]", axes.join(", "));
     if !tiling.layouts.is_empty() {
         let layouts: Vec<String> = tiling.layouts.iter().map(|layout| format!("\"{layout}\"")).collect();

@@ -360,6 +360,7 @@ fn rules_of_tiles_are_named() {
     }
     let lanes = [("\"i = lane:32 · warp:2\"", "\"i = lane:16@2 · warp:2 · lane:2@1\"")];
     assert_eq!(errors(&lanes), "");
-    let staged = [(" tiled threads", " staged threads"), ("axes [i: 64, j: 4] layouts", "axes [i: 64, j: 4] layouts")];
+    let staged =
+        [(" tiled threads", " staged threads"), ("axes [i: 64, j: 4] layouts", "axes [i: 64, j: 4] layouts")];
     assert!(errors(&staged).contains("stands in launches that are `tiled`"), "{}", errors(&staged));
 }

@@ -36,7 +36,8 @@ impl Verifier<'_> {
                 self.report(|| place.to_string(), format!("two axes of tiles are called `{}`", axis.name));
             }
             if axis.extent == 0 || axis.extent > MOST_ELEMENTS {
-                let message = format!("`{}` has {} elements: not 1 to {MOST_ELEMENTS}", axis.name, axis.extent);
+                let message =
+                    format!("`{}` has {} elements: not 1 to {MOST_ELEMENTS}", axis.name, axis.extent);
                 self.report(|| place.to_string(), message);
             }
         }
@@ -53,7 +54,8 @@ impl Verifier<'_> {
             let [lanes, warps, blocks] =
                 [Dimension::Lane, Dimension::Warp, Dimension::Cluster].map(|of| layout.extent(of));
             if lanes != 32 || lanes * warps != threads || blocks != 1 {
-                let message = format!("{warps} warps of {lanes} lanes are not the launch's {threads} threads");
+                let message =
+                    format!("{warps} warps of {lanes} lanes are not the launch's {threads} threads");
                 self.report(|| format!("`{layout}`"), message);
             }
             for (name, extent) in layout.axes() {
@@ -230,7 +232,8 @@ impl Verifier<'_> {
                 self.fail(inst, format!("`{scalar}` decides for the whole block, so it is a scalar"));
             }
         }
-        let mut flows: Vec<(Value, Value)> = carried.iter().copied().zip(data.results.iter().copied()).collect();
+        let mut flows: Vec<(Value, Value)> =
+            carried.iter().copied().zip(data.results.iter().copied()).collect();
         for (at, region) in data.regions.iter().enumerate() {
             let yields = kernel.yields(*region);
             if data.opcode == Opcode::While && at == 0 {

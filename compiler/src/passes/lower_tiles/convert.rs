@@ -4,8 +4,8 @@ use super::registers::Shape;
 use super::{Lowering, shared};
 use crate::ir::emit::Emit;
 use crate::ir::entities::Value;
-use crate::mutants::mutant;
 use crate::layout::{Banks, Conversion, Costs, Staged, ValueLayout};
+use crate::mutants::mutant;
 
 /// What a way costs on every GPU, in issue slots of a warp. A shuffle by a lane's number is no op of the IR: what is not a
 /// renaming goes through shared memory.
@@ -32,9 +32,11 @@ impl Lowering<'_> {
             Ok(Some(Conversion::Nothing)) => {
                 shape.own.iter().map(|register| self.registers.get(operand, *register)).collect()
             }
-            Ok(Some(Conversion::Registers(names))) => {
-                shape.own.iter().map(|register| self.registers.get(operand, names[*register as usize])).collect()
-            }
+            Ok(Some(Conversion::Registers(names))) => shape
+                .own
+                .iter()
+                .map(|register| self.registers.get(operand, names[*register as usize]))
+                .collect(),
             _ => match before.exchange(&after, bits, &costs()) {
                 Ok(staged) => self.through_shared(emit, operand, (before, &after), (&staged, &shape)),
                 Err(_) => return,

@@ -48,7 +48,11 @@ impl Coordinates {
         };
         let upper = emit.div_by(number, digit.position as i64);
         // The highest digit needs no remainder.
-        if (digit.position * digit.size) as i64 >= extent { upper } else { emit.rem_by(upper, digit.size as i64) }
+        if (digit.position * digit.size) as i64 >= extent {
+            upper
+        } else {
+            emit.rem_by(upper, digit.size as i64)
+        }
     }
 
     /// Digits as one number, the first one lowest.
@@ -107,9 +111,9 @@ impl Coordinates {
             }
         }
         let coordinate = |register: &u64| {
-            let pure = digits.iter().filter(|digit| {
-                digit.sources.iter().all(|source| source.dimension == Dimension::Register)
-            });
+            let pure = digits
+                .iter()
+                .filter(|digit| digit.sources.iter().all(|source| source.dimension == Dimension::Register));
             let known: i64 =
                 pure.map(|digit| literal(&digit.sources, *register) * digit.position as i64).sum();
             let mut sum = base;
@@ -134,7 +138,10 @@ impl Coordinates {
     ) -> Vec<Value> {
         let bits = element_bits as i64;
         let Some(places) = layout.then(memory).filter(|_| memory.pad().is_none()) else {
-            return registers.iter().map(|register| self.walked(emit, (layout, memory), bits, *register)).collect();
+            return registers
+                .iter()
+                .map(|register| self.walked(emit, (layout, memory), bits, *register))
+                .collect();
         };
         let mut linear = emit.int(0);
         let mut crossed = emit.int(0);
@@ -154,7 +161,8 @@ impl Coordinates {
                 }
             }
         }
-        let has_xor = Dimension::ALL.iter().any(|it| places.digits(it.name()).iter().any(|(_, it)| it.xor != 0));
+        let has_xor =
+            Dimension::ALL.iter().any(|it| places.digits(it.name()).iter().any(|(_, it)| it.xor != 0));
         let offset = |register: &u64| {
             let [mut known, mut xor] = [0i64; 2];
             for (position, digit) in places.digits(Dimension::Register.name()) {

@@ -43,7 +43,11 @@ impl Order {
             };
             let writes = data.opcode.info().effect == Effect::Write;
             // An atomic alone meets atomics in any order.
-            if writes { written.insert(buffer) } else { read.insert(buffer) };
+            if writes {
+                written.insert(buffer)
+            } else {
+                read.insert(buffer)
+            };
             let values = data.arguments.iter().chain(&data.results);
             let tiles = || values.clone().map(|value| kernel.tile(*value));
             let all = tiles().fold(AxisSet::EMPTY, |all, tile| all.union(tile.axes));

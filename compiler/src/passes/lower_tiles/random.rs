@@ -83,7 +83,8 @@ impl Maker<'_> {
             return Tile::SCALAR;
         }
         let all: AxisSet = (0..self.tiling.axes.len()).collect();
-        let lacking = self.tiling.names(all.without(axes)).into_iter().map(str::to_string).collect::<Vec<_>>();
+        let lacking =
+            self.tiling.names(all.without(axes)).into_iter().map(str::to_string).collect::<Vec<_>>();
         let sliced = lacking.iter().fold(layout.clone(), |layout, axis| layout.slice(axis).unwrap_or(layout));
         Tile { axes, layout: Some(self.number(sliced)) }
     }
@@ -122,12 +123,8 @@ pub fn program(tape: &[u8]) -> Kernel {
     let output = buffer(&mut kernel, "y", shorter.clone(), Direction::InOut);
     let sums = buffer(&mut kernel, "z", vec![4], Direction::InOut);
     let body = kernel.blocks.push(BlockData::default());
-    let mut maker = Maker {
-        tape,
-        tiling: Tiling { axes, layouts: Vec::new() },
-        floats: Vec::new(),
-        indices: Vec::new(),
-    };
+    let mut maker =
+        Maker { tape, tiling: Tiling { axes, layouts: Vec::new() }, floats: Vec::new(), indices: Vec::new() };
     let mut emit = Emit::new(&mut kernel, body, Span::default());
     for (at, layout) in layouts.iter().enumerate() {
         // Subscripts, and which elements lie inside.
@@ -139,7 +136,11 @@ pub fn program(tape: &[u8]) -> Kernel {
             emit.kernel.values[index].tile = tile;
             let end = emit.int(shorter[axis]);
             let inside = emit.binary(Opcode::Lt, index, end);
-            let axes = emit.kernel.tile(index).axes.union(mask.map_or(AxisSet::EMPTY, |mask| emit.kernel.tile(mask).axes));
+            let axes = emit
+                .kernel
+                .tile(index)
+                .axes
+                .union(mask.map_or(AxisSet::EMPTY, |mask| emit.kernel.tile(mask).axes));
             mask = Some(match mask {
                 Some(mask) => {
                     let both = emit.binary(Opcode::And, mask, inside);

@@ -37,8 +37,10 @@ impl Lowering<'_> {
             for bit in lowest..digit.size.trailing_zeros() {
                 let mask = Payload::Lanes((digit.position << bit) as u8);
                 for sum in &mut sums {
-                    let other: Parts =
-                        sum.iter().map(|part| emit.value(Opcode::ShuffleXor, mask.clone(), &[*part])).collect();
+                    let other: Parts = sum
+                        .iter()
+                        .map(|part| emit.value(Opcode::ShuffleXor, mask.clone(), &[*part]))
+                        .collect();
                     *sum = combine(emit, combiners, sum, &other);
                 }
             }

@@ -22,13 +22,15 @@ impl Shape {
         let is_own =
             |register: &u64| replicas.iter().all(|digit| register / digit.position % digit.size == 0);
         let all = 0..layout.extent(Dimension::Register);
-        let own = all.filter(|it| mutant!("lower_tiles: replicas in a thread count", is_own(it), true)).collect();
+        let own =
+            all.filter(|it| mutant!("lower_tiles: replicas in a thread count", is_own(it), true)).collect();
         Self { own, replicas }
     }
 
     /// The place in `own` of what a register of the layout holds.
     pub fn place(&self, register: u64) -> usize {
-        let strip = |register: u64, digit: &Digit| register - register / digit.position % digit.size * digit.position;
+        let strip =
+            |register: u64, digit: &Digit| register - register / digit.position % digit.size * digit.position;
         let stripped = self.replicas.iter().fold(register, strip);
         self.own.binary_search(&stripped).unwrap_or(0)
     }

@@ -39,7 +39,9 @@ fn alike(left: Constant, right: Constant) -> bool {
     };
     match (number(left), number(right)) {
         (Some(left), Some(right)) => {
-            left == right || (left.is_nan() && right.is_nan()) || (left - right).abs() <= 1e-5 * left.abs().max(1.0)
+            left == right
+                || (left.is_nan() && right.is_nan())
+                || (left - right).abs() <= 1e-5 * left.abs().max(1.0)
         }
         _ => left == right,
     }

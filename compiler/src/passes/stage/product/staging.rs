@@ -38,7 +38,12 @@ pub struct Staging {
 
 impl Staging {
     /// None where the target has no room for the shape, or a load does not fit it.
-    pub fn new(pattern: &mut Pattern<'_>, found: &Found, shape: &Shape, target: &TargetFacts) -> Option<Self> {
+    pub fn new(
+        pattern: &mut Pattern<'_>,
+        found: &Found,
+        shape: &Shape,
+        target: &TargetFacts,
+    ) -> Option<Self> {
         shape.check(target).ok()?;
         let kernel = pattern.kernel;
         let reduce = pattern.reduce.as_ref()?;
