@@ -121,7 +121,6 @@ const PASSES: &[(&str, &[&str])] = &[
             "rfactor",
             "split_reductions",
             "stage",
-            "unroll_short",
         ],
     ),
     ("lowering", &["lower_tiles", "narrow", "normals", "peel", "threads", "unroll"]),

@@ -52,7 +52,7 @@ fn each_schedule_has_a_variant_and_the_general_plan_takes_the_one_without_a_cond
     let general = kernel.general().expect("a general plan");
     assert_eq!(blocks(general), 32);
     assert!(general.guard.relies_on.is_empty());
-    let made = |threads: i64| kernel.variants.iter().filter(|variant| blocks(variant) == threads);
+    let made = |threads: i64| kernel.variants.iter().filter(move |variant| blocks(variant) == threads);
     let relied = |variant: &Variant| {
         let of = &variant.guard.relies_on;
         of.iter().map(|known| known.in_words(&kernel.symbol_names())).collect::<Vec<_>>()

@@ -49,7 +49,6 @@ mod target;
 mod text;
 mod threads;
 mod unroll;
-mod unroll_short;
 mod vectorize;
 
 pub(crate) use by_launch::{Begun, Rest};
@@ -87,7 +86,6 @@ pub use strength_reduce::StrengthReduce;
 pub use text::{TextError, run_text};
 pub use threads::ThreadsPass;
 pub use unroll::Unroll;
-pub use unroll_short::UnrollShort;
 pub use vectorize::Vectorize;
 
 #[cfg(test)]

@@ -80,11 +80,9 @@ pub fn common_axes(kernel: &Kernel, first: &Nest, second: &Nest) -> Option<Vec<(
         });
     }
     found.sort_unstable();
-    // The later launch's name goes, unless a schedule says something of it.
+    // A schedule that says something of a name means both.
     let named = |(left, right): &(usize, usize)| {
-        let [left, right] =
-            [first.names(kernel, [*left].into_iter()), second.names(kernel, [*right].into_iter())];
-        left == right || !right.iter().any(|name| kernel.schedule.speaks_of(name))
+        first.names(kernel, [*left].into_iter()) == second.names(kernel, [*right].into_iter())
     };
     let all = found.len() == first.params.len() || found.len() == second.params.len();
     let none_left = found.is_empty() && (first.forall.is_some() || second.forall.is_some());

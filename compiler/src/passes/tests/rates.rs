@@ -25,7 +25,6 @@ const FLOORS: &[(&str, usize)] = &[
     ("split_reductions", 120),
     ("privatize", 5),
     ("narrow", 4),
-    ("unroll_short", 20),
     ("reuse", 6),
     ("per_thread", 120),
     ("threads", 600),

@@ -224,11 +224,11 @@ impl<'s> Selection<'s> {
 /// What a module says of itself: who made it, and for which sizes, where the code is to stand for that of all others. Code
 /// that is made for the sizes of a launch is the same for many, and names none.
 fn header(kernels: &[&Kernel]) -> Vec<String> {
-    let mut lines = vec![format!(" krn {VERSIONS}")];
+    let mut lines = vec![format!("krn {VERSIONS}")];
     let general = kernels.iter().filter(|kernel| kernel.specialization.is_general());
     lines.extend(general.filter_map(|kernel| {
         let sizes = kernel.sizes_in_words();
-        (!sizes.is_empty()).then(|| format!(" {}: representative sizes {sizes}", kernel.name))
+        (!sizes.is_empty()).then(|| format!("{}: representative sizes {sizes}", kernel.name))
     }));
     lines
 }
