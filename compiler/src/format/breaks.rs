@@ -56,8 +56,7 @@ fn place(pieces: &Pieces, at: usize) -> Place {
     }
     let brace = before.kind == T::OpenBrace || piece.kind == T::CloseBrace;
     let empty = before.kind.is_opening() && piece.kind.is_closing();
-    let here = brace && !empty
-        || before.kind.is_opening() && !empty
+    let here = ((brace || before.kind.is_opening()) && !empty)
         || before.kind == T::Comma && !piece.kind.is_closing()
         || before.kind.is_assignment()
         || piece.is_operator()

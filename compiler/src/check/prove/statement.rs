@@ -70,7 +70,7 @@ impl Walker<'_> {
                 walker.block(body);
             }),
             StmtKind::For { index, low, high, ends, step, goes_on, body } => {
-                self.sequential(*index, low, high, ends, step, goes_on.is_some(), body);
+                self.sequential(*index, (low, high, step), ends, goes_on.is_some(), body);
             }
             StmtKind::While { condition, body } => {
                 let assigned = scan::assigned_locals(body);
@@ -141,10 +141,8 @@ impl Walker<'_> {
     fn sequential(
         &mut self,
         index: IndexId,
-        low: &mut Expr,
-        high: &mut Expr,
+        (low, high, step): (&mut Expr, &mut Expr, &mut Expr),
         ends: &mut Ends,
-        step: &mut Expr,
         may_stop: bool,
         body: &mut Block,
     ) {

@@ -171,7 +171,7 @@ impl Coordinates {
                     known += stride / bits * value as i64;
                 }
                 for bit in (0..64).filter(|bit| value >> bit & 1 == 1) {
-                    xor ^= (digit.xor / element_bits << bit) as i64;
+                    xor ^= ((digit.xor / element_bits) << bit) as i64;
                 }
             }
             let sum = emit.add_int(linear, known);
@@ -218,7 +218,7 @@ impl Coordinates {
                     let scaled = emit.mul_int(value, stride / bits);
                     linear = emit.add(linear, scaled);
                 }
-                for bit in (0..64).filter(|bit| digit.xor / bits as u64 >> bit & 1 == 1) {
+                for bit in (0..64).filter(|bit| ((digit.xor / bits as u64) >> bit) & 1 == 1) {
                     let amount = emit.int(bit);
                     let moved = emit.binary(Opcode::Shl, value, amount);
                     crossed = emit.binary(Opcode::Xor, crossed, moved);

@@ -19,8 +19,9 @@ impl Shape {
     pub fn new(layout: &ValueLayout) -> Self {
         let of_registers = |digit: &Digit| digit.dimension == Dimension::Register;
         let replicas: Vec<Digit> = layout.replicas().into_iter().filter(of_registers).collect();
-        let is_own =
-            |register: &u64| replicas.iter().all(|digit| register / digit.position % digit.size == 0);
+        let is_own = |register: &u64| {
+            replicas.iter().all(|digit| (register / digit.position).is_multiple_of(digit.size))
+        };
         let all = 0..layout.extent(Dimension::Register);
         let own =
             all.filter(|it| mutant!("lower_tiles: replicas in a thread count", is_own(it), true)).collect();
