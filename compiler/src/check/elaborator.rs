@@ -61,6 +61,8 @@ pub(super) struct Elaborator<'c, 'a> {
     pub literals: Literals,
     /// The loops around this place that `break` may end, innermost last.
     pub loops: Vec<EnclosingLoop>,
+    /// How many there are in this body.
+    pub breaks: u32,
     /// Differences that the kernel's facts say are zero.
     pub equalities: Vec<Polynomial>,
     constant_arrays: FxHashMap<ConstId, ArrayId>,
@@ -96,6 +98,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             host_indices: Vec::new(),
             literals: Literals::default(),
             loops: Vec::new(),
+            breaks: 0,
             equalities: Vec::new(),
             constant_arrays: FxHashMap::default(),
             static_arrays: FxHashMap::default(),

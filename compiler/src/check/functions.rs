@@ -152,7 +152,7 @@ impl<'a> Checker<'a> {
             let value = elaborator.narrowed(*value, narrow_scalar(&signature?.result));
             block.value = Some(Box::new(value));
         }
-        let (size, nesting) = (elaborator.size, elaborator.deepest + 1);
+        let (size, nesting) = (elaborator.size, elaborator.deepest + 1 + elaborator.breaks);
         Some(FunctionBody { tables: elaborator.kernel, params, block, size, nesting })
     }
 }
