@@ -2,22 +2,13 @@
 //! typed program has no jumps: a loop goes on while its variable is true.
 
 use super::elaborator::Elaborator;
+use super::scope::EnclosingLoop;
 use super::typed::{Block, Expr, ExprKind, LocalId, Stmt, StmtKind, Type};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 
 /// In one kernel or function: what follows each stands one block deeper, and the evaluators recurse.
 const MOST_BREAKS: u32 = 100;
-
-/// A `for` or `while` that is being elaborated.
-pub(super) struct EnclosingLoop {
-    /// The host repeats it.
-    at_kernel_level: bool,
-    /// How many parallel or reducing regions enclose it.
-    region_depth: u32,
-    /// The variable that says that it goes on, if anything ends it early.
-    goes_on: Option<LocalId>,
-}
 
 impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn enter_loop(&mut self) {

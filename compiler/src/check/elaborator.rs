@@ -3,12 +3,10 @@
 //! It holds the tables that it fills (a [`Kernel`], also for functions, whose tables are merged into the
 //! caller's when they are inlined), the visible names, and where in the body it stands.
 
-use super::breaks::EnclosingLoop;
 use super::items::{Checker, Global, nearest_or};
-use super::literal_types::Literals;
 use super::polynomial::Polynomial;
 use super::ranges::Bounds;
-use super::scope::{Binding, Mark, Scope};
+use super::scope::{Binding, EnclosingLoop, Literals, Mark, Scope};
 use super::typed::{
     Array, ArrayId, ArrayRole, Axis, ConstId, Ends, Expr, ExprKind, Index, IndexId, Kernel, Local, LocalId,
     StaticId, Type,

@@ -4,10 +4,9 @@
 
 use super::elaborator::{Elaborator, Home, narrow_scalar};
 use super::items::{Checker, duplicate};
-use super::literal_types::Literals;
 use super::occurrences::called_names;
 use super::order::dependency_order;
-use super::scope::Binding;
+use super::scope::{Binding, Literals};
 use super::typed::{Block, Kernel, LocalId, Type};
 use super::types;
 use crate::diagnostic::{Diagnostic, codes};
