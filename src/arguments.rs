@@ -202,7 +202,7 @@ pub struct KernelArguments {
     /// A scalar parameter (a struct's field by `name.field=value`): --set alpha=2.0
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     pub set: Vec<String>,
-    /// An input (a struct's field by `name.field=…`): a .npy file, FILE.npz:NAME (or FILE.npz for its array NAME), random, random(LOW,HIGH), zeros, ones, iota, ramp(LOW,HIGH), permutation or special; LOW and HIGH may be `n - 1` and the like. Left out, as the file's `krn-test` comments say, or random
+    /// An input (a struct's field by `name.field=…`): a .npy file, FILE.npz:NAME (or FILE.npz for its array NAME), floats of another precision by `FILE.npy as bf16`, random, random(LOW,HIGH), zeros, ones, iota, ramp(LOW,HIGH), permutation or special; LOW and HIGH may be `n - 1` and the like. Left out, as the file's `krn-test` comments say, or random
     #[arg(long = "in", value_name = "NAME=WHAT", num_args = 1..)]
     pub inputs: Vec<String>,
     /// Picks the random inputs

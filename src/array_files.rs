@@ -2,7 +2,7 @@
 
 use crate::exit::{Failure, INPUT, Result, USAGE};
 use crate::files::{self, Target};
-use krn_compiler::data::{ElementType, HostArray};
+use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_runtime::{npy, npz};
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,27 @@ pub struct ArrayFile {
     pub path: PathBuf,
     /// The array's name, where the file has several.
     pub member: Option<String>,
+    /// The precision in which its floats are taken, whatever the file has: `x.npy as bf16`.
+    pub precision: Option<Scalar>,
 }
 
+const FLOATS: [Scalar; 4] = [Scalar::F64, Scalar::F32, Scalar::F16, Scalar::BF16];
+
 impl ArrayFile {
-    /// `x.npy`, `all.npz:x`, or `all.npz` for the array that is called like the argument; `None` for anything else.
+    /// `x.npy`, `all.npz:x`, or `all.npz` for the array that is called like the argument, each perhaps with a type of
+    /// floats behind it, `x.npy as bf16`; `None` for anything else.
     pub fn parse(text: &str, argument: &str) -> Option<Self> {
-        let several = |path: &str, member: &str| Self { path: path.into(), member: Some(member.to_string()) };
+        let converted = text.rsplit_once(" as ").map(|(file, name)| (file, Scalar::from_name(name.trim())));
+        if let Some((file, Some(precision))) = converted {
+            let precision = Some(precision).filter(|scalar| FLOATS.contains(scalar))?;
+            let file = Self::parse(file.trim_end(), argument).filter(|file| file.precision.is_none())?;
+            return Some(Self { precision: Some(precision), ..file });
+        }
+        let several = |path: &str, member: &str| Self {
+            path: path.into(),
+            member: Some(member.to_string()),
+            precision: None,
+        };
         if let Some(at) = text.rfind(".npz:") {
             let (path, member) = (&text[..at + ".npz".len()], &text[at + ".npz:".len()..]);
             return (!member.is_empty()).then(|| several(path, member));
@@ -30,18 +45,52 @@ impl ArrayFile {
 
     /// A file with one array, whatever its name.
     pub fn single(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), member: None }
+        Self { path: path.into(), member: None, precision: None }
     }
 
     pub fn read(&self, argument: &str, wanted: &ElementType) -> Result<HostArray> {
         let bytes = files::read(&self.path)?;
-        let array = match &self.member {
+        let read = |wanted: &ElementType| match &self.member {
             None => npy::read(&bytes, wanted),
             Some(member) => npz::read(&bytes, member, wanted),
         };
-        array.map_err(|error| {
-            Failure::new(INPUT, format!("`{}` for `{argument}`: {error}", self.path.display()))
-        })
+        let failure = |message: String| {
+            Failure::new(INPUT, format!("`{}` for `{argument}`: {message}", self.path.display()))
+        };
+        let error = match (self.precision, wanted.as_scalar()) {
+            (Some(precision), scalar) if scalar != Some(precision) => {
+                return Err(failure(format!(
+                    "`as {precision}` is not the type of `{argument}`, which is `{}`",
+                    wanted.name
+                )));
+            }
+            _ => match read(wanted) {
+                Ok(array) => return Ok(array),
+                Err(error) => error,
+            },
+        };
+        // Floats of another precision are taken only where that is asked for.
+        let scalar = wanted.as_scalar().filter(|scalar| FLOATS.contains(scalar));
+        let other = scalar.and_then(|to| {
+            let given = FLOATS.into_iter().find_map(|from| read(&ElementType::scalar(from)).ok())?;
+            npy::in_precision(&given, to)
+        });
+        match (other, scalar) {
+            (Some(array), _) if self.precision.is_some() => Ok(array),
+            (Some(_), Some(scalar)) => Err(failure(format!(
+                "{error}; to convert it say so: --in '{argument}={} as {scalar}'",
+                self.spelled()
+            ))),
+            _ => Err(failure(error.to_string())),
+        }
+    }
+
+    /// As [`ArrayFile::parse`] reads it.
+    fn spelled(&self) -> String {
+        match &self.member {
+            None => self.path.display().to_string(),
+            Some(member) => format!("{}:{member}", self.path.display()),
+        }
     }
 
     /// Whether both cannot be written: the same array of a file, or a file and an array of it.
@@ -126,5 +175,11 @@ mod tests {
         assert_eq!(parse("a/b.npz:weights"), npz("a/b.npz", "weights"));
         assert_eq!(parse("c:/b.npz:a.npy"), npz("c:/b.npz", "a.npy"));
         assert_eq!((parse("a.npz:"), parse("a.txt")), (None, None));
+        let precision = |text| ArrayFile::parse(text, "x").map(|file| file.precision);
+        assert_eq!(precision("a/b.npy as bf16"), Some(Some(Scalar::BF16)));
+        assert_eq!(precision("a/b.npz:w as f64"), Some(Some(Scalar::F64)));
+        assert_eq!(precision("a/b as c.npy"), Some(None));
+        assert_eq!(precision("a.npy as i32"), None);
+        assert_eq!(precision("a.npy as f32 as f16"), None);
     }
 }

@@ -195,6 +195,27 @@ fn arrays_go_to_npy_files_and_come_back() {
 }
 
 #[test]
+fn floats_of_another_precision_are_read_when_asked() {
+    let folder = folder();
+    let path = folder.path().join("y.npy").display().to_string();
+    let wide = write(folder.path(), "wide.krn", "kernel k(x: f64[n]) -> y: f64[n] { y[i] = x[i] * 0.3 }\n");
+    let narrow = write(folder.path(), "narrow.krn", "kernel k(x: bf16[n]) -> y: f32[n] { y[i] = x[i] }\n");
+    run(&["run", &wide, "--device", "emulator", "-D", "n=9", "--out", &format!("y={path}")], 0);
+    let read =
+        |file: &str, text: String, code| run(&["run", file, "--device", "emulator", "--in", &text], code);
+    let (_, err) = read(&narrow, format!("x={path}"), 1);
+    assert!(err.contains(&format!("--in 'x={path} as bf16'")), "{err}");
+    let (out, _) = read(&narrow, format!("x={path} as bf16"), 0);
+    assert!(out.contains("n = 9") && out.contains("verified"), "{out}");
+    let (_, err) = read(&narrow, format!("x={path} as f32"), 1);
+    assert!(err.contains("which is `bf16`"), "{err}");
+    read(&narrow, format!("x={path} as i32"), 2);
+    let out = format!("y={path} as f64");
+    let (_, err) = run(&["run", &narrow, "--device", "emulator", "-D", "n=9", "--out", &out], 2);
+    assert!(err.contains("results are written as they are"), "{err}");
+}
+
+#[test]
 fn several_arrays_go_to_one_npz_file_and_come_back() {
     let folder = folder();
     let file = folder.path().join("all.npz").display().to_string();

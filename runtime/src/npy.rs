@@ -59,6 +59,34 @@ pub fn read(bytes: &[u8], wanted: &ElementType) -> Result<HostArray, NpyError> {
     Ok(array)
 }
 
+/// An array of floats in another precision, each rounded to nearest even; `None` for other elements.
+pub fn in_precision(array: &HostArray, to: Scalar) -> Option<HostArray> {
+    let numbers: Vec<f64> = match array.element.as_scalar()? {
+        Scalar::F16 => array.values::<half::f16>()?.into_iter().map(f64::from).collect(),
+        Scalar::BF16 => array.values::<half::bf16>()?.into_iter().map(f64::from).collect(),
+        Scalar::F32 => array.values::<f32>()?.into_iter().map(f64::from).collect(),
+        Scalar::F64 => array.values::<f64>()?,
+        _ => return None,
+    };
+    let shape = &array.shape;
+    match to {
+        Scalar::F16 => {
+            let numbers: Vec<_> = numbers.into_iter().map(half::f16::from_f64).collect();
+            HostArray::from_values(shape, &numbers)
+        }
+        Scalar::BF16 => {
+            let numbers: Vec<_> = numbers.into_iter().map(half::bf16::from_f64).collect();
+            HostArray::from_values(shape, &numbers)
+        }
+        Scalar::F32 => {
+            let numbers: Vec<_> = numbers.into_iter().map(|number| number as f32).collect();
+            HostArray::from_values(shape, &numbers)
+        }
+        Scalar::F64 => HostArray::from_values(shape, &numbers),
+        _ => None,
+    }
+}
+
 /// Bytes of a header at most, and brackets within brackets: thousands of fields take less.
 const HEADER_LIMIT: usize = 1 << 20;
 const HEADER_DEPTH: usize = 64;

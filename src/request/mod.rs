@@ -171,6 +171,11 @@ impl Request {
             let (name, path) = numbers::assignment(text).map_err(usage)?;
             known_array(manifest, "output", name, |direction| direction != Direction::In)?;
             let file = ArrayFile::parse(path, name).unwrap_or_else(|| ArrayFile::single(path));
+            if let Some(precision) = file.precision {
+                return Err(usage(format!(
+                    "--out {name}: results are written as they are; let the kernel's result be `{precision}`"
+                )));
+            }
             array_files::check_apart(request.outputs.iter().map(|(_, known)| known), &file)?;
             request.outputs.push((name.to_string(), file));
         }
@@ -215,7 +220,10 @@ impl Request {
             return Ok(());
         }
         self.directives.replace_contents(target, text).map_err(|message| {
-            usage(format!("--in {target}: {message}, and no file: FILE.npy, or NAME in FILE.npz:NAME"))
+            usage(format!(
+                "--in {target}: {message}, and no file: FILE.npy, or NAME in FILE.npz:NAME, floats as \
+                 another type by `FILE.npy as f32`"
+            ))
         })
     }
 

@@ -190,7 +190,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
         if matches!(op, AssignOp::Min | AssignOp::Max) {
             let builtin = if op == AssignOp::Min { Builtin::Min } else { Builtin::Max };
-            let value = self.expr_of(value, &ty, "the value")?;
+            let value = match current.kind {
+                ExprKind::Local(local) if self.is_open(local) => self.value_for(local, value, &ty)?,
+                _ => self.expr_of(value, &ty, "the value")?,
+            };
             return Some(self.make(ExprKind::Call { builtin, arguments: vec![current, value] }, ty, span));
         }
         let value = if matches!(op, AssignOp::Shl | AssignOp::Shr) {

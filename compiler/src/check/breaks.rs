@@ -2,19 +2,13 @@
 //! typed program has no jumps: a loop goes on while its variable is true.
 
 use super::elaborator::Elaborator;
+use super::scope::EnclosingLoop;
 use super::typed::{Block, Expr, ExprKind, LocalId, Stmt, StmtKind, Type};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 
-/// A `for` or `while` that is being elaborated.
-pub(super) struct EnclosingLoop {
-    /// The host repeats it.
-    at_kernel_level: bool,
-    /// How many parallel or reducing regions enclose it.
-    region_depth: u32,
-    /// The variable that says that it goes on, if anything ends it early.
-    goes_on: Option<LocalId>,
-}
+/// In one kernel or function: what follows each stands one block deeper, and the evaluators recurse.
+const MOST_BREAKS: u32 = 100;
 
 impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn enter_loop(&mut self) {
@@ -42,14 +36,20 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 "this loop repeats launches, and the host cannot know when it would end",
                 "put the loop inside a `forall`, or guard what is left with `if`",
             )),
+            Some(_) if self.breaks == MOST_BREAKS => Some((
+                "a kernel or function has at most 100 of them",
+                "gather the conditions with `||`, or put a part of the work into a function",
+            )),
             Some(_) => None,
         };
         if let Some((label, help)) = refused {
-            return self.report(
-                Diagnostic::error(codes::E0324, span, "there is no loop that this `break` could end", label)
-                    .help(help),
-            );
+            let message = match self.breaks {
+                MOST_BREAKS => "there are too many `break`s",
+                _ => "there is no loop that this `break` could end",
+            };
+            return self.report(Diagnostic::error(codes::E0324, span, message, label).help(help));
         }
+        self.breaks += 1;
         let known = self.loops.last().and_then(|inner| inner.goes_on);
         let local = known.unwrap_or_else(|| self.new_local("goes_on", Type::BOOL, true, span));
         if let Some(inner) = self.loops.last_mut() {

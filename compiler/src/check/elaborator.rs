@@ -3,12 +3,10 @@
 //! It holds the tables that it fills (a [`Kernel`], also for functions, whose tables are merged into the
 //! caller's when they are inlined), the visible names, and where in the body it stands.
 
-use super::breaks::EnclosingLoop;
 use super::items::{Checker, Global, nearest_or};
-use super::literal_types::Literals;
 use super::polynomial::Polynomial;
 use super::ranges::Bounds;
-use super::scope::{Binding, Mark, Scope};
+use super::scope::{Binding, EnclosingLoop, Literals, Mark, Scope};
 use super::typed::{
     Array, ArrayId, ArrayRole, Axis, ConstId, Ends, Expr, ExprKind, Index, IndexId, Kernel, Local, LocalId,
     StaticId, Type,
@@ -61,6 +59,8 @@ pub(super) struct Elaborator<'c, 'a> {
     pub literals: Literals,
     /// The loops around this place that `break` may end, innermost last.
     pub loops: Vec<EnclosingLoop>,
+    /// How many there are in this body.
+    pub breaks: u32,
     /// Differences that the kernel's facts say are zero.
     pub equalities: Vec<Polynomial>,
     constant_arrays: FxHashMap<ConstId, ArrayId>,
@@ -96,6 +96,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             host_indices: Vec::new(),
             literals: Literals::default(),
             loops: Vec::new(),
+            breaks: 0,
             equalities: Vec::new(),
             constant_arrays: FxHashMap::default(),
             static_arrays: FxHashMap::default(),

@@ -4,10 +4,9 @@
 
 use super::elaborator::{Elaborator, Home, narrow_scalar};
 use super::items::{Checker, duplicate};
-use super::literal_types::Literals;
 use super::occurrences::called_names;
 use super::order::dependency_order;
-use super::scope::Binding;
+use super::scope::{Binding, Literals};
 use super::typed::{Block, Kernel, LocalId, Type};
 use super::types;
 use crate::diagnostic::{Diagnostic, codes};
@@ -152,7 +151,7 @@ impl<'a> Checker<'a> {
             let value = elaborator.narrowed(*value, narrow_scalar(&signature?.result));
             block.value = Some(Box::new(value));
         }
-        let (size, nesting) = (elaborator.size, elaborator.deepest + 1);
+        let (size, nesting) = (elaborator.size, elaborator.deepest + 1 + elaborator.breaks);
         Some(FunctionBody { tables: elaborator.kernel, params, block, size, nesting })
     }
 }

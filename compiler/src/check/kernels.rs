@@ -2,9 +2,8 @@
 
 use super::elaborator::{Elaborator, Home, int64};
 use super::items::{Checker, duplicate};
-use super::literal_types::Literals;
 use super::prove;
-use super::scope::Binding;
+use super::scope::{Binding, Literals};
 use super::typed::{Array, ArrayId, ArrayRole, Dim, Kernel, Param, ResultStart, SignatureItem, Type};
 use super::types;
 use crate::diagnostic::{Diagnostics, codes};

@@ -4,21 +4,11 @@
 
 use super::elaborator::Elaborator;
 use super::items::Checker;
+use super::scope::Literals;
 use super::typed::{Block, Builtin, Expr, ExprKind, LocalId, Type};
 use crate::data::Scalar;
 use crate::source::Span;
 use crate::syntax::ast::{self, Ident};
-use rustc_hash::FxHashMap;
-
-#[derive(Default)]
-pub(super) struct Literals {
-    /// What earlier rounds settled, by where the name is declared.
-    settled: FxHashMap<Span, Scalar>,
-    /// In this round: variables that may still take another type, and where they are declared.
-    open: FxHashMap<LocalId, Span>,
-    /// Something was settled in this round, which is then of no use.
-    changed: bool,
-}
 
 impl<'a> Checker<'a> {
     /// What `elaborate` gives once no variable's type changes any more.

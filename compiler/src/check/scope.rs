@@ -53,6 +53,27 @@ pub(super) struct Entry {
     pub used: bool,
 }
 
+/// A `for` or `while` that is being elaborated.
+pub(super) struct EnclosingLoop {
+    /// The host repeats it.
+    pub at_kernel_level: bool,
+    /// How many parallel or reducing regions enclose it.
+    pub region_depth: u32,
+    /// The variable that says that it goes on, if anything ends it early.
+    pub goes_on: Option<LocalId>,
+}
+
+/// Variables that a literal without a type starts.
+#[derive(Default)]
+pub(super) struct Literals {
+    /// What earlier rounds settled, by where the name is declared.
+    pub settled: FxHashMap<Span, Scalar>,
+    /// In this round: variables that may still take another type, and where they are declared.
+    pub open: FxHashMap<LocalId, Span>,
+    /// Something was settled in this round, which is then of no use.
+    pub changed: bool,
+}
+
 /// A name that went out of scope.
 pub(super) struct Left<'a> {
     pub name: &'a str,

@@ -8,7 +8,7 @@ use crate::types::{Extent, NUMBERS, STORED, Stored, Wide};
 use crate::writes;
 
 pub fn kernel_statement(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
-    match make.choices.below(15) {
+    match make.choices.below(16) {
         1 | 2 => forall(make, draft),
         3 => whole_reduction(make, draft),
         4 => combine(make, draft),
@@ -21,6 +21,7 @@ pub fn kernel_statement(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
         12 if !draft.statics.is_empty() => set_static(make, draft),
         13 | 8 => writes::statement(make, draft),
         14 => product(make, draft),
+        15 => recurrence(make, draft),
         _ => elementwise(make, draft),
     }
 }
@@ -123,6 +124,39 @@ fn product(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
         places.reverse();
     }
     draft.body.line(&format!("{}[{}] = {value}", array.name, places.join(", ")));
+    draft.scope.arrays.push(array);
+}
+
+/// `forall i in n { for j in 0..m { y[i, j] = e(y[i, j - 1]) } }`, up or down: what an iteration wrote itself is read.
+fn recurrence(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
+    let stored = make.choices.one_of(&STORED);
+    if stored.wide == Wide::Bool {
+        return elementwise(make, draft);
+    }
+    let along = make.range(&draft.scope);
+    let mut extents = vec![make.range(&draft.scope)];
+    let (indices, mut inner) = iterate(make, draft, &extents);
+    extents.push(along);
+    let array = result(make, draft, stored, extents.clone());
+    let turn = make.names.fresh("j");
+    inner.indices.push(IndexName { name: turn.clone(), extent: along });
+    inner.loops += 1;
+    let (name, i, end) = (&array.name, &indices[0], along.text());
+    let (range, has_earlier, earlier) = if make.choices.once_in(3) {
+        (format!("{end} - 1..=0 step -1"), format!("{turn} + 1 < {end}"), format!("{turn} + 1"))
+    } else {
+        (format!("0..{end}"), format!("{turn} > 0"), format!("{turn} - 1"))
+    };
+    let (value, start) = (make.expression(stored.wide, &inner, 2), make.literal(stored.wide));
+    // Floats shrink on the way, so that their bounds do.
+    let shrunk = if stored.wide.is_float() { "0.25 * " } else { "" };
+    draft.body.open(&format!("forall {} {{", ranges(&indices, &extents[..1])));
+    draft.body.open(&format!("for {turn} in {range} {{"));
+    draft.body.line(&format!(
+        "{name}[{i}, {turn}] = {value} + (if {has_earlier} {{ {shrunk}{name}[{i}, {earlier}] }} else {{ {start} }})"
+    ));
+    draft.body.close("}");
+    draft.body.close("}");
     draft.scope.arrays.push(array);
 }
 

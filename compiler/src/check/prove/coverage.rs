@@ -7,14 +7,16 @@
 //! condition of one piece, another piece covers.
 //!
 //! A read is covered in the same way. The loops that are open at the read are not searched: only what the same
-//! iteration wrote counts.
+//! iteration wrote counts, and what earlier iterations of a sequential loop around the read wrote (`earlier.rs`).
 
+use super::earlier::Pending;
 use super::types::{LeafStep, leaves};
-use super::vocabulary::{Facts, Interval, Poly};
+use super::vocabulary::{Facts, Interval, Mark, Poly};
 use super::walker::{Guard, Level, Walker};
 use super::witness;
 use crate::check::typed::*;
 use crate::diagnostic::{Diagnostic, codes};
+use crate::source::Span;
 use cranelift_entity::SecondaryMap;
 
 /// Conditions assumed to fail, in one proof.
@@ -43,6 +45,17 @@ struct State {
 #[derive(Default)]
 pub struct Coverage {
     states: SecondaryMap<ArrayId, State>,
+    /// What was known before each sequential loop that is open.
+    pub loops: Vec<Mark>,
+    /// Reads inside of these that what was written before does not cover.
+    pub pending: Vec<Pending>,
+}
+
+impl Coverage {
+    /// The pieces of an array, which may be put in the place of others for a while.
+    pub fn pieces_mut(&mut self, array: ArrayId) -> &mut Vec<Piece> {
+        &mut self.states[array].pieces
+    }
 }
 
 impl Walker<'_> {
@@ -92,13 +105,33 @@ impl Walker<'_> {
         if from_identity || self.covered_inside(array, place) {
             return;
         }
-        self.coverage.states[array].reported = true;
+        match self.coverage.loops.first() {
+            // Earlier iterations may have written it: that is known when the loop's body is.
+            Some(outermost) => {
+                let facts = self.facts.since(*outermost).to_vec();
+                let nest = self.nest_references();
+                self.coverage.pending.push(Pending {
+                    array,
+                    place: place.to_vec(),
+                    nest,
+                    facts,
+                    span: access.span,
+                });
+            }
+            None => self.report_read(array, access.span),
+        }
+    }
+
+    pub fn report_read(&mut self, array: ArrayId, span: Span) {
+        if std::mem::replace(&mut self.coverage.states[array].reported, true) {
+            return;
+        }
         let data = &self.kernel.arrays[array];
         let name = &data.name;
         self.diagnostics.push(
             Diagnostic::error(
                 codes::E0411,
-                access.span,
+                span,
                 format!("result `{name}` is read where it is not known to be written"),
                 "this element may not have a value yet",
             )
@@ -188,7 +221,7 @@ impl Walker<'_> {
 
     /// Whether the element at `place` is covered, if there is one: an access that is outside touches nothing,
     /// since it is guarded or checked on the device.
-    fn covered_inside(&mut self, array: ArrayId, place: &[Poly]) -> bool {
+    pub fn covered_inside(&mut self, array: ArrayId, place: &[Poly]) -> bool {
         let extents = self.extents[array].clone();
         let here = self.scoped(|walker| {
             for (subscript, extent) in place.iter().zip(&extents) {

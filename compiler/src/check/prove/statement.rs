@@ -151,7 +151,8 @@ impl Walker<'_> {
         let by = self.integer(step);
         ends.reach = self.reach(&from, &to, &by);
         let assigned = scan::assigned_locals(body);
-        self.scoped(|walker| {
+        self.coverage.loops.push(self.facts.mark());
+        let level = self.scoped(|walker| {
             match by.as_constant() {
                 Some(by @ 2..) => walker.enter_steps(index, &from, &to, by),
                 _ => walker.enter_range(LevelKind::Sequential, index, &from, &to),
@@ -174,7 +175,12 @@ impl Walker<'_> {
             }
             walker.forget(&assigned);
             walker.block(body);
+            walker.nest.last().cloned()
         });
+        self.coverage.loops.pop();
+        if let Some(level) = level {
+            self.settle_reads(&level);
+        }
         self.forget(&assigned);
     }
 
