@@ -8,6 +8,9 @@ use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::Opcode;
 use rustc_hash::FxHashMap;
 
+/// A loop of more iterations counts as endless, whoever says so.
+const LONGEST: u128 = 1 << 32;
+
 /// Answers about the loops of one kernel.
 pub struct Endless<'k> {
     kernel: &'k Kernel,
@@ -100,6 +103,10 @@ impl<'k> Endless<'k> {
         if data.opcode.is_load() || !data.regions.is_empty() {
             return true;
         }
+        if let Some(number) = kernel.int_of(data.results[0]) {
+            // No limit to anything: lowering cuts ranges at such ends.
+            return number.unsigned_abs() > LONGEST;
+        }
         let limits = match data.opcode {
             Opcode::Min => way == Way::Up,
             Opcode::Max => way == Way::Down,
@@ -107,12 +114,16 @@ impl<'k> Endless<'k> {
         };
         match (data.opcode, &data.arguments[..]) {
             (Opcode::Min | Opcode::Max, parts) if limits => parts.iter().all(|part| self.goes(*part, way)),
-            (Opcode::Min | Opcode::Max | Opcode::Add, parts) => parts.iter().any(|part| self.goes(*part, way)),
+            (Opcode::Min | Opcode::Max | Opcode::Add, parts) => {
+                parts.iter().any(|part| self.goes(*part, way))
+            }
             (Opcode::Sub, [from, less]) => self.goes(*from, way) || self.goes(*less, way.back()),
             (Opcode::Mul | Opcode::Div, [value, by]) if kernel.int_of(*by).is_some_and(|by| by > 0) => {
                 self.goes(*value, way)
             }
-            (Opcode::Shl | Opcode::Shr, [value, by]) if kernel.int_of(*by).is_some() => self.goes(*value, way),
+            (Opcode::Shl | Opcode::Shr, [value, by]) if kernel.int_of(*by).is_some() => {
+                self.goes(*value, way)
+            }
             (Opcode::And | Opcode::Rem, [_, mask]) if kernel.int_of(*mask).is_some_and(|mask| mask >= 0) => {
                 // A remainder has the sign of what is divided, and is smaller than the divisor.
                 false

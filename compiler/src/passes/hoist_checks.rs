@@ -28,7 +28,6 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload, Phase, Phases, Short};
 use crate::ir::op::{Constant, Opcode};
 use crate::manifest::Expr;
-use crate::mutants::mutant;
 
 pub struct HoistChecks;
 
@@ -77,7 +76,9 @@ struct Hoisted {
 /// The checks of a reduction that can be made before it.
 fn checks(kernel: &Kernel, inst: Inst) -> Vec<Hoisted> {
     let data = &kernel.insts[inst];
-    let (Opcode::Reduce, Payload::Reduce { axes, .. }) = (data.opcode, &data.payload) else { return Vec::new() };
+    let (Opcode::Reduce, Payload::Reduce { axes, .. }) = (data.opcode, &data.payload) else {
+        return Vec::new();
+    };
     let region = data.regions[0];
     let insts = &kernel.blocks[region].insts;
     if axes.len() != 1 || !insts.iter().any(|inst| kernel.insts[*inst].opcode == Opcode::Check) {
@@ -119,11 +120,16 @@ fn is_test(kernel: &Kernel, condition: Inst, subscript: Value, extent: Value) ->
     let data = &kernel.insts[condition];
     let compares = |value: Value, opcode: Opcode| {
         let data = kernel.definition_data(value);
-        data.filter(|data| data.opcode == opcode && data.arguments[0] == subscript).map(|data| data.arguments[1])
+        data.filter(|data| data.opcode == opcode && data.arguments[0] == subscript)
+            .map(|data| data.arguments[1])
     };
-    let (Opcode::And, [above, below]) = (data.opcode, &data.arguments[..]) else { return false };
+    let below = |value: Value| compares(value, Opcode::Lt) == Some(extent);
+    // That it is not negative may be known.
+    let (Opcode::And, [above, other]) = (data.opcode, &data.arguments[..]) else {
+        return below(data.results[0]);
+    };
     let from_zero = compares(*above, Opcode::Ge).is_some_and(|low| kernel.int_of(low) == Some(0));
-    from_zero && compares(*below, Opcode::Lt) == Some(extent)
+    from_zero && below(*other)
 }
 
 /// Makes the checks in front of a loop, which then has what is left of its range.
@@ -137,7 +143,8 @@ fn hoist(kernel: &mut Kernel, block: Block, inst: Inst, checks: &[Hoisted]) {
     let (given_low, given_high) = kernel.loop_bounds(inst)[0];
     let (mut low, mut high) = (given_low, given_high);
     let mut emit = Emit::sharing(kernel, block, span);
-    for Hoisted { check, holds, beside, extent } in checks {
+    for (at, Hoisted { check, holds, beside, extent }) in checks.iter().enumerate() {
+        let cut = checks[..at].iter().any(|before| (before.beside, &before.extent) == (*beside, extent));
         let data = emit.kernel.insts[*check].clone();
         emit.at(data.span, |emit| {
             let zero = emit.int(0);
@@ -148,15 +155,18 @@ fn hoist(kernel: &mut Kernel, block: Block, inst: Inst, checks: &[Hoisted]) {
             let above = emit.binary(Opcode::Ge, first, zero);
             let below = emit.binary(Opcode::Le, end, extent);
             let inside = emit.binary(Opcode::And, above, below);
-            let all = mutant!("hoist_checks: an empty range must lie inside", emit.binary(Opcode::Or, inside, empty), inside);
+            let all = emit.binary(Opcode::Or, inside, empty);
             // The first subscript that lies outside: the first of all, or the first one behind the array.
             let behind = emit.binary(Opcode::Max, first, extent);
             let outside = emit.select(above, behind, first);
             emit.bare_inst(Opcode::Check, data.payload.clone(), Short::from_slice(&[all, outside, extent]));
+            if cut {
+                return;
+            }
             let least = emit.int(-beside);
             let most = emit.add_int(extent, -beside);
             low = emit.binary(Opcode::Max, low, least);
-            high = mutant!("hoist_checks: the range stays", emit.binary(Opcode::Min, high, most), high);
+            high = emit.binary(Opcode::Min, high, most);
         });
         emit.kernel.rewrite_to_constant(*holds, Constant::Bool(true));
     }

@@ -25,6 +25,7 @@ pub struct Rows {
     pub vector: i64,
     /// More than one loop walks the row: it is worth keeping it in registers.
     pub reused: bool,
+    checked: bool,
     /// A warp may have several of them: its lanes meet in each reduction, whatever the rows are like.
     packs: bool,
     /// A thread keeps elements of a row beside those that it reads.
@@ -45,6 +46,8 @@ struct Shape {
     vector: i64,
     /// The row fills the threads' groups exactly: nothing is masked.
     exact: bool,
+    /// Subscripts are checked: a thread has the indices until all loads are under way.
+    checked: bool,
 }
 
 impl Shape {
@@ -54,7 +57,8 @@ impl Shape {
         let other = OTHER_REGISTERS.min(OTHER_REGISTERS / 2 + 4 * held);
         // Whether a group lies within the row is one comparison each time, or a bit.
         let masks = if self.exact || held * self.vector >= 32 { 0 } else { 8 };
-        u64::try_from(held * self.vector + other + masks).ok()
+        let checks = if self.checked { CHECK_REGISTERS } else { 0 };
+        u64::try_from(held * self.vector + other + masks + checks).ok()
     }
 
     /// Whether a thread has registers enough, and it pays to hold the row. Long rows of scalars are fetched again as quickly,
@@ -71,14 +75,21 @@ impl Shape {
 /// Rows shorter than this stay with one thread.
 const MIN_ROW: i64 = 32;
 /// The same of rows of different lengths, by their mean: how many lanes such a row gets, and from which mean length on.
-const TEAMS: [(i64, i64, &str); 5] =
-    [(2, 3, "row_2_walk"), (4, 6, "row_4_walk"), (8, 12, "row_8_walk"), (16, 24, "row_16_walk"), (32, 48, "row_warp_walk")];
+const TEAMS: [(i64, i64, &str); 5] = [
+    (2, 3, "row_2_walk"),
+    (4, 6, "row_4_walk"),
+    (8, 12, "row_8_walk"),
+    (16, 24, "row_16_walk"),
+    (32, 48, "row_warp_walk"),
+];
 /// The same of rows that cannot share a warp: the threads of a warp that has several of them wait for the longest.
 const MIN_MEAN: i64 = 12;
 /// Rows of fewer elements are one warp's.
 const WARP_ROW: i64 = 1024;
 /// 32-bit registers that a thread of four groups or more has beside the elements that it holds.
 const OTHER_REGISTERS: i64 = 32;
+/// The same of one that checks subscripts, beside those.
+const CHECK_REGISTERS: i64 = 8;
 /// Groups under way in one turn of an open loop.
 const GROUPS: i64 = 4;
 
@@ -128,10 +139,22 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let outer = axes.iter().map(|axis| kernel.axes[*axis].name.clone()).collect();
     // Where rows begin and end differs: none begins at a multiple of a vector, or is held.
     let vector = if exact { vector } else { 1 };
+    let mut checked = false;
+    kernel.walk(body, &mut |_, inst| checked |= kernel.insts[inst].opcode == Opcode::Check);
     let straight = &kernel.blocks[body].insts;
     let packs = !exact
         && loops.iter().all(|inst| straight.contains(inst) && kernel.insts[*inst].opcode == Opcode::Reduce);
-    Some(Rows { reused: loops.len() > 1 && exact, packs, own_array, outer, extent, exact, vector, said })
+    Some(Rows {
+        reused: loops.len() > 1 && exact,
+        checked,
+        packs,
+        own_array,
+        outer,
+        extent,
+        exact,
+        vector,
+        said,
+    })
 }
 
 /// The outermost loops of one axis that stand under straight control; `false` where something forbids sharing.
@@ -237,7 +260,14 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
     }
     let vector = said.vector(rows.vector);
     let mut shapes = Vec::new();
-    let shape = |suffix, threads, held, vector, exact| Shape { suffix, threads, held, vector, exact };
+    let shape = |suffix, threads, held, vector, exact| Shape {
+        suffix,
+        threads,
+        held,
+        vector,
+        exact,
+        checked: rows.checked,
+    };
     if rows.reused {
         // Held whole, by as few threads as can: usual lengths exactly, others masked; then rows that are not
         // multiples of a vector, scalar by scalar.

@@ -71,13 +71,7 @@ pub(super) fn factors(kernel: &mut Kernel) -> FxHashMap<Inst, u32> {
 }
 
 /// Writes down what was chosen for a loop of a launch.
-fn record(
-    kernel: &mut Kernel,
-    launch: Launch,
-    axis: Axis,
-    (factor, equal): (u32, bool),
-    reproducible: bool,
-) {
+fn record(kernel: &mut Kernel, launch: Launch, axis: Axis, (factor, equal): (u32, bool), reproducible: bool) {
     let reason = match factor {
         _ if equal => "no load passes the branch of a check: reads of several iterations before it",
         1 => "lanes run it a different number of times: they part where it says so",

@@ -104,9 +104,9 @@ impl Selector<'_> {
         }
         let Some(data) = self.kernel.definition_data(holds) else { return false };
         let below = |value: Value| {
-            self.kernel.definition_data(value).is_some_and(|data| {
-                data.opcode == Opcode::Lt && data.arguments[..] == [index, extent]
-            })
+            self.kernel
+                .definition_data(value)
+                .is_some_and(|data| data.opcode == Opcode::Lt && data.arguments[..] == [index, extent])
         };
         let above = |value: Value| {
             self.kernel.definition_data(value).is_some_and(|data| {
@@ -189,7 +189,12 @@ impl Selector<'_> {
     }
 
     /// Writes numbers into the error record, each with its type and its offset, unless something holds.
-    fn report(&mut self, record: Reg, numbers: impl Iterator<Item = (Type, i64, Operand)>, holds: Option<Reg>) {
+    fn report(
+        &mut self,
+        record: Reg,
+        numbers: impl Iterator<Item = (Type, i64, Operand)>,
+        holds: Option<Reg>,
+    ) {
         for (ty, offset, value) in numbers {
             let (address, src) = (Address::new(Base::Reg(record), offset), smallvec![value]);
             let store = St { space: Space::Global, ty, address, src, ..Default::default() };
