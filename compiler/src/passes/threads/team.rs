@@ -15,6 +15,7 @@ use super::coordinates::{Spread, Threads};
 use super::jam::{depending, jam};
 use super::mask::{mask, writes_for_all};
 use super::slots::slots;
+use crate::analysis::Endless;
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -205,7 +206,10 @@ impl Team {
         let serial = axis.factors.first().filter(|factor| factor.level == Level::Serial).and_then(|f| f.size);
         let own = match axis.factors.first() {
             Some(Factor { level: Level::Serial, size: None }) => {
-                self.open(emit, &axis, data.regions[0], map, &partial)
+                let (low, high) = emit.kernel.loop_bounds(inst)[0];
+                let mut endless = Endless::new(emit.kernel);
+                let of_memory = endless.is_of_memory(low) || endless.is_of_memory(high);
+                self.open(emit, (&axis, of_memory), data.regions[0], map, &partial)
             }
             _ => self.at_once(emit, &axis, serial.unwrap_or(1) as i64, data.regions[0], map, &partial),
         };
@@ -273,12 +277,12 @@ impl Team {
 
     /// Loops over the groups of an open axis, several at a time, then one at a time: for all threads as often, so that
     /// the lanes of a warp stay together however the assembler unrolls them. Then what is left, less than a group for
-    /// each thread: a group where it is whole, and single elements. Of a range that differs from row to row most is
+    /// each thread: a group where it is whole, and single elements. Of a range that memory decides most is
     /// left, so that it is taken at once, several groups of which each is masked.
     fn open(
         &mut self,
         emit: &mut Emit<'_>,
-        axis: &Spread,
+        (axis, of_memory): (&Spread, bool),
         body: Block,
         map: &ValueMap,
         partial: &Partial<'_>,
@@ -313,7 +317,7 @@ impl Team {
         // With the thread's own start on both sides, the trips are those of the team's first thread.
         let beyond = emit.add(axis.high, first);
         let several = axis.level_size(Level::Serial);
-        let ragged = axis.extent.is_none() && vector == 1;
+        let ragged = of_memory && vector == 1;
         let mut counts = if ragged { vec![several] } else { vec![several, 1] };
         counts.dedup();
         for count in counts {

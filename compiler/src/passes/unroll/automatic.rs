@@ -110,6 +110,7 @@ fn is_checked(kernel: &Kernel, inst: Inst) -> bool {
 fn of_body(kernel: &Kernel, inst: Inst) -> Option<u32> {
     let (mut insts, mut touches, mut branches) = (0, false, false);
     let body = kernel.insts[inst].regions[0];
+    let checked = is_checked(kernel, inst);
     let meets = kernel.walk_until(body, &mut |_, inst| {
         let data = &kernel.insts[inst];
         if data.opcode.info().effect == Effect::Collective {
@@ -117,6 +118,7 @@ fn of_body(kernel: &Kernel, inst: Inst) -> Option<u32> {
         }
         // What nothing is done for, or only where something failed.
         let nothing = matches!(data.opcode, Opcode::Const | Opcode::Symbol | Opcode::Yield | Opcode::Check);
+        let nothing = nothing && checked;
         insts += u32::from(!nothing);
         branches |= !data.regions.is_empty() && !is_predicated(kernel, inst);
         if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = &data.payload {
