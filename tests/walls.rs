@@ -108,7 +108,17 @@ const PASSES: &[(&str, &[&str])] = &[
     ),
     (
         "normal forms",
-        &["collapse", "fold", "fuse", "fuse_launches", "hoist_reductions", "merge_axes", "sink_loads", "soa"],
+        &[
+            "collapse",
+            "fold",
+            "fuse",
+            "fuse_launches",
+            "hoist_checks",
+            "hoist_reductions",
+            "merge_axes",
+            "sink_loads",
+            "soa",
+        ],
     ),
     (
         "tiles",

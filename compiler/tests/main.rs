@@ -23,6 +23,7 @@ mod rows;
 mod scheduled;
 mod select;
 mod signs;
+mod spills;
 mod support;
 mod typed;
 mod variants;

@@ -15,28 +15,38 @@ pub fn blocks_by_registers(threads: u64, registers: u64) -> u32 {
     u32::try_from(REGISTERS / (threads * registers)).unwrap_or(u32::MAX).max(1)
 }
 
-/// What a multiprocessor holds at most.
+/// What a target's multiprocessors are like: the one table of it, which `bench/target.py` reads off a GPU. Where no such
+/// GPU was at hand, the CUDA programming guide says it; how many there are is of the largest part of the capability.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Multiprocessor {
+    /// How many a GPU has.
+    pub count: u32,
+    /// Threads and blocks that one holds at most.
     pub threads: u64,
     pub blocks: u64,
     /// Shared memory, in bytes, and what the system takes of it for each block.
     pub shared: u64,
     pub reserved: u64,
+    /// Shared memory that one block can have.
+    pub of_block: u32,
 }
 
 impl Multiprocessor {
     /// Of a compute capability: 90 for 9.0.
     pub const fn of(capability: u32) -> Self {
-        let (threads, blocks, shared, reserved) = match capability {
-            0..=79 => (1024, 16, 64 << 10, 0),
-            80..=85 => (2048, 32, 164 << 10, 1024),
-            86..=88 => (1536, 16, 100 << 10, 1024),
-            89 => (1536, 24, 100 << 10, 1024),
-            90..=119 => (2048, 32, 228 << 10, 1024),
-            _ => (1536, 24, 100 << 10, 1024),
+        let (count, threads, blocks, shared, reserved, of_block) = match capability {
+            0..=79 => (72, 1024, 16, 64, 0, 64),
+            80 => (108, 2048, 32, 164, 1024, 163),
+            81..=85 => (108, 2048, 32, 164, 1024, 99),
+            86 => (84, 1536, 16, 100, 1024, 99),
+            87 => (84, 1536, 16, 100, 1024, 163),
+            88 => (84, 1536, 16, 100, 1024, 99),
+            89 => (142, 1536, 24, 100, 1024, 99),
+            90..=99 => (132, 2048, 32, 228, 1024, 227),
+            100..=119 => (148, 2048, 32, 228, 1024, 227),
+            _ => (170, 1536, 24, 100, 1024, 99),
         };
-        Self { threads, blocks, shared, reserved }
+        Self { count, threads, blocks, shared: shared << 10, reserved, of_block: of_block << 10 }
     }
 
     /// Blocks for which there is shared memory, where each takes so many bytes.

@@ -8,6 +8,7 @@ use super::fuse::Fuse;
 use super::fuse_launches::FuseLaunches;
 use super::fuse_multiply_add::FuseMultiplyAdd;
 use super::guards::Guards;
+use super::hoist_checks::HoistChecks;
 use super::hoist_reductions::HoistReductions;
 use super::licm::Licm;
 use super::lower_tiles::LowerTiles;
@@ -36,7 +37,9 @@ use std::sync::Arc;
 /// The rows: the pass, and whether selection needs what it leaves. The reasons are in the passes.
 pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
     vec![
-        // First, so that the passes after it see literal extents and simple subscripts.
+        // Before `fold`, which takes away what the literals of this one leave.
+        (Arc::new(HoistChecks), false),
+        // So early that the passes after it see literal extents and simple subscripts.
         (Arc::new(Fold), false),
         // Before all that counts axes.
         (Arc::new(MergeAxes), false),

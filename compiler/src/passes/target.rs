@@ -1,5 +1,7 @@
 //! What passes know of the machine: figures of each compute capability. `build.rs` makes a version of them.
 
+use crate::analysis::Multiprocessor;
+
 /// Facts about the machine that passes decide by. Passes know no more of the target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TargetFacts {
@@ -24,30 +26,15 @@ pub struct TargetFacts {
 impl TargetFacts {
     /// The facts of a compute capability, as 10 × major + minor.
     pub fn new(capability: u32) -> Self {
-        let multiprocessors = match capability {
-            ..80 => 72,
-            80..86 => 108,
-            86..89 => 84,
-            89 => 142,
-            90..100 => 132,
-            100..120 => 148,
-            _ => 170,
-        };
-        let shared_kib = match capability {
-            ..80 => 64,
-            80 | 87 => 163,
-            81..90 => 99,
-            90..120 => 227,
-            _ => 99,
-        };
+        let multiprocessor = Multiprocessor::of(capability);
         Self {
             capability,
             warp_size: 32,
             max_threads: 1024,
             default_threads: 256,
             resident_blocks: 1024,
-            multiprocessors,
-            shared_bytes: shared_kib * 1024,
+            multiprocessors: multiprocessor.count,
+            shared_bytes: multiprocessor.of_block,
             async_copies: capability >= 80,
         }
     }

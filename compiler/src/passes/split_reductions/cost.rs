@@ -55,3 +55,20 @@ pub fn loop_cost(kernel: &Kernel, region: Block, index: Value) -> Cost {
     }
     cost
 }
+
+/// The same with neighbouring lanes at neighbouring values of an index around a loop whose range memory decides: what goes
+/// along the loop's own index is somewhere else for each lane.
+pub fn ragged_cost(kernel: &Kernel, region: Block, own: Value, around: Value) -> Cost {
+    let mut affine = Affine::new(kernel);
+    let mut cost = loop_cost(kernel, region, around);
+    for access in accesses(kernel, region) {
+        if kernel.buffers[access.buffer].kind == BufferKind::Private {
+            continue;
+        }
+        let along = |affine: &mut Affine, index| affine.stride(access.inst, index);
+        if along(&mut affine, own) != Stride::Bytes(0) && along(&mut affine, around) == Stride::Bytes(0) {
+            cost.add(Cost { sectors: (SCATTERED - 1).saturating_mul(access.weight) });
+        }
+    }
+    cost
+}

@@ -1,6 +1,6 @@
 //! Rows: an iteration whose loops all walk one contiguous range is given to a team of threads.
 
-use super::cost::{Cost, loop_cost};
+use super::cost::{Cost, loop_cost, ragged_cost};
 use super::length::{Length, length};
 use super::said::{Said, said};
 use super::streams::streams;
@@ -25,6 +25,9 @@ pub struct Rows {
     pub vector: i64,
     /// More than one loop walks the row: it is worth keeping it in registers.
     pub reused: bool,
+    checked: bool,
+    /// A warp may have several of them: its lanes meet in each reduction, whatever the rows are like.
+    packs: bool,
     /// A thread keeps elements of a row beside those that it reads.
     own_array: bool,
     /// The names of the outer axes.
@@ -43,6 +46,8 @@ struct Shape {
     vector: i64,
     /// The row fills the threads' groups exactly: nothing is masked.
     exact: bool,
+    /// Subscripts are checked: a thread has the indices until all loads are under way.
+    checked: bool,
 }
 
 impl Shape {
@@ -52,7 +57,8 @@ impl Shape {
         let other = OTHER_REGISTERS.min(OTHER_REGISTERS / 2 + 4 * held);
         // Whether a group lies within the row is one comparison each time, or a bit.
         let masks = if self.exact || held * self.vector >= 32 { 0 } else { 8 };
-        u64::try_from(held * self.vector + other + masks).ok()
+        let checks = if self.checked { CHECK_REGISTERS } else { 0 };
+        u64::try_from(held * self.vector + other + masks + checks).ok()
     }
 
     /// Whether a thread has registers enough, and it pays to hold the row. Long rows of scalars are fetched again as quickly,
@@ -68,12 +74,22 @@ impl Shape {
 
 /// Rows shorter than this stay with one thread.
 const MIN_ROW: i64 = 32;
-/// The same of rows of different lengths, by their mean: the threads of a warp that has several of them wait for the longest.
+/// The same of rows of different lengths, by their mean: how many lanes such a row gets, and from which mean length on.
+const TEAMS: [(i64, i64, &str); 5] = [
+    (2, 3, "row_2_walk"),
+    (4, 6, "row_4_walk"),
+    (8, 12, "row_8_walk"),
+    (16, 24, "row_16_walk"),
+    (32, 48, "row_warp_walk"),
+];
+/// The same of rows that cannot share a warp: the threads of a warp that has several of them wait for the longest.
 const MIN_MEAN: i64 = 12;
 /// Rows of fewer elements are one warp's.
 const WARP_ROW: i64 = 1024;
 /// 32-bit registers that a thread of four groups or more has beside the elements that it holds.
 const OTHER_REGISTERS: i64 = 32;
+/// The same of one that checks subscripts, beside those.
+const CHECK_REGISTERS: i64 = 8;
 /// Groups under way in one turn of an open loop.
 const GROUPS: i64 = 4;
 
@@ -93,8 +109,15 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let mut shared = Cost::default();
     for inst in &loops {
         let region = kernel.insts[*inst].regions[0];
-        shared.add(loop_cost(kernel, region, kernel.blocks[region].params[0]));
-        own.add(loop_cost(kernel, region, outer));
+        let index = kernel.blocks[region].params[0];
+        shared.add(loop_cost(kernel, region, index));
+        // Where the rows begin, memory says.
+        let (low, _) = kernel.loop_bounds(*inst)[0];
+        let mut affine = Affine::new(kernel);
+        own.add(match affine.depends(low, outer) && affine.coefficient(low, outer).is_none() {
+            true => ragged_cost(kernel, region, index, outer),
+            false => loop_cost(kernel, region, outer),
+        });
     }
     if shared.sectors >= own.sectors {
         return None;
@@ -116,7 +139,22 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let outer = axes.iter().map(|axis| kernel.axes[*axis].name.clone()).collect();
     // Where rows begin and end differs: none begins at a multiple of a vector, or is held.
     let vector = if exact { vector } else { 1 };
-    Some(Rows { reused: loops.len() > 1 && exact, own_array, outer, extent, exact, vector, said })
+    let mut checked = false;
+    kernel.walk(body, &mut |_, inst| checked |= kernel.insts[inst].opcode == Opcode::Check);
+    let straight = &kernel.blocks[body].insts;
+    let packs = !exact
+        && loops.iter().all(|inst| straight.contains(inst) && kernel.insts[*inst].opcode == Opcode::Reduce);
+    Some(Rows {
+        reused: loops.len() > 1 && exact,
+        checked,
+        packs,
+        own_array,
+        outer,
+        extent,
+        exact,
+        vector,
+        said,
+    })
 }
 
 /// The outermost loops of one axis that stand under straight control; `false` where something forbids sharing.
@@ -222,7 +260,14 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
     }
     let vector = said.vector(rows.vector);
     let mut shapes = Vec::new();
-    let shape = |suffix, threads, held, vector, exact| Shape { suffix, threads, held, vector, exact };
+    let shape = |suffix, threads, held, vector, exact| Shape {
+        suffix,
+        threads,
+        held,
+        vector,
+        exact,
+        checked: rows.checked,
+    };
     if rows.reused {
         // Held whole, by as few threads as can: usual lengths exactly, others masked; then rows that are not
         // multiples of a vector, scalar by scalar.
@@ -261,8 +306,11 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
     let long = said.threads.unwrap_or(if rows.reused { 512 } else { 256 });
     let mut vectors = vec![vector, 1];
     vectors.dedup();
+    if rows.packs {
+        shapes.extend(TEAMS.iter().map(|(lanes, _, suffix)| shape(*suffix, *lanes, None, 1, false)));
+    }
     for vector in vectors {
-        if !rows.reused {
+        if !rows.reused && !rows.packs {
             shapes.push(shape("row_warp_walk", 32, None, vector, false));
         }
         shapes.push(shape("row_walk", long, None, vector, false));
@@ -321,6 +369,7 @@ fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, vecto
         let reason = match (said.threads.is_some(), shape.threads) {
             (true, _) => as_said.clone(),
             (false, 32) => format!("a warp takes a short row over `{}`", said.axis),
+            (false, lanes @ ..32) => format!("{lanes} lanes of a warp take a short row over `{}`", said.axis),
             (false, _) => format!("a block takes a row over `{}`", said.axis),
         };
         let block = Directive::Block(threads);
@@ -343,10 +392,16 @@ fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, vecto
 fn conditions(rows: &Rows, shape: &Shape) -> Conditions {
     let extent = || rows.extent.clone();
     let compared = |op, number: i64| Expr::binary(op, extent(), Expr::Int(number));
-    let least = if rows.exact { MIN_ROW } else { MIN_MEAN };
+    let team = TEAMS.iter().position(|(lanes, ..)| rows.packs && *lanes == shape.threads);
+    let least = match (team, rows.exact) {
+        (Some(team), _) => TEAMS[team].1,
+        (None, true) => MIN_ROW,
+        (None, false) => MIN_MEAN,
+    };
     let mut conditions = Conditions::new().prefers(compared(BinaryOp::GreaterEqual, least));
-    if shape.held.is_none() && shape.threads == 32 {
-        conditions = conditions.prefers(compared(BinaryOp::Less, WARP_ROW));
+    if shape.held.is_none() && shape.threads <= 32 {
+        let next = team.and_then(|team| TEAMS.get(team + 1)).map_or(WARP_ROW, |(_, least, _)| *least);
+        conditions = conditions.prefers(compared(BinaryOp::Less, next));
     }
     if shape.vector > 1 {
         let rest = Expr::binary(BinaryOp::Rem, extent(), Expr::Int(shape.vector));
@@ -371,12 +426,16 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     let mut loops = Vec::new();
     collect(kernel, body, &mut loops);
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };
-    // A block of several warps, each with a row of its own.
-    let rows_a_block = if shape.threads == 32 { said.threads.unwrap_or(256) as u64 / 32 } else { 1 };
+    // A block of several warps, each with a row of its own, or with several.
+    let rows_a_warp = 32 / shape.threads.clamp(1, 32) as u64;
+    let rows_a_block = if shape.threads <= 32 { said.threads.unwrap_or(256) as u64 / 32 } else { 1 };
     for (at, axis) in axes.iter().enumerate() {
         let mut factors = vec![Factor { level: Level::Grid, size: None }];
         if at + 1 == axes.len() && rows_a_block > 1 {
             factors.push(Factor { level: Level::Warp, size: Some(rows_a_block) });
+        }
+        if at + 1 == axes.len() && rows_a_warp > 1 {
+            factors.push(Factor { level: Level::Lane, size: Some(rows_a_warp) });
         }
         kernel.axes[*axis].factors = factors;
     }
@@ -401,13 +460,13 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
         if shape.threads > 32 {
             factors.push(Factor { level: Level::Warp, size: Some(shape.threads as u64 / 32) });
         }
-        factors.push(Factor { level: Level::Lane, size: Some(32) });
+        factors.push(Factor { level: Level::Lane, size: Some(shape.threads.min(32) as u64) });
         if shape.vector > 1 {
             factors.push(Factor { level: Level::Vector, size: Some(shape.vector as u64) });
         }
         kernel.axes[axis].factors = factors;
     }
-    let threads = shape.threads as u64 * rows_a_block;
+    let threads = shape.threads as u64 * rows_a_warp * rows_a_block;
     kernel.launches[launch].threads = u32::try_from(threads).ok();
     // As many blocks as leave a thread the registers that it needs.
     kernel.launches[launch].resident =

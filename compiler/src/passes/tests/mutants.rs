@@ -33,6 +33,7 @@ const TILES: &str = "lower_tiles";
 /// Passes without wrong versions, each with the reason.
 const WITHOUT: &[(&str, &str)] = &[
     ("simplify", "it is `fold`"),
+    ("hoist_checks", "what it changes shows where checks fail: tests/kernels/accesses/failing.krn"),
     ("map", "to be replaced"),
     ("narrow", "to be replaced"),
     ("normals", "to be replaced"),

@@ -23,8 +23,9 @@ pub fn writes_for_all(kernel: &Kernel, inst: Inst) -> bool {
     found
 }
 
-/// Puts what writes memory for all, and checks, under a condition, of which neighbours share one, and loads from places that depend on
-/// the index: those whose subscripts are among `outside`. Loops with a condition of their own end where it does not hold.
+/// Puts what writes memory for all under a condition, of which neighbours share one, and loads from places that depend on
+/// the index: those whose subscripts are among `outside`. Checks hold where it does not. Loops with a condition of their own
+/// end there.
 pub fn mask(
     kernel: &mut Kernel,
     block: Block,
@@ -37,11 +38,18 @@ pub fn mask(
     for inst in insts {
         let opcode = kernel.insts[inst].opcode;
         let plain = matches!(opcode, Opcode::Store | Opcode::StoreVector | Opcode::Atomic);
-        if (plain && writes_for_all(kernel, inst)) || opcode == Opcode::Check {
+        if plain && writes_for_all(kernel, inst) {
             run.push(inst);
             continue;
         }
         flush(kernel, block, active, &mut run, span);
+        if opcode == Opcode::Check {
+            let holds = kernel.insts[inst].arguments[0];
+            let mut emit = Emit::new(kernel, block, span);
+            let absent = emit.value(Opcode::Not, Payload::None, &[active]);
+            let holds = emit.binary(Opcode::Or, holds, absent);
+            kernel.insts[inst].arguments[0] = holds;
+        }
         for region in kernel.insts[inst].regions.clone() {
             mask(kernel, region, active, outside, span);
         }

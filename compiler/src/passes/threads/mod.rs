@@ -175,6 +175,10 @@ fn team_iteration(emit: &mut Emit<'_>, axes: &[Spread], team: &mut Team, body: B
     let whole = all_inside(emit, axes, bases, &offsets);
     if offsets.iter().all(|offsets| offsets.len() == 1) {
         match whole {
+            Some(inside) if team.is_part_of_warp() => {
+                let last = clamped(emit, axes, bases);
+                team.iteration_inside(emit, body, &last, inside);
+            }
             Some(inside) => emit.if_then(inside, |emit| team.iteration(emit, body, bases)),
             None => team.iteration(emit, body, bases),
         }
@@ -201,6 +205,18 @@ fn team_iteration(emit: &mut Emit<'_>, axes: &[Spread], team: &mut Team, body: B
             );
         }
     }
+}
+
+/// The indices, or the last ones of their axes where they lie behind these. A block has an iteration of each axis.
+fn clamped(emit: &mut Emit<'_>, axes: &[Spread], bases: &[Value]) -> Vec<Value> {
+    let clamp = |(axis, base): (&Spread, &Value)| match axis.needs_guard() {
+        true => {
+            let last = emit.add_int(axis.high, -1);
+            emit.binary(Opcode::Min, *base, last)
+        }
+        false => *base,
+    };
+    axes.iter().zip(bases).map(clamp).collect()
 }
 
 /// Every iteration of one thread: side by side where all are inside, else one by one.

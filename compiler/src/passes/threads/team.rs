@@ -15,6 +15,7 @@ use super::coordinates::{Spread, Threads};
 use super::jam::{depending, jam};
 use super::mask::{mask, writes_for_all};
 use super::slots::slots;
+use crate::analysis::Endless;
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -71,6 +72,9 @@ pub struct Team {
     own: Value,
     /// How many they are: a power of two up to 32, or a multiple of 32 that is the whole block.
     size: i64,
+    /// Whether the iteration is one of the axes': where a warp has several teams, those behind the end run the last one
+    /// again, since all lanes meet, and write nothing.
+    inside: Option<Value>,
     /// Shared buffers may be used again: a barrier must stand between.
     looped: bool,
     /// Another meeting, of all threads, comes before this one comes again: its barrier is the one between.
@@ -84,7 +88,19 @@ impl Team {
         let own = threads.part(emit, axis, at);
         emit.name(own, "member");
         let size = axis.level_size(Level::Warp) * axis.level_size(Level::Lane);
-        Self { own, size, looped, alternating: false, slots: FxHashMap::default() }
+        Self { own, size, inside: None, looped, alternating: false, slots: FxHashMap::default() }
+    }
+
+    /// Whether a warp has several of them.
+    pub fn is_part_of_warp(&self) -> bool {
+        self.size > 1 && self.size < 32
+    }
+
+    /// Appends the body of an iteration that is there only where a condition holds; all teams run it.
+    pub fn iteration_inside(&mut self, emit: &mut Emit<'_>, body: Block, indices: &[Value], inside: Value) {
+        self.inside = Some(inside);
+        self.iteration(emit, body, indices);
+        self.inside = None;
     }
 
     /// Appends the body of an iteration, without its yield.
@@ -114,7 +130,10 @@ impl Team {
             self.control(emit, &data, map);
         } else if self.size > 1 && writes_for_all(emit.kernel, inst) {
             let zero = emit.int(0);
-            let first = emit.binary(Opcode::Eq, self.own, zero);
+            let mut first = emit.binary(Opcode::Eq, self.own, zero);
+            if let Some(inside) = self.inside {
+                first = emit.binary(Opcode::And, first, inside);
+            }
             emit.if_then(first, |emit| {
                 emit.kernel.clone_inst(inst, emit.block, map);
             });
@@ -187,7 +206,10 @@ impl Team {
         let serial = axis.factors.first().filter(|factor| factor.level == Level::Serial).and_then(|f| f.size);
         let own = match axis.factors.first() {
             Some(Factor { level: Level::Serial, size: None }) => {
-                self.open(emit, &axis, data.regions[0], map, &partial)
+                let (low, high) = emit.kernel.loop_bounds(inst)[0];
+                let mut endless = Endless::new(emit.kernel);
+                let of_memory = endless.is_of_memory(low) || endless.is_of_memory(high);
+                self.open(emit, (&axis, of_memory), data.regions[0], map, &partial)
             }
             _ => self.at_once(emit, &axis, serial.unwrap_or(1) as i64, data.regions[0], map, &partial),
         };
@@ -255,11 +277,12 @@ impl Team {
 
     /// Loops over the groups of an open axis, several at a time, then one at a time: for all threads as often, so that
     /// the lanes of a warp stay together however the assembler unrolls them. Then what is left, less than a group for
-    /// each thread: a group where it is whole, and single elements.
+    /// each thread: a group where it is whole, and single elements. Of a range that memory decides most is
+    /// left, so that it is taken at once, several groups of which each is masked.
     fn open(
         &mut self,
         emit: &mut Emit<'_>,
-        axis: &Spread,
+        (axis, of_memory): (&Spread, bool),
         body: Block,
         map: &ValueMap,
         partial: &Partial<'_>,
@@ -293,7 +316,9 @@ impl Team {
         let mut at = emit.add(axis.low, first);
         // With the thread's own start on both sides, the trips are those of the team's first thread.
         let beyond = emit.add(axis.high, first);
-        let mut counts = vec![axis.level_size(Level::Serial), 1];
+        let several = axis.level_size(Level::Serial);
+        let ragged = of_memory && vector == 1;
+        let mut counts = if ragged { vec![several] } else { vec![several, 1] };
         counts.dedup();
         for count in counts {
             let high = emit.add_int(beyond, 1 - count * turn);
@@ -307,6 +332,9 @@ impl Team {
             });
             at = after[0];
             accumulators = after[1..].to_vec();
+        }
+        if ragged {
+            return self.rest_at_once(emit, (at, axis.high), several, body, map, partial, &accumulators);
         }
         let high = emit.add_int(axis.high, 1 - vector);
         let whole = emit.binary(Opcode::Lt, at, high);
@@ -340,6 +368,39 @@ impl Team {
         }
         let columns = accumulators.chunks(partial.types.len().max(1)).map(<[Value]>::to_vec).collect();
         partial.all(emit, columns)
+    }
+
+    /// So many single elements of each thread, all at once; those behind the end are masked.
+    #[expect(clippy::too_many_arguments, reason = "the loop, and what it has got to")]
+    fn rest_at_once(
+        &mut self,
+        emit: &mut Emit<'_>,
+        (at, high): (Value, Value),
+        count: i64,
+        body: Block,
+        map: &ValueMap,
+        partial: &Partial<'_>,
+        known: &[Value],
+    ) -> Vec<Value> {
+        let group = self.group(emit.kernel, body, 1, map, true, emit.span);
+        let slot = emit.int(0);
+        let mut iterations = Vec::new();
+        let mut actives = Vec::new();
+        for turn in 0..count {
+            let index = emit.add_int(at, turn * self.size);
+            let active = emit.binary(Opcode::Lt, index, high);
+            iterations.push(vec![index, slot, active]);
+            actives.push(active);
+        }
+        let params = emit.kernel.blocks[group].params.clone();
+        let mut sums = known.to_vec();
+        for (values, active) in
+            jam(emit, group, &params, &iterations, map, &self.own_slots()).into_iter().zip(actives)
+        {
+            let part = partial.masked(emit, active, &values);
+            sums = partial.follow(emit, &sums, &part);
+        }
+        sums
     }
 
     /// A block that runs a group of neighbours: its parameters are the first index, the number of the first slot,

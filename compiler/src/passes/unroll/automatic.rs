@@ -7,7 +7,7 @@ use crate::ir::entities::{Axis, Block, Inst, Launch};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::ir::schedule::Directive;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::ControlFlow;
 
 /// Iterations in the body, where a range ends at the same place for all lanes and where it does not: it is short then as a rule, the
@@ -15,14 +15,18 @@ use std::ops::ControlFlow;
 /// sixteens, since each addition waits for the one before and few loads are under way.
 const OF_LONG: u32 = 16;
 const OF_SHORT: u32 = 4;
-/// Instructions of the longest body that is unrolled, and of what becomes of it at most. None is that branches: its reads would come one after the other all the same.
+/// The same of a reduction that checks subscripts: the assembler lets no load pass the branch of a check.
+const OF_CHECKED: u32 = 4;
+/// Instructions of the longest body that is unrolled, and of what becomes of it at most. None is that branches: its reads
+/// would come one after the other all the same.
 const MOST_INSTS: u32 = 32;
 const MOST_UNROLLED: u32 = 256;
 
-/// By how much loops are unrolled that the lanes of a warp run a different number of times, as far as the schedule does not say it.
-/// One: the loop stays as it is.
+/// By how much loops are unrolled that the lanes of a warp run a different number of times, or that check subscripts, as far
+/// as the schedule does not say it. One: the loop stays as it is.
 pub(super) fn factors(kernel: &mut Kernel) -> FxHashMap<Inst, u32> {
     let mut found: FxHashMap<Inst, u32> = FxHashMap::default();
+    let mut equal: FxHashSet<Inst> = FxHashSet::default();
     let mut loops: Vec<(Launch, Inst, Axis)> = Vec::new();
     for (launch, data) in &kernel.launches {
         // A block before those inside it.
@@ -42,9 +46,13 @@ pub(super) fn factors(kernel: &mut Kernel) -> FxHashMap<Inst, u32> {
                     && kernel.schedule.unroll(&kernel.axes[axis].name).is_none()
                     && trips(kernel, *inst).is_none()
                     && let Some(most) = of_body(kernel, *inst)
-                    && let Some(factor) = of_range(kernel, data.body, *inst)
                 {
-                    found.insert(*inst, factor.min(most));
+                    if let Some(factor) = of_range(kernel, data.body, *inst) {
+                        found.insert(*inst, factor.min(most));
+                    } else if most > 1 && is_checked(kernel, *inst) {
+                        found.insert(*inst, OF_CHECKED.min(most));
+                        equal.insert(*inst);
+                    }
                 }
             }
         }
@@ -55,15 +63,17 @@ pub(super) fn factors(kernel: &mut Kernel) -> FxHashMap<Inst, u32> {
             let namesake = |other: &Axis| kernel.axes[*other].name == kernel.axes[*axis].name;
             let uniform =
                 loops.iter().all(|(_, inst, other)| !namesake(other) || found.get(inst) == Some(factor));
-            record(kernel, *launch, *axis, *factor, uniform);
+            let equal = equal.contains(inst);
+            record(kernel, *launch, *axis, (*factor, equal), uniform);
         }
     }
     found
 }
 
 /// Writes down what was chosen for a loop of a launch.
-fn record(kernel: &mut Kernel, launch: Launch, axis: Axis, factor: u32, reproducible: bool) {
+fn record(kernel: &mut Kernel, launch: Launch, axis: Axis, (factor, equal): (u32, bool), reproducible: bool) {
     let reason = match factor {
+        _ if equal => "no load passes the branch of a check: reads of several iterations before it",
         1 => "lanes run it a different number of times: they part where it says so",
         _ => "lanes run it a different number of times: reads of several iterations at once",
     };
@@ -88,17 +98,28 @@ fn of_range(kernel: &Kernel, body: Block, inst: Inst) -> Option<u32> {
     }
 }
 
+/// Whether a reduction checks subscripts in each iteration.
+fn is_checked(kernel: &Kernel, inst: Inst) -> bool {
+    let data = &kernel.insts[inst];
+    let checks = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Check;
+    data.opcode == Opcode::Reduce && kernel.blocks[data.regions[0]].insts.iter().any(checks)
+}
+
 /// How many iterations a body allows; `None` where memory that other threads see is not touched, or where the threads of a block
 /// meet.
 fn of_body(kernel: &Kernel, inst: Inst) -> Option<u32> {
     let (mut insts, mut touches, mut branches) = (0, false, false);
     let body = kernel.insts[inst].regions[0];
+    let checked = is_checked(kernel, inst);
     let meets = kernel.walk_until(body, &mut |_, inst| {
         let data = &kernel.insts[inst];
         if data.opcode.info().effect == Effect::Collective {
             return ControlFlow::Break(());
         }
-        insts += 1;
+        // What nothing is done for, or only where something failed.
+        let nothing = matches!(data.opcode, Opcode::Const | Opcode::Symbol | Opcode::Yield | Opcode::Check);
+        let nothing = nothing && checked;
+        insts += u32::from(!nothing);
         branches |= !data.regions.is_empty() && !is_predicated(kernel, inst);
         if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = &data.payload {
             touches |= kernel.buffers[*buffer].kind != BufferKind::Private;

@@ -7,21 +7,30 @@
 //!                                                                     bra checked;
 //! ```
 //!
-//! Checks of one block share the branch, behind the loads between them. A thread whose check has failed goes on, since
-//! others may wait for it; what is behind the check's condition does not happen for it. Its loops end, those that may run
-//! for ever on what it invented: at once for all the threads that meet in them.
+//! Checks of one block share the branch, at its end: no load waits for it, and those of all its checks are under way
+//! together. Which of them failed is found out where one did, from the index and the extent. A thread whose check has failed goes
+//! on, since others may wait for it; what is behind the check's condition does not happen for it. Its loops end, those
+//! that may run for ever on what it invented: at once for all the threads that meet in them.
 
 use super::super::instruction::*;
 use super::super::operand::{Address, Base, Label, Operand, PredOperand, Reg};
 use super::super::types::{Space, Type};
 use super::SelectError;
 use super::selector::Selector;
-use crate::analysis::is_predicated;
+use crate::analysis::{Endless, is_predicated};
 use crate::ir::entities::{Inst, Value};
-use crate::ir::kernel::{Definition, Payload};
+use crate::ir::kernel::Payload;
 use crate::ir::op::Opcode;
-use cranelift_entity::{EntityRef, EntitySet};
+use cranelift_entity::EntityRef;
 use smallvec::smallvec;
+
+/// Checks that are settled together.
+#[derive(Default)]
+pub struct Pending {
+    checks: Vec<Check>,
+    /// Whether all of them hold.
+    all: Option<Reg>,
+}
 
 /// What is done where some of a group of checks fail.
 pub struct Recording {
@@ -30,8 +39,9 @@ pub struct Recording {
     checks: Vec<Check>,
 }
 
-pub struct Check {
-    holds: Reg,
+struct Check {
+    /// Whether it holds; `None` where the index and the extent say so.
+    holds: Option<Reg>,
     site: usize,
     index: Operand,
     extent: Operand,
@@ -54,8 +64,10 @@ enum Scope {
     Block,
 }
 
-/// Checks that share a branch, at most: each keeps a predicate until then.
-const MOST: usize = 4;
+/// Checks that share a branch, at most: each keeps its index until then.
+const MOST: usize = 16;
+/// The same of those that keep a predicate, of which a thread has seven.
+const MOST_KEPT: usize = 4;
 
 impl Selector<'_> {
     /// Keeps a check until the block is over, or something comes that it must not pass. Nothing uses what it does, and
@@ -66,14 +78,47 @@ impl Selector<'_> {
         else {
             return Err(self.error(format!("{inst} has no site")));
         };
+        let plain = self.tests_index(*holds, *index, *extent);
         let holds = self.register(*holds);
         let (index, extent) = (self.operand(*index), self.operand(*extent));
         let value = more.first().map(|value| self.operand(*value));
-        self.checks.push(Check { holds, site: site.index(), index, extent, value });
-        if self.checks.len() == MOST {
+        let all = match self.checks.all {
+            Some(all) => self.logic(LogicBinaryOp::And, Type::Pred, all.into(), holds.into()),
+            None => holds,
+        };
+        self.checks.all = Some(all);
+        let kept = (!plain).then_some(holds);
+        self.checks.checks.push(Check { holds: kept, site: site.index(), index, extent, value });
+        let checks = &self.checks.checks;
+        let kept = checks.iter().filter(|check| check.holds.is_some()).count();
+        if checks.len() == MOST || kept == MOST_KEPT {
             self.settle_checks();
         }
         Ok(())
+    }
+
+    /// Whether a condition is no more than that an index lies below an extent and is not negative.
+    fn tests_index(&mut self, holds: Value, index: Value, extent: Value) -> bool {
+        if self.kernel.int_of(index).is_some() || self.interval(extent).low < 0 {
+            return false;
+        }
+        let Some(data) = self.kernel.definition_data(holds) else { return false };
+        let below = |value: Value| {
+            self.kernel
+                .definition_data(value)
+                .is_some_and(|data| data.opcode == Opcode::Lt && data.arguments[..] == [index, extent])
+        };
+        let above = |value: Value| {
+            self.kernel.definition_data(value).is_some_and(|data| {
+                data.opcode == Opcode::Ge
+                    && data.arguments[0] == index
+                    && self.kernel.int_of(data.arguments[1]) == Some(0)
+            })
+        };
+        match (data.opcode, &data.arguments[..]) {
+            (Opcode::And, [a, b]) => (above(*a) && below(*b)) || (above(*b) && below(*a)),
+            _ => below(holds),
+        }
     }
 
     /// Settles the checks before an instruction that they must not pass: one that may run something several times or not
@@ -87,12 +132,8 @@ impl Selector<'_> {
 
     /// One branch for the checks that have been kept.
     pub fn settle_checks(&mut self) {
-        let checks = std::mem::take(&mut self.checks);
-        let Some(first) = checks.first() else { return };
-        let mut all = first.holds;
-        for check in &checks[1..] {
-            all = self.logic(LogicBinaryOp::And, Type::Pred, all.into(), check.holds.into());
-        }
+        let Pending { checks, all } = std::mem::take(&mut self.checks);
+        let Some(all) = all else { return };
         let failed = self.builder.label("failed");
         let back = self.builder.label("checked");
         self.builder.emit_if(PredOperand { reg: all, negated: true }, Bra { uni: false, target: failed });
@@ -100,54 +141,74 @@ impl Selector<'_> {
         self.recordings.push(Recording { failed, back, checks });
     }
 
-    /// What the entry's checks do where they fail: the first thread to come fills the record, and all go on.
+    /// What the entry's checks do where they fail: the first thread to come fills the record, and all go on. Of several
+    /// that failed the first is told: what it writes comes last.
     pub fn record_failures(&mut self) {
         let Some(record) = self.error_record else { return };
-        let at = |offset: i64| Address::new(Base::Reg(record), offset);
         for Recording { failed, back, checks } in std::mem::take(&mut self.recordings) {
             self.builder.place(failed);
+            if let Some(flag) = self.failed {
+                self.builder.emit(Mov { ty: Type::Pred, dst: flag, a: Operand::Int(-1) });
+            }
+            let claimed = self.temp(Type::B32);
+            self.builder.emit(Atom {
+                space: Space::Global,
+                op: AtomOp::Exch,
+                ty: Type::B32,
+                dst: claimed,
+                address: Address::new(Base::Reg(record), 0),
+                a: Operand::Int(1),
+                ..Default::default()
+            });
+            let late = self.setp(Compare::Ne, Type::U32, claimed.into(), Operand::Int(0));
+            self.builder.emit_if(late, Bra { uni: false, target: back });
             let alone = checks.len() == 1;
-            for Check { holds, site, index, extent, value } in checks {
-                let next = if alone { back } else { self.builder.label("next") };
-                if !alone {
-                    self.builder.emit_if(holds, Bra { uni: false, target: next });
-                }
-                if let Some(flag) = self.failed {
-                    self.builder.emit(Mov { ty: Type::Pred, dst: flag, a: Operand::Int(-1) });
-                }
-                let claimed = self.temp(Type::B32);
-                self.builder.emit(Atom {
-                    space: Space::Global,
-                    op: AtomOp::Exch,
-                    ty: Type::B32,
-                    dst: claimed,
-                    address: at(0),
-                    a: Operand::Int(1),
-                    ..Default::default()
-                });
-                let late = self.setp(Compare::Ne, Type::U32, claimed.into(), Operand::Int(0));
-                self.builder.emit_if(late, Bra { uni: false, target: next });
-                let mut numbers = vec![
-                    (Type::U32, 4, Operand::Int(site as i64)),
-                    (Type::S64, 8, index),
-                    (Type::S64, 16, extent),
+            let first = &checks[0];
+            let one_site = checks.iter().all(|check| check.site == first.site);
+            let one_extent = checks.iter().all(|check| check.extent == first.extent);
+            // What all of them have in common is written once.
+            let site = |check: &Check| (Type::U32, 4, Operand::Int(check.site as i64));
+            let extent = |check: &Check| (Type::S64, 16, check.extent);
+            let common = [one_site.then(|| site(first)), one_extent.then(|| extent(first))];
+            self.report(record, common.into_iter().flatten(), None);
+            for check in checks.iter().rev() {
+                let own = [
+                    Some((Type::S64, 8, check.index)),
+                    (!one_site).then(|| site(check)),
+                    (!one_extent).then(|| extent(check)),
+                    check.value.map(|value| (Type::S64, 24, value)),
                 ];
-                numbers.extend(value.map(|value| (Type::S64, 24, value)));
-                for (ty, offset, value) in numbers {
-                    let (address, src) = (at(offset), smallvec![value]);
-                    self.builder.emit(St { space: Space::Global, ty, address, src, ..Default::default() });
-                }
-                if !alone {
-                    self.builder.place(next);
-                }
+                let holds = (!alone).then(|| match check.holds {
+                    Some(holds) => holds,
+                    None => self.setp(Compare::Lt, Type::U64, check.index, check.extent),
+                });
+                self.report(record, own.into_iter().flatten(), holds);
             }
             self.builder.emit(Bra { uni: false, target: back });
         }
     }
 
+    /// Writes numbers into the error record, each with its type and its offset, unless something holds.
+    fn report(
+        &mut self,
+        record: Reg,
+        numbers: impl Iterator<Item = (Type, i64, Operand)>,
+        holds: Option<Reg>,
+    ) {
+        for (ty, offset, value) in numbers {
+            let (address, src) = (Address::new(Base::Reg(record), offset), smallvec![value]);
+            let store = St { space: Space::Global, ty, address, src, ..Default::default() };
+            match holds {
+                Some(reg) => self.builder.emit_if(PredOperand { reg, negated: true }, store),
+                None => self.builder.emit(store),
+            }
+        }
+    }
+
     /// Keeps in mind whether a check has failed, where a loop ends on it.
     pub fn note_failures(&mut self, loops: &[Inst]) {
-        if loops.iter().any(|inst| self.may_run_on(*inst)) {
+        let mut endless = Endless::new(self.kernel);
+        if loops.iter().any(|inst| endless.may_run_on(*inst)) {
             let flag = self.pred("has_failed");
             self.builder.emit(Mov { ty: Type::Pred, dst: flag, a: Operand::Int(0) });
             self.failed = Some(flag);
@@ -156,7 +217,7 @@ impl Selector<'_> {
 
     /// What a loop ends on, beside its own condition.
     pub fn ends_on_failure(&self, inst: Inst) -> Option<EndsOnFailure> {
-        let flag = self.failed.filter(|_| self.may_run_on(inst))?;
+        let flag = self.failed.filter(|_| Endless::new(self.kernel).may_run_on(inst))?;
         let (mut of_warp, mut of_block) = (false, false);
         for region in &self.kernel.insts[inst].regions {
             self.kernel.walk(*region, &mut |_, inst| {
@@ -188,44 +249,5 @@ impl Selector<'_> {
             }
         }
         flag
-    }
-
-    /// Whether memory decides how often a loop runs, so that it may go on and on with what a failed check left.
-    fn may_run_on(&self, inst: Inst) -> bool {
-        let data = &self.kernel.insts[inst];
-        let bounds = match data.opcode {
-            Opcode::While => return true,
-            Opcode::For => &data.arguments[..3],
-            _ => &data.arguments[..],
-        };
-        let mut seen = EntitySet::new();
-        bounds.iter().any(|value| self.is_of_memory(*value, &mut seen))
-    }
-
-    /// Whether a value is made of something that has been loaded, as far as can be seen.
-    fn is_of_memory(&self, value: Value, seen: &mut EntitySet<Value>) -> bool {
-        if !seen.insert(value) {
-            return false;
-        }
-        let kernel = self.kernel;
-        let arguments = match kernel.values[value].definition {
-            Definition::Result(inst, _) => {
-                let data = &kernel.insts[inst];
-                if data.opcode.is_load() || !data.regions.is_empty() {
-                    return true;
-                }
-                &data.arguments[..]
-            }
-            Definition::Param(block, at) => {
-                let Some(owner) = self.maps.owner[block].expand() else { return false };
-                let data = &kernel.insts[owner];
-                let indices = kernel.loop_bounds(owner).len();
-                if usize::from(at) >= indices {
-                    return true;
-                }
-                &data.arguments[2 * usize::from(at)..2 * usize::from(at) + 2]
-            }
-        };
-        arguments.iter().any(|value| self.is_of_memory(*value, seen))
     }
 }

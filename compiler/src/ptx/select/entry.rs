@@ -64,7 +64,7 @@ pub(super) fn select_entry(
         extents: SecondaryMap::new(),
         error_record: None,
         failed: None,
-        checks: Vec::new(),
+        checks: Default::default(),
         recordings: Vec::new(),
         load_guard: None,
         draws: Vec::new(),

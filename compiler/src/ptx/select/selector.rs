@@ -80,7 +80,7 @@ pub(super) struct Selector<'a> {
     /// Whether a check of this thread has failed, where loops end on it.
     pub failed: Option<Reg>,
     /// Checks of the block that is being selected, whose branch is still to come.
-    pub checks: Vec<super::checks::Check>,
+    pub checks: super::checks::Pending,
     /// What is selected at the end of the entry.
     pub recordings: Vec<super::checks::Recording>,
     /// The condition of the predicated region that is being selected.

@@ -215,14 +215,6 @@ impl Shape {
         [emit.add(results[0], warp), emit.add(results[1], lane)]
     }
 
-    /// How far apart in that memory two results of a column lie that are so many rows apart. Holds for rows below a power
-    /// of two from a row that is a multiple of it, up to the lanes' pieces.
-    pub fn kept_apart(&self, rows: i64) -> [i64; 2] {
-        let (piece, lanes) = (self.piece(0), self.lanes());
-        let [row, _] = self.kept_at(rows % piece, 0);
-        [row, rows / piece * lanes[1]]
-    }
-
     /// Why no launch can have this shape; `Ok` where it can. What a launch's element types need is not known here.
     ///
     /// # Errors

@@ -1,0 +1,75 @@
+//! Registers: no kernel keeps values in memory because its launch says how many blocks a multiprocessor shall hold.
+
+use krn_compiler::source::SourceFile;
+use krn_compiler::{CompileOptions, compile};
+use rayon::prelude::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+use xtask::ptxas::Assembler;
+
+/// Entries that may, each with the reason.
+const EXEMPT: &[(&str, &str)] = &[(
+    "of_narrow_row_128_masked_general",
+    "the general plan for rows of bytes; 40 bytes, and rows of these sizes have other code",
+)];
+
+/// What says how many blocks of an entry a multiprocessor shall hold.
+const BOUND: &str = ".minnctapersm";
+
+fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            programs(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "krn") {
+            found.push(path);
+        }
+    }
+}
+
+/// The entries of a module that have such a bound, each as a module with its name.
+fn bounded(ptx: &str) -> Vec<(String, String)> {
+    let mut parts = ptx.split(".visible .entry ");
+    let head = parts.next().unwrap_or_default();
+    let entries = parts.filter(|entry| entry.contains(BOUND));
+    let of = |entry: &str| {
+        let name = entry.split('(').next().unwrap_or_default().to_owned();
+        (name, format!("{head}.visible .entry {entry}"))
+    };
+    entries.map(of).collect()
+}
+
+fn without_bound(ptx: &str) -> String {
+    ptx.lines().filter(|line| !line.starts_with(BOUND)).flat_map(|line| [line, "\n"]).collect()
+}
+
+#[test]
+fn no_kernel_spills_for_the_number_of_its_blocks() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
+    let mut paths = Vec::new();
+    for folder in ["bench", "examples", "tests/kernels"] {
+        programs(&root.join(folder), &mut paths);
+    }
+    paths.sort();
+    let entries = |path: &PathBuf| {
+        let source = SourceFile::new(path.to_string_lossy(), fs::read_to_string(path).expect("a program"));
+        let done =
+            compile(&source, &CompileOptions::for_target("sm_90")).unwrap_or_else(|error| panic!("{error}"));
+        bounded(&done.compiled.ptx)
+    };
+    let entries: Vec<(String, String)> = paths.par_iter().flat_map(entries).collect();
+    assert!(entries.len() >= 40, "only {} entries say how many blocks there shall be", entries.len());
+    let assembler = Assembler::find().unwrap_or_else(|error| panic!("{error}"));
+    let spilled = |ptx: &str| {
+        let report = assembler.optimise(ptx, "sm_90").unwrap_or_else(|error| panic!("{error}"));
+        report.spilled_bytes()
+    };
+    let spills = |(name, ptx): &(String, String)| {
+        let bytes = spilled(ptx);
+        (bytes > 0 && spilled(&without_bound(ptx)) < bytes).then(|| name.clone())
+    };
+    let mut found: Vec<String> = entries.par_iter().filter_map(spills).collect();
+    found.sort();
+    let known: Vec<&str> = EXEMPT.iter().map(|(name, _)| *name).collect();
+    assert_eq!(found, known, "entries that have fewer registers than they need");
+}
