@@ -17,6 +17,11 @@ impl Past {
         Self(past)
     }
 
+    /// Whether there is nothing to look at.
+    pub fn is_all(&self, kernel: &Kernel) -> bool {
+        !self.0.is_empty() && self.0.len() == kernel.launches.len()
+    }
+
     /// Gives them back.
     pub fn show(self, kernel: &mut Kernel) {
         for (launch, body) in self.0 {

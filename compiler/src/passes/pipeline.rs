@@ -299,7 +299,7 @@ impl Pipeline {
         let start = options.time.then(Start::now);
         let needs = row.pass.needs();
         let past = Past::hide(kernel, needs);
-        let changed = row.pass.run(kernel, &self.context) == Changed::Yes;
+        let changed = !past.is_all(kernel) && row.pass.run(kernel, &self.context) == Changed::Yes;
         let duration = start.map_or(Duration::ZERO, Start::elapsed);
         if let Some(phase) = row.pass.leaves() {
             let launches = kernel.launches.values_mut();
