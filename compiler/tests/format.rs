@@ -264,6 +264,10 @@ fn the_style() {
         ),
         ("kernel k ( ){ };", "kernel k() {};\n"),
         (
+            "schedule k for sm_90 where n>=64,\nn%4==0 {\nblock 64 }\nconst A: f32 = if true\n{ 1.0 } else { 2.0 }",
+            "schedule k for sm_90 where n >= 64,\n    n % 4 == 0\n{\n    block 64\n}\n\nconst A: f32 = if true { 1.0 } else { 2.0 }\n",
+        ),
+        (
             "schedule k for sm_90{tile i :8;allow W0601,W0602}",
             "schedule k for sm_90 { tile i: 8; allow W0601, W0602 }\n",
         ),

@@ -116,6 +116,8 @@ fn fields_schedules_and_shadowed_names_are_resolved() {
     assert_eq!(shown(text, "n] {").unwrap().0, SymbolKind::Dimension);
     assert_eq!(shown(text, "a: soa").unwrap().0, SymbolKind::Parameter);
     assert_eq!(shown(text, "k {").unwrap().0, SymbolKind::Kernel);
+    let text = "kernel k(x: f32[n]) -> y: f32[n] { y[i] = x[i] }\nschedule k where n >= 64 { block 64 }\n";
+    assert_eq!(shown(text, "n >= 64").unwrap().0, SymbolKind::Dimension);
     // What a half-written line gives is known all the same.
     let text = "kernel k(x: f32[n]) -> y: f32[n] {\n    let t = 2.0\n    y[i] = t * x[i\n}\n";
     assert_eq!(shown(text, "t * x").unwrap().0, SymbolKind::Let);

@@ -20,6 +20,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("forall", "forall ${1:i} in ${2:n} {\n\t$0\n}"),
     ("for", "for ${1:i} in ${2:0}..${3:n} {\n\t$0\n}"),
     ("while", "while ${1:condition} {\n\t$0\n}"),
+    ("break", "break"),
     ("if", "if ${1:condition} {\n\t$0\n}"),
     ("else", "else {\n\t$0\n}"),
 ];
@@ -39,6 +40,7 @@ pub fn completion(document: &Document, position: Position) -> Vec<CompletionItem
         Place::Comment | Place::NewName => Vec::new(),
         Place::Item => ITEMS.iter().map(|(word, text)| snippet(word, text)).collect(),
         Place::Kernel => of_kind(document, offset, &[SymbolKind::Kernel]),
+        Place::Condition => conditions(document, offset),
         Place::Target => TARGETS.iter().map(|target| item(target, Kind::EnumMember, None)).collect(),
         Place::Directive => directives().map(|(name, _)| directive(name)).collect(),
         Place::Argument => arguments(document, offset),
@@ -104,13 +106,30 @@ fn fields(document: &Document, offset: u32) -> Vec<CompletionItem> {
     names.fields(&shape.element).map(|field| symbol(document, field)).collect()
 }
 
+/// What the conditions of a schedule may be about: sizes and parameters of its kernel.
+fn conditions(document: &Document, offset: u32) -> Vec<CompletionItem> {
+    let names = document.names();
+    let kernel = scheduled(document, offset);
+    let of_it = names.symbols.iter().filter(|known| {
+        let owner = known.owner.map(|owner| names.symbols[owner].name.as_str());
+        owner == kernel && matches!(known.kind, SymbolKind::Dimension | SymbolKind::Parameter)
+    });
+    of_it.filter(|_| kernel.is_some()).map(|known| symbol(document, known)).collect()
+}
+
+/// The kernel of the schedule that the place is in.
+fn scheduled(document: &Document, offset: u32) -> Option<&str> {
+    let tokens = before(document, offset);
+    let start = tokens.iter().rposition(|token| token.kind == TokenKind::Schedule)?;
+    tokens.get(start + 1).map(|name| document.slice(name.span))
+}
+
 /// The kernel of the schedule that the place is in: its arrays and index names, and words behind `stage`.
 fn arguments(document: &Document, offset: u32) -> Vec<CompletionItem> {
     let tokens = before(document, offset);
     let names = document.names();
     let line = document.line(offset);
-    let start = tokens.iter().rposition(|token| token.kind == TokenKind::Schedule);
-    let kernel = start.and_then(|at| tokens.get(at + 1)).map(|name| document.slice(name.span));
+    let kernel = scheduled(document, offset);
     let word = tokens.iter().find(|token| document.line(token.span.start) == line);
     let word = word.map_or("", |token| document.slice(token.span));
     let mut found: Vec<CompletionItem> = match (word, tokens.last().map(|token| token.kind)) {

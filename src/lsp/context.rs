@@ -10,6 +10,8 @@ pub enum Place {
     Item,
     /// Behind `schedule`.
     Kernel,
+    /// Behind the `where` of a schedule.
+    Condition,
     /// Behind `schedule name for`.
     Target,
     /// At the start of a directive.
@@ -69,6 +71,13 @@ pub fn place(document: &Document, offset: u32) -> Place {
     match (word, last.kind) {
         (Some(T::Schedule), T::Schedule) => Place::Kernel,
         (Some(T::Schedule), T::For) => Place::Target,
+        (Some(T::Schedule), _)
+            if open.is_empty()
+                && tokens[item.unwrap_or(0)..].iter().any(|token| token.kind == T::Where)
+                && last.kind != T::CloseBrace =>
+        {
+            Place::Condition
+        }
         (Some(T::Schedule), _) if !open.is_empty() => {
             let line = document.line(offset);
             let starts =

@@ -34,6 +34,9 @@ pub fn reduction(word: &str) -> Option<String> {
         "count" => "How many conditions hold, as `i64`. Over nothing 0.",
         "argmin" => "The position of the least value, the lowest among equals, as `i64`. Over nothing -1.",
         "argmax" => "The position of the largest value, the lowest among equals, as `i64`. Over nothing -1.",
+        "and" => "The bits that all values have. Over nothing all bits.",
+        "or" => "The bits that any value has. Over nothing 0.",
+        "xor" => "The bits that an odd number of values have. Over nothing 0.",
         _ => return REDUCTIONS.contains(&word).then(|| "A reduction.".to_string()),
     };
     Some(text.to_string())

@@ -120,6 +120,8 @@ fn what_could_be_written_is_proposed() {
     assert!(has(&arrays, &["point", "d"]) && !has(&arrays, &["i"]), "{arrays:?}");
     assert!(has(&proposed("kernel turned", "k"), &["kernel", "fn", "schedule"]));
     assert!(has(&proposed(" {\n    block", " for "), &["sm_90", "sm_120"]));
+    let sizes = proposed(" {\n    block", " where ");
+    assert!(has(&sizes, &["n", "shift"]) && !has(&sizes, &["l"]) && !has(&sizes, &["sm_90"]), "{sizes:?}");
     assert_eq!(proposed("of a point.", "e"), [""; 0]);
 }
 

@@ -54,6 +54,8 @@ pub fn lines(pieces: &Pieces, breaks: &mut Breaks) -> Vec<Line> {
         let mut begun = None;
         if piece.kind == T::OpenBrace && headers.last().is_some_and(|header| header.depth == frames.len()) {
             let header = headers.pop();
+            // `schedule k for sm_90 {` has two words, and one body.
+            headers.retain(|header| header.depth < frames.len());
             if let (Some(header), Some(line), true) = (header, lines.last(), piece.body) {
                 breaks[at] =
                     piece.before.forces_break() || line.kind == Kind::Continued && line.start > header.at;

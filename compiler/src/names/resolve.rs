@@ -13,6 +13,8 @@ pub(super) struct Resolver<'a> {
     pub globals: FxHashMap<&'a str, usize>,
     /// By struct and name.
     pub fields: FxHashMap<(usize, &'a str), usize>,
+    /// The parameters and dimensions of kernels.
+    sizes: FxHashMap<usize, Vec<(&'a str, usize)>>,
     /// What is in scope, innermost last.
     pub scope: Vec<(&'a str, usize)>,
     /// The item that is looked at.
@@ -29,6 +31,7 @@ pub(super) fn resolve(file: &File) -> Names {
         names: Names::default(),
         globals: FxHashMap::default(),
         fields: FxHashMap::default(),
+        sizes: FxHashMap::default(),
         scope: Vec::new(),
         item: None,
     };
@@ -200,6 +203,9 @@ impl<'a> Resolver<'a> {
                 self.give(name, SymbolKind::Dimension, item.span, name.span, None);
             }
         }
+        if let Some(kernel) = self.item {
+            self.sizes.insert(kernel, self.scope.clone());
+        }
         item.params.iter().for_each(|param| self.ty(&param.ty));
         for result in &item.results {
             self.ty(&result.ty);
@@ -322,6 +328,10 @@ impl<'a> Resolver<'a> {
         }) else {
             return;
         };
+        // Conditions are about the kernel's sizes and parameters.
+        self.scope = self.sizes.get(&kernel).cloned().unwrap_or_default();
+        item.conditions.iter().for_each(|condition| drop(self.expression(condition)));
+        self.scope.clear();
         for argument in item.directives.iter().flat_map(|directive| &directive.arguments) {
             let DirectiveValue::Name(name) = &argument.subject else { continue };
             let kinds = [SymbolKind::Dimension, SymbolKind::Function];
