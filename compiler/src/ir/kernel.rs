@@ -187,6 +187,13 @@ impl Kernel {
     }
 }
 
+impl LaunchData {
+    /// Whether the tiles of the launch have layouts.
+    pub fn is_placed(&self) -> bool {
+        self.tiling.as_ref().is_some_and(|tiling| !tiling.layouts.is_empty())
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
     Launch(Launch),

@@ -2,7 +2,7 @@
 //! can compute too.
 
 use super::entities::{Block, Buffer, Inst, Launch, Symbol, Value};
-use super::kernel::{Definition, InstData, Kernel, Payload};
+use super::kernel::{Definition, InstData, Kernel, Payload, Tile};
 use super::op::{Constant, Opcode};
 use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, SymbolKind, UnaryOp};
@@ -128,6 +128,11 @@ impl Kernel {
     /// The value's type, always wide.
     pub fn value_type(&self, value: Value) -> Scalar {
         self.values[value].ty
+    }
+
+    /// The value's shape.
+    pub fn tile(&self, value: Value) -> Tile {
+        self.values[value].tile
     }
 
     /// The instruction of which the value is a result; none for a block's parameter.

@@ -7,7 +7,6 @@
 //! A launch is *open* while its tiles have no layouts, and *placed* once each has one, which says what each register of
 //! each lane of each warp holds (`layout/`).
 
-use super::kernel::{Kernel, LaunchData};
 use crate::layout::ValueLayout;
 
 /// Axes that a launch has at most.
@@ -111,20 +110,6 @@ impl Tiling {
     /// The layout of a tile, if it has one.
     pub fn layout(&self, tile: Tile) -> Option<&ValueLayout> {
         self.layouts.get(usize::from(tile.layout?))
-    }
-}
-
-impl LaunchData {
-    /// Whether the tiles of the launch have layouts.
-    pub fn is_placed(&self) -> bool {
-        self.tiling.as_ref().is_some_and(|tiling| !tiling.layouts.is_empty())
-    }
-}
-
-impl Kernel {
-    /// The value's shape.
-    pub fn tile(&self, value: super::entities::Value) -> Tile {
-        self.values[value].tile
     }
 }
 

@@ -1,5 +1,6 @@
 //! From one layout to another.
 
+use super::coordinates::thread_replicas;
 use super::registers::Shape;
 use super::{Lowering, shared};
 use crate::ir::emit::Emit;
@@ -60,7 +61,7 @@ impl Lowering<'_> {
         let firsts = |vectors: &[Vec<u64>]| -> Vec<u64> { vectors.iter().map(|vector| vector[0]).collect() };
         let stores = &staged.stores.registers;
         let places = self.coordinates.offsets(emit, (before, &staged.memory), bits, &firsts(stores));
-        let first = self.coordinates.is_first(emit, &super::thread_replicas(before));
+        let first = self.coordinates.is_first(emit, &thread_replicas(before));
         let write = |emit: &mut Emit<'_>| {
             for (place, vector) in places.iter().zip(stores) {
                 let values: Vec<Value> =

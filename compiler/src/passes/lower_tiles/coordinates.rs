@@ -7,7 +7,7 @@ use crate::ir::op::Opcode;
 use crate::layout::{Digit, Dimension, MemoryLayout, Stride, ValueLayout};
 
 /// Threads of a warp.
-const WARP: i64 = super::WARP as i64;
+const WARP: i64 = 32;
 
 /// What a thread knows of itself.
 pub struct Coordinates {

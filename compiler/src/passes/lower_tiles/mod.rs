@@ -24,8 +24,6 @@ use order::Order;
 use registers::Registers;
 use shared::Exchange;
 
-/// Threads of a warp.
-const WARP: u32 = 32;
 
 /// A launch in phase `tiled` whose tiles have layouts becomes the code of one thread: of each tile a thread has the registers
 /// that the layout gives it.
@@ -88,7 +86,7 @@ fn lower(kernel: &mut Kernel, launch: Launch) {
     let (order, span) = (Order::new(kernel, &tiling, old), kernel.span);
     let mut lowering = Lowering {
         tiling: &tiling,
-        coordinates: Coordinates::new(kernel.launches[launch].threads.unwrap_or(WARP)),
+        coordinates: Coordinates::new(kernel.launches[launch].threads.unwrap_or(32)),
         registers: Registers::default(),
         exchange: Exchange::default(),
         order,
