@@ -29,13 +29,16 @@ fn sizes(warning: &Diagnostic) -> Vec<(String, i64)> {
     pairs.map(|(name, value)| (name.to_string(), value.parse().expect("an integer"))).collect()
 }
 
+/// A kernel's text and its sizes.
+type Run = (String, Vec<(String, i64)>);
+
 /// A text that is loaded, and what was counted of it.
 struct Counted {
     compilation: Compilation,
     device: Device,
     module: Module,
     /// By kernel and sizes: several warnings are about the same run.
-    known: BTreeMap<(String, Vec<(String, i64)>), Vec<CountedLaunch>>,
+    known: BTreeMap<Run, Vec<CountedLaunch>>,
 }
 
 impl Counted {
