@@ -29,7 +29,11 @@ fn the_sanitizer_runs_on_the_emulator() {
 fn a_wrong_command_line_is_told_once() {
     let (out, err) = run(&["test", "examples/sum.krn", "examples/dot.krn", "--without", "quicksort"], 2);
     assert_eq!(out, "");
-    assert_eq!(err.matches("there is no pass `quicksort`; the passes are fold, ").count(), 1, "{err}");
+    assert_eq!(
+        err.matches("there is no pass `quicksort`; the passes are hoist_checks, ").count(),
+        1,
+        "{err}"
+    );
     let (_, err) = ended(command(&["run", "-"]).stdin(std::process::Stdio::null()), 1);
     assert!(err.contains("no kernel in what came on standard input"), "{err}");
 }

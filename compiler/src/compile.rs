@@ -112,7 +112,8 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     let Some(capability) = capability(&options.target) else {
         return Err(CompileError::UnknownTarget(options.target.clone()));
     };
-    let (program, diagnostics) = check_parsed(syntax::parse(source), &options.sizes, options.only.as_deref());
+    let (program, diagnostics) =
+        check_parsed(source, syntax::parse(source), &options.sizes, options.only.as_deref());
     let mut diagnostics = apply(diagnostics, &[], &options.levels);
     if diagnostics.has_errors() {
         return Err(CompileError::Diagnostics(diagnostics));

@@ -75,7 +75,8 @@ fn recompiled(
     options: &CompileOptions,
     pipeline: &Pipeline,
 ) -> Option<Module> {
-    let (program, diagnostics) = check_parsed(syntax::parse_alone(source, name), &options.sizes, Some(name));
+    let (program, diagnostics) =
+        check_parsed(source, syntax::parse_alone(source, name), &options.sizes, Some(name));
     if diagnostics.has_errors() {
         return None;
     }

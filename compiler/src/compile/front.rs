@@ -4,27 +4,34 @@ use super::error::CompileError;
 use super::levels;
 use super::options::CompileOptions;
 use crate::check::{self, Sizes, typed::Program};
-use crate::diagnostic::Diagnostics;
 use crate::diagnostic::levels::{Levels, apply};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir;
 use crate::ir::kernel::{BufferKind, Kernel};
 use crate::lower;
 use crate::passes::PipelineError;
 use crate::source::SourceFile;
 use crate::syntax;
+use std::collections::BTreeSet;
 
 /// Parses and checks a file. The program holds the kernels that have no mistakes; what could not be parsed
 /// keeps nothing else from being checked.
 pub fn check(source: &SourceFile) -> (Program, Diagnostics) {
-    check_parsed(syntax::parse(source), &Sizes::new(), None)
+    check_parsed(source, syntax::parse(source), &Sizes::new(), None)
 }
 
+/// Checks what was parsed of a file. What stands in a line with a mistake in the syntax is not judged: it may not be what was
+/// meant.
 pub(super) fn check_parsed(
+    source: &SourceFile,
     (file, mut diagnostics): (syntax::ast::File, Diagnostics),
     sizes: &Sizes,
     only: Option<&str>,
 ) -> (Program, Diagnostics) {
-    let (program, found) = check::check_for(&file, sizes, only);
+    let (program, mut found) = check::check_for(&file, sizes, only);
+    let line = |diagnostic: &Diagnostic| source.line_column(diagnostic.primary.span.start).0;
+    let broken: BTreeSet<usize> = diagnostics.iter().map(line).map(|line| line as usize).collect();
+    found.retain(|diagnostic| !broken.contains(&(line(diagnostic) as usize)));
     diagnostics.extend(found);
     let mut diagnostics = apply(diagnostics, &levels::of_program(&program), &Levels::default());
     diagnostics.sort();

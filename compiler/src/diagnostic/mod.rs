@@ -103,6 +103,11 @@ impl Diagnostics {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
 
+    /// Forgets those of which this does not hold.
+    pub fn retain(&mut self, holds: impl FnMut(&Diagnostic) -> bool) {
+        self.list.retain(holds);
+    }
+
     /// Forgets all but the first `count`.
     pub fn truncate(&mut self, count: usize) {
         self.list.truncate(count);

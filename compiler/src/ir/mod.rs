@@ -27,6 +27,7 @@ mod axis;
 pub mod builder;
 mod choices;
 pub mod clone;
+mod conditional;
 mod directive;
 mod edit;
 pub mod emit;

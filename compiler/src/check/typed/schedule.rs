@@ -1,35 +1,10 @@
 //! Schedules, their names resolved.
 
-use super::Expr;
 use super::ids::{ArrayId, IndexId};
 pub use crate::data::{CacheMode, Layout, Placement};
 use crate::diagnostic::Code;
 use crate::diagnostic::levels::Level;
 use crate::source::Span;
-
-/// A checked schedule block. Names and sizes are sound; whether the kernel has a
-/// place for a directive, the passes that carry it out say.
-#[derive(Clone, Debug)]
-pub struct Schedule {
-    /// `for sm_90`; `None` for every target.
-    pub target: Option<String>,
-    /// `where m >= 4096`: the schedule counts for these sizes alone.
-    pub condition: Option<Condition>,
-    pub directives: Vec<Directive>,
-    /// `allow` and `deny`.
-    pub levels: Vec<LevelDirective>,
-    pub span: Span,
-}
-
-/// What the host knows before it launches.
-#[derive(Clone, Debug)]
-pub struct Condition {
-    /// Of type `bool`.
-    pub value: Expr,
-    /// As the source says it.
-    pub text: String,
-    pub span: Span,
-}
 
 /// `allow W0601`: one code of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

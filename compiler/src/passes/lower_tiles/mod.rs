@@ -24,7 +24,6 @@ use order::Order;
 use registers::Registers;
 use shared::Exchange;
 
-
 /// A launch in phase `tiled` whose tiles have layouts becomes the code of one thread: of each tile a thread has the registers
 /// that the layout gives it.
 ///

@@ -34,6 +34,7 @@ mod transpose;
 
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use crate::analysis::{Answer, Conditions, ask, block_count};
+use crate::data::Scalar;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Launch, Value};
@@ -332,8 +333,8 @@ impl Blocks {
     fn place_others(&self, emit: &mut Emit<'_>, map: &mut ValueMap, mut number: Value) -> Value {
         for axis in self.others.iter().rev() {
             let count = emit.expression(&axis.extent);
-            let place = emit.binary(Opcode::Rem, number, count);
-            number = emit.binary(Opcode::Div, number, count);
+            let (rest, place) = divided(emit, number, count);
+            number = rest;
             let low = emit.expression(&axis.low);
             let index = emit.add(low, place);
             map.insert(axis.index, index);
@@ -352,9 +353,20 @@ impl Blocks {
     }
 }
 
-/// The quotient and the remainder.
-fn divided(emit: &mut Emit<'_>, left: Value, right: Value) -> (Value, Value) {
+/// The quotient of numbers from 0 below 2^31, in 32 bits.
+fn quotient(emit: &mut Emit<'_>, left: Value, right: Value) -> Value {
+    let [left, right] =
+        [left, right].map(|value| emit.value(Opcode::Cast, Payload::Cast(Scalar::U32), &[value]));
     let quotient = emit.binary(Opcode::Div, left, right);
+    emit.value(Opcode::Cast, Payload::Cast(Scalar::I64), &[quotient])
+}
+
+/// The quotient and the remainder of a tile's number, which is below 2^31 as numbers of blocks are; so a larger divisor divides
+/// as that does.
+fn divided(emit: &mut Emit<'_>, left: Value, right: Value) -> (Value, Value) {
+    let most = emit.int(i64::from(i32::MAX));
+    let right = emit.min(right, most);
+    let quotient = quotient(emit, left, right);
     let whole = emit.mul(quotient, right);
     (quotient, emit.sub(left, whole))
 }

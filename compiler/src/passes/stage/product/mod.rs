@@ -224,6 +224,9 @@ impl Product {
                 conditions = conditions.needs_at_least(&axis.extent, least);
             }
         }
+        if let Some(share) = share {
+            conditions = conditions.needs(share.fits());
+        }
         // With large tiles the plan finds out how many are shared, if any.
         if let Some(share) = share.as_ref().filter(|_| !shape.inside) {
             conditions = conditions.prefers(share.any());

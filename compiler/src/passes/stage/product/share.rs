@@ -15,6 +15,7 @@
 
 use super::super::code::copy_group;
 use super::super::pattern::LoopAxis;
+use super::super::quotient;
 use super::cost::Cost;
 use super::shape::Shape;
 use super::{BlockCode, Product};
@@ -104,6 +105,12 @@ impl Share {
             tile: shape.tile,
             threads: shape.threads(),
         }
+    }
+
+    /// That chunks of all tiles that are shared can be counted in 32 bits: there are fewer of them than blocks.
+    pub fn fits(&self) -> Expr {
+        let most = i64::from(i32::MAX) / self.blocks.max(1);
+        Expr::binary(BinaryOp::LessEqual, self.chunks.clone(), Expr::Int(most))
     }
 
     /// That any tile is shared.
@@ -260,10 +267,10 @@ impl Product {
         let chunks = emit.expression(&share.chunks);
         let per_block = emit.expression(&share.per_block);
         let begin = emit.mul(number, chunks);
-        let first = emit.binary(Opcode::Div, begin, per_block);
+        let first = quotient(emit, begin, per_block);
         let last = emit.add(begin, chunks);
         let last = emit.add_int(last, -1);
-        let last = emit.binary(Opcode::Div, last, per_block);
+        let last = quotient(emit, last, per_block);
         let (zero, one) = (emit.int(0), emit.int(1));
         let end = emit.add(last, one);
         let scalar = emit.kernel.value_type(emit.kernel.insts[self.reduce].results[0]);
