@@ -120,10 +120,12 @@ impl Expressions<'_, '_> {
     }
 
     /// At times the end of the loop around a branch, as its last statement.
-    fn leave(&mut self, lines: &mut Lines, scope: &Scope) {
-        if scope.in_loop && self.choices.once_in(5) {
+    fn leave(&mut self, lines: &mut Lines, scope: &Scope) -> bool {
+        let leaves = scope.in_loop && self.choices.once_in(5);
+        if leaves {
             lines.line("break");
         }
+        leaves
     }
 
     /// At times an early end of the loop, and something behind it.
@@ -139,12 +141,15 @@ impl Expressions<'_, '_> {
         let condition = self.expression(Wide::Bool, scope, 2);
         lines.open(&format!("if {condition} {{"));
         self.nested(lines, scope, depth);
-        self.leave(lines, scope);
+        let leaves = self.leave(lines, scope);
         if self.choices.once_in(2) {
             lines.close("} else {");
             lines.indent += 1;
             self.nested(lines, scope, depth);
-            self.leave(lines, scope);
+            // Where both sides end the loop, what follows is never reached, which is refused.
+            if !leaves {
+                self.leave(lines, scope);
+            }
         }
         lines.close("}");
     }
