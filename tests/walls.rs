@@ -131,6 +131,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "rfactor",
             "split_reductions",
             "stage",
+            "unroll_short",
         ],
     ),
     ("lowering", &["lower_tiles", "narrow", "normals", "peel", "threads", "unroll"]),

@@ -107,8 +107,9 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// Folders of kernels with schedules that are there to be carried out, however slow.
-const ODD_SCHEDULES: [&str; 2] = ["tests/kernels/schedules", "tests/kernels/stage"];
+/// Folders of kernels with schedules that are there to be carried out, however slow, and of kernels as somebody writes
+/// them who knows nothing of vectors.
+const ODD_SCHEDULES: [&str; 3] = ["tests/kernels/schedules", "tests/kernels/stage", "bench/breadth"];
 
 /// Advice that is right for kernels that are there for something else: their results have rows of any length, whose vectors
 /// could begin anywhere.

@@ -70,7 +70,7 @@ fn facts(compilation: &Compilation, kernel: &str, unchecked: bool) -> String {
     let known = compilation.compiled.manifest.kernels.iter().find(|known| known.name == kernel);
     let cost = match unchecked {
         true => "not checked",
-        false => "checked by 3 launches, with 8 bytes of scratch memory for each value of its range",
+        false => "checked on the device, with 8 bytes of scratch memory for each value of its range",
     };
     let facts = known.into_iter().flat_map(|known| &known.injections);
     facts.map(|fact| format!("// `{}`: {cost}\n", fact.text)).collect()

@@ -347,19 +347,36 @@ impl Kernel {
             Opcode::Max => BinaryOp::Max,
             // What `fold` makes of quotients and remainders.
             Opcode::Shr | Opcode::And => {
-                let dividend = self.symbolic(data.arguments[0]).filter(|expr| self.never_negative(expr))?;
+                let dividend = self.symbolic(data.arguments[0])?;
                 let literal = i64::try_from(self.int_of(data.arguments[1])?).ok()?;
-                let (op, divisor) = match data.opcode {
-                    Opcode::Shr => (BinaryOp::Div, 1i64.checked_shl((literal & 63) as u32)?),
-                    _ => (BinaryOp::Rem, literal.checked_add(1)?),
+                let divisor = match data.opcode {
+                    Opcode::Shr => 1i64.checked_shl((literal & 63) as u32)?,
+                    _ => literal.checked_add(1)?,
                 };
                 let power = divisor > 0 && divisor.count_ones() == 1;
-                return power.then(|| Expr::binary(op, dividend, Expr::Int(divisor)));
+                return power.then(|| self.by_power(data.opcode == Opcode::Shr, dividend, divisor));
             }
             _ => return None,
         };
         let (left, right) = (self.symbolic(data.arguments[0])?, self.symbolic(data.arguments[1])?);
         Some(Expr::binary(op, left, right))
+    }
+
+    /// The quotient, or the remainder, that a shift or a mask gives: rounded towards less, where the host's division rounds
+    /// towards 0.
+    fn by_power(&self, quotient: bool, dividend: Expr, divisor: i64) -> Expr {
+        let divisor = Expr::Int(divisor);
+        let op = if quotient { BinaryOp::Div } else { BinaryOp::Rem };
+        if self.never_negative(&dividend) {
+            return Expr::binary(op, dividend, divisor);
+        }
+        let of = |op, left, right: &Expr| Expr::binary(op, left, right.clone());
+        let signed = of(BinaryOp::Rem, dividend.clone(), &divisor);
+        let remainder = of(BinaryOp::Rem, of(BinaryOp::Add, signed, &divisor), &divisor);
+        match quotient {
+            true => of(BinaryOp::Div, of(BinaryOp::Sub, dividend, &remainder), &divisor),
+            false => remainder,
+        }
     }
 
     /// How many iterations a loop between two bounds has, which may be fewer than none, where the host can compute both.
@@ -368,9 +385,19 @@ impl Kernel {
         Some(if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) })
     }
 
-    /// Whether an expression is made of dimensions and literals in a way that keeps it from being negative.
+    /// Whether an expression is made of dimensions and literals in a way that keeps it from being negative, or a fact says
+    /// that what is subtracted is no more.
     pub fn never_negative(&self, expr: &Expr) -> bool {
         match expr {
+            Expr::Binary(BinaryOp::Sub, left, right) => {
+                let Expr::Int(taken) = **right else { return false };
+                self.facts.iter().any(|fact| match &fact.condition {
+                    Expr::Binary(BinaryOp::GreaterEqual, known, least) => {
+                        known == left && matches!(**least, Expr::Int(least) if least >= taken)
+                    }
+                    _ => false,
+                })
+            }
             Expr::Int(value) => *value >= 0,
             Expr::Symbol(index) => self
                 .symbols

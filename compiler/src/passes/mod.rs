@@ -50,6 +50,7 @@ mod target;
 mod text;
 mod threads;
 mod unroll;
+mod unroll_short;
 mod vectorize;
 
 pub(crate) use by_launch::{Begun, Rest};
@@ -88,6 +89,7 @@ pub use strength_reduce::StrengthReduce;
 pub use text::{TextError, run_text};
 pub use threads::ThreadsPass;
 pub use unroll::Unroll;
+pub use unroll_short::UnrollShort;
 pub use vectorize::Vectorize;
 
 #[cfg(test)]

@@ -305,7 +305,9 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     let flight = |vector: u64| {
         let bytes: u64 = found.iter().filter(|access| access.loads).map(|access| access.step * vector).sum();
         let wanted = if vector > 1 { VECTORS_IN_FLIGHT } else { SCALARS_IN_FLIGHT };
-        let automatic = if bytes == 0 { 1 } else { (wanted / bytes.max(1)).clamp(1, 4) };
+        let most = wanted.checked_div(bytes).map_or(1, |count| count.clamp(1, 4));
+        // A power of two, which is what a schedule may say.
+        let automatic = 1 << most.ilog2();
         said.count.map_or(automatic, |count| (count / vector).max(1))
     };
     if vector == 1 {

@@ -31,6 +31,7 @@ use super::stage::Stage;
 use super::strength_reduce::StrengthReduce;
 use super::threads::ThreadsPass;
 use super::unroll::Unroll;
+use super::unroll_short::UnrollShort;
 use super::vectorize::Vectorize;
 use std::sync::Arc;
 
@@ -70,6 +71,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Normals), false),
         // While indices are those of loops, whose bounds say how large they are.
         (Arc::new(Narrow), false),
+        // Before `reuse` and `per_thread`, which look at loops without others inside.
+        (Arc::new(UnrollShort), false),
         // Before `per_thread`, which adds to what it leaves.
         (Arc::new(Reuse), false),
         (Arc::new(PerThread), false),

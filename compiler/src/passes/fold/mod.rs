@@ -7,8 +7,8 @@
 //! v5: i64 = mul v3, v0                    (uses of v5 become uses of v3, where v0 is 1)
 //! ```
 //!
-//! A symbol of which the launch assumes `n == 4096` is that literal. An `if` on a literal becomes the region that is taken; a loop over a constant empty range becomes its
-//! results. What is left without use stays for `dce`.
+//! A symbol of which the launch assumes `n == 4096` is that literal. An `if` on a literal becomes the region that is taken, one whose branches compute next to
+//! nothing a `select`; a loop over a constant empty range becomes its results. What is left without use stays for `dce`.
 //!
 //! Every rule is exact: the result has the same bits for every input, NaN, infinities and -0.0 included. So
 //! `x * 0.0` and `x + 0.0` stay; `x * 1.0`, `x - 0.0` and `x / 4.0 = x * 0.25` are done. A literal NaN is not
@@ -36,6 +36,9 @@ use crate::mutants::mutant;
 use simpler::{Operand, Simpler};
 
 pub struct Fold;
+
+/// Instructions of both branches of an `if` that becomes a `select`.
+const MOST_SELECTED: usize = 2;
 
 impl Pass for Fold {
     fn name(&self) -> &str {
@@ -239,7 +242,7 @@ impl Folder<'_> {
         let results = data.results.clone();
         if data.opcode == Opcode::If {
             let Some(Constant::Bool(condition)) = self.kernel.constant_of(data.arguments[0]) else {
-                return false;
+                return self.select(inst, open);
             };
             let taken = data.regions[usize::from(!condition)];
             let mut insts = std::mem::take(&mut self.kernel.blocks[taken].insts);
@@ -278,6 +281,48 @@ impl Folder<'_> {
         true
     }
 
+    /// Chooses between the values of two branches that compute next to nothing; whether it could.
+    fn select(&mut self, inst: Inst, open: &mut Vec<Inst>) -> bool {
+        let kernel = &mut *self.kernel;
+        let data = kernel.insts[inst].clone();
+        let [then, otherwise] = data.regions[..] else { return false };
+        let suits = |value: &Value| kernel.value_type(*value) != Scalar::Bool;
+        let computes = |block: Block| {
+            let insts = &kernel.blocks[block].insts;
+            let cheap = insts.iter().map(|inst| cost(&kernel.insts[*inst]));
+            cheap.sum::<Option<usize>>()
+        };
+        let few = computes(then)
+            .zip(computes(otherwise))
+            .is_some_and(|(left, right)| left + right <= MOST_SELECTED);
+        if data.results.is_empty() || !data.results.iter().all(suits) || !few {
+            return false;
+        }
+        let mut insts = Vec::new();
+        let mut sides = Vec::new();
+        for block in [then, otherwise] {
+            let mut own = std::mem::take(&mut kernel.blocks[block].insts);
+            sides.push(own.pop().map(|end| kernel.insts[end].arguments.clone()).unwrap_or_default());
+            insts.extend(own);
+        }
+        let swapped = mutant!("fold: the other branch is selected", false, true);
+        for (at, result) in data.results.iter().enumerate() {
+            let (mut left, mut right) = (sides[0][at], sides[1][at]);
+            if swapped {
+                std::mem::swap(&mut left, &mut right);
+            }
+            let arguments = [data.arguments[0], left, right];
+            let made = kernel.make_inst(Opcode::Select, Payload::None, &arguments, data.span);
+            let value = kernel.insts[made].results[0];
+            kernel.values[value].name = kernel.values[*result].name.clone();
+            self.replaced[*result] = value.into();
+            insts.push(made);
+        }
+        open.extend(insts.into_iter().rev());
+        self.changed = true;
+        true
+    }
+
     /// What a reduction over nothing gives.
     fn identities(&self, results: &[Value], combiners: &[Combiner]) -> Vec<Constant> {
         let mut constants = Vec::new();
@@ -294,6 +339,16 @@ impl Folder<'_> {
             }
         }
         constants
+    }
+}
+
+/// What an instruction of a branch costs where both branches run: `None` for what is better left out, or has effects.
+fn cost(data: &InstData) -> Option<usize> {
+    use Opcode::{Abs, Add, Cast, Const, Max, Min, Mul, Neg, Sub, Symbol, Yield};
+    match data.opcode {
+        Const | Symbol | Yield => Some(0),
+        Add | Sub | Mul | Neg | Abs | Min | Max | Cast => Some(1),
+        _ => None,
     }
 }
 

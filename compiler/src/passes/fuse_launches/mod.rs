@@ -131,6 +131,13 @@ fn fuse(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts
             return false;
         }
     }
+    for (left, right) in &axes {
+        // The first one's names stay, but for those of which the schedule speaks by the second one's.
+        let name = second.name(kernel, *right).to_string();
+        if let (true, Some(axis)) = (kernel.schedule.speaks_of(&name), first.axis(kernel, *left)) {
+            kernel.axes[axis].name = name;
+        }
+    }
     join::join(kernel, (&first, &taken[0]), (&second, &taken[1]));
     join::forward(kernel, &stored);
     let name = kernel.launches[first.launch].name.clone();

@@ -1,7 +1,7 @@
 //! What of two launches is compared: their parallel loops, and the loops in these.
 
 use crate::analysis::Affine;
-use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::entities::{Axis, Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
@@ -47,10 +47,13 @@ impl Nest {
         Some(Nest { launch, forall: Some(forall), body, params, bounds })
     }
 
-    /// The names of some axes.
-    pub fn names<'k>(&self, kernel: &'k Kernel, axes: impl Iterator<Item = usize>) -> Vec<&'k str> {
-        let all = self.forall.map_or(&[][..], |forall| kernel.insts[forall].payload.axes());
-        axes.map(|at| kernel.axes[all[at]].name.as_str()).collect()
+    /// An axis by its place.
+    pub fn axis(&self, kernel: &Kernel, at: usize) -> Option<Axis> {
+        self.forall.map(|forall| kernel.insts[forall].payload.axes()[at])
+    }
+
+    pub fn name<'k>(&self, kernel: &'k Kernel, at: usize) -> &'k str {
+        self.axis(kernel, at).map_or("", |axis| kernel.axes[axis].name.as_str())
     }
 }
 
@@ -80,9 +83,11 @@ pub fn common_axes(kernel: &Kernel, first: &Nest, second: &Nest) -> Option<Vec<(
         });
     }
     found.sort_unstable();
-    // A schedule that says something of a name means both.
+    // One name goes. A schedule that speaks of both may mean different things.
     let named = |(left, right): &(usize, usize)| {
-        first.names(kernel, [*left].into_iter()) == second.names(kernel, [*right].into_iter())
+        let [left, right] = [first.name(kernel, *left), second.name(kernel, *right)];
+        let speaks = [left, right].map(|name| kernel.schedule.speaks_of(name));
+        left == right || speaks != [true, true]
     };
     let all = found.len() == first.params.len() || found.len() == second.params.len();
     let none_left = found.is_empty() && (first.forall.is_some() || second.forall.is_some());

@@ -49,14 +49,16 @@ fn find(kernel: &Kernel, block: Block, around: &[Value]) -> Option<(Inst, Inst)>
     })
 }
 
-/// Whether two reductions have one axis each, with the same name and bounds.
+/// Whether two reductions have one axis each, with the same bounds and, where a schedule speaks of the second one's, the
+/// same name.
 fn same_range(kernel: &Kernel, first: Inst, second: Inst) -> bool {
     let bounds = |inst: Inst| match kernel.loop_bounds(inst)[..] {
         [(low, high)] => Some((kernel.symbolic(low)?, kernel.symbolic(high)?)),
         _ => None,
     };
     let name = |inst: Inst| kernel.axes[kernel.insts[inst].payload.axes()[0]].name.as_str();
-    bounds(first).is_some_and(|known| bounds(second) == Some(known)) && name(first) == name(second)
+    bounds(first).is_some_and(|known| bounds(second) == Some(known))
+        && (name(first) == name(second) || !kernel.schedule.speaks_of(name(second)))
 }
 
 /// Whether both walk an array that they share, and no two iterations of the loops around read what one walks; neither has

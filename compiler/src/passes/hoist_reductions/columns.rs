@@ -1,4 +1,4 @@
-//! Reductions along columns, of a loop that has other loops beside them.
+//! Reductions along columns, or over several names, of a loop that has other loops beside them.
 //!
 //! ```text
 //! forall axis0 "c" (v0) {                                         before
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Neighbouring iterations read neighbouring elements, so each is a thread's, and there are too few of them to fill the
-//! machine. Alone in its loop a reduction is cut into pieces (`split_reductions`); what is left after the last one is a
-//! parallel loop over all axes.
+//! machine. Alone in its loop a reduction is cut into pieces (`split_reductions`), one over several names along the first
+//! of them (`rfactor`); what is left after the last one is a parallel loop over all axes.
 
 use super::need::Need;
 use crate::analysis::{Affine, written_buffers};
@@ -34,7 +34,8 @@ pub fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option
     let loops: Vec<Inst> =
         kernel.blocks[body].insts.iter().copied().filter(|inst| is_loop(kernel, *inst)).collect();
     let reduce = *loops.iter().find(|inst| kernel.insts[**inst].opcode == Opcode::Reduce)?;
-    if loops.len() < 2 || !is_column(kernel, reduce, &kernel.blocks[body].params) {
+    let several = kernel.loop_bounds(reduce).len() > 1;
+    if loops.len() < 2 || !(several || is_column(kernel, reduce, &kernel.blocks[body].params)) {
         return None;
     }
     let written = written_buffers(kernel, root);
@@ -45,10 +46,12 @@ pub fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option
     if bools || !alone || need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
         return None;
     }
-    let [(low, high)] = kernel.loop_bounds(reduce)[..] else { return None };
-    let extent = kernel.symbolic_extent(low, high)?;
-    let extents = kernel.loop_bounds(forall).into_iter().map(|(low, high)| kernel.symbolic_extent(low, high));
-    let columns = extents.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))??;
+    let iterations = |inst: Inst| {
+        let extents =
+            kernel.loop_bounds(inst).into_iter().map(|(low, high)| kernel.symbolic_extent(low, high));
+        extents.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))?
+    };
+    let (extent, columns) = (iterations(reduce)?, iterations(forall)?);
     (!columns_fill(kernel, launch, &columns, &extent, target)).then_some((forall, need))
 }
 

@@ -28,6 +28,8 @@
 //!
 //! Reductions along columns get launches of their own where there are too few columns to fill the machine (`columns.rs`).
 //!
+//! So do all but the last of several products of matrices in one loop (`products.rs`): alone they are staged.
+//!
 //! # Preconditions
 //!
 //! The reduction stands directly in the loop, and nothing that it needs is written by the launch. It has no checks, and
@@ -38,6 +40,7 @@
 mod columns;
 mod launch;
 mod need;
+mod products;
 
 use super::collapse;
 use super::pass::{Changed, Pass, PassContext};
@@ -82,6 +85,10 @@ impl Pass for HoistReductions {
             while let Some((forall, need)) = columns::find(kernel, launch, &context.target) {
                 launch::split(kernel, launch, forall, &need);
                 distributed = true;
+            }
+            while let Some((forall, need)) = products::find(kernel, launch) {
+                launch::split(kernel, launch, forall, &need);
+                changed = true;
             }
             if distributed {
                 // What was behind the last one may be a loop over all axes now.

@@ -28,6 +28,8 @@ pub struct Rows {
     checked: bool,
     /// A warp may have several of them: its lanes meet in each reduction, whatever the rows are like.
     packs: bool,
+    /// So may it where rows of one length are too short for all of it: all loops stand in straight code.
+    short: bool,
     /// A thread keeps elements of a row beside those that it reads.
     own_array: bool,
     /// The names of the outer axes.
@@ -72,7 +74,7 @@ impl Shape {
     }
 }
 
-/// Rows shorter than this stay with one thread.
+/// Rows of one length that are shorter than this are not a warp's, but some lanes'.
 const MIN_ROW: i64 = 32;
 /// The same of rows of different lengths, by their mean: how many lanes such a row gets, and from which mean length on.
 const TEAMS: [(i64, i64, &str); 5] = [
@@ -142,12 +144,14 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let mut checked = false;
     kernel.walk(body, &mut |_, inst| checked |= kernel.insts[inst].opcode == Opcode::Check);
     let straight = &kernel.blocks[body].insts;
-    let packs = !exact
-        && loops.iter().all(|inst| straight.contains(inst) && kernel.insts[*inst].opcode == Opcode::Reduce);
+    let is_straight = loops.iter().all(|inst| straight.contains(inst));
+    let packs =
+        !exact && is_straight && loops.iter().all(|inst| kernel.insts[*inst].opcode == Opcode::Reduce);
     Some(Rows {
         reused: loops.len() > 1 && exact,
         checked,
         packs,
+        short: exact && is_straight && !own_array,
         own_array,
         outer,
         extent,
@@ -315,6 +319,10 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
         }
         shapes.push(shape("row_walk", long, None, vector, false));
     }
+    if rows.short {
+        let some = TEAMS.iter().filter(|(lanes, ..)| *lanes < 32);
+        shapes.extend(some.map(|(lanes, _, suffix)| shape(*suffix, *lanes, None, 1, false)));
+    }
     let (mut changed, mut held) = (false, false);
     for shape in shapes {
         if shape.threads > i64::from(target.max_threads) || !shape.fits(rows.own_array) {
@@ -392,7 +400,8 @@ fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, vecto
 fn conditions(rows: &Rows, shape: &Shape) -> Conditions {
     let extent = || rows.extent.clone();
     let compared = |op, number: i64| Expr::binary(op, extent(), Expr::Int(number));
-    let team = TEAMS.iter().position(|(lanes, ..)| rows.packs && *lanes == shape.threads);
+    let is_team = rows.packs || shape.threads < 32;
+    let team = TEAMS.iter().position(|(lanes, ..)| is_team && *lanes == shape.threads);
     let least = match (team, rows.exact) {
         (Some(team), _) => TEAMS[team].1,
         (None, true) => MIN_ROW,
@@ -401,6 +410,7 @@ fn conditions(rows: &Rows, shape: &Shape) -> Conditions {
     let mut conditions = Conditions::new().prefers(compared(BinaryOp::GreaterEqual, least));
     if shape.held.is_none() && shape.threads <= 32 {
         let next = team.and_then(|team| TEAMS.get(team + 1)).map_or(WARP_ROW, |(_, least, _)| *least);
+        let next = if rows.exact && team.is_some() { next.min(MIN_ROW) } else { next };
         conditions = conditions.prefers(compared(BinaryOp::Less, next));
     }
     if shape.vector > 1 {

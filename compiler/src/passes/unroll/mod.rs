@@ -18,7 +18,7 @@
 //! Without a word in the schedule a loop is left to `ptxas`, which unrolls where it thinks that it pays; but for loops that read or
 //! write arrays and that the lanes of a warp run a different number of times. Those are unrolled, or left as they are
 //! where they are long: unrolling changes when lanes part, and so what the memory is asked for. What is counted on the PTX is
-//! what the machine does.
+//! what the machine does. Short reductions are straight code already (`unroll_short`).
 //!
 //! # Limits
 //!

@@ -1,0 +1,150 @@
+//! `unroll_short`: reductions of few iterations as straight code.
+//!
+//! ```text
+//! v9: f32 = reduce [max] axis3 "p" = 0..2, axis4 "q" = 0..2 { … x[2 * i + p, 2 * j + q] … }     before
+//! v9: f32 = max(max(x[2 * i, 2 * j], x[2 * i, 2 * j + 1]), …)                                   after
+//! ```
+//!
+//! A window or a filter that is written as a reduction over one name or several becomes what it is written out: the passes
+//! that give a thread several elements look at loops without others inside, and see which of them read the same. The order
+//! in which iterations are combined stays as it was, so that results are the same to the bit.
+//!
+//! # Preconditions
+//!
+//! Up to 16 iterations, counted by literals, which one thread runs, and no more than 512 instructions of them; no loops in
+//! it. The schedule says nothing of its names. Reductions that threads share, and products in shared memory, have been
+//! taken away before.
+
+use super::iterations::{initial_values, iteration};
+use super::pass::{Changed, Pass, PassContext};
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Axis, Block, Inst, Launch};
+use crate::ir::kernel::{Kernel, Level, Payload, Phase, Phases};
+use crate::ir::op::{Effect, Opcode};
+use crate::mutants::mutant;
+
+pub struct UnrollShort;
+
+/// Iterations of the longest reduction.
+const MOST_ITERATIONS: i64 = 16;
+/// Instructions of all iterations.
+const MOST_INSTS: i64 = 512;
+
+impl Pass for UnrollShort {
+    fn name(&self) -> &str {
+        "unroll_short"
+    }
+
+    fn reason(&self) -> &str {
+        "runs the few iterations of a short reduction one after the other"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Mapped])
+    }
+
+    fn runs_after(&self) -> &[&str] {
+        &["map"]
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            // Those inside others first.
+            let blocks = match kernel.launches[launch].grid {
+                None => kernel.blocks_in(kernel.launches[launch].body),
+                Some(_) => Vec::new(),
+            };
+            for block in blocks.into_iter().rev() {
+                changed |= unroll_block(kernel, launch, block);
+            }
+        }
+        changed.into()
+    }
+}
+
+fn unroll_block(kernel: &mut Kernel, launch: Launch, block: Block) -> bool {
+    if !kernel.blocks[block].insts.iter().any(|inst| ranges(kernel, *inst).is_some()) {
+        return false;
+    }
+    for inst in std::mem::take(&mut kernel.blocks[block].insts) {
+        let Some(ranges) = ranges(kernel, inst) else {
+            kernel.blocks[block].insts.push(inst);
+            continue;
+        };
+        say(kernel, launch, inst);
+        let data = kernel.insts[inst].clone();
+        let mut emit = Emit::new(kernel, block, data.span);
+        let initial = initial_values(&mut emit, &data);
+        let mut values = initial.clone();
+        for place in places(&ranges) {
+            let indices: Vec<_> = place.iter().map(|index| emit.int(*index)).collect();
+            let before = mutant!("unroll_short: each iteration begins anew", &values, &initial);
+            values = iteration(&mut emit, inst, &indices, before);
+        }
+        for (old, new) in data.results.iter().zip(values) {
+            kernel.replace_uses(*old, new);
+        }
+    }
+    true
+}
+
+/// The ranges of a short reduction of which the schedule says nothing.
+fn ranges(kernel: &Kernel, inst: Inst) -> Option<Vec<(i64, i64)>> {
+    let data = &kernel.insts[inst];
+    let Payload::Reduce { axes, .. } = &data.payload else { return None };
+    let is_free = |axis: &Axis| {
+        let axis = &kernel.axes[*axis];
+        axis.factors.iter().all(|factor| factor.level == Level::Serial)
+            && !kernel.schedule.speaks_of(&axis.name)
+    };
+    if data.opcode != Opcode::Reduce || !axes.iter().all(is_free) {
+        return None;
+    }
+    let literal = |value| kernel.int_of(value).and_then(|value| i64::try_from(value).ok());
+    let bounds = data.arguments.chunks(2).map(|bounds| match bounds {
+        [low, high] => Some((literal(*low)?, literal(*high)?)),
+        _ => None,
+    });
+    let ranges: Vec<(i64, i64)> = bounds.collect::<Option<_>>()?;
+    let extent = |(low, high): &(i64, i64)| high.checked_sub(*low).map(|extent| extent.max(0));
+    let count = ranges.iter().try_fold(1i64, |count, range| count.checked_mul(extent(range)?))?;
+    let (mut insts, mut plain) = (0, true);
+    kernel.walk(data.regions[0], &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        insts += 1;
+        plain &= data.regions.is_empty() || data.opcode == Opcode::If;
+        plain &= data.opcode.info().effect != Effect::Collective;
+    });
+    (plain && count <= MOST_ITERATIONS && count * insts <= MOST_INSTS).then_some(ranges)
+}
+
+/// All places of a space, the last axis fastest.
+fn places(ranges: &[(i64, i64)]) -> Vec<Vec<i64>> {
+    let mut places = vec![Vec::new()];
+    for (low, high) in ranges {
+        let low = &mutant!("unroll_short: all ranges begin at 0", *low, 0);
+        let high = &mutant!("unroll_short: the last iteration is left out", *high, *high - 1);
+        let longer = |place: &Vec<i64>| {
+            let with = |index| place.iter().copied().chain([index]).collect::<Vec<i64>>();
+            (*low..*high).map(with).collect::<Vec<_>>()
+        };
+        places = places.iter().flat_map(longer).collect();
+    }
+    places
+}
+
+/// What a person reads of it.
+fn say(kernel: &mut Kernel, launch: Launch, inst: Inst) {
+    let names: Vec<String> = kernel.insts[inst]
+        .payload
+        .axes()
+        .iter()
+        .map(|axis| format!("`{}`", kernel.axes[*axis].name))
+        .collect();
+    let name = kernel.launches[launch].name.clone();
+    let text = format!("the few iterations over {} are straight code", names.join(" and "));
+    if !kernel.schedule.remarks.iter().any(|known| known.launch == name && known.text == text) {
+        kernel.schedule.remark(&name, text);
+    }
+}
