@@ -26,7 +26,10 @@
 //! launch's loop is left around the reduction (a vector divided by its sum), it gets a launch of its own before this one
 //! (`launch.rs`): the loop then keeps the form that passes after this one spread over the machine.
 //!
-//! Reductions along columns get launches of their own where there are too few columns to fill the machine (`columns.rs`).
+//! A reduction that is the same for all terms of another one leaves it in the same way, in front of it.
+//!
+//! Reductions along columns, and over several names, get launches of their own where there are too few iterations to fill
+//! the machine (`columns.rs`).
 //!
 //! So do all but the last of several products of matrices in one loop (`products.rs`): alone they are staged.
 //!
@@ -119,13 +122,14 @@ enum Way {
     Launch,
 }
 
-/// The first reduction of a launch that can leave a loop, from the outermost loops inwards.
+/// The first reduction of a launch that can leave a parallel loop or, where it is the same for all terms, another reduction,
+/// from the outermost loops inwards.
 fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     let root = kernel.launches[launch].body;
     let written = written_buffers(kernel, root);
     let mut foralls = Vec::new();
     kernel.walk(root, &mut |block, inst| {
-        if kernel.insts[inst].opcode == Opcode::Forall {
+        if matches!(kernel.insts[inst].opcode, Opcode::Forall | Opcode::Reduce) {
             foralls.push((block, inst));
         }
     });
@@ -167,6 +171,9 @@ fn way(
         return None;
     }
     let none = !need.axes.contains(&true);
+    if !none && kernel.insts[forall].opcode == Opcode::Reduce {
+        return None;
+    }
     let at_root = outside == kernel.launches[launch].body;
     let together = need.with(kernel, forall, all);
     if at_root && (none || leaves_reductions(kernel, forall, &together)) {

@@ -336,7 +336,8 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
             specialize(kernel, launch, &conditions(rows, &shape), shape.suffix, |kernel, launch| {
                 let applied = apply(kernel, launch, &shape, said);
                 if applied {
-                    record(kernel, launch, &shape, said, vector);
+                    let width = if shape.threads < 32 { shape.vector } else { vector };
+                    record(kernel, launch, &shape, said, width);
                 }
                 applied
             });
@@ -387,10 +388,10 @@ fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, vecto
             _ => kernel.schedule.chose(&name, block, reason),
         }
     }
-    let reason = if said.vector.is_some() {
-        as_said
-    } else {
-        format!("one access brings {vector} neighbours of a row")
+    let reason = match vector {
+        _ if said.vector.is_some() => as_said,
+        1 => "lanes take elements of a row one by one".to_string(),
+        _ => format!("one access brings {vector} neighbours of a row"),
     };
     let (axis, width) = (said.axis.clone(), vector as u32);
     kernel.schedule.chose(&name, Directive::Vectorize { axis, width }, reason);
