@@ -43,6 +43,9 @@ export class Views implements vscode.TextDocumentContentProvider, vscode.Disposa
       this.changed,
       ...[PTX, IR].map((scheme) => vscode.workspace.registerTextDocumentContentProvider(scheme, this)),
       vscode.window.onDidChangeTextEditorSelection((event) => this.follow(event.textEditor)),
+      vscode.window.onDidChangeVisibleTextEditors(() => {
+        if (vscode.window.activeTextEditor) this.follow(vscode.window.activeTextEditor);
+      }),
       vscode.workspace.onDidChangeTextDocument((event) => this.sourceChanged(event.document)),
       vscode.workspace.onDidCloseTextDocument((document) => this.forget(document.uri)),
     ];

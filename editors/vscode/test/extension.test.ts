@@ -48,6 +48,11 @@ test('PTX beside follows the cursor in both directions', async () => {
   assert.equal(editor.revealed, computed);
   fake.move(ptx, 0);
   assert.deepEqual(editor.marked, []);
+
+  // Another tab was in front of it.
+  fake.move(editor, computed);
+  fake.hide(ptx);
+  assert.deepEqual(fake.show(ptx.document).marked, ptx.marked);
 });
 
 test('PTX is made anew when the source changes, and nothing is marked by an old one', async () => {

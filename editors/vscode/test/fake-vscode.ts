@@ -46,7 +46,7 @@ export const ViewColumn = { Beside: -2 };
 export const ProgressLocation = { Window: 10 };
 export const TextEditorRevealType = { InCenter: 1 };
 
-const events = { selection: [] as Listener[], change: [] as Listener[], close: [] as Listener[], configuration: [] as Listener[] };
+const events = { selection: [] as Listener[], change: [] as Listener[], close: [] as Listener[], visible: [] as Listener[], configuration: [] as Listener[] };
 const on = (kind: keyof typeof events) => (listener: Listener) => {
   events[kind].push(listener);
   return { dispose: () => {} };
@@ -86,6 +86,7 @@ export const fake = {
       },
     };
     window.visibleTextEditors.push(editor);
+    for (const listener of events.visible) listener(window.visibleTextEditors);
     return editor;
   },
 
@@ -100,8 +101,12 @@ export const fake = {
     for (const listener of events.change) listener({ document: editor.document });
   },
 
-  close(editor: any) {
+  hide(editor: any) {
     window.visibleTextEditors = window.visibleTextEditors.filter((it) => it !== editor);
+  },
+
+  close(editor: any) {
+    fake.hide(editor);
     for (const listener of events.close) listener(editor.document);
   },
 
@@ -125,6 +130,7 @@ export const window = {
     dispose: () => {},
   }),
   onDidChangeTextEditorSelection: on('selection'),
+  onDidChangeVisibleTextEditors: on('visible'),
   showErrorMessage: async (text: string) => {
     fake.errors.push(text);
   },

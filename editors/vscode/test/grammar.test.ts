@@ -80,7 +80,7 @@ test('words have the scopes of what they are', async () => {
     ['a = 1.', '1.', 'constant.numeric.float'],
     ['for i in 0..n step 2 {', '0', 'constant.numeric.integer'],
     ['for i in 0..n step 2 {', '..', 'keyword.operator.range'],
-    ['for i in 0..n step 2 {', 'step', 'keyword.control.loop'],
+    ['for i in 0..n step 2 {', 'step', 'keyword.control.step'],
     ['step = 3', 'step', 'variable.other'],
     ['a = half(b)', 'half', 'entity.name.function.call'],
     ['a = b.mass', 'mass', 'variable.other.member'],
