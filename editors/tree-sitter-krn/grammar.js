@@ -172,8 +172,8 @@ export default grammar({
         'kernel',
         field('name', $.identifier),
         field('parameters', alias($._kernel_parameters, $.parameters)),
-        optional(seq('->', list1($.result))),
-        optional(seq('where', list1(field('fact', $._fact)))),
+        optional($.results),
+        optional($.facts),
         field('body', $.block),
       ),
 
@@ -182,7 +182,11 @@ export default grammar({
     _kernel_parameter: ($) =>
       seq(field('name', $.identifier), ':', optional('inout'), field('type', $._type)),
 
+    results: ($) => seq('->', list1($.result)),
+
     result: ($) => seq(field('name', $.identifier), ':', field('type', $._type)),
+
+    facts: ($) => seq('where', list1($._fact)),
 
     _fact: ($) => choice($._bare_expression, alias($._fact_about_values, $.call_expression)),
 
@@ -207,9 +211,11 @@ export default grammar({
         'schedule',
         optional(field('kernel', $.identifier)),
         optional(seq('for', field('target', $.identifier))),
-        optional(seq('where', list1(field('condition', $._bare_expression)))),
+        optional(alias($._conditions, $.facts)),
         field('body', $.directives),
       ),
+
+    _conditions: ($) => seq('where', list1($._bare_expression)),
 
     directives: ($) =>
       seq(

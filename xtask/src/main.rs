@@ -84,7 +84,8 @@ fn extension() -> Result<()> {
     println!("npm test, in {}", node::extension().display());
     let tool = format!("target/debug/krn{}", std::env::consts::EXE_SUFFIX);
     let tool = xtask::workspace_root().join(tool);
-    let status = node::npm().args(["test", "--silent"]).env("KRN_TOOL", tool).status().context("cannot run npm")?;
+    let status =
+        node::npm().args(["test", "--silent"]).env("KRN_TOOL", tool).status().context("cannot run npm")?;
     if !status.success() {
         bail!("the tests of editors/vscode failed");
     }

@@ -38,7 +38,9 @@ pub fn check() -> Result<String> {
         _ => bail!("Node.js is {version}, and the tests of editors/ need {OLDEST} or newer: {ADVICE}"),
     }
     if !npm().arg("--version").output().is_ok_and(|output| output.status.success()) {
-        bail!("there is Node.js {version}, but no npm, which installs what the tests of editors/ need: {ADVICE}");
+        bail!(
+            "there is Node.js {version}, but no npm, which installs what the tests of editors/ need: {ADVICE}"
+        );
     }
     Ok(version)
 }

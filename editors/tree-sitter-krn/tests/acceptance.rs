@@ -18,7 +18,9 @@ pub fn difference(text: &str) -> Option<String> {
         (Ok(own), Some(other)) => {
             let (own, other) = (own.print(text), other.print(text));
             let at = own.lines().zip(other.lines()).take_while(|(own, other)| own == other).count();
-            let around = |printed: &str| printed.lines().skip(at.saturating_sub(4)).take(8).collect::<Vec<_>>().join("\n");
+            let around = |printed: &str| {
+                printed.lines().skip(at.saturating_sub(4)).take(8).collect::<Vec<_>>().join("\n")
+            };
             Some(format!("the trees differ:\ncompiler:\n{}\ngrammar:\n{}", around(&own), around(&other)))
         }
         (Ok(_), None) => {
@@ -46,8 +48,10 @@ fn goes_on_in_brackets(text: &str) -> bool {
         joined.push_str(line);
     }
     joined != format!(" {text}").trim_end_matches('\n')
-        && compiler_tree::accepted(&joined)
-            .map_or_else(|codes| codes.iter().all(|code| OF_MEANING.contains(code) || LIMITS.contains(code)), |_| true)
+        && compiler_tree::accepted(&joined).map_or_else(
+            |codes| codes.iter().all(|code| OF_MEANING.contains(code) || LIMITS.contains(code)),
+            |_| true,
+        )
 }
 
 #[test]
@@ -61,7 +65,8 @@ fn every_file_of_the_project_is_read_as_the_compiler_reads_it() {
     assert!(accepted > 200, "{accepted} files were taken");
 }
 
-fn cases() -> u32 {
+/// Random kernels of each kind.
+pub fn cases() -> u32 {
     std::env::var("KRN_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(200)
 }
 

@@ -1,6 +1,6 @@
 //! Texts with mistakes in them, and odd ones without: both parsers must say the same of each.
 
-use crate::acceptance::difference;
+use crate::acceptance::{cases, difference};
 use crate::{compiler_tree, grammar_tree, sources};
 use krn_compiler::source::SourceFile;
 use krn_compiler::syntax::{Token, laid_out};
@@ -17,13 +17,16 @@ impl Choices {
 
 /// What is put in at random.
 const PIECES: &[&str] = &[
-    "(", ")", "[", "]", "{", "}", ",", ":", ";", "->", ".", "..", "..=", "=", "+=", "min=", "+", "-", "!", "<", "==", "&&",
-    "as", "in", "if", "else", "let", "var", "for", "forall", "while", "break", "where", "step", "inout", "true", "kernel",
-    "fn", "schedule", "x", "sum", "max", "1", "1.", "0x1f", "2.5f16", "1e3", "/* c */", "// c\n", "\n", "#", "f32[n]",
+    "(", ")", "[", "]", "{", "}", ",", ":", ";", "->", ".", "..", "..=", "=", "+=", "min=", "+", "-", "!",
+    "<", "==", "&&", "as", "in", "if", "else", "let", "var", "for", "forall", "while", "break", "where",
+    "step", "inout", "true", "kernel", "fn", "schedule", "x", "sum", "max", "1", "1.", "0x1f", "2.5f16",
+    "1e3", "/* c */", "// c\n", "\n", "#", "f32[n]",
 ];
 
-/// How many changes are tried on each file.
-const CHANGES: usize = 60;
+/// How many changes are tried on each file; `KRN_CASES=2000 cargo test -p tree-sitter-krn broken::` tries ten times as many.
+fn changes() -> usize {
+    cases() as usize / 10
+}
 
 /// One token changed: taken away, doubled, exchanged with the next, or something put before it; or a line end put before it
 /// or taken away.
@@ -58,7 +61,7 @@ fn files_with_a_token_changed_are_taken_and_refused_by_both() {
         if tokens.is_empty() || text.len() > 20_000 {
             continue;
         }
-        for _ in 0..CHANGES {
+        for _ in 0..changes() {
             let text = changed(&text, &tokens, &mut choices);
             match compiler_tree::accepted(&text) {
                 Ok(_) => taken += 1,
@@ -69,7 +72,7 @@ fn files_with_a_token_changed_are_taken_and_refused_by_both() {
     }
     wrong.sort_by_key(String::len);
     assert!(wrong.is_empty(), "{} texts, such as\n{}", wrong.len(), wrong[..wrong.len().min(5)].join("\n\n"));
-    assert!(taken > 1_000 && refused > 5_000, "{taken} texts were taken and {refused} refused");
+    assert!(taken > 500 && refused > 2_000, "{taken} texts were taken and {refused} refused");
 }
 
 /// Texts that changes of files are not likely to come by.

@@ -4,15 +4,18 @@ use crate::node::Node;
 use krn_compiler::diagnostic::Severity;
 use krn_compiler::source::{SourceFile, Span};
 use krn_compiler::syntax::ast::{
-    AssignOp, AxisDecl, BinaryOp, Block, Directive, DirectiveArgument, DirectiveValue, Expr, ExprKind, Ident, Item, Range,
-    Stmt, StmtKind, TypeExpr, TypedName, UnaryOp,
+    AssignOp, AxisDecl, BinaryOp, Block, Directive, DirectiveArgument, DirectiveValue, Expr, ExprKind, Ident,
+    Item, Range, Stmt, StmtKind, TypeExpr, TypedName, UnaryOp,
 };
 
 /// The codes of the errors that the parser reports, or the tree where it reports none.
 pub fn accepted(text: &str) -> Result<Node, Vec<&'static str>> {
     let (tree, reports) = krn_compiler::syntax::parse(&SourceFile::new("t.krn", text));
-    let errors: Vec<&str> =
-        reports.iter().filter(|report| report.severity == Severity::Error).map(|report| report.code.0).collect();
+    let errors: Vec<&str> = reports
+        .iter()
+        .filter(|report| report.severity == Severity::Error)
+        .map(|report| report.code.0)
+        .collect();
     match errors.is_empty() {
         true => Ok(Node::new("source_file", 0, text.len(), tree.items.iter().map(item).collect())),
         false => Err(errors),
@@ -122,7 +125,9 @@ fn block(it: &Block) -> Node {
 /// What stands behind an `else`: a block, or the `if` that is the whole of it.
 fn otherwise(it: &Block) -> Node {
     match (it.statements.as_slice(), &it.value) {
-        ([], Some(value)) if value.span == it.span && matches!(value.kind, ExprKind::If { .. }) => expr(value),
+        ([], Some(value)) if value.span == it.span && matches!(value.kind, ExprKind::If { .. }) => {
+            expr(value)
+        }
         ([only], None) if only.span == it.span => statement(only),
         _ => block(it),
     }
@@ -140,7 +145,9 @@ fn statement(it: &Stmt) -> Node {
         StmtKind::Assign { target, op, op_span, value } => {
             ("assignment", vec![expr(target), node(assign(*op), *op_span, Vec::new()), expr(value)])
         }
-        StmtKind::Forall { axes, body } => ("forall_statement", axes.iter().map(axis).chain([block(body)]).collect()),
+        StmtKind::Forall { axes, body } => {
+            ("forall_statement", axes.iter().map(axis).chain([block(body)]).collect())
+        }
         StmtKind::For { name: new, range: over, step, body } => {
             let children = [name(new), range(over)].into_iter().chain(step.iter().map(expr));
             ("for_statement", children.chain([block(body)]).collect())
@@ -189,7 +196,9 @@ fn expr(it: &Expr) -> Node {
             ("index_expression", [expr(base)].into_iter().chain(subscripts.iter().map(expr)).collect())
         }
         ExprKind::Ranged { name: bound, range: over } => ("ranged", vec![name(bound), range(over)]),
-        ExprKind::Guarded { access, otherwise } => ("guarded_expression", vec![expr(access), expr(otherwise)]),
+        ExprKind::Guarded { access, otherwise } => {
+            ("guarded_expression", vec![expr(access), expr(otherwise)])
+        }
         ExprKind::Field { base, field } => ("field_expression", vec![expr(base), field_name(field)]),
         ExprKind::StructLiteral { name: of, fields } => {
             let fields = fields.iter().map(|(field, value)| {

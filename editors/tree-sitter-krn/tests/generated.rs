@@ -4,8 +4,14 @@ use std::fs;
 use std::path::Path;
 use tree_sitter_generate::{ABI_VERSION_MAX, OptLevel, generate_parser_in_directory};
 
-const FILES: [&str; 6] =
-    ["grammar.json", "node-types.json", "parser.c", "tree_sitter/alloc.h", "tree_sitter/array.h", "tree_sitter/parser.h"];
+const FILES: [&str; 6] = [
+    "grammar.json",
+    "node-types.json",
+    "parser.c",
+    "tree_sitter/alloc.h",
+    "tree_sitter/array.h",
+    "tree_sitter/parser.h",
+];
 
 #[test]
 fn the_parser_is_what_the_grammar_generates() {

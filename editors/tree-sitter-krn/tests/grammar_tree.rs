@@ -5,8 +5,17 @@ use std::cell::RefCell;
 use tree_sitter::{Parser, Tree};
 
 /// Brackets with what they hold, which are for editors to fold and indent.
-const LISTS: [&str; 7] =
-    ["field_declarations", "parameters", "extents", "directives", "arguments", "subscripts", "field_initializers"];
+const LISTS: [&str; 9] = [
+    "field_declarations",
+    "parameters",
+    "results",
+    "facts",
+    "extents",
+    "directives",
+    "arguments",
+    "subscripts",
+    "field_initializers",
+];
 
 thread_local! {
     static PARSER: RefCell<Parser> = RefCell::new(parser());
@@ -14,7 +23,9 @@ thread_local! {
 
 fn parser() -> Parser {
     let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_krn::LANGUAGE.into()).expect("the library reads this version of the tables");
+    parser
+        .set_language(&tree_sitter_krn::LANGUAGE.into())
+        .expect("the library reads this version of the tables");
     parser
 }
 
@@ -43,7 +54,9 @@ fn convert_children(node: tree_sitter::Node<'_>) -> Vec<Node> {
                 out.extend(convert_children(child));
             } else if child.is_named() && !child.is_extra() {
                 out.push(convert(child));
-            } else if cursor.field_name() == Some("operator") && node.kind() != "unary_expression" || child.kind() == "inout" {
+            } else if cursor.field_name() == Some("operator") && node.kind() != "unary_expression"
+                || child.kind() == "inout"
+            {
                 out.push(Node::new(child.kind(), child.start_byte(), child.end_byte(), Vec::new()));
             }
             if !cursor.goto_next_sibling() {
@@ -56,7 +69,8 @@ fn convert_children(node: tree_sitter::Node<'_>) -> Vec<Node> {
 
 fn convert(node: tree_sitter::Node<'_>) -> Node {
     let (start, end) = (node.start_byte(), node.end_byte());
-    let has = |word| (0..node.child_count()).any(|at| node.child(at).is_some_and(|child| child.kind() == word));
+    let has =
+        |word| (0..node.child_count()).any(|at| node.child(at).is_some_and(|child| child.kind() == word));
     let children = convert_children(node);
     let kind = match node.kind() {
         // The compiler's tree has the expression itself, which takes the parentheses in.
@@ -69,7 +83,9 @@ fn convert(node: tree_sitter::Node<'_>) -> Node {
         "range" => if has("..=") { "range ..=" } else { "range" }.to_string(),
         "unary_expression" => if has("!") { "unary !" } else { "unary -" }.to_string(),
         // Its number has no place of its own there.
-        "directive_call" => return Node::new("directive_call", start, end, children.into_iter().take(1).collect()),
+        "directive_call" => {
+            return Node::new("directive_call", start, end, children.into_iter().take(1).collect());
+        }
         kind => kind.to_string(),
     };
     Node::new(kind, start, end, children)

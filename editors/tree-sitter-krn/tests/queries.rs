@@ -24,12 +24,16 @@ fn captures(query: &Query, text: &str) -> Vec<(std::ops::Range<usize>, String)> 
 }
 
 fn query(path: &str) -> Query {
-    let text = fs::read_to_string(sources::root().join("editors").join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let text = fs::read_to_string(sources::root().join("editors").join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"));
     Query::new(&language(), &text).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-const HIGHLIGHTS: [&str; 3] =
-    ["tree-sitter-krn/queries/highlights.scm", "helix/queries/krn/highlights.scm", "zed/languages/krn/highlights.scm"];
+const HIGHLIGHTS: [&str; 3] = [
+    "tree-sitter-krn/queries/highlights.scm",
+    "helix/queries/krn/highlights.scm",
+    "zed/languages/krn/highlights.scm",
+];
 
 #[test]
 fn every_query_is_of_this_grammar() {
@@ -37,7 +41,9 @@ fn every_query_is_of_this_grammar() {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder can be read") {
             let path = entry.expect("a folder entry can be read").path();
-            if path.is_dir() && path.file_name().is_some_and(|name| name != "node_modules" && name != "target") {
+            if path.is_dir()
+                && path.file_name().is_some_and(|name| name != "node_modules" && name != "target")
+            {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "scm") {
                 let text = fs::read_to_string(&path).expect("a query");
@@ -68,12 +74,18 @@ fn no_node_has_two_colours_and_every_token_but_names_has_one() {
             let mut nodes = vec![tree.root_node()];
             while let Some(node) = nodes.pop() {
                 nodes.extend((0..node.child_count()).filter_map(|at| node.child(at)));
-                let is_word = node.child_count() == 0 && node.start_byte() < node.end_byte() && node.kind() != "identifier";
+                let is_word = node.child_count() == 0
+                    && node.start_byte() < node.end_byte()
+                    && node.kind() != "identifier";
                 let of_comment = node.parent().is_some_and(|parent| parent.kind().ends_with("_comment"));
                 let of_whole = node.parent().is_some_and(|parent| parent.byte_range() == node.byte_range());
                 if is_word && !of_comment && !of_whole {
                     let range = (node.start_byte(), node.end_byte());
-                    assert!(colours.contains_key(&range), "{path}: `{}` of {file} has no colour", node.kind());
+                    assert!(
+                        colours.contains_key(&range),
+                        "{path}: `{}` of {file} has no colour",
+                        node.kind()
+                    );
                 }
             }
         }
@@ -118,13 +130,21 @@ fn words_have_the_colours_of_what_they_are() {
         }
         // The first `max` is a function that is called, the second a reduction.
         assert_eq!(SAMPLE.matches("max").count(), 2);
-        assert!(found.iter().filter(|(range, _)| &SAMPLE[range.clone()] == "max").all(|(_, name)| name == "function.builtin"));
+        assert!(
+            found
+                .iter()
+                .filter(|(range, _)| &SAMPLE[range.clone()] == "max")
+                .all(|(_, name)| name == "function.builtin")
+        );
     }
 }
 
 #[test]
 fn bodies_and_comments_fold() {
-    let found = captures(&query("tree-sitter-krn/queries/folds.scm"), "// a\n// b\nkernel k() {\n}\nschedule k {\n}\n");
+    let found = captures(
+        &query("tree-sitter-krn/queries/folds.scm"),
+        "// a\n// b\nkernel k() {\n}\nschedule k {\n}\n",
+    );
     let ranges: Vec<_> = found.into_iter().map(|(range, _)| range).collect();
     for wanted in [0..4, 5..9, 21..24, 36..39] {
         assert!(ranges.contains(&wanted), "{wanted:?} of {ranges:?}");
