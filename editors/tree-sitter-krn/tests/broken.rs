@@ -6,7 +6,7 @@ use krn_compiler::source::SourceFile;
 use krn_compiler::syntax::{Token, laid_out};
 
 /// Numbers from a seed: a linear congruence does for places and choices.
-struct Choices(u64);
+pub struct Choices(pub u64);
 
 impl Choices {
     fn below(&mut self, end: usize) -> usize {
@@ -28,9 +28,16 @@ fn changes() -> usize {
     cases() as usize / 10
 }
 
+/// The tokens that the text has.
+pub fn tokens(file: &SourceFile) -> Vec<Token> {
+    let mut tokens = laid_out(file);
+    tokens.retain(|token| token.span.start < token.span.end);
+    tokens
+}
+
 /// One token changed: taken away, doubled, exchanged with the next, or something put before it; or a line end put before it
 /// or taken away.
-fn changed(text: &str, tokens: &[Token], choices: &mut Choices) -> String {
+pub fn changed(text: &str, tokens: &[Token], choices: &mut Choices) -> String {
     let at = choices.below(tokens.len());
     let (start, end) = (tokens[at].span.start as usize, tokens[at].span.end as usize);
     let (before, own, after) = (&text[..start], &text[start..end], &text[end..]);
@@ -55,8 +62,7 @@ fn files_with_a_token_changed_are_taken_and_refused_by_both() {
     let mut choices = Choices(1);
     let (mut wrong, mut taken, mut refused) = (Vec::new(), 0, 0);
     for (path, text) in sources::all() {
-        let mut tokens = laid_out(&SourceFile::new(path.as_str(), text.as_str()));
-        tokens.retain(|token| token.span.start < token.span.end);
+        let tokens = tokens(&SourceFile::new(path.as_str(), text.as_str()));
         // Of large files a part is as good as all.
         if tokens.is_empty() || text.len() > 20_000 {
             continue;

@@ -33,6 +33,13 @@ pub fn parse(text: &str) -> Tree {
     PARSER.with_borrow_mut(|parser| parser.parse(text, None)).expect("a parser with a language and no limit")
 }
 
+/// The tree of a text that was edited, from the one before, which has been told of the edit.
+pub fn parse_anew(text: &str, before: &Tree) -> Tree {
+    PARSER
+        .with_borrow_mut(|parser| parser.parse(text, Some(before)))
+        .expect("a parser with a language and no limit")
+}
+
 /// The tree; `None` where the text is refused.
 pub fn accepted(text: &str) -> Option<Node> {
     let tree = parse(text);

@@ -4,6 +4,7 @@
 mod acceptance;
 mod broken;
 mod compiler_tree;
+mod edits;
 mod generated;
 mod grammar_tree;
 mod node;

@@ -29,7 +29,7 @@ test('what the manifest names is there', () => {
   const manifest = JSON.parse(text('extension/package.json'));
   const { languages, grammars, snippets, commands, menus } = manifest.contributes;
   const paths = [manifest.main, languages[0].configuration, ...[...grammars, ...snippets].map((it) => it.path)];
-  for (const path of paths) JSON.stringify(text(`extension/${path}`));
+  for (const path of paths) assert.notEqual(text(`extension/${path}`), '', path);
   const code = text(`extension/${manifest.main}`);
   for (const { command } of commands) assert.ok(code.includes(`"${command}"`), command);
   const known = commands.map((it: { command: string }) => it.command);
@@ -44,13 +44,6 @@ test('its JSON can be read, and its code needs the editor alone', () => {
   for (const name of foreign) assert.ok(require('node:module').builtinModules.includes(name), name);
 });
 
-test('snippets give the placeholders that they name', () => {
-  for (const [name, snippet] of Object.entries(JSON.parse(text('extension/snippets/krn.json')))) {
-    const { prefix, body, description } = snippet as { prefix: string; body: string[]; description: string };
-    assert.ok(prefix && description && body.length > 0, name);
-  }
-});
-
 test('the lock file names no host', () => {
-  assert.doesNotMatch(readFileSync(`${own}/package-lock.json`, 'utf8'), /"resolved"|https?:\/\/(?!github\.com|opencollective|[\w.]*patreon|feross|paulmillr|tidelift)\S*registry/);
+  assert.doesNotMatch(readFileSync(`${own}/package-lock.json`, 'utf8'), /"resolved"|registry/);
 });
