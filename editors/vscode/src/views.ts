@@ -84,12 +84,17 @@ export class Views implements vscode.TextDocumentContentProvider, vscode.Disposa
     const name = source.uri.path.split('/').pop()!.replace(/\.krn$/, '');
     const title = [name, kernel, pass].filter((part) => part !== undefined).join('.');
     const uri = vscode.Uri.from({ scheme, path: `/${title}.${scheme === PTX ? 'ptx' : 'kir'}`, query: source.uri.toString() });
-    this.views.get(uri.toString())?.stop.abort();
+    this.forget(uri);
     const view: View = {
       source: source.uri, kernel, pass, text: '', version: -1, lines: undefined, stop: new AbortController(), timer: undefined,
     };
     this.views.set(uri.toString(), view);
-    await this.make(uri, view, source);
+    try {
+      await this.make(uri, view, source);
+    } catch (error) {
+      this.forget(uri);
+      throw error;
+    }
     const document = await vscode.workspace.openTextDocument(uri);
     const options = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true, preview: false };
     await vscode.window.showTextDocument(document, options);

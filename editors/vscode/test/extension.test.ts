@@ -113,6 +113,10 @@ test('another tool restarts the server, and one that is not there is told', asyn
   const errors = fake.errors.length;
   await fake.commands.get('krn.showPtxBeside')!();
   assert.match(fake.errors[errors]!, /cannot be started/);
+  // Nothing is left that would try again.
+  fake.edit(editor, `${source}\n`);
+  await new Promise((resume) => setTimeout(resume, 400));
+  assert.equal(fake.errors.length, errors + 1);
   await deactivate();
   assert.ok(!made().started);
   for (const it of context.subscriptions) it.dispose();
