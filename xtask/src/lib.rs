@@ -2,6 +2,7 @@
 
 pub mod chromium;
 pub mod cuda_tools;
+pub mod node;
 pub mod ptxas;
 mod workspace;
 

@@ -2,14 +2,15 @@
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
-use xtask::{chromium, cuda_tools};
+use xtask::{chromium, cuda_tools, node};
 
 const USAGE: &str = "usage: cargo xtask <chore>
 
 chores:
-  setup    install what the tests need: NVIDIA's ptxas, cuobjdump and nvdisasm into target/cuda-tools, and a Chromium by
-           the system's package manager, unless there is one
-  test     setup, then formatting, lints (warnings denied), every test of the workspace and of the benchmark scripts
+  setup    install what the tests need: NVIDIA's ptxas, cuobjdump and nvdisasm into target/cuda-tools, a Chromium by the
+           system's package manager, unless there is one, and the packages of editors/vscode by npm
+  test     setup, then formatting, lints (warnings denied), every test of the workspace, of the benchmark scripts and of
+           the extension for VS Code
            --all: in full, which takes an hour or more: all targets, every row of the recognition table on the emulator,
            more selections of passes that are off, ten times as many random programs from a seed that the clock picks
            and that is printed, and the compiler checked for wasm32 (`rustup target add wasm32-unknown-unknown`)";
@@ -30,6 +31,8 @@ fn main() -> Result<()> {
             println!("{} in {}", said(installed), folder.display());
             let (browser, installed) = chromium::install()?;
             println!("{}: {}", said(installed), browser.display());
+            let (packages, installed) = node::install()?;
+            println!("{} in {}", said(installed), packages.display());
             Ok(())
         }
         ["test"] => test(&[]),
@@ -67,11 +70,26 @@ fn test_all() -> Result<()> {
 fn test(environment: &[(&str, &str)]) -> Result<()> {
     cuda_tools::install()?;
     chromium::install()?;
+    node::install()?;
     cargo(&["fmt", "--all", "--check"], &[])?;
     let environment: Vec<(&str, &str)> = environment.iter().copied().chain(linted()?).collect();
     cargo(&["test", "--workspace", "--all-targets", "--no-run"], &environment)?;
     cargo(&["test", "--workspace"], &environment)?;
-    python(&["-m", "unittest", "discover", "bench"])
+    python(&["-m", "unittest", "discover", "bench"])?;
+    extension()
+}
+
+/// The tests of the extension for VS Code, with the tool that has been built.
+fn extension() -> Result<()> {
+    println!("npm test, in {}", node::extension().display());
+    let tool = format!("target/debug/krn{}", std::env::consts::EXE_SUFFIX);
+    let tool = xtask::workspace_root().join(tool);
+    let status =
+        node::npm().args(["test", "--silent"]).env("KRN_TOOL", tool).status().context("cannot run npm")?;
+    if !status.success() {
+        bail!("the tests of editors/vscode failed");
+    }
+    Ok(())
 }
 
 /// What makes cargo build the workspace by Clippy, which is the compiler with more lints, and refuse what they find: what

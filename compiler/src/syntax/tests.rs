@@ -103,6 +103,7 @@ fn several_mistakes_are_reported_and_none_twice() {
         ["E0011", "E0001", "E0001", "E0001", "E0001"]
     );
     assert_eq!(codes_of("kernel a( {\n y = 3 +\n}\nkernel b() { = }"), ["E0010", "E0011"]);
+    assert_eq!(codes_of("kernel a() {\n y[(c) in 0..3] = z\n}"), ["E0011"]);
 }
 
 #[test]

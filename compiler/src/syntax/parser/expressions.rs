@@ -227,7 +227,9 @@ fn operand<'t>(
 /// `c in lo..hi` between the brackets of a left side.
 fn ranged(subscript: Expr, range: Range, e: &mut Map<'_, '_>) -> Expr {
     let span = subscript.span.to(range.span);
-    let ExprKind::Name(name) = subscript.kind else {
+    // In parentheses a name is an expression.
+    let is_name = matches!(&subscript.kind, ExprKind::Name(name) if name.span == subscript.span);
+    let (ExprKind::Name(name), true) = (subscript.kind, is_name) else {
         e.emit(
             Diagnostic::error(
                 codes::E0011,
