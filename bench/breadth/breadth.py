@@ -99,7 +99,10 @@ def agrees(program, workload, folder):
     if run.returncode:
         return f"exit code {run.returncode}: {run.stderr[-300:]}"
     for name, want in zip(workload.results, expected):
-        got = torch.from_numpy(numpy.load(f"{folder}/{name}.out.npy").astype(numpy.float64)).flatten()
+        array = numpy.load(f"{folder}/{name}.out.npy")
+        if array.dtype.kind == "V":  # bf16, which NumPy does not know
+            array = (array.view(numpy.uint16).astype(numpy.uint32) << 16).view(numpy.float32)
+        got = torch.from_numpy(array.astype(numpy.float64)).flatten()
         want = want.detach().double().cpu().flatten()
         tolerance = 2e-2 if any(tensor.dtype == torch.bfloat16 for tensor in inputs) else 2e-4
         if got.shape != want.shape or not torch.allclose(got, want, rtol=tolerance, atol=workload.slack):
@@ -134,6 +137,7 @@ def main():
     rows = []
     print(f"{'workload':28} {'krn':>10} {'torch':>10} {'compiled':>10}   best peer / krn")
     for workload in chosen:
+        torch.cuda.empty_cache()
         ours = krn(options.krn, workload, workload.dims)
         eager, compiled = peers(workload, workload.dims, options.compile)
         best = min(time for time in (eager, compiled) if not math.isnan(time))

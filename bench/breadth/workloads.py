@@ -1,5 +1,6 @@
 """The workloads of `breadth.py`: a kernel, sizes, inputs by name, and what PyTorch calls the same."""
 
+import functools
 from dataclasses import dataclass, field
 
 import torch
@@ -232,10 +233,14 @@ def near(name, dims, small, arrays, peer, **more):
     add("neighbours.krn", name, dims, small, arrays, peer, **more)
 
 
+@functools.cache
+def sobel_kernels(device):
+    kernel = torch.tensor([[-1.0, 0, 1], [-2, 0, 2], [-1, 0, 1]], device=device)
+    return torch.stack([kernel, kernel.t()])[:, None]
+
+
 def sobel(d, x):
-    kernel = torch.tensor([[-1.0, 0, 1], [-2, 0, 2], [-1, 0, 1]], device=x.device)
-    both = torch.stack([kernel, kernel.t()])[:, None]
-    g = F.conv2d(x[None, None], both, padding=1)[0]
+    g = F.conv2d(x[None, None], sobel_kernels(x.device), padding=1)[0]
     return (g * g).sum(0).sqrt()
 
 
