@@ -169,22 +169,14 @@ impl Verifier<'_> {
         }
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
-        let tiles: Vec<(Value, Tile)> = data
-            .results
-            .iter()
-            .chain(&data.arguments)
-            .map(|value| (*value, kernel.tile(*value)))
-            .filter(|(_, tile)| !tile.axes.is_empty())
-            .collect();
-        let all = tiles.iter().fold(AxisSet::EMPTY, |all, (_, tile)| all.union(tile.axes));
-        let Some((_, whole)) = tiles.iter().find(|(_, tile)| tile.axes == all) else {
-            if !all.is_empty() {
-                self.fail(inst, "no operand has all axes of the others: one says where elements are");
-            }
+        let values = data.results.iter().chain(&data.arguments);
+        let Some(whole) = kernel.whole_tile(values.clone()) else {
+            self.fail(inst, "no operand has all axes of the others: one says where elements are");
             return;
         };
-        for (value, tile) in &tiles {
-            if tile.layout != whole.layout && !lies_as(tiling, *tile, *whole) {
+        for value in values {
+            let tile = kernel.tile(*value);
+            if tile.layout != whole.layout && !lies_as(tiling, tile, whole) {
                 self.fail(inst, format!("`{value}` does not lie as the other operands do"));
             }
         }
@@ -207,7 +199,7 @@ impl Verifier<'_> {
             }
         }
         self.one_layout(inst, (launch, tiling));
-        let whole = data.arguments.iter().map(|value| kernel.tile(*value)).find(|tile| tile.axes == all);
+        let whole = kernel.whole_tile(data.arguments.iter());
         if let Some(layout) = whole.and_then(|tile| tiling.layout(tile)) {
             for axis in axes.iter().map(|axis| &tiling.axes[axis].name) {
                 if !meets_in_bits(layout, axis) {

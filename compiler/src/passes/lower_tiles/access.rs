@@ -2,14 +2,14 @@
 
 use super::Lowering;
 use crate::ir::emit::Emit;
-use crate::ir::kernel::{InstData, Payload};
+use crate::ir::kernel::{InstData, Payload, Tile};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 
 impl Lowering<'_> {
     /// An op that writes, once for each register of its operands, by one of the threads that hold the same.
     pub(super) fn write(&mut self, emit: &mut Emit<'_>, data: &InstData) {
-        let tile = self.whole(emit.kernel, &data.arguments);
+        let tile = emit.kernel.whole_tile(data.arguments.iter()).unwrap_or(Tile::SCALAR);
         let shape = self.registers.shape(self.tiling, tile);
         let first = self.coordinates.is_first(emit, &self.replicas(tile));
         let first = mutant!("lower_tiles: all that hold the same write", first, None);

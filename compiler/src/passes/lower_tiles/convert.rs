@@ -38,6 +38,10 @@ impl Lowering<'_> {
                 .iter()
                 .map(|register| self.registers.get(operand, names[*register as usize]))
                 .collect(),
+            Ok(Some(Conversion::Shared(staged))) => {
+                self.through_shared(emit, operand, (before, &after), (&staged, &shape))
+            }
+            // Shuffles.
             _ => match before.exchange(&after, bits, &costs()) {
                 Ok(staged) => self.through_shared(emit, operand, (before, &after), (&staged, &shape)),
                 Err(_) => return,

@@ -16,10 +16,10 @@ pub mod tests;
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{AxisSet, BlockData, InstData, Kernel, Payload, Phase, Phases, Tile, Tiling};
+use crate::ir::kernel::{BlockData, InstData, Kernel, Payload, Phase, Phases, Tile, Tiling};
 use crate::ir::op::{Effect, Opcode};
 use crate::layout::Digit;
-use coordinates::{Coordinates, thread_replicas};
+use coordinates::{Coordinates, WARP, thread_replicas};
 use order::Order;
 use registers::Registers;
 use shared::Exchange;
@@ -85,7 +85,7 @@ fn lower(kernel: &mut Kernel, launch: Launch) {
     let (order, span) = (Order::new(kernel, &tiling, old), kernel.span);
     let mut lowering = Lowering {
         tiling: &tiling,
-        coordinates: Coordinates::new(kernel.launches[launch].threads.unwrap_or(32)),
+        coordinates: Coordinates::new(kernel.launches[launch].threads.unwrap_or(WARP)),
         registers: Registers::default(),
         exchange: Exchange::default(),
         order,
@@ -169,13 +169,6 @@ impl Lowering<'_> {
     /// The scalars of operands that go with a register of the op.
     fn operands(&self, arguments: &[Value], register: u64) -> Vec<Value> {
         arguments.iter().map(|value| self.registers.get(*value, register)).collect()
-    }
-
-    /// The shape that the operands of an op have together: that of the one with all axes.
-    fn whole(&self, kernel: &Kernel, arguments: &[Value]) -> Tile {
-        let tiles = || arguments.iter().map(|value| kernel.tile(*value));
-        let all = tiles().fold(AxisSet::EMPTY, |all, tile| all.union(tile.axes));
-        tiles().find(|tile| tile.axes == all).unwrap_or(Tile::SCALAR)
     }
 
     /// Digits of the thread's number in which a tile does not differ; of a scalar all of them.

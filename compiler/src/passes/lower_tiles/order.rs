@@ -3,7 +3,7 @@
 
 use super::coordinates::thread_replicas;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{AxisSet, Kernel, Payload, Tile, Tiling};
+use crate::ir::kernel::{Kernel, Payload, Tile, Tiling};
 use crate::ir::op::{Effect, Opcode};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -48,10 +48,8 @@ impl Order {
             } else {
                 read.insert(buffer)
             };
-            let values = data.arguments.iter().chain(&data.results);
-            let tiles = || values.clone().map(|value| kernel.tile(*value));
-            let all = tiles().fold(AxisSet::EMPTY, |all, tile| all.union(tile.axes));
-            let tile = tiles().find(|tile| tile.axes == all).unwrap_or(Tile::SCALAR);
+            let tile = kernel.whole_tile(data.arguments.iter().chain(&data.results));
+            let tile = tile.unwrap_or(Tile::SCALAR);
             let is_own = tiling.layout(tile).is_some_and(|layout| thread_replicas(layout).is_empty())
                 && data.opcode != Opcode::Atomic;
             let subscripts = kernel.subscripts(data).to_vec();
