@@ -200,6 +200,7 @@ impl Kernel {
             (Opcode::Store | Opcode::Atomic | Opcode::LoadIf, _) => 1,
             // The value and the condition; the source's address, and how many bytes.
             (Opcode::StoreIf | Opcode::CopyAsync, _) => 2,
+            (Opcode::CopyAsyncIf, _) => 3,
             (Opcode::StoreVector | Opcode::StoreEach, Payload::Access { buffer, leaf }) => {
                 data.arguments.len().saturating_sub(self.rank(*buffer, *leaf))
             }

@@ -70,7 +70,7 @@ impl Lowering<'_> {
             for (place, vector) in places.iter().zip(stores) {
                 let values: Vec<Value> =
                     vector.iter().map(|register| self.registers.get(operand, *register)).collect();
-                shared::store(emit, buffer, *place, &values);
+                shared::store(emit, buffer, &[*place], &values);
             }
         };
         match first {

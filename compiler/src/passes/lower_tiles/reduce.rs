@@ -154,7 +154,7 @@ impl Lowering<'_> {
                 for (register, sum) in sums.iter().enumerate() {
                     for (at, part) in parts.iter().enumerate() {
                         let place = place(emit, (register, at, parts.len()), warp);
-                        shared::store(emit, *buffer, place, &[sum[*part]]);
+                        shared::store(emit, *buffer, &[place], &[sum[*part]]);
                     }
                 }
             }
