@@ -132,7 +132,7 @@ proptest! {
     fn packing_leaves_the_registers_that_are_no_replicas_in_their_order(layout in layouts(9)) {
         let replicas = layout.replicas();
         let of_registers = || replicas.iter().filter(|digit| digit.dimension == Dimension::Register);
-        let is_own = |register: &u64| of_registers().all(|it| register / it.position % it.size == 0);
+        let is_own = |register: &u64| of_registers().all(|it| (register / it.position).is_multiple_of(it.size));
         let own: Vec<u64> = (0..layout.extent(Dimension::Register)).filter(is_own).collect();
         let packed = layout.packed();
         if packed.extent(Dimension::Register) != own.len() as u64 {
