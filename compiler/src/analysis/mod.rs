@@ -52,7 +52,9 @@ pub use form::{form, forms};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use known::Known;
 pub use multiples::Multiples;
-pub use multiprocessor::{Multiprocessor, REGISTERS, blocks_by_registers, warps_by_registers};
+pub use multiprocessor::{
+    MOST_VECTOR_RESULTS, Multiprocessor, REGISTERS, blocks_by_registers, warps_by_registers,
+};
 pub use polynomial::{Atom, Polynomial, polynomial_of};
 pub use predicated::is_predicated;
 pub use ranges::Ranges;

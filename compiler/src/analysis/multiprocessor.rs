@@ -10,6 +10,11 @@ const QUARTERS: u64 = 4;
 /// Shared memory is given out by so many bytes.
 const SHARED_UNIT: u64 = 128;
 
+/// Results of a thread, at most, that are stored as vectors. Vectors are in neighbouring registers; where results fill
+/// most registers, that leaves no choice of banks, and every other multiplication waits for its operands: a tenth of the
+/// time, for stores that are a hundredth. Copies, chosen by a condition that the assembler does not know, are no better.
+pub const MOST_VECTOR_RESULTS: usize = 32;
+
 /// Blocks that a multiprocessor's registers hold, by their count alone, at least one.
 pub fn blocks_by_registers(threads: u64, registers: u64) -> u32 {
     u32::try_from(REGISTERS / (threads * registers)).unwrap_or(u32::MAX).max(1)

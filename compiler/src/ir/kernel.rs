@@ -284,6 +284,8 @@ pub enum Payload {
         axes: AxisSet,
         combiners: Combiners,
     },
+    /// The axes that a contraction is along.
+    Contract(AxisSet),
 }
 
 impl Payload {

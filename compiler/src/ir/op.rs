@@ -175,6 +175,7 @@ pub enum PayloadKind {
     Outer,
     Index,
     Along,
+    Contract,
 }
 
 /// One row of the table.
@@ -337,15 +338,17 @@ math_functions! { ops {
     StoreVector "store_vector" Shape::Special, Access, Write, EXPLICIT;
 
     /// Where an element lies in global memory, in bytes: what `copy_async` reads from. Reads nothing itself.
-    Address "address" Shape::Special, Access, Pure, SCALAR;
+    Address "address" Shape::Special, Access, Pure, ALL;
     /// Begins a copy from global to shared memory, in the background. After the subscripts: the source's address, and
     /// how many bytes (4, 8 or 16, a literal), of which both addresses are multiples. The thread itself sees the
     /// bytes after it has waited for their group, other threads after a barrier that follows.
-    CopyAsync "copy_async" Shape::Special, Access, Write, EXPLICIT;
+    CopyAsync "copy_async" Shape::Special, Access, Write, BLOCKS;
+    /// The same where a condition holds, which is the last operand; elsewhere zeros come to the place.
+    CopyAsyncIf "copy_async_if" Shape::Special, Access, Write, TILED;
     /// Makes a group of the copies that the thread has begun since the last one; there may be none.
-    CopyCommit "copy_commit" Shape::Special, None, Write, EXPLICIT;
+    CopyCommit "copy_commit" Shape::Special, None, Write, BLOCKS;
     /// Waits until at most so many of the thread's groups, the latest, are still under way.
-    CopyWait "copy_wait" Shape::Special, Lanes, Write, EXPLICIT;
+    CopyWait "copy_wait" Shape::Special, Lanes, Write, BLOCKS;
 
     /// The block's number along a grid axis, from 0.
     BlockIndex "block_index" Shape::Special, Grid, Pure, BLOCKS;
@@ -365,6 +368,9 @@ math_functions! { ops {
     /// Combines the elements of tiles along axes, which the results lack: those where the mask holds, if there is one. Of
     /// none of them it is the combiner's identity.
     ReduceAlong "reduce_along" Shape::Special, Along, Collective, TILED;
+    /// Two factors and a sum, of one type: the sum, with the products along axes added that both factors have and the result
+    /// lacks. Axes of both factors that it keeps are a batch. Along no axis it is one step. Products are rounded, then sums.
+    Contract "contract" Shape::Special, Contract, Pure, TILED;
 
     Forall "forall" Shape::Special, Loop, Regions, SCALAR;
     Reduce "reduce" Shape::Special, Reduce, Regions, SCALAR;

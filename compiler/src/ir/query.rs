@@ -2,7 +2,7 @@
 //! can compute too.
 
 use super::entities::{Block, Buffer, Inst, Launch, Symbol, Value};
-use super::kernel::{Definition, InstData, Kernel, Payload, Tile};
+use super::kernel::{AxisSet, Definition, InstData, Kernel, Payload, Tile};
 use super::op::{Constant, Opcode};
 use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, SymbolKind, UnaryOp};
@@ -135,6 +135,14 @@ impl Kernel {
         self.values[value].tile
     }
 
+    /// The shape that values of one op have together: that of the one with all axes, or of a scalar. `None` where none has
+    /// the axes of all others.
+    pub fn whole_tile<'v>(&self, values: impl Iterator<Item = &'v Value> + Clone) -> Option<Tile> {
+        let tiles = || values.clone().map(|value| self.tile(*value));
+        let all = tiles().fold(AxisSet::EMPTY, |all, tile| all.union(tile.axes));
+        if all.is_empty() { Some(Tile::SCALAR) } else { tiles().find(|tile| tile.axes == all) }
+    }
+
     /// The instruction of which the value is a result; none for a block's parameter.
     pub fn defining_inst(&self, value: Value) -> Option<Inst> {
         match self.values[value].definition {
@@ -192,6 +200,7 @@ impl Kernel {
             (Opcode::Store | Opcode::Atomic | Opcode::LoadIf, _) => 1,
             // The value and the condition; the source's address, and how many bytes.
             (Opcode::StoreIf | Opcode::CopyAsync, _) => 2,
+            (Opcode::CopyAsyncIf, _) => 3,
             (Opcode::StoreVector | Opcode::StoreEach, Payload::Access { buffer, leaf }) => {
                 data.arguments.len().saturating_sub(self.rank(*buffer, *leaf))
             }

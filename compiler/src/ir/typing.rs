@@ -81,7 +81,7 @@ pub fn result_type(
         Shape::Special => match (opcode, payload) {
             (Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex, _) => Some(Scalar::I64),
             (Opcode::Address, _) => Some(Scalar::I64),
-            (Opcode::ShuffleXor, _) => operands.first().copied(),
+            (Opcode::ShuffleXor | Opcode::Contract, _) => operands.first().copied(),
             (Opcode::Load | Opcode::LoadIf, Payload::Access { buffer, leaf }) => {
                 Some(kernel.buffers.get(*buffer)?.element.leaves.get(*leaf as usize)?.scalar.widened())
             }
@@ -98,7 +98,7 @@ pub fn result_axes(kernel: &Kernel, payload: &Payload, operands: &[Value]) -> Ax
     };
     let axes = operands.iter().fold(own, |axes, operand| axes.union(kernel.values[*operand].tile.axes));
     match payload {
-        Payload::Along { axes: along, .. } => axes.without(*along),
+        Payload::Along { axes: along, .. } | Payload::Contract(along) => axes.without(*along),
         _ => axes,
     }
 }

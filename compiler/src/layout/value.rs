@@ -155,6 +155,30 @@ impl ValueLayout {
         replicas
     }
 
+    /// The layout without registers that hold what a lower one holds: those that are left, in their order. Where a replica is
+    /// one of a xor's digits, all registers are left.
+    pub fn packed(&self) -> ValueLayout {
+        let register = Dimension::Register as usize;
+        let replicas: Vec<Digit> =
+            self.replicas().into_iter().filter(|digit| digit.dimension == Dimension::Register).collect();
+        let mut numbers = self.map.numbers().to_vec();
+        for digit in numbers.iter_mut().flat_map(|number| &mut number.digits) {
+            let size = digit.size;
+            for source in digit.sources.iter_mut().filter(|source| source.input == register) {
+                let end = source.position * size;
+                let is_in = |it: &Digit| it.position < end && source.position < it.position * it.size;
+                if replicas.iter().any(is_in) {
+                    return self.clone();
+                }
+                let below = replicas.iter().filter(|it| it.position < source.position);
+                source.position /= below.map(|it| it.size).product::<u64>();
+            }
+        }
+        let mut extents = self.extents();
+        extents[register] /= replicas.iter().map(|digit| digit.size).product::<u64>();
+        ValueLayout::from_numbers(extents, numbers).unwrap_or_else(|_| self.clone())
+    }
+
     fn index(&self, axis: &str) -> Result<usize, Error> {
         let found = self.map.numbers().iter().position(|number| number.name == axis);
         found.ok_or_else(|| Error::UnknownAxis { axis: axis.to_string() })

@@ -97,6 +97,9 @@ pub fn interpret(kernel: &Kernel, symbols: &[Constant], fill: &dyn Fn(Buffer, u3
     }
 }
 
+/// Bits of an address that say the place in a buffer; those above say which one.
+const ADDRESS_BITS: u32 = 48;
+
 /// Mostly small numbers, with the values that careless rules get wrong.
 fn special(value: i64) -> f64 {
     match value.rem_euclid(7) {
@@ -351,6 +354,40 @@ impl Interpreter<'_> {
                 self.write(*buffer, *leaf, at, combined);
                 Ok(Vec::new())
             }
+            // A number for each place in memory, also outside of the array.
+            (Opcode::Address, Payload::Access { buffer, leaf }) => {
+                let element = &self.kernel.buffers[*buffer].element;
+                let (size, offset) = (element.size as i128, element.leaves[*leaf as usize].offset as i128);
+                let extents = self.extents(*buffer);
+                let place = operands
+                    .iter()
+                    .zip(extents)
+                    .fold(0, |place, (index, extent)| place * extent as i128 + as_int(*index));
+                let address = (i128::from(buffer.as_u32() + 1) << ADDRESS_BITS) + place * size + offset;
+                Ok(vec![Constant::Int(Scalar::I64, address)])
+            }
+            (Opcode::CopyAsync | Opcode::CopyAsyncIf, Payload::Access { buffer, leaf }) => {
+                let rank = self.kernel.rank(*buffer, *leaf);
+                let (indices, rest) = operands.split_at(rank);
+                let size = self.kernel.buffers[*buffer].element.size as i128;
+                let (address, count) = (as_int(rest[0]), (as_int(rest[1]) / size) as usize);
+                let at = self.place(*buffer, *leaf, indices)?;
+                let values = match rest.get(2) {
+                    Some(Constant::Bool(false)) => {
+                        let scalar = self.kernel.buffers[*buffer].element.leaves[0].scalar.widened();
+                        vec![Combiner::Add.identity(scalar); count]
+                    }
+                    _ => self.at_address(address, count)?,
+                };
+                if at + count > self.memory[&(*buffer, *leaf)].len() {
+                    return Err(Stop::OutOfBounds(format!("{buffer}: {count} elements from {at}")));
+                }
+                for (lane, value) in values.into_iter().enumerate() {
+                    self.write(*buffer, *leaf, at + lane, value);
+                }
+                Ok(Vec::new())
+            }
+            (Opcode::CopyCommit | Opcode::CopyWait, _) => Ok(Vec::new()),
             (Opcode::Check, _) => {
                 self.failed |= operands[0] != Constant::Bool(true);
                 Ok(Vec::new())
@@ -465,6 +502,18 @@ impl Interpreter<'_> {
             }
         })?;
         Ok(state)
+    }
+
+    /// So many scalars in memory, from an address on. Elements are one scalar.
+    fn at_address(&self, address: i128, count: usize) -> Result<Vec<Constant>, Stop> {
+        let number = (address + (1 << (ADDRESS_BITS - 1))) >> ADDRESS_BITS;
+        let buffer = Buffer::from_u32((number - 1) as u32);
+        let size = self.kernel.buffers[buffer].element.size as i128;
+        let first = (address - (number << ADDRESS_BITS)).div_euclid(size);
+        let scalars = &self.memory[&(buffer, 0)];
+        let found = usize::try_from(first).ok().and_then(|first| scalars.get(first..first + count));
+        let outside = || Stop::OutOfBounds(format!("{buffer}: {count} elements from {first}"));
+        found.map(<[Constant]>::to_vec).ok_or_else(outside)
     }
 
     /// The position of an element's scalar in its leaf's list.

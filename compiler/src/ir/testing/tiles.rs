@@ -4,6 +4,7 @@
 use super::interpreter::{Interpreter, Stop, as_int, combine, replaces};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::evaluate;
 use crate::ir::kernel::{AxisSet, Payload, Tiling};
 use crate::ir::op::{Combiner, Constant, Opcode};
 
@@ -94,6 +95,7 @@ impl Interpreter<'_> {
                 }
             }
             (_, Payload::Along { axes, combiners }) => self.along(inst, (*axes, combiners), tiling)?,
+            (_, Payload::Contract(along)) => self.contract(inst, *along, tiling)?,
             _ => self.by_elements(inst, tiling)?,
         }
         Ok(())
@@ -119,6 +121,30 @@ impl Interpreter<'_> {
         if let [result] = data.results[..] {
             self.assign(result, (axes, elements), tiling);
         }
+        Ok(())
+    }
+
+    /// Adds products along axes to sums, in the order of the axes.
+    fn contract(&mut self, inst: Inst, along: AxisSet, tiling: &Tiling) -> Result<(), Stop> {
+        let data = &self.kernel.insts[inst];
+        let [left, right, sum] = [0, 1, 2].map(|at| data.arguments[at]);
+        let kept = self.kernel.tile(data.results[0]).axes;
+        let of = |opcode, operands: &[Constant]| {
+            evaluate(opcode, &Payload::None, operands).expect("numbers of one type")
+        };
+        let mut sums = Elements::new();
+        for outer in points(tiling, kept) {
+            self.point.clone_from(&outer);
+            let mut total = self.get(sum);
+            for inner in points(tiling, along) {
+                self.fuel = self.fuel.checked_sub(1).ok_or(Stop::OutOfFuel)?;
+                self.point = outer.iter().zip(&inner).map(|(outer, inner)| outer + inner).collect();
+                let product = of(Opcode::Mul, &[self.get(left), self.get(right)]);
+                total = of(Opcode::Add, &[total, product]);
+            }
+            sums.push(total);
+        }
+        self.assign(data.results[0], (kept, sums), tiling);
         Ok(())
     }
 

@@ -159,8 +159,9 @@ impl Parser<'_> {
             PayloadKind::Symbol => (Payload::Symbol(Symbol::from_u32(self.numbered("sym")?)), Vec::new()),
             PayloadKind::Cast => (Payload::Cast(self.scalar()?), self.operands()?),
             PayloadKind::Access => {
-                use Opcode::{CopyAsync, LoadIf, StoreEach, StoreIf, StoreVector};
-                let several = matches!(opcode, StoreVector | StoreIf | StoreEach | LoadIf | CopyAsync);
+                use Opcode::{CopyAsync, CopyAsyncIf, LoadIf, StoreEach, StoreIf, StoreVector};
+                let several =
+                    matches!(opcode, StoreVector | StoreIf | StoreEach | LoadIf | CopyAsync | CopyAsyncIf);
                 let (buffer, leaf, mut arguments) = self.access(several || opcode == Opcode::Store)?;
                 while several && self.take(",") {
                     arguments.push(self.operand()?);
@@ -187,6 +188,10 @@ impl Parser<'_> {
                 }
                 self.expect(":")?;
                 (Payload::Along { axes, combiners: combiners.into() }, self.operands()?)
+            }
+            PayloadKind::Contract => {
+                let axes = self.list("[", "]", Self::tile_axis)?.into_iter().collect();
+                (Payload::Contract(axes), self.operands()?)
             }
             PayloadKind::Atomic => {
                 let op = self.combiner()?;

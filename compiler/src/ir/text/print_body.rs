@@ -143,6 +143,12 @@ impl BodyPrinter<'_, '_> {
                 self.axis_names(*axes);
                 self.operands(": ", &data.arguments);
             }
+            Payload::Contract(axes) => {
+                self.text.push_str(" [");
+                self.axis_names(*axes);
+                self.text.push(']');
+                self.operands(" ", &data.arguments);
+            }
             Payload::Site(site) => {
                 let _ = write!(self.text, " {site}");
                 self.operands(": ", &data.arguments);

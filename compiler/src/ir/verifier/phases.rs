@@ -74,9 +74,9 @@ impl Verifier<'_> {
             }
             if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload
                 && kernel.buffers[buffer].kind == BufferKind::Shared
-                && launch.phase < Phase::Mapped
+                && !Phases::BLOCKS.contains(launch.phase)
             {
-                self.fail(*inst, "shared memory is for the phase `mapped`");
+                self.fail(*inst, "shared memory is for launches that say what a block does");
             }
             for region in &data.regions {
                 self.phase_block(*region, launch, inner);

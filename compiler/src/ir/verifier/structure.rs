@@ -145,6 +145,7 @@ impl Verifier<'_> {
             Payload::Outer(_) => PayloadKind::Outer,
             Payload::Index(_) => PayloadKind::Index,
             Payload::Along { .. } => PayloadKind::Along,
+            Payload::Contract(_) => PayloadKind::Contract,
         };
         let wanted = data.opcode.info().payload;
         if kind != wanted {

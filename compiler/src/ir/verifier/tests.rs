@@ -73,7 +73,7 @@ fn what_is_explicit_has_no_place_in_an_abstract_launch() {
         ("barrier", explicit),
         ("v1: i64 = thread_index", explicit),
         ("v1: i64 = block_index 0", blocks),
-        ("copy_commit", explicit),
+        ("copy_commit", blocks),
     ] {
         let message = format!("the op stands in launches that are {phases}, this one is `abstract`");
         assert_eq!(errors("abstract", inst), message, "{inst}");
@@ -81,7 +81,7 @@ fn what_is_explicit_has_no_place_in_an_abstract_launch() {
         assert_eq!(errors("staged threads 32", inst), "", "{inst}");
     }
     let load = "v1: f32 = load buf0[v0]";
-    assert_eq!(errors("abstract", load), "shared memory is for the phase `mapped`");
+    assert_eq!(errors("abstract", load), "shared memory is for launches that say what a block does");
     assert_eq!(errors("mapped threads 32", load), "");
 }
 
@@ -325,6 +325,38 @@ const TILES: &str = r#"kernel "tiles" {
 }
 "#;
 
+/// A placed product of one warp: 8 rows, 16 columns, 2 steps.
+const PRODUCT: &str = r#"kernel "product" {
+    buffer buf0 "a" f32 [8, 2] argument 0 in, aos
+    buffer buf1 "c" f32 [8, 16] argument 1 inout, aos
+    buffer buf2 "s" f32 [4] shared, aos
+    argument buf0
+    argument buf1
+    launch launch0 "product" tiled threads 32 grid [1, 1, 1] axes [i: 8, j: 16, p: 2] layouts ["i = lane:8, j = lane:4 · register:4", "p = register:2, i = lane:8, _ = lane:4", "i = lane:8@4, _ = register:2 · lane:4@1", "p = register:2, _ = lane:8, j = lane:4 · register:4", "p = register:2, _ = lane:32", "_ = lane:8, j = lane:4 · register:4", "p = lane:2, i = lane:8, _ = lane:2", "p = register:2, i = lane:8@1, _ = lane:4@8", "i = lane:8, _ = lane:4 · register:4", "j = lane:4@1 · register:4@1, _ = register:2@4 · lane:8@4", "p = register:2@4, _ = register:4@1 · lane:32"] {
+        v0: i64 {i} layout2 = index i
+        v1: f32 {i} layout2 = cast f32 v0
+        v2: i64 {p} layout4 = index p
+        v3: f32 {i, p} layout1 = load buf0[v0, v2]
+        v4: i64 {j} layout9 = index j
+        v14: i64 {p} layout10 = index p
+        v12: i64 {p, j} layout3 = add v14, v4
+        v5: f32 {p, j} layout3 = cast f32 v12
+        v6: i64 = const 0
+        v7: f32 = const 0.0
+        v9: f32 {i, p} layout6 = convert v3
+        v10: f32 {i, p} layout7 = convert v3
+        v11: i64 = address buf0[v6, v6]
+        v13: i64 = const 4
+        copy_async buf2[v6], v11, v13
+        v8: f32 {i, j} layout0 = contract [p] v3, v5, v7
+        v15: i64 {i} layout8 = index i
+        v16: i64 {j} layout5 = index j
+        store buf1[v15, v16], v8
+    }
+    plan { launch0 }
+}
+"#;
+
 #[test]
 fn rules_of_tiles_are_named() {
     let errors = |changes: &[(&str, &str)]| {
@@ -357,6 +389,32 @@ fn rules_of_tiles_are_named() {
     for (changes, expected) in cases {
         let found = errors(changes);
         assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{changes:?}: {found}");
+    }
+    let product = |from: &str, to: &str| {
+        assert!(PRODUCT.contains(from), "{from}");
+        let text = PRODUCT.replace(from, to);
+        let kernel = parse_kernel(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        verify(&kernel).err().map_or(String::new(), |errors| errors[0].to_string())
+    };
+    let cases = [
+        ("contract [p]", "contract [p]", ""),
+        ("v7: f32 = const 0.0", "v7: f64 = const 0.0", "f64"),
+        ("contract [p] v3, v5, v7", "contract [p] v3, v5", "operands"),
+        ("contract [p] v3", "contract [i] v3", "lacks an axis that it is along"),
+        ("contract [p] v3", "contract [] v3", "has other axes than those of the factors that are left"),
+        ("v3, v5, v7", "v3, v5, v3", "lacks, which it becomes"),
+        ("v3, v5, v7", "v3, v5, v1", "does, which it becomes"),
+        ("v3, v5, v7", "v9, v5, v7", "threads share the steps of `p`"),
+        ("v3, v5, v7", "v10, v5, v7", "does, without the other's axes"),
+        (
+            "v11: i64 = address buf0[v6, v6]",
+            "v11: i64 = address buf1[v6, v6]",
+            "an address of what the launch writes",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let found = product(from, to);
+        assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{from} {to}: {found}");
     }
     let lanes = [("\"i = lane:32 · warp:2\"", "\"i = lane:16@2 · warp:2 · lane:2@1\"")];
     assert_eq!(errors(&lanes), "");

@@ -2,9 +2,9 @@
 //! types hold.
 
 use super::Verifier;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{AxisSet, BufferKind, LaunchData, Payload, Phase, Tile, Tiling};
-use crate::ir::op::Opcode;
+use crate::ir::op::{Effect, Opcode};
 use crate::ir::typing::result_axes;
 use crate::layout::{Dimension, ValueLayout};
 
@@ -137,16 +137,36 @@ impl Verifier<'_> {
         {
             self.fail(inst, "an access of a thread's own memory in what a whole block does");
         }
+        if let (Opcode::Address, Payload::Access { buffer, .. }) = (data.opcode, &data.payload)
+            && self.writes(launch.0.body, *buffer)
+        {
+            self.fail(inst, "an address of what the launch writes: nothing says when it is read there");
+        }
         match data.opcode {
             Opcode::If | Opcode::For | Opcode::While => self.control(inst, launch),
             Opcode::Yield => {}
             Opcode::ReduceAlong => self.along(inst, launch),
+            Opcode::Contract => self.contraction(inst, launch),
             Opcode::Convert => self.at_least(inst, AxisSet::EMPTY),
             _ => {
                 self.at_least(inst, AxisSet::EMPTY);
                 self.one_layout(inst, launch);
             }
         }
+    }
+
+    /// Whether something in a block writes to a buffer.
+    fn writes(&self, block: Block, buffer: Buffer) -> bool {
+        let mut found = false;
+        self.kernel.walk(block, &mut |_, inst| {
+            let data = &self.kernel.insts[inst];
+            if let Payload::Access { buffer: other, .. } | Payload::Atomic { buffer: other, .. } =
+                data.payload
+            {
+                found |= other == buffer && data.opcode.info().effect == Effect::Write;
+            }
+        });
+        found
     }
 
     /// That results have the axes of the operands, without some; they may have more.
@@ -169,22 +189,14 @@ impl Verifier<'_> {
         }
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
-        let tiles: Vec<(Value, Tile)> = data
-            .results
-            .iter()
-            .chain(&data.arguments)
-            .map(|value| (*value, kernel.tile(*value)))
-            .filter(|(_, tile)| !tile.axes.is_empty())
-            .collect();
-        let all = tiles.iter().fold(AxisSet::EMPTY, |all, (_, tile)| all.union(tile.axes));
-        let Some((_, whole)) = tiles.iter().find(|(_, tile)| tile.axes == all) else {
-            if !all.is_empty() {
-                self.fail(inst, "no operand has all axes of the others: one says where elements are");
-            }
+        let values = data.results.iter().chain(&data.arguments);
+        let Some(whole) = kernel.whole_tile(values.clone()) else {
+            self.fail(inst, "no operand has all axes of the others: one says where elements are");
             return;
         };
-        for (value, tile) in &tiles {
-            if tile.layout != whole.layout && !lies_as(tiling, *tile, *whole) {
+        for value in values {
+            let tile = kernel.tile(*value);
+            if tile.layout != whole.layout && !lies_as(tiling, tile, whole) {
                 self.fail(inst, format!("`{value}` does not lie as the other operands do"));
             }
         }
@@ -207,12 +219,62 @@ impl Verifier<'_> {
             }
         }
         self.one_layout(inst, (launch, tiling));
-        let whole = data.arguments.iter().map(|value| kernel.tile(*value)).find(|tile| tile.axes == all);
+        let whole = kernel.whole_tile(data.arguments.iter());
         if let Some(layout) = whole.and_then(|tile| tiling.layout(tile)) {
             for axis in axes.iter().map(|axis| &tiling.axes[axis].name) {
                 if !meets_in_bits(layout, axis) {
                     self.fail(inst, format!("lanes of `{axis}` do not meet by shuffles: convert it first"));
                 }
+            }
+        }
+    }
+
+    /// A contraction: along axes that both factors have, of factors whose other axes are the result's. Each thread has what
+    /// its results need: of both factors all steps, and the rows and columns of its results.
+    fn contraction(&mut self, inst: Inst, (launch, tiling): (&LaunchData, &Tiling)) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let (Payload::Contract(along), [left, right, sum]) = (&data.payload, &data.arguments[..]) else {
+            return;
+        };
+        let (along, result) = (*along, data.results[0]);
+        let [left_tile, right_tile, sum_tile, whole] =
+            [*left, *right, *sum, result].map(|value| kernel.tile(value));
+        for (factor, tile) in [(left, left_tile), (right, right_tile)] {
+            if !tile.axes.has_all(along) {
+                self.fail(inst, format!("`{factor}` lacks an axis that it is along"));
+                return;
+            }
+        }
+        if whole.axes != left_tile.axes.union(right_tile.axes).without(along) {
+            self.fail(inst, format!("`{result}` has other axes than those of the factors that are left"));
+            return;
+        }
+        if !whole.axes.has_all(sum_tile.axes) {
+            self.fail(inst, format!("`{sum}` has an axis that `{result}` lacks, which it becomes"));
+            return;
+        }
+        if !launch.is_placed() || !self.errors.is_empty() {
+            return;
+        }
+        if sum_tile.layout != whole.layout && !lies_as(tiling, sum_tile, whole) {
+            self.fail(inst, format!("`{sum}` does not lie as `{result}` does, which it becomes"));
+        }
+        for (factor, tile) in [(left, left_tile), (right, right_tile)] {
+            let Some(layout) = tiling.layout(tile) else { continue };
+            let in_registers = |axis: &str| {
+                let digits = layout.digits(axis).unwrap_or_default();
+                let mut sources = digits.iter().flat_map(|digit| &digit.sources);
+                sources.all(|source| source.dimension == Dimension::Register)
+            };
+            if let Some(axis) = tiling.names(along).into_iter().find(|axis| !in_registers(axis)) {
+                self.fail(
+                    inst,
+                    format!("threads share the steps of `{axis}` in `{factor}`: convert it first"),
+                );
+            } else if !holds_for(tiling, tile, along, whole) {
+                let message = format!("`{factor}` does not lie as `{result}` does, without the other's axes");
+                self.fail(inst, message);
             }
         }
     }
@@ -275,6 +337,19 @@ fn lies_as(tiling: &Tiling, tile: Tile, whole: Tile) -> bool {
     let lacking = tiling.names(whole.axes.without(tile.axes));
     let sliced = lacking.iter().try_fold(layout.clone(), |layout, axis| layout.slice(axis));
     sliced.is_ok_and(|sliced| sliced == *own)
+}
+
+/// Whether each thread has of a factor, in the order of its registers, what its results need in each step.
+fn holds_for(tiling: &Tiling, factor: Tile, along: AxisSet, whole: Tile) -> bool {
+    let kept = factor.axes.without(along);
+    let Some(own) = tiling.layout(factor).filter(|_| !kept.is_empty()) else { return true };
+    let Some(results) = tiling.layout(whole) else { return false };
+    let without = |layout: &ValueLayout, axes: AxisSet| {
+        let names = tiling.names(axes);
+        names.into_iter().try_fold(layout.clone(), |layout, axis| layout.slice(axis)).ok()
+    };
+    let (own, results) = (without(own, along), without(results, whole.axes.without(kept)));
+    own.zip(results).is_some_and(|(own, results)| own.packed() == results.packed())
 }
 
 /// Whether all digits of lanes that an axis has are bits, and none of its digits is a xor: then lanes meet by shuffles, and

@@ -87,7 +87,7 @@ impl<'k> Verifier<'k> {
                         self.fail(inst, "a grid has three axes: 0, 1 and 2");
                     }
                 }
-                Opcode::Address | Opcode::CopyAsync => self.copy(inst),
+                Opcode::Address | Opcode::CopyAsync | Opcode::CopyAsyncIf => self.copy(inst),
                 Opcode::CopyWait | Opcode::CopyCommit | Opcode::Barrier => {
                     self.signature(inst, empty(), empty());
                 }
@@ -99,6 +99,7 @@ impl<'k> Verifier<'k> {
                 }
                 Opcode::Outer | Opcode::OuterFma => self.outer(inst),
                 Opcode::ReduceAlong => self.reduce_along(inst),
+                Opcode::Contract => self.contract(inst),
                 // The third number is a value to report.
                 Opcode::Check => {
                     let numbers = data.arguments.len().saturating_sub(1).clamp(2, 3);
@@ -340,11 +341,12 @@ impl<'k> Verifier<'k> {
             self.signature(inst, indices(subscripts), once(Scalar::I64));
             return;
         }
-        self.signature(inst, indices(subscripts + 2), empty());
+        let mask = (data.opcode == Opcode::CopyAsyncIf).then_some(Scalar::Bool);
+        self.signature(inst, indices(subscripts + 2).chain(mask), empty());
         if buffer.kind != BufferKind::Shared {
             self.fail(inst, "a copy to what is not in shared memory");
         }
-        if !data.arguments.last().is_some_and(|bytes| is_copied_at_once(self.kernel, *bytes)) {
+        if !data.arguments.get(subscripts + 1).is_some_and(|bytes| is_copied_at_once(self.kernel, *bytes)) {
             self.fail(inst, "a copy of another number of bytes than 4, 8 or 16");
         }
     }
@@ -357,6 +359,17 @@ impl<'k> Verifier<'k> {
         let mask = (data.arguments.len() == results.len() + 1).then_some(Scalar::Bool);
         self.expect_types(inst, "operands", &data.arguments, results.iter().copied().chain(mask));
         self.combiners(inst, combiners, &results);
+    }
+
+    /// Two factors and a sum, numbers of one type, which the result has.
+    fn contract(&mut self, inst: Inst) {
+        let data = &self.kernel.insts[inst];
+        let Some(first) = self.types_of(&data.arguments).next() else {
+            self.fail(inst, "it has 0 operands, not 3");
+            return;
+        };
+        self.class(inst, Class::Numeric, first);
+        self.signature(inst, [first; 3].into_iter(), once(first));
     }
 
     /// Rows, columns and a sum for each pair, of one type; as many results as sums.

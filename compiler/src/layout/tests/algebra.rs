@@ -129,6 +129,25 @@ proptest! {
     }
 
     #[test]
+    fn packing_leaves_the_registers_that_are_no_replicas_in_their_order(layout in layouts(9)) {
+        let replicas = layout.replicas();
+        let of_registers = || replicas.iter().filter(|digit| digit.dimension == Dimension::Register);
+        let is_own = |register: &u64| of_registers().all(|it| (register / it.position).is_multiple_of(it.size));
+        let own: Vec<u64> = (0..layout.extent(Dimension::Register)).filter(is_own).collect();
+        let packed = layout.packed();
+        if packed.extent(Dimension::Register) != own.len() as u64 {
+            let is_xor = |axis: &str| layout.digits(axis).iter().flatten().any(|it| it.sources.len() > 1);
+            prop_assert!(packed == layout && layout.axes().iter().any(|(axis, _)| is_xor(axis)));
+            return Ok(());
+        }
+        for (at, register) in own.into_iter().enumerate() {
+            for lane in 0..layout.extent(Dimension::Lane) {
+                prop_assert_eq!(packed.apply([at as u64, lane, 0, 0]), layout.apply([register, lane, 0, 0]));
+            }
+        }
+    }
+
+    #[test]
     fn axes_are_split_merged_renamed_and_dropped(layout in layouts(8), size in 1u64..7) {
         let extent = layout.axes()[0].1;
         let renamed = layout.rename("i", "row").unwrap();

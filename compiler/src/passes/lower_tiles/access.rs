@@ -1,38 +1,105 @@
-//! Stores, atomics and checks of tiles.
+//! Stores, atomics, checks and copies of tiles.
 
-use super::Lowering;
+use super::{Lowering, shared};
+use crate::analysis::MOST_VECTOR_RESULTS;
 use crate::ir::emit::Emit;
-use crate::ir::kernel::{InstData, Payload};
-use crate::ir::op::Opcode;
+use crate::ir::entities::{Buffer, Value};
+use crate::ir::kernel::{BufferKind, InstData, Payload, Tile};
+use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::mutants::mutant;
 
 impl Lowering<'_> {
     /// An op that writes, once for each register of its operands, by one of the threads that hold the same.
     pub(super) fn write(&mut self, emit: &mut Emit<'_>, data: &InstData) {
-        let tile = self.whole(emit.kernel, &data.arguments);
+        let tile = emit.kernel.whole_tile(data.arguments.iter()).unwrap_or(Tile::SCALAR);
         let shape = self.registers.shape(self.tiling, tile);
         let first = self.coordinates.is_first(emit, &self.replicas(tile));
         let first = mutant!("lower_tiles: all that hold the same write", first, None);
-        for register in &shape.own {
-            let operands = self.operands(&data.arguments, *register);
-            let (opcode, payload) = (data.opcode, data.payload.clone());
-            match (first, &data.payload) {
-                (Some(first), Payload::Access { buffer, leaf }) if opcode == Opcode::Store => {
-                    let [subscripts @ .., value] = &operands[..] else { continue };
-                    emit.store_if(first, (*buffer, *leaf), subscripts, *value);
-                }
-                (Some(first), Payload::Access { buffer, leaf }) if opcode == Opcode::StoreIf => {
-                    let [subscripts @ .., value, mask] = &operands[..] else { continue };
-                    let both = emit.binary(Opcode::And, *mask, first);
-                    emit.store_if(both, (*buffer, *leaf), subscripts, *value);
-                }
-                (Some(first), _) => emit.if_then(first, |emit| {
-                    emit.inst(opcode, payload, &operands);
-                }),
-                (None, _) => {
-                    emit.inst(opcode, payload, &operands);
+        let registers: Vec<Vec<Value>> =
+            shape.own.iter().map(|register| self.operands(&data.arguments, *register)).collect();
+        if let (Opcode::Store | Opcode::StoreIf, Payload::Access { buffer, leaf }) =
+            (data.opcode, &data.payload)
+            && emit.kernel.buffers[*buffer].kind != BufferKind::Shared
+        {
+            return store(emit, (*buffer, *leaf), data.opcode, (&registers, first));
+        }
+        let write = |emit: &mut Emit<'_>| {
+            for operands in &registers {
+                if data.opcode == Opcode::CopyAsyncIf {
+                    copy_if(emit, &data.payload, operands);
+                } else {
+                    emit.inst(data.opcode, data.payload.clone(), operands);
                 }
             }
+        };
+        match first {
+            Some(first) => emit.if_then(first, write),
+            None => write(emit),
         }
     }
+}
+
+/// Places, values and conditions of a `store_each`.
+type Each = Vec<(Value, Value, Value)>;
+
+/// Stores to global memory, of one element for each register; the operands of `store_if` end with a condition.
+fn store(
+    emit: &mut Emit<'_>,
+    place: (Buffer, u32),
+    opcode: Opcode,
+    (registers, first): (&[Vec<Value>], Option<Value>),
+) {
+    let mut stores: Vec<(&[Value], Value, Option<Value>)> = Vec::with_capacity(registers.len());
+    for operands in registers {
+        let (operands, mask) = match (opcode, &operands[..]) {
+            (Opcode::StoreIf, [operands @ .., mask]) => (operands, Some(*mask)),
+            (_, operands) => (operands, None),
+        };
+        let [subscripts @ .., value] = operands else { continue };
+        let condition = match (mask, first) {
+            (Some(mask), Some(first)) => Some(emit.binary(Opcode::And, mask, first)),
+            (mask, first) => mask.or(first),
+        };
+        stores.push((subscripts, *value, condition));
+    }
+    if stores.len() <= MOST_VECTOR_RESULTS {
+        for (subscripts, value, condition) in stores {
+            match condition {
+                Some(condition) => emit.store_if(condition, place, subscripts, value),
+                None => emit.store(place.0, place.1, subscripts, value),
+            }
+        }
+        return;
+    }
+    // Those that differ in the last subscript alone are one op, which no pass makes vectors of.
+    let mut groups: Vec<(&[Value], Each)> = Vec::new();
+    for (subscripts, value, condition) in stores {
+        let Some((last, shared)) = subscripts.split_last() else { continue };
+        let condition = condition.unwrap_or_else(|| emit.constant(Constant::Bool(true)));
+        let one = (*last, value, condition);
+        match groups.iter_mut().find(|(known, _)| *known == shared) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((shared, vec![one])),
+        }
+    }
+    for (shared, each) in groups {
+        emit.store_each(place, shared, &each);
+    }
+}
+
+/// A copy where a condition holds, zeros elsewhere.
+fn copy_if(emit: &mut Emit<'_>, payload: &Payload, operands: &[Value]) {
+    let (Payload::Access { buffer, .. }, [subscripts @ .., _, bytes, mask]) = (payload, operands) else {
+        return;
+    };
+    let scalar = emit.kernel.buffers[*buffer].element.leaves[0].scalar;
+    let count = emit.kernel.int_of(*bytes).map_or(1, |bytes| bytes as u64 / scalar.size());
+    let not = emit.value(Opcode::Not, Payload::None, &[*mask]);
+    emit.if_then(not, |emit| {
+        let zero = emit.constant(Combiner::Add.identity(scalar.widened()));
+        shared::store(emit, *buffer, subscripts, &vec![zero; count as usize]);
+    });
+    emit.if_then(*mask, |emit| {
+        emit.inst(Opcode::CopyAsync, payload.clone(), &operands[..operands.len() - 1]);
+    });
 }

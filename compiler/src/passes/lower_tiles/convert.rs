@@ -38,6 +38,10 @@ impl Lowering<'_> {
                 .iter()
                 .map(|register| self.registers.get(operand, names[*register as usize]))
                 .collect(),
+            Ok(Some(Conversion::Shared(staged))) => {
+                self.through_shared(emit, operand, (before, &after), (&staged, &shape))
+            }
+            // Shuffles.
             _ => match before.exchange(&after, bits, &costs()) {
                 Ok(staged) => self.through_shared(emit, operand, (before, &after), (&staged, &shape)),
                 Err(_) => return,
@@ -66,7 +70,7 @@ impl Lowering<'_> {
             for (place, vector) in places.iter().zip(stores) {
                 let values: Vec<Value> =
                     vector.iter().map(|register| self.registers.get(operand, *register)).collect();
-                shared::store(emit, buffer, *place, &values);
+                shared::store(emit, buffer, &[*place], &values);
             }
         };
         match first {

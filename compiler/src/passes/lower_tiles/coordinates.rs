@@ -7,7 +7,7 @@ use crate::ir::op::Opcode;
 use crate::layout::{Digit, Dimension, MemoryLayout, Stride, ValueLayout};
 
 /// Threads of a warp.
-const WARP: i64 = 32;
+pub const WARP: u32 = 32;
 
 /// What a thread knows of itself.
 pub struct Coordinates {
@@ -16,12 +16,12 @@ pub struct Coordinates {
 
 impl Coordinates {
     pub fn new(threads: u32) -> Self {
-        Self { warps: i64::from(threads) / WARP }
+        Self { warps: i64::from(threads / WARP) }
     }
 
     /// All digits of a thread's number.
     pub fn all(&self) -> Vec<Digit> {
-        let lanes = Digit { dimension: Dimension::Lane, position: 1, size: WARP as u64 };
+        let lanes = Digit { dimension: Dimension::Lane, position: 1, size: u64::from(WARP) };
         let warps = Digit { dimension: Dimension::Warp, position: 1, size: self.warps as u64 };
         [lanes, warps].into_iter().filter(|digit| digit.size > 1).collect()
     }
@@ -34,8 +34,8 @@ impl Coordinates {
         let thread = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
         match dimension {
             Dimension::Lane if self.warps == 1 => thread,
-            Dimension::Lane => emit.rem_by(thread, WARP),
-            _ => emit.div_by(thread, WARP),
+            Dimension::Lane => emit.rem_by(thread, WARP.into()),
+            _ => emit.div_by(thread, WARP.into()),
         }
     }
 
@@ -43,7 +43,7 @@ impl Coordinates {
     pub fn digit(&self, emit: &mut Emit<'_>, digit: Digit) -> Value {
         let number = self.number(emit, digit.dimension);
         let extent = match digit.dimension {
-            Dimension::Lane => WARP,
+            Dimension::Lane => WARP.into(),
             _ => self.warps,
         };
         let upper = emit.div_by(number, digit.position as i64);

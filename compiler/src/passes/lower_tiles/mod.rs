@@ -1,6 +1,7 @@
 //! Lowers placed tile programs to what each thread does.
 
 mod access;
+mod contract;
 mod control;
 mod convert;
 mod coordinates;
@@ -10,16 +11,17 @@ mod random;
 mod reduce;
 mod registers;
 mod shared;
+mod slots;
 #[cfg(test)]
 pub mod tests;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{AxisSet, BlockData, InstData, Kernel, Payload, Phase, Phases, Tile, Tiling};
+use crate::ir::kernel::{BlockData, InstData, Kernel, Payload, Phase, Phases, Tile, Tiling};
 use crate::ir::op::{Effect, Opcode};
 use crate::layout::Digit;
-use coordinates::{Coordinates, thread_replicas};
+use coordinates::{Coordinates, WARP, thread_replicas};
 use order::Order;
 use registers::Registers;
 use shared::Exchange;
@@ -46,6 +48,7 @@ use shared::Exchange;
 /// - `convert` renames registers, or goes through shared memory by the layout that has the fewest conflicts.
 /// - Elements are combined in an order that the layout fixes: registers in pairs, lanes by the bits of their number, warps in
 ///   their order.
+/// - A contraction is an `outer` product for each step: all that a thread has of rows, of columns and of sums.
 /// - A barrier stands between accesses of one array where a thread may touch what another one wrote.
 ///
 /// Needs layouts: an open launch is left alone, and the verifier of the phases after it refuses it.
@@ -85,7 +88,7 @@ fn lower(kernel: &mut Kernel, launch: Launch) {
     let (order, span) = (Order::new(kernel, &tiling, old), kernel.span);
     let mut lowering = Lowering {
         tiling: &tiling,
-        coordinates: Coordinates::new(kernel.launches[launch].threads.unwrap_or(32)),
+        coordinates: Coordinates::new(kernel.launches[launch].threads.unwrap_or(WARP)),
         registers: Registers::default(),
         exchange: Exchange::default(),
         order,
@@ -122,7 +125,7 @@ impl Lowering<'_> {
     fn inst(&mut self, emit: &mut Emit<'_>, inst: Inst) {
         let data = emit.kernel.insts[inst].clone();
         emit.span = data.span;
-        if self.order.needs_barrier(inst, self.loops > 0) {
+        if self.order.needs_barrier(inst) {
             emit.barrier();
         }
         match (data.opcode, &data.payload) {
@@ -133,6 +136,10 @@ impl Lowering<'_> {
             (_, Payload::Index(axis)) => self.index(emit, data.results[0], usize::from(*axis)),
             (Opcode::Convert, _) => self.convert(emit, data.results[0], data.arguments[0]),
             (_, Payload::Along { axes, combiners }) => self.reduce_along(emit, &data, *axes, combiners),
+            (_, Payload::Contract(along)) => self.contract(emit, &data, *along),
+            (Opcode::CopyCommit | Opcode::CopyWait, _) => {
+                emit.inst(data.opcode, data.payload.clone(), &[]);
+            }
             (opcode, _) if matches!(opcode.info().effect, Effect::Write | Effect::Record) => {
                 self.write(emit, &data);
             }
@@ -169,13 +176,6 @@ impl Lowering<'_> {
     /// The scalars of operands that go with a register of the op.
     fn operands(&self, arguments: &[Value], register: u64) -> Vec<Value> {
         arguments.iter().map(|value| self.registers.get(*value, register)).collect()
-    }
-
-    /// The shape that the operands of an op have together: that of the one with all axes.
-    fn whole(&self, kernel: &Kernel, arguments: &[Value]) -> Tile {
-        let tiles = || arguments.iter().map(|value| kernel.tile(*value));
-        let all = tiles().fold(AxisSet::EMPTY, |all, tile| all.union(tile.axes));
-        tiles().find(|tile| tile.axes == all).unwrap_or(Tile::SCALAR)
     }
 
     /// Digits of the thread's number in which a tile does not differ; of a scalar all of them.

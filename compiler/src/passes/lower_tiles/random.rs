@@ -8,7 +8,7 @@ use crate::ir::kernel::{
     ArgumentData, AxisSet, BlockData, BufferData, BufferKind, Combiners, Kernel, LaunchData, Payload, Phase,
     Step, Tile, TileAxis, Tiling,
 };
-use crate::ir::op::{Combiner, Opcode};
+use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::layout::{Dimension, ValueLayout};
 use crate::manifest::{Direction, Expr, Layout};
 use crate::source::Span;
@@ -105,7 +105,92 @@ fn buffer(kernel: &mut Kernel, name: &str, extents: Vec<i64>, direction: Directi
     buffer
 }
 
-/// A program of up to three axes: loads under masks, arithmetic, conversions, reductions, a loop, stores.
+/// How an axis takes part in a contraction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Along,
+    Batch,
+    Left,
+    Right,
+}
+
+/// A contraction of two tiles of an array, added to a sum: its factors have layouts that go with a random one of the result.
+fn contraction(
+    maker: &mut Maker<'_>,
+    emit: &mut Emit<'_>,
+    (input, extents): (Buffer, &[i64]),
+    (result, classes): (&ValueLayout, &[Class]),
+    sum: Value,
+) -> Value {
+    let axes_of = |wanted: &[Class]| -> AxisSet {
+        (0..classes.len()).filter(|axis| wanted.contains(&classes[*axis])).collect()
+    };
+    let along = axes_of(&[Class::Along]);
+    let kept = axes_of(&[Class::Batch, Class::Left, Class::Right]);
+    let mut operands = Vec::new();
+    for own in [Class::Left, Class::Right] {
+        let axes = axes_of(&[Class::Along, Class::Batch, own]);
+        let names = |axes: AxisSet, maker: &Maker<'_>| -> Vec<String> {
+            maker.tiling.names(axes).into_iter().map(str::to_string).collect()
+        };
+        let lacking = names(kept.without(axes), maker);
+        let mut layout =
+            lacking.iter().fold(result.clone(), |layout, axis| layout.slice(axis).unwrap_or(layout));
+        if maker.tape.pick(2) == 1 {
+            layout = layout.packed();
+        }
+        for axis in along.iter() {
+            let TileAxis { name, extent } = &maker.tiling.axes[axis];
+            let steps = ValueLayout::new(&[(name, &[(Dimension::Register, *extent)])]).expect("registers");
+            layout = layout.product(&steps).expect("a small layout");
+        }
+        let tile = |maker: &mut Maker<'_>, some: AxisSet| {
+            if some.is_empty() {
+                return Tile::SCALAR;
+            }
+            let lacking = names(axes.without(some), maker);
+            let sliced =
+                lacking.iter().fold(layout.clone(), |layout, axis| layout.slice(axis).unwrap_or(layout));
+            Tile { axes: some, layout: Some(maker.number(sliced)) }
+        };
+        let (mut subscripts, mut mask, mut covered) = (Vec::new(), None, AxisSet::EMPTY);
+        for (axis, end) in extents.iter().enumerate() {
+            if !axes.contains(axis) {
+                subscripts.push(emit.int(0));
+                continue;
+            }
+            let index = emit.value(Opcode::Index, Payload::Index(axis as u8), &[]);
+            emit.kernel.values[index].tile = tile(maker, AxisSet::one(axis));
+            let end = emit.int(*end);
+            let inside = emit.binary(Opcode::Lt, index, end);
+            covered = covered.union(AxisSet::one(axis));
+            mask = Some(match mask {
+                None => inside,
+                Some(mask) => {
+                    let both = emit.binary(Opcode::And, mask, inside);
+                    emit.kernel.values[both].tile = tile(maker, covered);
+                    both
+                }
+            });
+            subscripts.push(index);
+        }
+        let opcode = if mask.is_some() { Opcode::LoadIf } else { Opcode::Load };
+        subscripts.extend(mask);
+        let factor = emit.value(opcode, Payload::Access { buffer: input, leaf: 0 }, &subscripts);
+        emit.kernel.values[factor].tile = tile(maker, axes);
+        operands.push(factor);
+    }
+    operands.push(sum);
+    let sum = emit.value(Opcode::Contract, Payload::Contract(along), &operands);
+    emit.kernel.values[sum].tile = if kept.is_empty() {
+        Tile::SCALAR
+    } else {
+        Tile { axes: kept, layout: Some(maker.number(result.clone())) }
+    };
+    sum
+}
+
+/// A program of up to three axes: loads under masks, arithmetic, conversions, reductions, contractions, a loop, stores.
 pub fn program(tape: &[u8]) -> Kernel {
     let mut tape = Tape(tape);
     let axes: Vec<TileAxis> = ["i", "j", "k"]
@@ -162,6 +247,22 @@ pub fn program(tape: &[u8]) -> Kernel {
         let mut value = loaded;
         if let Some(before) = maker.floats.last().copied() {
             let over = emit.value(Opcode::Convert, Payload::None, &[before]);
+            emit.kernel.values[over].tile = whole;
+            value = emit.binary(Opcode::Add, value, over);
+            emit.kernel.values[value].tile = whole;
+        }
+        if maker.tape.pick(2) == 1 {
+            let classes: Vec<Class> = (0..shorter.len())
+                .map(|_| [Class::Left, Class::Right, Class::Along, Class::Batch][maker.tape.pick(4)])
+                .collect();
+            let kept = maker.tiling.axes.iter().zip(&classes).filter(|(_, class)| **class != Class::Along);
+            let kept: Vec<TileAxis> = kept.map(|(axis, _)| axis.clone()).collect();
+            let result = self::layout(&mut maker.tape, &kept, warps);
+            let mut sum = emit.constant(Constant::F32(1f32.to_bits()));
+            for _ in 0..1 + maker.tape.pick(2) {
+                sum = contraction(&mut maker, &mut emit, (input, &shorter), (&result, &classes), sum);
+            }
+            let over = emit.value(Opcode::Convert, Payload::None, &[sum]);
             emit.kernel.values[over].tile = whole;
             value = emit.binary(Opcode::Add, value, over);
             emit.kernel.values[value].tile = whole;

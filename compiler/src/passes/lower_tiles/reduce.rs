@@ -20,7 +20,7 @@ impl Lowering<'_> {
         axes: AxisSet,
         combiners: &[Combiner],
     ) {
-        let whole = self.whole(emit.kernel, &data.arguments);
+        let whole = emit.kernel.whole_tile(data.arguments.iter()).unwrap_or(Tile::SCALAR);
         let result = emit.kernel.tile(data.results[0]);
         let shape = self.registers.shape(self.tiling, result);
         let mut groups: Vec<Vec<Parts>> = vec![Vec::new(); shape.own.len()];
@@ -131,9 +131,6 @@ impl Lowering<'_> {
         let mut different = scalars.clone();
         different.sort_unstable_by_key(|scalar| scalar.name());
         different.dedup();
-        let mut all: Vec<Vec<Parts>> = vec![vec![Vec::new(); count as usize]; sums.len()];
-        let mut found: Vec<Vec<Vec<Option<Value>>>> =
-            vec![vec![vec![None; scalars.len()]; count as usize]; sums.len()];
         // Arrays of one type each; parts of one type lie one behind the other.
         let mut places = Vec::new();
         for scalar in &different {
@@ -157,7 +154,7 @@ impl Lowering<'_> {
                 for (register, sum) in sums.iter().enumerate() {
                     for (at, part) in parts.iter().enumerate() {
                         let place = place(emit, (register, at, parts.len()), warp);
-                        shared::store(emit, *buffer, place, &[sum[*part]]);
+                        shared::store(emit, *buffer, &[place], &[sum[*part]]);
                     }
                 }
             }
@@ -167,6 +164,8 @@ impl Lowering<'_> {
             None => write(emit),
         }
         emit.barrier();
+        // All parts of each warp's sums, which those of the thread itself stand for until they are loaded.
+        let mut found: Vec<Vec<Parts>> = sums.iter().map(|sum| vec![sum.clone(); count as usize]).collect();
         for (buffer, parts) in &places {
             for (register, found) in found.iter_mut().enumerate() {
                 for (at, part) in parts.iter().enumerate() {
@@ -174,17 +173,12 @@ impl Lowering<'_> {
                         let warp = mutant!("lower_tiles: the first warp counts for all", warp, 0);
                         let warp = emit.int(warp as i64);
                         let place = place(emit, (register, at, parts.len()), warp);
-                        found[*part] = Some(emit.load(*buffer, 0, &[place]));
+                        found[*part] = emit.load(*buffer, 0, &[place]);
                     }
                 }
             }
         }
-        for (all, found) in all.iter_mut().zip(found) {
-            for (parts, found) in all.iter_mut().zip(found) {
-                *parts = found.into_iter().flatten().collect();
-            }
-        }
-        all.into_iter().map(|group| self.pairwise(emit, combiners, group)).collect()
+        found.into_iter().map(|group| self.pairwise(emit, combiners, group)).collect()
     }
 
     /// The digits of lanes and warps in which elements of a tile differ.

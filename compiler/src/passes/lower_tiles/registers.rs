@@ -57,6 +57,12 @@ impl Registers {
         self.values.insert(value, (shape, scalars));
     }
 
+    /// A value's own registers, and what stands for it in each.
+    pub fn own(&self, value: Value) -> impl Iterator<Item = (u64, Value)> {
+        let (shape, scalars) = &self.values[&value];
+        shape.own.iter().copied().zip(scalars.iter().copied())
+    }
+
     /// What stands for a value in a register of the layout that it has, without axes that it lacks.
     pub fn get(&self, value: Value, register: u64) -> Value {
         let (shape, scalars) = &self.values[&value];

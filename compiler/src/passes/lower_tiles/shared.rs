@@ -43,10 +43,10 @@ impl Exchange {
     }
 }
 
-/// Stores neighbours in shared memory, from a place on.
-pub fn store(emit: &mut Emit<'_>, buffer: Buffer, place: Value, values: &[Value]) {
+/// Stores neighbours in shared memory, from an element on.
+pub fn store(emit: &mut Emit<'_>, buffer: Buffer, subscripts: &[Value], values: &[Value]) {
     let opcode = if values.len() > 1 { Opcode::StoreVector } else { Opcode::Store };
-    let mut arguments = Short::from_slice(&[place]);
+    let mut arguments = Short::from_slice(subscripts);
     arguments.extend_from_slice(values);
     emit.bare_inst(opcode, Payload::Access { buffer, leaf: 0 }, arguments);
 }

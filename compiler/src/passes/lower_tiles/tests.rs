@@ -72,10 +72,13 @@ fn assert_lowered(kernel: &Kernel) -> Kernel {
     lowered
 }
 
-fn program(name: &str) -> Kernel {
+fn text(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiles").join(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    parse_kernel(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn program(name: &str) -> Kernel {
+    parse_kernel(&text(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 #[test]
@@ -87,7 +90,7 @@ fn programs_by_hand_do_as_threads_what_they_do_as_blocks() {
         .filter(|name| name.ends_with(".kir"))
         .collect();
     names.sort();
-    assert!(names.len() >= 5);
+    assert!(names.len() >= 7);
     for name in names {
         assert_lowered(&program(&name));
     }
@@ -100,9 +103,74 @@ fn threads_wait_between_accesses_of_one_array_by_others() {
     assert!(places.is_sorted() && places[0].is_some(), "{places:?}\n{text}");
 }
 
+/// The lines of a loop's body, and those in front of it.
+fn around_the_loop<'t>(text: &'t str, name: &str) -> (Vec<&'t str>, Vec<&'t str>) {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_head = |line: &&str| line.contains(" = for ") && line.contains(name);
+    let head = lines.iter().position(is_head).unwrap_or_else(|| panic!("{text}"));
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let end = (head + 1..lines.len()).find(|at| depth(lines[*at]) == depth(lines[head])).expect("an end");
+    (lines[..head].to_vec(), lines[head..end].to_vec())
+}
+
+fn count(lines: &[&str], what: &str) -> usize {
+    lines.iter().filter(|line| line.contains(what)).count()
+}
+
+#[test]
+fn a_ring_has_one_barrier_a_turn_and_an_outer_product_a_step() {
+    let text = print(&assert_lowered(&program("ring.kir")));
+    let (before, body) = around_the_loop(&text, "chunk");
+    let counts = ["barrier", "outer 4", "copy_async", "copy_wait 1"].map(|what| count(&body, what));
+    assert_eq!(counts, [1, 4, 4, 1], "{text}");
+    let places =
+        ["copy_wait 1", "barrier", "copy_async"].map(|what| body.iter().position(|it| it.contains(what)));
+    assert!(places.is_sorted(), "{places:?}\n{text}");
+    assert_eq!(count(&before, "barrier"), 2, "{text}");
+}
+
+#[test]
+fn what_is_read_while_it_is_copied_is_refused() {
+    let text = text("ring.kir").replace("copy_wait 1", "copy_wait 3");
+    let mut kernel = parse_kernel(&text).unwrap_or_else(|error| panic!("{error}"));
+    LowerTiles.run(&mut kernel, &PassContext::new(TargetFacts::new(90)));
+    let errors = verify_threads(&kernel).expect_err("chunks are still under way");
+    assert!(errors[0].message.contains("races with"), "{}", errors[0]);
+}
+
+#[test]
+fn two_places_filled_by_turns_need_one_barrier_a_turn() {
+    let text = print(&assert_lowered(&program("product.kir")));
+    let (before, body) = around_the_loop(&text, "chunk");
+    assert_eq!(count(&body, "barrier"), 1, "{text}");
+    assert_eq!(count(&body, "outer 4"), 8, "{text}");
+    assert_eq!(count(&before, "barrier"), 0, "{text}");
+}
+
+#[test]
+fn a_product_in_one_place_waits_twice_a_turn() {
+    // Both turns use the same place: what is read there is waited for before it is filled again.
+    let text = text("product.kir").replace("= rem v28, v9", "= mul v28, v7");
+    let kernel = parse_kernel(&text).unwrap_or_else(|error| panic!("{error}"));
+    let text = print(&assert_lowered(&kernel));
+    let (_, body) = around_the_loop(&text, "chunk");
+    assert_eq!(count(&body, "barrier"), 2, "{text}");
+}
+
+#[test]
+fn integers_are_multiplied_and_added() {
+    let text = text("product.kir");
+    for (ty, zero) in [("i32", "0"), ("i64", "0"), ("f64", "0.0")] {
+        let text = text.replace("f32", ty).replace("const 0.0", &format!("const {zero}"));
+        let kernel = parse_kernel(&text).unwrap_or_else(|error| panic!("{error}"));
+        let lowered = print(&assert_lowered(&kernel));
+        assert_eq!(lowered.contains("outer 4"), ty == "f64", "{lowered}");
+    }
+}
+
 /// What notices that lowering is wrong: programs by hand, then random ones.
 pub fn caught() -> Option<String> {
-    let by_hand = ["copy", "transpose", "softmax", "columns", "diagonal"];
+    let by_hand = ["copy", "transpose", "softmax", "columns", "diagonal", "product", "ring"];
     let by_hand = by_hand.into_iter().map(|name| (name.to_string(), program(&format!("{name}.kir"))));
     let tape = |seed: u64| -> Vec<u8> {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;

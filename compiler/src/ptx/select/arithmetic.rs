@@ -141,7 +141,7 @@ impl Selector<'_> {
             Const | Symbol | Load | LoadIf | Store | StoreIf | StoreEach | Atomic | Check | Forall
             | Reduce | For | While | If | Yield | LoadVector | StoreVector | Address | CopyAsync
             | CopyCommit | CopyWait | BlockIndex | GridSize | ThreadIndex | Barrier | ShuffleXor | Outer
-            | OuterFma | Index | Convert | ReduceAlong => {
+            | OuterFma | Index | Convert | ReduceAlong | Contract | CopyAsyncIf => {
                 return Err(self.error(format!("{inst} is not a plain op")));
             }
         }

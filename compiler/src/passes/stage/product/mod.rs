@@ -47,7 +47,7 @@ mod wanted;
 use super::conditions;
 use super::pattern::{LoopAxis, Pattern};
 use super::{Blocks, Place, high, staged};
-use crate::analysis::Conditions;
+use crate::analysis::{Conditions, MOST_VECTOR_RESULTS};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
@@ -73,11 +73,6 @@ const COPYING: usize = 600;
 /// Tiles along the rows that blocks take before they go on to the next columns: what they read stays in the cache.
 const GROUP: i64 = 8;
 
-/// Results of a thread, at most, that are stored as vectors. Vectors are in neighbouring registers; where results fill
-/// most registers, that leaves no choice of banks, and every other multiplication waits for its operands: a tenth of the
-/// time, for stores that are a hundredth. Copies, chosen by a condition that the assembler does not know, are no better.
-const MOST_VECTOR_RESULTS: i64 = 32;
-
 /// The least rows, and columns, of a tile of the table.
 const LEAST_SIDE: i64 = 16;
 
@@ -85,7 +80,7 @@ const LEAST_SIDE: i64 = 16;
 const MOST_SHARING: i64 = 1 << 16;
 
 fn is_large(shape: &Shape) -> bool {
-    shape.per_thread[0] * shape.per_thread[1] > MOST_VECTOR_RESULTS
+    shape.results() > MOST_VECTOR_RESULTS
 }
 
 /// Whether a launch takes vectors.
