@@ -26,6 +26,7 @@ mod map;
 mod merge_axes;
 mod narrow;
 mod normals;
+mod numbers;
 mod pass;
 mod past;
 mod peel;
@@ -49,6 +50,7 @@ mod strength_reduce;
 mod target;
 mod text;
 mod threads;
+mod tile;
 mod unroll;
 mod vectorize;
 
@@ -87,6 +89,7 @@ pub use stage::Stage;
 pub use strength_reduce::StrengthReduce;
 pub use text::{TextError, run_text};
 pub use threads::ThreadsPass;
+pub use tile::{Layouts, TilePass};
 pub use unroll::Unroll;
 pub use vectorize::Vectorize;
 
