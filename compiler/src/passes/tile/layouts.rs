@@ -103,7 +103,11 @@ fn place(kernel: &mut Kernel, launch: Launch) -> Option<()> {
     for inst in &insts {
         let data = &placing.kernel.insts[*inst];
         let is_early = data.opcode.is_load()
-            && !buffer_of(placing.kernel, *inst).is_some_and(|buffer| written.contains(&buffer))
+            && !mutant!(
+                "layouts: a load comes before a store of its array",
+                buffer_of(placing.kernel, *inst).is_some_and(|buffer| written.contains(&buffer)),
+                false
+            )
             && placing.follows_from_coordinates(&data.arguments.clone());
         if is_early {
             placing.access(*inst);
@@ -251,7 +255,8 @@ impl Placing<'_> {
             return Tile::SCALAR;
         }
         let lacking = self.axes.iter().enumerate().filter(|(at, _)| !axes.contains(*at));
-        let whole = self.layouts[layout].clone();
+        let of = mutant!("layouts: a value without some axes lies as others", layout, 0);
+        let whole = self.layouts[of].clone();
         let sliced = lacking.fold(whole, |layout, (_, axis)| layout.slice(&axis.name).unwrap_or(layout));
         let known = self.table.iter().position(|known| *known == sliced);
         let number = known.unwrap_or_else(|| {

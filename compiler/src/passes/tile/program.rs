@@ -229,11 +229,7 @@ impl Writer<'_> {
                 let mask = self.mask(self.axes(&operands), guard);
                 if let Some(mask) = mask {
                     let outside = self.emit.value(Opcode::Not, Payload::None, &[mask]);
-                    operands[0] = mutant!(
-                        "tile: elements past the end are checked",
-                        self.emit.binary(Opcode::Or, operands[0], outside),
-                        operands[0]
-                    );
+                    operands[0] = self.emit.binary(Opcode::Or, operands[0], outside);
                 }
                 self.widen(&mut operands, 0);
                 self.emit.inst(Opcode::Check, data.payload, &operands)
