@@ -34,7 +34,7 @@ pub fn generate(choices: &[u32]) -> Program {
     let zero = if wide.starts_with('f') { "0.5" } else { "2" };
     let here = axes.join(", ");
     let (first, last) = (axes[0], axes[count - 1]);
-    let load = choices.one_of(&["x[HERE]", "x[HERE]", "x[HERE]", "p[HERE].a", "(x[NEAR] else ZERO as T)"]);
+    let load = choices.one_of(&["x[HERE]", "x[HERE]", "x[HERE]", "p[HERE].a", "(x[NEAR] else (ZERO as T))"]);
     let near = here.replace(last, &format!("{last} {}", choices.one_of(&["- 1", "+ 2"])));
     let load = load.replace("HERE", &here).replace("NEAR", &near).replace("ZERO", &format!("{zero}{wide}"));
     let load = format!("({} as {wide})", load.replace('T', scalar));

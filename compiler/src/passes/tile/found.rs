@@ -48,6 +48,8 @@ pub struct Found {
 pub struct Refused {
     pub reason: &'static str,
     pub span: Span,
+    /// An array whose elements neighbouring threads find far apart.
+    pub array: String,
 }
 
 /// Axes further apart than this lie on sectors of their own.
@@ -74,7 +76,7 @@ impl Found {
         found.walk(kernel, body, &mut guards, &mut |inst, guards| {
             let data = &kernel.insts[inst];
             let info = data.opcode.info();
-            let refuse = |reason| Some(Refused { reason, span: data.span });
+            let refuse = |reason| Some(Refused { reason, span: data.span, array: String::new() });
             match (data.opcode, &data.payload) {
                 (Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While, _) => is_plain = false,
                 (Opcode::Atomic, _) => against = against.take().or(refuse("an atomic combines elements")),
@@ -97,13 +99,12 @@ impl Found {
             let seen = found.see(kernel, &mut affine, *inst, guards);
             found.accesses.push(seen);
         }
-        if !found.runs_differ() {
-            return Ok(None);
-        }
+        let Some(far) = found.far(kernel) else { return Ok(None) };
+        let named = |refused: Refused| Refused { array: far.clone(), ..refused };
         if let Some(against) = against {
-            return Err(against);
+            return Err(named(against));
         }
-        found.keep_order(kernel, &mut affine)?;
+        found.keep_order(kernel, &mut affine).map_err(named)?;
         Ok(Some(found))
     }
 
@@ -187,12 +188,17 @@ impl Found {
         run
     }
 
-    /// Whether an access that runs along one axis jumps along that of another one.
-    fn runs_differ(&self) -> bool {
+    /// An array of which an access that runs along one axis jumps along that of another access; `None` where there is none.
+    fn far(&self, kernel: &Kernel) -> Option<String> {
         let firsts = || self.accesses.iter().filter_map(|seen| Some((seen, *seen.run.first()?)));
-        firsts().any(|(seen, own)| {
+        let mut far = firsts().filter(|(seen, own)| {
             let jumps = |other: usize| number(&seen.steps[other]).abs() >= GAP;
-            firsts().any(|(_, other)| other != own && jumps(other))
+            firsts().any(|(_, other)| other != *own && jumps(other))
+        });
+        // Stores say how the loop lies: what is told is the load, where there is one.
+        let found = far.clone().find(|(seen, _)| !seen.stores).or_else(|| far.next());
+        found.map(|(seen, _)| {
+            buffer_of(kernel, seen.inst).map_or(String::new(), |of| kernel.buffers[of].name.clone())
         })
     }
 
@@ -216,7 +222,7 @@ impl Found {
             if subscripts(at) != subscripts(same[0]) {
                 let span = kernel.insts[self.accesses[at].inst].span;
                 let reason = "an array that is written is accessed at other subscripts, too";
-                return Err(Refused { reason, span });
+                return Err(Refused { reason, span, array: String::new() });
             }
         }
         Ok(())

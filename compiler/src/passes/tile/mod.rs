@@ -17,9 +17,8 @@ use super::special::specialize;
 use crate::analysis::Conditions;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::{Kernel, Phase, Phases};
-use crate::ir::schedule::Directive;
 use blocks::Blocks;
-use found::Found;
+use found::{Found, Refused};
 pub use layouts::Layouts;
 
 /// A loop that works element by element, and whose accesses run along different axes, becomes the program of a block over
@@ -67,18 +66,9 @@ impl Pass for TilePass {
     }
 
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
-        let says_how = |directive: &Directive| {
-            !matches!(
-                directive,
-                Directive::FastMath
-                    | Directive::Layout { .. }
-                    | Directive::Cache { .. }
-                    | Directive::Unroll { .. }
-            )
-        };
-        let is_said = kernel.schedule.directives.iter().any(|known| says_how(&known.directive));
-        if is_said || context.target.warp_size != 32 || u64::from(context.target.max_threads) < ways::THREADS
-        {
+        let target = &context.target;
+        let fits = target.warp_size == 32 && u64::from(target.max_threads) >= ways::THREADS;
+        if kernel.schedule.says_how() || !fits {
             return Changed::No;
         }
         let mut changed = false;
@@ -97,14 +87,11 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
         Ok(Some(found)) => found,
         Ok(None) => return false,
         Err(refused) => {
-            remark(kernel, launch, refused.reason);
+            remark(kernel, launch, &refused);
             return false;
         }
     };
-    let Some(blocks) = Blocks::new(kernel, launch, &found) else {
-        remark(kernel, launch, "it has more axes along which accesses run than a block has room for");
-        return false;
-    };
+    let Some(blocks) = Blocks::new(kernel, launch, &found) else { return false };
     if !pays(&found, &blocks) {
         return false;
     }
@@ -117,9 +104,12 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
 }
 
 /// Says why accesses of a launch stay as they are.
-fn remark(kernel: &mut Kernel, launch: Launch, reason: &str) {
+fn remark(kernel: &mut Kernel, launch: Launch, refused: &Refused) {
     let name = kernel.launches[launch].name.clone();
-    let text = format!("neighbouring threads access elements that lie far apart: {reason}");
+    let text = format!(
+        "neighbouring threads access elements of `{}` that lie far apart: {}",
+        refused.array, refused.reason
+    );
     kernel.schedule.remark(&name, text);
 }
 
