@@ -38,8 +38,12 @@ pub fn generate(choices: &[u32]) -> Program {
     let near = here.replace(last, &format!("{last} {}", choices.one_of(&["- 1", "+ 2"])));
     let load = load.replace("HERE", &here).replace("NEAR", &near).replace("ZERO", &format!("{zero}{wide}"));
     let load = format!("({} as {wide})", load.replace('T', scalar));
-    let term = choices.one_of(&["v[LAST]", "w[THERE]", "(FIRST * 3 + LAST)", "v[q[LAST]]"]);
-    let term = term.replace("LAST", last).replace("FIRST", first).replace("THERE", &there(axes));
+    let term = choices.one_of(&["v[LAST]", "w[THERE]", "(FIRST * 3 + LAST)", "v[(q[LAST] as i64) % SIZE]"]);
+    let term = term
+        .replace("LAST", last)
+        .replace("SIZE", sizes[count - 1])
+        .replace("FIRST", first)
+        .replace("THERE", &there(axes));
     let term = format!("({term} as {wide})");
     let value = match choices.below(4) {
         0 => load,

@@ -25,12 +25,13 @@ const ROWS: [i64; 4] = [256, 128, 64, 32];
 /// Bytes of the tile of one array: as many as leave a multiprocessor room for several blocks.
 const BYTES: i64 = 16 * 1024;
 /// Iterations along one axis.
-const MOST: i64 = 256;
+const MOST: i64 = 1024;
 /// Instructions of a thread's elements together.
 const INSTS: i64 = 1024;
 
-/// Extents from which on an axis has tiles that are as long as a row can want, or so long.
-const CLASSES: [(i64, i64); 6] = [(65, MOST), (33, 64), (17, 32), (9, 16), (5, 8), (0, 4)];
+/// Extents from which on an axis has tiles as long as rows want them, and so long: few, since each is a question of which the
+/// code depends.
+const CLASSES: [(i64, i64); 3] = [(33, MOST), (9, 32), (0, 8)];
 
 impl Blocks {
     /// `None` where so many rows of a sector do not fit into a block.
@@ -56,7 +57,11 @@ impl Blocks {
             }
             tiles[*at] *= 2;
         }
-        let vectors = (0..tiles.len()).map(|at| vector(kernel, launch, found, at, tiles[at])).collect();
+        // Vectors of short axes are not worth a question.
+        let is_long = |at: usize| most[at] == MOST || matches!(found.axes[at].extent, Expr::Int(_));
+        let vectors = (0..tiles.len())
+            .map(|at| if is_long(at) { vector(kernel, launch, found, at, tiles[at]) } else { 1 })
+            .collect();
         Some(Self { tiles, vectors })
     }
 

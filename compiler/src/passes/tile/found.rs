@@ -8,7 +8,6 @@ use crate::ir::kernel::{BufferKind, Definition, Kernel, Payload, Phase};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
 use crate::mutants::mutant;
-use crate::source::Span;
 use rustc_hash::FxHashSet;
 
 /// An axis of the loop, whose bounds the host can compute.
@@ -47,7 +46,6 @@ pub struct Found {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
     pub reason: &'static str,
-    pub span: Span,
     /// An array whose elements neighbouring threads find far apart.
     pub array: String,
 }
@@ -76,7 +74,7 @@ impl Found {
         found.walk(kernel, body, &mut guards, &mut |inst, guards| {
             let data = &kernel.insts[inst];
             let info = data.opcode.info();
-            let refuse = |reason| Some(Refused { reason, span: data.span, array: String::new() });
+            let refuse = |reason| Some(Refused { reason, array: String::new() });
             match (data.opcode, &data.payload) {
                 (Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While, _) => is_plain = false,
                 (Opcode::Atomic, _) => against = against.take().or(refuse("an atomic combines elements")),
@@ -189,7 +187,7 @@ impl Found {
     }
 
     /// An array of which an access that runs along one axis jumps along that of another access; `None` where there is none.
-    fn far(&self, kernel: &Kernel) -> Option<String> {
+    pub fn far(&self, kernel: &Kernel) -> Option<String> {
         let firsts = || self.accesses.iter().filter_map(|seen| Some((seen, *seen.run.first()?)));
         let mut far = firsts().filter(|(seen, own)| {
             let jumps = |other: usize| number(&seen.steps[other]).abs() >= GAP;
@@ -220,9 +218,8 @@ impl Found {
                 data.arguments[..rank].iter().map(|value| affine.form(*value)).collect()
             };
             if subscripts(at) != subscripts(same[0]) {
-                let span = kernel.insts[self.accesses[at].inst].span;
                 let reason = "an array that is written is accessed at other subscripts, too";
-                return Err(Refused { reason, span, array: String::new() });
+                return Err(Refused { reason, array: String::new() });
             }
         }
         Ok(())

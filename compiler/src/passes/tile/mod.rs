@@ -17,8 +17,9 @@ use super::special::specialize;
 use crate::analysis::Conditions;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::{Kernel, Phase, Phases};
+use crate::ir::schedule::Directive;
 use blocks::Blocks;
-use found::{Found, Refused};
+use found::Found;
 pub use layouts::Layouts;
 
 /// A loop that works element by element, and whose accesses run along different axes, becomes the program of a block over
@@ -43,7 +44,7 @@ pub use layouts::Layouts;
 ///
 /// Fires where layouts with conversions cost less than the best without (`ways.rs`), in sectors and wavefronts. Needs a loop
 /// without others, reductions, atomics and private arrays in it, axes whose bounds the host can compute, and no directive
-/// about axes, blocks or stages. An array that is written and accessed several times must be accessed at the same subscripts
+/// about its axes, another number of threads, or its arrays in shared memory. An array that is written and accessed several times must be accessed at the same subscripts
 /// everywhere, so that each iteration touches its own elements. What stands against tiles is a remark of the schedule, where
 /// accesses run along different axes.
 pub struct TilePass;
@@ -68,7 +69,7 @@ impl Pass for TilePass {
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let target = &context.target;
         let fits = target.warp_size == 32 && u64::from(target.max_threads) >= ways::THREADS;
-        if kernel.schedule.says_how() || !fits {
+        if !fits {
             return Changed::No;
         }
         let mut changed = false;
@@ -87,34 +88,79 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
         Ok(Some(found)) => found,
         Ok(None) => return false,
         Err(refused) => {
-            remark(kernel, launch, &refused);
+            remark(kernel, launch, &refused.array, refused.reason);
             return false;
         }
     };
-    let Some(blocks) = Blocks::new(kernel, launch, &found) else { return false };
-    if !pays(&found, &blocks) {
+    if is_said(kernel, &found) {
+        return false;
+    }
+    let Some(blocks) = Blocks::new(kernel, launch, &found) else {
+        let array = found.far(kernel).unwrap_or_default();
+        remark(kernel, launch, &array, "a block has no room for rows along so many axes");
+        return false;
+    };
+    let elements = blocks.axes().iter().map(|(_, _, extent)| *extent).product();
+    let threads = ways::threads(elements);
+    let other_block = kernel.schedule.block().is_some_and(|said| u64::from(said) != threads);
+    if other_block || !pays(&found, &blocks, threads) {
         return false;
     }
     let order = order(&found);
     let conditions = Conditions::new().fits_grid(&program::grid(kernel, &found, &blocks));
-    specialize(kernel, launch, &conditions, "tiled", |kernel, launch| {
+    let special = specialize(kernel, launch, &conditions, "tiled", |kernel, launch| {
         program::write(kernel, launch, &blocks, &order)
+    });
+    let Some(special) = special else { return false };
+    record(kernel, special.of(launch), &found, &blocks, threads);
+    true
+}
+
+/// Whether the schedule says something of the loop's axes, or of what goes through shared memory.
+fn is_said(kernel: &Kernel, found: &Found) -> bool {
+    let is_axis = |name: &String| found.axes.iter().any(|axis| axis.name == *name);
+    let is_array = |name: &String| {
+        let mut arrays = found.accesses.iter().filter_map(|seen| found::buffer_of(kernel, seen.inst));
+        arrays.any(|buffer| kernel.buffers[buffer].name == *name)
+    };
+    kernel.schedule.directives.iter().any(|known| match &known.directive {
+        Directive::Order(names) => names.iter().all(is_axis),
+        Directive::Tile { axis, .. }
+        | Directive::PerThread { axis, .. }
+        | Directive::Vectorize { axis, .. }
+        | Directive::Warps { axis, .. } => is_axis(axis),
+        Directive::Stage { array, .. } => is_array(array),
+        _ => false,
     })
-    .is_some()
+}
+
+/// Records what a launch does. Directives that say the same would make another program of it, so none is proposed.
+fn record(kernel: &mut Kernel, launch: Launch, found: &Found, blocks: &Blocks, threads: u64) {
+    let name = kernel.launches[launch].name.clone();
+    let schedule = &mut kernel.schedule;
+    schedule.done(|known| matches!(known, Directive::Block(_)));
+    schedule.noted(&name, Directive::Block(threads as u32), "so many share the elements of a tile");
+    for (axis, (tile, vector)) in found.axes.iter().zip(blocks.tiles.iter().zip(&blocks.vectors)) {
+        let axis = axis.name.clone();
+        let reason = "whole lines of memory on each side";
+        schedule.noted(&name, Directive::Tile { axis: axis.clone(), size: *tile as u32 }, reason);
+        schedule.noted(&name, Directive::PerThread { axis: axis.clone(), count: 1 }, "by the layouts");
+        let reason = "neighbours that one access brings";
+        schedule.noted(&name, Directive::Vectorize { axis, width: *vector as u32 }, reason);
+    }
+    let names = found.axes.iter().map(|axis| axis.name.clone()).collect();
+    schedule.noted(&name, Directive::Order(names), "lanes go by the layouts");
 }
 
 /// Says why accesses of a launch stay as they are.
-fn remark(kernel: &mut Kernel, launch: Launch, refused: &Refused) {
+fn remark(kernel: &mut Kernel, launch: Launch, array: &str, reason: &str) {
     let name = kernel.launches[launch].name.clone();
-    let text = format!(
-        "neighbouring threads access elements of `{}` that lie far apart: {}",
-        refused.array, refused.reason
-    );
+    let text = format!("neighbouring threads access elements of `{array}` that lie far apart: {reason}");
     kernel.schedule.remark(&name, text);
 }
 
 /// Whether layouts with conversions cost less than the best without.
-fn pays(found: &Found, blocks: &Blocks) -> bool {
+fn pays(found: &Found, blocks: &Blocks, threads: u64) -> bool {
     let parts = blocks.axes();
     let axis = |(at, by, extent): &(usize, i64, u64)| ways::Axis {
         name: format!("{at}_{by}"),
@@ -123,8 +169,7 @@ fn pays(found: &Found, blocks: &Blocks) -> bool {
     };
     let axes: Vec<ways::Axis> = parts.iter().map(axis).collect();
     let places: Vec<(usize, i64)> = parts.iter().map(|(at, by, _)| (*at, *by)).collect();
-    let elements = axes.iter().map(|axis| axis.extent).product();
-    let assigned = ways::assign(&axes, &found.over(&places), ways::threads(elements));
+    let assigned = ways::assign(&axes, &found.over(&places), threads);
     assigned.is_some_and(|assigned| assigned.cost < assigned.plain)
 }
 
