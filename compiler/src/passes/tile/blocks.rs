@@ -24,6 +24,10 @@ pub struct Blocks {
 const ROWS: [i64; 4] = [256, 128, 64, 32];
 /// Bytes of the tile of one array: as many as leave a multiprocessor room for several blocks.
 const BYTES: i64 = 16 * 1024;
+/// Bytes of a tile that is too small for what a block costs.
+const FEW: i64 = 4 * 1024;
+/// Iterations that most long axes are a multiple of, or have many more than.
+const WHOLE: i64 = 64;
 /// Iterations along one axis.
 const MOST: i64 = 1024;
 /// Instructions of a thread's elements together.
@@ -31,7 +35,7 @@ const INSTS: i64 = 1024;
 
 /// Extents from which on an axis has tiles as long as rows want them, and so long: few, since each is a question of which the
 /// code depends.
-const CLASSES: [(i64, i64); 3] = [(33, MOST), (9, 32), (0, 8)];
+const CLASSES: [(i64, i64); 4] = [(64, MOST), (33, 64), (9, 32), (0, 8)];
 
 impl Blocks {
     /// `None` where so many rows of a sector do not fit into a block.
@@ -50,12 +54,12 @@ impl Blocks {
         let firsts = stores.chain(loads).flat_map(|seen| seen.run.iter().copied());
         let order: Vec<usize> = firsts.chain((0..most.len()).rev()).collect();
         loop {
-            let grows = |at: &&usize| tiles[**at] < most[**at];
-            let Some(at) = order.iter().filter(grows).min_by_key(|at| tiles[**at]) else { break };
-            if 2 * tiles.iter().product::<i64>() > elements {
-                break;
-            }
-            tiles[*at] *= 2;
+            let all = tiles.iter().product::<i64>();
+            let is_small = all * bytes < FEW;
+            let grows = |at: &&usize| tiles[**at] < most[**at] && (is_small || tiles[**at] < WHOLE);
+            let next = order.iter().filter(grows).min_by_key(|at| tiles[**at]).copied();
+            let Some(at) = next.filter(|_| 2 * all <= elements) else { break };
+            tiles[at] *= 2;
         }
         // Vectors of short axes are not worth a question.
         let is_long = |at: usize| most[at] == MOST || matches!(found.axes[at].extent, Expr::Int(_));
