@@ -41,31 +41,20 @@ impl Blocks {
     /// `None` where so many rows of a sector do not fit into a block.
     pub fn new(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<Self> {
         let most: Vec<i64> = found.axes.iter().map(|axis| longest(kernel, launch, &axis.extent)).collect();
-        let bytes = found.accesses.iter().map(|seen| seen.bytes as i64).max()?;
-        let insts =
-            kernel.blocks_in(found.body).into_iter().map(|block| kernel.blocks[block].insts.len() as i64);
-        let of_thread = (INSTS / insts.sum::<i64>().max(1)).clamp(4, 64);
-        let elements = (BYTES / bytes).min(of_thread * ways::THREADS as i64);
-        let fits = |tiles: &Vec<i64>| tiles.iter().product::<i64>() <= elements;
-        let mut tiles = ROWS.into_iter().map(|row| rows(found, row, &most)).find(fits)?;
-        // Longer rows, then further axes, until each thread has several elements.
-        let stores = found.accesses.iter().filter(|seen| seen.stores);
-        let loads = found.accesses.iter().filter(|seen| !seen.stores);
-        let firsts = stores.chain(loads).flat_map(|seen| seen.run.iter().copied());
-        let order: Vec<usize> = firsts.chain((0..most.len()).rev()).collect();
-        loop {
-            let all = tiles.iter().product::<i64>();
-            let is_small = all * bytes < FEW;
-            let grows = |at: &&usize| tiles[**at] < most[**at] && (is_small || tiles[**at] < WHOLE);
-            let next = order.iter().filter(grows).min_by_key(|at| tiles[**at]).copied();
-            let Some(at) = next.filter(|_| 2 * all <= elements) else { break };
-            tiles[at] *= 2;
-        }
+        let tiles = tiles(kernel, found, &most)?;
         // Vectors of short axes are not worth a question.
         let is_long = |at: usize| most[at] == MOST || matches!(found.axes[at].extent, Expr::Int(_));
         let vectors = (0..tiles.len())
             .map(|at| if is_long(at) { vector(kernel, launch, found, at, tiles[at]) } else { 1 })
             .collect();
+        Some(Self { tiles, vectors })
+    }
+
+    /// What a block would compute if all axes were long, and nothing was known of multiples: without a question.
+    pub fn supposed(kernel: &Kernel, found: &Found) -> Option<Self> {
+        let most: Vec<i64> = found.axes.iter().map(|axis| known(&axis.extent).unwrap_or(MOST)).collect();
+        let tiles = tiles(kernel, found, &most)?;
+        let vectors = vec![1; tiles.len()];
         Some(Self { tiles, vectors })
     }
 
@@ -80,10 +69,41 @@ impl Blocks {
     }
 }
 
+/// The tiles of axes that are so long at most: rows of each access, longer ones and further axes while they fit; `None` where rows
+/// of a sector do not.
+fn tiles(kernel: &Kernel, found: &Found, most: &[i64]) -> Option<Vec<i64>> {
+    let bytes = found.accesses.iter().map(|seen| seen.bytes as i64).max()?;
+    let insts = kernel.blocks_in(found.body).into_iter().map(|block| kernel.blocks[block].insts.len() as i64);
+    let of_thread = (INSTS / insts.sum::<i64>().max(1)).clamp(4, 64);
+    let elements = (BYTES / bytes).min(of_thread * ways::THREADS as i64);
+    let fits = |tiles: &Vec<i64>| tiles.iter().product::<i64>() <= elements;
+    let mut tiles = ROWS.into_iter().map(|row| rows(found, row, most)).find(fits)?;
+    // Longer rows, then further axes, until each thread has several elements.
+    let stores = found.accesses.iter().filter(|seen| seen.stores);
+    let loads = found.accesses.iter().filter(|seen| !seen.stores);
+    let firsts = stores.chain(loads).flat_map(|seen| seen.run.iter().copied());
+    let order: Vec<usize> = firsts.chain((0..most.len()).rev()).collect();
+    loop {
+        let all = tiles.iter().product::<i64>();
+        let is_small = all * bytes < FEW;
+        let grows = |at: &&usize| tiles[**at] < most[**at] && (is_small || tiles[**at] < WHOLE);
+        let next = order.iter().filter(grows).min_by_key(|at| tiles[**at]).copied();
+        let Some(at) = next.filter(|_| 2 * all <= elements) else { break };
+        tiles[at] *= 2;
+    }
+    Some(tiles)
+}
+
+/// The longest tile that an axis of a literal extent has use for.
+fn known(extent: &Expr) -> Option<i64> {
+    let Expr::Int(extent) = extent else { return None };
+    Some((*extent).clamp(1, MOST).unsigned_abs().next_power_of_two() as i64)
+}
+
 /// The longest tile that an axis of this extent has use for.
 fn longest(kernel: &mut Kernel, launch: Launch, extent: &Expr) -> i64 {
-    if let Expr::Int(extent) = extent {
-        return extent.clamp(&1, &MOST).unsigned_abs().next_power_of_two() as i64;
+    if let Some(known) = known(extent) {
+        return known;
     }
     let is_as_long = |(from, _): &&(i64, i64)| {
         ask(kernel, launch, &Conditions::new().prefers_at_least(extent, *from)) == Answer::Yes

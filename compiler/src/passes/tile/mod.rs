@@ -95,13 +95,17 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
     if is_said(kernel, &found) {
         return false;
     }
+    // Nothing is asked of sizes where no sizes would make it pay.
+    let supposed = Blocks::supposed(kernel, &found);
+    if supposed.is_some_and(|blocks| !pays(&found, &blocks, ways::threads(elements(&blocks)))) {
+        return false;
+    }
     let Some(blocks) = Blocks::new(kernel, launch, &found) else {
         let array = found.far(kernel).unwrap_or_default();
         remark(kernel, launch, &array, "a block has no room for rows along so many axes");
         return false;
     };
-    let elements = blocks.axes().iter().map(|(_, _, extent)| *extent).product();
-    let threads = ways::threads(elements);
+    let threads = ways::threads(elements(&blocks));
     let other_block = kernel.schedule.block().is_some_and(|said| u64::from(said) != threads);
     if other_block || !pays(&found, &blocks, threads) {
         return false;
@@ -114,6 +118,11 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
     let Some(special) = special else { return false };
     record(kernel, special.of(launch), &found, &blocks, threads);
     true
+}
+
+/// How many elements a block has.
+fn elements(blocks: &Blocks) -> u64 {
+    blocks.axes().iter().map(|(_, _, extent)| *extent).product()
 }
 
 /// Whether the schedule says something of the loop's axes, or of what goes through shared memory.
