@@ -186,7 +186,9 @@ pub fn assign(axes: &[Axis], accesses: &[Access], threads: u64) -> Option<Assign
         let mut cost = 0;
         for (at, access) in accesses.iter().enumerate() {
             let moves = least[at] + conversion(axes, access, warps);
-            let is_moved = access.is_movable && moves < stays[at];
+            // What the threads along an axis share is in their caches.
+            let is_whole = access.steps.iter().all(|step| *step != 0);
+            let is_moved = access.is_movable && is_whole && moves < stays[at];
             cost += if is_moved { moves } else { stays[at] };
             ways.push(is_moved.then(|| own[at].clone()));
         }
