@@ -2,7 +2,8 @@
 //! seed picks), run on the emulator, and every output scalar held against the reference evaluator's bound.
 //!
 //! The 1500 programs of the ordinary run, the 150 of forms that have launches of their own, the 200 whose iterations have
-//! arrays of their own, and the 400 small ones of the forms that passes look for, are the same every time. `KRN_CASES=20000 cargo test --release -p
+//! arrays of their own, the 400 small ones of the forms that passes look for, and the 200 whose arrays lie along different
+//! axes, are the same every time. `KRN_CASES=20000 cargo test --release -p
 //! krn-runtime --test all random_kernels::` tries that many new ones; `PROPTEST_RNG_SEED=7` picks which.
 
 use krn_compiler::check::typed::Kernel;
@@ -13,7 +14,7 @@ use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::reference::{EvalError, bind, can_sample, estimate_cost};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{Compilation, CompileError, CompileOptions, TARGETS, capability, compile};
-use krn_generator::{Program, forms, locals, patterns, programs};
+use krn_generator::{Program, forms, locals, patterns, permutations, programs};
 use krn_runtime::verify::{
     Case, CheckOptions, CheckReport, Fill, VerifyError, check, choose_sizes, fill, read_statics,
     reference_inputs,
@@ -298,4 +299,9 @@ fn arrays_of_an_iteration_agree_with_the_reference() {
 #[test]
 fn small_kernels_of_the_forms_that_passes_look_for_agree_with_the_reference() {
     try_all(forms(), 400, STEPS);
+}
+
+#[test]
+fn arrays_along_different_axes_agree_with_the_reference() {
+    try_all(permutations(), 200, STEPS);
 }

@@ -89,10 +89,17 @@ impl<'k> Affine<'k> {
     /// How the byte address of a load, store or atomic moves with a loop index, under the buffer's layout.
     /// `Irregular` for other instructions.
     pub fn stride(&mut self, inst: Inst, index: Value) -> Stride {
+        let Some(step) = self.step(inst, index) else { return Stride::Irregular };
+        step.and_then(|step| step.as_wrapped()).map_or(Stride::Symbolic, Stride::Bytes)
+    }
+
+    /// The same as a polynomial of sizes, in bytes: `Some(None)` where it is the same everywhere, but no polynomial of
+    /// moderate size.
+    pub fn step(&mut self, inst: Inst, index: Value) -> Option<Option<Polynomial>> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let (Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. }) = data.payload else {
-            return Stride::Irregular;
+            return None;
         };
         let buffer = &kernel.buffers[buffer];
         let leaf = &buffer.element.leaves[leaf as usize];
@@ -108,7 +115,7 @@ impl<'k> Affine<'k> {
         let mut known = true;
         let rank = buffer.extents.len();
         for at in 0..rank + inner.len() {
-            let Some(step) = self.coefficient(data.arguments[at], index) else { return Stride::Irregular };
+            let step = self.coefficient(data.arguments[at], index)?;
             if step.is_zero() {
                 continue;
             }
@@ -126,10 +133,7 @@ impl<'k> Affine<'k> {
                 None => known = false,
             }
         }
-        match total.as_wrapped() {
-            Some(bytes) if known => Stride::Bytes(bytes),
-            _ => Stride::Symbolic,
-        }
+        Some(known.then_some(total))
     }
 
     /// What a value grows by when the index grows by 1 (the other indices staying as they are); `None` where

@@ -30,6 +30,7 @@ use super::split_reductions::SplitReductions;
 use super::stage::Stage;
 use super::strength_reduce::StrengthReduce;
 use super::threads::ThreadsPass;
+use super::tile::{Layouts, TilePass};
 use super::unroll::Unroll;
 use super::unroll_short::UnrollShort;
 use super::vectorize::Vectorize;
@@ -60,6 +61,9 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Rfactor), false),
         // Before `map`, which counts sectors under the layouts that are decided here.
         (Arc::new(Soa), false),
+        // Takes launches before `map` does, which is for what stays loops.
+        (Arc::new(TilePass), false),
+        (Arc::new(Layouts), true),
         // Before `map` and what follows it, which is for launches of loops.
         (Arc::new(LowerTiles), true),
         (Arc::new(Map), true),

@@ -19,6 +19,7 @@ mod kernel;
 mod kernel_level;
 mod locals;
 mod patterns;
+mod permutations;
 mod random_schedule;
 mod schedules;
 mod scope;
@@ -89,6 +90,11 @@ pub fn forms() -> impl Strategy<Value = Program> {
 /// Small kernels of statements over one space, which can be computed together or nearly can; shrinks.
 pub fn spaces() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..60).prop_map(|choices| forms::of_one_space(&choices))
+}
+
+/// Element-wise kernels whose arrays lie along different axes; shrinks.
+pub fn permutations() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| permutations::generate(&choices))
 }
 
 /// The small kernel that a list of choices stands for.

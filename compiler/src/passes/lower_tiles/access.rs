@@ -50,6 +50,8 @@ fn store(
     (registers, first): (&[Vec<Value>], Option<Value>),
 ) {
     let mut stores: Vec<(&[Value], Value, Option<Value>)> = Vec::with_capacity(registers.len());
+    // Neighbouring registers may have one mask.
+    let mut last: Option<(Value, Value)> = None;
     for operands in registers {
         let (operands, mask) = match (opcode, &operands[..]) {
             (Opcode::StoreIf, [operands @ .., mask]) => (operands, Some(*mask)),
@@ -57,16 +59,30 @@ fn store(
         };
         let [subscripts @ .., value] = operands else { continue };
         let condition = match (mask, first) {
-            (Some(mask), Some(first)) => Some(emit.binary(Opcode::And, mask, first)),
+            (Some(mask), Some(first)) => {
+                let known = last.filter(|(known, _)| *known == mask).map(|(_, both)| both);
+                let both = known.unwrap_or_else(|| emit.binary(Opcode::And, mask, first));
+                last = Some((mask, both));
+                Some(both)
+            }
             (mask, first) => mask.or(first),
         };
         stores.push((subscripts, *value, condition));
     }
     if stores.len() <= MOST_VECTOR_RESULTS {
-        for (subscripts, value, condition) in stores {
-            match condition {
-                Some(condition) => emit.store_if(condition, place, subscripts, value),
-                None => emit.store(place.0, place.1, subscripts, value),
+        // Those that one condition is for are stored in one branch, where they can be a vector.
+        for group in stores.chunk_by(|left, right| left.2 == right.2) {
+            let all = |emit: &mut Emit<'_>| {
+                group
+                    .iter()
+                    .for_each(|(subscripts, value, _)| emit.store(place.0, place.1, subscripts, *value));
+            };
+            match group {
+                [(subscripts, value, Some(condition))] => {
+                    emit.store_if(*condition, place, subscripts, *value);
+                }
+                [(_, _, Some(condition)), ..] => emit.if_then(*condition, all),
+                _ => all(emit),
             }
         }
         return;

@@ -3,16 +3,22 @@
 use super::coordinates::thread_replicas;
 use super::registers::Shape;
 use super::{Lowering, shared};
+use crate::data::Scalar;
 use crate::ir::emit::Emit;
-use crate::ir::entities::Value;
+use crate::ir::entities::{Block, Value};
+use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::op::Opcode;
 use crate::layout::{Banks, Conversion, Costs, Staged, ValueLayout};
 use crate::mutants::mutant;
+use rustc_hash::FxHashMap;
 
 /// What a way costs on every GPU, in issue slots of a warp. A shuffle by a lane's number is no op of the IR: what is not a
 /// renaming goes through shared memory.
-fn costs() -> Costs {
+fn costs(scalar: Scalar) -> Costs {
     let banks = Banks { count: 32, bank_bytes: 4, phases: vec![(4, 32), (8, 16), (16, 8)] };
-    Costs { shuffle: 2, select: 1, wavefront: 1, barrier: 10, vector_bits: 128, banks }
+    // There is no vector of bools.
+    let vector_bits = if scalar == Scalar::Bool { scalar.size() * 8 } else { 128 };
+    Costs { shuffle: 2, select: 1, wavefront: 1, barrier: 10, vector_bits, banks }
 }
 
 impl Lowering<'_> {
@@ -28,8 +34,10 @@ impl Lowering<'_> {
         let fresh = self.tiling.names(to.axes.without(from.axes));
         let after = fresh.iter().try_fold(after.clone(), |layout, axis| layout.slice(axis));
         let Ok(after) = after else { return };
-        let bits = emit.kernel.value_type(operand).size() * 8;
-        let values = match before.convert(&after, bits, &costs()) {
+        let scalar = self.stored_as(emit.kernel, result, operand);
+        let bits = scalar.size() * 8;
+        let costs = costs(scalar);
+        let values = match before.convert(&after, bits, &costs) {
             Ok(Some(Conversion::Nothing)) => {
                 shape.own.iter().map(|register| self.registers.get(operand, *register)).collect()
             }
@@ -39,26 +47,43 @@ impl Lowering<'_> {
                 .map(|register| self.registers.get(operand, names[*register as usize]))
                 .collect(),
             Ok(Some(Conversion::Shared(staged))) => {
-                self.through_shared(emit, operand, (before, &after), (&staged, &shape))
+                self.through_shared(emit, (operand, scalar), (before, &after), (&staged, &shape))
             }
             // Shuffles.
-            _ => match before.exchange(&after, bits, &costs()) {
-                Ok(staged) => self.through_shared(emit, operand, (before, &after), (&staged, &shape)),
+            _ => match before.exchange(&after, bits, &costs) {
+                Ok(staged) => {
+                    self.through_shared(emit, (operand, scalar), (before, &after), (&staged, &shape))
+                }
                 Err(_) => return,
             },
         };
         self.registers.set(result, shape, values);
     }
 
+    /// The type in which shared memory holds what is converted: a narrow one where the value comes from memory of that type,
+    /// or goes there and nowhere else.
+    fn stored_as(&self, kernel: &Kernel, result: Value, operand: Value) -> Scalar {
+        let wide = kernel.value_type(operand);
+        let loaded = kernel.definition_data(operand).filter(|data| data.opcode.is_load());
+        let loaded = loaded.and_then(|data| match data.payload {
+            Payload::Access { buffer, leaf } => {
+                Some(kernel.buffers[buffer].element.leaves[leaf as usize].scalar)
+            }
+            _ => None,
+        });
+        let stored = self.stored.get(&result).copied().flatten();
+        let narrower = [loaded, stored].into_iter().flatten().filter(|scalar| scalar.widened() == wide);
+        narrower.min_by_key(|scalar| scalar.size()).unwrap_or(wide)
+    }
+
     /// Stores in the one layout, a barrier, loads in the other one.
     fn through_shared(
         &mut self,
         emit: &mut Emit<'_>,
-        operand: Value,
+        (operand, scalar): (Value, Scalar),
         (before, after): (&ValueLayout, &ValueLayout),
         (staged, shape): (&Staged, &Shape),
     ) -> Vec<Value> {
-        let scalar = emit.kernel.value_type(operand);
         let bits = scalar.size() * 8;
         let elements = staged.memory.span().div_ceil(bits) as i64;
         let buffer = self.exchange.begin(emit, scalar, elements, self.loops > 0);
@@ -95,4 +120,30 @@ impl Lowering<'_> {
         };
         shape.own.iter().map(value).collect()
     }
+}
+
+/// Of converted values that are only stored, the one scalar type in memory that they are stored as; `None` of others.
+pub fn stored_as(kernel: &Kernel, body: Block) -> FxHashMap<Value, Option<Scalar>> {
+    let mut stored: FxHashMap<Value, Option<Scalar>> = FxHashMap::default();
+    kernel.walk(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let value = match data.opcode {
+            Opcode::Store => data.arguments.len().checked_sub(1),
+            Opcode::StoreIf => data.arguments.len().checked_sub(2),
+            _ => None,
+        };
+        for (at, argument) in data.arguments.iter().enumerate() {
+            let scalar = match data.payload {
+                Payload::Access { buffer, leaf } if Some(at) == value => {
+                    Some(kernel.buffers[buffer].element.leaves[leaf as usize].scalar)
+                }
+                _ => None,
+            };
+            let known = *stored.entry(*argument).or_insert(scalar);
+            if known != scalar {
+                stored.insert(*argument, None);
+            }
+        }
+    });
+    stored
 }

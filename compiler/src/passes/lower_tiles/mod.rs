@@ -16,6 +16,7 @@ mod slots;
 pub mod tests;
 
 use super::pass::{Changed, Pass, PassContext};
+use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, InstData, Kernel, Payload, Phase, Phases, Tile, Tiling};
@@ -24,6 +25,7 @@ use crate::layout::Digit;
 use coordinates::{Coordinates, WARP, thread_replicas};
 use order::Order;
 use registers::Registers;
+use rustc_hash::FxHashMap;
 use shared::Exchange;
 
 /// A launch in phase `tiled` whose tiles have layouts becomes the code of one thread: of each tile a thread has the registers
@@ -92,6 +94,7 @@ fn lower(kernel: &mut Kernel, launch: Launch) {
         registers: Registers::default(),
         exchange: Exchange::default(),
         order,
+        stored: convert::stored_as(kernel, old),
         loops: 0,
     };
     lowering.block(&mut Emit::sharing(kernel, body, span), old);
@@ -110,6 +113,8 @@ struct Lowering<'t> {
     exchange: Exchange,
     /// Where barriers stand between accesses of one array.
     order: Order,
+    /// The types in memory of what is only stored.
+    stored: FxHashMap<Value, Option<Scalar>>,
     /// How many loops are around.
     loops: usize,
 }

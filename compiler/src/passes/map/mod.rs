@@ -62,6 +62,10 @@ impl Pass for Map {
             axis.factors = vec![Factor { level: Level::Serial, size: None }];
         }
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            // One that came from tiles has its threads.
+            if kernel.launches[launch].phase != Phase::Abstract {
+                continue;
+            }
             let threads = match outer_forall(kernel, launch) {
                 Some(forall) => spread(kernel, launch, forall, context),
                 None => 1,

@@ -9,7 +9,8 @@
 //! Two forms of loop are recognised, by how their accesses move with their indices:
 //!
 //! - **transposed** (`transpose.rs`): a load has its neighbours along another axis than the stores. A tile is read
-//!   along the load's axis, and written along the stores'.
+//!   along the load's axis, and written along the stores'. That is for schedules that say something of blocks and axes;
+//!   without, `tile` makes tiles of such loops.
 //! - **product** (`product.rs`): a reduction some of whose loads do not move with one axis, and others not with
 //!   another. Tiles of both are brought to shared memory, and each thread computes a block of results in registers.
 //!
@@ -32,9 +33,9 @@ mod product;
 mod tile;
 mod transpose;
 
+use super::numbers::divided;
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use crate::analysis::{Answer, Conditions, ask, block_count};
-use crate::data::Scalar;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Launch, Value};
@@ -175,7 +176,9 @@ fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Optio
 /// The ways to stage a launch, the best first.
 fn ways(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Option<&str>) -> Vec<Way> {
     let found = |kernel| Pattern::find(kernel, launch).filter(|pattern| !pattern.has_warps());
-    if let Some(plans) = found(kernel).and_then(Transpose::plans) {
+    // Others are tiles already, where that pays.
+    let transposed = found(kernel).filter(|pattern| pattern.kernel.schedule.says_how());
+    if let Some(plans) = transposed.and_then(Transpose::plans) {
         let plans = plans.unwrap_or_else(|misfit| {
             let staged = |known: &Directive| matches!(known, Directive::Stage { array, .. } if misfit.arrays.contains(array));
             kernel.schedule.refuse(staged, &misfit.refusal);
@@ -351,24 +354,6 @@ impl Blocks {
         };
         (start(emit, column, &self.x), start(emit, row, &self.y))
     }
-}
-
-/// The quotient of numbers from 0 below 2^31, in 32 bits.
-fn quotient(emit: &mut Emit<'_>, left: Value, right: Value) -> Value {
-    let [left, right] =
-        [left, right].map(|value| emit.value(Opcode::Cast, Payload::Cast(Scalar::U32), &[value]));
-    let quotient = emit.binary(Opcode::Div, left, right);
-    emit.value(Opcode::Cast, Payload::Cast(Scalar::I64), &[quotient])
-}
-
-/// The quotient and the remainder of a tile's number, which is below 2^31 as numbers of blocks are; so a larger divisor divides
-/// as that does.
-fn divided(emit: &mut Emit<'_>, left: Value, right: Value) -> (Value, Value) {
-    let most = emit.int(i64::from(i32::MAX));
-    let right = emit.min(right, most);
-    let quotient = quotient(emit, left, right);
-    let whole = emit.mul(quotient, right);
-    (quotient, emit.sub(left, whole))
 }
 
 fn times(left: Expr, right: Expr) -> Expr {

@@ -13,15 +13,22 @@ use crate::lower::{LowerOptions, lower};
 use crate::manifest::SymbolKind;
 use crate::passes::{Pipeline, PipelineError, PipelineOptions, TargetFacts};
 use crate::source::SourceFile;
-use krn_generator::{Program, forms, locals, patterns, programs, spaces};
+use krn_generator::{Program, forms, locals, patterns, permutations, programs, spaces};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
 /// Where kernels come from, and how many of each.
-pub const SOURCES: [(&str, usize); 6] =
-    [("forms", 400), ("spaces", 120), ("locals", 80), ("tapes", 120), ("programs", 80), ("patterns", 60)];
+pub const SOURCES: [(&str, usize); 7] = [
+    ("forms", 400),
+    ("spaces", 120),
+    ("locals", 80),
+    ("tapes", 120),
+    ("programs", 80),
+    ("patterns", 60),
+    ("permutations", 80),
+];
 
 /// A kernel before all passes.
 pub struct Sample {
@@ -70,6 +77,7 @@ pub fn programs_of(source: &str) -> Vec<Program> {
         "locals" => sampled(locals(), count),
         "programs" => sampled(programs(), count),
         "patterns" => sampled(patterns(), count),
+        "permutations" => sampled(permutations(), count),
         _ => unreachable!("`{source}` has no programs"),
     }
 }

@@ -20,6 +20,9 @@ const FLOORS: &[(&str, usize)] = &[
     ("reduce_atomics", 15),
     ("rfactor", 15),
     ("soa", 60),
+    ("tile", 40),
+    ("layouts", 40),
+    ("lower_tiles", 40),
     ("map", 600),
     ("stage", 8),
     ("split_reductions", 120),
@@ -44,7 +47,6 @@ const FLOORS: &[(&str, usize)] = &[
 
 /// Passes without a floor, each with the reason.
 const EXEMPT: &[(&str, &str)] = &[
-    ("lower_tiles", "tile programs are written by hand; it has random ones of its own"),
     ("hoist_checks", "only reductions over ranges that memory decides; tests/kernels/accesses has them"),
     ("normals", "only kernels with a square root in a loop, of a sum with a parameter; to be replaced"),
 ];

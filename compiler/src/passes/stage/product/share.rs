@@ -13,9 +13,9 @@
 //!
 //! Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication on the GPU" (2023).
 
+use super::super::super::numbers::quotient;
 use super::super::code::copy_group;
 use super::super::pattern::LoopAxis;
-use super::super::quotient;
 use super::cost::Cost;
 use super::shape::Shape;
 use super::{BlockCode, Product};

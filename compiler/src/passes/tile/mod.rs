@@ -1,0 +1,196 @@
+//! From loops to tiles, and from tiles without layouts to tiles with layouts.
+//!
+//! - `found.rs`: what the loop of a launch looks like, and what stands against tiles.
+//! - `blocks.rs`: how large the tiles of a block are.
+//! - `program.rs`: writes the program of a block, without layouts.
+//! - `ways.rs`: layouts made of whole digits, and what accesses cost under them.
+//! - `layouts.rs`: the pass `layouts`, which gives each value its layout.
+
+mod blocks;
+mod found;
+mod layouts;
+mod program;
+mod ways;
+
+use super::pass::{Changed, Pass, PassContext};
+use super::special::specialize;
+use crate::analysis::Conditions;
+use crate::ir::entities::Launch;
+use crate::ir::kernel::{Kernel, Phase, Phases};
+use crate::ir::schedule::Directive;
+use blocks::Blocks;
+use found::Found;
+pub use layouts::Layouts;
+
+/// A loop that works element by element, and whose accesses run along different axes, becomes the program of a block over
+/// tiles.
+///
+/// ```text
+/// forall axis0 "j" = 0..sym1, axis1 "i" = 0..sym0 (v0 "j": i64, v1 "i": i64) {
+///     v2: f32 = load buf0[v1, v0]
+///     store buf1[v0, v1], v2
+/// }
+/// →
+/// launch … tiled grid [ceildiv(sym1, 64) * ceildiv(sym0, 64), 1, 1] axes [j: 64, i: 64] {
+///     j = first of the block + index j, and i likewise; inside = j < sym1 and i < sym0
+///     x = load_if buf0[i, j], inside
+///     store_if buf1[j, i], x, inside
+/// ```
+///
+/// A tile has whole lines of memory on each side (`blocks.rs`): of an axis that is shorter than a line it has all, and as much of
+/// those behind it in memory as make a line. Extents are powers of two; what is more than the axis has is masked. Where sizes
+/// allow vectors, the elements of one are an axis of their own, of which no mask depends. Branches become masks and selects;
+/// checks hold outside.
+///
+/// Fires where layouts with conversions cost less than the best without (`ways.rs`), in sectors and wavefronts. Needs a loop
+/// without others, reductions, atomics and private arrays in it, axes whose bounds the host can compute, and no directive
+/// about its axes, another number of threads, or its arrays in shared memory. An array that is written and accessed several times must be accessed at the same subscripts
+/// everywhere, so that each iteration touches its own elements. What stands against tiles is a remark of the schedule, where
+/// accesses run along different axes.
+pub struct TilePass;
+
+impl Pass for TilePass {
+    fn name(&self) -> &str {
+        "tile"
+    }
+
+    fn reason(&self) -> &str {
+        "makes tiles of loops whose accesses run along different axes"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Abstract])
+    }
+
+    fn runs_after(&self) -> &[&str] {
+        &["soa", "collapse"]
+    }
+
+    fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
+        let target = &context.target;
+        let fits = target.warp_size == 32 && u64::from(target.max_threads) >= ways::THREADS;
+        if !fits {
+            return Changed::No;
+        }
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            if kernel.launches[launch].phase == Phase::Abstract {
+                changed |= tile(kernel, launch);
+            }
+        }
+        changed.into()
+    }
+}
+
+/// Makes a launch a tile program where that costs less; whether it did.
+fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
+    let found = match Found::find(kernel, launch) {
+        Ok(Some(found)) => found,
+        Ok(None) => return false,
+        Err(refused) => {
+            remark(kernel, launch, &refused.array, refused.reason);
+            return false;
+        }
+    };
+    if is_said(kernel, &found) {
+        return false;
+    }
+    // Nothing is asked of sizes where no sizes would make it pay.
+    let supposed = Blocks::supposed(kernel, &found);
+    if supposed.is_some_and(|blocks| !pays(&found, &blocks, ways::threads(elements(&blocks)))) {
+        return false;
+    }
+    let Some(blocks) = Blocks::new(kernel, launch, &found) else {
+        let array = found.far(kernel).unwrap_or_default();
+        remark(kernel, launch, &array, "a block has no room for rows along so many axes");
+        return false;
+    };
+    let threads = ways::threads(elements(&blocks));
+    let other_block = kernel.schedule.block().is_some_and(|said| u64::from(said) != threads);
+    if other_block || !pays(&found, &blocks, threads) {
+        return false;
+    }
+    let order = order(&found);
+    let conditions = Conditions::new().fits_grid(&program::grid(kernel, &found, &blocks));
+    let special = specialize(kernel, launch, &conditions, "tiled", |kernel, launch| {
+        program::write(kernel, launch, &blocks, &order)
+    });
+    let Some(special) = special else { return false };
+    record(kernel, special.of(launch), &found, &blocks, threads);
+    true
+}
+
+/// How many elements a block has.
+fn elements(blocks: &Blocks) -> u64 {
+    blocks.axes().iter().map(|(_, _, extent)| *extent).product()
+}
+
+/// Whether the schedule says something of the loop's axes, or of what goes through shared memory.
+fn is_said(kernel: &Kernel, found: &Found) -> bool {
+    let is_axis = |name: &String| found.axes.iter().any(|axis| axis.name == *name);
+    let is_array = |name: &String| {
+        let mut arrays = found.accesses.iter().filter_map(|seen| found::buffer_of(kernel, seen.inst));
+        arrays.any(|buffer| kernel.buffers[buffer].name == *name)
+    };
+    kernel.schedule.directives.iter().any(|known| match &known.directive {
+        Directive::Order(names) => names.iter().all(is_axis),
+        Directive::Tile { axis, .. }
+        | Directive::PerThread { axis, .. }
+        | Directive::Vectorize { axis, .. }
+        | Directive::Warps { axis, .. } => is_axis(axis),
+        Directive::Stage { array, .. } => is_array(array),
+        _ => false,
+    })
+}
+
+/// Records what a launch does. Directives that say the same would make another program of it, so none is proposed.
+fn record(kernel: &mut Kernel, launch: Launch, found: &Found, blocks: &Blocks, threads: u64) {
+    let name = kernel.launches[launch].name.clone();
+    let schedule = &mut kernel.schedule;
+    schedule.done(|known| matches!(known, Directive::Block(_)));
+    schedule.noted(&name, Directive::Block(threads as u32), "so many share the elements of a tile");
+    for (axis, (tile, vector)) in found.axes.iter().zip(blocks.tiles.iter().zip(&blocks.vectors)) {
+        let axis = axis.name.clone();
+        let reason = "whole lines of memory on each side";
+        schedule.noted(&name, Directive::Tile { axis: axis.clone(), size: *tile as u32 }, reason);
+        schedule.noted(&name, Directive::PerThread { axis: axis.clone(), count: 1 }, "by the layouts");
+        let reason = "neighbours that one access brings";
+        schedule.noted(&name, Directive::Vectorize { axis, width: *vector as u32 }, reason);
+    }
+    let names = found.axes.iter().map(|axis| axis.name.clone()).collect();
+    schedule.noted(&name, Directive::Order(names), "lanes go by the layouts");
+}
+
+/// Says why accesses of a launch stay as they are.
+fn remark(kernel: &mut Kernel, launch: Launch, array: &str, reason: &str) {
+    let name = kernel.launches[launch].name.clone();
+    let text = format!("neighbouring threads access elements of `{array}` that lie far apart: {reason}");
+    kernel.schedule.remark(&name, text);
+}
+
+/// Whether layouts with conversions cost less than the best without.
+fn pays(found: &Found, blocks: &Blocks, threads: u64) -> bool {
+    let parts = blocks.axes();
+    let axis = |(at, by, extent): &(usize, i64, u64)| ways::Axis {
+        name: format!("{at}_{by}"),
+        extent: *extent,
+        is_vector: *by == 1 && blocks.vectors[*at] > 1,
+    };
+    let axes: Vec<ways::Axis> = parts.iter().map(axis).collect();
+    let places: Vec<(usize, i64)> = parts.iter().map(|(at, by, _)| (*at, *by)).collect();
+    let assigned = ways::assign(&axes, &found.over(&places), threads);
+    assigned.is_some_and(|assigned| assigned.cost < assigned.plain)
+}
+
+/// The order in which blocks follow each other: along what the first store runs along, then along the other axes, the last
+/// ones first.
+fn order(found: &Found) -> Vec<usize> {
+    let store = found.accesses.iter().find(|seen| seen.stores);
+    let mut order: Vec<usize> = store.map(|seen| seen.run.clone()).unwrap_or_default();
+    for at in (0..found.axes.len()).rev() {
+        if !order.contains(&at) {
+            order.push(at);
+        }
+    }
+    order
+}

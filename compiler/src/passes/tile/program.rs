@@ -1,0 +1,246 @@
+//! Writes the program of a block: each iteration of the loop's body is an element of tiles.
+
+use super::blocks::Blocks;
+use super::found::Found;
+use crate::analysis::block_count;
+use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::kernel::{AxisSet, BlockData, Kernel, Payload, Phase, Tile, TileAxis, Tiling};
+use crate::ir::op::Opcode;
+use crate::manifest::{BinaryOp, Expr};
+use crate::mutants::mutant;
+use crate::passes::numbers::divided;
+
+/// The grid: one block after the other along x.
+pub fn grid(kernel: &Kernel, found: &Found, blocks: &Blocks) -> [Expr; 3] {
+    let counts =
+        found.axes.iter().zip(&blocks.tiles).map(|(axis, tile)| block_count(kernel, &axis.extent, *tile));
+    let times = |left, right| Expr::binary(BinaryOp::Mul, left, right);
+    let count = counts.filter(|count| *count != Expr::Int(1)).reduce(times);
+    [count.unwrap_or(Expr::Int(1)), Expr::Int(1), Expr::Int(1)]
+}
+
+/// Makes a launch the program of one block.
+pub fn write(kernel: &mut Kernel, launch: Launch, blocks: &Blocks, order: &[usize]) -> bool {
+    // The launch may be a copy of the one that was looked at.
+    let Ok(Some(found)) = Found::find(kernel, launch) else { return false };
+    let root = kernel.launches[launch].body;
+    let body = kernel.blocks.push(BlockData::default());
+    let mut map = ValueMap::default();
+    for inst in kernel.blocks[root].insts.clone() {
+        if inst != found.forall && kernel.insts[inst].opcode != Opcode::Yield {
+            kernel.clone_inst(inst, body, &mut map);
+        }
+    }
+    let grid = grid(kernel, &found, blocks);
+    let axes = axes(&found, blocks);
+    let span = kernel.insts[found.forall].span;
+    let mut emit = Emit::sharing(kernel, body, span);
+    let bases = bases(&mut emit, &found, blocks, order);
+    let mut writer = Writer { emit, map, masks: vec![None; found.axes.len()], of_axis: Vec::new() };
+    writer.coordinates(&found, blocks, &bases);
+    writer.block(found.body, None);
+    let data = &mut kernel.launches[launch];
+    (data.body, data.grid, data.threads) = (body, Some(grid), None);
+    data.phase = Phase::Tiled;
+    data.tiling = Some(Box::new(Tiling { axes, layouts: Vec::new() }));
+    true
+}
+
+/// The axes that the tiles have, under names of their own.
+fn axes(found: &Found, blocks: &Blocks) -> Vec<TileAxis> {
+    let mut axes: Vec<TileAxis> = Vec::new();
+    for (at, by, extent) in blocks.axes() {
+        let stem = &found.axes[at].name;
+        let vector = blocks.vectors[at];
+        let stem = if vector > 1 && by == 1 { format!("{stem}_{vector}") } else { stem.clone() };
+        let plain = |text: &str| text.chars().all(|it| it.is_ascii_alphanumeric() || it == '_');
+        let stem = if plain(&stem) && !stem.is_empty() && stem != "_" { stem } else { format!("axis{at}") };
+        let names = (1..).map(|number| if number == 1 { stem.clone() } else { format!("{stem}_{number}th") });
+        let name = names.into_iter().find(|name| axes.iter().all(|axis| axis.name != *name));
+        axes.push(TileAxis { name: name.unwrap_or_default(), extent });
+    }
+    axes
+}
+
+/// The first iteration of the block along each axis. Blocks that follow each other do so along the axes in this order.
+fn bases(emit: &mut Emit<'_>, found: &Found, blocks: &Blocks, order: &[usize]) -> Vec<Value> {
+    let count =
+        |emit: &Emit<'_>, at: usize| block_count(emit.kernel, &found.axes[at].extent, blocks.tiles[at]);
+    let several: Vec<usize> = order.iter().copied().filter(|at| count(emit, *at) != Expr::Int(1)).collect();
+    let mut number = emit.value(Opcode::BlockIndex, Payload::Grid(0), &[]);
+    emit.name(number, "block");
+    let mut bases: Vec<Value> = found.axes.iter().map(|axis| emit.expression(&axis.low)).collect();
+    for (position, at) in several.iter().enumerate() {
+        let place = if position + 1 == several.len() {
+            number
+        } else {
+            let count = count(emit, *at);
+            let count = emit.expression(&count);
+            let (rest, place) = divided(emit, number, count);
+            number = rest;
+            place
+        };
+        let offset = emit.mul_int(place, blocks.tiles[*at]);
+        bases[*at] = emit.add(bases[*at], offset);
+    }
+    bases
+}
+
+struct Writer<'k> {
+    emit: Emit<'k>,
+    /// What stands for the values of the loop's body.
+    map: ValueMap,
+    /// Of each axis of the loop: which elements lie inside; `None` where all do.
+    masks: Vec<Option<Value>>,
+    /// Which axis of the loop an axis of tiles belongs to.
+    of_axis: Vec<usize>,
+}
+
+impl Writer<'_> {
+    /// The coordinates along all axes, and the masks.
+    fn coordinates(&mut self, found: &Found, blocks: &Blocks, bases: &[Value]) {
+        let axes = blocks.axes();
+        self.of_axis = axes.iter().map(|(at, ..)| *at).collect();
+        let emit = &mut self.emit;
+        for (at, axis) in found.axes.iter().enumerate() {
+            let mut coordinate = bases[at];
+            let mut mask = None;
+            let (tile, vector) = (blocks.tiles[at], blocks.vectors[at]);
+            let is_whole = matches!(axis.extent, Expr::Int(extent) if extent % tile == 0);
+            for (number, (_, by, _)) in axes.iter().enumerate().filter(|(_, (of, ..))| *of == at) {
+                if *by == 1 && vector > 1 {
+                    // All of a vector is inside, or nothing.
+                    mask = Some(coordinate);
+                }
+                let index = emit.value(Opcode::Index, Payload::Index(number as u8), &[]);
+                let index = emit.mul_int(index, *by);
+                coordinate = emit.add(coordinate, index);
+            }
+            if !is_whole && tile > 1 {
+                let (low, extent) = (emit.expression(&axis.low), emit.expression(&axis.extent));
+                let high = emit.add(low, extent);
+                let tested = mask.unwrap_or(coordinate);
+                let less = mutant!("tile: one more than lies inside", Opcode::Lt, Opcode::Le);
+                self.masks[at] = Some(emit.binary(less, tested, high));
+            }
+            emit.name(coordinate, &axis.name);
+            self.map.insert(axis.index, coordinate);
+        }
+    }
+
+    /// Both conditions, as far as there are any.
+    fn both(&mut self, left: Option<Value>, right: Option<Value>) -> Option<Value> {
+        match (left, right) {
+            (Some(left), Some(right)) => Some(self.emit.binary(Opcode::And, left, right)),
+            (left, right) => left.or(right),
+        }
+    }
+
+    /// Which elements of these axes lie inside, and where a condition holds.
+    fn mask(&mut self, axes: AxisSet, guard: Option<Value>) -> Option<Value> {
+        let own = guard.map_or(AxisSet::EMPTY, |guard| self.emit.kernel.tile(guard).axes);
+        let mut of_loop: Vec<usize> = axes.union(own).iter().map(|axis| self.of_axis[axis]).collect();
+        of_loop.dedup();
+        let mut mask = None;
+        for at in of_loop {
+            mask = self.both(mask, self.masks[at]);
+        }
+        self.both(mask, guard)
+    }
+
+    /// All masks.
+    fn inside(&mut self, guard: Option<Value>) -> Option<Value> {
+        self.mask((0..self.of_axis.len()).collect(), guard)
+    }
+
+    /// The axes of values.
+    fn axes(&self, values: &[Value]) -> AxisSet {
+        values.iter().fold(AxisSet::EMPTY, |axes, value| axes.union(self.emit.kernel.tile(*value).axes))
+    }
+
+    /// Gives one of the operands of what has no result all axes of the others, so that it says where elements are.
+    fn widen(&mut self, operands: &mut [Value], which: usize) {
+        let all = self.axes(operands);
+        if operands.iter().any(|value| self.emit.kernel.tile(*value).axes == all) {
+            return;
+        }
+        let wide = self.emit.value(Opcode::Convert, Payload::None, &[operands[which]]);
+        self.emit.kernel.values[wide].tile = Tile { axes: all, layout: None };
+        operands[which] = wide;
+    }
+
+    /// Writes what a block does where a condition holds; what it yields.
+    fn block(&mut self, block: Block, guard: Option<Value>) -> Vec<Value> {
+        let mut yields = Vec::new();
+        for inst in self.emit.kernel.blocks[block].insts.clone() {
+            let operands: Vec<Value> = self.emit.kernel.insts[inst]
+                .arguments
+                .iter()
+                .map(|value| mapped(&self.map, *value))
+                .collect();
+            self.emit.span = self.emit.kernel.insts[inst].span;
+            if self.emit.kernel.insts[inst].opcode == Opcode::Yield {
+                yields = operands;
+            } else {
+                self.inst(inst, operands, guard);
+            }
+        }
+        yields
+    }
+
+    fn inst(&mut self, inst: Inst, mut operands: Vec<Value>, guard: Option<Value>) {
+        let data = self.emit.kernel.insts[inst].clone();
+        let result = match data.opcode {
+            Opcode::If => {
+                let condition = operands[0];
+                let then = self.both(guard, Some(condition));
+                let then = self.block(data.regions[0], then);
+                let not = self.emit.value(Opcode::Not, Payload::None, &[condition]);
+                let otherwise = mutant!("tile: the other side of a branch is masked alike", not, condition);
+                let otherwise = self.both(guard, Some(otherwise));
+                let otherwise = self.block(data.regions[1], otherwise);
+                for ((result, then), otherwise) in data.results.iter().zip(then).zip(otherwise) {
+                    let value = self.emit.select(condition, then, otherwise);
+                    self.map.insert(*result, value);
+                }
+                return;
+            }
+            Opcode::Load | Opcode::LoadIf => {
+                let own = (data.opcode == Opcode::LoadIf).then(|| operands.pop()).flatten();
+                let guard = self.both(guard, own);
+                let mask = self.mask(self.axes(&operands), guard);
+                let opcode = if mask.is_some() { Opcode::LoadIf } else { Opcode::Load };
+                operands.extend(mask);
+                Some(self.emit.value(opcode, data.payload, &operands))
+            }
+            Opcode::Store | Opcode::StoreIf => {
+                let own = (data.opcode == Opcode::StoreIf).then(|| operands.pop()).flatten();
+                let guard = self.both(guard, own);
+                let mask = self.inside(guard);
+                let value = operands.len() - 1;
+                let opcode = if mask.is_some() { Opcode::StoreIf } else { Opcode::Store };
+                operands.extend(mask);
+                self.widen(&mut operands, value);
+                self.emit.inst(opcode, data.payload, &operands)
+            }
+            Opcode::Check => {
+                let mask = self.mask(self.axes(&operands), guard);
+                if let Some(mask) = mask {
+                    let outside = self.emit.value(Opcode::Not, Payload::None, &[mask]);
+                    operands[0] = self.emit.binary(Opcode::Or, operands[0], outside);
+                }
+                self.widen(&mut operands, 0);
+                self.emit.inst(Opcode::Check, data.payload, &operands)
+            }
+            opcode => self.emit.inst(opcode, data.payload, &operands),
+        };
+        if let (Some(old), Some(new)) = (data.results.first(), result) {
+            if let Some(name) = self.emit.kernel.values[*old].name.clone() {
+                self.emit.name(new, &name);
+            }
+            self.map.insert(*old, new);
+        }
+    }
+}
