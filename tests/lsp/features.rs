@@ -26,7 +26,7 @@ schedule lengths {
     block 128
 }
 
-kernel turned(a: f32[m, n]) -> b: f32[n, m] {
+kernel turned(a: u8[m, n]) -> b: u8[n, m] {
     b[j, i] = a[i, j]
 }
 ";

@@ -170,20 +170,6 @@ impl Schedule {
         })
     }
 
-    /// Whether a directive says how iterations are spread over blocks and threads, or what goes through shared memory.
-    pub fn says_how(&self) -> bool {
-        let other = |directive: &Directive| {
-            matches!(
-                directive,
-                Directive::FastMath
-                    | Directive::Layout { .. }
-                    | Directive::Cache { .. }
-                    | Directive::Unroll { .. }
-            )
-        };
-        self.directives.iter().any(|known| !other(&known.directive))
-    }
-
     /// Whether some array is to be staged.
     pub fn stages(&self) -> bool {
         self.directives.iter().any(|known| matches!(known.directive, Directive::Stage { .. }))

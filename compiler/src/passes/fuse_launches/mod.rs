@@ -132,9 +132,9 @@ fn fuse(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts
         }
     }
     for (left, right) in &axes {
-        // The first one's names stay, but for those of which the schedule speaks by the second one's.
-        let name = second.name(kernel, *right).to_string();
-        if let (true, Some(axis)) = (kernel.schedule.speaks_of(&name), first.axis(kernel, *left)) {
+        // The later one's names stay, but for those of which the schedule speaks by the first one's.
+        let [former, name] = [first.name(kernel, *left), second.name(kernel, *right)].map(str::to_string);
+        if let (false, Some(axis)) = (kernel.schedule.speaks_of(&former), first.axis(kernel, *left)) {
             kernel.axes[axis].name = name;
         }
     }

@@ -5,12 +5,10 @@ use super::registers::Shape;
 use super::{Lowering, shared};
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Value};
+use crate::ir::entities::Value;
 use crate::ir::kernel::{Kernel, Payload};
-use crate::ir::op::Opcode;
 use crate::layout::{Banks, Conversion, Costs, Staged, ValueLayout};
 use crate::mutants::mutant;
-use rustc_hash::FxHashMap;
 
 /// What a way costs on every GPU, in issue slots of a warp. A shuffle by a lane's number is no op of the IR: what is not a
 /// renaming goes through shared memory.
@@ -120,30 +118,4 @@ impl Lowering<'_> {
         };
         shape.own.iter().map(value).collect()
     }
-}
-
-/// Of converted values that are only stored, the one scalar type in memory that they are stored as; `None` of others.
-pub fn stored_as(kernel: &Kernel, body: Block) -> FxHashMap<Value, Option<Scalar>> {
-    let mut stored: FxHashMap<Value, Option<Scalar>> = FxHashMap::default();
-    kernel.walk(body, &mut |_, inst| {
-        let data = &kernel.insts[inst];
-        let value = match data.opcode {
-            Opcode::Store => data.arguments.len().checked_sub(1),
-            Opcode::StoreIf => data.arguments.len().checked_sub(2),
-            _ => None,
-        };
-        for (at, argument) in data.arguments.iter().enumerate() {
-            let scalar = match data.payload {
-                Payload::Access { buffer, leaf } if Some(at) == value => {
-                    Some(kernel.buffers[buffer].element.leaves[leaf as usize].scalar)
-                }
-                _ => None,
-            };
-            let known = *stored.entry(*argument).or_insert(scalar);
-            if known != scalar {
-                stored.insert(*argument, None);
-            }
-        }
-    });
-    stored
 }

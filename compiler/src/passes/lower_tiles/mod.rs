@@ -94,7 +94,7 @@ fn lower(kernel: &mut Kernel, launch: Launch) {
         registers: Registers::default(),
         exchange: Exchange::default(),
         order,
-        stored: convert::stored_as(kernel, old),
+        stored: shared::stored_as(kernel, old),
         loops: 0,
     };
     lowering.block(&mut Emit::sharing(kernel, body, span), old);

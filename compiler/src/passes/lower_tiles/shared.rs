@@ -2,8 +2,8 @@
 
 use crate::data::{ElementType, Scalar};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Buffer, Value};
-use crate::ir::kernel::{BufferData, BufferKind, Payload, Short};
+use crate::ir::entities::{Block, Buffer, Value};
+use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload, Short};
 use crate::ir::op::Opcode;
 use crate::manifest::{Expr, Layout};
 use crate::mutants::mutant;
@@ -60,4 +60,30 @@ pub fn load(emit: &mut Emit<'_>, buffer: Buffer, place: Value, count: usize) -> 
     let inst =
         emit.bare_inst(Opcode::LoadVector, Payload::Access { buffer, leaf: 0 }, Short::from_slice(&[place]));
     emit.kernel.add_results(inst, scalar.widened(), count as u16).to_vec()
+}
+
+/// Of converted values that are only stored, the one scalar type in memory that they are stored as; `None` of others.
+pub fn stored_as(kernel: &Kernel, body: Block) -> FxHashMap<Value, Option<Scalar>> {
+    let mut stored: FxHashMap<Value, Option<Scalar>> = FxHashMap::default();
+    kernel.walk(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let value = match data.opcode {
+            Opcode::Store => data.arguments.len().checked_sub(1),
+            Opcode::StoreIf => data.arguments.len().checked_sub(2),
+            _ => None,
+        };
+        for (at, argument) in data.arguments.iter().enumerate() {
+            let scalar = match data.payload {
+                Payload::Access { buffer, leaf } if Some(at) == value => {
+                    Some(kernel.buffers[buffer].element.leaves[leaf as usize].scalar)
+                }
+                _ => None,
+            };
+            let known = *stored.entry(*argument).or_insert(scalar);
+            if known != scalar {
+                stored.insert(*argument, None);
+            }
+        }
+    });
+    stored
 }

@@ -319,7 +319,10 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
         }
         shapes.push(shape("row_walk", long, None, vector, false));
     }
-    if rows.short {
+    // Several rows of a thread's own are for longer ones: lanes of one warp could not meet.
+    let several =
+        |known: &Directive| matches!(known, Directive::PerThread { axis, .. } if rows.outer.contains(axis));
+    if rows.short && !kernel.schedule.directives.iter().any(|said| several(&said.directive)) {
         let some = TEAMS.iter().filter(|(lanes, ..)| *lanes < 32);
         shapes.extend(some.map(|(lanes, _, suffix)| shape(*suffix, *lanes, None, 1, false)));
     }

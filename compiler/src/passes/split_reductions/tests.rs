@@ -155,5 +155,5 @@ fn rows_are_shared_by_length() {
             yield
         }";
     let names = split(256, body, &[(3, 31), (3, 32), (2, 33), (2, 1024), (2, 1027)]);
-    assert_eq!(names, ["k", "k_row_walk", "k_row_warp_walk"]);
+    assert_eq!(names, ["k_row_16_walk", "k_row_walk", "k_row_warp_walk"]);
 }

@@ -9,8 +9,8 @@
 //! Two forms of loop are recognised, by how their accesses move with their indices:
 //!
 //! - **transposed** (`transpose.rs`): a load has its neighbours along another axis than the stores. A tile is read
-//!   along the load's axis, and written along the stores'. That is for schedules that say something of blocks and axes;
-//!   without, `tile` makes tiles of such loops.
+//!   along the load's axis, and written along the stores'. That is for schedules that say something of blocks and axes, and
+//!   for narrow elements along long axes; `tile` has made tiles of other such loops.
 //! - **product** (`product.rs`): a reduction some of whose loads do not move with one axis, and others not with
 //!   another. Tiles of both are brought to shared memory, and each thread computes a block of results in registers.
 //!
@@ -176,9 +176,8 @@ fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Optio
 /// The ways to stage a launch, the best first.
 fn ways(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Option<&str>) -> Vec<Way> {
     let found = |kernel| Pattern::find(kernel, launch).filter(|pattern| !pattern.has_warps());
-    // Others are tiles already, where that pays.
-    let transposed = found(kernel).filter(|pattern| pattern.kernel.schedule.says_how());
-    if let Some(plans) = transposed.and_then(Transpose::plans) {
+    // What `tile` has left.
+    if let Some(plans) = found(kernel).and_then(Transpose::plans) {
         let plans = plans.unwrap_or_else(|misfit| {
             let staged = |known: &Directive| matches!(known, Directive::Stage { array, .. } if misfit.arrays.contains(array));
             kernel.schedule.refuse(staged, &misfit.refusal);
