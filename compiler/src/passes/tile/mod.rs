@@ -103,9 +103,13 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
     if is_said(kernel, &found) || is_staged(kernel, launch, &found) {
         return false;
     }
+    let said = kernel.schedule.block().map(u64::from);
+    let suits = |blocks: &Blocks| {
+        let threads = ways::threads(elements(blocks));
+        said.is_none_or(|said| said == threads) && pays(&found, blocks, threads)
+    };
     // Nothing is asked of sizes where no sizes would make it pay.
-    let supposed = Blocks::supposed(kernel, &found);
-    if supposed.is_some_and(|blocks| !pays(&found, &blocks, ways::threads(elements(&blocks)))) {
+    if Blocks::supposed(kernel, &found).is_some_and(|blocks| !suits(&blocks)) {
         return false;
     }
     let Some(blocks) = Blocks::new(kernel, launch, &found) else {
@@ -113,11 +117,10 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
         remark(kernel, launch, &array, "a block has no room for rows along so many axes");
         return false;
     };
-    let threads = ways::threads(elements(&blocks));
-    let other_block = kernel.schedule.block().is_some_and(|said| u64::from(said) != threads);
-    if other_block || !pays(&found, &blocks, threads) {
+    if !suits(&blocks) {
         return false;
     }
+    let threads = ways::threads(elements(&blocks));
     let order = order(&found);
     let conditions = Conditions::new().fits_grid(&program::grid(kernel, &found, &blocks));
     let special = specialize(kernel, launch, &conditions, "tiled", |kernel, launch| {
