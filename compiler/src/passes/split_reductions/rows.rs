@@ -28,7 +28,7 @@ pub struct Rows {
     checked: bool,
     /// A warp may have several of them: its lanes meet in each reduction, whatever the rows are like.
     packs: bool,
-    /// So may it where rows of one length are too short for all of it: all loops stand in straight code.
+    /// So may it where rows of one length are too short for all of it.
     short: bool,
     /// A thread keeps elements of a row beside those that it reads.
     own_array: bool,
@@ -144,14 +144,18 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let mut checked = false;
     kernel.walk(body, &mut |_, inst| checked |= kernel.insts[inst].opcode == Opcode::Check);
     let straight = &kernel.blocks[body].insts;
-    let is_straight = loops.iter().all(|inst| straight.contains(inst));
-    let packs =
-        !exact && is_straight && loops.iter().all(|inst| kernel.insts[*inst].opcode == Opcode::Reduce);
+    // Lanes of rows past the end take the last row once more, to meet the others: what writes in a loop, or combines, would do
+    // it twice.
+    let meets =
+        loops.iter().all(|inst| straight.contains(inst) && kernel.insts[*inst].opcode == Opcode::Reduce);
+    let packs = !exact && meets;
+    let mut combines = false;
+    kernel.walk(body, &mut |_, inst| combines |= kernel.insts[inst].opcode == Opcode::Atomic);
     Some(Rows {
         reused: loops.len() > 1 && exact,
         checked,
         packs,
-        short: exact && is_straight && !own_array,
+        short: exact && meets && !combines && !own_array,
         own_array,
         outer,
         extent,
