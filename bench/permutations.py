@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from timing import geometric_mean
+
 BYTES = {"u8": 1, "bf16": 2, "f32": 4, "f64": 8}
 
 # Extents, the axes in the order of the result, and the element.
@@ -134,11 +136,6 @@ def peers(torch, case):
     return timed(torch, lambda: y.copy_(permuted)), timed(torch, lambda: plain.copy_(x))
 
 
-def mean(ratios):
-    known = [ratio for ratio in ratios if not math.isnan(ratio)]
-    return math.exp(sum(map(math.log, known)) / len(known)) if known else math.nan
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--krn")
@@ -175,7 +172,7 @@ def main():
     for what, of in [("runs of 32 bytes on each side", True), ("others", False)]:
         ratios = [row for row in rows if row[0] == of]
         if ratios:
-            means = " ".join(f"{mean([row[at] for row in ratios]):6.2f}" for at in (1, 2, 3))
+            means = " ".join(f"{geometric_mean([row[at] for row in ratios]):6.2f}" for at in (1, 2, 3))
             least = min(row[1] for row in ratios)
             print(f"{what}: {len(ratios)} copies, geometric means {means}; least of the floor {least:.2f}")
 

@@ -17,6 +17,7 @@ import subprocess
 import sys
 
 import torch
+from timing import geometric_mean
 
 FILE = str(pathlib.Path(__file__).with_name("products.krn"))
 KERNELS = ["product", "linear", "gram", "halves", "doubles", "distances", "batched"]
@@ -75,11 +76,6 @@ def peer(kernel, m, n, k):
     return sorted(times)[3]
 
 
-def mean(ratios):
-    known = [ratio for ratio in ratios if not math.isnan(ratio)]
-    return math.exp(sum(map(math.log, known)) / len(known)) if known else math.nan
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--krn", required=True)
@@ -101,7 +97,7 @@ def main():
             of_parent.append(old / new)
             times = f"{old:10.1f} {new:10.1f} {torch_time:10.1f}   {torch_time / new:.2f}"
             print(f"{kernel:10} {m:6} {n:6} {k:6} {times}", flush=True)
-        means = f"torch / krn {mean(of_peer):.3f}, parent / krn {mean(of_parent):.3f}"
+        means = f"torch / krn {geometric_mean(of_peer):.3f}, parent / krn {geometric_mean(of_parent):.3f}"
         print(f"{kernel:10} geometric means: {means}", flush=True)
 
 

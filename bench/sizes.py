@@ -10,10 +10,11 @@ that a build refuses are told and left out of the means.
 
 import argparse
 import json
-import math
 import random
 import subprocess
 import sys
+
+from timing import geometric_mean
 
 
 def dims_of(krn, file):
@@ -48,16 +49,12 @@ def median(krn, file, kernel, sizes, *more):
         return None
 
 
-def mean(ratios):
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else float("nan")
-
-
 def told(name, rows):
     """`rows`: ratios with what they are of."""
     if rows:
         worst = sorted(rows)[:5]
         listed = "; ".join(f"{ratio:.2f} {what}" for ratio, what in worst)
-        print(f"{name}: geometric mean {mean([ratio for ratio, _ in rows]):.3f} of {len(rows)}; worst: {listed}")
+        print(f"{name}: geometric mean {geometric_mean([ratio for ratio, _ in rows]):.3f} of {len(rows)}; worst: {listed}")
 
 
 def main():

@@ -1,5 +1,6 @@
 """Tests of the benchmark scripts that need no GPU: python3 -m unittest discover bench"""
 
+import math
 import unittest
 
 import changed
@@ -34,7 +35,9 @@ class Sizes(unittest.TestCase):
         self.assertTrue(all(4 <= number <= 2**14 for number in numbers), numbers)
 
     def test_the_mean_is_geometric(self):
-        self.assertAlmostEqual(sizes.mean([2, 8]), 4)
+        self.assertAlmostEqual(timing.geometric_mean([2, 8]), 4)
+        self.assertAlmostEqual(timing.geometric_mean([2, float("nan"), 8]), 4)
+        self.assertTrue(math.isnan(timing.geometric_mean([])))
 
 
 class Timing(unittest.TestCase):

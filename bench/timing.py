@@ -2,6 +2,7 @@
 short calls measured in batches, nothing but calls between two events, no waiting in between, arrays rotated so that all
 sets together are more than twice the cache."""
 
+import math
 import statistics
 
 WARM_UP = 0.1
@@ -77,3 +78,9 @@ def quantiles(runs):
         "p90_s": ordered[-(-len(ordered) * 9 // 10) - 1],
         "runs": len(ordered),
     }
+
+
+def geometric_mean(ratios):
+    """Of those that are numbers; NaN where there is none."""
+    known = [ratio for ratio in ratios if not math.isnan(ratio)]
+    return math.exp(sum(map(math.log, known)) / len(known)) if known else math.nan

@@ -20,7 +20,9 @@ import tempfile
 import numpy
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+# The folder above has workloads of its own, so it comes last.
+sys.path.append(str(pathlib.Path(__file__).parent.parent))
+from timing import geometric_mean  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
@@ -110,11 +112,6 @@ def agrees(program, workload, folder):
     return "agrees"
 
 
-def mean(ratios):
-    known = [ratio for ratio in ratios if not math.isnan(ratio)]
-    return math.exp(sum(map(math.log, known)) / len(known)) if known else math.nan
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--krn", required=True)
@@ -145,7 +142,7 @@ def main():
         print(f"{workload.name:28} {ours:10.1f} {eager:10.1f} {compiled:10.1f}   {best / ours:.2f}", flush=True)
     ratios = [row["ratio"] for row in rows]
     low = sorted(row["workload"] for row in rows if not row["ratio"] >= 0.9)
-    print(f"geometric mean {mean(ratios):.3f} of {len(rows)}; below 0.9: {len(low)}: {' '.join(low)}")
+    print(f"geometric mean {geometric_mean(ratios):.3f} of {len(rows)}; below 0.9: {len(low)}: {' '.join(low)}")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
 
