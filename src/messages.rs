@@ -10,7 +10,7 @@ use krn_compiler::diagnostic::levels::{self, Level};
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::diagnostic::suggest::nearest;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{Compilation, CompileError, CompileOptions, syntax};
+use krn_compiler::{Advise, Compilation, CompileError, CompileOptions, syntax};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -118,9 +118,9 @@ pub fn set_assembler(options: &mut CompileOptions) -> Result<()> {
     Ok(())
 }
 
-/// What the command line says about warnings; those about speed are looked for.
-pub fn set_levels(options: &mut CompileOptions, arguments: &LevelArguments) -> Result<()> {
-    options.advise = true;
+/// What the command line says about warnings, and which of those about speed are looked for.
+pub fn set_levels(options: &mut CompileOptions, arguments: &LevelArguments, advise: Advise) -> Result<()> {
+    options.advise = advise;
     let code = |name: &String| {
         levels::warning(name).ok_or_else(|| {
             let known = levels::warnings();

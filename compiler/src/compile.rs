@@ -16,7 +16,7 @@ mod variants;
 pub use error::CompileError;
 pub use explain::{ExplainedSchedule, explain_forms, explain_schedules, explain_sizes};
 pub use front::check;
-pub use options::{Assembler, CompileOptions, SymbolValues, Variants};
+pub use options::{Advise, Assembler, CompileOptions, SymbolValues, Variants};
 pub use origin::{Origin, OriginText};
 pub use shared::{SharedArray, shared_arrays};
 
@@ -137,7 +137,7 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
         select_options: &select_options,
     };
     let Generated { ir, reports, advice, selected } = generator.generate(&mut printed)?;
-    if options.advise {
+    if options.advise != Advise::Nothing {
         diagnostics.extend(advice);
         diagnostics.sort();
         if diagnostics.has_errors() {
@@ -170,7 +170,7 @@ impl Origin {
         let options = CompileOptions {
             only: Some(kernel.to_string()),
             variants: Variants::Only(symbols.to_vec()),
-            advise: false,
+            advise: Advise::Nothing,
             ir: false,
             text_only: false,
             ..self.options().clone()

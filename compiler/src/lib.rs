@@ -32,7 +32,7 @@ mod version;
 
 pub use accuracy::error_model_of;
 pub use compile::{
-    Assembler, Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, Origin,
+    Advise, Assembler, Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, Origin,
     OriginText, SharedArray, SymbolValues, Variants, check as check_source, compile, explain_forms,
     explain_schedules, explain_sizes, shared_arrays,
 };

@@ -6,7 +6,7 @@ use krn_compiler::diagnostic::edit::{Edit, apply_edits};
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::diagnostic::{Diagnostic, Diagnostics, codes};
 use krn_compiler::source::SourceFile;
-use krn_compiler::{Assembler, CompileError, CompileOptions, compile};
+use krn_compiler::{Advise, Assembler, CompileError, CompileOptions, compile};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn advice(source: &SourceFile) -> Vec<Diagnostic> {
 }
 
 fn advice_with(source: &SourceFile, assembler: Option<Assembler>) -> Vec<Diagnostic> {
-    let options = CompileOptions { advise: true, assembler, ..CompileOptions::default() };
+    let options = CompileOptions { advise: Advise::Everything, assembler, ..CompileOptions::default() };
     let reports = match compile(source, &options) {
         Ok(compilation) => compilation.warnings,
         Err(CompileError::Diagnostics(reports)) => reports,

@@ -6,7 +6,7 @@ use crate::support::assembler::assembler;
 use krn_compiler::diagnostic::{Diagnostics, Severity, codes, render};
 use krn_compiler::source::SourceFile;
 use krn_compiler::syntax;
-use krn_compiler::{CompileError, CompileOptions};
+use krn_compiler::{Advise, CompileError, CompileOptions};
 use std::fs;
 use std::path::Path;
 
@@ -22,7 +22,11 @@ fn front_end(name: &str, bytes: &[u8]) -> (SourceFile, Diagnostics) {
         }
     };
     let file = SourceFile::new(name, text);
-    let options = CompileOptions { advise: true, assembler: Some(assembler()), ..CompileOptions::default() };
+    let options = CompileOptions {
+        advise: Advise::Everything,
+        assembler: Some(assembler()),
+        ..CompileOptions::default()
+    };
     let reports = match krn_compiler::compile(&file, &options) {
         Ok(compilation) => compilation.warnings,
         Err(CompileError::Diagnostics(reports)) => reports,

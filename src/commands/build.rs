@@ -8,13 +8,13 @@ use krn_compiler::fat::{Fat, Image};
 use krn_compiler::ir::text::{PrintOptions, print_module};
 use krn_compiler::passes::PassSelection;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{Compilation, CompileOptions, CompiledModule, TARGETS, Variants};
+use krn_compiler::{Advise, Compilation, CompileOptions, CompiledModule, TARGETS, Variants};
 use std::time::Duration;
 
 pub fn run(options: &BuildOptions) -> Result<()> {
     let source = messages::load(&options.file, options.message_format)?;
     let mut compile = messages::options(&options.compile, None)?;
-    messages::set_levels(&mut compile, &options.levels)?;
+    messages::set_levels(&mut compile, &options.levels, Advise::Denied)?;
     compile.passes.print_after = selection(&options.print_after);
     compile.passes.print_before = selection(&options.print_before);
     compile.passes.time = options.time_passes;
@@ -76,7 +76,7 @@ fn fat(source: &SourceFile, options: &BuildOptions, compile: &mut CompileOptions
                 .map_err(|error| messages::refused(source, error, options.message_format))?,
         };
         known(&compilation, options)?;
-        compile.advise = false;
+        compile.advise = Advise::Nothing;
         modules.push(compilation.compiled);
     }
     let ptxas = Ptxas::find()?;

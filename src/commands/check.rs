@@ -3,11 +3,11 @@
 use crate::arguments::{CheckOptions, MessageFormat};
 use crate::exit::{Failure, INPUT, Result, USAGE};
 use crate::messages;
-use krn_compiler::{CompileError, CompileOptions};
+use krn_compiler::{Advise, CompileError, CompileOptions};
 
 pub fn run(options: &CheckOptions) -> Result<()> {
     let mut compile = CompileOptions::for_target(options.target.clone());
-    messages::set_levels(&mut compile, &options.levels)?;
+    messages::set_levels(&mut compile, &options.levels, Advise::Everything)?;
     messages::set_assembler(&mut compile)?;
     compile.text_only = true;
     // The first failure decides the exit code.

@@ -6,6 +6,7 @@ use crate::exit::{DEVICE, Failure, INPUT, INTERRUPTED, MISMATCH, Result, USAGE};
 use crate::progress::Progress;
 use crate::request::{Request, directives, pick_all, shares, work_of};
 use crate::{changed_ptx, files, interrupt, memory, messages, numbers, verdict};
+use krn_compiler::Advise;
 use krn_compiler::check::typed::{Kernel, Program};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::KernelManifest;
@@ -44,7 +45,7 @@ pub fn run(options: &RunOptions) -> Result<()> {
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open_checked(options.device, options.sanitize)?;
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
-    messages::set_levels(&mut compile, &options.levels)?;
+    messages::set_levels(&mut compile, &options.levels, Advise::Everything)?;
     let mut compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
     if let Some(path) = &options.ptx {
         changed_ptx::replace(&mut compilation.compiled, path)?;

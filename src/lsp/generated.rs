@@ -3,7 +3,7 @@
 use krn_compiler::analysis::model::{Space, model, representative_sizes, spell_sizes};
 use krn_compiler::diagnostic::{Diagnostic, Diagnostics};
 use krn_compiler::source::{SourceFile, Span};
-use krn_compiler::{CompileError, CompileOptions, Variants, compile, explain_schedules};
+use krn_compiler::{Advise, CompileError, CompileOptions, Variants, compile, explain_schedules};
 use std::collections::BTreeMap;
 
 /// What is known of one kernel.
@@ -57,7 +57,7 @@ pub fn chosen(source: &SourceFile, kernel: &str) -> Option<Chosen> {
 
 /// What there is to say of a kernel that only compiling it tells: refusals, and what costs speed for nothing.
 pub fn reports(source: &SourceFile, kernel: &str) -> Diagnostics {
-    let options = CompileOptions { advise: true, ..options(kernel) };
+    let options = CompileOptions { advise: Advise::Everything, ..options(kernel) };
     match compile(source, &options) {
         Ok(compilation) => compilation.warnings,
         Err(CompileError::Diagnostics(diagnostics)) => diagnostics,

@@ -34,6 +34,7 @@ mod multiples;
 mod multiprocessor;
 mod polynomial;
 mod predicated;
+mod products;
 mod ranges;
 mod sectors;
 mod stated;
@@ -57,6 +58,7 @@ pub use multiprocessor::{
 };
 pub use polynomial::{Atom, Polynomial, polynomial_of};
 pub use predicated::is_predicated;
+pub use products::factors;
 pub use ranges::Ranges;
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
 pub use stated::stated_guard;

@@ -1,6 +1,7 @@
 //! Which powers of two divide a value: what alignment is proved by.
 
 use super::known::{Known, MOST, power_of_two};
+use super::products::{Factors, Products, factors};
 use crate::ir::FoundOwners;
 use crate::ir::entities::{Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
@@ -13,6 +14,7 @@ use rustc_hash::FxHashMap;
 pub struct Multiples {
     values: FxHashMap<Value, u64>,
     known: Known,
+    products: Products,
     /// Taken for multiples beyond what is known.
     supposed: FxHashMap<usize, u64>,
     owners: FoundOwners,
@@ -22,8 +24,9 @@ impl Multiples {
     /// With the kernel's facts and those of the launch.
     pub fn new(kernel: &Kernel, launch: Launch) -> Self {
         let known = Known::new(kernel, Some(launch));
+        let products = Products::by(kernel.conditions(Some(launch)));
         let (values, supposed) = (FxHashMap::default(), FxHashMap::default());
-        Self { values, known, supposed, owners: FoundOwners::default() }
+        Self { values, known, products, supposed, owners: FoundOwners::default() }
     }
 
     /// Takes it that a power of two divides a value.
@@ -31,10 +34,17 @@ impl Multiples {
         self.values.insert(value, divisor.min(MOST));
     }
 
-    /// Takes it that a power of two divides a symbol. Before the first question.
-    pub fn suppose_symbol(&mut self, symbol: usize, divisor: u64) {
-        let known = self.supposed.entry(symbol).or_insert(1);
-        *known = (*known).max(divisor.min(MOST));
+    /// Takes it that a power of two divides a symbol, or what is computed of symbols. Before the first question.
+    pub fn suppose_size(&mut self, size: &Expr, divisor: u64) {
+        if let Expr::Symbol(symbol) = size {
+            let known = self.supposed.entry(*symbol).or_insert(1);
+            *known = (*known).max(divisor.min(MOST));
+        }
+        self.products.suppose(size, divisor.min(MOST));
+    }
+
+    fn of_product(&self, product: &Factors) -> u64 {
+        self.products.divisor(product, |symbol| self.known.divisor(symbol, &self.supposed))
     }
 
     /// A power of two that divides the i64 value, whatever the input; at least 1.
@@ -44,7 +54,10 @@ impl Multiples {
 
     /// A power of two that divides a host expression.
     pub fn of_expression(&self, expr: &Expr) -> u64 {
-        match expr {
+        if let Some(factors) = factors(expr) {
+            return self.of_product(&factors);
+        }
+        let of_parts = match expr {
             Expr::Int(value) => power_of_two(value.unsigned_abs().into()),
             Expr::Symbol(symbol) => self.known.divisor(*symbol, &self.supposed),
             Expr::Unary(_, operand) => self.of_expression(operand),
@@ -57,7 +70,8 @@ impl Multiples {
                 }
             }
             Expr::Float(_) | Expr::Bool(_) => 1,
-        }
+        };
+        of_parts.max(self.products.of_other(expr))
     }
 
     fn within(&mut self, kernel: &Kernel, value: Value, depth: u32) -> u64 {
@@ -79,7 +93,19 @@ impl Multiples {
                     (Opcode::Add | Opcode::Sub | Opcode::Min | Opcode::Max, _) => {
                         operand(self, 0).min(operand(self, 1))
                     }
-                    (Opcode::Mul, _) => operand(self, 0).saturating_mul(operand(self, 1)).min(MOST),
+                    (Opcode::Mul, _) => {
+                        let of_operands = operand(self, 0).saturating_mul(operand(self, 1)).min(MOST);
+                        let (mut symbols, mut others) = (Factors::new(), Vec::new());
+                        split_product(kernel, value, &mut symbols, &mut others);
+                        symbols.sort_unstable();
+                        let of_symbols = self.of_product(&symbols);
+                        let of_others = |this: &mut Self, all: u64, other: Value| {
+                            all.saturating_mul(this.within(kernel, other, depth - 1)).min(MOST)
+                        };
+                        let of_all =
+                            others.into_iter().fold(of_symbols, |all, other| of_others(self, all, other));
+                        of_operands.max(of_all)
+                    }
                     (Opcode::Neg, _) => operand(self, 0),
                     (Opcode::Select, _) => operand(self, 1).min(operand(self, 2)),
                     (Opcode::And, _) => operand(self, 0).max(operand(self, 1)),
@@ -105,5 +131,17 @@ impl Multiples {
         };
         self.values.insert(value, divisor);
         divisor
+    }
+}
+
+/// The factors of a product of products: symbols, and other values.
+fn split_product(kernel: &Kernel, value: Value, symbols: &mut Factors, others: &mut Vec<Value>) {
+    let data = kernel.definition_data(value);
+    match data.map(|data| (data.opcode, &data.payload, &data.arguments)) {
+        Some((Opcode::Mul, _, arguments)) => {
+            arguments.iter().for_each(|factor| split_product(kernel, *factor, symbols, others));
+        }
+        Some((_, Payload::Symbol(symbol), _)) => symbols.push(symbol.index()),
+        _ => others.push(value),
     }
 }

@@ -99,8 +99,14 @@ proptest! {
         turn in 0i64..1000,
     ) {
         let (mut kernel, launch, pool) = values(&tape);
-        let rest = Expr::binary(BinaryOp::Rem, Expr::Symbol(0), Expr::Int(24));
-        kernel.launches[launch].assume = vec![Expr::binary(BinaryOp::Equal, rest, Expr::Int(0))];
+        let symbol = Expr::Symbol(0);
+        let product = Expr::binary(BinaryOp::Mul, Expr::Symbol(1), symbol.clone());
+        // What divides the symbol is less than what divides the product.
+        kernel.launches[launch].assume = [(symbol, 24), (product, 64)].map(|(size, divisor)| {
+            let rest = Expr::binary(BinaryOp::Rem, size, Expr::Int(divisor));
+            Expr::binary(BinaryOp::Equal, rest, Expr::Int(0))
+        }).into();
+        let m = m.wrapping_mul(8);
         let known = computed(&kernel, [i64::from(n) * 24, m], turn);
         let mut multiples = Multiples::new(&kernel, launch);
         for value in pool {
@@ -129,9 +135,29 @@ fn known_divisors_are_found() {
     assert_eq!(multiples.of_expression(&Expr::binary(BinaryOp::CeilDiv, extent, Expr::Int(2))), 1);
 
     let mut supposing = Multiples::new(&kernel, launch);
-    supposing.suppose_symbol(1, 4);
+    supposing.suppose_size(&Expr::Symbol(1), 4);
     supposing.suppose(index, 2);
     assert_eq!([m, low, index].map(|value| supposing.of(&kernel, value)), [4, 64, 2]);
+}
+
+#[test]
+fn a_product_is_a_multiple_where_its_factors_are_none() {
+    let (mut kernel, launch, _) = values(&[]);
+    let [n, m] = [0, 1].map(Expr::Symbol);
+    let product = Expr::binary(BinaryOp::Mul, n.clone(), m.clone());
+    let rest = Expr::binary(BinaryOp::Rem, product.clone(), Expr::Int(12));
+    kernel.launches[launch].assume = vec![Expr::binary(BinaryOp::Equal, rest, Expr::Int(0))];
+    let multiples = Multiples::new(&kernel, launch);
+    let twice = Expr::binary(BinaryOp::Mul, m.clone(), product.clone());
+    let square = Expr::binary(BinaryOp::Mul, n.clone(), n.clone());
+    assert_eq!([&product, &twice, &n, &square].map(|size| multiples.of_expression(size)), [4, 4, 1, 1]);
+    kernel.launches[launch].assume = vec![Expr::binary(BinaryOp::Equal, product.clone(), Expr::Int(48))];
+    assert_eq!(Multiples::new(&kernel, launch).of_expression(&product), 16);
+    kernel.launches[launch].assume.clear();
+    let mut supposing = Multiples::new(&kernel, launch);
+    supposing.suppose_size(&product, 8);
+    supposing.suppose_size(&n, 2);
+    assert_eq!([&product, &twice, &square].map(|size| supposing.of_expression(size)), [8, 8, 4]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::front::{check_parsed, lowered};
 use super::generator::Generator;
-use super::options::{CompileOptions, SymbolValues, Variants};
+use super::options::{Advise, CompileOptions, SymbolValues, Variants};
 use super::variants::specialized;
 use super::{levels, refused};
 use crate::advise::{Assemble, Subject, Usages, advise};
@@ -44,9 +44,12 @@ impl<'g> Advisor<'g> {
         let assemble = options.assembler.is_some().then_some(&assemble as &Assemble<'_>);
         let (target, capability) = (options.target.as_str(), select_options.capability);
         let subject = Subject { source, typed, module, kernel, target, capability, assemble };
-        let wanted = |code| match said.iter().rev().find(|said| said.code == code) {
-            Some(said) => said.level != Level::Allow,
-            None => !options.levels.allows(code),
+        let wanted = |code| {
+            let said = said.iter().rev().find(|said| said.code == code).map(|said| said.level);
+            match said.or(options.levels.of(code)) {
+                Some(level) => level == Level::Deny,
+                None => options.advise == Advise::Everything,
+            }
         };
         apply(advise(&subject, &wanted, &compile), &said, &options.levels)
     }

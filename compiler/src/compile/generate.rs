@@ -5,7 +5,7 @@ use super::advice::Advisor;
 use super::error::CompileError;
 use super::front::{located, lowered};
 use super::generator::Generator;
-use super::options::{CompileOptions, Variants};
+use super::options::{Advise, CompileOptions, Variants};
 use super::refused;
 use super::variants::{are_same, check_names, name_apart, schedules_without_sizes, specialized};
 use crate::diagnostic::Diagnostics;
@@ -92,7 +92,7 @@ impl Generator<'_> {
         let mut ir = ModuleApart { rest, kernels: Vec::with_capacity(kernels.len()) };
         let (mut reports, mut entries, mut advice): (Vec<(String, _)>, _, _) =
             (Vec::new(), Vec::new(), Diagnostics::new());
-        let advisor = options.advise.then(|| Advisor::new(self));
+        let advisor = (options.advise != Advise::Nothing).then(|| Advisor::new(self));
         for (declarations, mut state) in kernels {
             let mut parts = Vec::with_capacity(declarations.launches.len());
             for done in done.by_ref().take(declarations.launches.len()) {
@@ -125,7 +125,7 @@ impl Generator<'_> {
             Ok(_) if options.ir => select(&ir.join(), source, select_options),
             // The same, for which the IR must be there.
             Ok(_) => {
-                let options = CompileOptions { ir: true, advise: false, ..options.clone() };
+                let options = CompileOptions { ir: true, advise: Advise::Nothing, ..options.clone() };
                 Generator { options: &options, ..self }.generate(&mut String::new())?.selected
             }
             Err(error) => Err(error),
@@ -193,7 +193,7 @@ impl Generator<'_> {
         {
             entry.forget_data();
         }
-        let part = (self.options.ir || self.options.advise).then_some(part);
+        let part = (self.options.ir || self.options.advise != Advise::Nothing).then_some(part);
         Ok(Done { part, changed, entry })
     }
 }

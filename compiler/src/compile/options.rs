@@ -33,9 +33,8 @@ pub struct CompileOptions {
     pub sizes: Sizes,
     /// What becomes of warnings of which the file says nothing itself.
     pub levels: Levels,
-    /// Looks for what one line of the file would make faster (warnings W06xx): takes up to as long again as compiling, and
-    /// longer where there is something to try.
-    pub advise: bool,
+    /// Which warnings about speed are looked for.
+    pub advise: Advise,
     /// NVIDIA's assembler, for those of these warnings that only it can tell: what each entry of a PTX module takes on a target,
     /// by name; `None` where it refuses. It runs once for each kernel, and once for each proposal that is tried.
     pub assembler: Option<Assembler>,
@@ -46,6 +45,18 @@ pub struct CompileOptions {
     pub variants: Variants,
     /// Of the PTX, keeps the text alone: [`CompiledModule::module`] has no entries.
     pub text_only: bool,
+}
+
+/// Which warnings about speed (W06xx) are looked for: what one line of the file would make faster. Each is tried, which takes
+/// several times as long as compiling where there is something to try.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Advise {
+    #[default]
+    Nothing,
+    /// Those that the file or [`CompileOptions::levels`] make errors.
+    Denied,
+    /// Those that neither allows.
+    Everything,
 }
 
 /// Values of a kernel's symbols, by name.
@@ -84,7 +95,7 @@ impl CompileOptions {
             only: None,
             sizes: Sizes::new(),
             levels: Levels::default(),
-            advise: false,
+            advise: Advise::Nothing,
             assembler: None,
             ir: false,
             variants: Variants::default(),

@@ -48,14 +48,10 @@ fn is_warning(code: &Code) -> bool {
 }
 
 impl Levels {
-    fn of(&self, code: Code) -> Option<Level> {
+    /// What becomes of warnings of this code, where the file says nothing.
+    pub fn of(&self, code: Code) -> Option<Level> {
         let said = self.codes.iter().rev().find(|(known, _)| *known == code).map(|(_, level)| *level);
         said.or(self.all)
-    }
-
-    /// Whether warnings of this code are left out of the whole file, whatever it says itself.
-    pub fn allows(&self, code: Code) -> bool {
-        self.of(code) == Some(Level::Allow)
     }
 }
 

@@ -24,13 +24,12 @@
 use super::map::copies_fit;
 use super::pass::{Changed, Pass, PassContext};
 use super::special::{Special, specialize};
-use crate::analysis::{Affine, Conditions, Multiples, Stride, accesses};
+use crate::analysis::{Affine, Conditions, MemoryAccess, Multiples, Stride, accesses, factors};
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use crate::manifest::{BinaryOp, Expr, Layout};
-use cranelift_entity::EntityRef;
 
 pub struct PerThread;
 
@@ -76,8 +75,9 @@ impl Pass for PerThread {
 struct Plan {
     vector: u64,
     serial: u64,
-    /// What must hold for the vector to be aligned.
-    condition: Option<Expr>,
+    /// What must hold for the vector to be aligned: of several the first one that does, with most accesses aligned. Nothing must
+    /// where there are none.
+    conditions: Vec<Expr>,
 }
 
 /// What the schedule says of the last axis.
@@ -104,7 +104,7 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
     }
     let plain = is_plain(kernel, forall);
     if !plain && said.count.is_none() && said.vector.is_none() {
-        record(kernel, launch, &name, &Plan { vector: 1, serial: 1, condition: None }, false);
+        record(kernel, launch, &name, &Plan { vector: 1, serial: 1, conditions: Vec::new() }, false);
         return false;
     }
     let planned = if plain { plan(kernel, launch, forall, said) } else { None };
@@ -112,7 +112,7 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
         // Nothing that would gain by it: only what the schedule says.
         let count = said.count?;
         let vector = said.vector.unwrap_or(1).min(count);
-        (count > 1).then_some(Plan { vector, serial: count / vector, condition: None })
+        (count > 1).then_some(Plan { vector, serial: count / vector, conditions: Vec::new() })
     });
     kernel.schedule.done(|known| match known {
         Directive::PerThread { axis, .. } => *axis == name && planned.is_some() | (said.count == Some(1)),
@@ -133,12 +133,12 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
         kernel.schedule.refuse(of_axis, &refusal);
     }
     let Some(plan) = planned else {
-        record(kernel, launch, &name, &Plan { vector: 1, serial: 1, condition: None }, false);
+        record(kernel, launch, &name, &Plan { vector: 1, serial: 1, conditions: Vec::new() }, false);
         return false;
     };
     let own = said.count.is_some() || said.vector.is_some();
-    match plan.condition {
-        None => {
+    match plan.conditions.as_slice() {
+        [] => {
             record(kernel, launch, &name, &plan, own);
             if plan.serial > 1 && !tiled && smaller_block(kernel, launch, forall) {
                 let reason = "each thread has several loads under way: smaller blocks end more evenly";
@@ -147,20 +147,23 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
             }
             give(kernel, forall, plan.vector, plan.serial);
         }
-        Some(ref condition) => {
-            let conditions = Conditions::new().needs(condition.clone());
-            let special = specialize(kernel, launch, &conditions, "aligned", |kernel, launch| {
-                record(kernel, launch, &name, &plan, own);
-                if let Some(forall) = spread_loop(kernel, launch) {
-                    give(kernel, forall, plan.vector, plan.serial);
-                }
-                true
+        conditions => {
+            let aligned = conditions.iter().any(|condition| {
+                let conditions = Conditions::new().needs(condition.clone());
+                let special = specialize(kernel, launch, &conditions, "aligned", |kernel, launch| {
+                    record(kernel, launch, &name, &plan, own);
+                    if let Some(forall) = spread_loop(kernel, launch) {
+                        give(kernel, forall, plan.vector, plan.serial);
+                    }
+                    true
+                });
+                special == Some(Special::Always)
             });
-            if special != Some(Special::Always) {
+            if !aligned {
                 // Scalars take an instruction each: enough of them are under way sooner.
                 let elsewhere = fewer_elsewhere(kernel, forall);
                 let serial = (plan.serial * plan.vector).min((SCALARS / elsewhere).max(1));
-                record(kernel, launch, &name, &Plan { vector: 1, serial, condition: None }, own);
+                record(kernel, launch, &name, &Plan { vector: 1, serial, conditions: Vec::new() }, own);
                 give(kernel, forall, 1, serial);
             }
         }
@@ -224,14 +227,15 @@ fn spread_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
     })
 }
 
-/// Whether it has whole warps along its last axis, many blocks, and a short body without loops.
+/// Whether it has neighbouring threads along its last axis, many blocks, and a short body without loops.
 fn is_plain(kernel: &Kernel, forall: Inst) -> bool {
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return false };
-    let whole = axes.last().is_some_and(|axis| {
-        let factors = &kernel.axes[*axis].factors;
-        factors.contains(&Factor { level: Level::Lane, size: Some(32) })
-            && factors.iter().any(|factor| factor.level == Level::Grid)
-    });
+    let has = |axis: &crate::ir::entities::Axis, wanted: fn(&Factor) -> bool| {
+        kernel.axes[*axis].factors.iter().any(wanted)
+    };
+    let lanes = |factor: &Factor| factor.level == Level::Lane && factor.size.is_some_and(|size| size >= 4);
+    let whole = axes.last().is_some_and(|axis| has(axis, lanes))
+        && axes.iter().any(|axis| has(axis, |factor| factor.level == Level::Grid));
     let region = kernel.insts[forall].regions[0];
     let mut count = 0;
     let mut plain = true;
@@ -279,7 +283,8 @@ fn give(kernel: &mut Kernel, forall: Inst, vector: u64, serial: u64) {
     }
 }
 
-/// One access that walks along the last axis without gaps.
+/// One access that walks along the last axis without gaps; or the first of several that do so together, as `x[2 * j]` and
+/// `x[2 * j + 1]` do.
 struct Contiguous {
     inst: Inst,
     /// Bytes an iteration.
@@ -291,6 +296,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     let (low, high) = *kernel.loop_bounds(forall).last()?;
     if let (Some(low), Some(high)) = (kernel.int_of(low), kernel.int_of(high))
         && high - low < MIN_EXTENT
+        && kernel.loop_bounds(forall).len() == 1
         && said.count.is_none()
     {
         return None;
@@ -312,7 +318,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     };
     if vector == 1 {
         let serial = flight(1);
-        return (serial > 1).then_some(Plan { vector, serial, condition: None });
+        return (serial > 1).then_some(Plan { vector, serial, conditions: Vec::new() });
     }
     let mut plain = Multiples::new(kernel, launch);
     plain.suppose(
@@ -322,30 +328,43 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     let aligned = |multiples: &mut Multiples| {
         found.iter().filter(|access| is_aligned(kernel, multiples, access, vector)).count()
     };
-    if 2 * aligned(&mut plain) >= found.len() {
-        return Some(Plan { vector, serial: flight(vector), condition: None });
+    let without = aligned(&mut plain);
+    // Would it help if the rows' lengths were multiples: of all arrays, or of some?
+    let mut sizes = row_sizes(kernel, &found);
+    sizes.retain(|size| plain.of_expression(size) < vector);
+    let all = sizes.as_slice();
+    let mut choices: Vec<(usize, &[Expr])> = Vec::new();
+    for some in [all].into_iter().chain(all.chunks(1).filter(|_| all.len() > 1)) {
+        let mut supposed = Multiples::new(kernel, launch);
+        supposed.suppose(
+            param,
+            if kernel.int_of(low) == Some(0) { u64::MAX } else { plain_low(kernel, launch, low) },
+        );
+        for size in some {
+            supposed.suppose_size(size, vector);
+        }
+        let with = aligned(&mut supposed);
+        if with > without && 2 * with >= found.len() {
+            choices.push((with, some));
+        }
     }
-    // Would it help if the rows' lengths were multiples?
-    let mut symbols = row_symbols(kernel, &found);
-    symbols.retain(|symbol| plain.of_expression(&Expr::Symbol(*symbol)) < vector);
-    let mut supposed = Multiples::new(kernel, launch);
-    supposed.suppose(
-        param,
-        if kernel.int_of(low) == Some(0) { u64::MAX } else { plain_low(kernel, launch, low) },
-    );
-    for symbol in &symbols {
-        supposed.suppose_symbol(*symbol, vector);
+    choices.sort_by_key(|(with, _)| std::cmp::Reverse(*with));
+    if !choices.is_empty() {
+        let all_hold = |(_, sizes): (usize, &[Expr])| {
+            let conditions = sizes.iter().map(|size| {
+                let rest = Expr::binary(BinaryOp::Rem, size.clone(), Expr::Int(vector as i64));
+                Expr::binary(BinaryOp::Equal, rest, Expr::Int(0))
+            });
+            conditions.reduce(|a, b| Expr::binary(BinaryOp::And, a, b))
+        };
+        let conditions = choices.into_iter().filter_map(all_hold).collect();
+        return Some(Plan { vector, serial: flight(vector), conditions });
     }
-    if !symbols.is_empty() && 2 * aligned(&mut supposed) >= found.len() {
-        let conditions = symbols.iter().map(|symbol| {
-            let rest = Expr::binary(BinaryOp::Rem, Expr::Symbol(*symbol), Expr::Int(vector as i64));
-            Expr::binary(BinaryOp::Equal, rest, Expr::Int(0))
-        });
-        let condition = conditions.reduce(|a, b| Expr::binary(BinaryOp::And, a, b));
-        return Some(Plan { vector, serial: flight(vector), condition });
+    if 2 * without >= found.len() {
+        return Some(Plan { vector, serial: flight(vector), conditions: Vec::new() });
     }
     let serial = said.count.unwrap_or_else(|| flight(1).max(2));
-    Some(Plan { vector: 1, serial, condition: None })
+    Some(Plan { vector: 1, serial, conditions: Vec::new() })
 }
 
 fn plain_low(kernel: &Kernel, launch: Launch, low: Value) -> u64 {
@@ -355,12 +374,15 @@ fn plain_low(kernel: &Kernel, launch: Launch, low: Value) -> u64 {
 fn contiguous(kernel: &Kernel, body: crate::ir::entities::Block, param: Value) -> Vec<Contiguous> {
     let mut affine = Affine::new(kernel);
     let mut found = Vec::new();
-    for access in accesses(kernel, body) {
+    let all = accesses(kernel, body);
+    for access in &all {
         let data = &kernel.buffers[access.buffer];
         let width = data.element.leaves[access.leaf as usize].scalar.size();
         let Stride::Bytes(stride) = affine.stride(access.inst, param) else { continue };
         let Ok(step) = u64::try_from(stride) else { continue };
-        let whole = step == width || (data.layout == Layout::Aos && step == data.element.size);
+        let whole = step == width
+            || (data.layout == Layout::Aos && step == data.element.size)
+            || is_first_of_dense(kernel, &mut affine, &all, access, step);
         let memory = !matches!(data.kind, BufferKind::Private | BufferKind::Constant(_));
         let atomic = matches!(kernel.insts[access.inst].opcode, Opcode::Atomic);
         if memory && whole && !atomic && matches!(step, 1 | 2 | 4 | 8 | 16) {
@@ -370,12 +392,43 @@ fn contiguous(kernel: &Kernel, body: crate::ir::entities::Block, param: Value) -
     found
 }
 
+/// Whether an access of scalars, and others of the body at the next places, are all that lies between it and the next
+/// iteration's.
+fn is_first_of_dense(
+    kernel: &Kernel,
+    affine: &mut Affine<'_>,
+    all: &[MemoryAccess],
+    access: &MemoryAccess,
+    step: u64,
+) -> bool {
+    let data = &kernel.buffers[access.buffer];
+    let width = data.element.size;
+    let is_scalar = data.element.leaves.len() == 1 && data.element.leaves[0].scalar.size() == width;
+    if !is_scalar || step <= width || !step.is_multiple_of(width) {
+        return false;
+    }
+    // Elements behind it, of each access to the same rows.
+    let mut places: Vec<i64> = Vec::new();
+    for other in all.iter().filter(|other| other.buffer == access.buffer && other.writes == access.writes) {
+        let [own, others] = [access, other].map(|access| kernel.subscripts(&kernel.insts[access.inst]));
+        let Some(((last, rows), (other_last, other_rows))) = own.split_last().zip(others.split_last()) else {
+            return false;
+        };
+        let same = rows.iter().zip(other_rows).all(|(own, other)| affine.form(*own) == affine.form(*other));
+        let behind = affine.form(*other_last).subtract(&affine.form(*last));
+        places.extend(behind.filter(|_| same).and_then(|behind| behind.as_wrapped()));
+    }
+    (0..(step / width) as i64).all(|at| places.contains(&at)) && !places.iter().any(|at| *at < 0)
+}
+
 /// Whether the access' address is a multiple of the vector's bytes where the last index is one of the vector.
 fn is_aligned(kernel: &Kernel, multiples: &mut Multiples, access: &Contiguous, vector: u64) -> bool {
     let data = &kernel.insts[access.inst];
     let Payload::Access { buffer, .. } = data.payload else { return false };
     let buffer = &kernel.buffers[buffer];
-    let wanted = vector.min(VECTOR_BYTES / access.step.min(VECTOR_BYTES));
+    // A subscript counts elements, of which an iteration may have several.
+    let several = if buffer.layout == Layout::Aos { (access.step / buffer.element.size).max(1) } else { 1 };
+    let wanted = several * vector.min(VECTOR_BYTES / access.step.min(VECTOR_BYTES));
     let mut stride = 1u64;
     for (at, extent) in buffer.extents.iter().enumerate().rev() {
         let divisor = multiples.of(kernel, data.arguments[at]);
@@ -387,21 +440,20 @@ fn is_aligned(kernel: &Kernel, multiples: &mut Multiples, access: &Contiguous, v
     true
 }
 
-/// The symbols that are extents of inner axes of the accessed buffers.
-fn row_symbols(kernel: &Kernel, found: &[Contiguous]) -> Vec<usize> {
-    let mut symbols = Vec::new();
+/// The extents of inner axes of the accessed buffers that are no literals, in the order of their symbols.
+fn row_sizes(kernel: &Kernel, found: &[Contiguous]) -> Vec<Expr> {
+    let mut sizes: Vec<(Vec<usize>, Expr)> = Vec::new();
     for access in found {
         let Payload::Access { buffer, .. } = kernel.insts[access.inst].payload else { continue };
         // The innermost extent is enough: it is a factor of every outer stride.
         let extents = &kernel.buffers[buffer].extents;
-        if extents.len() > 1
-            && let Some(Expr::Symbol(symbol)) = extents.last()
-            && !symbols.contains(symbol)
-            && kernel.symbols.get(crate::ir::entities::Symbol::new(*symbol)).is_some()
-        {
-            symbols.push(*symbol);
+        let last = extents.last().filter(|extent| extents.len() > 1 && !matches!(extent, Expr::Int(_)));
+        let Some(size) = last else { continue };
+        let factors = factors(size).unwrap_or_default();
+        if sizes.iter().all(|known| *known != (factors.clone(), size.clone())) {
+            sizes.push((factors, size.clone()));
         }
     }
-    symbols.sort_unstable();
-    symbols
+    sizes.sort_by(|(left, _), (right, _)| left.cmp(right));
+    sizes.into_iter().map(|(_, size)| size).collect()
 }

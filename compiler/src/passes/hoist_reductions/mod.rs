@@ -35,8 +35,8 @@
 //!
 //! # Preconditions
 //!
-//! The reduction stands directly in the loop, and nothing that it needs is written by the launch. It has no checks, and
-//! adds up more than a few terms. `any` and `all` get no launch: the vectors in which their parts are loaded could not be said
+//! The reduction stands directly in the loop, and nothing that it needs is written by the loop that it leaves; by its launch,
+//! where it gets another one. It has no checks, and adds up more than a few terms. `any` and `all` get no launch: the vectors in which their parts are loaded could not be said
 //! of the reduction's axis. All its accesses are inside their arrays even if the axes that it leaves are empty: their
 //! subscripts are indices that run over whole extents; or these axes are not empty, by a fact.
 
@@ -50,9 +50,10 @@ use super::pass::{Changed, Pass, PassContext};
 use super::split_axes::split_axes;
 use crate::analysis::written_buffers;
 use crate::data::Scalar;
-use crate::ir::entities::{Block, Inst, Launch};
+use crate::ir::entities::{Block, Buffer, Inst, Launch};
 use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::Opcode;
+use cranelift_entity::EntitySet;
 use need::Need;
 
 pub struct HoistReductions;
@@ -136,15 +137,17 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     let parents = kernel.parents_in(root);
     foralls.into_iter().find_map(|(outside, forall)| {
         let body = kernel.insts[forall].regions[0];
+        // What stands before the loop has been written when the reduction comes there.
+        let of_loop = written_buffers(kernel, body);
         let reduces =
             kernel.blocks[body].insts.iter().filter(|inst| kernel.insts[**inst].opcode == Opcode::Reduce);
         let needs: Vec<Need> = reduces
             .filter(|reduce| !is_short(kernel, **reduce))
-            .filter_map(|reduce| Need::of(kernel, &parents, body, *reduce, &written))
+            .filter_map(|reduce| Need::of(kernel, &parents, body, *reduce, &of_loop))
             .filter(|need| need.is_safe(kernel, forall))
             .collect();
         needs.iter().find_map(|need| {
-            let (need, way) = way(kernel, launch, (outside, forall), need, &needs)?;
+            let (need, way) = way(kernel, launch, (outside, forall), need, (&needs, &written))?;
             Some(Found { forall, outside, need, way })
         })
     })
@@ -165,7 +168,7 @@ fn way(
     launch: Launch,
     (outside, forall): (Block, Inst),
     need: &Need,
-    all: &[Need],
+    (all, written): (&[Need], &EntitySet<Buffer>),
 ) -> Option<(Need, Way)> {
     if need.axes.iter().all(|needed| *needed) {
         return None;
@@ -179,7 +182,7 @@ fn way(
     if at_root && (none || leaves_reductions(kernel, forall, &together)) {
         let results = &kernel.insts[need.reduce].results;
         let bools = results.iter().any(|value| kernel.value_type(*value) == Scalar::Bool);
-        let possible = !bools && need.values_outside_are_pure(kernel, forall);
+        let possible = !bools && need.values_outside_are_pure(kernel, forall) && !need.reads(kernel, written);
         return possible.then(|| (need.clone(), Way::Launch));
     }
     Some((together, if none { Way::Before } else { Way::Around }))

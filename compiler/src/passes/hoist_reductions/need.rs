@@ -67,6 +67,25 @@ impl Need {
         Some(need)
     }
 
+    /// Whether it reads one of these.
+    pub fn reads(&self, kernel: &Kernel, buffers: &EntitySet<Buffer>) -> bool {
+        let mut found = false;
+        let mut look = |inst: Inst| {
+            let accessed = match kernel.insts[inst].payload {
+                Payload::Access { buffer, .. } => Some(buffer),
+                _ => None,
+            };
+            found |= accessed.is_some_and(|buffer| buffers.contains(buffer));
+        };
+        for inst in &self.insts {
+            look(*inst);
+            for region in &kernel.insts[*inst].regions {
+                kernel.walk(*region, &mut |_, inst| look(inst));
+            }
+        }
+        found
+    }
+
     /// With all others of the loop that depend on no more axes.
     pub fn with(&self, kernel: &Kernel, forall: Inst, others: &[Need]) -> Need {
         let no_more =

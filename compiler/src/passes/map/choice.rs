@@ -22,28 +22,22 @@ pub struct Choice {
 const SCATTERED: u64 = 32;
 
 impl Choice {
-    /// `requested` are threads, or warps, along the axes in their present order.
+    /// `along` is for how many threads at most there is use along the last axis, where that is known. `requested` are threads, or
+    /// warps, along the axes in their present order.
     pub fn new(
         kernel: &Kernel,
         forall: Inst,
+        (order, along): (Vec<usize>, Option<u64>),
         threads: u32,
         requested: Option<&Requested>,
         target: &TargetFacts,
     ) -> Self {
         let costs = Costs::new(kernel, forall);
-        let count = costs.extents.len();
-        let order = hinted_order(kernel, forall).unwrap_or_else(|| {
-            // The cheapest; among equals the last one, which in the source stands for neighbours in memory.
-            let best = (0..count)
-                .rev()
-                .map(|at| (costs.of_axis(at, target.warp_size), at))
-                .min_by_key(|(cost, _)| cost.0);
-            let Some(((_, partner), last)) = best else { return Vec::new() };
-            let outer = (0..count).filter(|at| *at != last && Some(*at) != partner);
-            outer.chain(partner).chain([last]).collect()
-        });
         let reused = reused_axis(kernel, &costs, &order);
-        let extents: Vec<Option<u64>> = order.iter().map(|at| costs.extents[*at]).collect();
+        let mut extents: Vec<Option<u64>> = order.iter().map(|at| costs.extents[*at]).collect();
+        if let Some(last) = extents.last_mut() {
+            *last = along.or(*last);
+        }
         let (mut lanes, mut warps) = threads_of(&extents, reused, threads, target.warp_size);
         let ordered = |counts: &Vec<u32>| order.iter().map(|at| counts[*at]).collect::<Vec<u32>>();
         match requested {
@@ -59,6 +53,22 @@ impl Choice {
         }
         Self { order, lanes, warps }
     }
+}
+
+/// The order in which a loop's axes shall stand: places in the present one.
+pub fn order(kernel: &Kernel, forall: Inst, target: &TargetFacts) -> Vec<usize> {
+    hinted_order(kernel, forall).unwrap_or_else(|| {
+        let costs = Costs::new(kernel, forall);
+        let count = costs.extents.len();
+        // The cheapest; among equals the last one, which in the source stands for neighbours in memory.
+        let best = (0..count)
+            .rev()
+            .map(|at| (costs.of_axis(at, target.warp_size), at))
+            .min_by_key(|(cost, _)| cost.0);
+        let Some(((_, partner), last)) = best else { return Vec::new() };
+        let outer = (0..count).filter(|at| *at != last && Some(*at) != partner);
+        outer.chain(partner).chain([last]).collect()
+    })
 }
 
 /// How the accesses of a loop's body move with its axes.
@@ -132,6 +142,9 @@ impl Costs {
                 (Stride::Bytes(inner_stride), _) => {
                     outer * u64::from(sectors_per_request(inner_stride, *width, inner as u32, 0))
                 }
+                (_, Stride::Bytes(outer_stride)) if other.is_some() => {
+                    inner * u64::from(sectors_per_request(outer_stride, *width, outer as u32, 0))
+                }
                 _ => SCATTERED.min(inner * outer),
             };
             // A partly filled warp costs as many requests as a full one, for fewer iterations.
@@ -202,9 +215,11 @@ fn threads_of(
         lanes[last - 1] = all_lanes / lanes[last];
     }
 
-    // Warps likewise; a power of two at a time, so that they can be shared.
+    // Warps likewise, to the nearest axis that has iterations for them; a power of two at a time, so that they can be shared.
     let needed = capped_power_of_two(extent.div_ceil(u64::from(lanes[last])), all_warps);
-    let other = reused.or(last.checked_sub(1));
+    let left = u64::from(all_warps / needed.min(all_warps));
+    let has_room = |at: &usize| extents[*at].is_none_or(|extent| extent >= left * u64::from(lanes[*at]));
+    let other = reused.or((0..last).rev().find(has_room)).or(last.checked_sub(1));
     match other {
         Some(other) => {
             let wanted = if reused.is_some() { 1 } else { needed };

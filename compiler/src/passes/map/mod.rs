@@ -12,7 +12,7 @@
 //! `per_thread`, or `warps`, say how many threads stand along each axis (`requested.rs`).
 //!
 //! An axis shorter than a warp shares the lanes with the axis before it; one shorter than a block shares the
-//! warps. Where both axes are reused (a matrix product: one operand does not depend on `i`, the other not on
+//! warps. How long the last axis of a loop without others inside is, sizes are asked (`short.rs`). Where both axes are reused (a matrix product: one operand does not depend on `i`, the other not on
 //! `j`), warps go to the other axis, so that a block reads fewer different elements.
 //!
 //! # Limits
@@ -23,13 +23,14 @@
 
 mod choice;
 mod requested;
+mod short;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
 use crate::ir::kernel::{Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
-use choice::{Choice, hinted_order};
+use choice::{Choice, hinted_order, order};
 use cranelift_entity::EntitySet;
 pub(super) use requested::copies_fit;
 use requested::{Requested, is_staged_product, names, requested};
@@ -86,7 +87,12 @@ fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassConte
     let several = !is_staged_product(kernel, forall) && copies_fit(kernel, forall);
     let requested = if several { requested(kernel, forall, &context.target) } else { None };
     let tiled = matches!(requested, Some(Requested::Threads(_)));
-    let choice = Choice::new(kernel, forall, whole, requested.as_ref(), &context.target);
+    let order = order(kernel, forall, &context.target);
+    let along = match (order.last(), requested.is_none() && kernel.schedule.block().is_none()) {
+        (Some(last), true) => short::threads_along(kernel, launch, forall, *last),
+        _ => None,
+    };
+    let choice = Choice::new(kernel, forall, (order, along), whole, requested.as_ref(), &context.target);
     follow_order(kernel, forall);
     kernel.reorder_axes(forall, &choice.order);
     let bounds = kernel.loop_bounds(forall);

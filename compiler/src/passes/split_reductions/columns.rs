@@ -9,7 +9,9 @@ use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::ir::op::Opcode;
 use crate::manifest::{self, BinaryOp, Expr};
-use crate::passes::fill::{MIN_LONG, MIN_SINGLE, ROWS_AT_ONCE, THREADS_AT_ONCE, least_long};
+use crate::passes::fill::{
+    FEW_PIECES, MIN_LONG, MIN_SINGLE, ROWS_AT_ONCE, THREADS_AT_ONCE, few_pieces_fill, least_long,
+};
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{is_rematerializable, reads_what_was_written};
 use crate::passes::special::{Special, specialize};
@@ -84,6 +86,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         false if reads_all => least_long(kernel, launch, &outer, target),
         false => MIN_LONG,
     };
+    let columns = outer.clone();
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(multiprocessors * at_once));
     let long = Expr::binary(BinaryOp::GreaterEqual, found.extent.clone(), Expr::Int(min_long));
     if !wanted && long.evaluate(&[]) == Some(manifest::Value::Bool(false)) {
@@ -108,10 +111,14 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         }
         conditions = Conditions::new();
     }
+    let count = match !rows && reads_all && few_pieces_fill(kernel, launch, &columns, target) {
+        true => FEW_PIECES,
+        false => pieces(target),
+    };
     let name = kernel.launches[launch].name.clone();
     let mut steps = Vec::new();
     let special = specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
-        let made = in_pieces(kernel, launch, &name, (rows, all_read), target);
+        let made = in_pieces(kernel, launch, &name, (rows, all_read), count);
         let fits = made.is_some();
         steps = made.unwrap_or_default();
         fits
@@ -131,7 +138,7 @@ fn in_pieces(
     launch: Launch,
     name: &str,
     (rows, all_read): (bool, bool),
-    target: &TargetFacts,
+    count: i64,
 ) -> Option<Vec<Step>> {
     let forall = super::outer_loop(kernel, launch)?;
     let body = kernel.insts[forall].regions[0];
@@ -149,7 +156,7 @@ fn in_pieces(
         .collect();
     let said = said(kernel, reduce);
     said.split_done(kernel);
-    let count = said.pieces.unwrap_or_else(|| pieces(target));
+    let count = said.pieces.unwrap_or(count);
     let target =
         atomic::target(kernel, reduce, true, |kernel, value| is_rematerializable(kernel, value, &params, 16));
     let pieces = piece_launch(kernel, launch, &found, count, &outer, rows, name, &said, target.as_ref());

@@ -25,6 +25,7 @@ pub struct Rows {
     pub vector: i64,
     /// More than one loop walks the row: it is worth keeping it in registers.
     pub reused: bool,
+    held: Held,
     checked: bool,
     /// A warp may have several of them: its lanes meet in each reduction, whatever the rows are like.
     packs: bool,
@@ -48,19 +49,22 @@ struct Shape {
     vector: i64,
     /// The row fills the threads' groups exactly: nothing is masked.
     exact: bool,
+    words: Held,
     /// Subscripts are checked: a thread has the indices until all loads are under way.
     checked: bool,
 }
 
 impl Shape {
-    /// 32-bit registers of a thread that holds its part of a row: one for each element, and those of the code.
+    /// 32-bit registers of a thread that holds its part of a row: those of each element, those of the reductions' results for
+    /// each place in a vector, and those of the code.
     fn registers(&self) -> Option<u64> {
         let held = self.held?;
+        let results = (self.vector * self.words.results - USUAL_RESULTS).max(0);
         let other = OTHER_REGISTERS.min(OTHER_REGISTERS / 2 + 4 * held);
         // Whether a group lies within the row is one comparison each time, or a bit.
         let masks = if self.exact || held * self.vector >= 32 { 0 } else { 8 };
         let checks = if self.checked { CHECK_REGISTERS } else { 0 };
-        u64::try_from(held * self.vector + other + masks + checks).ok()
+        u64::try_from(held * self.vector * self.words.element + results + other + masks + checks).ok()
     }
 
     /// Whether a thread has registers enough, and it pays to hold the row. Long rows of scalars are fetched again as quickly,
@@ -90,6 +94,8 @@ const MIN_MEAN: i64 = 12;
 const WARP_ROW: i64 = 1024;
 /// 32-bit registers that a thread of four groups or more has beside the elements that it holds.
 const OTHER_REGISTERS: i64 = 32;
+/// How many of those are results of reductions.
+const USUAL_RESULTS: i64 = 8;
 /// The same of one that checks subscripts, beside those.
 const CHECK_REGISTERS: i64 = 8;
 /// Groups under way in one turn of an open loop.
@@ -144,18 +150,13 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let mut checked = false;
     kernel.walk(body, &mut |_, inst| checked |= kernel.insts[inst].opcode == Opcode::Check);
     let straight = &kernel.blocks[body].insts;
-    // Lanes of rows past the end take the last row once more, to meet the others: what writes in a loop, or combines, would do
-    // it twice.
-    let meets =
-        loops.iter().all(|inst| straight.contains(inst) && kernel.insts[*inst].opcode == Opcode::Reduce);
-    let packs = !exact && meets;
-    let mut combines = false;
-    kernel.walk(body, &mut |_, inst| combines |= kernel.insts[inst].opcode == Opcode::Atomic);
+    let meets = loops.iter().all(|inst| straight.contains(inst));
     Some(Rows {
         reused: loops.len() > 1 && exact,
+        held: held(kernel, &kernel.blocks[body].params, &loops),
         checked,
-        packs,
-        short: exact && meets && !combines && !own_array,
+        packs: !exact && meets,
+        short: exact && meets,
         own_array,
         outer,
         extent,
@@ -163,6 +164,43 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         vector,
         said,
     })
+}
+
+/// What a thread keeps of the rows that it holds, in 32-bit registers.
+#[derive(Clone, Copy)]
+struct Held {
+    /// For each element: of all arrays that several loops access at the row's index. What all rows share counts for nothing:
+    /// it is near, and what is computed of it and another array is held in the other's place.
+    element: i64,
+    /// The results of the reduction that has most of them.
+    results: i64,
+}
+
+fn held(kernel: &Kernel, outer: &[Value], loops: &[Inst]) -> Held {
+    let words = |scalar: Scalar| if scalar.size() > 4 { 2 } else { 1 };
+    let mut arrays: FxHashMap<(Buffer, u32), (Inst, bool)> = FxHashMap::default();
+    let mut results = 0;
+    for owner in loops {
+        let data = &kernel.insts[*owner];
+        if data.opcode == Opcode::Reduce {
+            results = results.max(data.results.iter().map(|value| words(kernel.value_type(*value))).sum());
+        }
+        let index = kernel.blocks[data.regions[0]].params[0];
+        let mut affine = Affine::new(kernel);
+        for access in accesses(kernel, data.regions[0]) {
+            let mut stays = |index: &Value| affine.stride(access.inst, *index) == Stride::Bytes(0);
+            let is_own = kernel.buffers[access.buffer].kind == BufferKind::Private;
+            if stays(&index) || (outer.iter().all(&mut stays) && !is_own) {
+                continue;
+            }
+            let known = arrays.entry((access.buffer, access.leaf)).or_insert((*owner, false));
+            known.1 |= known.0 != *owner;
+        }
+    }
+    let kept = arrays.iter().filter(|(_, (_, several))| *several);
+    let of = |buffer: Buffer, leaf: u32| kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
+    let element = kept.map(|((buffer, leaf), _)| words(of(*buffer, *leaf))).sum::<i64>();
+    Held { element: element.max(1), results }
 }
 
 /// The outermost loops of one axis that stand under straight control; `false` where something forbids sharing.
@@ -274,8 +312,21 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
         held,
         vector,
         exact,
+        words: rows.held,
         checked: rows.checked,
     };
+    // Several rows of a thread's own are for longer ones: lanes of one warp could not meet.
+    let several =
+        |known: &Directive| matches!(known, Directive::PerThread { axis, .. } if rows.outer.contains(axis));
+    let short = rows.short && !kernel.schedule.directives.iter().any(|said| several(&said.directive));
+    if rows.reused && short {
+        for (lanes, suffix) in [(2, "row_2"), (4, "row_4"), (8, "row_8")] {
+            shapes.push(shape(suffix, lanes, Some((GROUPS / vector).max(1)), vector, false));
+            if vector > 1 {
+                shapes.push(shape(suffix, lanes, Some(GROUPS.max(vector)), 1, false));
+            }
+        }
+    }
     if rows.reused {
         // Held whole, by as few threads as can: usual lengths exactly, others masked; then rows that are not
         // multiples of a vector, scalar by scalar.
@@ -323,10 +374,7 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
         }
         shapes.push(shape("row_walk", long, None, vector, false));
     }
-    // Several rows of a thread's own are for longer ones: lanes of one warp could not meet.
-    let several =
-        |known: &Directive| matches!(known, Directive::PerThread { axis, .. } if rows.outer.contains(axis));
-    if rows.short && !kernel.schedule.directives.iter().any(|said| several(&said.directive)) {
+    if short && !rows.own_array {
         let some = TEAMS.iter().filter(|(lanes, ..)| *lanes < 32);
         shapes.extend(some.map(|(lanes, _, suffix)| shape(*suffix, *lanes, None, 1, false)));
     }
@@ -411,7 +459,9 @@ fn conditions(rows: &Rows, shape: &Shape) -> Conditions {
     let is_team = rows.packs || shape.threads < 32;
     let team = TEAMS.iter().position(|(lanes, ..)| is_team && *lanes == shape.threads);
     let least = match (team, rows.exact) {
-        (Some(team), _) => TEAMS[team].1,
+        // What one access brings is one thread's.
+        (Some(team), true) => TEAMS[team].1.max(rows.vector + 1),
+        (Some(team), false) => TEAMS[team].1,
         (None, true) => MIN_ROW,
         (None, false) => MIN_MEAN,
     };

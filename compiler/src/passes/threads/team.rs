@@ -195,6 +195,11 @@ impl Team {
         let Some(mut axis) = Spread::of(emit.kernel, inst).into_iter().next() else { return };
         axis.low = mapped(map, axis.low);
         axis.high = mapped(map, axis.high);
+        if let Some(inside) = self.inside.filter(|_| writes_for_all(emit.kernel, inst)) {
+            // What comes once more writes nothing: its range is empty.
+            axis.high = emit.select(inside, axis.high, axis.low);
+            axis.extent = None;
+        }
         let data = emit.kernel.insts[inst].clone();
         let combiners = match &data.payload {
             Payload::Reduce { combiners, .. } => combiners.clone(),

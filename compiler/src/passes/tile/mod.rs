@@ -42,7 +42,7 @@ pub use layouts::Layouts;
 /// allow vectors, the elements of one are an axis of their own, of which no mask depends. Branches become masks and selects;
 /// checks hold outside.
 ///
-/// Fires where layouts with conversions cost less than the best without (`ways.rs`), in sectors and wavefronts. Needs a loop
+/// Fires where layouts, conversions included, cost less than lanes along one axis (`ways.rs`), in sectors and wavefronts. Needs a loop
 /// without others, reductions, atomics and private arrays in it, axes whose bounds the host can compute, and no directive
 /// about its axes, another number of threads, or its arrays in shared memory. An array that is written and accessed several
 /// times must be accessed at the same subscripts everywhere, so that each iteration touches its own elements. What stands against tiles is a remark of the schedule, where
@@ -199,7 +199,7 @@ fn remark(kernel: &mut Kernel, launch: Launch, array: &str, reason: &str) {
     kernel.schedule.remark(&name, text);
 }
 
-/// Whether layouts with conversions cost less than the best without.
+/// Whether layouts of tiles cost less than lanes along one axis of the loop, which is what there is without tiles.
 fn pays(found: &Found, blocks: &Blocks, threads: u64) -> bool {
     let parts = blocks.axes();
     let axis = |(at, by, extent): &(usize, i64, u64)| ways::Axis {
@@ -209,9 +209,10 @@ fn pays(found: &Found, blocks: &Blocks, threads: u64) -> bool {
     };
     let axes: Vec<ways::Axis> = parts.iter().map(axis).collect();
     let places: Vec<(usize, i64)> = parts.iter().map(|(at, by, _)| (*at, *by)).collect();
-    let assigned = ways::assign(&axes, &found.over(&places), threads);
+    let accesses = found.over(&places);
     let least = if is_narrow(found) { NARROW_GAIN } else { 1 };
-    assigned.is_some_and(|assigned| assigned.cost.saturating_mul(least) < assigned.plain)
+    let one = ways::along_one(&axes, &places, &accesses, threads);
+    ways::assign(&axes, &accesses, threads).is_some_and(|assigned| assigned.cost.saturating_mul(least) < one)
 }
 
 /// The order in which blocks follow each other: along what the first store runs along, then along the other axes, the last

@@ -57,8 +57,6 @@ pub struct Assignment {
     /// That of an access, where it is another one.
     pub own: Vec<Option<Way>>,
     pub cost: u64,
-    /// The least without conversions.
-    pub plain: u64,
 }
 
 impl Way {
@@ -178,10 +176,8 @@ pub fn assign(axes: &[Axis], accesses: &[Access], threads: u64) -> Option<Assign
     let stores = (0..accesses.len()).filter(|at| accesses[*at].stores);
     let loads = (0..accesses.len()).filter(|at| !accesses[*at].stores);
     let mut best: Option<Assignment> = None;
-    let mut plain = u64::MAX;
     for main in stores.chain(loads).map(|at| &own[at]) {
         let stays: Vec<u64> = accesses.iter().map(|access| main.cost(axes, access, warps)).collect();
-        plain = plain.min(stays.iter().sum());
         let mut ways = Vec::with_capacity(accesses.len());
         let mut cost = 0;
         for (at, access) in accesses.iter().enumerate() {
@@ -193,8 +189,30 @@ pub fn assign(axes: &[Axis], accesses: &[Access], threads: u64) -> Option<Assign
             ways.push(is_moved.then(|| own[at].clone()));
         }
         if best.as_ref().is_none_or(|best| cost < best.cost) {
-            best = Some(Assignment { main: main.clone(), own: ways, cost, plain: 0 });
+            best = Some(Assignment { main: main.clone(), own: ways, cost });
         }
     }
-    best.map(|best| Assignment { plain, ..best })
+    best
+}
+
+/// The least cost with all lanes along one axis of the loop, and elements of the others in other warps; `places` says of each axis
+/// of the tiles which axis of the loop it is, and how many of its iterations its elements are apart. `u64::MAX` where no axis of
+/// the loop has iterations for all lanes.
+pub fn along_one(axes: &[Axis], places: &[(usize, i64)], accesses: &[Access], threads: u64) -> u64 {
+    let of_loop: BTreeSet<usize> = places.iter().map(|(at, _)| *at).collect();
+    let iterations = |one: usize| -> u64 {
+        let parts = axes.iter().zip(places).filter(|(_, (at, _))| *at == one);
+        parts.map(|(axis, _)| axis.extent).product()
+    };
+    let long = of_loop.into_iter().filter(|one| iterations(*one) >= LANES);
+    let ways = long.flat_map(|one| {
+        // What runs along this axis first, and along the others in the order of the loop.
+        let step = |(at, by): &(usize, i64)| if *at == one { *by } else { i64::MAX - *at as i64 };
+        let steps: Vec<i64> = places.iter().map(step).collect();
+        // With its vectors, and without.
+        [1, 0].map(|bytes| Access { steps: steps.clone(), bytes, stores: false, is_movable: false })
+    });
+    let warps = threads / LANES;
+    let cost = |way: Way| accesses.iter().map(|access| way.cost(axes, access, warps)).sum();
+    ways.map(|access| cost(Way::along(axes, &access, warps))).min().unwrap_or(u64::MAX)
 }

@@ -137,8 +137,12 @@ fn within_loop(kernel: &Kernel, block: Block, parents: &Parents, parts: &mut Vec
 fn innermost_loop(kernel: &Kernel, mut block: Block, parents: &Parents) -> Option<Block> {
     loop {
         let owner = parents.owner_of[block].expand()?;
-        let opcode = kernel.insts[owner].opcode;
-        if matches!(opcode, Opcode::For | Opcode::Reduce | Opcode::While | Opcode::Forall) {
+        let data = &kernel.insts[owner];
+        // A loop over what a grid has no room for is next to never run twice.
+        let is_grid = data.arguments.get(2).and_then(|step| kernel.definition_data(*step));
+        let is_grid = is_grid.is_some_and(|step| step.opcode == Opcode::GridSize);
+        let opcode = data.opcode;
+        if !is_grid && matches!(opcode, Opcode::For | Opcode::Reduce | Opcode::While | Opcode::Forall) {
             return Some(block);
         }
         block = parents.block_of[owner].expand()?;

@@ -10,7 +10,7 @@ pub struct Place {
     pub buffer: Buffer,
     /// The allocation: a leaf of a SoA buffer, else 0.
     pub leaf: u32,
-    /// Subscripts without the constants added to the last one.
+    /// Subscripts without the constants added to the last one, which is left out where it is a literal.
     pub indices: Short<Value>,
     pub scalar: Scalar,
     pub stores: bool,

@@ -240,6 +240,10 @@ fn scalar_access(
         offset = offset.checked_add(constant.checked_mul(unit as i64)?)?;
         indices[last] = index;
     }
+    if let Some(constant) = kernel.int_of(indices[last]) {
+        offset = offset.checked_add(i64::try_from(constant).ok()?.checked_mul(unit as i64)?)?;
+        indices.pop();
+    }
     for index in &mut indices {
         *index = values[*index].expand().unwrap_or(*index);
     }
@@ -340,8 +344,10 @@ fn base_alignment(kernel: &Kernel, place: &Place, multiples: &mut Multiples) -> 
     let mut divisor = 256u64;
     let mut stride = 1u64;
     for (at, extent) in buffer.extents.iter().enumerate().rev() {
-        let index = multiples.of(kernel, place.indices[at]);
-        divisor = divisor.min(index.saturating_mul(stride).saturating_mul(unit));
+        if let Some(index) = place.indices.get(at) {
+            let index = multiples.of(kernel, *index);
+            divisor = divisor.min(index.saturating_mul(stride).saturating_mul(unit));
+        }
         stride = stride.saturating_mul(multiples.of_expression(extent));
     }
     let shared = if buffer.kind == BufferKind::Shared { 16 } else { 256 };
@@ -400,7 +406,7 @@ fn rebuild(kernel: &mut Kernel, block: Block, insts: &[Inst], replaced: &[(usize
     kernel.blocks[block].insts = list;
 }
 
-/// The last subscript of a merged load may be a sum that stands after the first of the loads: made anew.
+/// The last subscript of a merged load may be a sum or a literal that stands after the first of the loads: made anew.
 fn subscripts(kernel: &mut Kernel, merged: Inst, list: &mut Vec<Inst>, insts: &[Inst], at: usize) {
     let data = &kernel.insts[merged];
     if data.opcode == Opcode::StoreVector {
@@ -413,15 +419,22 @@ fn subscripts(kernel: &mut Kernel, merged: Inst, list: &mut Vec<Inst>, insts: &[
         return;
     }
     let span = kernel.insts[merged].span;
-    let Some((mut root, mut constant)) = split_sum(kernel, value) else { return };
+    let mut root = value;
+    let mut constant = 0i64;
     while let Some((inner, more)) = split_sum(kernel, root) {
         root = inner;
         constant += more;
     }
-    let literal = Payload::Constant(Constant::Int(Scalar::I64, constant.into()));
-    let literal = kernel.make_inst(Opcode::Const, literal, &[], span);
-    let literal_value = kernel.insts[literal].results[0];
-    let sum = kernel.make_inst(Opcode::Add, Payload::None, &[root, literal_value], span);
-    list.extend([literal, sum]);
-    kernel.insts[merged].arguments[last] = kernel.insts[sum].results[0];
+    let literal = kernel.int_of(root);
+    let number = literal.unwrap_or(0) + i128::from(constant);
+    let number = Payload::Constant(Constant::Int(Scalar::I64, number));
+    let number = kernel.make_inst(Opcode::Const, number, &[], span);
+    list.push(number);
+    let mut made = kernel.insts[number].results[0];
+    if literal.is_none() {
+        let sum = kernel.make_inst(Opcode::Add, Payload::None, &[root, made], span);
+        list.push(sum);
+        made = kernel.insts[sum].results[0];
+    }
+    kernel.insts[merged].arguments[last] = made;
 }
