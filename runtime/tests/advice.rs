@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 fn reports(source: &SourceFile) -> Diagnostics {
-    let options = CompileOptions { advise: true, ..CompileOptions::default() };
+    let options = CompileOptions { advise: krn_compiler::Advise::Everything, ..CompileOptions::default() };
     match compile(source, &options) {
         Ok(compilation) => compilation.warnings,
         Err(CompileError::Diagnostics(reports)) => reports,

@@ -24,8 +24,8 @@
 use super::map::copies_fit;
 use super::pass::{Changed, Pass, PassContext};
 use super::special::{Special, specialize};
-use crate::analysis::{Affine, Conditions, MemoryAccess, Multiples, Stride, accesses, factors};
-use crate::ir::entities::{Inst, Launch, Value};
+use crate::analysis::{Affine, Conditions, MemoryAccess, Multiples, SECTOR_BYTES, Stride, accesses, factors};
+use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
@@ -303,7 +303,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     }
     let body = kernel.insts[forall].regions[0];
     let param = *kernel.blocks[body].params.last()?;
-    let found = contiguous(kernel, body, param);
+    let (found, spread) = contiguous(kernel, body, param);
     let narrowest = found.iter().map(|access| access.step).min()?;
     let vector = (VECTOR_BYTES / narrowest).clamp(1, 16);
     let vector = vector.min(said.vector.unwrap_or(16)).min(said.count.unwrap_or(16));
@@ -329,6 +329,8 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
         found.iter().filter(|access| is_aligned(kernel, multiples, access, vector)).count()
     };
     let without = aligned(&mut plain);
+    let pays =
+        |aligned: usize| 2 * aligned > found.len() + spread || (spread == 0 && 2 * aligned == found.len());
     // Would it help if the rows' lengths were multiples: of all arrays, or of some?
     let mut sizes = row_sizes(kernel, &found);
     sizes.retain(|size| plain.of_expression(size) < vector);
@@ -344,7 +346,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
             supposed.suppose_size(size, vector);
         }
         let with = aligned(&mut supposed);
-        if with > without && 2 * with >= found.len() {
+        if with > without && pays(with) {
             choices.push((with, some));
         }
     }
@@ -371,9 +373,13 @@ fn plain_low(kernel: &Kernel, launch: Launch, low: Value) -> u64 {
     Multiples::new(kernel, launch).of(kernel, low)
 }
 
-fn contiguous(kernel: &Kernel, body: crate::ir::entities::Block, param: Value) -> Vec<Contiguous> {
+/// The accesses of a body that walk along its last axis without gaps, and how many others leave gaps within a sector, of which
+/// neighbours of one thread would make several requests.
+fn contiguous(kernel: &Kernel, body: crate::ir::entities::Block, param: Value) -> (Vec<Contiguous>, usize) {
     let mut affine = Affine::new(kernel);
     let mut found = Vec::new();
+    let mut dense: Vec<(Buffer, u64)> = Vec::new();
+    let mut strided: Vec<(Buffer, u64)> = Vec::new();
     let all = accesses(kernel, body);
     for access in &all {
         let data = &kernel.buffers[access.buffer];
@@ -383,13 +389,20 @@ fn contiguous(kernel: &Kernel, body: crate::ir::entities::Block, param: Value) -
         let whole = step == width
             || (data.layout == Layout::Aos && step == data.element.size)
             || is_first_of_dense(kernel, &mut affine, &all, access, step);
+        if step > width && whole {
+            dense.push((access.buffer, step));
+        } else if step > width && step < SECTOR_BYTES {
+            strided.push((access.buffer, step));
+        }
         let memory = !matches!(data.kind, BufferKind::Private | BufferKind::Constant(_));
         let atomic = matches!(kernel.insts[access.inst].opcode, Opcode::Atomic);
         if memory && whole && !atomic && matches!(step, 1 | 2 | 4 | 8 | 16) {
             found.push(Contiguous { inst: access.inst, step, loads: !access.writes });
         }
     }
-    found
+    // What the first of a dense group leaves out is brought with it.
+    let spread = strided.into_iter().filter(|access| !dense.contains(access)).count();
+    (found, spread)
 }
 
 /// Whether an access of scalars, and others of the body at the next places, are all that lies between it and the next

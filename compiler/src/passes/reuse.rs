@@ -178,15 +178,17 @@ fn plan(kernel: &Kernel, forall: Inst) -> Option<Tile> {
     let families = families(kernel, body);
     let bounds = kernel.loop_bounds(forall);
     let last = axes.len() - 1;
-    let whole = [Factor { level: Level::Grid, size: None }];
     let repeated = |at: usize| -> usize {
         let long = kernel
             .int_of(bounds[at].0)
             .zip(kernel.int_of(bounds[at].1))
             .is_none_or(|(low, high)| high - low >= MIN_EXTENT);
         let index = kernel.blocks[body].params[at];
-        let free = long && kernel.axes[axes[at]].factors == whole;
-        if free { families.iter().map(|family| family.repeated(index)).sum() } else { 0 }
+        if long && is_open(kernel, axes[at]) {
+            families.iter().map(|family| family.repeated(index)).sum()
+        } else {
+            0
+        }
     };
     let counts: Vec<usize> = (0..last).map(repeated).collect();
     let most = counts.iter().copied().max().filter(|most| *most > 0)?;
@@ -195,17 +197,25 @@ fn plan(kernel: &Kernel, forall: Inst) -> Option<Tile> {
     Some(Tile { axis, elements, warps, rows })
 }
 
+/// Whether the grid takes what threads leave of an axis, of which each has one iteration.
+fn is_open(kernel: &Kernel, axis: Axis) -> bool {
+    let open = Factor { level: Level::Grid, size: None };
+    kernel.axes[axis].factors.split_first().is_some_and(|(first, rest)| {
+        *first == open && rest.iter().all(|factor| matches!(factor.level, Level::Warp | Level::Lane))
+    })
+}
+
 fn apply(kernel: &mut Kernel, launch: Launch, forall: Inst, tile: Tile) -> bool {
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };
     let Some(last) = axes.last().copied() else { return false };
-    let open = Factor { level: Level::Grid, size: None };
-    let lanes = Factor { level: Level::Lane, size: Some(32) };
-    let [grid, warps, lane] = kernel.axes[last].factors[..] else { return false };
-    if grid != open || lane != lanes || warps.level != Level::Warp {
+    if !axes.iter().all(|axis| is_open(kernel, *axis)) {
         return false;
     }
+    let open = Factor { level: Level::Grid, size: None };
+    let lanes = Factor { level: Level::Lane, size: Some(32) };
     let warps = Factor { level: Level::Warp, size: Some(tile.warps) };
     let mut give = |axis: Axis, factors: Vec<Factor>| kernel.axes[axis].factors = factors;
+    axes.iter().for_each(|axis| give(*axis, vec![open]));
     give(axes[tile.axis], vec![open, Factor { level: Level::Serial, size: Some(tile.elements) }]);
     match tile.rows {
         Some(rows) => {

@@ -53,6 +53,7 @@ use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
 use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::Opcode;
+use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 use need::Need;
 
@@ -182,7 +183,9 @@ fn way(
     if at_root && (none || leaves_reductions(kernel, forall, &together)) {
         let results = &kernel.insts[need.reduce].results;
         let bools = results.iter().any(|value| kernel.value_type(*value) == Scalar::Bool);
-        let possible = !bools && need.values_outside_are_pure(kernel, forall) && !need.reads(kernel, written);
+        let reads =
+            mutant!("hoist_reductions: what the launch writes is read", need.reads(kernel, written), false);
+        let possible = !bools && need.values_outside_are_pure(kernel, forall) && !reads;
         return possible.then(|| (need.clone(), Way::Launch));
     }
     Some((together, if none { Way::Before } else { Way::Around }))

@@ -140,9 +140,7 @@ fn can_move(kernel: &Kernel, inst: Inst, written: &EntitySet<Buffer>) -> bool {
     let data = &kernel.insts[inst];
     match (data.opcode.info().effect, &data.payload) {
         (effect, _) if effect.shows() || effect == Effect::Record => false,
-        (_, Payload::Access { buffer, .. }) => {
-            mutant!("hoist_reductions: what the launch writes is read", !written.contains(*buffer), true)
-        }
+        (_, Payload::Access { buffer, .. }) => !written.contains(*buffer),
         _ => true,
     }
 }

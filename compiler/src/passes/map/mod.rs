@@ -88,8 +88,8 @@ fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassConte
     let requested = if several { requested(kernel, forall, &context.target) } else { None };
     let tiled = matches!(requested, Some(Requested::Threads(_)));
     let order = order(kernel, forall, &context.target);
-    let along = match (order.last(), requested.is_none() && kernel.schedule.block().is_none()) {
-        (Some(last), true) => short::threads_along(kernel, launch, forall, *last),
+    let along = match order.last() {
+        Some(last) if requested.is_none() => short::threads_along(kernel, launch, forall, *last),
         _ => None,
     };
     let choice = Choice::new(kernel, forall, (order, along), whole, requested.as_ref(), &context.target);

@@ -59,17 +59,13 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     if rows && !said.team_fits() {
         return false;
     }
-    let mut forced = rows && wanted;
     let reads_all = accesses(kernel, region).iter().all(|access| {
         let mut affine = Affine::new(kernel);
         affine.stride(access.inst, *last) != Stride::Bytes(0)
     });
-    if !reads_all && params.len() > 1 {
-        // What one iteration reads, those along another axis read too: that is for tiles.
-        if !wanted {
-            return false;
-        }
-        forced = true;
+    // What one iteration reads, those along another axis read too: that is for tiles.
+    if !reads_all && params.len() > 1 && !wanted {
+        return false;
     }
     let bounds = kernel.loop_bounds(forall);
     let mut outer = Expr::Int(1);
@@ -81,7 +77,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     // A row has a team of threads anyway.
     let at_once = if rows { ROWS_AT_ONCE } else { THREADS_AT_ONCE };
     let min_long = match rows {
-        _ if forced => MIN_LONG,
+        _ if wanted => MIN_LONG,
         true => MIN_SINGLE,
         false if reads_all => least_long(kernel, launch, &outer, target),
         false => MIN_LONG,
@@ -92,26 +88,22 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     if !wanted && long.evaluate(&[]) == Some(manifest::Value::Bool(false)) {
         return false;
     }
-    // What would not be cut by itself is cut whatever the sizes.
+    // What a schedule says is done whatever the sizes.
     let mut conditions = Conditions::new();
-    if !forced {
-        conditions = conditions.prefers(few);
+    if !wanted {
+        conditions = conditions.prefers(few).prefers(long.clone());
     }
-    conditions = conditions.prefers(long.clone());
     // A long reduction that is not cut has enough outer iterations to fill the machine.
     let all_read = !rows && !reads_all;
-    let share = all_read && !forced;
+    let share = all_read && !wanted;
     let long = Conditions::new().prefers(long);
     let whole = |kernel: &mut Kernel| {
         share && specialize(kernel, launch, &long, "shared", shared::stage_whole).is_some()
     };
     if conditions.are_impossible() {
-        if !wanted {
-            return whole(kernel);
-        }
-        conditions = Conditions::new();
+        return whole(kernel);
     }
-    let count = match !rows && reads_all && few_pieces_fill(kernel, launch, &columns, target) {
+    let count = match !wanted && !rows && reads_all && few_pieces_fill(kernel, launch, &columns, target) {
         true => FEW_PIECES,
         false => pieces(target),
     };

@@ -169,8 +169,8 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
 /// What a thread keeps of the rows that it holds, in 32-bit registers.
 #[derive(Clone, Copy)]
 struct Held {
-    /// For each element: of all arrays that several loops access at the row's index. What all rows share counts for nothing:
-    /// it is near, and what is computed of it and another array is held in the other's place.
+    /// For each element: of all arrays that are kept from one loop to the next. What all rows share counts for nothing: it is
+    /// near, and what is computed of it and another array is held in the other's place.
     element: i64,
     /// The results of the reduction that has most of them.
     results: i64,
@@ -178,9 +178,10 @@ struct Held {
 
 fn held(kernel: &Kernel, outer: &[Value], loops: &[Inst]) -> Held {
     let words = |scalar: Scalar| if scalar.size() > 4 { 2 } else { 1 };
-    let mut arrays: FxHashMap<(Buffer, u32), (Inst, bool)> = FxHashMap::default();
+    // From the first loop that accesses an array to the last one.
+    let mut arrays: FxHashMap<(Buffer, u32), (usize, usize)> = FxHashMap::default();
     let mut results = 0;
-    for owner in loops {
+    for (at, owner) in loops.iter().enumerate() {
         let data = &kernel.insts[*owner];
         if data.opcode == Opcode::Reduce {
             results = results.max(data.results.iter().map(|value| words(kernel.value_type(*value))).sum());
@@ -193,13 +194,15 @@ fn held(kernel: &Kernel, outer: &[Value], loops: &[Inst]) -> Held {
             if stays(&index) || (outer.iter().all(&mut stays) && !is_own) {
                 continue;
             }
-            let known = arrays.entry((access.buffer, access.leaf)).or_insert((*owner, false));
-            known.1 |= known.0 != *owner;
+            arrays.entry((access.buffer, access.leaf)).or_insert((at, at)).1 = at;
         }
     }
-    let kept = arrays.iter().filter(|(_, (_, several))| *several);
     let of = |buffer: Buffer, leaf: u32| kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
-    let element = kept.map(|((buffer, leaf), _)| words(of(*buffer, *leaf))).sum::<i64>();
+    let behind = |at: usize| -> i64 {
+        let kept = arrays.iter().filter(|(_, (first, last))| *first <= at && *last > at);
+        kept.map(|((buffer, leaf), _)| words(of(*buffer, *leaf))).sum()
+    };
+    let element = (0..loops.len()).map(behind).max().unwrap_or(0);
     Held { element: element.max(1), results }
 }
 
@@ -458,6 +461,10 @@ fn conditions(rows: &Rows, shape: &Shape) -> Conditions {
     let compared = |op, number: i64| Expr::binary(op, extent(), Expr::Int(number));
     let is_team = rows.packs || shape.threads < 32;
     let team = TEAMS.iter().position(|(lanes, ..)| is_team && *lanes == shape.threads);
+    let mut conditions = Conditions::new();
+    if rows.exact && team.is_some() {
+        conditions = conditions.prefers(compared(BinaryOp::LessEqual, MIN_ROW));
+    }
     let least = match (team, rows.exact) {
         // What one access brings is one thread's.
         (Some(team), true) => TEAMS[team].1.max(rows.vector + 1),
@@ -465,10 +472,9 @@ fn conditions(rows: &Rows, shape: &Shape) -> Conditions {
         (None, true) => MIN_ROW,
         (None, false) => MIN_MEAN,
     };
-    let mut conditions = Conditions::new().prefers(compared(BinaryOp::GreaterEqual, least));
+    conditions = conditions.prefers(compared(BinaryOp::GreaterEqual, least));
     if shape.held.is_none() && shape.threads <= 32 {
         let next = team.and_then(|team| TEAMS.get(team + 1)).map_or(WARP_ROW, |(_, least, _)| *least);
-        let next = if rows.exact && team.is_some() { next.min(MIN_ROW) } else { next };
         conditions = conditions.prefers(compared(BinaryOp::Less, next));
     }
     if shape.vector > 1 {
