@@ -292,12 +292,21 @@ struct Contiguous {
     loads: bool,
 }
 
+/// How many iterations along its last axis are worth several a thread: more than there are threads, and many of a loop that has
+/// no other axes.
+fn least_extent(kernel: &Kernel, forall: Inst) -> i128 {
+    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return MIN_EXTENT };
+    let [.., last] = axes.as_slice() else { return MIN_EXTENT };
+    let sizes = kernel.axes[*last].factors.iter().filter(|factor| factor.level.is_parallel());
+    let threads: u64 = sizes.filter_map(|factor| factor.size).product();
+    if axes.len() == 1 { MIN_EXTENT } else { i128::from(threads) + 1 }
+}
+
 fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Plan> {
     let (low, high) = *kernel.loop_bounds(forall).last()?;
     if let (Some(low), Some(high)) = (kernel.int_of(low), kernel.int_of(high))
-        && high - low < MIN_EXTENT
-        && kernel.loop_bounds(forall).len() == 1
         && said.count.is_none()
+        && high - low < least_extent(kernel, forall)
     {
         return None;
     }
