@@ -3,6 +3,7 @@
 
 mod advice;
 mod barriers;
+mod contractions;
 mod damage;
 mod diagnostics;
 mod explain;
