@@ -135,7 +135,10 @@ impl Order {
             };
             let tile = kernel.whole_tile(data.arguments.iter().chain(&data.results));
             let tile = tile.unwrap_or(Tile::SCALAR);
-            let is_own = tiling.layout(tile).is_some_and(|layout| thread_replicas(layout).is_empty())
+            // Fragments go by way of other lanes.
+            let by_warp = data.results.iter().any(|result| kernel.value_type(*result).is_narrow());
+            let is_own = !by_warp
+                && tiling.layout(tile).is_some_and(|layout| thread_replicas(layout).is_empty())
                 && data.opcode != Opcode::Atomic;
             let subscripts = kernel.subscripts(data).to_vec();
             let known = subscripts.iter().map(|subscript| slots.of(*subscript)).collect();
