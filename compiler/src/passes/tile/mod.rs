@@ -5,8 +5,10 @@
 //! - `program.rs`: writes the program of a block, without layouts.
 //! - `ways.rs`: layouts made of whole digits, and what accesses cost under them.
 //! - `layouts.rs`: the pass `layouts`, which gives each value its layout.
+//! - `contraction/`: products whose factors a matrix instruction takes, with layouts.
 
 mod blocks;
+mod contraction;
 mod found;
 mod layouts;
 mod program;
@@ -83,7 +85,7 @@ impl Pass for TilePass {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             if kernel.launches[launch].phase == Phase::Abstract {
-                changed |= tile(kernel, launch);
+                changed |= contraction::tile(kernel, launch, target) || tile(kernel, launch);
             }
         }
         changed.into()
