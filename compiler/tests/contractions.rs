@@ -2,10 +2,10 @@
 //! it, in their order. `INSTA_UPDATE=always` writes them; review with `git diff`.
 
 use krn_compiler::analysis::contraction::{contractions, shared};
+use krn_compiler::check_source;
 use krn_compiler::ir::kernel::Kernel;
 use krn_compiler::lower::{LowerOptions, lower};
 use krn_compiler::passes::{Pipeline, PipelineOptions, TargetFacts};
-use krn_compiler::check_source;
 use krn_compiler::source::SourceFile;
 use std::path::Path;
 

@@ -26,7 +26,12 @@ impl Contraction {
         }
         let terms = match &self.terms {
             Terms::Plain { left, right } => {
-                format!("{} of {} and {}", self.combiner.name(), of_side(kernel, left), of_side(kernel, right))
+                format!(
+                    "{} of {} and {}",
+                    self.combiner.name(),
+                    of_side(kernel, left),
+                    of_side(kernel, right)
+                )
             }
             Terms::Products(products) => {
                 let mut text = String::new();
@@ -37,7 +42,8 @@ impl Contraction {
                         (_, false) => " + ",
                         (_, true) => " - ",
                     };
-                    text += &format!("{} · {}", of_side(kernel, &product.left), of_side(kernel, &product.right));
+                    text +=
+                        &format!("{} · {}", of_side(kernel, &product.left), of_side(kernel, &product.right));
                     if !product.outside.is_empty() {
                         text += &format!(" · {} outside", product.outside.len());
                     }

@@ -85,14 +85,20 @@ pub fn shapes(found: &Found, copied: [bool; 2], target: &TargetFacts) -> Vec<Sha
     tiles.filter_map(|tile| shape(found, copied, target, (tile, atom.steps as i64))).collect()
 }
 
-fn shape(found: &Found, copied: [bool; 2], target: &TargetFacts, (tile, steps): ([i64; 2], i64)) -> Option<Shape> {
+fn shape(
+    found: &Found,
+    copied: [bool; 2],
+    target: &TargetFacts,
+    (tile, steps): ([i64; 2], i64),
+) -> Option<Shape> {
     for warps in [4, 8] {
         for depth in DEPTHS {
             let warps = along(tile, warps)?;
             let mut shape = Shape { tile, warps, depth, steps, slots: 0, resident: 1, cycles: 0 };
             let threads = shape.threads();
             // What comes through registers is in them while a chunk is multiplied.
-            let held: i64 = (0..2).filter(|side| !copied[*side]).map(|side| tile[side] * depth / threads).sum();
+            let held: i64 =
+                (0..2).filter(|side| !copied[*side]).map(|side| tile[side] * depth / threads).sum();
             let [rows, columns] = shape.of_warp();
             let fragments = (rows + columns) * steps / 32 / 2;
             let registers = tile[0] * tile[1] / threads + held + fragments + OTHERS;
@@ -100,7 +106,8 @@ fn shape(found: &Found, copied: [bool; 2], target: &TargetFacts, (tile, steps): 
                 continue;
             }
             shape.resident = (REGISTERS as i64 / (threads * registers)).clamp(1, 4);
-            let bytes: i64 = (0..2).map(|side| shape.elements(found, side)).sum::<i64>() * found.scalar.size() as i64;
+            let bytes: i64 =
+                (0..2).map(|side| shape.elements(found, side)).sum::<i64>() * found.scalar.size() as i64;
             let room = i64::from(target.shared_bytes);
             let wanted = if copied.contains(&true) { SLOTS[1] } else { SLOTS_OF_REGISTERS };
             shape.resident = shape.resident.min(room / (bytes * wanted));
@@ -179,7 +186,8 @@ impl Sizes {
 
     /// What a launch of such tiles costs.
     pub fn cost(&self, shape: &Shape, target: &TargetFacts) -> Expr {
-        let of_step = mul(ceil_div(self.blocks(shape), target.multiprocessors.into()), Expr::Int(shape.cycles));
+        let of_step =
+            mul(ceil_div(self.blocks(shape), target.multiprocessors.into()), Expr::Int(shape.cycles));
         add(mul(ceil_div(self.steps.clone(), shape.steps), add(of_step, WAIT)), BEGIN)
     }
 

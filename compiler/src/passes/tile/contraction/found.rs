@@ -63,7 +63,9 @@ impl Found {
         let body = kernel.insts[forall].regions[0];
         let [product] = one.products() else { return refuse("each term is a sum of several products") };
         if !product.outside.is_empty() || product.is_negative {
-            return refuse("each term has a factor that is the same for all of them: it belongs behind the sum");
+            return refuse(
+                "each term has a factor that is the same for all of them: it belongs behind the sum",
+            );
         }
         if one.leaves_out() {
             return refuse("terms are left out");
@@ -91,8 +93,7 @@ impl Found {
             outer.swap(0, 1);
             factors.swap(0, 1);
         }
-        let mut found =
-            Self { forall, body, reduce: one.reduce, axes, steps, batch, outer, factors, scalar };
+        let mut found = Self { forall, body, reduce: one.reduce, axes, steps, batch, outer, factors, scalar };
         for side in 0..2 {
             found.factors[side].along_steps = found.runs_along_steps(kernel, &mut affine, side);
         }
@@ -144,7 +145,8 @@ fn scalar_of(kernel: &Kernel, one: &Contraction) -> Option<Scalar> {
     if kernel.value_type(one.result) != Scalar::F32 || !one.has_reuse() {
         return None;
     }
-    let only = [Class::OfLeft, Class::OfRight, Class::Times].into_iter().all(|class| one.of(class).next().is_none());
+    let only =
+        [Class::OfLeft, Class::OfRight, Class::Times].into_iter().all(|class| one.of(class).next().is_none());
     let takes = |scalar: &Scalar| {
         FactorType::of(Atom::Mma, *scalar).is_some()
             && !one.products().is_empty()

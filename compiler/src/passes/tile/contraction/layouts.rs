@@ -41,7 +41,8 @@ impl Layouts {
         let [rows, columns] = shape.tile;
         let extents =
             [rows, columns, shape.steps, shape.depth, shape.depth / VECTOR, rows / VECTOR, columns / VECTOR];
-        let axis = |(name, extent): (&&str, i64)| TileAxis { name: (*name).to_string(), extent: extent as u64 };
+        let axis =
+            |(name, extent): (&&str, i64)| TileAxis { name: (*name).to_string(), extent: extent as u64 };
         let axes = NAMES.iter().zip(extents).map(axis).collect();
         Self { axes, homes: Vec::new(), table: Vec::new() }
     }
@@ -56,7 +57,10 @@ impl Layouts {
         let repeats = [of_rows as u64 / crate::atoms::ROWS, of_columns as u64 / crate::atoms::COLUMNS];
         let outer = [
             ValueLayout::new(&[("row", &[(warp, rows), (register, repeats[0])]), ("_", &[(warp, columns)])]),
-            ValueLayout::new(&[("_", &[(warp, rows)]), ("column", &[(warp, columns), (register, repeats[1])])]),
+            ValueLayout::new(&[
+                ("_", &[(warp, rows)]),
+                ("column", &[(warp, columns), (register, repeats[1])]),
+            ]),
             ValueLayout::new(&[
                 ("row", &[(warp, rows), (register, repeats[0])]),
                 ("column", &[(warp, columns), (register, repeats[1])]),

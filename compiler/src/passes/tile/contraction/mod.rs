@@ -84,7 +84,9 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
 /// Whether a target has the instruction for two factors of a type.
 fn has_atom(target: &TargetFacts, scalar: crate::data::Scalar) -> bool {
     let atom = FactorType::of(Atom::Mma, scalar).and_then(|factor| MatrixAtom::find(factor, factor));
-    atom.is_some_and(|atom| target.capability >= atom.capability) && target.async_copies && target.warp_size == 32
+    atom.is_some_and(|atom| target.capability >= atom.capability)
+        && target.async_copies
+        && target.warp_size == 32
 }
 
 /// How the launch becomes tiles; `None` where it is predicted to be faster as it is.
@@ -109,9 +111,8 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
     let shape = shapes.iter().enumerate().find(|(at, _)| {
         let others = costs[at + 1..].iter().cloned().chain([sizes.cost_one_by_one(target)]);
         let others = others.reduce(|left, right| Expr::binary(BinaryOp::Min, left, right));
-        let cheapest = others.map_or(Expr::Bool(true), |others| {
-            Expr::binary(BinaryOp::LessEqual, costs[*at].clone(), others)
-        });
+        let cheapest = others
+            .map_or(Expr::Bool(true), |others| Expr::binary(BinaryOp::LessEqual, costs[*at].clone(), others));
         ask(kernel, launch, &Conditions::new().prefers(cheapest)) == Answer::Yes
     });
     let (_, shape) = shape?;
@@ -122,7 +123,8 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
 
 /// That no tile and no chunk has a rest.
 fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
-    let parts = [(&sizes.outer[0], shape.tile[0]), (&sizes.outer[1], shape.tile[1]), (&sizes.steps, shape.depth)];
+    let parts =
+        [(&sizes.outer[0], shape.tile[0]), (&sizes.outer[1], shape.tile[1]), (&sizes.steps, shape.depth)];
     parts.into_iter().fold(Conditions::new(), |conditions, (extent, tile)| {
         let rest = match extent {
             Expr::Int(extent) => Expr::Int(extent % tile),
@@ -177,7 +179,11 @@ fn record(kernel: &mut Kernel, launch: Launch, found: &Found, plan: &Plan) {
         if let [at] = found.outer[side][..] {
             let axis = found.axes[at].name.clone();
             let size = tile[side] as u32;
-            schedule.noted(&name, Directive::Tile { axis, size }, "fragments of a matrix instruction for each warp");
+            schedule.noted(
+                &name,
+                Directive::Tile { axis, size },
+                "fragments of a matrix instruction for each warp",
+            );
         }
     }
     let how = plan.copied.map(|copied| if copied { "copied in the background" } else { "through registers" });

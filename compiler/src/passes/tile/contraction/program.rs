@@ -149,13 +149,7 @@ fn needed(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> EntitySet
 }
 
 /// The first row and the first column of a block. Indices of batches are put into the map.
-fn bases(
-    emit: &mut Emit<'_>,
-    found: &Found,
-    sizes: &Sizes,
-    shape: &Shape,
-    map: &mut ValueMap,
-) -> [Value; 2] {
+fn bases(emit: &mut Emit<'_>, found: &Found, sizes: &Sizes, shape: &Shape, map: &mut ValueMap) -> [Value; 2] {
     let mut number = emit.value(Opcode::BlockIndex, Payload::Grid(0), &[]);
     emit.name(number, "block");
     let [rows, columns] = [0, 1].map(|side| emit.expression(&sizes.tiles(shape, side)));
@@ -322,7 +316,8 @@ impl Program<'_> {
             // What its code makes of zeros is none, perhaps.
             let zero = emit.constant(Combiner::Add.identity(emit.kernel.value_type(value)));
             let kept = emit.select(mask, value, zero);
-            value = mutant!("tile contraction: steps past the end are what the code makes of zeros", kept, value);
+            value =
+                mutant!("tile contraction: steps past the end are what the code makes of zeros", kept, value);
         }
         self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
         (value, part.local)
@@ -370,7 +365,11 @@ impl Program<'_> {
             emit.kernel.values[carried[0]].tile = tile;
             let slots = emit.int(shape.slots);
             if !copied.is_empty() {
-                let left = mutant!("tile contraction: a chunk is read while it comes", shape.slots - 2, shape.slots - 1);
+                let left = mutant!(
+                    "tile contraction: a chunk is read while it comes",
+                    shape.slots - 2,
+                    shape.slots - 1
+                );
                 emit.bare_inst(Opcode::CopyWait, Payload::Lanes(left as u8), Short::new());
                 let next = emit.add(chunk, ahead);
                 let slot = emit.binary(Opcode::Rem, next, slots);
