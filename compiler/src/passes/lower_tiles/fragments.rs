@@ -73,7 +73,11 @@ impl Lowering<'_> {
                     _ => emit.value(data.opcode, data.payload.clone(), &operands),
                 }
             };
-            let parts: Vec<Value> = (0..4 / scalar.size()).map(part).collect();
+            let last = 4 / scalar.size() - 1;
+            let order = (0..=last).map(|at| {
+                mutant!("lower_tiles: words hold their elements the other way round", at, last - at)
+            });
+            let parts: Vec<Value> = order.map(part).collect();
             words.push(emit.value(Opcode::Pack, Payload::Cast(scalar), &parts));
         }
         self.registers.set(result, shape, words);
@@ -134,7 +138,9 @@ impl Lowering<'_> {
                     (Dimension::Lane, 1 | 2) => transposed.then_some(2 * source.position),
                     (Dimension::Lane, upper) => (!transposed).then_some(upper / 4),
                     (Dimension::Register, 1) => transposed.then_some(1),
-                    (Dimension::Register, place) if place < 2 * words => Some(4 * place),
+                    (Dimension::Register, place) if place < 2 * words => {
+                        Some(mutant!("lower_tiles: matrices come in another order", 4 * place, 24 - 4 * place))
+                    }
                     (Dimension::Register, place) => {
                         row.registers.push((position, place));
                         None
