@@ -21,7 +21,7 @@ impl Lowering<'_> {
             (data.opcode, &data.payload)
             && emit.kernel.buffers[*buffer].kind != BufferKind::Shared
         {
-            return store(emit, (*buffer, *leaf), data.opcode, (&registers, first), self.has_matrices);
+            return store(emit, (*buffer, *leaf), data.opcode, (&registers, first));
         }
         let write = |emit: &mut Emit<'_>| {
             for operands in &registers {
@@ -48,7 +48,6 @@ fn store(
     place: (Buffer, u32),
     opcode: Opcode,
     (registers, first): (&[Vec<Value>], Option<Value>),
-    has_matrices: bool,
 ) {
     let mut stores: Vec<(&[Value], Value, Option<Value>)> = Vec::with_capacity(registers.len());
     // Neighbouring registers may have one mask.
@@ -70,9 +69,8 @@ fn store(
         };
         stores.push((subscripts, *value, condition));
     }
-    // The sums of a matrix instruction are in neighbouring registers anyway.
-    let has_vectors = has_matrices && stores.chunk_by(|left, right| left.2 == right.2).all(|it| it.len() > 1);
-    if stores.len() <= MOST_VECTOR_RESULTS || has_vectors {
+    // Without conditions they are vectors however many they are.
+    if stores.len() <= MOST_VECTOR_RESULTS || stores.iter().all(|(_, _, condition)| condition.is_none()) {
         // Those that one condition is for are stored in one branch, where they can be a vector.
         for group in stores.chunk_by(|left, right| left.2 == right.2) {
             let all = |emit: &mut Emit<'_>| {

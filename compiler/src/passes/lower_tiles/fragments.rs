@@ -58,9 +58,12 @@ impl Lowering<'_> {
             self.registers.set(result, shape, words);
             return;
         }
+        let last = 4 / scalar.size() - 1;
         let mut words = Vec::with_capacity(shape.own.len());
         for register in &shape.own {
             let part = |part: u64| {
+                let part =
+                    mutant!("lower_tiles: words hold their elements the other way round", part, last - part);
                 let operands = self.operands(&data.arguments, register + part);
                 match operands[..] {
                     // Packing rounds as a cast does.
@@ -73,7 +76,7 @@ impl Lowering<'_> {
                     _ => emit.value(data.opcode, data.payload.clone(), &operands),
                 }
             };
-            let parts: Vec<Value> = (0..4 / scalar.size()).map(part).collect();
+            let parts: Vec<Value> = (0..=last).map(part).collect();
             words.push(emit.value(Opcode::Pack, Payload::Cast(scalar), &parts));
         }
         self.registers.set(result, shape, words);
@@ -134,7 +137,11 @@ impl Lowering<'_> {
                     (Dimension::Lane, 1 | 2) => transposed.then_some(2 * source.position),
                     (Dimension::Lane, upper) => (!transposed).then_some(upper / 4),
                     (Dimension::Register, 1) => transposed.then_some(1),
-                    (Dimension::Register, place) if place < 2 * words => Some(4 * place),
+                    (Dimension::Register, place) if place < 2 * words => Some(mutant!(
+                        "lower_tiles: matrices come in another order",
+                        4 * place,
+                        24 - 4 * place
+                    )),
                     (Dimension::Register, place) => {
                         row.registers.push((position, place));
                         None

@@ -10,22 +10,12 @@ use super::Lowering;
 use super::contract::{Point, both, only};
 use crate::atoms::{Atom, Fit};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Value};
-use crate::ir::kernel::{AxisSet, InstData, Kernel, Payload};
+use crate::ir::entities::Value;
+use crate::ir::kernel::{AxisSet, InstData, Payload};
 use crate::ir::op::Opcode;
 use crate::layout::{Dimension, ValueLayout};
 use crate::mutants::mutant;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Whether a program has contractions by a matrix atom.
-pub(super) fn has_matrices(kernel: &Kernel, body: Block) -> bool {
-    let mut found = false;
-    kernel.walk(body, &mut |_, inst| {
-        let payload = &kernel.insts[inst].payload;
-        found |= matches!(payload, Payload::Contract { atom, .. } if *atom != Atom::Fma);
-    });
-    found
-}
 
 impl Lowering<'_> {
     pub(super) fn matrices(&mut self, emit: &mut Emit<'_>, data: &InstData, (along, atom): (AxisSet, Atom)) {

@@ -100,7 +100,6 @@ fn lower(kernel: &mut Kernel, launch: Launch) {
         exchange: Exchange::default(),
         order,
         stored: shared::stored_as(kernel, old),
-        has_matrices: matrices::has_matrices(kernel, old),
         loops: 0,
     };
     lowering.block(&mut Emit::sharing(kernel, body, span), old);
@@ -121,8 +120,6 @@ struct Lowering<'t> {
     order: Order,
     /// The types in memory of what is only stored.
     stored: FxHashMap<Value, Option<Scalar>>,
-    /// Whether a contraction is made of matrix instructions.
-    has_matrices: bool,
     /// How many loops are around.
     loops: usize,
 }

@@ -36,7 +36,8 @@ struct Access {
 impl Access {
     /// Whether threads may meet: not where each touches elements of its own, the same ones in both, and not in different slots.
     fn meets(&self, later: &Access) -> bool {
-        let same = self.subscripts == later.subscripts && self.tile == later.tile && self.is_own;
+        let same = self.subscripts == later.subscripts && self.tile == later.tile;
+        let same = same && self.is_own && later.is_own;
         let slots = || self.slots.iter().zip(&later.slots);
         let apart = slots().any(|slots| matches!(slots, (Some(own), Some(other)) if own.differs(other)));
         self.buffer == later.buffer && (self.writes || later.writes) && !(same && self.turns == 0) && !apart
