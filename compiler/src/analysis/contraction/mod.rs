@@ -6,6 +6,8 @@
 //! d[i, j] = min(p: a[i, p] + b[p, j])                      the same classes, and no product
 //! ```
 //!
+//! - `parts.rs`: what a contraction is made of.
+//! - `bits.rs`: sets of axes.
 //! - `axes.rs`: the axes around a reduction and its own, and with which of them a value moves.
 //! - `terms.rs`: the sides of what is summed up: chains of products, or operands of other code.
 //! - `exact.rs`: the types that hold a value exactly.
@@ -19,133 +21,21 @@
 //! Of launches in phase `abstract`; other code than pure one and loads in a term makes it none.
 
 mod axes;
+mod bits;
 mod exact;
+mod parts;
 mod shared;
 mod terms;
 mod text;
 
-use crate::ir::entities::{Inst, Launch, Value};
+use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload};
-use crate::ir::op::Combiner;
-pub use axes::{AxisBits, code};
+pub use axes::code;
 use axes::{Moves, loops};
+pub use bits::AxisBits;
 pub use exact::Exact;
+pub use parts::{Class, Contraction, ContractionAxis, Product, Range, Side, Terms};
 pub use shared::shared;
-
-/// What an axis is to a contraction.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Class {
-    /// Of the results, and both sides move with it.
-    Batch,
-    /// Of the results, and the left side alone moves with it.
-    M,
-    /// Of the results, and the right side alone moves with it.
-    N,
-    /// Of the results, and no side moves with it.
-    Free,
-    /// Reduced, and both sides move with it.
-    K,
-    /// Reduced, and the left side alone moves with it: it could be summed up first.
-    OfLeft,
-    /// Reduced, and the right side alone moves with it.
-    OfRight,
-    /// Reduced, and no side moves with it: a factor.
-    Times,
-}
-
-/// Who can compute the range of an axis.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Range {
-    Host,
-    /// It follows from indices of other axes: a triangular range.
-    Indices,
-    /// It follows from memory.
-    Memory,
-}
-
-/// An axis of the loops around the reduction, or of the reduction itself.
-#[derive(Clone, Debug)]
-pub struct ContractionAxis {
-    pub name: String,
-    /// The index in the loop's body.
-    pub index: Value,
-    pub is_reduced: bool,
-    pub range: Range,
-    pub class: Class,
-}
-
-/// One side of a product, or of other code: what is the same for all iterations along the axes that it lacks.
-#[derive(Clone, Debug)]
-pub struct Side {
-    /// Of a product its factors, which are multiplied in this order; else the operands that other code takes.
-    pub values: Vec<Value>,
-    /// The axes that it moves with.
-    pub moves: AxisBits,
-    /// The types that hold it exactly.
-    pub exact: Exact,
-    /// Whether some subscript of it comes from memory.
-    pub is_gathered: bool,
-    /// Whether an element of it is loaded where a condition holds.
-    pub is_guarded: bool,
-}
-
-/// A product of two sides, which is added up, or subtracted.
-#[derive(Clone, Debug)]
-pub struct Product {
-    pub is_negative: bool,
-    pub left: Side,
-    pub right: Side,
-    /// Factors that do not move with what is reduced: they are the same for all terms.
-    pub outside: Vec<Value>,
-}
-
-/// What a term is made of.
-#[derive(Clone, Debug)]
-pub enum Terms {
-    /// Products that one sum adds up.
-    Products(Vec<Product>),
-    /// Other code of two sides.
-    Plain { left: Side, right: Side },
-}
-
-/// A reduction that is a contraction.
-#[derive(Clone, Debug)]
-pub struct Contraction {
-    pub reduce: Inst,
-    /// Which result of the reduction it is.
-    pub result: Value,
-    pub combiner: Combiner,
-    /// The axes of the loops around, the outermost first, then the reduced ones.
-    pub axes: Vec<ContractionAxis>,
-    pub terms: Terms,
-    /// Conditions without which a term is left out: it then adds nothing, whatever its factors are.
-    pub masks: Vec<Value>,
-}
-
-impl Contraction {
-    /// The axes of a class, in their order.
-    pub fn of(&self, class: Class) -> impl Iterator<Item = &ContractionAxis> {
-        self.axes.iter().filter(move |axis| axis.class == class)
-    }
-
-    /// Its products; none where it is no sum of such.
-    pub fn products(&self) -> &[Product] {
-        match &self.terms {
-            Terms::Products(products) => products,
-            Terms::Plain { .. } => &[],
-        }
-    }
-
-    /// Whether it has rows and columns: elements of each side are used for many results.
-    pub fn has_reuse(&self) -> bool {
-        [Class::M, Class::N].into_iter().all(|class| self.of(class).next().is_some())
-    }
-
-    /// Whether terms are left out: by a condition, or by a range that the host cannot compute.
-    pub fn leaves_out(&self) -> bool {
-        !self.masks.is_empty() || self.axes.iter().any(|axis| axis.is_reduced && axis.range != Range::Host)
-    }
-}
 
 /// The contractions of a launch, in the order of their reductions.
 pub fn contractions(kernel: &Kernel, launch: Launch) -> Vec<Contraction> {

@@ -1,6 +1,6 @@
 //! Contractions that have an operand in common.
 
-use super::{Contraction, Side, Terms};
+use super::parts::{Contraction, Side, Terms};
 use crate::ir::entities::Value;
 use crate::ir::kernel::Kernel;
 

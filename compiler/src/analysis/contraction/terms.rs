@@ -1,8 +1,9 @@
 //! The sides of what is summed up.
 
-use super::axes::{AxisBits, Moves};
-use super::exact::exact;
-use super::{Exact, Product, Side, Terms};
+use super::axes::Moves;
+use super::bits::AxisBits;
+use super::exact::{Exact, exact};
+use super::parts::{Product, Side, Terms};
 use crate::data::Scalar;
 use crate::ir::entities::Value;
 use crate::ir::kernel::{InstData, Kernel};

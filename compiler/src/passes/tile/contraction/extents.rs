@@ -7,15 +7,15 @@
 //! In cycles of a multiprocessor. Sixteen steps of a tile take as long as the slowest of what they need: the matrix units, the
 //! fragments that come from shared memory, and what comes there from the second cache.
 
-use super::found::Found;
+use super::found::{Found, atom};
 use crate::analysis::REGISTERS;
-use crate::atoms::{COLUMNS, FactorType, MatrixAtom, ROWS};
-use crate::ir::kernel::Atom;
+use crate::atoms::{COLUMNS, ROWS};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
 
-/// Multiplications of a matrix instruction in a cycle of a multiprocessor: what `mma.sync` reaches of 16-bit factors (H100).
-const PRODUCTS: i64 = 1024;
+/// Multiplications of a matrix instruction in a cycle of a multiprocessor, times the bytes of a factor: what `mma.sync` reaches
+/// (H100).
+const PRODUCTS: i64 = 2048;
 /// Bytes that shared memory gives in a cycle, and the caches behind it.
 const SHARED: i64 = 128;
 const CACHES: i64 = 32;
@@ -27,8 +27,8 @@ const BEGIN: i64 = 5_000;
 const OTHERS: i64 = 48;
 /// Registers that a thread can have.
 const MOST: i64 = 255;
-/// Elements of a row of shared memory in addition: rows then begin in other banks, and vectors stay aligned.
-pub const PAD: i64 = 8;
+/// Bytes of a copy; and of a row of shared memory in addition: rows then begin in other banks, and vectors stay aligned.
+const VECTOR: i64 = 16;
 /// Chunks that shared memory holds, at most and at least, where they are copied in the background.
 const SLOTS: [i64; 2] = [4, 3];
 /// The same where they come through registers.
@@ -50,6 +50,8 @@ pub struct Shape {
     pub depth: i64,
     /// Steps of one matrix instruction.
     pub steps: i64,
+    /// Elements of a copy, and the pad of a row of shared memory.
+    pub vector: i64,
     /// Chunks that shared memory holds.
     pub slots: i64,
     /// Blocks that a multiprocessor has at a time.
@@ -71,15 +73,17 @@ impl Shape {
     /// Elements of the rows and of the columns that shared memory has for a chunk, with the pads.
     fn elements(&self, found: &Found, side: usize) -> i64 {
         let (tile, depth) = (self.tile[side], self.depth);
-        if found.factors[side].along_steps { tile * (depth + PAD) } else { depth * (tile + PAD) }
+        if found.factors[side].along_steps {
+            tile * (depth + self.vector)
+        } else {
+            depth * (tile + self.vector)
+        }
     }
 }
 
 /// The shapes that fit, the largest first; of each factor it is said whether it is copied in the background.
 pub fn shapes(found: &Found, copied: [bool; 2], target: &TargetFacts) -> Vec<Shape> {
-    let Some(atom) = FactorType::of(Atom::Mma, found.scalar).and_then(|it| MatrixAtom::find(it, it)) else {
-        return Vec::new();
-    };
+    let Some(atom) = atom(found.scalars) else { return Vec::new() };
     let is_whole = |tile: &[i64; 2]| tile[0] as u64 >= ROWS && tile[1] as u64 >= 2 * COLUMNS;
     let tiles = TILES.into_iter().filter(is_whole);
     tiles.filter_map(|tile| shape(found, copied, target, (tile, atom.steps as i64))).collect()
@@ -91,23 +95,24 @@ fn shape(
     target: &TargetFacts,
     (tile, steps): ([i64; 2], i64),
 ) -> Option<Shape> {
+    let size = found.scalars[0].size() as i64;
+    let vector = VECTOR / size;
     for warps in [4, 8] {
         for depth in DEPTHS {
             let warps = along(tile, warps)?;
-            let mut shape = Shape { tile, warps, depth, steps, slots: 0, resident: 1, cycles: 0 };
+            let mut shape = Shape { tile, warps, depth, steps, vector, slots: 0, resident: 1, cycles: 0 };
             let threads = shape.threads();
             // What comes through registers is in them while a chunk is multiplied.
             let held: i64 =
                 (0..2).filter(|side| !copied[*side]).map(|side| tile[side] * depth / threads).sum();
             let [rows, columns] = shape.of_warp();
-            let fragments = (rows + columns) * steps / 32 / 2;
+            let fragments = (rows + columns) * steps * size / 32 / 4;
             let registers = tile[0] * tile[1] / threads + held + fragments + OTHERS;
             if registers > MOST {
                 continue;
             }
             shape.resident = (REGISTERS as i64 / (threads * registers)).clamp(1, 4);
-            let bytes: i64 =
-                (0..2).map(|side| shape.elements(found, side)).sum::<i64>() * found.scalar.size() as i64;
+            let bytes: i64 = (0..2).map(|side| shape.elements(found, side)).sum::<i64>() * size;
             let room = i64::from(target.shared_bytes);
             let wanted = if copied.contains(&true) { SLOTS[1] } else { SLOTS_OF_REGISTERS };
             shape.resident = shape.resident.min(room / (bytes * wanted));
@@ -116,7 +121,7 @@ fn shape(
             }
             let most = if copied.contains(&true) { SLOTS[0] } else { SLOTS_OF_REGISTERS };
             shape.slots = (room / shape.resident / bytes).min(most);
-            shape.cycles = cycles(&shape, found.scalar.size() as i64);
+            shape.cycles = cycles(&shape, size);
             return Some(shape);
         }
     }
@@ -135,7 +140,7 @@ fn cycles(shape: &Shape, bytes: i64) -> i64 {
     let [rows, columns] = shape.tile;
     let [of_rows, of_columns] = shape.of_warp();
     let warps = shape.warps[0] * shape.warps[1];
-    let products = rows * columns * shape.steps / PRODUCTS;
+    let products = rows * columns * shape.steps * bytes / PRODUCTS;
     let read = warps * (of_rows + of_columns) * shape.steps * bytes;
     let brought = (rows + columns) * shape.steps * bytes;
     products.max((read + brought) / SHARED).max(brought / CACHES)

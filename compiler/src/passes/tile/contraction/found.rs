@@ -2,7 +2,7 @@
 
 use crate::analysis::contraction::{Class, Contraction, Side, contractions};
 use crate::analysis::{Affine, Polynomial};
-use crate::atoms::FactorType;
+use crate::atoms::{FactorType, MatrixAtom};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Atom, BufferKind, Kernel, Payload, Phase};
@@ -11,8 +11,15 @@ use crate::manifest::{BinaryOp, Expr};
 use crate::passes::tile::found::{LoopAxis, Refused, buffer_of, loop_axes, only_loop};
 use cranelift_entity::EntitySet;
 
-/// The types of factors that are taken, the first that holds both.
-const TYPES: [Scalar; 2] = [Scalar::BF16, Scalar::F16];
+/// The types of both factors that are taken, the first that hold them.
+const TYPES: [[Scalar; 2]; 6] = [
+    [Scalar::BF16, Scalar::BF16],
+    [Scalar::F16, Scalar::F16],
+    [Scalar::I8, Scalar::I8],
+    [Scalar::I8, Scalar::U8],
+    [Scalar::U8, Scalar::I8],
+    [Scalar::U8, Scalar::U8],
+];
 
 /// A factor of the product.
 #[derive(Clone, Debug)]
@@ -42,8 +49,8 @@ pub struct Found {
     pub outer: [Vec<usize>; 2],
     /// Of rows, and of columns.
     pub factors: [Factor; 2],
-    /// The type of the factors.
-    pub scalar: Scalar,
+    /// The types of the factors.
+    pub scalars: [Scalar; 2],
 }
 
 impl Found {
@@ -53,7 +60,8 @@ impl Found {
     /// Where it is one, and something stands against tiles.
     pub fn find(kernel: &Kernel, launch: Launch) -> Result<Option<Self>, Refused> {
         let all = contractions(kernel, launch);
-        let Some((one, scalar)) = all.iter().find_map(|one| Some((one, scalar_of(kernel, one)?))) else {
+        let Some((one, mut scalars)) = all.iter().find_map(|one| Some((one, scalars_of(kernel, one)?)))
+        else {
             return Ok(None);
         };
         let refuse = |reason| Err(Refused { reason, array: arrays(kernel, one) });
@@ -85,19 +93,30 @@ impl Found {
         batch.sort_unstable();
         let mut outer = [own(Class::M), own(Class::N)];
         let mut affine = Affine::new(kernel);
-        let mut factors = [&product.left, &product.right].map(|side| factor(kernel, side, scalar));
+        let mut factors = [(&product.left, scalars[0]), (&product.right, scalars[1])]
+            .map(|(side, scalar)| factor(kernel, side, scalar));
         if let Err(reason) = plain_body(kernel, body, one.reduce) {
             return refuse(reason);
         }
         if lies_along(kernel, &mut affine, body, &axes, &outer) == Some(0) {
             outer.swap(0, 1);
             factors.swap(0, 1);
+            scalars.swap(0, 1);
         }
-        let mut found = Self { forall, body, reduce: one.reduce, axes, steps, batch, outer, factors, scalar };
+        let mut found =
+            Self { forall, body, reduce: one.reduce, axes, steps, batch, outer, factors, scalars };
         for side in 0..2 {
             found.factors[side].along_steps = found.runs_along_steps(kernel, &mut affine, side);
         }
         Ok(Some(found))
+    }
+
+    /// Instructions of the loop's body beside the sum.
+    pub fn code(&self, kernel: &Kernel) -> usize {
+        let blocks = kernel.blocks_in(self.body);
+        let insts = |block: &Block| kernel.blocks[*block].insts.len();
+        let all: usize = blocks.iter().map(insts).sum();
+        all - insts(&kernel.insts[self.reduce].regions[0])
     }
 
     /// The product of the extents of some axes.
@@ -140,19 +159,23 @@ fn step(affine: &mut Affine<'_>, inst: Inst, index: Value) -> Option<i64> {
     affine.step(inst, index).flatten().as_ref().and_then(Polynomial::as_wrapped)
 }
 
-/// The type in which a matrix instruction takes both factors of a contraction, exactly.
-fn scalar_of(kernel: &Kernel, one: &Contraction) -> Option<Scalar> {
-    if kernel.value_type(one.result) != Scalar::F32 || !one.has_reuse() {
-        return None;
-    }
+/// The types in which a matrix instruction takes both factors of a contraction, exactly.
+fn scalars_of(kernel: &Kernel, one: &Contraction) -> Option<[Scalar; 2]> {
     let only =
         [Class::OfLeft, Class::OfRight, Class::Times].into_iter().all(|class| one.of(class).next().is_none());
-    let takes = |scalar: &Scalar| {
-        FactorType::of(Atom::Mma, *scalar).is_some()
-            && !one.products().is_empty()
-            && one.products().iter().all(|it| it.left.exact.has(*scalar) && it.right.exact.has(*scalar))
+    if !one.has_reuse() || !only || one.products().is_empty() {
+        return None;
+    }
+    let takes = |[left, right]: &[Scalar; 2]| {
+        atom([*left, *right]).is_some_and(|atom| atom.sum() == kernel.value_type(one.result))
+            && one.products().iter().all(|it| it.left.exact.has(*left) && it.right.exact.has(*right))
     };
-    TYPES.into_iter().find(takes).filter(|_| only && one.of(Class::K).next().is_some())
+    TYPES.into_iter().find(takes).filter(|_| one.of(Class::K).next().is_some())
+}
+
+/// The matrix instruction for factors of these types.
+pub fn atom([left, right]: [Scalar; 2]) -> Option<&'static MatrixAtom> {
+    MatrixAtom::find(FactorType::of(Atom::Mma, left)?, FactorType::of(Atom::Mma, right)?)
 }
 
 fn factor(kernel: &Kernel, side: &Side, scalar: Scalar) -> Factor {

@@ -2,11 +2,11 @@
 //! for what is brought there.
 
 use super::extents::Shape;
-use crate::atoms::{FactorType, MatrixAtom};
+use super::found::atom;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::Block;
-use crate::ir::kernel::{Atom, AxisSet, Kernel, Tile, TileAxis};
+use crate::ir::kernel::{AxisSet, Kernel, Tile, TileAxis};
 use crate::layout::{Dimension, ValueLayout};
 
 /// The axes of a block's tiles, by their numbers.
@@ -20,10 +20,7 @@ pub const CHUNK_VECTOR: usize = 4;
 pub const ROW_VECTOR: usize = 5;
 pub const COLUMN_VECTOR: usize = 6;
 
-/// Elements that one copy moves: of 16 bits, 16 bytes.
-pub const VECTOR: i64 = 8;
-
-const NAMES: [&str; 7] = ["row", "column", "step", "chunk", "chunk_8", "row_8", "column_8"];
+const NAMES: [&str; 7] = ["row", "column", "step", "chunk", "chunk_vector", "row_vector", "column_vector"];
 
 /// Layouts of all axes that code has together; a value that lacks some has its slice.
 pub struct Layouts {
@@ -39,8 +36,8 @@ pub type Home = usize;
 impl Layouts {
     pub fn new(shape: &Shape) -> Self {
         let [rows, columns] = shape.tile;
-        let extents =
-            [rows, columns, shape.steps, shape.depth, shape.depth / VECTOR, rows / VECTOR, columns / VECTOR];
+        let [chunks, of_rows, of_columns] = [shape.depth, rows, columns].map(|extent| extent / shape.vector);
+        let extents = [rows, columns, shape.steps, shape.depth, chunks, of_rows, of_columns];
         let axis =
             |(name, extent): (&&str, i64)| TileAxis { name: (*name).to_string(), extent: extent as u64 };
         let axes = NAMES.iter().zip(extents).map(axis).collect();
@@ -48,9 +45,8 @@ impl Layouts {
     }
 
     /// The homes of rows, of columns and of sums: fragments of the instruction, over all warps.
-    pub fn fragments(&mut self, shape: &Shape, scalar: Scalar) -> Option<[Home; 3]> {
-        let factor = FactorType::of(Atom::Mma, scalar)?;
-        let atom = MatrixAtom::find(factor, factor)?;
+    pub fn fragments(&mut self, shape: &Shape, scalars: [Scalar; 2]) -> Option<[Home; 3]> {
+        let atom = atom(scalars)?;
         let [warp, register] = [Dimension::Warp, Dimension::Register];
         let [rows, columns] = shape.warps.map(|warps| warps as u64);
         let [of_rows, of_columns] = shape.of_warp();
@@ -145,12 +141,11 @@ impl Layouts {
 
     /// Gives the values of a block that have no layout, from an instruction on, that of a home.
     pub fn settle(&mut self, kernel: &mut Kernel, block: Block, from: usize, home: Home) {
-        for inst in kernel.blocks[block].insts[from..].to_vec() {
-            for result in kernel.insts[inst].results.clone() {
-                let tile = kernel.tile(result);
-                if !tile.axes.is_empty() && tile.layout.is_none() {
-                    kernel.values[result].tile = self.tile(tile.axes, home);
-                }
+        let insts = &kernel.blocks[block].insts[from..];
+        for result in insts.iter().flat_map(|inst| &kernel.insts[*inst].results) {
+            let tile = kernel.values[*result].tile;
+            if !tile.axes.is_empty() && tile.layout.is_none() {
+                kernel.values[*result].tile = self.tile(tile.axes, home);
             }
         }
     }

@@ -30,9 +30,10 @@ mod program;
 use super::blocks::aligned;
 use super::found::LoopAxis;
 use crate::analysis::{Affine, Answer, Conditions, Polynomial, ask};
-use crate::atoms::{COLUMNS, FactorType, MatrixAtom, ROWS};
+use crate::atoms::{COLUMNS, ROWS};
+use crate::data::Scalar;
 use crate::ir::entities::Launch;
-use crate::ir::kernel::{Atom, Kernel};
+use crate::ir::kernel::Kernel;
 use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
@@ -50,7 +51,7 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         Ok(Some(found)) => found,
         Ok(None) => return false,
         Err(refused) => {
-            if has_atom(target, crate::data::Scalar::BF16) {
+            if has_atom(target, [Scalar::BF16; 2]) {
                 let name = kernel.launches[launch].name.clone();
                 let text = format!(
                     "the product of {} is computed without matrix instructions: {}",
@@ -61,7 +62,7 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
             return false;
         }
     };
-    if !has_atom(target, found.scalar) || is_said(kernel, &found) {
+    if !has_atom(target, found.scalars) || is_said(kernel, &found) {
         return false;
     }
     let Some(plan) = plan(kernel, launch, &found, target) else { return false };
@@ -81,12 +82,10 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     true
 }
 
-/// Whether a target has the instruction for two factors of a type.
-fn has_atom(target: &TargetFacts, scalar: crate::data::Scalar) -> bool {
-    let atom = FactorType::of(Atom::Mma, scalar).and_then(|factor| MatrixAtom::find(factor, factor));
-    atom.is_some_and(|atom| target.capability >= atom.capability)
-        && target.async_copies
-        && target.warp_size == 32
+/// Whether a target has the instruction for factors of these types.
+fn has_atom(target: &TargetFacts, scalars: [Scalar; 2]) -> bool {
+    let has = found::atom(scalars).is_some_and(|atom| target.capability >= atom.capability);
+    has && target.async_copies && target.warp_size == 32
 }
 
 /// How the launch becomes tiles; `None` where it is predicted to be faster as it is.
@@ -148,7 +147,7 @@ fn vectors(kernel: &Kernel, found: &Found, side: usize) -> Option<Vec<Expr>> {
         return None;
     }
     let step = Affine::new(kernel).step(load, axis.index).flatten().as_ref().and_then(Polynomial::as_wrapped);
-    aligned(kernel, axis, step, load, layouts::VECTOR as u64)
+    aligned(kernel, axis, step, load, 16 / found.scalars[side].size())
 }
 
 /// Whether the schedule says something of the axes, or of what goes through shared memory.
@@ -175,15 +174,10 @@ fn record(kernel: &mut Kernel, launch: Launch, found: &Found, plan: &Plan) {
     let Shape { tile, warps, depth, slots, .. } = plan.shape;
     let schedule = &mut kernel.schedule;
     schedule.noted(&name, Directive::Block(plan.shape.threads() as u32), "so many share a tile of results");
-    for side in 0..2 {
-        if let [at] = found.outer[side][..] {
-            let axis = found.axes[at].name.clone();
-            let size = tile[side] as u32;
-            schedule.noted(
-                &name,
-                Directive::Tile { axis, size },
-                "fragments of a matrix instruction for each warp",
-            );
+    for (outer, size) in found.outer.iter().zip(tile) {
+        if let [at] = outer[..] {
+            let directive = Directive::Tile { axis: found.axes[at].name.clone(), size: size as u32 };
+            schedule.noted(&name, directive, "fragments of a matrix instruction for each warp");
         }
     }
     let how = plan.copied.map(|copied| if copied { "copied in the background" } else { "through registers" });
@@ -192,7 +186,7 @@ fn record(kernel: &mut Kernel, launch: Launch, found: &Found, plan: &Plan) {
         &name,
         format!(
             "matrix instructions of {} factors: tiles of {} by {}, {} by {} warps; {slots} chunks of {depth} steps in shared memory, {rows}, {columns}",
-            found.scalar.name(), tile[0], tile[1], warps[0], warps[1]
+            found.scalars[0].name(), tile[0], tile[1], warps[0], warps[1]
         ),
     );
 }

@@ -12,10 +12,10 @@
 //! A factor that cannot be copied is computed in registers, one chunk ahead, and stored in shared memory behind the
 //! contraction. Elements past the end are zeros, of both factors, whatever the code of a factor makes of them.
 
-use super::extents::{PAD, Shape, Sizes};
+use super::extents::{Shape, Sizes};
 use super::found::Found;
 use super::layouts::{
-    CHUNK, CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, Home, Layouts, ROW, ROW_VECTOR, STEP, VECTOR, place,
+    CHUNK, CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, Home, Layouts, ROW, ROW_VECTOR, STEP, place,
 };
 use crate::analysis::contraction::code;
 use crate::data::ElementType;
@@ -25,7 +25,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{
     Atom, AxisSet, BlockData, BufferData, BufferKind, Kernel, Payload, Phase, Short, Tiling,
 };
-use crate::ir::op::{Combiner, Constant, Opcode};
+use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::mutants::mutant;
 use crate::passes::numbers::divided;
@@ -46,6 +46,9 @@ pub struct Plan {
 /// Rows of tiles that blocks take before they go on to the next columns: what they read stays in the cache.
 const GROUP: i64 = 8;
 
+/// Instructions of a loop's body, beside the sum, that are written twice: with masks and without.
+const SHORT: usize = 16;
+
 /// Which mask an axis of tiles has: of rows, of columns, of steps.
 const OF_AXIS: [usize; 7] = [0, 1, 2, 2, 2, 0, 1];
 
@@ -60,12 +63,12 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
     let Ok(Some(found)) = Found::find(kernel, launch) else { return false };
     let shape = &plan.shape;
     let mut layouts = Layouts::new(shape);
-    let Some(fragments) = layouts.fragments(shape, found.scalar) else { return false };
+    let Some(fragments) = layouts.fragments(shape, found.scalars) else { return false };
     let mut fills = [0; 2];
-    for side in 0..2 {
+    for (side, fill) in fills.iter_mut().enumerate() {
         let [fast, slow] = fill_axes(&found, plan, side);
         let Some(home) = layouts.along(fast, slow, shape) else { return false };
-        fills[side] = home;
+        *fill = home;
     }
     let root = kernel.launches[launch].body;
     let body = kernel.blocks.push(BlockData::default());
@@ -123,8 +126,8 @@ fn shared(kernel: &mut Kernel, found: &Found, shape: &Shape, side: usize) -> Buf
     kernel.buffers.push(BufferData {
         name: format!("{}_{}", factor.array, ["rows", "columns"][side]),
         kind: BufferKind::Shared,
-        element: ElementType::scalar(found.scalar),
-        extents: [shape.slots, slow, fast + PAD].map(Expr::Int).to_vec(),
+        element: ElementType::scalar(found.scalars[side]),
+        extents: [shape.slots, slow, fast + shape.vector].map(Expr::Int).to_vec(),
         layout: Layout::Aos,
         layout_fixed: true,
         cache: None,
@@ -234,7 +237,7 @@ impl Program<'_> {
         let local = [outer, step].map(|axis| {
             let index = Self::index(emit, axis);
             let is_vector = matches!(axis, CHUNK_VECTOR | ROW_VECTOR | COLUMN_VECTOR);
-            if is_vector { emit.mul_int(index, VECTOR) } else { index }
+            if is_vector { emit.mul_int(index, self.shape().vector) } else { index }
         });
         let coordinates = [emit.add(self.bases[side], local[0]), emit.add(first, local[1])];
         let mut map = self.map.clone();
@@ -279,7 +282,7 @@ impl Program<'_> {
         let subscripts: Vec<Value> =
             emit.kernel.subscripts(&data).iter().map(|value| mapped(&part.map, *value)).collect();
         let address = emit.value(Opcode::Address, data.payload, &subscripts);
-        let bytes = emit.int(VECTOR * self.found.scalar.size() as i64);
+        let bytes = emit.int(self.shape().vector * self.found.scalars[side].size() as i64);
         let mut operands = self.subscripts(side, slot, part.local).to_vec();
         operands.extend([address, bytes]);
         let mask = part.masks[side].zip(part.masks[2]);
@@ -358,7 +361,8 @@ impl Program<'_> {
             let value = self.compute(emit, *side, zero);
             self.keep(emit, *side, zero, value);
         }
-        let none = emit.constant(Constant::F32(0));
+        let result = emit.kernel.insts[self.found.reduce].results[0];
+        let none = emit.constant(Combiner::Add.identity(emit.kernel.value_type(result)));
         let all: AxisSet = [ROW, COLUMN].into_iter().collect();
         let tile = self.layouts.tile(all, self.fragments[2]);
         let sums = emit.for_loop("chunk", (zero, chunks, one), &[none], |emit, chunk, carried| {
@@ -375,18 +379,24 @@ impl Program<'_> {
                 let slot = emit.binary(Opcode::Rem, next, slots);
                 self.copy_all(emit, next, slot, chunks);
             }
-            let next = emit.add(chunk, one);
-            let values: Vec<_> = others.iter().map(|side| (*side, self.compute(emit, *side, next))).collect();
+            let behind = emit.add(chunk, one);
+            let values: Vec<_> =
+                others.iter().map(|side| (*side, self.compute(emit, *side, behind))).collect();
             let slot = emit.binary(Opcode::Rem, chunk, slots);
             let mut sums = carried[0];
+            // What an instruction needs is loaded before the one in front of it is carried out.
+            let mut factors = [0, 1].map(|side| self.fragment(emit, side, slot, 0));
             for first in (0..shape.depth).step_by(shape.steps as usize) {
-                let factors = [0, 1].map(|side| self.fragment(emit, side, slot, first));
+                let next = first + shape.steps;
+                let loaded =
+                    (next < shape.depth).then(|| [0, 1].map(|side| self.fragment(emit, side, slot, next)));
                 let from = place(emit);
                 let payload = Payload::Contract { along: AxisSet::one(STEP), atom: Atom::Mma };
                 sums = emit.value(Opcode::Contract, payload, &[factors[0], factors[1], sums]);
                 self.layouts.settle(emit.kernel, emit.block, from, self.fragments[2]);
+                factors = loaded.unwrap_or(factors);
             }
-            let slot = emit.binary(Opcode::Rem, next, slots);
+            let slot = emit.binary(Opcode::Rem, behind, slots);
             for (side, value) in values {
                 self.keep(emit, side, slot, value);
             }
@@ -405,28 +415,58 @@ impl Program<'_> {
         let subscripts = self.subscripts(side, slot, [outer, step]);
         let payload = Payload::Access { buffer: self.buffers[side], leaf: 0 };
         let fragment = emit.value(Opcode::Load, payload, &subscripts);
-        emit.kernel.values[fragment].ty = self.found.scalar;
+        emit.kernel.values[fragment].ty = self.found.scalars[side];
         self.layouts.settle(emit.kernel, emit.block, from, self.fragments[side]);
         fragment
     }
 
-    /// What the loop's body does with the sums.
+    /// What the loop's body does with the sums. Blocks that lie inside store neighbours together, where that is little code.
     fn results(&mut self, emit: &mut Emit<'_>, sums: Value) {
         let from = place(emit);
         let mut map = self.map.clone();
         let mut masks = vec![None; 3];
+        let mut inside = None;
         for side in 0..2 {
             let index = Self::index(emit, [ROW, COLUMN][side]);
             let coordinate = emit.add(self.bases[side], index);
             split(emit, &self.found.of_side(side), coordinate, &mut map);
             if !self.plan.whole {
                 masks[side] = Some(emit.binary(Opcode::Lt, coordinate, self.ends[side]));
+                let end = emit.add_int(self.bases[side], self.shape().tile[side]);
+                let is_inside = emit.binary(Opcode::Le, end, self.ends[side]);
+                inside = Some(match inside {
+                    None => is_inside,
+                    Some(inside) => emit.binary(Opcode::And, inside, is_inside),
+                });
             }
         }
         map.insert(emit.kernel.insts[self.found.reduce].results[0], sums);
-        let (block, body) = (emit.block, self.found.body);
+        self.layouts.settle(emit.kernel, emit.block, from, self.fragments[2]);
+        let is_short = self.found.code(emit.kernel) <= SHORT;
+        match inside.filter(|_| is_short) {
+            None => self.write_results(emit, (map, masks)),
+            Some(inside) => {
+                let inner = (map.clone(), vec![None; 3]);
+                let both = std::cell::RefCell::new(self);
+                emit.if_else(
+                    inside,
+                    |emit| {
+                        both.borrow_mut().write_results(emit, inner);
+                        Vec::new()
+                    },
+                    |emit| {
+                        both.borrow_mut().write_results(emit, (map, masks));
+                        Vec::new()
+                    },
+                );
+            }
+        }
+    }
+
+    fn write_results(&mut self, emit: &mut Emit<'_>, (map, masks): (ValueMap, Vec<Option<Value>>)) {
+        let (from, block) = (place(emit), emit.block);
         let mut writer = Writer { emit, map, masks, of_axis: OF_AXIS.to_vec(), only: None };
-        writer.block(body, None);
+        writer.block(self.found.body, None);
         self.layouts.settle(emit.kernel, block, from, self.fragments[2]);
     }
 }
