@@ -25,6 +25,7 @@ mod select;
 mod signs;
 mod spills;
 mod support;
+mod tensor;
 mod typed;
 mod variants;
 mod work;
