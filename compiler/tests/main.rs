@@ -26,6 +26,7 @@ mod select;
 mod signs;
 mod spills;
 mod support;
+mod tensor;
 mod typed;
 mod variants;
 mod work;
