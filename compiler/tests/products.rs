@@ -87,9 +87,8 @@ fn products_of_halves_are_made_of_matrix_instructions() {
         );
         assert!(fragments > 0 && transposed > 0, "{n}: the second factor lies across the steps");
         assert_eq!(count(kernel, launch, Opcode::CopyAsync) > 0, copied, "{n}");
-        // Results of whole tiles are stored in pairs, and nothing is masked.
-        assert_eq!(count(kernel, launch, Opcode::StoreVector) > 0, n % 256 == 0, "{n}");
-        assert!(count(kernel, launch, Opcode::Barrier) <= 2, "{n}");
+        // Blocks that lie inside store neighbours together, where rows are whole vectors.
+        assert_eq!(count(kernel, launch, Opcode::StoreVector) > 0, copied, "{n}");
     }
 }
 
