@@ -1,7 +1,7 @@
 //! What a contraction looks like to `tile`: its axes by class, its factors, and what stands against matrix instructions.
 
 use crate::analysis::contraction::{Class, Contraction, Side, contractions};
-use crate::analysis::{Affine, Polynomial};
+use crate::analysis::{Affine, Polynomial, block_count};
 use crate::atoms::{FactorType, MatrixAtom};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
@@ -68,6 +68,7 @@ impl Found {
         let Some((forall, axes)) = only_loop(kernel, launch) else {
             return refuse("its loop does not stand alone, or the host cannot compute its bounds");
         };
+        let axes = never_negative(kernel, axes);
         let body = kernel.insts[forall].regions[0];
         let [product] = one.products() else { return refuse("each term is a sum of several products") };
         if !product.outside.is_empty() || product.is_negative {
@@ -81,6 +82,7 @@ impl Found {
         let Some(steps) = loop_axes(kernel, one.reduce) else {
             return refuse("the host cannot compute the bounds of the sum");
         };
+        let steps = never_negative(kernel, steps);
         if kernel.insts[one.reduce].results.len() != 1 || !kernel.blocks[body].insts.contains(&one.reduce) {
             return refuse("the sum does not stand by itself in the loop");
         }
@@ -148,6 +150,12 @@ impl Found {
         });
         close[0] && !close[1] || close == [false; 2]
     }
+}
+
+/// Axes whose extents are no less than 0: products of two that are would be blocks.
+fn never_negative(kernel: &Kernel, axes: Vec<LoopAxis>) -> Vec<LoopAxis> {
+    let axes = axes.into_iter();
+    axes.map(|axis| LoopAxis { extent: block_count(kernel, &axis.extent, 1), ..axis }).collect()
 }
 
 /// Bytes below which elements count as neighbours.
