@@ -20,7 +20,8 @@ import torch
 from timing import geometric_mean
 
 FILE = str(pathlib.Path(__file__).with_name("products.krn"))
-KERNELS = ["product", "linear", "gram", "halves", "doubles", "distances", "batched"]
+HALVES = ["halves", "halves_f16", "halves_to_f32", "halves_at", "halves_linear", "halves_batched"]
+KERNELS = ["product", "linear", "gram", *HALVES, "doubles", "distances", "batched"]
 FIXED = [
     (1024, 1024, 1024),
     (2048, 2048, 2048),
@@ -29,6 +30,17 @@ FIXED = [
     (16, 4096, 4096),
     (784, 10, 60000),
 ]
+# What matrix instructions are for: large ones, odd ones, few rows.
+FIXED_OF_HALVES = [
+    (2048, 2048, 2048),
+    (4096, 4096, 4096),
+    (8192, 8192, 8192),
+    (4095, 4093, 4097),
+    (1024, 1024, 1024),
+    (16, 8192, 8192),
+]
+# Of sixteen at once.
+FIXED_OF_BATCHES = [(512, 512, 512), (1024, 1024, 1024), (1000, 1004, 1001)]
 
 
 def size(rng):
@@ -48,14 +60,19 @@ def krn(program, kernel, m, n, k):
 
 
 def peer(kernel, m, n, k):
-    kind = {"halves": torch.bfloat16, "doubles": torch.float64}.get(kernel, torch.float32)
-    batch = (16,) if kernel == "batched" else ()
-    a = torch.randn(*batch, *((k, m) if kernel == "gram" else (m, k)), device="cuda", dtype=kind)
-    b = torch.randn(*batch, *((n, k) if kernel in ("linear", "distances") else (k, n)), device="cuda", dtype=kind)
-    d = torch.randn(n, device="cuda")
+    kind = {"halves_f16": torch.float16, "doubles": torch.float64}.get(kernel, torch.float32)
+    kind = torch.bfloat16 if kernel in HALVES and kernel != "halves_f16" else kind
+    batch = (16,) if kernel in ("batched", "halves_batched") else ()
+    first = (k, m) if kernel in ("gram", "halves_at") else (m, k)
+    second = (n, k) if kernel in ("linear", "halves_linear", "distances") else (k, n)
+    a = torch.randn(*batch, *first, device="cuda", dtype=kind)
+    b = torch.randn(*batch, *second, device="cuda", dtype=kind)
+    d = torch.randn(n, device="cuda", dtype=kind)
     call = {
         "gram": lambda: a.t() @ b,
+        "halves_at": lambda: a.t() @ b,
         "linear": lambda: torch.relu(torch.nn.functional.linear(a, b, d)),
+        "halves_linear": lambda: torch.relu(torch.nn.functional.linear(a, b, d)),
         "distances": lambda: torch.cdist(a, b).square(),
     }.get(kernel, lambda: a @ b)
     for _ in range(3):
@@ -85,10 +102,12 @@ def main():
     parser.add_argument("--kernel", nargs="*", default=KERNELS, choices=KERNELS)
     options = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
-    print(f"{'kernel':10} {'m':>6} {'n':>6} {'k':>6} {'parent':>10} {'krn':>10} {'torch':>10}   torch / krn")
+    print(f"{'kernel':14} {'m':>6} {'n':>6} {'k':>6} {'parent':>10} {'krn':>10} {'torch':>10}   torch / krn")
     for kernel in options.kernel:
         rng = random.Random(options.seed)
-        sizes = FIXED + [(size(rng), size(rng), size(rng)) for _ in range(options.count)]
+        fixed = FIXED_OF_HALVES if kernel in HALVES else FIXED
+        fixed = FIXED_OF_BATCHES if kernel == "halves_batched" else fixed
+        sizes = fixed + [(size(rng), size(rng), size(rng)) for _ in range(options.count)]
         of_peer, of_parent = [], []
         for m, n, k in sizes:
             old = krn(options.parent, kernel, m, n, k) if options.parent else math.nan
@@ -96,9 +115,9 @@ def main():
             of_peer.append(torch_time / new)
             of_parent.append(old / new)
             times = f"{old:10.1f} {new:10.1f} {torch_time:10.1f}   {torch_time / new:.2f}"
-            print(f"{kernel:10} {m:6} {n:6} {k:6} {times}", flush=True)
+            print(f"{kernel:14} {m:6} {n:6} {k:6} {times}", flush=True)
         means = f"torch / krn {geometric_mean(of_peer):.3f}, parent / krn {geometric_mean(of_parent):.3f}"
-        print(f"{kernel:10} geometric means: {means}", flush=True)
+        print(f"{kernel:14} geometric means: {means}", flush=True)
 
 
 if __name__ == "__main__":

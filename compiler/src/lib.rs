@@ -7,6 +7,7 @@ mod accuracy;
 pub mod advise;
 mod algebra;
 pub mod analysis;
+pub mod atoms;
 pub mod builtins;
 pub mod check;
 mod clock;

@@ -3,6 +3,7 @@
 
 mod advice;
 mod barriers;
+mod contractions;
 mod damage;
 mod diagnostics;
 mod explain;
@@ -25,6 +26,7 @@ mod select;
 mod signs;
 mod spills;
 mod support;
+mod tensor;
 mod typed;
 mod variants;
 mod work;

@@ -67,6 +67,49 @@ fn integer_products(kernel: &Kernel, launch: Launch) -> usize {
     found
 }
 
+const HALVES: &str =
+    "kernel matmul(a: bf16[m, k], b: bf16[k, n]) -> c: bf16[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }";
+
+#[test]
+fn products_of_halves_are_made_of_matrix_instructions() {
+    let cubes = |n: i64| [("m", n), ("n", n), ("k", n)];
+    for (n, copied) in [(4096, true), (4104, true), (4095, false)] {
+        let compilation = compiled_at(HALVES, &cubes(n));
+        let kernel = &compilation.ir().expect("it was asked for").kernels[0];
+        let launch = launch(kernel, "matmul_matrices");
+        let [instructions, fragments] =
+            [Opcode::Mma, Opcode::LoadMatrix].map(|opcode| count(kernel, launch, opcode));
+        let transposed = count(kernel, launch, Opcode::LoadMatrixTransposed);
+        // A fragment of rows is four words, and so are two of columns: each is loaded once a step, and used several times.
+        assert!(
+            instructions >= 2 * (fragments + transposed),
+            "{n}: {instructions}, {fragments}, {transposed}"
+        );
+        assert!(fragments > 0 && transposed > 0, "{n}: the second factor lies across the steps");
+        assert_eq!(count(kernel, launch, Opcode::CopyAsync) > 0, copied, "{n}");
+        // Blocks that lie inside store neighbours together, where rows are whole vectors.
+        assert_eq!(count(kernel, launch, Opcode::StoreVector) > 0, copied, "{n}");
+    }
+}
+
+#[test]
+fn matrix_instructions_are_for_targets_that_have_them_and_for_sizes_that_fill_them() {
+    let used = |text: &str, target: &str, sizes: &[(&str, u64)]| {
+        let compilation = compiled_for(text, target, sizes);
+        let kernel = &compilation.ir().expect("it was asked for").kernels[0];
+        kernel.launches.keys().any(|launch| count(kernel, launch, Opcode::Mma) > 0)
+    };
+    assert!(!used(HALVES, "sm_75", &[]));
+    for target in ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"] {
+        assert!(used(HALVES, target, &[]), "{target}");
+    }
+    assert!(!used(HALVES, "sm_90", &[("m", 1), ("n", 4096), ("k", 4096)]));
+    // What is not exact in 16 bits is not rounded.
+    assert!(!used(MATMUL, "sm_90", &[]));
+    assert!(!used(&HALVES.replace("a[i, p] *", "tanh(a[i, p]) *"), "sm_90", &[]));
+    assert!(used(&HALVES.replace("a[i, p] *", "max(a[i, p], 0.0) *"), "sm_90", &[]));
+}
+
 #[test]
 fn copies_in_the_background_are_for_targets_that_have_them() {
     let copies = |target: &str| {
@@ -101,21 +144,23 @@ fn copies_are_waited_for_before_the_barrier() {
 #[test]
 fn buffers_of_a_product_fit_the_shared_memory_of_every_target() {
     for (target, most) in [("sm_75", 64), ("sm_80", 163), ("sm_86", 99), ("sm_90", 227), ("sm_120", 99)] {
-        let compilation = compiled_for(MATMUL, target, &[]);
-        let kernel = &compilation.ir().expect("it was asked for").kernels[0];
-        for launch in kernel.launches.keys() {
-            let mut used = BTreeMap::new();
-            kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
-                if let Payload::Access { buffer, .. } = kernel.insts[inst].payload
-                    && kernel.buffers[buffer].kind == BufferKind::Shared
-                {
-                    let data = &kernel.buffers[buffer];
-                    let extents = data.extents.iter().map(|extent| extent.evaluate_int(&[]).unwrap_or(0));
-                    used.insert(buffer, extents.product::<i128>() * i128::from(data.element.size));
-                }
-            });
-            let bytes: i128 = used.values().sum();
-            assert!(bytes <= most * 1024, "{target}: {bytes}");
+        for text in [MATMUL, HALVES] {
+            let compilation = compiled_for(text, target, &[]);
+            let kernel = &compilation.ir().expect("it was asked for").kernels[0];
+            for launch in kernel.launches.keys() {
+                let mut used = BTreeMap::new();
+                kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
+                    if let Payload::Access { buffer, .. } = kernel.insts[inst].payload
+                        && kernel.buffers[buffer].kind == BufferKind::Shared
+                    {
+                        let data = &kernel.buffers[buffer];
+                        let extents = data.extents.iter().map(|extent| extent.evaluate_int(&[]).unwrap_or(0));
+                        used.insert(buffer, extents.product::<i128>() * i128::from(data.element.size));
+                    }
+                });
+                let bytes: i128 = used.values().sum();
+                assert!(bytes <= most * 1024, "{target}: {bytes}");
+            }
         }
     }
 }

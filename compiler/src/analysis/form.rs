@@ -7,6 +7,7 @@
 //! - `one element a thread`, `4 elements a thread`: each thread computes results of its own;
 //! - `team of 32 threads`: neighbouring threads, or a whole block, compute a result together;
 //! - `staged product`, `product in registers`: tiles of a matrix product, with operands in shared memory or without;
+//! - `product by matrix instructions`: the same, by instructions of a warp;
 //! - `staged, 4 elements a thread`: elements come to their threads by way of shared memory.
 //!
 //! Then what it costs: `in a loop`, `copy of the result in each block`, `atomics`, `checked`, and `16 bytes` for the widest access
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 struct Found {
     outer: bool,
+    matrices: bool,
     shared: bool,
     shared_atomics: bool,
     atomics: bool,
@@ -46,6 +48,7 @@ pub fn form(kernel: &Kernel, launch: Launch) -> String {
     let team = 1u32 << found.shuffled.count_ones();
     let mut phrases = vec![match &found {
         _ if threads == 1 && data.grid.is_none() => "one thread".to_string(),
+        Found { matrices: true, .. } => "product by matrix instructions".to_string(),
         Found { outer: true, shared: true, .. } => "staged product".to_string(),
         Found { outer: true, .. } => "product in registers".to_string(),
         Found { shuffled: 1.., shared: true, barriers: true, .. } => format!("team of {threads} threads"),
@@ -83,6 +86,7 @@ fn look(kernel: &Kernel, inst: Inst, found: &mut Found) {
     let data = &kernel.insts[inst];
     match data.opcode {
         Opcode::Outer | Opcode::OuterFma => found.outer = true,
+        Opcode::Mma => found.matrices = true,
         Opcode::Barrier => found.barriers = true,
         Opcode::Check => found.checks = true,
         Opcode::While | Opcode::Reduce => found.loops = true,

@@ -5,6 +5,7 @@
 //! - `ask.rs`: what passes may know of the sizes that a kernel is compiled for.
 //! - `banked.rs`: what a warp's access to shared memory costs, as an H200 counts it.
 //! - `banks.rs`: what a warp's access to shared memory costs.
+//! - `contraction/`: reductions of two sides: which axes are rows, columns, batches and steps, and what the sides are.
 //! - `difference.rs`: differences of index values that do not wrap.
 //! - `float_bounds.rs`: what a float is at least.
 //! - `form.rs`: how a launch spreads its work over threads, in words.
@@ -23,6 +24,7 @@ mod affine;
 mod ask;
 pub mod banked;
 mod banks;
+pub mod contraction;
 mod difference;
 mod endless;
 mod float_bounds;

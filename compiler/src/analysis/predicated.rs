@@ -36,7 +36,8 @@ fn loads_only(kernel: &Kernel, block: Block) -> bool {
             Add | Sub | Mul | Shl | Shr | And | Or | Not | Const | Symbol | Cast | Yield | Fma
         ) || matches!(opcode(inst), Lt | Le | Gt | Ge | Eq | Ne | Min | Max)
     };
-    let load = |inst: &Inst| opcode(inst).is_load();
+    // All lanes must come to those of matrices.
+    let load = |inst: &Inst| opcode(inst).is_load() && !opcode(inst).loads_matrices();
     insts.len() <= MAX_INSTS && insts.iter().any(load) && insts.iter().all(|inst| load(inst) || cheap(inst))
 }
 

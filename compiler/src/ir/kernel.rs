@@ -7,6 +7,7 @@ pub use super::phase::{Phase, Phases};
 use super::schedule::Schedule;
 use super::specialization::Specialization;
 pub use super::tiles::{AxisSet, Tile, TileAxis, Tiling};
+pub use crate::atoms::{Atom, FactorType};
 pub use crate::data::CacheMode;
 use crate::data::{ElementType, Scalar};
 use crate::manifest;
@@ -219,7 +220,8 @@ pub struct BlockData {
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct ValueData {
-    /// A wide scalar type: of the value, or of each of its elements.
+    /// A wide scalar type: of the value, or of each of its elements. A tile may have a storage type, from where it is loaded
+    /// or cast to the contraction that it is a factor of.
     pub ty: Scalar,
     /// Its shape; other than a scalar's in phase `tiled` alone.
     pub tile: Tile,
@@ -250,7 +252,8 @@ pub enum Payload {
     None,
     Constant(Constant),
     Symbol(Symbol),
-    /// The storage type that a cast goes to (a narrow one rounds or wraps and widens again).
+    /// The storage type that a cast goes to (a narrow one rounds or wraps and widens again, unless the result is a tile of that
+    /// type); that of the parts of a word.
     Cast(Scalar),
     /// Which leaf of which buffer; operands: one i64 a buffer axis, then one a leaf extent, then (store,
     /// atomic) the value.
@@ -284,8 +287,16 @@ pub enum Payload {
         axes: AxisSet,
         combiners: Combiners,
     },
-    /// The axes that a contraction is along.
-    Contract(AxisSet),
+    /// The axes that a contraction is along, and what it is made of.
+    Contract {
+        along: AxisSet,
+        atom: Atom,
+    },
+    /// The types of the factors of a matrix instruction.
+    Mma {
+        left: FactorType,
+        right: FactorType,
+    },
 }
 
 impl Payload {

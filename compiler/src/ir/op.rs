@@ -176,6 +176,7 @@ pub enum PayloadKind {
     Index,
     Along,
     Contract,
+    Mma,
 }
 
 /// One row of the table.
@@ -361,6 +362,18 @@ math_functions! { ops {
     /// The operand of the lane whose number differs in the mask's bits. All lanes of the warp must come.
     ShuffleXor "shuffle_xor" Shape::Special, Lanes, Collective, EXPLICIT;
 
+    /// So many elements of a storage type as one word of 32 bits, the first one lowest: 2 of 16 bits, or 4 of 8.
+    Pack "pack" Shape::Special, Cast, Pure, SCALAR;
+    /// Fragments of a matrix instruction from shared memory, as 1, 2 or 4 words: word n is of 8 rows of 8 neighbours of 16 bits,
+    /// which begin where the subscripts of lanes 8n to 8n + 7 say, at multiples of 16 bytes. Lane 4r + c gets elements 2c and
+    /// 2c + 1 of row r. All lanes of the warp must come.
+    LoadMatrix "load_matrix" Shape::Special, Access, Collective, EXPLICIT;
+    /// The same of the transposed matrix: lane 4c + r gets element c of rows 2r and 2r + 1.
+    LoadMatrixTransposed "load_matrix_transposed" Shape::Special, Access, Collective, EXPLICIT;
+    /// A matrix instruction: the words of the left factor and of the right one, and the sums, to which the products are added.
+    /// All lanes of the warp must come.
+    Mma "mma" Shape::Special, Mma, Collective, EXPLICIT;
+
     /// The coordinate of each element along an axis of its launch's tiles.
     Index "index" Shape::Leaf, Index, Pure, TILED;
     /// The same elements in another layout, or with more axes, along which they are repeated.
@@ -370,6 +383,7 @@ math_functions! { ops {
     ReduceAlong "reduce_along" Shape::Special, Along, Collective, TILED;
     /// Two factors and a sum, of one type: the sum, with the products along axes added that both factors have and the result
     /// lacks. Axes of both factors that it keeps are a batch. Along no axis it is one step. Products are rounded, then sums.
+    /// Of a matrix atom, factors have storage types, and steps are those of its instruction, along the last axis first.
     Contract "contract" Shape::Special, Contract, Pure, TILED;
 
     Forall "forall" Shape::Special, Loop, Regions, SCALAR;
@@ -387,7 +401,29 @@ impl Opcode {
 
     /// Whether it brings elements from memory into values.
     pub fn is_load(self) -> bool {
-        matches!(self, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector)
+        matches!(self, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector) || self.loads_matrices()
+    }
+
+    /// Whether it brings fragments of a matrix instruction from shared memory.
+    pub fn loads_matrices(self) -> bool {
+        matches!(self, Opcode::LoadMatrix | Opcode::LoadMatrixTransposed)
+    }
+
+    /// Whether all lanes of a warp must come to it.
+    pub fn is_of_warp(self) -> bool {
+        matches!(self, Opcode::ShuffleXor | Opcode::Mma) || self.loads_matrices()
+    }
+
+    /// Whether its results may be tiles of a storage type.
+    pub fn makes_storage(self) -> bool {
+        use Opcode::{Cast, For, If, Load, LoadIf, While};
+        matches!(self, Load | LoadIf | Cast | For | While | If)
+    }
+
+    /// Whether its operands may be tiles of a storage type.
+    pub fn takes_storage(self) -> bool {
+        use Opcode::{Contract, For, While, Yield};
+        matches!(self, Contract | For | While | Yield)
     }
 
     /// Whether its regions may run several times.

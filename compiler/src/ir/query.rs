@@ -11,6 +11,9 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 use std::ops::ControlFlow;
 
+/// Elements of a row that a lane of a `load_matrix` names.
+const MATRIX_ROW: usize = 8;
+
 /// Where every instruction and every block stands. A snapshot: edits make it stale.
 #[derive(Clone, Debug, Default)]
 pub struct Parents {
@@ -125,7 +128,7 @@ impl Kernel {
         self.symbols.values().map(|symbol| symbol.name.as_str()).collect()
     }
 
-    /// The value's type, always wide.
+    /// The value's type: wide, but of tiles that are factors of a matrix atom.
     pub fn value_type(&self, value: Value) -> Scalar {
         self.values[value].ty
     }
@@ -188,6 +191,7 @@ impl Kernel {
     /// How many elements next to each other a load or a store touches.
     pub fn width(&self, data: &InstData) -> usize {
         match data.opcode {
+            opcode if opcode.loads_matrices() => MATRIX_ROW,
             opcode if opcode.is_load() => data.results.len(),
             Opcode::StoreVector => self.written_values(data),
             _ => 1,

@@ -4,6 +4,7 @@ use super::entities::Value;
 use super::kernel::{Kernel, Payload};
 use super::op::{Class, Constant, Opcode, Shape};
 use super::tiles::{AxisSet, Tile};
+use crate::atoms::{Atom, FactorType, MatrixAtom};
 use crate::data::Scalar;
 
 impl Constant {
@@ -81,7 +82,13 @@ pub fn result_type(
         Shape::Special => match (opcode, payload) {
             (Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex, _) => Some(Scalar::I64),
             (Opcode::Address, _) => Some(Scalar::I64),
+            (Opcode::Contract, Payload::Contract { atom, .. }) if *atom != Atom::Fma => {
+                let [left, right] = [0, 1].map(|at| FactorType::of(*atom, *operands.get(at)?));
+                let (left, right) = (left?, right?);
+                Some(MatrixAtom::find(left, right).or_else(|| MatrixAtom::find(right, left))?.sum())
+            }
             (Opcode::ShuffleXor | Opcode::Contract, _) => operands.first().copied(),
+            (Opcode::Pack, _) => Some(Scalar::U32),
             (Opcode::Load | Opcode::LoadIf, Payload::Access { buffer, leaf }) => {
                 Some(kernel.buffers.get(*buffer)?.element.leaves.get(*leaf as usize)?.scalar.widened())
             }
@@ -98,7 +105,7 @@ pub fn result_axes(kernel: &Kernel, payload: &Payload, operands: &[Value]) -> Ax
     };
     let axes = operands.iter().fold(own, |axes, operand| axes.union(kernel.values[*operand].tile.axes));
     match payload {
-        Payload::Along { axes: along, .. } | Payload::Contract(along) => axes.without(*along),
+        Payload::Along { axes: along, .. } | Payload::Contract { along, .. } => axes.without(*along),
         _ => axes,
     }
 }

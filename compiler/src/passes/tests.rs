@@ -1,4 +1,5 @@
 mod mutants;
+mod matrices;
 mod quick;
 mod rates;
 mod whole;

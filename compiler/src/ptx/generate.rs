@@ -172,6 +172,14 @@ impl Walk for Generator<'_> {
                 let class = self.class(|class| agrees_wide(class, ty))?;
                 *regs = self.distinct(regs.len(), |other| other == class)?.into();
             }
+            Slot::WriteGroup(regs, ty) => {
+                *regs = self.distinct(regs.len(), |class| agrees(class, ty))?.into();
+            }
+            Slot::ReadGroup(regs, ty) => {
+                for reg in regs {
+                    *reg = self.reg(|class| agrees(class, ty))?;
+                }
+            }
             Slot::WriteParts(parts, whole) => {
                 let count = self.dice.pick(&[2, 4]);
                 let part = part_type(whole, count).ok_or("no such parts")?;

@@ -460,6 +460,9 @@ impl Walk for Printer<'_> {
                 [reg] => self.reg(*reg),
                 regs => self.list(regs, |printer, reg| printer.reg(*reg)),
             },
+            Slot::WriteGroup(regs, _) | Slot::ReadGroup(regs, _) => {
+                self.list(regs, |printer, reg| printer.reg(*reg));
+            }
             Slot::WriteParts(regs, _) => self.list(regs, |printer, reg| match reg {
                 Some(reg) => printer.reg(*reg),
                 None => printer.line.push('_'),

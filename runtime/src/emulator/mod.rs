@@ -9,7 +9,9 @@
 //! An entry is decoded once ([`program`]) and executed by lane loops that the host's vector instructions carry out
 //! (`exec`); blocks are spread over the host's cores (`grid`).
 //!
-//! What it does not model: clusters, tensor cores, the memory model's weakness (all accesses are seen at once and
+//! Matrix instructions compute the bits that compute capability 9.0 computes.
+//!
+//! What it does not model: clusters, `wgmma`, the memory model's weakness (all accesses are seen at once and
 //! in order), independent progress of the lanes of one warp, and the exact bits of the `approx` functions.
 
 pub mod count;

@@ -7,6 +7,7 @@ use super::exec::lanes::Registers;
 use super::program::Inst;
 
 /// One instruction that a warp is about to execute.
+#[derive(Clone, Copy)]
 pub struct Event<'a> {
     /// Position in the program.
     pub pc: usize,

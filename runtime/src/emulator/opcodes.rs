@@ -1,6 +1,7 @@
 //! What decoded instructions do: one kind of operation a family of PTX instructions. What `d a b c imm` of an instruction
 //! mean is said at each; `NOWHERE` stands for a result that is not wanted.
 
+use krn_compiler::atoms::FactorType;
 use krn_compiler::ptx::Type;
 use krn_compiler::ptx::instruction::{
     AtomOp, BarrierRedOp, FloatBinaryOp, FloatTest, FloatUnaryOp, MatchMode, PrmtMode, ReduxOp, Rounding,
@@ -348,6 +349,33 @@ pub struct StoreForm {
     pub count: u8,
     pub wide: bool,
     pub wide_base: bool,
+}
+
+/// `ldmatrix`. `d` is the start of the list of destinations; the address is column `a` plus `imm`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MatrixForm {
+    pub space: MemorySpace,
+    /// Registers: 1, 2 or 4.
+    pub count: u8,
+    pub transposed: bool,
+    pub wide_base: bool,
+}
+
+impl MatrixForm {
+    /// Bytes of the row that a lane names.
+    pub const ROW: u32 = 16;
+
+    /// The lanes that name rows.
+    pub fn rows(self) -> u32 {
+        u32::MAX >> (32 - 8 * u32::from(self.count))
+    }
+}
+
+/// `mma.sync`. `d` is the start of a list: destinations, left factor, right factor, sums.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MmaForm {
+    pub left: FactorType,
+    pub right: FactorType,
 }
 
 /// An atomic. `d` is the destination or `NOWHERE`, `b` the operand, `c` the new value of `cas`.

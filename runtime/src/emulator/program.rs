@@ -9,7 +9,7 @@ use krn_compiler::ptx::{Loc, SpecialReg, instruction as ptx};
 
 use super::opcodes::{
     AnyConversion, AtomicForm, BitOp, Collective, Compared, Control, Conversion, CopyForm, CopyOp, F32Op,
-    F64Op, FloatFormula, IntOp, LoadForm, MoveOp, Selection, StoreForm, WideOp,
+    F64Op, FloatFormula, IntOp, LoadForm, MatrixForm, MmaForm, MoveOp, Selection, StoreForm, WideOp,
 };
 
 /// The predicate column that is always true: the guard of unguarded instructions.
@@ -73,6 +73,8 @@ pub enum Code {
     /// `cp.async`, commit and wait.
     Copy(CopyOp),
     Collective(Collective),
+    LoadMatrix(MatrixForm),
+    Mma(MmaForm),
     Control(Control),
 }
 

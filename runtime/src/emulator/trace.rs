@@ -13,7 +13,7 @@ use super::fault::SourceLocation;
 use super::launch::LaunchConfig;
 use super::memory::{GLOBAL_BASE, Memory, SHARED_WINDOW, WINDOW_BYTES};
 use super::observe::{Event, Observer};
-use super::opcodes::{CopyForm, CopyOp, MemorySpace};
+use super::opcodes::{CopyForm, CopyOp, MatrixForm, MemorySpace};
 use super::program::{Code, NOWHERE, Program};
 use std::sync::Arc;
 
@@ -228,6 +228,11 @@ impl Observer for Tracer<'_> {
             Code::Store(form) => {
                 let bytes = u32::from(form.width) * u32::from(form.count);
                 self.access(event, (form.space, false), addresses(r, i.a, form.wide_base, i.imm), bytes);
+            }
+            Code::LoadMatrix(form) => {
+                let rows = Event { mask: mask & form.rows(), ..*event };
+                let addresses = addresses(r, i.a, form.wide_base, i.imm);
+                self.access(&rows, (form.space, true), addresses, MatrixForm::ROW);
             }
             Code::Atomic(form) => {
                 let bytes = form.op.ty.bytes();

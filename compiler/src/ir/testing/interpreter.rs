@@ -120,6 +120,22 @@ fn round(value: Constant, to: Scalar) -> Constant {
     evaluate(Opcode::Cast, &Payload::Cast(to), &[through]).unwrap_or(through)
 }
 
+/// The bits of a value in memory, as an element of a type of at most 32 bits.
+pub(super) fn element_bits(scalar: Scalar, value: Constant) -> u32 {
+    let float = |constant| match constant {
+        Constant::F32(bits) => f32::from_bits(bits),
+        other => as_f64(other) as f32,
+    };
+    match scalar {
+        Scalar::F16 => half::f16::from_f32(float(value)).to_bits().into(),
+        Scalar::BF16 => half::bf16::from_f32(float(value)).to_bits().into(),
+        Scalar::F32 => float(value).to_bits(),
+        Scalar::I8 | Scalar::U8 => u32::from(as_int(value) as u8),
+        Scalar::I16 | Scalar::U16 => u32::from(as_int(value) as u16),
+        _ => as_int(value) as u32,
+    }
+}
+
 fn as_f64(constant: Constant) -> f64 {
     match constant {
         Constant::Bool(value) => f64::from(u8::from(value)),
@@ -295,7 +311,7 @@ impl Interpreter<'_> {
             (Opcode::LoadIf, Payload::Access { buffer, leaf }) => {
                 let (condition, indices) = operands.split_last().expect("a condition");
                 if *condition != Constant::Bool(true) {
-                    let zero = match self.kernel.value_type(data.results[0]) {
+                    let zero = match self.kernel.value_type(data.results[0]).widened() {
                         Scalar::Bool => Constant::Bool(false),
                         Scalar::F32 => Constant::F32(0),
                         Scalar::F64 => Constant::F64(0),
@@ -388,6 +404,11 @@ impl Interpreter<'_> {
                 Ok(Vec::new())
             }
             (Opcode::CopyCommit | Opcode::CopyWait, _) => Ok(Vec::new()),
+            (Opcode::Pack, Payload::Cast(scalar)) => {
+                let bits = operands.iter().map(|operand| element_bits(*scalar, *operand));
+                let shifted = bits.enumerate().map(|(at, bits)| bits << (8 * scalar.size() as usize * at));
+                Ok(vec![Constant::Int(Scalar::U32, i128::from(shifted.fold(0, |word, bits| word | bits)))])
+            }
             (Opcode::Check, _) => {
                 self.failed |= operands[0] != Constant::Bool(true);
                 Ok(Vec::new())
@@ -517,7 +538,7 @@ impl Interpreter<'_> {
     }
 
     /// The position of an element's scalar in its leaf's list.
-    fn place(&self, buffer: Buffer, leaf: u32, indices: &[Constant]) -> Result<usize, Stop> {
+    pub(super) fn place(&self, buffer: Buffer, leaf: u32, indices: &[Constant]) -> Result<usize, Stop> {
         let mut extents = self.extents(buffer);
         let inner = &self.kernel.buffers[buffer].element.leaves[leaf as usize].extents;
         extents.extend(inner.iter().map(|extent| *extent as usize));
@@ -534,7 +555,7 @@ impl Interpreter<'_> {
 
     /// The leaves and positions of scalars that lie one behind another from an element's on, at an address that one access
     /// of all of them can have.
-    fn neighbours(
+    pub(super) fn neighbours(
         &self,
         buffer: Buffer,
         leaf: u32,

@@ -1,10 +1,11 @@
 //! Runs launches with explicit threads: all threads of a block take each instruction together, those that are at it. So they
 //! can exchange values and wait for each other; that barriers stand where they must is the verifier's to say.
 
-use super::interpreter::{Interpreter, Memory, Stop, as_int};
+use super::interpreter::{Interpreter, Memory, Stop, as_int, element_bits};
+use crate::atoms::{MatrixAtom, WARP};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, Payload};
+use crate::ir::kernel::{BufferKind, FactorType, Payload};
 use crate::ir::op::{Constant, Opcode};
 use cranelift_entity::SecondaryMap;
 
@@ -94,6 +95,10 @@ impl Interpreter<'_> {
                     self.give(&data.results, *thread, vec![value], team);
                 }
             }
+            (Opcode::Mma, Payload::Mma { left, right }) => self.mma(inst, (*left, *right), active, team),
+            (opcode, Payload::Access { buffer, .. }) if opcode.loads_matrices() => {
+                self.load_matrix(inst, *buffer, active, team)?;
+            }
             (Opcode::If, _) => {
                 let conditions = self.operands_of(inst, active, team);
                 for (region, taken) in data.regions.iter().zip([true, false]) {
@@ -139,6 +144,75 @@ impl Interpreter<'_> {
                     let results = self.as_thread(*thread, team, |interpreter| interpreter.inst(inst))?;
                     self.give(&data.results, *thread, results, team);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// A matrix instruction of each warp, all of whose lanes are there.
+    fn mma(
+        &mut self,
+        inst: Inst,
+        (left, right): (FactorType, FactorType),
+        active: &[usize],
+        team: &mut Team,
+    ) {
+        let data = &self.kernel.insts[inst];
+        let atom = MatrixAtom::find(left, right).expect("a matrix instruction");
+        let [rows, columns, _] = atom.words();
+        let operands = self.operands_of(inst, active, team);
+        for (lanes, operands) in active.chunks(WARP).zip(operands.chunks(WARP)) {
+            let word = |at: usize| -> [u32; WARP] {
+                std::array::from_fn(|lane| element_bits(atom.sum(), operands[lane][at]))
+            };
+            let bits = |at: usize| -> [u32; WARP] {
+                std::array::from_fn(|lane| element_bits(Scalar::U32, operands[lane][at]))
+            };
+            let left: Vec<_> = (0..rows).map(bits).collect();
+            let right: Vec<_> = (rows..rows + columns).map(bits).collect();
+            let sums: Vec<_> = (rows + columns..data.arguments.len()).map(word).collect();
+            let result = atom.run(&left, &right, &sums);
+            for (at, lane) in lanes.iter().enumerate() {
+                let of = |bits: u32| match atom.sum() {
+                    Scalar::F32 => Constant::F32(bits),
+                    scalar => Constant::Int(scalar, i128::from(bits as i32)),
+                };
+                let own = result.iter().map(|lanes| of(lanes[at])).collect();
+                self.give(&data.results, *lane, own, team);
+            }
+        }
+    }
+
+    /// Fragments from shared memory for each warp, all of whose lanes are there.
+    fn load_matrix(
+        &mut self,
+        inst: Inst,
+        buffer: Buffer,
+        active: &[usize],
+        team: &mut Team,
+    ) -> Result<(), Stop> {
+        let data = &self.kernel.insts[inst];
+        let scalar = self.kernel.buffers[buffer].element.leaves[0].scalar;
+        let operands = self.operands_of(inst, active, team);
+        for (lanes, operands) in active.chunks(WARP).zip(operands.chunks(WARP)) {
+            // The rows of all words, by the lane that names them.
+            let mut rows = Vec::new();
+            for indices in &operands[..8 * data.results.len()] {
+                let places = self.neighbours(buffer, 0, indices, 8)?;
+                let element =
+                    |(leaf, at): &(u32, usize)| element_bits(scalar, self.memory[&(buffer, *leaf)][*at]);
+                rows.push(places.iter().map(element).collect::<Vec<u32>>());
+            }
+            for (at, lane) in lanes.iter().enumerate() {
+                let word = |number: usize| {
+                    let part = |part: usize| match data.opcode {
+                        Opcode::LoadMatrix => rows[8 * number + at / 4][2 * (at % 4) + part],
+                        _ => rows[8 * number + 2 * (at % 4) + part][at / 4],
+                    };
+                    Constant::Int(Scalar::U32, i128::from(part(0) | part(1) << 16))
+                };
+                let words = (0..data.results.len()).map(word).collect();
+                self.give(&data.results, *lane, words, team);
             }
         }
         Ok(())

@@ -1,11 +1,12 @@
 //! Runs launches of phase `tiled`, a block at a time: what works element by element is run for each element, by the same
 //! code as scalars are.
 
-use super::interpreter::{Interpreter, Stop, as_int, combine, replaces};
+use super::interpreter::{Interpreter, Stop, as_int, combine, element_bits, replaces};
+use crate::atoms::numerics::{self, Number};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::evaluate;
-use crate::ir::kernel::{AxisSet, Payload, Tiling};
+use crate::ir::kernel::{Atom, AxisSet, FactorType, Payload, Tiling};
 use crate::ir::op::{Combiner, Constant, Opcode};
 
 /// The elements of a value, the last axis fastest; of a scalar one.
@@ -95,7 +96,8 @@ impl Interpreter<'_> {
                 }
             }
             (_, Payload::Along { axes, combiners }) => self.along(inst, (*axes, combiners), tiling)?,
-            (_, Payload::Contract(along)) => self.contract(inst, *along, tiling)?,
+            (_, Payload::Contract { along, atom: Atom::Fma }) => self.contract(inst, *along, tiling)?,
+            (_, Payload::Contract { along, atom }) => self.matrices(inst, (*along, *atom), tiling)?,
             _ => self.by_elements(inst, tiling)?,
         }
         Ok(())
@@ -141,6 +143,43 @@ impl Interpreter<'_> {
                 self.point = outer.iter().zip(&inner).map(|(outer, inner)| outer + inner).collect();
                 let product = of(Opcode::Mul, &[self.get(left), self.get(right)]);
                 total = of(Opcode::Add, &[total, product]);
+            }
+            sums.push(total);
+        }
+        self.assign(data.results[0], (kept, sums), tiling);
+        Ok(())
+    }
+
+    /// Adds products along axes to sums as the instructions of a matrix atom do: so many steps at once, the last axis fastest.
+    fn matrices(&mut self, inst: Inst, (along, atom): (AxisSet, Atom), tiling: &Tiling) -> Result<(), Stop> {
+        let data = &self.kernel.insts[inst];
+        let [left, right, sum] = [0, 1, 2].map(|at| data.arguments[at]);
+        let types = [left, right].map(|value| FactorType::of(atom, self.kernel.value_type(value)));
+        let types = types.map(|factor| factor.expect("a factor of a matrix atom"));
+        let kept = self.kernel.tile(data.results[0]).axes;
+        let steps = points(tiling, along);
+        let mut sums = Elements::new();
+        for outer in points(tiling, kept) {
+            self.point.clone_from(&outer);
+            let mut total = self.get(sum);
+            for chunk in steps.chunks(8 * types[0].per_word()) {
+                let mut factors = [Vec::new(), Vec::new()];
+                for inner in chunk {
+                    self.fuel = self.fuel.checked_sub(1).ok_or(Stop::OutOfFuel)?;
+                    self.point = outer.iter().zip(inner).map(|(outer, inner)| outer + inner).collect();
+                    for ((list, value), factor) in factors.iter_mut().zip([left, right]).zip(types) {
+                        list.push(Number::of(factor, element_bits(factor.scalar(), self.get(value))));
+                    }
+                }
+                let products = factors[0].iter().zip(&factors[1]);
+                total = match total {
+                    Constant::F32(bits) => Constant::F32(numerics::dot(&factors[0], &factors[1], bits)),
+                    Constant::Int(scalar, before) => {
+                        let added = products.map(|(left, right)| (left.value() * right.value()) as i128);
+                        Constant::Int(scalar, i128::from((before + added.sum::<i128>()) as i32))
+                    }
+                    other => panic!("{other:?} is no sum of a matrix atom"),
+                };
             }
             sums.push(total);
         }

@@ -6,7 +6,7 @@ use super::lexer::Token;
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Site, Symbol, Value};
 use crate::ir::kernel::{
-    AxisData, AxisSet, BlockData, Factor, InstData, Level, Payload, Regions, Short, Tile,
+    Atom, AxisData, AxisSet, BlockData, Factor, FactorType, InstData, Level, Payload, Regions, Short, Tile,
 };
 use crate::ir::op::{Combiner, Constant, Opcode, PayloadKind};
 
@@ -190,8 +190,14 @@ impl Parser<'_> {
                 (Payload::Along { axes, combiners: combiners.into() }, self.operands()?)
             }
             PayloadKind::Contract => {
-                let axes = self.list("[", "]", Self::tile_axis)?.into_iter().collect();
-                (Payload::Contract(axes), self.operands()?)
+                let named = [Atom::Mma, Atom::Tf32].into_iter().find(|atom| self.take_word(atom.name()));
+                let along = self.list("[", "]", Self::tile_axis)?.into_iter().collect();
+                (Payload::Contract { along, atom: named.unwrap_or(Atom::Fma) }, self.operands()?)
+            }
+            PayloadKind::Mma => {
+                let (left, right) = (self.factor_type()?, self.factor_type()?);
+                self.expect(":")?;
+                (Payload::Mma { left, right }, self.operands()?)
             }
             PayloadKind::Atomic => {
                 let op = self.combiner()?;
@@ -220,6 +226,12 @@ impl Parser<'_> {
                 (Payload::Reduce { axes: axes.into(), combiners: combiners.into() }, arguments)
             }
         })
+    }
+
+    /// The type of a factor of a matrix instruction.
+    fn factor_type(&mut self) -> Result<FactorType, ParseError> {
+        let name = self.word("the type of a factor")?;
+        FactorType::from_name(name).ok_or_else(|| self.unexpected_before("the type of a factor"))
     }
 
     /// Whether a value comes that is not the first result of the next instruction, which has a name or a type.

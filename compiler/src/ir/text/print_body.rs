@@ -2,7 +2,7 @@
 
 use super::span::{PrintOptions, print_span};
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Value};
-use crate::ir::kernel::{AxisSet, InstData, Kernel, Level, Payload, Tile, Tiling, ValueData};
+use crate::ir::kernel::{Atom, AxisSet, InstData, Kernel, Level, Payload, Tile, Tiling, ValueData};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use std::fmt::Write;
 
@@ -143,11 +143,18 @@ impl BodyPrinter<'_, '_> {
                 self.axis_names(*axes);
                 self.operands(": ", &data.arguments);
             }
-            Payload::Contract(axes) => {
+            Payload::Contract { along, atom } => {
+                if *atom != Atom::Fma {
+                    let _ = write!(self.text, " {}", atom.name());
+                }
                 self.text.push_str(" [");
-                self.axis_names(*axes);
+                self.axis_names(*along);
                 self.text.push(']');
                 self.operands(" ", &data.arguments);
+            }
+            Payload::Mma { left, right } => {
+                let _ = write!(self.text, " {} {}", left.name(), right.name());
+                self.operands(": ", &data.arguments);
             }
             Payload::Site(site) => {
                 let _ = write!(self.text, " {site}");

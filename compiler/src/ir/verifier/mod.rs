@@ -13,7 +13,7 @@
 //! - Ops have the payload that the table says; the entities in it exist.
 //!
 //! Types (`types.rs`)
-//! - Values have wide types; constants fit them; operands and results are as the op table says.
+//! - Values have wide types, but tiles from where they are loaded or cast to a contraction of a matrix atom; constants fit them; operands and results are as the op table says.
 //! - Loop bounds, steps and subscripts are i64, one subscript an axis of the buffer and one an extent of the leaf.
 //! - Region parameters and yields have the number and the types that the table in `op.rs` says.
 //! - Nothing writes to constants and inputs. Atomics have a combiner that fits their scalar.
@@ -39,6 +39,7 @@
 //!   has the axes of its operands, and may have more; those that a reduction is along are gone. Conditions of `if` and
 //!   `while` and bounds of `for` are scalars. Where the launch is placed, all tiles have layouts on its threads, and the
 //!   operands of an op lie as its result does, without the axes that they lack; `convert` alone goes from one to another.
+//!   Tiles of a matrix atom are fragments of its instruction times whole digits.
 //! - `staged` and later, by [`verify_threads`] alone: barriers stand where threads share memory, and all threads reach
 //!   them (`threads/`).
 //! - `block_index`, `grid_size`, `thread_index`, `barrier`, `shuffle_xor`, `load_vector`, `store_vector`, `copy_async`,

@@ -145,7 +145,8 @@ impl Verifier<'_> {
             Payload::Outer(_) => PayloadKind::Outer,
             Payload::Index(_) => PayloadKind::Index,
             Payload::Along { .. } => PayloadKind::Along,
-            Payload::Contract(_) => PayloadKind::Contract,
+            Payload::Contract { .. } => PayloadKind::Contract,
+            Payload::Mma { .. } => PayloadKind::Mma,
         };
         let wanted = data.opcode.info().payload;
         if kind != wanted {

@@ -422,3 +422,51 @@ fn rules_of_tiles_are_named() {
         [(" tiled threads", " staged threads"), ("axes [i: 64, j: 4] layouts", "axes [i: 64, j: 4] layouts")];
     assert!(errors(&staged).contains("stands in launches that are `tiled`"), "{}", errors(&staged));
 }
+
+/// The first complaint about the body of a launch of one warp with a shared buffer of halves.
+fn complaint_about(body: &str) -> String {
+    let text = format!(
+        "kernel \"k\" {{
+    buffer buf0 \"halves\" bf16 [64, 8] shared, aos
+    buffer buf1 \"words\" u32 [64, 8] shared, aos
+    launch launch0 \"k\" staged threads 32 grid [1, 1, 1] {{
+        v0: i64 = const 0
+        v1: f32 = const 1.0
+        v2: u32 = const 0
+        {body}
+    }}
+    plan {{ launch0 }}
+}}
+"
+    );
+    let kernel = parse_kernel(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    verify(&kernel).err().map_or_else(String::new, |errors| errors[0].message.clone())
+}
+
+#[test]
+fn matrix_instructions_have_their_words() {
+    let results = "v3: f32, v4: f32, v5: f32, v6: f32";
+    let words = "v2, v2, v2, v2, v2, v2";
+    assert_eq!(complaint_about(&format!("{results} = mma f16 f16: {words}, v1, v1, v1, v1")), "");
+    let refused = |body: &str, part: &str| {
+        let found = complaint_about(body);
+        assert!(found.contains(part), "{body}: {found}");
+    };
+    refused(
+        &format!("{results} = mma f16 bf16: {words}, v1, v1, v1, v1"),
+        "no instruction multiplies f16 and bf16",
+    );
+    refused(&format!("{results} = mma i8 u8: {words}, v1, v1, v1, v1"), "operands have types");
+    refused(&format!("{results} = mma f16 f16: {words}, v1, v1, v1"), "operands have types");
+    assert_eq!(complaint_about("v3: u32 = pack bf16 v1, v1"), "");
+    refused("v3: u32 = pack bf16 v1, v1, v1", "operands have types");
+    refused("v3: u32 = pack f32 v1", "has no parts of a word");
+    assert_eq!(complaint_about("v3: u32, v4: u32 = load_matrix buf0[v0, v0]"), "");
+    refused("v3: u32, v4: u32, v5: u32 = load_matrix buf0[v0, v0]", "3 words: not 1, 2 or 4");
+    refused("v3: u32 = load_matrix buf1[v0, v0]", "elements of 16 bits");
+    refused("v3: bf16 = load buf0[v0, v0]", "a value of a storage type, outside of phase `tiled`");
+    refused(
+        "v3: f32 = load buf0[v0, v0]\nv4: bf16 = cast bf16 v3\nv5: bf16 = add v4, v4",
+        "a value of the storage type bf16",
+    );
+}

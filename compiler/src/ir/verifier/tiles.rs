@@ -2,8 +2,10 @@
 //! types hold.
 
 use super::Verifier;
+use crate::atoms::Fit;
+use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{AxisSet, BufferKind, LaunchData, Payload, Phase, Tile, Tiling};
+use crate::ir::kernel::{Atom, AxisSet, BufferKind, FactorType, LaunchData, Payload, Phase, Tile, Tiling};
 use crate::ir::op::{Effect, Opcode};
 use crate::ir::typing::result_axes;
 use crate::layout::{Dimension, ValueLayout};
@@ -74,11 +76,14 @@ impl Verifier<'_> {
         kernel.walk(block, &mut |_, inst| {
             let data = &kernel.insts[inst];
             let params = data.regions.iter().flat_map(|region| &kernel.blocks[*region].params);
-            if data.results.iter().chain(params).any(|value| kernel.tile(*value) != Tile::SCALAR) {
+            let is_tile =
+                |value: &Value| kernel.tile(*value) != Tile::SCALAR || kernel.value_type(*value).is_narrow();
+            if data.results.iter().chain(params).any(is_tile) {
                 found.push(inst);
             }
         });
-        found.into_iter().for_each(|inst| self.fail(inst, "a tile outside of phase `tiled`"));
+        let message = "a tile, or a value of a storage type, outside of phase `tiled`";
+        found.into_iter().for_each(|inst| self.fail(inst, message));
     }
 
     fn tile_block(&mut self, block: Block, launch: (&LaunchData, &Tiling)) {
@@ -104,7 +109,11 @@ impl Verifier<'_> {
         if tiling.elements(tile.axes) > MOST_ELEMENTS {
             self.fail(inst, format!("`{value}` has more than {MOST_ELEMENTS} elements"));
         }
+        let scalar = self.kernel.value_type(value);
         if tile.axes.is_empty() {
+            if scalar.is_narrow() && scalar != Scalar::Bool {
+                self.fail(inst, format!("`{value}` is a scalar of a storage type, which only tiles have"));
+            }
             if tile.layout.is_some() {
                 self.fail(inst, format!("`{value}` is a scalar, which has no layout"));
             }
@@ -118,6 +127,13 @@ impl Verifier<'_> {
             }
             (Some(_), Some(layout)) => {
                 let named: AxisSet = layout.axes().iter().filter_map(|(name, _)| tiling.axis(name)).collect();
+                if scalar.is_narrow() && scalar != Scalar::Bool && !has_whole_words(layout, scalar) {
+                    let message = format!(
+                        "`{value}` has parts of words: its registers are no multiple of {}, or some hold the same",
+                        4 / scalar.size()
+                    );
+                    self.fail(inst, message);
+                }
                 if named != tile.axes {
                     let axes = tiling.names(named).join(", ");
                     self.fail(inst, format!("`{value}` has another layout's axes: that of {{{axes}}}"));
@@ -234,7 +250,8 @@ impl Verifier<'_> {
     fn contraction(&mut self, inst: Inst, (launch, tiling): (&LaunchData, &Tiling)) {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
-        let (Payload::Contract(along), [left, right, sum]) = (&data.payload, &data.arguments[..]) else {
+        let (Payload::Contract { along, atom }, [left, right, sum]) = (&data.payload, &data.arguments[..])
+        else {
             return;
         };
         let (along, result) = (*along, data.results[0]);
@@ -254,7 +271,20 @@ impl Verifier<'_> {
             self.fail(inst, format!("`{sum}` has an axis that `{result}` lacks, which it becomes"));
             return;
         }
+        let types = [left, right].map(|value| kernel.value_type(*value));
+        let step = along.iter().next_back();
+        if *atom != Atom::Fma {
+            let steps = FactorType::of(*atom, types[0]).map_or(1, |factor| 8 * factor.per_word() as u64);
+            if step.is_none_or(|step| !tiling.axes[step].extent.is_multiple_of(steps)) {
+                self.fail(inst, format!("the last axis that it is along is no multiple of {steps} steps"));
+                return;
+            }
+        }
         if !launch.is_placed() || !self.errors.is_empty() {
+            return;
+        }
+        if let (true, Some(step)) = (*atom != Atom::Fma, step) {
+            self.matrices(inst, (*atom, types), [left_tile, right_tile, whole], (along, step), tiling);
             return;
         }
         if sum_tile.layout != whole.layout && !lies_as(tiling, sum_tile, whole) {
@@ -275,6 +305,52 @@ impl Verifier<'_> {
             } else if !holds_for(tiling, tile, along, whole) {
                 let message = format!("`{factor}` does not lie as `{result}` does, without the other's axes");
                 self.fail(inst, message);
+            }
+        }
+    }
+
+    /// A contraction of a matrix atom: its tiles are fragments times whole digits, and each warp has what its results need.
+    fn matrices(
+        &mut self,
+        inst: Inst,
+        (atom, [left, right]): (Atom, [Scalar; 2]),
+        tiles: [Tile; 3],
+        (along, step): (AxisSet, usize),
+        tiling: &Tiling,
+    ) {
+        let [Some(rows), Some(columns), Some(sums)] = tiles.map(|tile| tiling.layout(tile)) else {
+            self.fail(inst, "a factor or the result is a scalar: a matrix atom takes fragments");
+            return;
+        };
+        let step = tiling.axes[step].name.as_str();
+        let Some(fit) = Fit::find(atom, (left, right), [rows, columns, sums], step) else {
+            let message = format!(
+                "its tiles are no fragments of `mma.sync` on {left} and {right} along `{step}`: the lowest digits of their layouts are not those of its operands"
+            );
+            self.fail(inst, message);
+            return;
+        };
+        let [rows, columns, sums] = &fit.outer;
+        let [left, right, whole] = tiles;
+        let (first, second) = if fit.swapped { (right, left) } else { (left, right) };
+        for (outer, tile, name) in [(rows, first, "rows"), (columns, second, "columns")] {
+            let in_registers = |axis: &str| {
+                let digits = outer.digits(axis).unwrap_or_default();
+                let mut sources = digits.iter().flat_map(|digit| &digit.sources);
+                sources.all(|source| source.dimension == Dimension::Register)
+            };
+            if let Some(axis) = tiling.names(along).into_iter().find(|axis| !in_registers(axis)) {
+                self.fail(inst, format!("warps share the steps of `{axis}` in the {name}"));
+                return;
+            }
+            let without = |layout: &ValueLayout, axes: AxisSet| {
+                let names = tiling.names(axes);
+                names.into_iter().try_fold(layout.clone(), |layout, axis| layout.slice(axis)).ok()
+            };
+            let own = without(outer, along);
+            let wanted = without(sums, whole.axes.without(tile.axes));
+            if !own.zip(wanted).is_some_and(|(own, wanted)| own.packed() == wanted.packed()) {
+                self.fail(inst, format!("a warp has other {name} than its results need"));
             }
         }
     }
@@ -326,6 +402,12 @@ impl Verifier<'_> {
             }
         }
     }
+}
+
+/// Whether the registers of a layout are words of elements of a type, each element once.
+fn has_whole_words(layout: &ValueLayout, scalar: Scalar) -> bool {
+    let repeats = layout.replicas().iter().any(|digit| digit.dimension == Dimension::Register);
+    !repeats && layout.extent(Dimension::Register).is_multiple_of(4 / scalar.size())
 }
 
 /// Whether a tile has the layout of another one, without the axes that it lacks. A scalar is everywhere.

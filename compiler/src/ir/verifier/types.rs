@@ -1,9 +1,10 @@
 //! Operand, result, parameter and yield types of each op. Runs on kernels whose structure holds.
 
 use super::Verifier;
+use crate::atoms::MatrixAtom;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::kernel::{Atom, BufferKind, Kernel, Payload};
 use crate::ir::op::{Class, Combiner, Constant, Opcode, Shape};
 use crate::ir::typing::{bits_type, result_type};
 use crate::manifest::{Direction, Layout};
@@ -70,9 +71,17 @@ impl<'k> Verifier<'k> {
         let data = &kernel.insts[inst];
         for result in &data.results {
             let scalar = kernel.value_type(*result);
-            if scalar.is_narrow() {
+            if scalar.is_narrow() && !data.opcode.makes_storage() {
                 self.fail(inst, format!("a value of the storage type {scalar}"));
             }
+        }
+        if !data.opcode.takes_storage()
+            && let Some(scalar) = self.types_of(&data.arguments).find(|scalar| scalar.is_narrow())
+        {
+            self.fail(
+                inst,
+                format!("an operand has the storage type {scalar}: cast it, or load it as a wide one"),
+            );
         }
         let shape = data.opcode.info().shape;
         if shape == Shape::Special {
@@ -100,6 +109,9 @@ impl<'k> Verifier<'k> {
                 Opcode::Outer | Opcode::OuterFma => self.outer(inst),
                 Opcode::ReduceAlong => self.reduce_along(inst),
                 Opcode::Contract => self.contract(inst),
+                Opcode::Pack => self.pack(inst),
+                Opcode::LoadMatrix | Opcode::LoadMatrixTransposed => self.load_matrix(inst),
+                Opcode::Mma => self.mma(inst),
                 // The third number is a value to report.
                 Opcode::Check => {
                     let numbers = data.arguments.len().saturating_sub(1).clamp(2, 3);
@@ -161,7 +173,12 @@ impl<'k> Verifier<'k> {
             }
             _ => {}
         }
-        let wanted = result_type(kernel, data.opcode, &data.payload, operands);
+        let mut wanted = result_type(kernel, data.opcode, &data.payload, operands);
+        if let (Payload::Cast(to), [result]) = (&data.payload, &data.results[..])
+            && kernel.value_type(*result) == *to
+        {
+            wanted = Some(*to);
+        }
         self.expect_types(inst, "results", &data.results, wanted.into_iter());
     }
 
@@ -236,6 +253,9 @@ impl<'k> Verifier<'k> {
         let value = leaf.scalar.widened();
         let subscripts = data.extents.len() + leaf.extents.len();
         let opcode = self.kernel.insts[inst].opcode;
+        // A tile may have the type that it has in memory.
+        let loaded = self.kernel.insts[inst].results.first().map(|result| self.kernel.value_type(*result));
+        let value = if loaded == Some(leaf.scalar) { leaf.scalar } else { value };
         let condition = matches!(opcode, Opcode::LoadIf | Opcode::StoreIf).then_some(Scalar::Bool);
         if matches!(opcode, Opcode::Load | Opcode::LoadIf) {
             if opcode == Opcode::LoadIf {
@@ -361,15 +381,79 @@ impl<'k> Verifier<'k> {
         self.combiners(inst, combiners, &results);
     }
 
-    /// Two factors and a sum, numbers of one type, which the result has.
+    /// Two factors and a sum, numbers of one type, which the result has; of a matrix atom, factors of types that its instruction
+    /// takes.
     fn contract(&mut self, inst: Inst) {
         let data = &self.kernel.insts[inst];
+        if let (Payload::Contract { atom, .. }, [left, right, sum]) = (&data.payload, &data.arguments[..])
+            && *atom != Atom::Fma
+        {
+            let operands = [left, right].map(|value| self.kernel.value_type(*value));
+            match result_type(self.kernel, data.opcode, &data.payload, &operands) {
+                Some(wanted) => {
+                    self.expect_types(inst, "the sum", std::slice::from_ref(sum), once(wanted));
+                    self.expect_types(inst, "results", &data.results, once(wanted));
+                }
+                None => {
+                    let [left, right] = operands;
+                    let name = atom.name();
+                    self.fail(inst, format!("no instruction `{name}` multiplies {left} and {right}"));
+                }
+            }
+            return;
+        }
+        if let Some(scalar) = self.types_of(&data.arguments).find(|scalar| scalar.is_narrow()) {
+            self.fail(inst, format!("the atom `fma` takes no factors of the storage type {scalar}"));
+        }
         let Some(first) = self.types_of(&data.arguments).next() else {
             self.fail(inst, "it has 0 operands, not 3");
             return;
         };
         self.class(inst, Class::Numeric, first);
         self.signature(inst, [first; 3].into_iter(), once(first));
+    }
+
+    /// As many wide values as there are elements of the type in a word.
+    fn pack(&mut self, inst: Inst) {
+        let Payload::Cast(scalar) = self.kernel.insts[inst].payload else { return };
+        if !scalar.is_narrow() || scalar == Scalar::Bool {
+            self.fail(inst, format!("{scalar} has no parts of a word: types of 8 and 16 bits have"));
+            return;
+        }
+        let count = (4 / scalar.size()) as usize;
+        self.signature(inst, repeat_n(scalar.widened(), count), once(Scalar::U32));
+    }
+
+    /// Rows of 16 bytes in shared memory; 1, 2 or 4 words.
+    fn load_matrix(&mut self, inst: Inst) {
+        let data = &self.kernel.insts[inst];
+        let Payload::Access { buffer, leaf } = data.payload else { return };
+        let buffer = &self.kernel.buffers[buffer];
+        let words = data.results.len();
+        self.signature(inst, indices(buffer.extents.len()), repeat_n(Scalar::U32, words));
+        if !matches!(words, 1 | 2 | 4) {
+            self.fail(inst, format!("{words} words: not 1, 2 or 4"));
+        }
+        if buffer.kind != BufferKind::Shared {
+            self.fail(inst, "matrices come from shared memory");
+        }
+        if buffer.element.as_scalar().is_none_or(|scalar| scalar.size() != 2) || leaf != 0 {
+            self.fail(inst, "matrices have elements of 16 bits");
+        }
+    }
+
+    /// The words of both factors, and four sums.
+    fn mma(&mut self, inst: Inst) {
+        let data = &self.kernel.insts[inst];
+        let Payload::Mma { left, right } = data.payload else { return };
+        let Some(atom) = MatrixAtom::find(left, right) else {
+            let (left, right) = (left.name(), right.name());
+            self.fail(inst, format!("no instruction multiplies {left} and {right}"));
+            return;
+        };
+        let [left, right, sums] = atom.words();
+        let operands = repeat_n(Scalar::U32, left + right).chain(repeat_n(atom.sum(), sums));
+        self.signature(inst, operands, repeat_n(atom.sum(), sums));
     }
 
     /// Rows, columns and a sum for each pair, of one type; as many results as sums.

@@ -15,10 +15,11 @@
 //! then fetched once for many columns. What the first ones leave is read by the last one's loop as any array.
 
 use super::need::Need;
-use crate::analysis::{Affine, Answer, Conditions, ask, written_buffers};
-use crate::ir::entities::{Inst, Launch, Value};
-use crate::ir::kernel::{Kernel, Payload};
-use crate::ir::op::{Combiner, Opcode};
+use crate::analysis::contraction::{Contraction, contractions};
+use crate::analysis::{Answer, Conditions, ask, written_buffers};
+use crate::ir::entities::{Inst, Launch};
+use crate::ir::kernel::Kernel;
+use crate::ir::op::Opcode;
 
 /// Rows, columns and steps from which on a product is worth tiles, and what it leaves worth writing.
 const LEAST_ROWS: i64 = 16;
@@ -32,10 +33,14 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
     let body = kernel.insts[forall].regions[0];
     let has_regions = |inst: &&Inst| !kernel.insts[**inst].regions.is_empty();
     let loops: Vec<Inst> = kernel.blocks[body].insts.iter().filter(has_regions).copied().collect();
-    let around = kernel.blocks[body].params.clone();
-    let products = loops.iter().filter(|inst| is_product(kernel, **inst, &around)).count();
     let reduce = *loops.first()?;
-    if products < 2 || !is_product(kernel, reduce, &around) {
+    if loops.len() < 2 {
+        return None;
+    }
+    let all = contractions(kernel, launch);
+    let products = all.iter().filter(|one| is_product(kernel, one)).map(|one| one.reduce);
+    let products: Vec<Inst> = products.filter(|product| loops.contains(product)).collect();
+    if products.len() < 2 || !products.contains(&reduce) {
         return None;
     }
     let written = written_buffers(kernel, root);
@@ -53,38 +58,11 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
     (ask(kernel, launch, &conditions) == Answer::Yes).then_some((forall, need))
 }
 
-/// Whether a reduction adds up products of two elements, of which each is the same for all iterations along some axis around.
-fn is_product(kernel: &Kernel, reduce: Inst, around: &[Value]) -> bool {
-    let data = &kernel.insts[reduce];
-    let Payload::Reduce { combiners, axes } = &data.payload else { return false };
-    if combiners[..] != [Combiner::Add] || axes.len() != 1 {
-        return false;
-    }
-    let region = data.regions[0];
-    let [index] = kernel.blocks[region].params[..] else { return false };
-    let [term] = kernel.yields(region)[..] else { return false };
-    let Some(product) = kernel.defining_inst(term) else { return false };
-    let [left, right] = kernel.insts[product].arguments[..] else { return false };
-    if kernel.insts[product].opcode != Opcode::Mul {
-        return false;
-    }
-    let mut affine = Affine::new(kernel);
-    let mut missing = |factor: Value| {
-        let subscripts = loaded(kernel, factor)?;
-        let walks = affine.any_depends(subscripts, index);
-        let missing = around.iter().position(|axis| !affine.any_depends(subscripts, *axis))?;
-        walks.then_some(missing)
-    };
-    matches!((missing(left), missing(right)), (Some(left), Some(right)) if left != right)
-}
-
-/// The subscripts of the element that a value is, converted perhaps.
-fn loaded(kernel: &Kernel, value: Value) -> Option<&[Value]> {
-    let inst = kernel.defining_inst(value)?;
-    let data = &kernel.insts[inst];
-    match data.opcode {
-        Opcode::Cast => loaded(kernel, data.arguments[0]),
-        Opcode::Load => Some(kernel.subscripts(data)),
-        _ => None,
-    }
+/// Whether a reduction adds up products of two factors, of which each is the same for all iterations along some axis around.
+fn is_product(kernel: &Kernel, one: &Contraction) -> bool {
+    kernel.insts[one.reduce].results.len() == 1
+        && one.products().len() == 1
+        && one.axes.iter().filter(|axis| axis.is_reduced).count() == 1
+        && one.has_reuse()
+        && !one.leaves_out()
 }

@@ -69,7 +69,8 @@ fn store(
         };
         stores.push((subscripts, *value, condition));
     }
-    if stores.len() <= MOST_VECTOR_RESULTS {
+    // Without conditions they are vectors however many they are.
+    if stores.len() <= MOST_VECTOR_RESULTS || stores.iter().all(|(_, _, condition)| condition.is_none()) {
         // Those that one condition is for are stored in one branch, where they can be a vector.
         for group in stores.chunk_by(|left, right| left.2 == right.2) {
             let all = |emit: &mut Emit<'_>| {

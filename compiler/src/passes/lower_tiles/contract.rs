@@ -15,11 +15,12 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::Value;
 use crate::ir::kernel::{AxisSet, InstData, Kernel};
 use crate::ir::op::Opcode;
+use crate::layout::ValueLayout;
 use crate::mutants::mutant;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Coordinates along all axes of the launch; 0 along those that do not matter.
-type Point = Vec<u64>;
+pub(super) type Point = Vec<u64>;
 
 /// The results of a thread that have the same coordinates along axes of both factors.
 #[derive(Default)]
@@ -85,13 +86,19 @@ impl Lowering<'_> {
 
     /// The coordinates of what a register of the first thread holds.
     fn point(&self, kernel: &Kernel, value: Value, register: u64) -> Point {
+        match self.tiling.layout(kernel.tile(value)) {
+            Some(layout) => self.point_of(layout, register),
+            None => vec![0; self.tiling.axes.len()],
+        }
+    }
+
+    /// The coordinates along all axes that a layout gives a register of the first thread.
+    pub(super) fn point_of(&self, layout: &ValueLayout, register: u64) -> Point {
         let mut point = vec![0; self.tiling.axes.len()];
-        if let Some(layout) = self.tiling.layout(kernel.tile(value)) {
-            let coordinates = layout.apply([register, 0, 0, 0]);
-            for ((name, _), coordinate) in layout.axes().into_iter().zip(coordinates) {
-                if let Some(axis) = self.tiling.axis(name) {
-                    point[axis] = coordinate;
-                }
+        let coordinates = layout.apply([register, 0, 0, 0]);
+        for ((name, _), coordinate) in layout.axes().into_iter().zip(coordinates) {
+            if let Some(axis) = self.tiling.axis(name) {
+                point[axis] = coordinate;
             }
         }
         point
@@ -99,12 +106,12 @@ impl Lowering<'_> {
 }
 
 /// A point's coordinates along some axes.
-fn only(point: &Point, axes: AxisSet) -> Point {
+pub(super) fn only(point: &Point, axes: AxisSet) -> Point {
     let along = |(axis, coordinate): (usize, &u64)| if axes.contains(axis) { *coordinate } else { 0 };
     point.iter().enumerate().map(along).collect()
 }
 
 /// The point with the coordinates of two that have no axis in common.
-fn both(left: &Point, right: &Point) -> Point {
+pub(super) fn both(left: &Point, right: &Point) -> Point {
     left.iter().zip(right).map(|(left, right)| left + right).collect()
 }

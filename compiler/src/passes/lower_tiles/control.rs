@@ -10,7 +10,7 @@ use std::cell::RefCell;
 impl Lowering<'_> {
     /// The shapes of values, one by one.
     fn shapes(&mut self, emit: &Emit<'_>, values: &[Value]) -> Vec<Shape> {
-        values.iter().map(|value| self.registers.shape(self.tiling, emit.kernel.tile(*value))).collect()
+        values.iter().map(|value| self.registers.shape_of(emit.kernel, self.tiling, *value)).collect()
     }
 
     /// The scalars of values that become values of these shapes, which may have more axes.

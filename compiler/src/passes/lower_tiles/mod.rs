@@ -5,9 +5,13 @@ mod contract;
 mod control;
 mod convert;
 mod coordinates;
+mod fragments;
+mod matrices;
 mod order;
 #[cfg(test)]
 mod random;
+#[cfg(test)]
+mod random_matrices;
 mod reduce;
 mod registers;
 mod shared;
@@ -19,7 +23,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BlockData, InstData, Kernel, Payload, Phase, Phases, Tile, Tiling};
+use crate::ir::kernel::{Atom, BlockData, InstData, Kernel, Payload, Phase, Phases, Tile, Tiling};
 use crate::ir::op::{Effect, Opcode};
 use crate::layout::Digit;
 use coordinates::{Coordinates, WARP, thread_replicas};
@@ -50,7 +54,8 @@ use shared::Exchange;
 /// - `convert` renames registers, or goes through shared memory by the layout that has the fewest conflicts.
 /// - Elements are combined in an order that the layout fixes: registers in pairs, lanes by the bits of their number, warps in
 ///   their order.
-/// - A contraction is an `outer` product for each step: all that a thread has of rows, of columns and of sums.
+/// - A contraction is an `outer` product for each step: all that a thread has of rows, of columns and of sums. Of a matrix atom
+///   it is an instruction for each fragment of sums and of steps. Tiles of storage types are words.
 /// - A barrier stands between accesses of one array where a thread may touch what another one wrote.
 ///
 /// Needs layouts: an open launch is left alone, and the verifier of the phases after it refuses it.
@@ -141,7 +146,9 @@ impl Lowering<'_> {
             (_, Payload::Index(axis)) => self.index(emit, data.results[0], usize::from(*axis)),
             (Opcode::Convert, _) => self.convert(emit, data.results[0], data.arguments[0]),
             (_, Payload::Along { axes, combiners }) => self.reduce_along(emit, &data, *axes, combiners),
-            (_, Payload::Contract(along)) => self.contract(emit, &data, *along),
+            (_, Payload::Contract { along, atom: Atom::Fma }) => self.contract(emit, &data, *along),
+            (_, Payload::Contract { along, atom }) => self.matrices(emit, &data, (*along, *atom)),
+            _ if self.is_storage(emit.kernel, &data) => self.storage(emit, &data),
             (Opcode::CopyCommit | Opcode::CopyWait, _) => {
                 emit.inst(data.opcode, data.payload.clone(), &[]);
             }
@@ -150,6 +157,11 @@ impl Lowering<'_> {
             }
             _ => self.by_registers(emit, &data),
         }
+    }
+
+    /// Whether an op makes a tile of a storage type.
+    fn is_storage(&self, kernel: &Kernel, data: &InstData) -> bool {
+        data.results.first().is_some_and(|result| kernel.value_type(*result).is_narrow())
     }
 
     /// The coordinates of a thread's elements along an axis.

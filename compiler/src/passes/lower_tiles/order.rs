@@ -36,7 +36,8 @@ struct Access {
 impl Access {
     /// Whether threads may meet: not where each touches elements of its own, the same ones in both, and not in different slots.
     fn meets(&self, later: &Access) -> bool {
-        let same = self.subscripts == later.subscripts && self.tile == later.tile && self.is_own;
+        let same = self.subscripts == later.subscripts && self.tile == later.tile;
+        let same = same && self.is_own && later.is_own;
         let slots = || self.slots.iter().zip(&later.slots);
         let apart = slots().any(|slots| matches!(slots, (Some(own), Some(other)) if own.differs(other)));
         self.buffer == later.buffer && (self.writes || later.writes) && !(same && self.turns == 0) && !apart
@@ -135,7 +136,10 @@ impl Order {
             };
             let tile = kernel.whole_tile(data.arguments.iter().chain(&data.results));
             let tile = tile.unwrap_or(Tile::SCALAR);
-            let is_own = tiling.layout(tile).is_some_and(|layout| thread_replicas(layout).is_empty())
+            // Fragments go by way of other lanes.
+            let by_warp = data.results.iter().any(|result| kernel.value_type(*result).is_narrow());
+            let is_own = !by_warp
+                && tiling.layout(tile).is_some_and(|layout| thread_replicas(layout).is_empty())
                 && data.opcode != Opcode::Atomic;
             let subscripts = kernel.subscripts(data).to_vec();
             let known = subscripts.iter().map(|subscript| slots.of(*subscript)).collect();

@@ -5,8 +5,8 @@ use crate::ir::Specialization;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::{
-    ArgumentData, AxisSet, BlockData, BufferData, BufferKind, Combiners, Kernel, LaunchData, Payload, Phase,
-    Step, Tile, TileAxis, Tiling,
+    ArgumentData, Atom, AxisSet, BlockData, BufferData, BufferKind, Combiners, Kernel, LaunchData, Payload,
+    Phase, Step, Tile, TileAxis, Tiling,
 };
 use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::layout::{Dimension, ValueLayout};
@@ -14,10 +14,10 @@ use crate::manifest::{Direction, Expr, Layout};
 use crate::source::Span;
 
 /// Decisions, one after the other; 0 when there are no more.
-struct Tape<'t>(&'t [u8]);
+pub(super) struct Tape<'t>(pub(super) &'t [u8]);
 
 impl Tape<'_> {
-    fn pick(&mut self, count: usize) -> usize {
+    pub(super) fn pick(&mut self, count: usize) -> usize {
         let Some((first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         usize::from(*first) % count
@@ -181,7 +181,7 @@ fn contraction(
         operands.push(factor);
     }
     operands.push(sum);
-    let sum = emit.value(Opcode::Contract, Payload::Contract(along), &operands);
+    let sum = emit.value(Opcode::Contract, Payload::Contract { along, atom: Atom::Fma }, &operands);
     emit.kernel.values[sum].tile = if kept.is_empty() {
         Tile::SCALAR
     } else {

@@ -1,7 +1,7 @@
 //! Which scalars of a thread stand for a tile.
 
 use crate::ir::entities::Value;
-use crate::ir::kernel::{Tile, Tiling};
+use crate::ir::kernel::{Kernel, Tile, Tiling};
 use crate::layout::{Digit, Dimension, ValueLayout};
 use crate::mutants::mutant;
 use rustc_hash::FxHashMap;
@@ -49,6 +49,16 @@ impl Registers {
     pub fn shape(&mut self, tiling: &Tiling, tile: Tile) -> Shape {
         let scalar = || Shape { own: vec![0], replicas: Vec::new() };
         self.shapes.entry(tile).or_insert_with(|| tiling.layout(tile).map_or_else(scalar, Shape::new)).clone()
+    }
+
+    /// The registers of a value; of a tile of a storage type the first one of each word.
+    pub fn shape_of(&mut self, kernel: &Kernel, tiling: &Tiling, value: Value) -> Shape {
+        let mut shape = self.shape(tiling, kernel.tile(value));
+        let scalar = kernel.value_type(value);
+        if scalar.is_narrow() {
+            shape.own = shape.own.into_iter().step_by((4 / scalar.size()) as usize).collect();
+        }
+        shape
     }
 
     /// Says what a value's own registers are.

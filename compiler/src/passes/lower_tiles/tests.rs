@@ -1,7 +1,7 @@
 //! Tile programs run twice: as what a block does, and as what its threads do.
 
 use super::LowerTiles;
-use super::random;
+use super::{random, random_matrices};
 use crate::ir::entities::Buffer;
 use crate::ir::kernel::{Kernel, Phase};
 use crate::ir::op::Constant;
@@ -55,6 +55,10 @@ fn assert_lowered(kernel: &Kernel) -> Kernel {
     let mut lowered = kernel.clone();
     LowerTiles.run(&mut lowered, &PassContext::new(TargetFacts::new(90)));
     assert!(lowered.launches.values().all(|launch| launch.phase == Phase::Staged));
+    // Values have other numbers once they are read.
+    let read = |text: &str| print(&parse_kernel(text).unwrap_or_else(|error| panic!("{error}\n{text}")));
+    let again = read(&print(&lowered));
+    assert_eq!(read(&again), again, "it is read back");
     verify(&lowered)
         .and_then(|()| verify_threads(&lowered))
         .unwrap_or_else(|errors| panic!("{}\n{}\n{}", errors[0], print(kernel), print(&lowered)));
@@ -168,9 +172,53 @@ fn integers_are_multiplied_and_added() {
     }
 }
 
+#[test]
+fn fragments_of_a_ring_are_loaded_as_matrices() {
+    let text = print(&assert_lowered(&program("tensor.kir")));
+    let (before, body) = around_the_loop(&text, "chunk");
+    let counts =
+        ["barrier", "= load_matrix buf3", "= load_matrix_transposed buf4", "= mma bf16 bf16", "pack"];
+    assert_eq!(counts.map(|what| count(&body, what)), [1, 2, 2, 4, 0], "{text}");
+    assert_eq!(count(&before, "load_matrix"), 2, "{text}");
+}
+
+#[test]
+fn fragments_that_do_not_lie_in_rows_are_packed() {
+    // Rows that begin at no multiple of 16 bytes.
+    let text = text("tensor.kir").replace("[4, 32, 40]", "[4, 32, 42]");
+    let kernel = parse_kernel(&text).unwrap_or_else(|error| panic!("{error}"));
+    let mut lowered = kernel.clone();
+    LowerTiles.run(&mut lowered, &PassContext::new(TargetFacts::new(90)));
+    let text = print(&lowered);
+    assert_eq!((text.matches("load_matrix").count(), text.matches("= pack bf16").count()), (0, 24), "{text}");
+}
+
+#[test]
+fn tiles_that_are_no_fragments_are_refused() {
+    let refused = |text: String, message: &str| {
+        let kernel = parse_kernel(&text).unwrap_or_else(|error| panic!("{error}"));
+        let errors = verify(&kernel).expect_err("it is refused");
+        assert!(errors[0].message.contains(message), "{}", errors[0]);
+    };
+    let text = text("tensor.kir");
+    refused(text.replace("contract mma", "contract tf32"), "no instruction `tf32` multiplies bf16 and bf16");
+    refused(
+        text.replace("contract mma", "contract"),
+        "the atom `fma` takes no factors of the storage type bf16",
+    );
+    // Steps of a lane that lie elsewhere.
+    let moved = text
+        .replace("h = register:2@2 · lane:4@1 · register:2@1", "h = lane:4@1 · register:2@2 · register:2@1");
+    refused(moved, "are no fragments of `mma.sync` on bf16 and bf16 along `h`");
+    // Warps that have other rows.
+    let exchanged = text.replace("i = warp:2@2 · register:2@2 · lane:8@4, h = register:2@4 · lane:4@1 · register:2@1, _ = warp:2@1", "i = warp:2@1 · register:2@2 · lane:8@4, h = register:2@4 · lane:4@1 · register:2@1, _ = warp:2@2")
+        .replace("i = warp:2@2 · register:2@2 · lane:8@4, _ = warp:2@1 · register:2@4", "i = warp:2@1 · register:2@2 · lane:8@4, _ = warp:2@2 · register:2@4");
+    refused(exchanged, "a warp has other rows than its results need");
+}
+
 /// What notices that lowering is wrong: programs by hand, then random ones.
 pub fn caught() -> Option<String> {
-    let by_hand = ["copy", "transpose", "softmax", "columns", "diagonal", "product", "ring"];
+    let by_hand = ["copy", "transpose", "softmax", "columns", "diagonal", "product", "ring", "tensor"];
     let by_hand = by_hand.into_iter().map(|name| (name.to_string(), program(&format!("{name}.kir"))));
     let tape = |seed: u64| -> Vec<u8> {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -183,7 +231,8 @@ pub fn caught() -> Option<String> {
         (0..200).map(|_| next()).collect()
     };
     let random = (0..60).map(|seed| (format!("random {seed}"), random::program(&tape(seed))));
-    by_hand.chain(random).find_map(|(name, kernel)| {
+    let matrices = (0..30).map(|seed| (format!("matrices {seed}"), random_matrices::program(&tape(seed))));
+    by_hand.chain(random).chain(matrices).find_map(|(name, kernel)| {
         let lowered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| assert_lowered(&kernel)));
         let message = lowered.err()?;
         let text = message.downcast_ref::<String>().and_then(|text| text.lines().next()).unwrap_or("a panic");
@@ -201,6 +250,11 @@ fn a_transposition_has_no_conflicts_in_its_offsets_and_one_barrier() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_products_of_matrices_do_as_threads_what_they_do_as_blocks(tape in proptest::collection::vec(any::<u8>(), 0..40)) {
+        assert_lowered(&random_matrices::program(&tape));
+    }
 
     #[test]
     fn random_programs_do_as_threads_what_they_do_as_blocks(tape in proptest::collection::vec(any::<u8>(), 0..200)) {

@@ -4,6 +4,7 @@
 //!
 //! `cargo test -p krn-compiler --lib mutants -- --nocapture` prints what caught each; `bench/mutants.py passes` counts them.
 
+use super::matrices;
 use super::quick::{Sample, after, complaint, pipeline, programs_of, samples_of};
 use super::whole::Whole;
 use crate::ir::kernel::Kernel;
@@ -45,6 +46,10 @@ const WHOLE: [&str; 2] = ["lower", "select"];
 
 /// What is held against tile programs, which no random kernel becomes yet.
 const TILES: &str = "lower_tiles";
+
+/// What is held against products from text to numbers (`matrices.rs`): no random kernel is one of factors that a matrix
+/// instruction takes.
+const MATRICES: &str = "tile contraction";
 
 /// Passes without wrong versions, each with the reason.
 const WITHOUT: &[(&str, &str)] = &[
@@ -205,6 +210,8 @@ fn every_mutant_is_caught() {
     let (set, names) = (Set::known(), names());
     let (of_tiles, names): (Vec<&'static str>, Vec<&'static str>) =
         names.iter().copied().partition(|name| owner(name) == TILES);
+    let (of_matrices, names): (Vec<&'static str>, Vec<&'static str>) =
+        names.iter().copied().partition(|name| owner(name) == MATRICES);
     let (of_the_whole, of_passes): (Vec<&'static str>, Vec<&'static str>) =
         names.iter().copied().partition(|name| WHOLE.contains(&owner(name)));
     let mut tried: Vec<(&'static str, Option<String>, u64)> = of_passes
@@ -218,6 +225,11 @@ fn every_mutant_is_caught() {
         .collect();
     tried.extend(side_by_side(&of_tiles, |name| {
         let (caught, reached) = with(name, lower_tiles::tests::caught);
+        (*name, caught, reached)
+    }));
+    let products = matrices::products();
+    tried.extend(side_by_side(&of_matrices, |name| {
+        let (caught, reached) = with(name, || products.iter().find_map(caught_from_text_to_numbers));
         (*name, caught, reached)
     }));
     let whole = whole_set();
@@ -245,6 +257,7 @@ fn every_mutant_is_caught() {
         Pipeline::for_target(&super::target()).names().map(str::to_string).collect();
     standard.retain(|pass| WITHOUT.iter().all(|(known, _)| known != pass));
     standard.extend(WHOLE.map(str::to_string));
+    standard.push(MATRICES.to_string());
     let few: Vec<&String> =
         standard.iter().filter(|pass| passes.get(pass.as_str()).is_none_or(|count| *count < LEAST)).collect();
     assert!(few.is_empty(), "fewer than {LEAST} mutants of {few:?}");

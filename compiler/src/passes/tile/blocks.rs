@@ -1,10 +1,10 @@
 //! How large the tiles of a block are: whole lines of memory on every side, as far as the axes are long enough.
 
-use super::found::{Found, Seen, multiple_of, scalar_of};
+use super::found::{Found, LoopAxis, Seen, multiple_of};
 use super::ways;
 use crate::analysis::{Affine, Answer, Atom, Conditions, Polynomial, ask, polynomial_of};
 use crate::data::Scalar;
-use crate::ir::entities::Launch;
+use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::mutants::mutant;
@@ -142,7 +142,8 @@ fn vector(kernel: &mut Kernel, launch: Launch, found: &Found, at: usize, tile: i
     }
     let mut needed: Option<Vec<Expr>> = None;
     for seen in along {
-        if let Some(condition) = aligned(kernel, found, seen, at, lanes as u64) {
+        let step = seen.steps[at].as_ref().and_then(Polynomial::as_wrapped);
+        if let Some(condition) = aligned(kernel, &found.axes[at], step, seen.inst, lanes as u64) {
             needed.get_or_insert_default().extend(condition);
         }
     }
@@ -154,24 +155,28 @@ fn vector(kernel: &mut Kernel, launch: Launch, found: &Found, at: usize, tile: i
 
 /// What must hold for neighbours along an axis, from a multiple of `lanes` past its low end on, to be a vector of that many
 /// scalars at an aligned address. `None` where they are none, whatever the sizes.
-fn aligned(kernel: &Kernel, found: &Found, seen: &Seen, at: usize, lanes: u64) -> Option<Vec<Expr>> {
-    let data = &kernel.insts[seen.inst];
+pub fn aligned(
+    kernel: &Kernel,
+    axis: &LoopAxis,
+    step: Option<i64>,
+    inst: Inst,
+    lanes: u64,
+) -> Option<Vec<Expr>> {
+    let data = &kernel.insts[inst];
     let Payload::Access { buffer, leaf } = data.payload else { return None };
     let of = &kernel.buffers[buffer];
     let leaf = &of.element.leaves[leaf as usize];
     let is_dense = match of.layout {
-        Layout::Aos => of.element.size == seen.bytes,
+        Layout::Aos => of.element.size == leaf.scalar.size(),
         Layout::Soa => leaf.count() == 1,
         Layout::Aosoa(_) => false,
     };
     let has_address = matches!(of.kind, BufferKind::Argument { .. } | BufferKind::Scratch);
-    let step = seen.steps[at].as_ref().and_then(Polynomial::as_wrapped);
     // There is no vector of bools.
     let is_scalar = leaf.scalar != Scalar::Bool && leaf.extents.is_empty();
-    if !is_dense || !has_address || !is_scalar || step != Some(seen.bytes as i64) {
+    if !is_dense || !has_address || !is_scalar || step != Some(leaf.scalar.size() as i64) {
         return None;
     }
-    let axis = &found.axes[at];
     let mut affine = Affine::new(kernel);
     let mut position = Polynomial::default();
     for (index, extent) in data.arguments.iter().zip(&of.extents) {
@@ -186,6 +191,5 @@ fn aligned(kernel: &Kernel, found: &Found, seen: &Seen, at: usize, lanes: u64) -
         let rest = Expr::binary(BinaryOp::Rem, Expr::Symbol(symbol.index()), Expr::Int(lanes as i64));
         Expr::binary(BinaryOp::Equal, rest, Expr::Int(0))
     };
-    debug_assert_eq!(scalar_of(kernel, seen.inst).size(), seen.bytes);
     Some(symbols.into_iter().map(is_multiple).collect())
 }

@@ -46,7 +46,7 @@ pub struct Found {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
     pub reason: &'static str,
-    /// An array whose elements neighbouring threads find far apart.
+    /// An array whose elements neighbouring threads find far apart; of a product those of its factors.
     pub array: String,
 }
 
@@ -254,7 +254,7 @@ pub fn stand_in(polynomial: &Polynomial) -> i64 {
 }
 
 /// The one loop of a launch, beside which nothing happens, with its axes.
-fn only_loop(kernel: &Kernel, launch: Launch) -> Option<(Inst, Vec<LoopAxis>)> {
+pub fn only_loop(kernel: &Kernel, launch: Launch) -> Option<(Inst, Vec<LoopAxis>)> {
     let mut forall = None;
     for inst in &kernel.blocks[kernel.launches[launch].body].insts {
         let data = &kernel.insts[*inst];
@@ -266,9 +266,14 @@ fn only_loop(kernel: &Kernel, launch: Launch) -> Option<(Inst, Vec<LoopAxis>)> {
         }
     }
     let forall = forall?;
-    let body = kernel.insts[forall].regions[0];
-    let bounds = kernel.loop_bounds(forall);
-    let axes = kernel.insts[forall].payload.axes().iter().enumerate();
+    Some((forall, loop_axes(kernel, forall)?))
+}
+
+/// The axes of a loop, or of a reduction, whose bounds the host can compute.
+pub fn loop_axes(kernel: &Kernel, inst: Inst) -> Option<Vec<LoopAxis>> {
+    let body = kernel.insts[inst].regions[0];
+    let bounds = kernel.loop_bounds(inst);
+    let axes = kernel.insts[inst].payload.axes().iter().enumerate();
     let axes = axes.map(|(at, axis)| {
         let low = kernel.symbolic(bounds[at].0)?;
         let extent = kernel.symbolic_extent(bounds[at].0, bounds[at].1)?;
@@ -278,7 +283,7 @@ fn only_loop(kernel: &Kernel, launch: Launch) -> Option<(Inst, Vec<LoopAxis>)> {
         let name = kernel.axes[*axis].name.clone();
         Some(LoopAxis { name, index: kernel.blocks[body].params[at], low, extent: folded(extent) })
     });
-    Some((forall, axes.collect::<Option<_>>()?))
+    axes.collect()
 }
 
 /// A difference of literals as one.

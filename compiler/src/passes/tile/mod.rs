@@ -5,8 +5,10 @@
 //! - `program.rs`: writes the program of a block, without layouts.
 //! - `ways.rs`: layouts made of whole digits, and what accesses cost under them.
 //! - `layouts.rs`: the pass `layouts`, which gives each value its layout.
+//! - `contraction/`: products whose factors a matrix instruction takes, with layouts.
 
 mod blocks;
+mod contraction;
 mod found;
 mod layouts;
 mod program;
@@ -45,8 +47,10 @@ pub use layouts::Layouts;
 /// Fires where layouts, conversions included, cost less than lanes along one axis (`ways.rs`), in sectors and wavefronts. Needs a loop
 /// without others, reductions, atomics and private arrays in it, axes whose bounds the host can compute, and no directive
 /// about its axes, another number of threads, or its arrays in shared memory. An array that is written and accessed several
-/// times must be accessed at the same subscripts everywhere, so that each iteration touches its own elements. What stands against tiles is a remark of the schedule, where
-/// accesses run along different axes.
+/// times must be accessed at the same subscripts everywhere, so that each iteration touches its own elements. What stands against
+/// tiles is a remark of the schedule, where accesses run along different axes.
+///
+/// Products whose factors a matrix instruction takes become programs around it (`contraction/`).
 pub struct TilePass;
 
 /// Bytes of elements from which on a lane's own access is as good as a vector of narrow ones.
@@ -63,7 +67,7 @@ impl Pass for TilePass {
     }
 
     fn reason(&self) -> &str {
-        "makes tiles of loops whose accesses run along different axes"
+        "makes tiles of products for matrix instructions, and of loops whose accesses run along different axes"
     }
 
     fn needs(&self) -> Phases {
@@ -83,7 +87,7 @@ impl Pass for TilePass {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             if kernel.launches[launch].phase == Phase::Abstract {
-                changed |= tile(kernel, launch);
+                changed |= contraction::tile(kernel, launch, target) || tile(kernel, launch);
             }
         }
         changed.into()

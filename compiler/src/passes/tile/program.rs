@@ -11,6 +11,7 @@ use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use crate::passes::numbers::divided;
+use cranelift_entity::EntitySet;
 
 /// The grid: one block after the other along x.
 pub fn grid(kernel: &Kernel, found: &Found, blocks: &Blocks) -> [Expr; 3] {
@@ -38,7 +39,8 @@ pub fn write(kernel: &mut Kernel, launch: Launch, blocks: &Blocks, order: &[usiz
     let span = kernel.insts[found.forall].span;
     let mut emit = Emit::sharing(kernel, body, span);
     let bases = bases(&mut emit, &found, blocks, order);
-    let mut writer = Writer { emit, map, masks: vec![None; found.axes.len()], of_axis: Vec::new() };
+    let masks = vec![None; found.axes.len()];
+    let mut writer = Writer { emit: &mut emit, map, masks, of_axis: Vec::new(), only: None };
     writer.coordinates(&found, blocks, &bases);
     writer.block(found.body, None);
     let data = &mut kernel.launches[launch];
@@ -88,22 +90,25 @@ fn bases(emit: &mut Emit<'_>, found: &Found, blocks: &Blocks, order: &[usize]) -
     bases
 }
 
-struct Writer<'k> {
-    emit: Emit<'k>,
-    /// What stands for the values of the loop's body.
-    map: ValueMap,
+/// Writes a loop's body as tiles.
+pub struct Writer<'e, 'k> {
+    pub emit: &'e mut Emit<'k>,
+    /// What stands for the values of the loop's body. What stands for all results of an instruction is there already.
+    pub map: ValueMap,
     /// Of each axis of the loop: which elements lie inside; `None` where all do.
-    masks: Vec<Option<Value>>,
+    pub masks: Vec<Option<Value>>,
     /// Which axis of the loop an axis of tiles belongs to.
-    of_axis: Vec<usize>,
+    pub of_axis: Vec<usize>,
+    /// The instructions that are written; `None` where all are.
+    pub only: Option<&'e EntitySet<Inst>>,
 }
 
-impl Writer<'_> {
+impl Writer<'_, '_> {
     /// The coordinates along all axes, and the masks.
     fn coordinates(&mut self, found: &Found, blocks: &Blocks, bases: &[Value]) {
         let axes = blocks.axes();
         self.of_axis = axes.iter().map(|(at, ..)| *at).collect();
-        let emit = &mut self.emit;
+        let emit = &mut *self.emit;
         for (at, axis) in found.axes.iter().enumerate() {
             let mut coordinate = bases[at];
             let mut mask = None;
@@ -142,6 +147,7 @@ impl Writer<'_> {
     fn mask(&mut self, axes: AxisSet, guard: Option<Value>) -> Option<Value> {
         let own = guard.map_or(AxisSet::EMPTY, |guard| self.emit.kernel.tile(guard).axes);
         let mut of_loop: Vec<usize> = axes.union(own).iter().map(|axis| self.of_axis[axis]).collect();
+        of_loop.sort_unstable();
         of_loop.dedup();
         let mut mask = None;
         for at in of_loop {
@@ -172,9 +178,17 @@ impl Writer<'_> {
     }
 
     /// Writes what a block does where a condition holds; what it yields.
-    fn block(&mut self, block: Block, guard: Option<Value>) -> Vec<Value> {
+    pub fn block(&mut self, block: Block, guard: Option<Value>) -> Vec<Value> {
         let mut yields = Vec::new();
         for inst in self.emit.kernel.blocks[block].insts.clone() {
+            let data = &self.emit.kernel.insts[inst];
+            let is_yield = data.opcode == Opcode::Yield;
+            let is_there =
+                !data.results.is_empty() && data.results.iter().all(|value| self.map.contains_key(value));
+            let is_wanted = is_yield || self.only.is_none_or(|only| only.contains(inst));
+            if is_there || !is_wanted {
+                continue;
+            }
             let operands: Vec<Value> = self.emit.kernel.insts[inst]
                 .arguments
                 .iter()

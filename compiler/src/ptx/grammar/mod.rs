@@ -10,6 +10,7 @@
 mod arithmetic;
 mod control;
 mod logic;
+mod matrix;
 mod memory;
 mod warp;
 
@@ -34,6 +35,10 @@ pub enum Slot<'a> {
     WriteVector(&'a mut Registers, Type),
     /// `{a, _, …}`: the equal parts of a value of the type.
     WriteParts(&'a mut Vec<Option<Reg>>, Type),
+    /// `{a, b, …}`, braces around one as well: as many registers as there are, each of exactly that size.
+    WriteGroup(&'a mut Registers, Type),
+    /// As `WriteGroup`; registers that are read.
+    ReadGroup(&'a mut Registers, Type),
     /// A register that is read; no constant.
     Read(&'a mut Reg, Type),
     /// A register or a constant.
@@ -310,7 +315,10 @@ impl Slot<'_> {
                 visit(reg, true);
                 second.iter_mut().for_each(|second| visit(second, true));
             }
-            Slot::WriteVector(regs, _) => regs.iter_mut().for_each(|reg| visit(reg, true)),
+            Slot::WriteVector(regs, _) | Slot::WriteGroup(regs, _) => {
+                regs.iter_mut().for_each(|reg| visit(reg, true));
+            }
+            Slot::ReadGroup(regs, _) => regs.iter_mut().for_each(|reg| visit(reg, false)),
             Slot::WriteParts(regs, _) => regs.iter_mut().flatten().for_each(|reg| visit(reg, true)),
             Slot::Read(reg, _) => visit(reg, false),
             Slot::Pred(pred) => visit(&mut pred.reg, false),

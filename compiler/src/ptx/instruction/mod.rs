@@ -1,12 +1,13 @@
 //! Instructions: a guard predicate and one operation out of the families below.
 //!
 //! The struct of each family holds its typed modifiers and operands. Families are split by what they do:
-//! `arithmetic`, `logic` (bits, comparison, selection), `memory`, `warp` (collectives and barriers) and
+//! `arithmetic`, `logic` (bits, comparison, selection), `memory`, `warp` (collectives and barriers), `matrix` and
 //! `control`; `modifier` holds the words that stand after the dots.
 
 pub mod arithmetic;
 pub mod control;
 pub mod logic;
+pub mod matrix;
 pub mod memory;
 pub mod modifier;
 pub mod warp;
@@ -14,6 +15,7 @@ pub mod warp;
 pub use arithmetic::*;
 pub use control::*;
 pub use logic::*;
+pub use matrix::*;
 pub use memory::*;
 pub use modifier::*;
 pub use warp::*;
@@ -161,6 +163,11 @@ families! {
     Redux,
     /// `activemask`.
     Activemask,
+    // matrix
+    /// `mma.sync`.
+    Mma,
+    /// `ldmatrix`.
+    LdMatrix,
     // control
     /// `bra`.
     Bra,

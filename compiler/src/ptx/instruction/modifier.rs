@@ -130,6 +130,12 @@ modifiers! {
     /// Operations of [`Redux`](super::Redux).
     ReduxOp { Add = "add", Min = "min", Max = "max", And = "and", Or = "or", Xor = "xor" }
 
+    /// Rows, columns and steps of [`Mma`](super::Mma).
+    MmaShape { M16n8k16 = "m16n8k16", M16n8k8 = "m16n8k8", M16n8k32 = "m16n8k32" }
+
+    /// How many matrices [`LdMatrix`](super::LdMatrix) loads.
+    MatrixCount { X1 = "x1", X2 = "x2", X4 = "x4" }
+
     /// What [`GridDep`](super::GridDep) does.
     GridDepAction { Wait = "wait", LaunchDependents = "launch_dependents" }
 
@@ -153,6 +159,27 @@ impl VectorWidth {
             2 => Some(VectorWidth::V2),
             4 => Some(VectorWidth::V4),
             8 => Some(VectorWidth::V8),
+            _ => None,
+        }
+    }
+}
+
+impl MatrixCount {
+    /// How many registers they fill.
+    pub const fn registers(self) -> usize {
+        match self {
+            MatrixCount::X1 => 1,
+            MatrixCount::X2 => 2,
+            MatrixCount::X4 => 4,
+        }
+    }
+
+    /// The count for so many registers; `None` for any other number than 1, 2 and 4.
+    pub const fn for_registers(registers: usize) -> Option<MatrixCount> {
+        match registers {
+            1 => Some(MatrixCount::X1),
+            2 => Some(MatrixCount::X2),
+            4 => Some(MatrixCount::X4),
             _ => None,
         }
     }

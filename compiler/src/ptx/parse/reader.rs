@@ -271,6 +271,14 @@ impl Walk for Reader<'_, '_, '_> {
                 }
                 (_, regs) => return Err(format!("expected a vector of {} registers", regs.len())),
             },
+            Slot::WriteGroup(regs, _) | Slot::ReadGroup(regs, _) => match form {
+                Form::Vector(parts) if parts.len() == regs.len() => {
+                    for (reg, part) in regs.iter_mut().zip(parts) {
+                        *reg = register(self.scope, &part.form)?;
+                    }
+                }
+                _ => return Err(format!("expected {} registers in braces", regs.len())),
+            },
             Slot::WriteParts(regs, _) => {
                 let Form::Vector(parts) = form else {
                     return Err("expected the parts in braces".to_owned());

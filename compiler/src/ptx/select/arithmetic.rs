@@ -141,7 +141,8 @@ impl Selector<'_> {
             Const | Symbol | Load | LoadIf | Store | StoreIf | StoreEach | Atomic | Check | Forall
             | Reduce | For | While | If | Yield | LoadVector | StoreVector | Address | CopyAsync
             | CopyCommit | CopyWait | BlockIndex | GridSize | ThreadIndex | Barrier | ShuffleXor | Outer
-            | OuterFma | Index | Convert | ReduceAlong | Contract | CopyAsyncIf => {
+            | OuterFma | Pack | LoadMatrix | LoadMatrixTransposed | Mma | Index | Convert | ReduceAlong
+            | Contract | CopyAsyncIf => {
                 return Err(self.error(format!("{inst} is not a plain op")));
             }
         }

@@ -221,7 +221,7 @@ impl Selector<'_> {
         let (mut of_warp, mut of_block) = (false, false);
         for region in &self.kernel.insts[inst].regions {
             self.kernel.walk(*region, &mut |_, inst| {
-                of_warp |= self.kernel.insts[inst].opcode == Opcode::ShuffleXor;
+                of_warp |= self.kernel.insts[inst].opcode.is_of_warp();
                 of_block |= self.kernel.insts[inst].opcode == Opcode::Barrier;
             });
         }

@@ -79,6 +79,9 @@ impl Selector<'_> {
                 Opcode::Barrier => self.barrier(),
                 Opcode::ShuffleXor => self.shuffle(inst),
                 Opcode::Outer | Opcode::OuterFma => self.outer(inst)?,
+                Opcode::Pack => self.pack(inst)?,
+                Opcode::LoadMatrix | Opcode::LoadMatrixTransposed => self.load_matrix(inst)?,
+                Opcode::Mma => self.mma(inst)?,
                 Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex => self.position_in_grid(inst),
                 _ => self.simple(inst)?,
             }

@@ -6,7 +6,7 @@ use super::super::operand::{Operand, Reg};
 use super::super::types::Type;
 use super::selector::{Selector, bits_type};
 use crate::ir::entities::{Block, Value};
-use crate::ir::kernel::{Definition, InstData};
+use crate::ir::kernel::{Definition, InstData, Payload};
 use crate::ir::op::Opcode;
 
 impl Selector<'_> {
@@ -134,7 +134,11 @@ impl Selector<'_> {
         let kernel = self.kernel;
         for inst in &kernel.blocks[body].insts {
             let data = &kernel.insts[*inst];
-            if let Some((_, _, sums)) = data.outer_operands() {
+            let sums = match (&data.payload, data.outer_operands()) {
+                (Payload::Mma { .. }, _) => data.arguments.split_last_chunk::<4>().map(|(_, sums)| &sums[..]),
+                (_, outer) => outer.map(|(_, _, sums)| sums),
+            };
+            if let Some(sums) = sums {
                 for (value, result) in sums.iter().zip(&data.results) {
                     if self.maps.uses[*value] == 1 {
                         self.maps.reader[*value] = (*result).into();
@@ -175,13 +179,13 @@ impl Selector<'_> {
 
 /// Ops that are selected as one instruction, or one a result, which reads its operands before it writes its result.
 fn is_one_instruction(opcode: Opcode) -> bool {
-    use Opcode::{Add, Fma, Load, LoadVector, Mul, OuterFma, Sub};
-    matches!(opcode, Add | Sub | Mul | Fma | Load | LoadVector | OuterFma)
+    use Opcode::{Add, Fma, Load, LoadVector, Mma, Mul, OuterFma, Sub};
+    matches!(opcode, Add | Sub | Mul | Fma | Load | LoadVector | OuterFma | Mma)
 }
 
 /// Ops of which no result shares a register with an operand.
 fn reads_only(opcode: Opcode) -> bool {
-    use Opcode::{Add, Fma, For, Mul, Outer, OuterFma, Store, StoreEach, StoreIf, StoreVector, Sub};
+    use Opcode::{Add, Fma, For, Mma, Mul, Outer, OuterFma, Store, StoreEach, StoreIf, StoreVector, Sub};
     let stores = matches!(opcode, Store | StoreEach | StoreIf | StoreVector);
-    stores || matches!(opcode, Add | Sub | Mul | Fma | For | Outer | OuterFma)
+    stores || matches!(opcode, Add | Sub | Mul | Fma | For | Outer | OuterFma | Mma)
 }

@@ -30,6 +30,7 @@ mod if_conversion;
 mod loop_carried;
 mod loops;
 mod magic;
+mod matrix;
 mod memory;
 mod neighbours;
 mod offsets;

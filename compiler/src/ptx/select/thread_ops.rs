@@ -179,7 +179,7 @@ impl Selector<'_> {
     }
 
     /// Narrow values as 32-bit words, or as one 16-bit word of two bytes.
-    fn packed(&mut self, scalar: Scalar, values: &[Value]) -> (Type, Vec<Operand>) {
+    pub(super) fn packed(&mut self, scalar: Scalar, values: &[Value]) -> (Type, Vec<Operand>) {
         if scalar.size() == 2 {
             let mut words = Vec::with_capacity(values.len() / 2);
             for pair in values.chunks(2) {

@@ -198,6 +198,13 @@ impl Walk for Checker<'_> {
                 self.same_class(regs.iter().copied())?;
                 regs.iter().try_for_each(|reg| self.reg(*reg, ty, true))
             }
+            Slot::WriteGroup(regs, ty) => {
+                if regs.iter().enumerate().any(|(at, reg)| regs[..at].contains(reg)) {
+                    return Err("the same register is written twice".to_owned());
+                }
+                regs.iter().try_for_each(|reg| self.reg(*reg, ty, false))
+            }
+            Slot::ReadGroup(regs, ty) => regs.iter().try_for_each(|reg| self.reg(*reg, ty, false)),
             Slot::WriteParts(parts, whole) => {
                 let part = self.part(whole, parts.len())?;
                 parts.iter().flatten().try_for_each(|reg| self.reg(*reg, part, false))

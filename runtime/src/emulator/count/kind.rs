@@ -1,6 +1,7 @@
 //! What an instruction is, before it runs: its kind, its floating-point operations, and whether L1 keeps what it reads.
 
 use super::l1::Stay;
+use crate::emulator::opcodes::MatrixForm;
 use krn_compiler::ptx::instruction::{
     AccessOrder, CacheOp, Eviction, FloatBinaryOp, FloatUnaryOp, IntBinaryOp, Op,
 };
@@ -35,6 +36,8 @@ pub enum Kind {
     LocalLoad,
     LocalStore,
     ConstLoad,
+    /// Products of matrices.
+    Matrix,
     /// Shuffles, votes, matches and reductions within a warp.
     Warp,
     Barrier,
@@ -44,7 +47,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 22] = [
+    pub const ALL: [Kind; 23] = [
         Kind::Integer,
         Kind::Float,
         Kind::Special,
@@ -63,6 +66,7 @@ impl Kind {
         Kind::LocalLoad,
         Kind::LocalStore,
         Kind::ConstLoad,
+        Kind::Matrix,
         Kind::Warp,
         Kind::Barrier,
         Kind::Branch,
@@ -90,6 +94,7 @@ impl Kind {
             Kind::LocalLoad => "local_load",
             Kind::LocalStore => "local_store",
             Kind::ConstLoad => "const_load",
+            Kind::Matrix => "matrix",
             Kind::Warp => "warp",
             Kind::Barrier => "barrier",
             Kind::Branch => "branch",
@@ -135,6 +140,8 @@ impl Known {
                 flops(op.ty, 1)
             }
             Op::FloatUnary(op) if !matches!(op.op, FloatUnaryOp::Neg | FloatUnaryOp::Abs) => flops(op.ty, 1),
+            // 16 rows, 8 columns and as many steps as 32 bytes have elements, over 32 lanes.
+            Op::Mma(op) if op.left.is_float() => (0, (2 * 16 * 8 * (256 / op.left.bits()) / 32) as u8),
             _ => (0, 0),
         };
         let in_l1 = match op {
@@ -152,6 +159,7 @@ impl Known {
             Op::Ld(op) => op.ty.bytes() * op.dst.len() as u32,
             Op::St(op) => op.ty.bytes() * op.src.len() as u32,
             Op::CpAsync(op) => op.bytes,
+            Op::LdMatrix(_) => MatrixForm::ROW,
             _ => 0,
         };
         Known { kind: kind(op), flops64, flops, in_l1, lane_bytes }
@@ -194,6 +202,8 @@ fn kind(op: &Op) -> Kind {
         Op::Atom(_) => Kind::GlobalAtomic,
         Op::Red(_) => Kind::GlobalReduction,
         Op::CpAsync(_) => Kind::Copy,
+        Op::LdMatrix(_) => Kind::SharedLoad,
+        Op::Mma(_) => Kind::Matrix,
         Op::BarrierSync(_) | Op::BarrierArrive(_) | Op::BarrierRed(_) => Kind::Barrier,
         Op::WarpSync(_) | Op::Shfl(_) | Op::Vote(_) | Op::Match(_) | Op::Redux(_) | Op::Activemask(_) => {
             Kind::Warp

@@ -26,7 +26,7 @@ use super::fault::SourceLocation;
 use super::launch::LaunchConfig;
 use super::memory::{CONST_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
 use super::observe::{Event, Observer};
-use super::opcodes::{Control, CopyForm, CopyOp, MemorySpace};
+use super::opcodes::{Control, CopyForm, CopyOp, MatrixForm, MemorySpace};
 use super::program::{Code, NOWHERE, Program};
 use banks::{Banked, banked};
 use carveout::BlockNeeds;
@@ -381,6 +381,10 @@ impl Observer for Counter<'_> {
             Code::Store(form) => {
                 let bytes = u32::from(form.width) * u32::from(form.count);
                 self.access(event, form.space, &addresses(r, i.a, form.wide_base, i.imm), mask, bytes);
+            }
+            Code::LoadMatrix(form) => {
+                let addresses = addresses(r, i.a, form.wide_base, i.imm);
+                self.access(event, form.space, &addresses, mask & form.rows(), MatrixForm::ROW);
             }
             Code::Atomic(form) => {
                 let bytes = form.op.ty.bytes();

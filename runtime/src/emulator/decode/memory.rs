@@ -20,11 +20,11 @@ pub(super) fn wait(op: &CpAsyncWait) -> Inst {
 }
 
 /// A decoded address: base column, whether it has 64 bits, and the offset.
-struct Place64 {
-    space: MemorySpace,
-    base: u32,
-    wide: bool,
-    offset: i64,
+pub(super) struct Place64 {
+    pub(super) space: MemorySpace,
+    pub(super) base: u32,
+    pub(super) wide: bool,
+    pub(super) offset: i64,
 }
 
 fn memory_space(space: Space) -> Decoded<MemorySpace> {
@@ -52,7 +52,7 @@ fn window(space: Space) -> Decoded<u64> {
 }
 
 impl Decoder<'_> {
-    fn address(&mut self, space: Space, address: Address) -> Decoded<Place64> {
+    pub(super) fn address(&mut self, space: Space, address: Address) -> Decoded<Place64> {
         let (space, base, offset) = match address.base {
             Base::Reg(reg) => {
                 let bits = self.class(reg)?.bits();

@@ -9,6 +9,7 @@ mod cfg;
 mod control;
 mod decoder;
 mod logic;
+mod matrix;
 mod memory;
 mod pressure;
 
@@ -165,6 +166,8 @@ impl Decoder<'_> {
             Op::Match(op) => self.match_(op),
             Op::Redux(op) => self.redux(op),
             Op::Activemask(op) => self.activemask(op),
+            Op::Mma(op) => self.mma(op),
+            Op::LdMatrix(op) => self.ld_matrix(op),
             Op::Bra(op) => Ok(control::bra(op)),
             Op::Leave(op) => Ok(control::leave(op)),
         }

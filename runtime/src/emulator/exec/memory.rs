@@ -413,6 +413,15 @@ multiversioned! {
     }
 }
 
+/// Eight elements of two bytes.
+///
+/// # Safety
+/// The pointer is aligned to 16 bytes and valid for as many, for atomic access.
+pub unsafe fn read_row(from: *mut u8) -> [u16; 8] {
+    // SAFETY: the caller's.
+    std::array::from_fn(|at| unsafe { u16::load(from.wrapping_add(2 * at)) })
+}
+
 /// Copies `read` bytes and zeroes the rest of `bytes`.
 ///
 /// # Safety

@@ -19,6 +19,7 @@ pub mod float;
 pub mod formula;
 pub mod integer;
 pub mod lanes;
+pub mod matrix;
 pub mod memory;
 pub mod moves;
 pub mod round;

@@ -4,7 +4,9 @@ use super::control::WarpState;
 use super::copy::Pending;
 use super::lanes::FULL;
 use super::runner::Runner;
-use super::{Outcome, atomic, bits, collective, compare, convert, fault, float, integer, memory, moves};
+use super::{
+    Outcome, atomic, bits, collective, compare, convert, fault, float, integer, matrix, memory, moves,
+};
 use crate::emulator::fault::FaultKind;
 use crate::emulator::observe::{Event, Observer};
 use crate::emulator::opcodes::{Control, CopyOp, MemorySpace};
@@ -109,6 +111,10 @@ impl<O: Observer> Runner<'_, O> {
                 Code::Copy(CopyOp::Commit) => warp.copies.commit(mask),
                 Code::Copy(CopyOp::Wait) => warp.copies.wait(mask, i.imm, Pending::carry_out),
                 Code::Collective(op) => collective::run(op, r, i, mask, warp.live)?,
+                Code::LoadMatrix(form) => {
+                    matrix::load(form, r, &mut self.view, &program.lists, i, mask, pc, at)?;
+                }
+                Code::Mma(form) => matrix::mma(form, r, &program.lists, i, mask)?,
                 Code::Control(op) => match op {
                     Control::Branch => {}
                     Control::Exit => {

@@ -23,7 +23,7 @@ use super::fault::{AccessKind, FaultKind, MemoryKind, Near, OtherAccess};
 use super::launch::LaunchConfig;
 use super::memory::{CONST_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
 use super::observe::{Event, Observer};
-use super::opcodes::{Control, CopyOp, MemorySpace};
+use super::opcodes::{Control, CopyOp, MatrixForm, MemorySpace};
 use super::program::{Code, Program};
 use clocks::Clocks;
 use shadow::{Record, Shadow};
@@ -205,6 +205,12 @@ impl Observer for Sanitizer<'_> {
             Code::Store(form) => {
                 let bytes = u32::from(form.width) * u32::from(form.count);
                 plain(self, form.space, AccessKind::Store, bytes, form.wide_base)
+            }
+            Code::LoadMatrix(form) => {
+                let (space, kind, bytes) = (form.space, AccessKind::Load, MatrixForm::ROW);
+                let addresses = &addresses(r, i.a, form.wide_base, i.imm);
+                let mask = mask & form.rows();
+                self.access(event, &Access { space, kind, bytes, addresses, mask, later: false })
             }
             Code::Atomic(form) => {
                 plain(self, form.space, AccessKind::Atomic, form.op.ty.bytes(), form.wide_base)

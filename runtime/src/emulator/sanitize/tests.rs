@@ -3,7 +3,7 @@ use crate::emulator::{ArgValue, Emulator, LaunchConfig, LaunchError};
 use krn_compiler::ptx;
 
 const HEADER: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.file 1 \"some.krn\"\n";
-const REGS: &str = ".shared .align 4 .b8 tile[512];\n.reg .pred %p; .reg .b32 %v, %w, %s; .reg .b64 %q;\n";
+const REGS: &str = ".shared .align 16 .b8 tile[512];\n.reg .pred %p; .reg .b32 %v, %w, %s; .reg .b64 %q;\n";
 
 /// The thread's own word of the tile, its own word of `out`, and the tile's word of the thread on the other side.
 const PLACES: &str = "mov.u32 %s, tile;
@@ -151,4 +151,19 @@ fn a_copy_in_the_background_races_until_its_group_is_waited_for() {
     let again = format!("{copy}\n{commit}\ncp.async.wait_group 0;\n{others}");
     assert_race(&format!("{again}\n{copy}"), one);
     assert_clean(&format!("{again}\nbar.sync 0;\n{copy}"), one);
+}
+
+#[test]
+fn rows_of_a_matrix_are_read_by_the_lanes_that_name_them() {
+    let body = |between: &str| {
+        format!(
+            "mov.u32 %w, tile;\nmad.lo.u32 %w, %t, 4, %w;\nst.shared.u32 [%w], %t;\n{between}\n\
+             and.b32 %v, %t, 7;\nmov.u32 %s, tile;\nmad.lo.u32 %s, %v, 16, %s;\n\
+             ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%v}}, [%s];"
+        )
+    };
+    assert_clean(&body("bar.warp.sync 0xffffffff;"), LaunchConfig::linear(1, 32));
+    assert_race(&body(""), LaunchConfig::linear(1, 32));
+    assert_clean(&body("bar.sync 0;"), LaunchConfig::linear(1, 64));
+    assert_race(&body(""), LaunchConfig::linear(1, 64));
 }

@@ -9,6 +9,7 @@ mod faults;
 mod floats;
 mod grids;
 mod logic;
+mod matrices;
 mod memory;
 
 use krn_compiler::ptx;

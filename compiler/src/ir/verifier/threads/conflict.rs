@@ -192,8 +192,9 @@ fn meeting(threads: usize, a: &Access, b: &Access, axes: &[Axis]) -> Option<(usi
     }
     for thread in (0..threads).filter(|thread| b.comes(*thread)) {
         for step in 0..b.width {
-            // What is under way is not even its own thread's to touch.
-            let own = if a.under_way.is_some() { None } else { Some(thread) };
+            // What is under way is not even its own thread's to touch, and rows of a matrix go to other lanes.
+            let of_nobody = a.under_way.is_some() || [a, b].iter().any(|it| it.opcode.loads_matrices());
+            let own = if of_nobody { None } else { Some(thread) };
             if let Some(other) = seen.other(&keys(false, thread, step), own) {
                 return Some((other, thread));
             }

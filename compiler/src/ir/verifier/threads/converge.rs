@@ -35,6 +35,12 @@ impl Checker<'_> {
                     }
                     self.reached(*inst, LANE_BITS, "all lanes of the warp");
                 }
+                (opcode, _) if opcode.is_of_warp() => {
+                    if !self.depends.threads.is_multiple_of(32) {
+                        self.fail(*inst, "a warp of the launch has fewer than 32 lanes".to_string());
+                    }
+                    self.reached(*inst, LANE_BITS, "all lanes of the warp");
+                }
                 _ => {}
             }
             if !data.regions.is_empty() {

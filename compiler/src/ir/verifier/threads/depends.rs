@@ -106,6 +106,8 @@ impl Finder<'_> {
         let operands = data.arguments.iter().fold(0, |all, value| all | self.bits[*value]);
         match (data.opcode, &data.payload) {
             (Opcode::ThreadIndex, _) => self.all,
+            // Each lane gets other elements.
+            (opcode, _) if opcode.loads_matrices() || opcode == Opcode::Mma => operands | self.all,
             (opcode, Payload::Access { buffer, .. }) if opcode.is_load() => {
                 match self.kernel.buffers[*buffer].kind {
                     BufferKind::Private => self.all,

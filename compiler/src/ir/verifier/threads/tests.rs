@@ -12,6 +12,7 @@ fn complaints(body: &str) -> Vec<String> {
     buffer buf2 \"tiles\" f32 [2, 64] shared, aos
     buffer buf3 \"matrix\" u32 [12, 24] shared, aos
     buffer buf4 \"pairs\" struct \"Pair\" size 8 align 4 {{ \"a\" f32 at 0, \"b\" f32 at 4 }} [64] shared, aos
+    buffer buf5 \"halves\" bf16 [64, 8] shared, aos
     argument buf0
     launch launch0 \"k\" staged threads 64 grid [sym0, 1, 1] {{
         v0: i64 = const 0
@@ -56,6 +57,37 @@ fn what_another_thread_wrote_is_behind_a_barrier() {
     assert_accepted("v10: bool = eq v3, v0\nif v10 {\nstore buf1[v0], v8\nyield\n} else {\nyield\n}");
     // Lanes of one warp are no exception.
     assert_refused("v10: i64 = xor v3, v1\nstore buf1[v3], v8\nv11: f32 = load buf1[v10]", "races with");
+}
+
+#[test]
+fn matrices_are_read_by_way_of_other_lanes() {
+    let body = |between: &str| {
+        format!(
+            "store_vector buf5[v3, v0], v8, v8, v8, v8, v8, v8, v8, v8\n{between}\nv10: u32, v11: u32 = load_matrix buf5[v3, v0]"
+        )
+    };
+    assert_accepted(&body("barrier"));
+    // Not even what the thread itself has written.
+    assert_refused(&body(""), "races with");
+}
+
+#[test]
+fn all_lanes_come_to_an_instruction_of_the_warp() {
+    let words = "v10: u32 = const 0\n";
+    let operands = "v10, v10, v10, v10, v10, v10, v8, v8, v8, v8";
+    let mma = |from: u32| {
+        let results: Vec<String> = (from..from + 4).map(|number| format!("v{number}: f32")).collect();
+        format!("{} = mma bf16 bf16: {operands}\n", results.join(", "))
+    };
+    assert_accepted(&format!("{words}{}", mma(11)));
+    let branch = |what: &str| format!("if v9 {{\n{what}yield\n}} else {{\nyield\n}}");
+    // Whole warps may stay away, lanes may not.
+    assert_accepted(&format!("{words}{}", branch(&mma(11))));
+    let lanes = "v20: bool = lt v3, v1\n";
+    let inside = branch(&mma(11)).replace("if v9", "if v20");
+    assert_refused(&format!("{words}{lanes}{inside}"), "all lanes of the warp");
+    let load = branch("v11: u32 = load_matrix_transposed buf5[v3, v0]\n").replace("if v9", "if v20");
+    assert_refused(&format!("{lanes}{load}"), "all lanes of the warp");
 }
 
 #[test]

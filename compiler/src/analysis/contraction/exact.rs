@@ -1,0 +1,182 @@
+//! The types that hold each value of some code exactly.
+
+use crate::data::Scalar;
+use crate::ir::entities::Value;
+use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::op::{Constant, Opcode};
+
+/// A set of types of which each holds a value exactly. NaN is one value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exact(u16);
+
+/// Definitions that are looked through.
+const DEPTH: u32 = 32;
+
+impl Exact {
+    pub const ALL: Exact = Exact((1 << Scalar::ALL.len()) - 1);
+
+    /// The types that hold all values of a type.
+    pub fn of(scalar: Scalar) -> Self {
+        Self::where_each(|other| is_within(scalar, other))
+    }
+
+    fn where_each(holds: impl Fn(Scalar) -> bool) -> Self {
+        let all = Scalar::ALL.into_iter().enumerate();
+        Self(all.filter(|(_, scalar)| holds(*scalar)).fold(0, |bits, (at, _)| bits | 1 << at))
+    }
+
+    pub fn has(self, scalar: Scalar) -> bool {
+        Scalar::ALL.into_iter().position(|it| it == scalar).is_some_and(|at| self.0 >> at & 1 == 1)
+    }
+
+    /// The types that hold both.
+    pub fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The one with the fewest bytes; the first in the order of [`Scalar::ALL`].
+    pub fn smallest(self) -> Option<Scalar> {
+        Scalar::ALL.into_iter().filter(|scalar| self.has(*scalar)).min_by_key(|scalar| scalar.size())
+    }
+
+    fn floats(self) -> Self {
+        self.both(Self::where_each(Scalar::is_float))
+    }
+}
+
+/// Bits of the significand, and the exponents of the least and of the greatest power of two that is no subnormal number.
+fn format(scalar: Scalar) -> Option<(u32, i32, i32)> {
+    match scalar {
+        Scalar::F16 => Some((11, -14, 15)),
+        Scalar::BF16 => Some((8, -126, 127)),
+        Scalar::F32 => Some((24, -126, 127)),
+        Scalar::F64 => Some((53, -1022, 1023)),
+        _ => None,
+    }
+}
+
+/// Whether all values of a type are values of another one.
+fn is_within(scalar: Scalar, other: Scalar) -> bool {
+    match (format(scalar), format(other)) {
+        (Some((bits, low, high)), Some((other_bits, other_low, other_high))) => {
+            bits <= other_bits
+                && high <= other_high
+                // Subnormal numbers, too.
+                && low - bits as i32 >= other_low - other_bits as i32
+        }
+        (Some(_), None) => false,
+        (None, Some((bits, _, high))) => {
+            let (low, top) = int_range(scalar);
+            let most = 1i128 << bits;
+            -low <= most && top <= most && (128 - top.leading_zeros()) as i32 <= high + 1
+        }
+        (None, None) => {
+            let (low, high) = int_range(scalar);
+            let (other_low, other_high) = int_range(other);
+            other_low <= low && high <= other_high
+        }
+    }
+}
+
+fn int_range(scalar: Scalar) -> (i128, i128) {
+    crate::ir::int_range(scalar).unwrap_or((0, 1))
+}
+
+/// The types that hold a number.
+fn of_number(number: f64) -> Exact {
+    let in_floats = |(bits, low, high): (u32, i32, i32)| {
+        if number == 0.0 || !number.is_finite() {
+            return true;
+        }
+        let exponent = ((number.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(-1022);
+        // The weight of the last bit that is set.
+        let significand = number.to_bits() & ((1 << 52) - 1) | 1 << 52;
+        let last = exponent - 52 + significand.trailing_zeros() as i32;
+        exponent <= high && last >= exponent - (bits as i32 - 1) && last >= low - (bits as i32 - 1)
+    };
+    Exact::where_each(|scalar| match format(scalar) {
+        Some(format) => in_floats(format),
+        None => {
+            let (low, high) = int_range(scalar);
+            let is_zero = number.to_bits() == 0;
+            number.fract() == 0.0
+                && number.abs() < 2f64.powi(63)
+                && (number != 0.0 || is_zero)
+                && (low..=high).contains(&(number as i128))
+        }
+    })
+}
+
+/// The types that hold each value that some code gives.
+pub fn exact(kernel: &Kernel, value: Value) -> Exact {
+    within(kernel, value, DEPTH)
+}
+
+fn within(kernel: &Kernel, value: Value, depth: u32) -> Exact {
+    let wide = Exact::of(kernel.value_type(value));
+    let (Some(data), Some(depth)) = (kernel.definition_data(value), depth.checked_sub(1)) else {
+        return wide;
+    };
+    let operand = |at: usize| within(kernel, data.arguments[at], depth);
+    let is_float = kernel.value_type(value).is_float();
+    match (data.opcode, &data.payload) {
+        (Opcode::Load | Opcode::LoadIf, Payload::Access { buffer, leaf }) => {
+            Exact::of(kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar)
+        }
+        (_, Payload::Symbol(symbol)) => Exact::of(kernel.symbols[*symbol].scalar),
+        (_, Payload::Constant(constant)) => match constant {
+            Constant::Bool(_) => Exact::of(Scalar::Bool),
+            Constant::Int(_, value) => {
+                let small = value.unsigned_abs() < 1 << 53;
+                if small { of_number(*value as f64) } else { wide }
+            }
+            Constant::F32(bits) => of_number(f32::from_bits(*bits).into()),
+            Constant::F64(bits) => of_number(f64::from_bits(*bits)),
+        },
+        (_, Payload::Cast(to)) => {
+            let from = operand(0);
+            // What lies in the type stays as it is.
+            if from.has(*to) { from } else { Exact::of(*to) }
+        }
+        (Opcode::Neg | Opcode::Abs, _) if is_float => operand(0).floats(),
+        (Opcode::Min | Opcode::Max, _) => operand(0).both(operand(1)),
+        (Opcode::Select, _) => operand(1).both(operand(2)),
+        (Opcode::If, _) => {
+            let at = data.results.iter().position(|result| *result == value);
+            let yields = data.regions.iter().filter_map(|region| kernel.yields(*region).get(at?).copied());
+            yields.map(|value| within(kernel, value, depth)).fold(Exact::ALL, Exact::both)
+        }
+        _ => wide,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_hold_those_within_them() {
+        let smallest = |scalar| Exact::of(scalar).smallest();
+        for scalar in [Scalar::I8, Scalar::U8, Scalar::I16, Scalar::F16, Scalar::BF16, Scalar::F64] {
+            assert_eq!(smallest(scalar), Some(scalar), "{scalar:?}");
+        }
+        assert!(Exact::of(Scalar::I8).has(Scalar::BF16) && Exact::of(Scalar::U8).has(Scalar::BF16));
+        assert!(!Exact::of(Scalar::I16).has(Scalar::F16) && Exact::of(Scalar::I16).has(Scalar::F32));
+        assert!(!Exact::of(Scalar::F16).has(Scalar::BF16) && !Exact::of(Scalar::BF16).has(Scalar::F16));
+        assert!(!Exact::of(Scalar::I32).has(Scalar::F32) && Exact::of(Scalar::I32).has(Scalar::F64));
+        assert!(!Exact::of(Scalar::I64).has(Scalar::F64));
+    }
+
+    #[test]
+    fn numbers_have_the_types_that_hold_their_bits() {
+        assert_eq!(of_number(0.0), Exact::ALL);
+        assert!(!of_number(-0.0).has(Scalar::I8) && of_number(-0.0).has(Scalar::F16));
+        assert!(of_number(256.0).has(Scalar::BF16) && !of_number(257.0).has(Scalar::BF16));
+        assert!(of_number(2049.0).has(Scalar::F32) && !of_number(2049.0).has(Scalar::F16));
+        assert!(!of_number(65536.0).has(Scalar::F16) && of_number(65504.0).has(Scalar::F16));
+        assert!(of_number(f64::from(f32::from_bits(1))).has(Scalar::F32));
+        assert!(!of_number(f64::from(f32::from_bits(1))).has(Scalar::BF16));
+        assert!(!of_number(0.1).has(Scalar::F32) && of_number(0.5).has(Scalar::F16));
+        assert!(of_number(f64::INFINITY).has(Scalar::F16) && !of_number(f64::NAN).has(Scalar::I64));
+    }
+}

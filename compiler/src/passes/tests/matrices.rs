@@ -1,0 +1,48 @@
+//! Products whose factors a matrix instruction takes, small ones: from text to numbers, as `whole.rs` has it.
+
+use super::whole::Whole;
+use krn_generator::Program;
+
+/// Texts, with the sizes of `m`, `n` and `k`. Facts say what makes vectors.
+const PRODUCTS: [(&str, [i64; 3]); 4] = [
+    (
+        "kernel p(a: bf16[m, k], b: bf16[k, n]) -> c: f32[m, n] where k % 8 == 0, n % 8 == 0 {
+            c[i, j] = sum(p: a[i, p] * b[p, j])
+        }",
+        [17, 16, 264],
+    ),
+    (
+        "kernel p(a: bf16[m, k], b: bf16[n, k]) -> c: f32[m, n] where k % 8 == 0 { c[i, j] = sum(p: a[i, p] * b[j, p]) }",
+        [21, 18, 136],
+    ),
+    (
+        "kernel p(a: f16[m, k], b: f16[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }",
+        [35, 37, 41],
+    ),
+    (
+        "kernel p(a: bf16[m, k], b: bf16[k, n]) -> c: f32[m, n] {
+            c[i, j] = sum(p: (1.0 / a[i, p]) as bf16 as f32 * b[p, j])
+        }",
+        [33, 24, 41],
+    ),
+];
+
+/// The products with what they compute.
+pub fn products() -> Vec<Whole> {
+    let programs = PRODUCTS.iter().zip(0..).map(|((text, sizes), number)| {
+        let dims = ["m", "n", "k"].map(str::to_string).into_iter().zip(*sizes).collect();
+        // Without infinities: they hide what is not there.
+        (format!("product {number}"), Program { source: (*text).to_string(), dims, seed: 0 })
+    });
+    programs.filter_map(|(name, program)| Whole::of(name, &program)).collect()
+}
+
+#[test]
+fn products_of_matrix_instructions_are_what_the_reference_says() {
+    let all = products();
+    assert_eq!(all.len(), PRODUCTS.len(), "all of them are judged");
+    for product in all {
+        assert!(product.text.contains("sum("));
+        assert_eq!(product.difference_of_the_right(), None, "{}", product.text);
+    }
+}

@@ -1,0 +1,210 @@
+//! How large the tiles of a block are, and what a launch of them costs, about: closed formulas over sizes.
+//!
+//! ```text
+//! steps / 16 * (ceil(tiles / multiprocessors) * fragment steps of a tile + wait) + begin
+//! ```
+//!
+//! In cycles of a multiprocessor. Sixteen steps of a tile take as long as the slowest of what they need: the matrix units, the
+//! fragments that come from shared memory, and what comes there from the second cache.
+
+use super::found::{Found, atom};
+use crate::analysis::REGISTERS;
+use crate::atoms::{COLUMNS, ROWS};
+use crate::manifest::{BinaryOp, Expr};
+use crate::passes::TargetFacts;
+
+/// Multiplications of a matrix instruction in a cycle of a multiprocessor, times the bytes of a factor: what `mma.sync` reaches
+/// (H100).
+const PRODUCTS: i64 = 2048;
+/// Bytes that shared memory gives in a cycle, and the caches behind it.
+const SHARED: i64 = 128;
+const CACHES: i64 = 32;
+/// What the steps of one instruction wait for where nothing else is there to do: fragments, then the instruction itself.
+const WAIT: i64 = 64;
+/// From the launch to the first step, and from the last one to the end.
+const BEGIN: i64 = 5_000;
+/// Registers of a thread beside sums and factors.
+const OTHERS: i64 = 48;
+/// Registers that a thread can have.
+const MOST: i64 = 255;
+/// Bytes of a copy; and of a row of shared memory in addition: rows then begin in other banks, and vectors stay aligned.
+const VECTOR: i64 = 16;
+/// Chunks that shared memory holds, at most and at least, where they are copied in the background.
+const SLOTS: [i64; 2] = [4, 3];
+/// The same where they come through registers.
+const SLOTS_OF_REGISTERS: i64 = 2;
+
+/// Rows and columns of a block: from one that few rows do not leave empty to the largest of which registers hold the sums.
+const TILES: [[i64; 2]; 6] = [[128, 256], [128, 128], [64, 128], [64, 64], [32, 64], [16, 128]];
+/// Steps of a chunk: lines of memory where there is room, else half of one.
+const DEPTHS: [i64; 2] = [64, 32];
+
+/// The tile of a block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Rows and columns.
+    pub tile: [i64; 2],
+    /// Warps along rows and along columns.
+    pub warps: [i64; 2],
+    /// Steps of a chunk.
+    pub depth: i64,
+    /// Steps of one matrix instruction.
+    pub steps: i64,
+    /// Elements of a copy, and the pad of a row of shared memory.
+    pub vector: i64,
+    /// Chunks that shared memory holds.
+    pub slots: i64,
+    /// Blocks that a multiprocessor has at a time.
+    pub resident: i64,
+    /// Cycles of the steps of one matrix instruction.
+    pub cycles: i64,
+}
+
+impl Shape {
+    pub fn threads(&self) -> i64 {
+        32 * self.warps[0] * self.warps[1]
+    }
+
+    /// Rows and columns of a warp.
+    pub fn of_warp(&self) -> [i64; 2] {
+        [0, 1].map(|side| self.tile[side] / self.warps[side])
+    }
+
+    /// Elements of the rows and of the columns that shared memory has for a chunk, with the pads.
+    fn elements(&self, found: &Found, side: usize) -> i64 {
+        let (tile, depth) = (self.tile[side], self.depth);
+        if found.factors[side].along_steps {
+            tile * (depth + self.vector)
+        } else {
+            depth * (tile + self.vector)
+        }
+    }
+}
+
+/// The shapes that fit, the largest first; of each factor it is said whether it is copied in the background.
+pub fn shapes(found: &Found, copied: [bool; 2], target: &TargetFacts) -> Vec<Shape> {
+    let Some(atom) = atom(found.scalars) else { return Vec::new() };
+    let is_whole = |tile: &[i64; 2]| tile[0] as u64 >= ROWS && tile[1] as u64 >= 2 * COLUMNS;
+    let tiles = TILES.into_iter().filter(is_whole);
+    tiles.filter_map(|tile| shape(found, copied, target, (tile, atom.steps as i64))).collect()
+}
+
+fn shape(
+    found: &Found,
+    copied: [bool; 2],
+    target: &TargetFacts,
+    (tile, steps): ([i64; 2], i64),
+) -> Option<Shape> {
+    let size = found.scalars[0].size() as i64;
+    let vector = VECTOR / size;
+    for warps in [4, 8] {
+        for depth in DEPTHS {
+            let warps = along(tile, warps)?;
+            let mut shape = Shape { tile, warps, depth, steps, vector, slots: 0, resident: 1, cycles: 0 };
+            let threads = shape.threads();
+            // What comes through registers is in them while a chunk is multiplied.
+            let held: i64 =
+                (0..2).filter(|side| !copied[*side]).map(|side| tile[side] * depth / threads).sum();
+            let [rows, columns] = shape.of_warp();
+            let fragments = (rows + columns) * steps * size / 32 / 4;
+            let registers = tile[0] * tile[1] / threads + held + fragments + OTHERS;
+            if registers > MOST {
+                continue;
+            }
+            shape.resident = (REGISTERS as i64 / (threads * registers)).clamp(1, 4);
+            let bytes: i64 = (0..2).map(|side| shape.elements(found, side)).sum::<i64>() * size;
+            let room = i64::from(target.shared_bytes);
+            let wanted = if copied.contains(&true) { SLOTS[1] } else { SLOTS_OF_REGISTERS };
+            shape.resident = shape.resident.min(room / (bytes * wanted));
+            if shape.resident < 1 {
+                continue;
+            }
+            let most = if copied.contains(&true) { SLOTS[0] } else { SLOTS_OF_REGISTERS };
+            shape.slots = (room / shape.resident / bytes).min(most);
+            shape.cycles = cycles(&shape, size);
+            return Some(shape);
+        }
+    }
+    None
+}
+
+/// So many warps along rows and columns: those that read the least of both.
+fn along(tile: [i64; 2], warps: i64) -> Option<[i64; 2]> {
+    let ways = (0..=warps.ilog2()).map(|bit| [1 << bit, warps >> bit]);
+    let fits = |way: &[i64; 2]| tile[0] / way[0] >= ROWS as i64 && tile[1] / way[1] >= 2 * COLUMNS as i64;
+    ways.filter(fits).min_by_key(|way| tile[0] / way[0] + tile[1] / way[1])
+}
+
+/// Cycles of the steps of one matrix instruction for all of a tile.
+fn cycles(shape: &Shape, bytes: i64) -> i64 {
+    let [rows, columns] = shape.tile;
+    let [of_rows, of_columns] = shape.of_warp();
+    let warps = shape.warps[0] * shape.warps[1];
+    let products = rows * columns * shape.steps * bytes / PRODUCTS;
+    let read = warps * (of_rows + of_columns) * shape.steps * bytes;
+    let brought = (rows + columns) * shape.steps * bytes;
+    products.max((read + brought) / SHARED).max(brought / CACHES)
+}
+
+fn mul(left: Expr, right: Expr) -> Expr {
+    Expr::binary(BinaryOp::Mul, left, right)
+}
+
+fn add(left: Expr, right: i64) -> Expr {
+    Expr::binary(BinaryOp::Add, left, Expr::Int(right))
+}
+
+fn ceil_div(left: Expr, right: i64) -> Expr {
+    Expr::binary(BinaryOp::CeilDiv, left, Expr::Int(right))
+}
+
+/// The sizes of a contraction.
+pub struct Sizes {
+    pub batch: Expr,
+    pub outer: [Expr; 2],
+    pub steps: Expr,
+}
+
+impl Sizes {
+    pub fn of(found: &Found) -> Self {
+        let batch: Vec<_> = found.batch.iter().map(|at| &found.axes[*at]).collect();
+        Self {
+            batch: Found::extent(&batch),
+            outer: [0, 1].map(|side| Found::extent(&found.of_side(side))),
+            steps: Found::extent(&found.of_steps()),
+        }
+    }
+
+    /// How many tiles there are along rows, or along columns.
+    pub fn tiles(&self, shape: &Shape, side: usize) -> Expr {
+        match &self.outer[side] {
+            Expr::Int(extent) => Expr::Int((extent + shape.tile[side] - 1).div_euclid(shape.tile[side])),
+            extent => ceil_div(extent.clone(), shape.tile[side]),
+        }
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self, shape: &Shape) -> Expr {
+        let tiles = mul(self.tiles(shape, 0), self.tiles(shape, 1));
+        if self.batch == Expr::Int(1) { tiles } else { mul(self.batch.clone(), tiles) }
+    }
+
+    /// What a launch of such tiles costs.
+    pub fn cost(&self, shape: &Shape, target: &TargetFacts) -> Expr {
+        let of_step =
+            mul(ceil_div(self.blocks(shape), target.multiprocessors.into()), Expr::Int(shape.cycles));
+        add(mul(ceil_div(self.steps.clone(), shape.steps), add(of_step, WAIT)), BEGIN)
+    }
+
+    /// The least that it costs to multiply and add one by one: as many threads as there are add at a time, and each step waits
+    /// for its operands.
+    pub fn cost_one_by_one(&self, target: &TargetFacts) -> Expr {
+        let results = mul(self.batch.clone(), mul(self.outer[0].clone(), self.outer[1].clone()));
+        let of_step = ceil_div(results, FUSED * i64::from(target.multiprocessors));
+        add(mul(self.steps.clone(), add(of_step, WAIT_OF_FUSED)), BEGIN)
+    }
+}
+
+/// Multiplications and additions in a cycle of a multiprocessor, and what one of a thread waits for.
+const FUSED: i64 = 128;
+const WAIT_OF_FUSED: i64 = 16;

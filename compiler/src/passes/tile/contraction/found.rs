@@ -1,0 +1,296 @@
+//! What a contraction looks like to `tile`: its axes by class, its factors, and what stands against matrix instructions.
+
+use crate::analysis::contraction::{Class, Contraction, Side, contractions};
+use crate::analysis::{Affine, Polynomial, block_count};
+use crate::atoms::{FactorType, MatrixAtom};
+use crate::data::Scalar;
+use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::kernel::{Atom, BufferKind, Kernel, Payload, Phase};
+use crate::ir::op::{Effect, Opcode};
+use crate::manifest::{BinaryOp, Expr};
+use crate::passes::tile::found::{LoopAxis, Refused, buffer_of, loop_axes, only_loop};
+use cranelift_entity::EntitySet;
+
+/// The types of both factors that are taken, the first that hold them.
+const TYPES: [[Scalar; 2]; 6] = [
+    [Scalar::BF16, Scalar::BF16],
+    [Scalar::F16, Scalar::F16],
+    [Scalar::I8, Scalar::I8],
+    [Scalar::I8, Scalar::U8],
+    [Scalar::U8, Scalar::I8],
+    [Scalar::U8, Scalar::U8],
+];
+
+/// A factor of the product.
+#[derive(Clone, Debug)]
+pub struct Factor {
+    pub value: Value,
+    /// The load that it is, if it is no more than that, of the type that the instruction takes.
+    pub load: Option<Inst>,
+    /// Whether its neighbours in memory lie along the steps; else they lie along its rows or columns.
+    pub along_steps: bool,
+    /// What it is loaded from.
+    pub array: String,
+}
+
+/// A launch that is a contraction of two factors that a matrix instruction takes.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub forall: Inst,
+    pub body: Block,
+    pub reduce: Inst,
+    /// The axes of the loop.
+    pub axes: Vec<LoopAxis>,
+    /// The reduced ones.
+    pub steps: Vec<LoopAxis>,
+    /// Numbers of axes that each block has one iteration of.
+    pub batch: Vec<usize>,
+    /// Numbers of the axes of rows, and of columns: neighbours of what is stored lie along these, where they do along either.
+    pub outer: [Vec<usize>; 2],
+    /// Of rows, and of columns.
+    pub factors: [Factor; 2],
+    /// The types of the factors.
+    pub scalars: [Scalar; 2],
+}
+
+impl Found {
+    /// `None` where the launch is no contraction of such factors.
+    ///
+    /// # Errors
+    /// Where it is one, and something stands against tiles.
+    pub fn find(kernel: &Kernel, launch: Launch) -> Result<Option<Self>, Refused> {
+        let all = contractions(kernel, launch);
+        let Some((one, mut scalars)) = all.iter().find_map(|one| Some((one, scalars_of(kernel, one)?)))
+        else {
+            return Ok(None);
+        };
+        let refuse = |reason| Err(Refused { reason, array: arrays(kernel, one) });
+        let Some((forall, axes)) = only_loop(kernel, launch) else {
+            return refuse("its loop does not stand alone, or the host cannot compute its bounds");
+        };
+        let axes = never_negative(kernel, axes);
+        let body = kernel.insts[forall].regions[0];
+        let [product] = one.products() else { return refuse("each term is a sum of several products") };
+        if !product.outside.is_empty() || product.is_negative {
+            return refuse(
+                "each term has a factor that is the same for all of them: it belongs behind the sum",
+            );
+        }
+        if one.leaves_out() {
+            return refuse("terms are left out");
+        }
+        let Some(steps) = loop_axes(kernel, one.reduce) else {
+            return refuse("the host cannot compute the bounds of the sum");
+        };
+        let steps = never_negative(kernel, steps);
+        if kernel.insts[one.reduce].results.len() != 1 || !kernel.blocks[body].insts.contains(&one.reduce) {
+            return refuse("the sum does not stand by itself in the loop");
+        }
+        let own = |class: Class| -> Vec<usize> {
+            let is_own = |at: &usize| one.of(class).any(|axis| axis.index == axes[*at].index);
+            (0..axes.len()).filter(is_own).collect()
+        };
+        let mut batch = own(Class::Batch);
+        batch.extend(own(Class::Free));
+        batch.sort_unstable();
+        let mut outer = [own(Class::M), own(Class::N)];
+        let mut affine = Affine::new(kernel);
+        let mut factors = [(&product.left, scalars[0]), (&product.right, scalars[1])]
+            .map(|(side, scalar)| factor(kernel, side, scalar));
+        if let Err(reason) = plain_body(kernel, body, one.reduce) {
+            return refuse(reason);
+        }
+        if lies_along(kernel, &mut affine, body, &axes, &outer) == Some(0) {
+            outer.swap(0, 1);
+            factors.swap(0, 1);
+            scalars.swap(0, 1);
+        }
+        let mut found =
+            Self { forall, body, reduce: one.reduce, axes, steps, batch, outer, factors, scalars };
+        for side in 0..2 {
+            found.factors[side].along_steps = found.runs_along_steps(kernel, &mut affine, side);
+        }
+        Ok(Some(found))
+    }
+
+    /// Instructions of the loop's body beside the sum.
+    pub fn code(&self, kernel: &Kernel) -> usize {
+        let blocks = kernel.blocks_in(self.body);
+        let insts = |block: &Block| kernel.blocks[*block].insts.len();
+        let all: usize = blocks.iter().map(insts).sum();
+        all - insts(&kernel.insts[self.reduce].regions[0])
+    }
+
+    /// The product of the extents of some axes.
+    pub fn extent(axes: &[&LoopAxis]) -> Expr {
+        let extents = axes.iter().map(|axis| axis.extent.clone());
+        let product = extents.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right));
+        product.unwrap_or(Expr::Int(1))
+    }
+
+    /// The axes of rows, or of columns.
+    pub fn of_side(&self, side: usize) -> Vec<&LoopAxis> {
+        self.outer[side].iter().map(|at| &self.axes[*at]).collect()
+    }
+
+    pub fn of_steps(&self) -> Vec<&LoopAxis> {
+        self.steps.iter().collect()
+    }
+
+    /// Whether the elements of a factor are neighbours along the last reduced axis, and not along its last own one.
+    fn runs_along_steps(&self, kernel: &Kernel, affine: &mut Affine<'_>, side: usize) -> bool {
+        let indices = [self.steps.last(), self.outer[side].last().map(|at| &self.axes[*at])];
+        let mut close = [false; 2];
+        crate::analysis::contraction::code(kernel, self.factors[side].value, &mut |inst, _| {
+            if kernel.insts[inst].opcode.is_load() {
+                for (close, axis) in close.iter_mut().zip(indices) {
+                    *close |= axis.is_some_and(|axis| step(affine, inst, axis.index).is_some_and(is_close));
+                }
+            }
+        });
+        close[0] && !close[1] || close == [false; 2]
+    }
+}
+
+/// Axes whose extents are no less than 0: products of two that are would be blocks.
+fn never_negative(kernel: &Kernel, axes: Vec<LoopAxis>) -> Vec<LoopAxis> {
+    let axes = axes.into_iter();
+    axes.map(|axis| LoopAxis { extent: block_count(kernel, &axis.extent, 1), ..axis }).collect()
+}
+
+/// Bytes below which elements count as neighbours.
+fn is_close(step: i64) -> bool {
+    step != 0 && step.abs() < 32
+}
+
+fn step(affine: &mut Affine<'_>, inst: Inst, index: Value) -> Option<i64> {
+    affine.step(inst, index).flatten().as_ref().and_then(Polynomial::as_wrapped)
+}
+
+/// The types in which a matrix instruction takes both factors of a contraction, exactly.
+fn scalars_of(kernel: &Kernel, one: &Contraction) -> Option<[Scalar; 2]> {
+    let only =
+        [Class::OfLeft, Class::OfRight, Class::Times].into_iter().all(|class| one.of(class).next().is_none());
+    if !one.has_reuse() || !only || one.products().is_empty() {
+        return None;
+    }
+    let takes = |[left, right]: &[Scalar; 2]| {
+        atom([*left, *right]).is_some_and(|atom| atom.sum() == kernel.value_type(one.result))
+            && one.products().iter().all(|it| it.left.exact.has(*left) && it.right.exact.has(*right))
+    };
+    TYPES.into_iter().find(takes).filter(|_| one.of(Class::K).next().is_some())
+}
+
+/// The matrix instruction for factors of these types.
+pub fn atom([left, right]: [Scalar; 2]) -> Option<&'static MatrixAtom> {
+    MatrixAtom::find(FactorType::of(Atom::Mma, left)?, FactorType::of(Atom::Mma, right)?)
+}
+
+fn factor(kernel: &Kernel, side: &Side, scalar: Scalar) -> Factor {
+    let value = side.values[0];
+    let load = kernel.defining_inst(value).filter(|inst| kernel.insts[*inst].opcode == Opcode::Load);
+    let of = |inst: &Inst| match kernel.insts[*inst].payload {
+        Payload::Access { buffer, .. } => kernel.buffers[buffer].element.as_scalar() == Some(scalar),
+        _ => false,
+    };
+    let mut array = String::new();
+    crate::analysis::contraction::code(kernel, value, &mut |inst, _| {
+        if array.is_empty()
+            && kernel.insts[inst].opcode.is_load()
+            && let Some(buffer) = buffer_of(kernel, inst)
+        {
+            array = kernel.buffers[buffer].name.clone();
+        }
+    });
+    Factor { value, load: load.filter(of).filter(|_| !side.is_gathered), along_steps: true, array }
+}
+
+/// The names of what the factors of a contraction are loaded from: `a` and `b`.
+fn arrays(kernel: &Kernel, one: &Contraction) -> String {
+    let Some(product) = one.products().first() else { return String::new() };
+    let names = [&product.left, &product.right].map(|side| factor(kernel, side, Scalar::BF16).array);
+    format!("`{}` and `{}`", names[0], names[1])
+}
+
+/// That a loop's body does beside the sum what tiles can, element by element.
+fn plain_body(kernel: &Kernel, body: Block, reduce: Inst) -> Result<(), &'static str> {
+    let region = kernel.insts[reduce].regions[0];
+    let mut inside = EntitySet::new();
+    let [mut read, mut written] = [EntitySet::new(), EntitySet::new()];
+    let mut against = None;
+    kernel.walk(region, &mut |_, inst| {
+        inside.insert(inst);
+        if kernel.insts[inst].opcode.is_load() {
+            read.extend(buffer_of(kernel, inst));
+        }
+    });
+    let mut accesses = Vec::new();
+    kernel.walk(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let info = data.opcode.info();
+        match (data.opcode, &data.payload) {
+            _ if inst == reduce || inside.contains(inst) && !data.opcode.is_load() => {}
+            (Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While, _) => {
+                against = against.or(Some("another loop, or another sum, stands beside it"));
+            }
+            (Opcode::Atomic, _) => against = against.or(Some("an atomic combines elements")),
+            (_, Payload::Access { buffer, .. }) if info.phases.contains(Phase::Tiled) => {
+                if kernel.buffers[*buffer].kind == BufferKind::Private {
+                    against = against.or(Some("an array of each iteration's own"));
+                }
+                if !data.opcode.is_load() {
+                    written.insert(*buffer);
+                }
+                if !inside.contains(inst) {
+                    accesses.push(inst);
+                }
+            }
+            (Opcode::If | Opcode::Yield | Opcode::Check, _) => {}
+            _ if info.effect == Effect::Pure && info.phases.contains(Phase::Tiled) => {}
+            _ => against = against.or(Some("something that tiles cannot do stands beside it")),
+        }
+    });
+    if let Some(against) = against {
+        return Err(against);
+    }
+    if read.iter().any(|buffer| written.contains(buffer)) {
+        return Err("what it reads is written");
+    }
+    let mut affine = Affine::new(kernel);
+    for one in &accesses {
+        let of = buffer_of(kernel, *one);
+        let mut subscripts = |inst: Inst| -> Vec<_> {
+            kernel.subscripts(&kernel.insts[inst]).iter().map(|value| affine.form(*value)).collect()
+        };
+        let same = accesses.iter().filter(|other| buffer_of(kernel, **other) == of);
+        if of.is_some_and(|of| written.contains(of)) {
+            let own = subscripts(*one);
+            if same.into_iter().any(|other| subscripts(*other) != own) {
+                return Err("an array that is written is accessed at other subscripts, too");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Along the last axis of which side neighbours lie that are stored; `None` where along neither.
+fn lies_along(
+    kernel: &Kernel,
+    affine: &mut Affine<'_>,
+    body: Block,
+    axes: &[LoopAxis],
+    outer: &[Vec<usize>; 2],
+) -> Option<usize> {
+    let mut stores = Vec::new();
+    kernel.walk(body, &mut |_, inst| {
+        let info = kernel.insts[inst].opcode.info();
+        if info.effect == Effect::Write && buffer_of(kernel, inst).is_some() {
+            stores.push(inst);
+        }
+    });
+    let mut along = |side: usize| {
+        let index = outer[side].last().map(|at| axes[*at].index);
+        index.is_some_and(|index| stores.iter().any(|inst| step(affine, *inst, index).is_some_and(is_close)))
+    };
+    if along(1) { Some(1) } else { along(0).then_some(0) }
+}

@@ -1,0 +1,192 @@
+//! Contractions whose factors a matrix instruction takes: launches of them become tile programs around `contract mma`.
+//!
+//! ```text
+//! forall axis0 "i", axis1 "j" (v0, v1) {
+//!     v2: f32 = reduce [add] axis2 "p" (v3) { … load buf0[v0, v3] * load buf1[v3, v1] … }
+//!     store buf2[v0, v1], v2
+//! }
+//! →
+//! launch … tiled threads 256 grid […] axes [row: 128, column: 256, step: 16, chunk: 64, …] {
+//!     a ring of chunks of both factors in shared memory, which copies in the background fill
+//!     sums = for chunk { fragments of both; sums = contract mma [step] rows, columns, sums }
+//!     store_if buf2[row, column], sums, inside
+//! }
+//! ```
+//!
+//! - `found.rs`: what the launch looks like, and what stands against it.
+//! - `extents.rs`: the shapes of tiles, and what each costs.
+//! - `layouts.rs`: the layouts of fragments and of what is brought.
+//! - `program.rs`: writes the program.
+//!
+//! What the axes are and whether both factors are exact in the instruction's type says `analysis/contraction`. Several axes of
+//! a class are one: their indices are quotients. Where sizes make vectors of a factor's neighbours, it is copied; else, and
+//! where it is computed, gathered or guarded, it goes through registers.
+
+mod extents;
+mod found;
+mod layouts;
+mod program;
+
+use super::blocks::aligned;
+use super::found::LoopAxis;
+use crate::analysis::{Affine, Answer, Conditions, Polynomial, ask};
+use crate::atoms::{COLUMNS, ROWS};
+use crate::data::Scalar;
+use crate::ir::entities::Launch;
+use crate::ir::kernel::Kernel;
+use crate::ir::schedule::Directive;
+use crate::manifest::{BinaryOp, Expr};
+use crate::passes::TargetFacts;
+use crate::passes::special::specialize;
+use extents::{Shape, Sizes, shapes};
+use found::Found;
+use program::Plan;
+
+/// Indices that are divided, and blocks, lie below.
+const NUMBERS: i64 = 1 << 31;
+
+/// Makes a launch the program of matrix instructions where that is predicted to be faster; whether it did.
+pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
+    let found = match Found::find(kernel, launch) {
+        Ok(Some(found)) => found,
+        Ok(None) => return false,
+        Err(refused) => {
+            if has_atom(target, [Scalar::BF16; 2]) {
+                let name = kernel.launches[launch].name.clone();
+                let text = format!(
+                    "the product of {} is computed without matrix instructions: {}",
+                    refused.array, refused.reason
+                );
+                kernel.schedule.remark(&name, text);
+            }
+            return false;
+        }
+    };
+    if !has_atom(target, found.scalars) || is_said(kernel, &found) {
+        return false;
+    }
+    let Some(plan) = plan(kernel, launch, &found, target) else { return false };
+    let sizes = Sizes::of(&found);
+    let classes = [&sizes.batch, &sizes.outer[0], &sizes.outer[1], &sizes.steps];
+    let counts = [found.batch.len(), found.outer[0].len(), found.outer[1].len(), found.steps.len()];
+    let divided = classes.into_iter().zip(counts).filter(|(_, count)| *count > 1);
+    let conditions = divided.fold(Conditions::new(), |conditions, (extent, _)| {
+        conditions.expects(Expr::binary(BinaryOp::Less, extent.clone(), Expr::Int(NUMBERS)))
+    });
+    let conditions = conditions.fits_grid(&program::grid(&found, &plan.shape));
+    let special = specialize(kernel, launch, &conditions, "matrices", |kernel, launch| {
+        program::write(kernel, launch, &plan)
+    });
+    let Some(special) = special else { return false };
+    record(kernel, special.of(launch), &found, &plan);
+    true
+}
+
+/// Whether a target has the instruction for factors of these types.
+fn has_atom(target: &TargetFacts, scalars: [Scalar; 2]) -> bool {
+    let has = found::atom(scalars).is_some_and(|atom| target.capability >= atom.capability);
+    has && target.async_copies && target.warp_size == 32
+}
+
+/// How the launch becomes tiles; `None` where it is predicted to be faster as it is.
+fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts) -> Option<Plan> {
+    let sizes = Sizes::of(found);
+    // With fewer, most of an instruction is for nothing.
+    let least = Conditions::new()
+        .prefers_at_least(&sizes.outer[0], ROWS as i64)
+        .prefers_at_least(&sizes.outer[1], COLUMNS as i64);
+    if ask(kernel, launch, &least) != Answer::Yes {
+        return None;
+    }
+    let copied = [0, 1].map(|side| {
+        let needed = vectors(kernel, found, side);
+        needed.is_some_and(|needed| {
+            let conditions = needed.into_iter().fold(Conditions::new(), Conditions::needs);
+            ask(kernel, launch, &conditions) == Answer::Yes
+        })
+    });
+    let shapes = shapes(found, copied, target);
+    let costs: Vec<Expr> = shapes.iter().map(|shape| sizes.cost(shape, target)).collect();
+    let shape = shapes.iter().enumerate().find(|(at, _)| {
+        let others = costs[at + 1..].iter().cloned().chain([sizes.cost_one_by_one(target)]);
+        let others = others.reduce(|left, right| Expr::binary(BinaryOp::Min, left, right));
+        let cheapest = others
+            .map_or(Expr::Bool(true), |others| Expr::binary(BinaryOp::LessEqual, costs[*at].clone(), others));
+        ask(kernel, launch, &Conditions::new().prefers(cheapest)) == Answer::Yes
+    });
+    let (_, shape) = shape?;
+    let multiples = whole(&sizes, shape);
+    let whole = copied == [true; 2] && ask(kernel, launch, &multiples) == Answer::Yes;
+    Some(Plan { shape: shape.clone(), copied, whole })
+}
+
+/// That no tile and no chunk has a rest.
+fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
+    let parts =
+        [(&sizes.outer[0], shape.tile[0]), (&sizes.outer[1], shape.tile[1]), (&sizes.steps, shape.depth)];
+    parts.into_iter().fold(Conditions::new(), |conditions, (extent, tile)| {
+        let rest = match extent {
+            Expr::Int(extent) => Expr::Int(extent % tile),
+            extent => Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(tile)),
+        };
+        conditions.needs(Expr::binary(BinaryOp::Equal, rest, Expr::Int(0)))
+    })
+}
+
+/// What must hold for a factor to be copied in vectors; `None` where it cannot be.
+fn vectors(kernel: &Kernel, found: &Found, side: usize) -> Option<Vec<Expr>> {
+    let factor = &found.factors[side];
+    let load = factor.load?;
+    let (along, others): (Vec<&LoopAxis>, Vec<&LoopAxis>) = match factor.along_steps {
+        true => (found.of_steps(), found.of_side(side)),
+        false => (found.of_side(side), found.of_steps()),
+    };
+    let [axis] = along[..] else { return None };
+    // Quotients of many elements cost more than a copy saves.
+    if others.len() > 1 {
+        return None;
+    }
+    let step = Affine::new(kernel).step(load, axis.index).flatten().as_ref().and_then(Polynomial::as_wrapped);
+    aligned(kernel, axis, step, load, 16 / found.scalars[side].size())
+}
+
+/// Whether the schedule says something of the axes, or of what goes through shared memory.
+fn is_said(kernel: &Kernel, found: &Found) -> bool {
+    let schedule = &kernel.schedule;
+    let is_axis = |name: &String| found.axes.iter().chain(&found.steps).any(|axis| axis.name == *name);
+    let is_array = |name: &String| found.factors.iter().any(|factor| factor.array == *name);
+    schedule.block().is_some()
+        || schedule.directives.iter().any(|known| match &known.directive {
+            Directive::Order(names) => names.iter().any(is_axis),
+            Directive::Tile { axis, .. }
+            | Directive::PerThread { axis, .. }
+            | Directive::Vectorize { axis, .. }
+            | Directive::Unroll { axis, .. }
+            | Directive::Warps { axis, .. } => is_axis(axis),
+            Directive::Stage { array, .. } => is_array(array),
+            _ => false,
+        })
+}
+
+/// Records what a launch does.
+fn record(kernel: &mut Kernel, launch: Launch, found: &Found, plan: &Plan) {
+    let name = kernel.launches[launch].name.clone();
+    let Shape { tile, warps, depth, slots, .. } = plan.shape;
+    let schedule = &mut kernel.schedule;
+    schedule.noted(&name, Directive::Block(plan.shape.threads() as u32), "so many share a tile of results");
+    for (outer, size) in found.outer.iter().zip(tile) {
+        if let [at] = outer[..] {
+            let directive = Directive::Tile { axis: found.axes[at].name.clone(), size: size as u32 };
+            schedule.noted(&name, directive, "fragments of a matrix instruction for each warp");
+        }
+    }
+    let how = plan.copied.map(|copied| if copied { "copied in the background" } else { "through registers" });
+    let [rows, columns] = [0, 1].map(|side| format!("`{}` {}", found.factors[side].array, how[side]));
+    schedule.remark(
+        &name,
+        format!(
+            "matrix instructions of {} factors: tiles of {} by {}, {} by {} warps; {slots} chunks of {depth} steps in shared memory, {rows}, {columns}",
+            found.scalars[0].name(), tile[0], tile[1], warps[0], warps[1]
+        ),
+    );
+}

@@ -1,0 +1,472 @@
+//! Writes the program of a block that computes a tile of a contraction.
+//!
+//! ```text
+//! for place in 0..slots - 1 { copy chunk `place` of both factors; commit }
+//! sums = for chunk carry 0 {
+//!     wait for the chunk; copy the one that is `slots - 1` behind it; commit
+//!     for each 16 steps of the chunk: load fragments of both factors, contract mma
+//! }
+//! what the loop's body does with the sum, element by element
+//! ```
+//!
+//! A factor that cannot be copied is computed in registers, one chunk ahead, and stored in shared memory behind the
+//! contraction. Elements past the end are zeros, of both factors, whatever the code of a factor makes of them.
+
+use super::extents::{Shape, Sizes};
+use super::found::Found;
+use super::layouts::{
+    CHUNK, CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, Home, Layouts, ROW, ROW_VECTOR, STEP, place,
+};
+use crate::analysis::contraction::code;
+use crate::data::ElementType;
+use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::kernel::{
+    Atom, AxisSet, BlockData, BufferData, BufferKind, Kernel, Payload, Phase, Short, Tiling,
+};
+use crate::ir::op::{Combiner, Opcode};
+use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::mutants::mutant;
+use crate::passes::numbers::divided;
+use crate::passes::tile::found::LoopAxis;
+use crate::passes::tile::program::Writer;
+use cranelift_entity::EntitySet;
+
+/// How a launch becomes tiles.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    pub shape: Shape,
+    /// Whether the rows, and the columns, are copied in the background.
+    pub copied: [bool; 2],
+    /// Whether all tiles and chunks are whole.
+    pub whole: bool,
+}
+
+/// Rows of tiles that blocks take before they go on to the next columns: what they read stays in the cache.
+const GROUP: i64 = 8;
+
+/// Instructions of a loop's body, beside the sum, that are written twice: with masks and without.
+const SHORT: usize = 16;
+
+/// Which mask an axis of tiles has: of rows, of columns, of steps.
+const OF_AXIS: [usize; 7] = [0, 1, 2, 2, 2, 0, 1];
+
+/// The grid.
+pub fn grid(found: &Found, shape: &Shape) -> [Expr; 3] {
+    [Sizes::of(found).blocks(shape), Expr::Int(1), Expr::Int(1)]
+}
+
+/// Makes a launch the program of one block.
+pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
+    // The launch may be a copy of the one that was looked at.
+    let Ok(Some(found)) = Found::find(kernel, launch) else { return false };
+    let shape = &plan.shape;
+    let mut layouts = Layouts::new(shape);
+    let Some(fragments) = layouts.fragments(shape, found.scalars) else { return false };
+    let mut fills = [0; 2];
+    for (side, fill) in fills.iter_mut().enumerate() {
+        let [fast, slow] = fill_axes(&found, plan, side);
+        let Some(home) = layouts.along(fast, slow, shape) else { return false };
+        *fill = home;
+    }
+    let root = kernel.launches[launch].body;
+    let body = kernel.blocks.push(BlockData::default());
+    let mut map = ValueMap::default();
+    for inst in kernel.blocks[root].insts.clone() {
+        if inst != found.forall && kernel.insts[inst].opcode != Opcode::Yield {
+            kernel.clone_inst(inst, body, &mut map);
+        }
+    }
+    let buffers = [0, 1].map(|side| shared(kernel, &found, shape, side));
+    let needed = [0, 1].map(|side| needed(kernel, &found, plan, side));
+    let grid = grid(&found, shape);
+    let span = kernel.insts[found.forall].span;
+    let mut emit = Emit::sharing(kernel, body, span);
+    let sizes = Sizes::of(&found);
+    let bases = bases(&mut emit, &found, &sizes, shape, &mut map);
+    let ends = [&sizes.outer[0], &sizes.outer[1], &sizes.steps].map(|extent| emit.expression(extent));
+    let mut program =
+        Program { found: &found, plan, layouts, fragments, fills, buffers, needed, map, bases, ends };
+    let sums = program.contract(&mut emit, &sizes.steps);
+    program.results(&mut emit, sums);
+    let (axes, table) = (program.layouts.axes, program.layouts.table);
+    without_factors(kernel, body);
+    let data = &mut kernel.launches[launch];
+    (data.body, data.grid, data.threads) = (body, Some(grid), Some(shape.threads() as u32));
+    data.phase = Phase::Tiled;
+    data.resident = Some(shape.resident as u32);
+    data.tiling = Some(Box::new(Tiling { axes, layouts: table }));
+    true
+}
+
+/// Loops of a tile program are the whole block's: nobody says so of each.
+fn without_factors(kernel: &mut Kernel, body: Block) {
+    let mut axes = Vec::new();
+    kernel.walk(body, &mut |_, inst| axes.extend_from_slice(kernel.insts[inst].payload.axes()));
+    axes.into_iter().for_each(|axis| kernel.axes[axis].factors.clear());
+}
+
+/// The axes along which a factor's chunk is brought: that of neighbours first.
+fn fill_axes(found: &Found, plan: &Plan, side: usize) -> [usize; 2] {
+    let (outer, vectors) = [(ROW, ROW_VECTOR), (COLUMN, COLUMN_VECTOR)][side];
+    match (found.factors[side].along_steps, plan.copied[side]) {
+        (true, true) => [CHUNK_VECTOR, outer],
+        (true, false) => [CHUNK, outer],
+        (false, true) => [vectors, CHUNK],
+        (false, false) => [outer, CHUNK],
+    }
+}
+
+/// The place of a factor's chunks in shared memory: its neighbours lie there as they do in global memory.
+fn shared(kernel: &mut Kernel, found: &Found, shape: &Shape, side: usize) -> Buffer {
+    let factor = &found.factors[side];
+    let [slow, fast] =
+        if factor.along_steps { [shape.tile[side], shape.depth] } else { [shape.depth, shape.tile[side]] };
+    kernel.buffers.push(BufferData {
+        name: format!("{}_{}", factor.array, ["rows", "columns"][side]),
+        kind: BufferKind::Shared,
+        element: ElementType::scalar(found.scalars[side]),
+        extents: [shape.slots, slow, fast + shape.vector].map(Expr::Int).to_vec(),
+        layout: Layout::Aos,
+        layout_fixed: true,
+        cache: None,
+    })
+}
+
+/// The instructions that a factor needs, or its subscripts where it is copied.
+fn needed(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> EntitySet<Inst> {
+    let factor = &found.factors[side];
+    let of_load = factor.load.filter(|_| plan.copied[side]);
+    let values = match of_load {
+        Some(load) => kernel.subscripts(&kernel.insts[load]).to_vec(),
+        None => vec![factor.value],
+    };
+    let mut needed = EntitySet::new();
+    for value in values {
+        code(kernel, value, &mut |inst, _| {
+            needed.insert(inst);
+        });
+    }
+    needed
+}
+
+/// The first row and the first column of a block. Indices of batches are put into the map.
+fn bases(emit: &mut Emit<'_>, found: &Found, sizes: &Sizes, shape: &Shape, map: &mut ValueMap) -> [Value; 2] {
+    let mut number = emit.value(Opcode::BlockIndex, Payload::Grid(0), &[]);
+    emit.name(number, "block");
+    let [rows, columns] = [0, 1].map(|side| emit.expression(&sizes.tiles(shape, side)));
+    if !found.batch.is_empty() {
+        let tiles = emit.mul(rows, columns);
+        let (batch, rest) = divided(emit, number, tiles);
+        number = rest;
+        let axes: Vec<&LoopAxis> = found.batch.iter().map(|at| &found.axes[*at]).collect();
+        split(emit, &axes, batch, map);
+    }
+    // Groups of rows of tiles, the last one of as many as are left; in each down its rows first.
+    let of_group = emit.mul_int(columns, GROUP);
+    let (group, place) = divided(emit, number, of_group);
+    let first = emit.mul_int(group, GROUP);
+    let left = emit.sub(rows, first);
+    let group_rows = emit.int(GROUP);
+    let height = emit.min(left, group_rows);
+    let (column, row) = divided(emit, place, height);
+    let row = emit.add(first, row);
+    [emit.mul_int(row, shape.tile[0]), emit.mul_int(column, shape.tile[1])]
+}
+
+/// Splits a number into the indices of axes, the last one fastest.
+fn split(emit: &mut Emit<'_>, axes: &[&LoopAxis], number: Value, map: &mut ValueMap) {
+    let mut rest = number;
+    for (at, axis) in axes.iter().enumerate().rev() {
+        let place = if at == 0 {
+            rest
+        } else {
+            let extent = emit.expression(&axis.extent);
+            let (quotient, place) = divided(emit, rest, extent);
+            rest = quotient;
+            place
+        };
+        let low = emit.expression(&axis.low);
+        let index = emit.add(low, place);
+        emit.name(index, &axis.name);
+        map.insert(axis.index, index);
+    }
+}
+
+struct Program<'p> {
+    found: &'p Found,
+    plan: &'p Plan,
+    layouts: Layouts,
+    /// Of rows, of columns and of sums.
+    fragments: [Home; 3],
+    /// Of what is brought of each factor.
+    fills: [Home; 2],
+    buffers: [Buffer; 2],
+    needed: [EntitySet<Inst>; 2],
+    /// What stands for values of the launch around the loop, and for indices of batches.
+    map: ValueMap,
+    /// The first row and column of the block.
+    bases: [Value; 2],
+    /// Rows, columns and steps that there are.
+    ends: [Value; 3],
+}
+
+/// Where a chunk of a factor lies: coordinates in the chunk, and what stands for indices.
+struct Part {
+    map: ValueMap,
+    masks: Vec<Option<Value>>,
+    /// Along the factor's own axes, then along the steps.
+    local: [Value; 2],
+}
+
+impl Program<'_> {
+    fn shape(&self) -> &Shape {
+        &self.plan.shape
+    }
+
+    fn index(emit: &mut Emit<'_>, axis: usize) -> Value {
+        emit.value(Opcode::Index, Payload::Index(axis as u8), &[])
+    }
+
+    /// The chunk of a factor that begins with a step.
+    fn part(&self, emit: &mut Emit<'_>, side: usize, first: Value) -> Part {
+        let axes = fill_axes(self.found, self.plan, side);
+        let is_of_steps = |axis: usize| OF_AXIS[axis] == 2;
+        let [outer, step] = if is_of_steps(axes[0]) { [axes[1], axes[0]] } else { axes };
+        let local = [outer, step].map(|axis| {
+            let index = Self::index(emit, axis);
+            let is_vector = matches!(axis, CHUNK_VECTOR | ROW_VECTOR | COLUMN_VECTOR);
+            if is_vector { emit.mul_int(index, self.shape().vector) } else { index }
+        });
+        let coordinates = [emit.add(self.bases[side], local[0]), emit.add(first, local[1])];
+        let mut map = self.map.clone();
+        split(emit, &self.found.of_side(side), coordinates[0], &mut map);
+        split(emit, &self.found.of_steps(), coordinates[1], &mut map);
+        let mut masks = vec![None; 3];
+        if !self.plan.whole {
+            masks[side] = Some(emit.binary(Opcode::Lt, coordinates[0], self.ends[side]));
+            let less = mutant!("tile contraction: one more step than there is", Opcode::Lt, Opcode::Le);
+            masks[2] = Some(emit.binary(less, coordinates[1], self.ends[2]));
+        }
+        Part { map, masks, local }
+    }
+
+    /// Writes what a factor needs of the loop's body and of the sum's.
+    fn write_needed(&self, emit: &mut Emit<'_>, side: usize, part: &mut Part) {
+        let region = emit.kernel.insts[self.found.reduce].regions[0];
+        let mut writer = Writer {
+            emit,
+            map: std::mem::take(&mut part.map),
+            masks: part.masks.clone(),
+            of_axis: OF_AXIS.to_vec(),
+            only: Some(&self.needed[side]),
+        };
+        writer.block(self.found.body, None);
+        writer.block(region, None);
+        part.map = writer.map;
+    }
+
+    /// The subscripts of a place in shared memory.
+    fn subscripts(&self, side: usize, slot: Value, [outer, step]: [Value; 2]) -> [Value; 3] {
+        if self.found.factors[side].along_steps { [slot, outer, step] } else { [slot, step, outer] }
+    }
+
+    /// Begins to copy a chunk.
+    fn copy(&mut self, emit: &mut Emit<'_>, side: usize, slot: Value, first: Value) {
+        let Some(load) = self.found.factors[side].load else { return };
+        let from = place(emit);
+        let mut part = self.part(emit, side, first);
+        self.write_needed(emit, side, &mut part);
+        let data = emit.kernel.insts[load].clone();
+        let subscripts: Vec<Value> =
+            emit.kernel.subscripts(&data).iter().map(|value| mapped(&part.map, *value)).collect();
+        let address = emit.value(Opcode::Address, data.payload, &subscripts);
+        let bytes = emit.int(self.shape().vector * self.found.scalars[side].size() as i64);
+        let mut operands = self.subscripts(side, slot, part.local).to_vec();
+        operands.extend([address, bytes]);
+        let mask = part.masks[side].zip(part.masks[2]);
+        let mask = mask.map(|(outer, steps)| emit.binary(Opcode::And, outer, steps));
+        let opcode = if mask.is_some() { Opcode::CopyAsyncIf } else { Opcode::CopyAsync };
+        operands.extend(mask);
+        let payload = Payload::Access { buffer: self.buffers[side], leaf: 0 };
+        emit.bare_inst(opcode, payload, Short::from_slice(&operands));
+        self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
+    }
+
+    /// Begins to copy a chunk of each factor that is copied, and makes a group of it.
+    fn copy_all(&mut self, emit: &mut Emit<'_>, chunk: Value, slot: Value, chunks: Value) {
+        let first = emit.mul_int(chunk, self.shape().depth);
+        let sides: Vec<usize> = (0..2).filter(|side| self.plan.copied[*side]).collect();
+        if self.plan.whole {
+            let is_there = emit.binary(Opcode::Lt, chunk, chunks);
+            emit.if_then(is_there, |emit| sides.iter().for_each(|side| self.copy(emit, *side, slot, first)));
+        } else {
+            sides.iter().for_each(|side| self.copy(emit, *side, slot, first));
+        }
+        emit.bare_inst(Opcode::CopyCommit, Payload::None, Short::new());
+    }
+
+    /// What registers have of a chunk of a factor, with the places of it in shared memory.
+    fn compute(&mut self, emit: &mut Emit<'_>, side: usize, chunk: Value) -> (Value, [Value; 2]) {
+        let from = place(emit);
+        let first = emit.mul_int(chunk, self.shape().depth);
+        let mut part = self.part(emit, side, first);
+        self.write_needed(emit, side, &mut part);
+        let factor = &self.found.factors[side];
+        let mut value = mapped(&part.map, factor.value);
+        if let (None, Some(mask)) = (factor.load, part.masks[2]) {
+            // What its code makes of zeros is none, perhaps.
+            let zero = emit.constant(Combiner::Add.identity(emit.kernel.value_type(value)));
+            let kept = emit.select(mask, value, zero);
+            value =
+                mutant!("tile contraction: steps past the end are what the code makes of zeros", kept, value);
+        }
+        self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
+        (value, part.local)
+    }
+
+    /// Stores what registers have of a chunk.
+    fn keep(&mut self, emit: &mut Emit<'_>, side: usize, slot: Value, (value, local): (Value, [Value; 2])) {
+        let from = place(emit);
+        let mut operands = self.subscripts(side, slot, local).to_vec();
+        operands.push(value);
+        let axes = fill_axes(self.found, self.plan, side).into_iter().collect();
+        if emit.kernel.tile(value).axes != axes {
+            let wide = emit.value(Opcode::Convert, Payload::None, &[value]);
+            emit.kernel.values[wide].tile.axes = axes;
+            emit.kernel.values[wide].tile.layout = None;
+            operands[3] = wide;
+        }
+        let payload = Payload::Access { buffer: self.buffers[side], leaf: 0 };
+        emit.bare_inst(Opcode::Store, payload, Short::from_slice(&operands));
+        self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
+    }
+
+    /// The sums of a block's tile.
+    fn contract(&mut self, emit: &mut Emit<'_>, steps: &Expr) -> Value {
+        let shape = self.shape().clone();
+        let chunks = Expr::binary(BinaryOp::CeilDiv, steps.clone(), Expr::Int(shape.depth));
+        let chunks = emit.expression(&chunks);
+        let [zero, one, ahead] = [0, 1, shape.slots - 1].map(|number| emit.int(number));
+        let copied: Vec<usize> = (0..2).filter(|side| self.plan.copied[*side]).collect();
+        let others: Vec<usize> = (0..2).filter(|side| !self.plan.copied[*side]).collect();
+        if !copied.is_empty() {
+            emit.for_loop("place", (zero, ahead, one), &[], |emit, slot, _| {
+                self.copy_all(emit, slot, slot, chunks);
+                Vec::new()
+            });
+        }
+        for side in &others {
+            let value = self.compute(emit, *side, zero);
+            self.keep(emit, *side, zero, value);
+        }
+        let result = emit.kernel.insts[self.found.reduce].results[0];
+        let none = emit.constant(Combiner::Add.identity(emit.kernel.value_type(result)));
+        let all: AxisSet = [ROW, COLUMN].into_iter().collect();
+        let tile = self.layouts.tile(all, self.fragments[2]);
+        let sums = emit.for_loop("chunk", (zero, chunks, one), &[none], |emit, chunk, carried| {
+            emit.kernel.values[carried[0]].tile = tile;
+            let slots = emit.int(shape.slots);
+            if !copied.is_empty() {
+                let left = mutant!(
+                    "tile contraction: a chunk is read while it comes",
+                    shape.slots - 2,
+                    shape.slots - 1
+                );
+                emit.bare_inst(Opcode::CopyWait, Payload::Lanes(left as u8), Short::new());
+                let next = emit.add(chunk, ahead);
+                let slot = emit.binary(Opcode::Rem, next, slots);
+                self.copy_all(emit, next, slot, chunks);
+            }
+            let behind = emit.add(chunk, one);
+            let values: Vec<_> =
+                others.iter().map(|side| (*side, self.compute(emit, *side, behind))).collect();
+            let slot = emit.binary(Opcode::Rem, chunk, slots);
+            let mut sums = carried[0];
+            // What an instruction needs is loaded before the one in front of it is carried out.
+            let mut factors = [0, 1].map(|side| self.fragment(emit, side, slot, 0));
+            for first in (0..shape.depth).step_by(shape.steps as usize) {
+                let next = first + shape.steps;
+                let loaded =
+                    (next < shape.depth).then(|| [0, 1].map(|side| self.fragment(emit, side, slot, next)));
+                let from = place(emit);
+                let payload = Payload::Contract { along: AxisSet::one(STEP), atom: Atom::Mma };
+                sums = emit.value(Opcode::Contract, payload, &[factors[0], factors[1], sums]);
+                self.layouts.settle(emit.kernel, emit.block, from, self.fragments[2]);
+                factors = loaded.unwrap_or(factors);
+            }
+            let slot = emit.binary(Opcode::Rem, behind, slots);
+            for (side, value) in values {
+                self.keep(emit, side, slot, value);
+            }
+            vec![sums]
+        });
+        emit.kernel.values[sums[0]].tile = tile;
+        sums[0]
+    }
+
+    /// Some steps of a chunk of a factor, as fragments.
+    fn fragment(&mut self, emit: &mut Emit<'_>, side: usize, slot: Value, first: i64) -> Value {
+        let from = place(emit);
+        let outer = Self::index(emit, [ROW, COLUMN][side]);
+        let step = Self::index(emit, STEP);
+        let step = emit.add_int(step, first);
+        let subscripts = self.subscripts(side, slot, [outer, step]);
+        let payload = Payload::Access { buffer: self.buffers[side], leaf: 0 };
+        let fragment = emit.value(Opcode::Load, payload, &subscripts);
+        emit.kernel.values[fragment].ty = self.found.scalars[side];
+        self.layouts.settle(emit.kernel, emit.block, from, self.fragments[side]);
+        fragment
+    }
+
+    /// What the loop's body does with the sums. Blocks that lie inside store neighbours together, where that is little code.
+    fn results(&mut self, emit: &mut Emit<'_>, sums: Value) {
+        let from = place(emit);
+        let mut map = self.map.clone();
+        let mut masks = vec![None; 3];
+        let mut inside = None;
+        for side in 0..2 {
+            let index = Self::index(emit, [ROW, COLUMN][side]);
+            let coordinate = emit.add(self.bases[side], index);
+            split(emit, &self.found.of_side(side), coordinate, &mut map);
+            if !self.plan.whole {
+                masks[side] = Some(emit.binary(Opcode::Lt, coordinate, self.ends[side]));
+                let end = emit.add_int(self.bases[side], self.shape().tile[side]);
+                let is_inside = emit.binary(Opcode::Le, end, self.ends[side]);
+                inside = Some(match inside {
+                    None => is_inside,
+                    Some(inside) => emit.binary(Opcode::And, inside, is_inside),
+                });
+            }
+        }
+        map.insert(emit.kernel.insts[self.found.reduce].results[0], sums);
+        self.layouts.settle(emit.kernel, emit.block, from, self.fragments[2]);
+        let is_short = self.found.code(emit.kernel) <= SHORT;
+        match inside.filter(|_| is_short) {
+            None => self.write_results(emit, (map, masks)),
+            Some(inside) => {
+                let inner = (map.clone(), vec![None; 3]);
+                let both = std::cell::RefCell::new(self);
+                emit.if_else(
+                    inside,
+                    |emit| {
+                        both.borrow_mut().write_results(emit, inner);
+                        Vec::new()
+                    },
+                    |emit| {
+                        both.borrow_mut().write_results(emit, (map, masks));
+                        Vec::new()
+                    },
+                );
+            }
+        }
+    }
+
+    fn write_results(&mut self, emit: &mut Emit<'_>, (map, masks): (ValueMap, Vec<Option<Value>>)) {
+        let (from, block) = (place(emit), emit.block);
+        let mut writer = Writer { emit, map, masks, of_axis: OF_AXIS.to_vec(), only: None };
+        writer.block(self.found.body, None);
+        self.layouts.settle(emit.kernel, block, from, self.fragments[2]);
+    }
+}
