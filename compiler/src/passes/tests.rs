@@ -1,5 +1,5 @@
-mod mutants;
 mod matrices;
+mod mutants;
 mod quick;
 mod rates;
 mod whole;
