@@ -30,7 +30,7 @@ fn pull(at: Body, from: Body) -> Vec3 {
     let w = from.mass * r * r * r
     Vec3 { x: w * dx, y: w * dy, z: w * dz }
 }
-kernel gravity(at: Body[m], from: Body[n]) -> a: Vec3[m] { a[i] = sum(j: pull(at[i], from[j])) }
+kernel gravity(at: Body[m], other: Body[n]) -> a: Vec3[m] { a[i] = sum(j: pull(at[i], other[j])) }
 kernel matmul(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }
 kernel softmax(x: f32[rows, cols]) -> y: f32[rows, cols] {
     let m[r] = max(c: x[r, c])
@@ -71,7 +71,7 @@ def main() -> None:
 
     bodies = torch.randn(1 << 17, 4, device="cuda")
     own = part(bodies, 0)
-    step = distributed.shard(kernels.gravity, mesh, "m", gather={"from": 0})
+    step = distributed.shard(kernels.gravity, mesh, "m", gather={"other": 0})
     a, b = torch.randn(8192, 8192, device="cuda"), torch.randn(8192, 8192, device="cuda")
     a_rows, a_terms, b_terms = part(a, 0), part(a, 1), part(b, 0)
     by_rows = distributed.shard(kernels.matmul, mesh, "m")

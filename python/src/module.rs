@@ -50,14 +50,17 @@ impl File {
             Origin::Document(document) => Loaded::from_fat(&device, document)?,
             Origin::Source(source) => {
                 let newest = newest_target(device.capability());
-                if source.chosen || newest == Some(source.options.target.as_str()) {
-                    device.load(&source.compiled)?
-                } else {
-                    let mut options = krn_runtime::ModuleOptions::new().unchecked(source.options.unchecked);
-                    for (name, size) in &source.options.sizes {
-                        options = options.size(name, *size);
+                let target = newest.filter(|newest| !source.chosen && *newest != source.options.target);
+                match target {
+                    None => device.load(&source.compiled)?,
+                    Some(target) => {
+                        let options = CompileOptions { target: target.to_string(), ..source.options.clone() };
+                        let compiled = compile(&source.text, &options).map_err(|error| {
+                            // The same text has compiled for another target.
+                            Error::NoDevice(format!("{}: for {target}: {error}", source.text.name()))
+                        })?;
+                        device.load(&compiled.compiled)?
                     }
-                    options.from_source(&device, source.text.name(), source.text.text())?
                 }
             }
         };
@@ -143,6 +146,8 @@ pub fn compile_source(
     let mut options = CompileOptions::for_target(target.unwrap_or_else(newest));
     options.sizes.extend(dims);
     options.unchecked = unchecked;
+    // Python's arrays of structs lie as in C, unless a schedule says that they do not.
+    options.without.push("soa".to_string());
     let compilation = py.detach(|| compile(&source, &options)).map_err(|error| {
         let text = match &error {
             CompileError::Diagnostics(found) => render(&source, found, RenderOptions::default()),

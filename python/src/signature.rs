@@ -70,12 +70,10 @@ impl Signature {
         if let Some(at) = self.names.iter().position(|known| known.as_ptr() == name.as_ptr()) {
             return Ok(Some(at));
         }
-        for (at, known) in self.names.iter().enumerate() {
-            if known.bind(name.py()).as_any().eq(name)? {
-                return Ok(Some(at));
-            }
-        }
-        Ok(None)
+        // A name that is a word of Python's is written with an underscore: `from_`.
+        let name = name.cast::<PyString>()?.to_string();
+        let is_it = |known: &String| *known == name || name.strip_suffix('_') == Some(known);
+        Ok(self.texts.iter().position(is_it))
     }
 }
 

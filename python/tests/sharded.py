@@ -38,7 +38,7 @@ fn pull(at: Body, from: Body) -> Vec3 {
     let w = from.mass * r * r * r
     Vec3 { x: w * dx, y: w * dy, z: w * dz }
 }
-kernel gravity(at: Body[m], from: Body[n]) -> a: Vec3[m] { a[i] = sum(j: pull(at[i], from[j])) }
+kernel gravity(at: Body[m], other: Body[n]) -> a: Vec3[m] { a[i] = sum(j: pull(at[i], other[j])) }
 kernel largest(x: f32[n]) -> y: f32 { y = max(i: x[i]) }
 kernel any_above(x: f32[n], limit: f32) -> y: bool { y = any(i: x[i] > limit) }
 """
@@ -108,7 +108,7 @@ def main() -> None:
     same(by_queries(part(q, 0), k=part(k, 0), v=part(v, 0)), part(whole, 0), gathers)
 
     bodies = random(32, 4)
-    step = distributed.shard(kernels.gravity, mesh, "m", gather={"from": 0})
+    step = distributed.shard(kernels.gravity, mesh, "m", gather={"other": 0})
     own = part(bodies, 0)
     same(step(own, own), part(kernels.gravity(bodies, bodies), 0), ["all_gather_into_tensor"])
     terms = distributed.shard(kernels.gravity, mesh, "n")

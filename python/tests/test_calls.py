@@ -82,6 +82,13 @@ def test_a_kernel_says_what_it_takes(kernels: krn.Module) -> None:
     assert "double" in dir(kernels) and kernels["double"] is double
 
 
+def test_words_of_python_have_an_underscore() -> None:
+    kernel = krn.compile("kernel k(from: f32[n]) -> y: f32[n] { y[i] = from[i] }").k
+    assert str(inspect.signature(kernel)) == "(from_: 'f32[n]', y: 'f32[n]' = None) -> 'f32[n]'"
+    x = np.ones(3, np.float32)
+    assert (kernel(from_=x) == x).all() and (kernel(**{"from": x}) == x).all()
+
+
 def test_plans_are_found_again(kernels: krn.Module) -> None:
     double = krn.compile(TEXT).double
     for n in (8, 16, 8, 16, 8):

@@ -75,5 +75,5 @@ def test_arrays_as_they_are(kernels: krn.Module) -> None:
     with pytest.raises(krn.ArgumentError, match="arrays of JAX cannot be"):
         kernels.add_into(x, x + 0)
     x.delete()
-    with pytest.raises(RuntimeError, match="deleted"):
+    with pytest.raises((RuntimeError, TypeError)):  # As JAX has it.
         kernels.scale(x, 2.0)

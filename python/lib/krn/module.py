@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import keyword
 import os
 import pathlib
 from collections.abc import Iterator, Mapping
@@ -131,7 +132,9 @@ class Module:
             text = _annotation(self._kernels[name], what, told)
             is_result = what == "array" and told["direction"] == "out"
             default = None if is_result else inspect.Parameter.empty
-            parameters.append(inspect.Parameter(argument["name"], kind, default=default, annotation=text))
+            # A word of Python's gets an underscore, with which calls may write it as well.
+            shown = argument["name"] + ("_" if keyword.iskeyword(argument["name"]) else "")
+            parameters.append(inspect.Parameter(shown, kind, default=default, annotation=text))
             if is_result:
                 results.append(text)
         empty = inspect.Signature.empty

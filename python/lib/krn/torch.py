@@ -142,12 +142,12 @@ def register(
 
 
 def _register_gradients(forward: Operator, backward: Operator) -> None:
-    inputs, results = forward._names, [result["name"] for result in forward._results]
+    names, results = forward._names, [result["name"] for result in forward._results]
     if any(manifest.direction(argument) == "in_out" for argument in forward._inputs):
         raise ArgumentError(f"kernel `{forward.kernel.__name__}`: what changes its arguments in place has no gradient here")
     given = [f"grad_{name}" for name in results]
     asked = [result["name"] for result in backward._results]
-    known = {*inputs, *results, *given}
+    known = {*names, *results, *given}
     for name in backward._names:
         if name not in known:
             raise ArgumentError(
@@ -155,17 +155,17 @@ def _register_gradients(forward: Operator, backward: Operator) -> None:
                 f"`{forward.kernel.__name__}`, which has {', '.join(f'`{one}`' for one in sorted(known))}"
             )
     for name in asked:
-        if name.removeprefix("grad_") not in inputs or not name.startswith("grad_"):
-            wanted = ", ".join(f"`grad_{one}`" for one in inputs)
+        if name.removeprefix("grad_") not in names or not name.startswith("grad_"):
+            wanted = ", ".join(f"`grad_{one}`" for one in names)
             raise ArgumentError(
                 f"kernel `{backward.kernel.__name__}`: the result `{name}` is no gradient; there can be {wanted}"
             )
-    is_array = dict(zip(inputs, forward._arrays, strict=True)) | dict.fromkeys(results, True)
+    is_array = dict(zip(names, forward._arrays, strict=True)) | dict.fromkeys(results, True)
     saved = [name for name in backward._names if is_array.get(name, False)]
 
-    def setup(ctx: Any, inputs_given: tuple[Any, ...], output: Any) -> None:
+    def setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         outputs = output if isinstance(output, tuple) else (output,)
-        values = dict(zip(inputs, inputs_given, strict=True)) | dict(zip(results, outputs, strict=True))
+        values = dict(zip(names, inputs, strict=True)) | dict(zip(results, outputs, strict=True))
         ctx.save_for_backward(*(values[name] for name in saved))
         ctx.scalars = {name: value for name, value in values.items() if not is_array[name]}
 
@@ -174,7 +174,7 @@ def _register_gradients(forward: Operator, backward: Operator) -> None:
         values |= {name: grad.contiguous() for name, grad in zip(given, grads, strict=True) if name in backward._names}
         made = backward(*(values[name] for name in backward._names))
         made = dict(zip(asked, made if isinstance(made, tuple) else (made,), strict=True))
-        found = tuple(made.get(f"grad_{name}") for name in inputs)
+        found = tuple(made.get(f"grad_{name}") for name in names)
         return found[0] if len(found) == 1 else found
 
     forward.definition.register_autograd(gradients, setup_context=setup)
