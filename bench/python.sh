@@ -4,18 +4,19 @@
 #   bench/python.sh WHEEL OUT
 #
 # WHEEL is the package as `python3 python/pack.py target/release/libkrn_python.so target/wheels` makes it, OUT a folder for the
-# logs. Needs the `python3` that has torch, with pytest or pytest's wheel beside WHEEL; JAX, CuPy and Triton where they are.
-# Nothing is installed in that Python: packages go to OUT.
+# logs. Needs the `python3` that has torch, and pytest: in that Python, or its wheels (pytest, pluggy, iniconfig, packaging,
+# pygments) beside WHEEL. JAX, CuPy and Triton are used where they are. Nothing is installed: wheels are unpacked.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 wheel=$(realpath "${1:?usage: bench/python.sh WHEEL OUT}")
 mkdir -p "${2:?usage: bench/python.sh WHEEL OUT}"
 out=$(realpath "$2")
-packages=${PACKAGES:-$(mktemp -d)}
-pip=(python3 -m pip install --quiet --no-index --no-deps --find-links "$(dirname "$wheel")" --target "$packages")
-"${pip[@]}" "$wheel" || exit 1
+packages=$(mktemp -d)
+for each in "$(dirname "$wheel")"/*.whl; do
+    python3 -m zipfile -e "$each" "$packages" || exit 1
+done
 export PYTHONPATH=$packages KRN_ROOT=$PWD XLA_PYTHON_CLIENT_PREALLOCATE=false
-python3 -c 'import pytest' 2>/dev/null || "${pip[@]}" pytest pluggy iniconfig || exit 1
+python3 -c 'import krn; print("krn", krn.__version__, krn.gpus())' || exit 1
 gpus=$(python3 -c 'import torch; print(torch.cuda.device_count())')
 failed=0
 # Runs a command, writes down what it says, and counts its failure.
@@ -26,7 +27,7 @@ log() {
     [ "${PIPESTATUS[0]}" = 0 ] || failed=$((failed + 1))
 }
 : >"$out/python.log"
-log "tests" python3 -m pytest -q -rs -p no:cacheprovider python/tests
+log "tests" python3 -m pytest -rs -p no:cacheprovider python/tests
 log "overhead" python3 bench/python_overhead.py
 for size in 1 2 4 8; do
     [ "$size" -le "$gpus" ] || continue

@@ -77,6 +77,20 @@ def test_what_does_not_fit_is_refused(kernels: krn.Module, device: str) -> None:
         kernels.scale(x, torch.tensor(1.0, device=device))
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_tensors_that_lost_their_memory_are_refused(kernels: krn.Module, device: str) -> None:
+    x = torch.randn(100, device=device)
+    x.untyped_storage().resize_(0)
+    with pytest.raises(krn.ArgumentError, match="`x` has no memory any more"):
+        kernels.scale(x, 2.0)
+
+
+def test_kernels_that_are_no_operators_break_graphs(kernels: krn.Module) -> None:
+    program = torch.compile(lambda x: kernels.scale(x + 1, 2.0) * 2, backend="aot_eager")
+    x = torch.randn(32)
+    assert torch.allclose(program(x), 4 * (x + 1))
+
+
 def test_devices_are_not_mixed(kernels: krn.Module) -> None:
     if not torch.cuda.is_available():
         pytest.skip("no GPU")
@@ -171,7 +185,9 @@ def test_launches_are_on_the_current_stream(kernels: krn.Module) -> None:
         x.zero_()
         torch.cuda.synchronize()
     stream = torch.cuda.Stream()
-    assert (kernels.scale.on(stream)(x, 2.0) == 0).all()
+    y = kernels.scale.on(stream)(x, 2.0)
+    stream.synchronize()
+    assert (y == 0).all()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

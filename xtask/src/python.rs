@@ -85,7 +85,7 @@ pub fn test() -> Result<()> {
         .arg(&python)
         .args(bench))?;
     run(Command::new(program("python"))
-        .args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"])
+        .args(["-m", "pytest", "-rs", "-p", "no:cacheprovider"])
         .arg(python.join("tests"))
         .env("KRN_ROOT", workspace_root())
         .current_dir(folder()))

@@ -53,7 +53,8 @@ def _run(command: str, kernel: Kernel, sizes: dict[str, Any], words: list[str]) 
             line += ["--target", options["target"]]
         if options["unchecked"]:
             line.append("--unchecked")
-        done = subprocess.run(line, capture_output=True, text=True)
+        # There, no other module is called `krn`.
+        done = subprocess.run(line, capture_output=True, text=True, cwd=folder)
         if done.returncode != 0:
             said = (done.stderr or done.stdout).strip().replace(str(file), module.name)
             raise ToolError(said, done.returncode)

@@ -49,7 +49,7 @@ class Operator:
         return f"<operator {self.name}{self._schema()}>"
 
     def _schema(self) -> str:
-        parameters = []
+        parameters: list[str] = []
         for argument in self._inputs:
             direction = manifest.direction(argument)
             if direction is None:

@@ -38,8 +38,6 @@ use std::time::{Duration, Instant};
 use streams::Streams;
 use user_event::UserEvent;
 
-pub use raw::device_of;
-
 /// One CUDA device.
 pub struct CudaDevice {
     context: Arc<Context>,
@@ -86,6 +84,15 @@ pub fn device_count() -> Result<u32> {
     result::init().map_err(driver_error("cuInit"))?;
     let count = result::device::get_count().map_err(driver_error("cuDeviceGetCount"))?;
     Ok(u32::try_from(count).unwrap_or(0))
+}
+
+/// The number of the device that has the memory at an address.
+///
+/// # Errors
+/// As for [`driver`]; [`Error::RawPointer`] where the driver knows no memory there.
+pub fn device_of(pointer: DevicePtr) -> Result<u32> {
+    check_driver()?;
+    raw::device_of(pointer)
 }
 
 impl CudaDevice {

@@ -27,12 +27,8 @@ fn is_known(address: DevicePtr) -> bool {
     found.result().is_ok() && kind != 0
 }
 
-/// The number of the device that has the memory at an address, where the driver knows it.
-///
-/// # Errors
-/// [`Error::NoDevice`] without a driver; [`Error::RawPointer`].
-pub fn device_of(pointer: DevicePtr) -> Result<u32> {
-    super::check_driver()?;
+/// The number of the device that has the memory at an address, where the driver, which is there, knows it.
+pub(super) fn device_of(pointer: DevicePtr) -> Result<u32> {
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
     let mut ordinal = 0i32;
     // SAFETY: the attribute is a 32-bit number; the driver looks the address up and does not follow it.
