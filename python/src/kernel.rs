@@ -13,12 +13,13 @@ use crate::signature::{Argument, Signature, write_value};
 use crate::tensor::Tensor;
 use crate::xla;
 use krn_compiler::data::{ElementType, Scalar};
-use krn_compiler::manifest::{Direction, Layout};
+use krn_compiler::manifest::{Direction, Layout, Value};
 use krn_runtime::DeviceArray;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// A kernel, which is called with arrays.
@@ -29,6 +30,13 @@ pub struct Kernel {
     scratch: Mutex<Vec<(Place, RawStream, DeviceArray)>>,
     /// The stream to launch on, where the user has named one.
     stream: Option<RawStream>,
+}
+
+/// A size or a parameter that code is prepared for.
+#[derive(FromPyObject)]
+enum Size {
+    Int(i64),
+    Float(f64),
 }
 
 type Arguments<'a, 'py> = SmallVec<[Option<&'a Bound<'py, PyAny>>; 8]>;
@@ -77,6 +85,20 @@ impl Kernel {
         }
         let given: Arguments<'_, 'py> = held.iter().map(Option::as_ref).collect();
         self.call(py, &given)
+    }
+
+    /// Has the code for some sizes compiled and loaded on a device.
+    fn prepare_on(&self, py: Python<'_>, sizes: BTreeMap<String, Size>, device: &str) -> PyResult<()> {
+        check_process(py)?;
+        let place = Place::parse(py, device)?;
+        let value = |size: &Size| match size {
+            Size::Int(size) => Value::Int((*size).into()),
+            Size::Float(size) => Value::Float(*size),
+        };
+        let sizes: Vec<(&str, Value)> =
+            sizes.iter().map(|(name, size)| (name.as_str(), value(size))).collect();
+        let prepared = py.detach(|| self.plans.launcher(place)?.prepare_as_guest(&sizes));
+        prepared.map_err(|error| errors::runtime(py, &error))
     }
 
     /// Lets calls of XLA name the kernel by a number, which is the same in all processes that have it.

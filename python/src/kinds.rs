@@ -141,7 +141,9 @@ fn look(object: &Bound<'_, PyAny>) -> PyResult<Kind> {
 /// The table of a type, where it has one of this version with all that is used.
 fn exchange(ty: &Bound<'_, PyType>) -> PyResult<Option<&'static ExchangeTable>> {
     let name = intern!(ty.py(), "__dlpack_c_exchange_api__");
-    let Some(capsule) = ty.getattr_opt(name)? else { return Ok(None) };
+    // As it was called in DLPack 1.2.
+    let first_name = intern!(ty.py(), "__c_dlpack_exchange_api__");
+    let Some(capsule) = ty.getattr_opt(name)?.or(ty.getattr_opt(first_name)?) else { return Ok(None) };
     // SAFETY: the name is checked before the pointer is taken, which then is a table that is never freed (DLPack).
     let table = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), c"dlpack_exchange_api".as_ptr()) == 0 {

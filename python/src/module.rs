@@ -2,13 +2,14 @@
 
 use crate::devices::{self, Place, check_process, mark_used};
 use crate::{errors, sharding};
+use krn_compiler::data::HostArray;
 use krn_compiler::diagnostic::json::to_json;
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::fat::Fat;
-use krn_compiler::manifest::{KernelManifest, Manifest, Value};
+use krn_compiler::manifest::{KernelManifest, Manifest};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileError, CompileOptions, CompiledModule, TARGETS, compile, newest_target};
-use krn_runtime::{Error, Launcher, Module as Loaded};
+use krn_runtime::{Error, Module as Loaded};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -97,33 +98,42 @@ impl Program {
         }
     }
 
+    /// The bytes of a static on a device, behind all work there.
+    fn read_static(&self, py: Python<'_>, name: &str, device: &str) -> PyResult<Vec<u8>> {
+        check_process(py)?;
+        let place = Place::parse(py, device)?;
+        let read = py.detach(|| {
+            let module = self.file.on(place)?;
+            devices::device(place)?.synchronize()?;
+            module.read_static(name)
+        });
+        read.map(|value| value.bytes).map_err(|error| errors::runtime(py, &error))
+    }
+
+    /// Sets a static on a device, behind all work there.
+    fn write_static(&self, py: Python<'_>, name: &str, bytes: Vec<u8>, device: &str) -> PyResult<()> {
+        check_process(py)?;
+        let place = Place::parse(py, device)?;
+        let written = py.detach(|| {
+            let module = self.file.on(place)?;
+            devices::device(place)?.synchronize()?;
+            let known = module.manifest().statics.iter().find(|known| known.name == name);
+            let value =
+                known.and_then(|known| HostArray::zeros(known.element.clone(), known.extents.clone()));
+            let value = value.map_or_else(|| module.read_static(name), Ok)?;
+            let (expected, given) = (value.bytes.len() as u64, bytes.len() as u64);
+            if expected != given {
+                let what = format!("the bytes of the static `{name}`");
+                return Err(Error::Length { what, expected, given });
+            }
+            module.write_static(name, &HostArray { bytes, ..value })
+        });
+        written.map_err(|error| errors::runtime(py, &error))
+    }
+
     /// By kernel and dimension: how it can be split among processes; as JSON. Of a document, nothing is known.
     fn sharding(&self) -> String {
         self.file.sharding.clone()
-    }
-
-    /// Has the code for some sizes compiled and loaded on a device.
-    fn prepare(
-        &self,
-        py: Python<'_>,
-        kernel: &str,
-        sizes: BTreeMap<String, f64>,
-        device: &str,
-    ) -> PyResult<()> {
-        check_process(py)?;
-        let (file, place) = (Arc::clone(&self.file), Place::parse(py, device)?);
-        let prepared = py.detach(move || {
-            let module = file.on(place)?;
-            let sizes: Vec<(&str, Value)> = sizes
-                .iter()
-                .map(|(name, size)| match size.fract() == 0.0 {
-                    true => (name.as_str(), Value::Int(*size as i128)),
-                    false => (name.as_str(), Value::Float(*size)),
-                })
-                .collect();
-            Launcher::new(&module, kernel)?.prepare(&sizes)
-        });
-        prepared.map_err(|error| errors::runtime(py, &error))
     }
 }
 

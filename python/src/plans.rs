@@ -136,7 +136,8 @@ impl Plans {
         known.map_or_else(|| self.plan(place, shapes, values, stream), Ok)
     }
 
-    fn launcher(&self, place: Place) -> Result<Launcher> {
+    /// The kernel on a device.
+    pub fn launcher(&self, place: Place) -> Result<Launcher> {
         if let Some((_, launcher)) = lock(&self.launchers).iter().find(|(known, _)| *known == place) {
             return Ok(launcher.clone());
         }

@@ -131,6 +131,17 @@ def test_kernels_travel_to_other_processes(kernels: krn.Module) -> None:
     assert (copy(np.ones(3, np.float32)) == 2).all()
 
 
+def test_statics_are_read_and_set(examples: pathlib.Path) -> None:
+    counter = krn.compile(examples / "static_counter.krn")
+    counter.observe(np.array([1, 5, 2], np.float32))
+    assert (int(counter.static("calls")), float(counter.static("largest"))) == (1, 5)
+    counter.set_static("calls", 10)
+    counter.observe(np.array([1], np.float32))
+    assert int(counter.static("calls")) == 11
+    with pytest.raises(krn.ArgumentError, match="has no static `colour`; it has"):
+        counter.static("colour")
+
+
 def test_code_is_prepared_ahead(kernels: krn.Module) -> None:
     kernels.double.prepare("cpu", n=4096)
     assert krn.gpus() == [] or "sm_" in krn.gpus()[0]

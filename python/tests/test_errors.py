@@ -50,6 +50,7 @@ def test_mistakes_in_a_file_have_codes_and_places() -> None:
     says("`sm_9` is no target", lambda: krn.compile(TEXT, target="sm_9"), krn.CompileError)
     says("no kernel has a dimension `q`", lambda: krn.compile(TEXT, dims={"q": 3}), krn.CompileError)
     says("cannot read `no/such.krn`", lambda: krn.compile("no/such.krn"), krn.FileError)
+    says("cannot read `no/such.json`", lambda: krn.load("no/such.json"), krn.FileError)
 
 
 def test_warnings_are_data() -> None:

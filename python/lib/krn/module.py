@@ -10,8 +10,8 @@ import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from . import _krn, source
-from .errors import UnknownKernel
+from . import _krn, manifest, source
+from .errors import ArgumentError, FileError, UnknownKernel
 
 
 class Kernel(_krn.Kernel):
@@ -24,6 +24,8 @@ class Kernel(_krn.Kernel):
 
     module: Module
     __name__: str
+    __qualname__: str
+    __signature__: inspect.Signature
 
     def __new__(cls, module: Module, name: str, stream: int | None = None) -> Kernel:
         self = super().__new__(cls, module._program, name, stream)
@@ -44,7 +46,7 @@ class Kernel(_krn.Kernel):
 
     def prepare(self, device: str = "cuda", **sizes: float) -> None:
         """Compiles and loads the code for some sizes ahead of the first call, which would wait for it."""
-        self.module._program.prepare(self.__name__, sizes, device)
+        self.prepare_on(sizes, device)
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}{self.__signature__}>"
@@ -119,6 +121,33 @@ class Module:
         """The source, where the module was compiled from one."""
         return self._text
 
+    def static(self, name: str, device: str = "cpu") -> Any:
+        """The value of a `static` on a device, as an array of NumPy. Waits for all work there."""
+        import numpy
+
+        dtype, shape = self._static(name)
+        return numpy.frombuffer(bytes(self._program.read_static(name, device)), dtype).reshape(shape).copy()
+
+    def set_static(self, name: str, value: Any, device: str = "cpu") -> None:
+        """Sets a `static` on a device. Waits for all work there."""
+        import numpy
+
+        dtype, shape = self._static(name)
+        array = numpy.asarray(value, dtype)
+        if list(array.shape) != shape:
+            raise ArgumentError(f"the static `{name}` has the shape {shape}, but {list(array.shape)} was given")
+        self._program.write_static(name, array.tobytes(), device)
+
+    def _static(self, name: str) -> tuple[str, list[int]]:
+        for known in self.manifest["statics"]:
+            if known["name"] == name:
+                scalar, fields = manifest.row(known["element"])
+                if scalar == "bf16":
+                    raise ArgumentError(f"the static `{name}` is of `bf16`, which NumPy does not have")
+                return manifest.NAMES[scalar], [*known["extents"], *fields]
+        names = ", ".join(f"`{known['name']}`" for known in self.manifest["statics"]) or "none"
+        raise ArgumentError(f"the module has no static `{name}`; it has {names}")
+
     def _docstring(self, name: str) -> str:
         parts = [self._heads.get(name, f"kernel {name}"), self._docs.get(name, "")]
         return "\n\n".join(part for part in parts if part)
@@ -182,17 +211,18 @@ def compile(
     that each device is. `unchecked` leaves checks on the device out. `name` is what messages call the text.
     """
     if isinstance(source, os.PathLike) or (source.endswith(".krn") and "\n" not in source):
-        path = pathlib.Path(source)
-        name = name or os.fspath(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            from .errors import FileError
-
-            raise FileError(f"cannot read `{path}`: {error}") from error
+        name = name or os.fspath(source)
+        text = _read(source)
     else:
         text, name = source, name or "kernels.krn"
     return _compiled(text, name, {"dims": dict(dims or {}), "target": target, "unchecked": unchecked})
+
+
+def _read(path: str | os.PathLike[str]) -> str:
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"cannot read `{os.fspath(path)}`: {error}") from error
 
 
 def _compiled(text: str, name: str, options: dict[str, Any]) -> Module:
@@ -205,7 +235,7 @@ def load(document: str | os.PathLike[str]) -> Module:
     name = "document"
     if isinstance(document, os.PathLike) or not document.lstrip().startswith("{"):
         name = os.fspath(document)
-        document = pathlib.Path(document).read_text(encoding="utf-8")
+        document = _read(document)
     module = Module(_krn.load_document(document), None, name, {"document": document})
     module.name = module.manifest["source"]
     return module

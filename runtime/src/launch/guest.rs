@@ -15,7 +15,7 @@ use crate::launch::prepared::{Prepared, Source};
 use crate::launch::sizes::Sizes;
 use crate::memory::layout;
 use crate::stream::record::ErrorRecord;
-use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, LaunchArgument, Layout};
+use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, LaunchArgument, Layout, Value};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
@@ -117,7 +117,10 @@ impl Launcher {
         let kernel = Kernel::new(module, position);
         let chosen = kernel.code(Sizes::of_launch(&binding.symbols), captured)?;
         let record = match chosen.known.has_checks {
-            true => Some(self.guest_record(captured, &binding)?),
+            true if captured && self.known_guest_record().get().is_none() => {
+                return Err(self.no_record(&binding));
+            }
+            true => Some(self.guest_record()?),
             false => None,
         };
         let variant = &chosen.known.variant;
@@ -176,17 +179,32 @@ impl Launcher {
         Ok(GuestPlan { launcher: self.clone(), loaded, launches, record, shapes, pieces, decisive, scratch })
     }
 
+    /// [`prepare`](Self::prepare), also for a first launch as a guest on a stream that is being captured.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn prepare_as_guest(&self, sizes: &[(&str, Value)]) -> Result<()> {
+        self.prepare(sizes)?;
+        match self.manifest().sites.is_empty() {
+            true => Ok(()),
+            false => self.guest_record().map(drop),
+        }
+    }
+
+    /// On a stream that is captured nothing is allocated either.
+    #[cold]
+    fn no_record(&self, binding: &Binding) -> Error {
+        let names = self.manifest().symbol_names();
+        let sizes = names.iter().zip(&binding.symbols).map(|(name, value)| format!("{name} = {value}"));
+        let sizes = sizes.collect::<Vec<_>>().join(", ");
+        Error::NotPrepared { kernel: self.manifest().name.clone(), sizes }
+    }
+
     /// Where launches as a guest leave word of failures.
-    fn guest_record(&self, captured: bool, binding: &Binding) -> Result<Arc<ErrorRecord>> {
+    fn guest_record(&self) -> Result<Arc<ErrorRecord>> {
         let module = self.module();
         if let Some(record) = self.known_guest_record().get() {
             return Ok(Arc::clone(record));
-        }
-        if captured {
-            let names = self.manifest().symbol_names();
-            let sizes = names.iter().zip(&binding.symbols).map(|(name, value)| format!("{name} = {value}"));
-            let sizes = sizes.collect::<Vec<_>>().join(", ");
-            return Err(Error::NotPrepared { kernel: self.manifest().name.clone(), sizes });
         }
         let record = Arc::new(ErrorRecord::new(&module.device, &module.manifest, self.position(), 0)?);
         // It is zero before another stream comes to it.
@@ -284,8 +302,8 @@ impl GuestPlan {
             return Err(self.error(format!("has {} addresses, not {}", self.pieces.len(), addresses.len())));
         }
         for (at, (address, piece)) in addresses.iter().zip(&self.pieces).enumerate() {
-            if !address.is_multiple_of(ARRAY_ALIGNMENT) && piece.bytes > 0 {
-                return Err(self.misaligned(piece, *address));
+            if (!address.is_multiple_of(ARRAY_ALIGNMENT) || *address == 0) && piece.bytes > 0 {
+                return Err(self.misplaced(piece, *address));
             }
             if !piece.written {
                 continue;
@@ -300,8 +318,11 @@ impl GuestPlan {
     }
 
     #[cold]
-    fn misaligned(&self, piece: &Piece, address: DevicePtr) -> Error {
+    fn misplaced(&self, piece: &Piece, address: DevicePtr) -> Error {
         let name = &self.launcher.manifest().arguments[piece.argument].name;
+        if address == 0 {
+            return self.error(format!("`{name}` has no memory any more"));
+        }
         self.error(format!(
             "`{name}` starts at address {address:#x}, which is no multiple of {ARRAY_ALIGNMENT} bytes, as kernels need \
              it; pass a copy of that part"
@@ -381,7 +402,7 @@ kernel gather(x: f32[n], at: i32[m]) -> y: f32[m] { y[i] = x[at[i]] }
                     total.plan_as_guest(&[array(&shape), Given::Absent], null_mut()).expect("they fit");
                 let mut scratch = vec![0u128; plan.scratch_bytes() as usize / 16 + 64];
                 let mut sum = [0u128; 1];
-                let mut map = |memory: &mut [u128], bytes| {
+                let map = |memory: &mut [u128], bytes| {
                     device.map_host(memory.as_mut_ptr().cast(), bytes, false, "memory").expect("aligned")
                 };
                 let bytes = scratch.len() * 16;
