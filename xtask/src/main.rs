@@ -89,7 +89,8 @@ fn test(environment: &[(&str, &str)]) -> Result<()> {
 /// The tests of the Python package, of the library that has been built.
 fn python_package() -> Result<()> {
     let (before, after) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    let library = xtask::workspace_root().join(format!("target/debug/{before}krn_python{after}"));
+    // Where cargo leaves what is built as a dependency.
+    let library = xtask::workspace_root().join(format!("target/debug/deps/{before}krn_python{after}"));
     let wheel = package::install_wheel(&library)?;
     println!("installed {}", wheel.display());
     package::test()
