@@ -171,7 +171,8 @@ impl Kernel {
         if deferred {
             for (at, kind) in kinds.iter().enumerate() {
                 if let (Some(Kind { protocol: Protocol::Capsule, .. }), Some(object)) = (kind, given[at]) {
-                    let waits = (place != Place::Host).then_some(stream);
+                    // An array of the host has nothing to wait for; that it lies elsewhere is told below.
+                    let waits = (Tensor::place(object)? != Place::Host).then_some(stream);
                     tensors[at] = Some(Tensor::exported(object, waits)?);
                 }
             }

@@ -71,6 +71,8 @@ says("call `prepare` with these sizes before the capture", lambda: captured(x, a
 captured.prepare("cuda:0", n=64, m=8)
 captured(x, at, Array(8))
 krn.synchronize()
+import numpy
+says("`y` is on cpu, but `x` is on cuda:0", lambda: kernels.scale(x, 2.0, numpy.zeros(64, "f4")))
 print("all went well")
 """
 
