@@ -104,6 +104,11 @@ fn beside_cublas() {
 }
 
 #[test]
+fn beside_nccl() {
+    good("beside_nccl", &["no/such/libnccl.so"], "nothing to run");
+}
+
+#[test]
 fn n_body() {
     good("n_body", &["64", "5"], "step   5: kinetic energy");
     good("n_body", &["1", "1"], "step   1");

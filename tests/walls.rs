@@ -67,6 +67,38 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("profile", &["error", "emulator", "device", "memory", "stream", "launch", "transfer", "verify"]),
 ];
 
+/// Module of the Python package's native part, and those below that it may import. From the bottom up.
+const PYTHON: &[(&str, &[&str])] = &[
+    ("dlpack", &[]),
+    ("elements", &["dlpack"]),
+    ("errors", &[]),
+    ("devices", &["errors"]),
+    ("kinds", &["dlpack"]),
+    ("tensor", &["dlpack", "elements", "errors", "devices", "kinds"]),
+    ("libraries", &["dlpack", "elements", "errors", "devices", "kinds", "tensor"]),
+    ("sharding", &[]),
+    ("module", &["errors", "devices", "sharding"]),
+    ("signature", &["elements", "errors", "tensor"]),
+    ("refusals", &["errors", "devices", "kinds", "tensor", "signature"]),
+    ("plans", &["devices", "tensor", "module", "signature"]),
+    ("xla", &["devices", "tensor", "signature", "plans"]),
+    (
+        "kernel",
+        &[
+            "errors",
+            "devices",
+            "kinds",
+            "tensor",
+            "libraries",
+            "module",
+            "signature",
+            "refusals",
+            "plans",
+            "xla",
+        ],
+    ),
+];
+
 /// Methods that other crates have as well, so that a call of the name need not mean ours: `HostArray::zeros`.
 const OF_OTHER_CRATES: &[&str] = &["zeros"];
 
@@ -158,6 +190,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("lsp_server", &["src/lsp"]),
     ("maud", &["src/commands/report"]),
     ("proc_macro", &["runtime/macros/src"]),
+    ("pyo3", &["python/src"]),
     ("similar", &["compiler/src/passes/diff.rs", "src/commands/report"]),
     ("syn", &["runtime/macros/src"]),
 ];
@@ -202,14 +235,15 @@ fn broken_walls(source: &str, table: &[(&str, &[&str])]) -> Vec<String> {
 
 #[test]
 fn rooms_and_floors_import_only_what_the_map_allows() {
-    let broken = [broken_walls("compiler/src", ROOMS), broken_walls("runtime/src", FLOORS)].concat();
+    let tables = [("compiler/src", ROOMS), ("runtime/src", FLOORS), ("python/src", PYTHON)];
+    let broken = tables.map(|(source, table)| broken_walls(source, table)).concat();
     assert!(broken.is_empty(), "walls broken:\n{}", broken.join("\n"));
 }
 
 #[test]
 fn no_module_imports_itself_by_way_of_others() {
     let (mut broken, mut known) = (Vec::new(), BTreeSet::new());
-    for source in ["compiler/src", "runtime/src", "runtime/macros/src", "src", "xtask/src"] {
+    for source in ["compiler/src", "runtime/src", "runtime/macros/src", "src", "python/src", "xtask/src"] {
         for circle in cycles(&Modules::read(&root().join(source)).imports()) {
             let is_known = |modules: &str| {
                 let stands_for = |name: &str, module: &str| match name.strip_suffix("::") {
@@ -285,18 +319,20 @@ fn passes_import_from_their_floor_and_those_below() {
 
 #[test]
 fn every_floor_is_in_the_table() {
-    let mut floors = BTreeSet::new();
-    for (at, (floor, below)) in FLOORS.iter().enumerate() {
-        assert!(
-            below.iter().all(|below| floors.contains(below)),
-            "`{floor}` may import what stands above it"
-        );
-        assert!(floors.insert(*floor), "`{floor}` stands twice in the table, the second time at {at}");
-    }
-    for entry in fs::read_dir(root().join("runtime/src")).expect("the runtime's source") {
-        let path = entry.expect("a folder entry can be read").path();
-        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        assert!(name == "lib" || floors.contains(name.as_str()), "`{name}` is on no floor of the table");
+    for (source, table) in [("runtime/src", FLOORS), ("python/src", PYTHON)] {
+        let mut floors = BTreeSet::new();
+        for (at, (floor, below)) in table.iter().enumerate() {
+            assert!(
+                below.iter().all(|below| floors.contains(below)),
+                "`{floor}` may import what stands above it"
+            );
+            assert!(floors.insert(*floor), "`{floor}` stands twice in the table, the second time at {at}");
+        }
+        for entry in fs::read_dir(root().join(source)).expect("the source") {
+            let path = entry.expect("a folder entry can be read").path();
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            assert!(name == "lib" || floors.contains(name.as_str()), "`{name}` is on no floor of the table");
+        }
     }
 }
 
@@ -313,7 +349,7 @@ fn every_room_is_in_the_table() {
 #[test]
 fn outside_crates_stay_where_they_are_used() {
     let mut broken = Vec::new();
-    for folder in ["compiler/src", "runtime/src", "runtime/macros/src", "src"] {
+    for folder in ["compiler/src", "runtime/src", "runtime/macros/src", "src", "python/src"] {
         for file in rust_files(&root().join(folder)) {
             let relative = file.strip_prefix(root()).unwrap_or(&file).display().to_string();
             let text = fs::read_to_string(&file).expect("a source file can be read");

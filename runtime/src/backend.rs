@@ -152,6 +152,8 @@ impl fmt::Display for LaunchSpec {
 pub struct LaunchRequest<'a> {
     pub launch: &'a Arc<LaunchSpec>,
     pub stream: StreamNumber,
+    /// Somebody else's stream, to queue it on instead.
+    pub theirs: Option<RawStream>,
     /// In order.
     pub params: &'a [Param],
 }
@@ -168,7 +170,7 @@ pub struct GraphNode {
 
 impl GraphNode {
     pub fn request(&self, stream: StreamNumber) -> LaunchRequest<'_> {
-        LaunchRequest { launch: &self.launch, stream, params: &self.params }
+        LaunchRequest { launch: &self.launch, stream, theirs: None, params: &self.params }
     }
 }
 
@@ -275,6 +277,22 @@ pub trait Backend: Send + Sync + Any {
     /// The number stands for a stream of this backend's again, behind what is queued on the borrowed one. One call at a
     /// time.
     fn return_stream(&self, stream: StreamNumber) -> Result<()>;
+    /// Whether a stream that somebody else owns is being captured into a graph.
+    ///
+    /// # Safety
+    /// The stream is open.
+    unsafe fn is_capturing(&self, _: RawStream) -> Result<bool> {
+        Ok(false)
+    }
+    /// Whether so many bytes of the host's can be used in place; where none can, `map_host` says why.
+    fn can_map(&self, _: u64) -> bool {
+        true
+    }
+    /// Gives an address to memory of the host, which kernels use where it is, until `free` is called for it.
+    ///
+    /// # Safety
+    /// Until then, so many bytes are there. Nobody else writes them, or reads what kernels write, during launches.
+    unsafe fn map_host(&self, host: *mut u8, bytes: u64, read_only: bool, what: &str) -> Result<Block>;
     /// The stream as the driver knows it.
     fn raw_stream(&self, stream: StreamNumber) -> Result<RawStream>;
     /// Queues a mark on a stream.

@@ -4,6 +4,7 @@ pub mod chromium;
 pub mod cuda_tools;
 pub mod node;
 pub mod ptxas;
+pub mod python;
 mod workspace;
 
 pub use workspace::workspace_root;

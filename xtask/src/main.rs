@@ -2,15 +2,16 @@
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
-use xtask::{chromium, cuda_tools, node};
+use xtask::{chromium, cuda_tools, node, python as package};
 
 const USAGE: &str = "usage: cargo xtask <chore>
 
 chores:
   setup    install what the tests need: NVIDIA's ptxas, cuobjdump and nvdisasm into target/cuda-tools, a Chromium by the
-           system's package manager, unless there is one, and the packages of editors/vscode by npm
-  test     setup, then formatting, lints (warnings denied), every test of the workspace, of the benchmark scripts and of
-           the extension for VS Code
+           system's package manager, unless there is one, the packages of editors/vscode by npm, and what the tests of
+           the Python package need into target/python-tests
+  test     setup, then formatting, lints (warnings denied), every test of the workspace, of the benchmark scripts, of
+           the extension for VS Code and of the Python package
            --all: in full, which takes an hour or more: all targets, every row of the recognition table on the emulator,
            more selections of passes that are off, ten times as many random programs from a seed that the clock picks
            and that is printed, and the compiler checked for wasm32 (`rustup target add wasm32-unknown-unknown`)";
@@ -33,6 +34,8 @@ fn main() -> Result<()> {
             println!("{}: {}", said(installed), browser.display());
             let (packages, installed) = node::install()?;
             println!("{} in {}", said(installed), packages.display());
+            let (environment, installed) = package::install()?;
+            println!("{} in {}", said(installed), environment.display());
             Ok(())
         }
         ["test"] => test(&[]),
@@ -71,12 +74,26 @@ fn test(environment: &[(&str, &str)]) -> Result<()> {
     cuda_tools::install()?;
     chromium::install()?;
     node::install()?;
+    package::install()?;
     cargo(&["fmt", "--all", "--check"], &[])?;
     let environment: Vec<(&str, &str)> = environment.iter().copied().chain(linted()?).collect();
-    cargo(&["test", "--workspace", "--all-targets", "--no-run"], &environment)?;
-    cargo(&["test", "--workspace"], &environment)?;
+    // Built as a dependency: a program of its tests could not be linked.
+    let workspace = ["test", "--workspace", "--exclude", "krn-python"];
+    cargo(&[&workspace[..], &["--all-targets", "--no-run"]].concat(), &environment)?;
+    cargo(&workspace, &environment)?;
     python(&["-m", "unittest", "discover", "bench"])?;
-    extension()
+    extension()?;
+    python_package()
+}
+
+/// The tests of the Python package, of the library that has been built.
+fn python_package() -> Result<()> {
+    let (before, after) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    // Where cargo leaves what is built as a dependency.
+    let library = xtask::workspace_root().join(format!("target/debug/deps/{before}krn_python{after}"));
+    let wheel = package::install_wheel(&library)?;
+    println!("installed {}", wheel.display());
+    package::test()
 }
 
 /// The tests of the extension for VS Code, with the tool that has been built.

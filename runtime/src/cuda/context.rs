@@ -92,8 +92,8 @@ impl Context {
     ///
     /// # Errors
     /// As for [`enter`](Self::enter).
-    pub fn enter_to_launch(&self, stream: StreamNumber) -> Result<bool> {
-        if stream != 0 && ENTERED.get() == self.number {
+    pub fn enter_to_launch(&self, default_stream: bool) -> Result<bool> {
+        if !default_stream && ENTERED.get() == self.number {
             return self.alive().map(|()| true);
         }
         self.enter().map(|()| false)
@@ -135,15 +135,16 @@ impl Context {
         }
     }
 
-    /// For a call that launches on a stream.
+    /// For a call that launches on a stream of ours, or on somebody else's.
     pub fn launch_failed(
         &self,
         call: &str,
         launch: &LaunchSpec,
-        stream: StreamNumber,
+        stream: Option<StreamNumber>,
         error: DriverError,
     ) -> Error {
-        self.failed(format!("{call} of {launch}, on {},", stream_name(stream)))(error)
+        let stream = stream.map_or_else(|| "the caller's stream".to_string(), stream_name);
+        self.failed(format!("{call} of {launch}, on {stream},"))(error)
     }
 
     /// Makes a call that waits for a stream: a failure may be that of an earlier launch.

@@ -86,6 +86,15 @@ pub fn device_count() -> Result<u32> {
     Ok(u32::try_from(count).unwrap_or(0))
 }
 
+/// The number of the device that has the memory at an address.
+///
+/// # Errors
+/// As for [`driver`]; [`Error::RawPointer`] where the driver knows no memory there.
+pub fn device_of(pointer: DevicePtr) -> Result<u32> {
+    check_driver()?;
+    raw::device_of(pointer)
+}
+
 impl CudaDevice {
     /// Opens the device of that number.
     ///
@@ -128,10 +137,14 @@ impl CudaDevice {
     ) -> Result<T> {
         let module = module.as_any().downcast_ref::<CudaModule>();
         let module = module.ok_or_else(|| elsewhere("launch", "the module was loaded"))?;
-        let LaunchRequest { launch, stream: number, params } = request;
-        let assumed = self.context.enter_to_launch(*number)?;
+        let LaunchRequest { launch, stream: number, theirs, params } = request;
+        let default_stream = theirs.map_or(*number == 0, |theirs| theirs.is_null());
+        let assumed = self.context.enter_to_launch(default_stream)?;
         let function = module.function(launch)?;
-        let stream = self.streams.get(*number)?;
+        let stream = match theirs {
+            Some(theirs) => theirs.cast(),
+            None => self.streams.get(*number)?,
+        };
         let mut pointers: SmallVec<[*mut c_void; 32]> = SmallVec::new();
         for param in *params {
             pointers.push(param.bytes().as_ptr().cast::<c_void>().cast_mut());
@@ -165,7 +178,8 @@ impl CudaDevice {
             if answer.is_err() && assumed && self.context.enter_again()? {
                 answer = call();
             }
-            answer.map_err(|error| self.context.launch_failed("cuLaunchKernelEx", launch, *number, error))
+            let number = theirs.is_none().then_some(*number);
+            answer.map_err(|error| self.context.launch_failed("cuLaunchKernelEx", launch, number, error))
         })
     }
 }
@@ -315,7 +329,10 @@ impl Backend for CudaDevice {
 
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()> {
         self.with_call(module, request, |call| call())?;
-        self.context.launched(request.stream, request.launch);
+        // Of somebody else's stream nobody here would know when it is done.
+        if request.theirs.is_none() {
+            self.context.launched(request.stream, request.launch);
+        }
         Ok(())
     }
 
@@ -399,6 +416,16 @@ impl Backend for CudaDevice {
     fn return_stream(&self, stream: StreamNumber) -> Result<()> {
         self.context.enter()?;
         self.streams.give_back(stream)
+    }
+
+    unsafe fn is_capturing(&self, stream: RawStream) -> Result<bool> {
+        self.context.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { raw::is_capturing(&self.context, stream) }
+    }
+
+    unsafe fn map_host(&self, host: *mut u8, _: u64, _: bool, what: &str) -> Result<Block> {
+        Err(Error::RawPointer(format!("`{what}` at {host:p} is memory of the host: kernels run on a GPU")))
     }
 
     fn raw_stream(&self, stream: StreamNumber) -> Result<RawStream> {

@@ -27,6 +27,29 @@ fn is_known(address: DevicePtr) -> bool {
     found.result().is_ok() && kind != 0
 }
 
+/// The number of the device that has the memory at an address, where the driver, which is there, knows it.
+pub(super) fn device_of(pointer: DevicePtr) -> Result<u32> {
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+    let mut ordinal = 0i32;
+    // SAFETY: the attribute is a 32-bit number; the driver looks the address up and does not follow it.
+    let found = unsafe { sys::cuPointerGetAttribute((&raw mut ordinal).cast(), attribute, pointer) };
+    let ordinal = found.result().ok().and_then(|()| u32::try_from(ordinal).ok());
+    ordinal
+        .ok_or_else(|| Error::RawPointer(format!("address {pointer:#x} is no memory of the CUDA driver's")))
+}
+
+/// Whether a stream of the current context is being captured.
+///
+/// # Safety
+/// The stream is open.
+pub(super) unsafe fn is_capturing(context: &Context, raw: RawStream) -> Result<bool> {
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    // SAFETY: the caller's promise.
+    let asked = unsafe { sys::cuStreamIsCapturing(raw.cast(), &raw mut status) }.result();
+    asked.map_err(context.failed("cuStreamIsCapturing"))?;
+    Ok(status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+}
+
 /// Handles that stand for the stream of the calling thread, which is another one in each.
 const PER_THREAD: usize = 2;
 

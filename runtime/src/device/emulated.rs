@@ -312,6 +312,16 @@ impl Backend for EmulatorDevice {
         })
     }
 
+    fn can_map(&self, bytes: u64) -> bool {
+        bytes >= emulator::memory::MAPPED_BYTES
+    }
+
+    unsafe fn map_host(&self, host: *mut u8, bytes: u64, read_only: bool, what: &str) -> Result<Block> {
+        // SAFETY: the caller's promise.
+        let mapped = self.write(|emulator| unsafe { emulator.map(host, bytes, read_only, what) });
+        mapped.map(|pointer| Block { pointer, host }).map_err(memory_error)
+    }
+
     unsafe fn borrow_stream(&self, _: StreamNumber, _: RawStream) -> Result<()> {
         Err(Error::Stream(
             "the emulator has no driver whose streams it could borrow, but for the default stream (null)"

@@ -34,6 +34,9 @@ pub const WINDOW_BYTES: u64 = 0x1000_0000_0000;
 /// pointed at its start.
 pub const SLACK: usize = 8;
 
+/// Memory of the host that is used in place has at least so many bytes: [`SLACK`] words start where it starts.
+pub const MAPPED_BYTES: u64 = SLACK as u64 * 8;
+
 /// The gap after an allocation is at least this long, in bytes.
 const MINIMUM_GAP: u64 = 1 << 20;
 
@@ -51,6 +54,10 @@ pub enum MemoryError {
     NotAnAllocation { address: u64 },
     #[error("{bytes} bytes at address {address:#x} do not lie within one allocation")]
     OutOfRange { address: u64, bytes: u64 },
+    #[error(
+        "{bytes} bytes of the host at {host:#x} cannot be used in place: at least {MAPPED_BYTES} from a multiple of 8 can"
+    )]
+    NotMappable { host: usize, bytes: u64 },
 }
 
 /// One allocation.
@@ -69,10 +76,12 @@ pub struct Allocation {
     written: Option<Box<[AtomicU8]>>,
 }
 
-/// Zeroed words on the heap that stay where they are when their owner moves: the host may have pointers to them.
+/// Words on the heap that stay where they are when their owner moves: the host may have pointers to them.
 struct Words {
     start: NonNull<AtomicU64>,
     count: usize,
+    /// Whether somebody else frees them.
+    borrowed: bool,
 }
 
 // SAFETY: it owns its words, which are atomic.
@@ -88,7 +97,7 @@ impl Words {
     fn zeroed(count: usize) -> Option<Self> {
         // SAFETY: the layout is not empty; zero bytes are valid atomic words.
         let start = unsafe { std::alloc::alloc_zeroed(Self::layout(count)?) };
-        NonNull::new(start.cast()).map(|start| Self { start, count })
+        NonNull::new(start.cast()).map(|start| Self { start, count, borrowed: false })
     }
 }
 
@@ -103,7 +112,7 @@ impl std::ops::Deref for Words {
 
 impl Drop for Words {
     fn drop(&mut self) {
-        if let Some(layout) = Self::layout(self.count) {
+        if let Some(layout) = Self::layout(self.count).filter(|_| !self.borrowed) {
             // SAFETY: given by `zeroed` with this layout, freed once.
             unsafe { std::alloc::dealloc(self.start.as_ptr().cast(), layout) };
         }
@@ -117,7 +126,8 @@ impl std::fmt::Debug for Allocation {
 }
 
 impl Allocation {
-    /// The host address of the first byte. Valid for `size` bytes rounded up to eight, for atomic access.
+    /// The host address of the first byte. Valid for atomic access: for `size` bytes, rounded up to eight where the memory
+    /// is the emulator's own.
     pub fn host(&self) -> *mut u8 {
         self.words.start.as_ptr().cast()
     }
@@ -197,6 +207,32 @@ impl Memory {
         if length < BLOCK {
             self.taken = place + length;
         }
+        Ok(base)
+    }
+
+    /// Gives an address to memory of the host, which is used where it is. [`free`](Self::free) takes the address back and
+    /// leaves the memory alone.
+    ///
+    /// # Safety
+    /// Until then, so many bytes are there, and nobody else writes them during launches that use them; nobody reads them
+    /// during launches that write them.
+    pub unsafe fn map(
+        &mut self,
+        host: *mut u8,
+        size: u64,
+        read_only: bool,
+        name: &str,
+    ) -> Result<DevicePtr, MemoryError> {
+        let refused = MemoryError::NotMappable { host: host.addr(), bytes: size };
+        let start = NonNull::new(host.cast::<AtomicU64>()).filter(|start| start.is_aligned());
+        let Some(start) = start.filter(|_| (MAPPED_BYTES..GLOBAL_BASE).contains(&size)) else {
+            return Err(refused);
+        };
+        let words = Words { start, count: (size / 8) as usize, borrowed: true };
+        let base = self.next_global;
+        self.next_global = (base + size + size.max(MINIMUM_GAP)).next_multiple_of(BLOCK);
+        self.insert(Allocation { base, size, name: name.to_owned(), read_only, words, written: None });
+        self.mark_written(base, size);
         Ok(base)
     }
 
@@ -435,6 +471,22 @@ mod tests {
             assert_eq!(bases.map(|base| base % BLOCK), places, "{length} bytes");
             assert!(bases.windows(2).zip(lengths).all(|(pair, length)| pair[1] - pair[0] >= 2 * length));
         }
+    }
+
+    #[test]
+    fn memory_of_the_host_is_used_in_place() {
+        let mut memory = Memory::new();
+        let mut host = vec![7u64; 9];
+        let start: *mut u8 = host.as_mut_ptr().cast();
+        // SAFETY: `host` lives until the end, and is looked at between the calls alone.
+        let at = unsafe { memory.map(start, 70, false, "host") }.unwrap();
+        memory.copy_in(at + 8, &[1; 8]).unwrap();
+        assert!(memory.copy_in(at + 64, &[1; 7]).is_err());
+        memory.free(at).unwrap();
+        assert_eq!(host[..3], [7, 0x0101_0101_0101_0101, 7]);
+        // SAFETY: as above.
+        let small = unsafe { memory.map(start, MAPPED_BYTES - 1, false, "small") };
+        assert!(matches!(small, Err(MemoryError::NotMappable { .. })));
     }
 
     #[test]

@@ -100,6 +100,24 @@ impl Emulator {
         self.memory.alloc_as(size, length, name)
     }
 
+    /// Gives an address to memory of the host, which kernels then use where it is.
+    ///
+    /// # Safety
+    /// As for [`Memory::map`].
+    ///
+    /// # Errors
+    /// [`MemoryError::NotMappable`] for too few bytes, or an address that is no multiple of 8.
+    pub unsafe fn map(
+        &mut self,
+        host: *mut u8,
+        size: u64,
+        read_only: bool,
+        name: &str,
+    ) -> Result<DevicePtr, MemoryError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.memory.map(host, size, read_only, name) }
+    }
+
     /// Frees an allocation by its address.
     pub fn free(&mut self, address: DevicePtr) -> Result<(), MemoryError> {
         self.memory.free(address)

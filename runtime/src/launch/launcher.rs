@@ -12,10 +12,11 @@ use crate::memory::array::DeviceArray;
 use crate::memory_kind::Memory;
 use crate::order::Usage;
 use crate::stream::Stream;
+use crate::stream::record::ErrorRecord;
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::{ArgumentKind, ArgumentManifest, Direction, KernelManifest, Layout, Value};
 use smallvec::SmallVec;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// A kernel of a loaded module that keeps the module alive, for callers who know its signature: the code that
@@ -34,6 +35,8 @@ struct Inner {
     plans: PlanCache,
     module: Arc<Module>,
     position: usize,
+    /// Of launches on other libraries' streams.
+    guest_record: OnceLock<Arc<ErrorRecord>>,
     /// By argument: whether it is an array that is written.
     writes: Vec<bool>,
     /// By argument: bytes of one by value.
@@ -62,12 +65,26 @@ impl Launcher {
             writes: manifest.arguments.iter().map(writes).collect(),
             sizes: manifest.arguments.iter().map(size).collect(),
             plans: PlanCache::default(),
+            guest_record: OnceLock::new(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
 
     pub fn manifest(&self) -> &KernelManifest {
         &self.inner.module.manifest.kernels[self.inner.position]
+    }
+
+    pub(crate) fn module(&self) -> &Arc<Module> {
+        &self.inner.module
+    }
+
+    /// Its place in the manifest.
+    pub(crate) fn position(&self) -> usize {
+        self.inner.position
+    }
+
+    pub(crate) fn known_guest_record(&self) -> &OnceLock<Arc<ErrorRecord>> {
+        &self.inner.guest_record
     }
 
     /// The layout that the argument or result at that place wants; [`Layout::Aos`] for values.

@@ -6,6 +6,7 @@
 //! - `binding.rs`, `scratch.rs`: arguments against the signature; the scratch buffers that a launch needs.
 //! - `kernel.rs`, `prepared.rs`: launches with arguments by name.
 //! - `launcher.rs`, `plan.rs`, `plan_cache.rs`, `decisive.rs`: launches with arguments by position, worked out once.
+//! - `guest.rs`: launches on streams and memory of other libraries.
 //! - `timing.rs`: launches repeated to be measured.
 
 pub(crate) mod argument;
@@ -13,6 +14,7 @@ pub(crate) mod binding;
 pub(crate) mod code;
 pub(crate) mod counted;
 pub(crate) mod decisive;
+pub(crate) mod guest;
 pub(crate) mod kernel;
 pub(crate) mod launcher;
 pub(crate) mod module;

@@ -79,6 +79,9 @@ impl Plan {
             let place = |argument: &LaunchArgument| {
                 Some(match prepared.source(argument, symbols)? {
                     Source::Fixed(param) => Place::Fixed(param),
+                    Source::Scratch { scratch, leaf } => {
+                        Place::Fixed(pointer(prepared.scratch.get(scratch)?, leaf)?)
+                    }
                     Source::Argument { argument, leaf } => Place::Address { argument, leaf },
                     Source::Value { argument, symbol } => {
                         Place::Value { argument, bytes: bytes_of(prepared.manifest(), symbol)? }
@@ -183,7 +186,8 @@ impl Plan {
                 let Some(param) = param else { return Err(missing(kernel)) };
                 params.push(param);
             }
-            let request = LaunchRequest { launch: &launch.spec, stream: self.stream, params: &params };
+            let request =
+                LaunchRequest { launch: &launch.spec, stream: self.stream, theirs: None, params: &params };
             each(&request)?;
         }
         Ok(())
@@ -196,7 +200,7 @@ fn missing(kernel: &str) -> Error {
 }
 
 /// Where in its argument's bytes the symbol of an argument by value lies.
-fn bytes_of(kernel: &KernelManifest, symbol: usize) -> Option<Range<usize>> {
+pub(crate) fn bytes_of(kernel: &KernelManifest, symbol: usize) -> Option<Range<usize>> {
     let SymbolKind::Parameter { argument, leaf, element } = kernel.symbols[symbol].kind else { return None };
     let ArgumentKind::Value { element: ty } = &kernel.arguments[argument].kind else { return None };
     let leaf = ty.leaves.get(leaf)?;

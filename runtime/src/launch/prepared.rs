@@ -23,6 +23,8 @@ const COUNTER_LIMIT: i128 = 1 << 48;
 pub(crate) enum Source {
     /// From what the plan was made for.
     Fixed(Param),
+    /// The address of a scratch buffer's allocation.
+    Scratch { scratch: usize, leaf: usize },
     /// The address of an array's allocation.
     Argument { argument: usize, leaf: usize },
     /// A symbol that is part of an argument by value.
@@ -176,7 +178,7 @@ impl<'m> Prepared<'m, '_> {
     }
 
     fn request<'a>(&self, launch: &'a ReadyLaunch) -> LaunchRequest<'a> {
-        LaunchRequest { launch: &launch.spec, stream: self.stream, params: &launch.params }
+        LaunchRequest { launch: &launch.spec, stream: self.stream, theirs: None, params: &launch.params }
     }
 
     /// Bytes of all arrays of the launch, with those that were allocated for it.
@@ -275,9 +277,7 @@ impl<'m> Prepared<'m, '_> {
             LaunchArgument::Argument { argument, leaf } => {
                 Source::Argument { argument: *argument, leaf: *leaf }
             }
-            LaunchArgument::Scratch { scratch, leaf } => {
-                Source::Fixed(pointer(self.scratch.get(*scratch)?, *leaf)?)
-            }
+            LaunchArgument::Scratch { scratch, leaf } => Source::Scratch { scratch: *scratch, leaf: *leaf },
             LaunchArgument::Static(number) => {
                 Source::Fixed(Param::address(*self.module.code.known_addresses().get(*number)?))
             }
@@ -299,6 +299,7 @@ impl<'m> Prepared<'m, '_> {
     fn param(&self, source: Source) -> Option<Param> {
         match source {
             Source::Fixed(param) => Some(param),
+            Source::Scratch { scratch, leaf } => pointer(self.scratch.get(scratch)?, leaf),
             Source::Value { symbol, .. } => Some(Param::new(&self.binding.symbol_bytes[symbol])),
             Source::Argument { argument, leaf } => match &self.given[argument] {
                 Some(Argument::Array(array)) => pointer(array, leaf),

@@ -19,6 +19,9 @@ const OUT_OF_MEMORY: c_int = 2;
 const INVALID_HANDLE: c_int = 400;
 const NOT_FOUND: c_int = 500;
 
+/// The handle of a stream that counts as captured.
+const CAPTURED: usize = 0xCA0;
+
 /// Bytes of the device's memory where nothing else is said.
 const MEMORY: i64 = 1 << 30;
 
@@ -252,7 +255,14 @@ calls! {
     // Whether it lies in an allocation.
     fn cuPointerGetAttribute(data: *mut c_uint, attribute: c_int, pointer: u64) {
         let inside = |(start, layout): (&usize, &Layout)| (*start..start + layout.size()).contains(&(pointer as usize));
-        if allocations().iter().any(inside) { unsafe { give(data, 2) } } else { INVALID_VALUE }
+        // The kind of memory is a device's; any other attribute that is asked for is the device's number.
+        const MEMORY_TYPE: c_int = 2;
+        let value = if attribute == MEMORY_TYPE { 2 } else { 0 };
+        if allocations().iter().any(inside) { unsafe { give(data, value) } } else { INVALID_VALUE }
+    }
+    fn cuStreamIsCapturing(stream: Handle, status: *mut c_uint) {
+        let capturing = stream.addr() == CAPTURED;
+        unsafe { give(status, capturing.into()) }
     }
     fn cuStreamGetCtx(stream: Handle, context: *mut Handle) {
         unsafe { give(context, std::ptr::without_provenance_mut(0x100)) }

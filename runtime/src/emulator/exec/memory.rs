@@ -10,7 +10,7 @@ use super::lanes::{FULL, LANES, Registers, lanes_of, write};
 use super::{Outcome, fault, multiversioned};
 use crate::emulator::fault::{AccessKind, FaultKind, Near};
 use crate::emulator::memory::{
-    CONST_WINDOW, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, SLACK, WINDOW_BYTES,
+    CONST_WINDOW, GLOBAL_BASE, LOCAL_WINDOW, Memory, PARAM_WINDOW, SHARED_WINDOW, SLACK, WINDOW_BYTES,
 };
 use crate::emulator::opcodes::{LoadForm, MemorySpace, StoreForm};
 use crate::emulator::program::Inst;
@@ -248,12 +248,13 @@ impl<'a> View<'a> {
     fn allocated(&self, address: u64, constant: bool) -> Region {
         let found = self.memory.find(address).map(|at| &self.memory.allocations()[at]);
         match found {
-            Some(allocation) if allocation.read_only == constant => Region {
+            // Constant memory has addresses of its own, below all others.
+            Some(allocation) if (allocation.base < GLOBAL_BASE) == constant => Region {
                 host: allocation.host(),
                 base: allocation.base,
                 size: allocation.size,
                 lane_stride: 0,
-                read_only: constant,
+                read_only: allocation.read_only,
             },
             _ => Region::NONE,
         }

@@ -1,0 +1,28 @@
+"""Calls of each kind on a GPU, for compute-sanitizer (`bench/python.sh`)."""
+
+from __future__ import annotations
+
+import krn
+import torch
+
+TEXT = """
+kernel scale(x: f32[n], by: f32) -> y: f32[n] { y[i] = by * x[i] }
+kernel total(x: f32[n]) -> s: f32 { s = sum(i: x[i]) }
+kernel histogram(x: i32[n], h: inout i32[16]) { h[x[i]] += 1 }
+"""
+
+
+def main() -> None:
+    kernels = krn.compile(TEXT)
+    for n in (1, 1000, 70_001):
+        x = torch.ones(n, device="cuda")
+        assert float(kernels.total(kernels.scale(x, 2.0))) == 2 * n
+        h = torch.zeros(16, dtype=torch.int32, device="cuda")
+        kernels.histogram(torch.arange(n, dtype=torch.int32, device="cuda") % 16, h)
+        assert int(h.sum()) == n
+    krn.synchronize()
+    print("no errors")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""One of several processes: kernels split among them, against one process' results. Run by `test_distributed.py`, and by
+`torchrun` on GPUs (`bench/python.sh`)."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import krn
+import torch
+import torch.distributed as dist
+from krn import distributed
+from krn.torch import register
+from torch.distributed.device_mesh import init_device_mesh
+
+TEXT = """
+kernel matmul(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }
+kernel softmax(x: f32[rows, cols]) -> y: f32[rows, cols] {
+    let m[r] = max(c: x[r, c])
+    let e[r, c] = exp(x[r, c] - m[r])
+    let s[r] = sum(c: e[r, c])
+    y[r, c] = e[r, c] / s[r]
+}
+kernel attention(q: f32[t, d], k: f32[s, d], v: f32[s, e]) -> o: f32[t, e] {
+    let w[i, j] = sum(c: q[i, c] * k[j, c])
+    let m[i] = max(j: w[i, j])
+    let p[i, j] = exp(w[i, j] - m[i])
+    let z[i] = sum(j: p[i, j])
+    o[i, c] = sum(j: p[i, j] * v[j, c]) / z[i]
+}
+struct Body { x: f32, y: f32, z: f32, mass: f32 }
+struct Vec3 { x: f32, y: f32, z: f32 }
+fn pull(at: Body, from: Body) -> Vec3 {
+    let dx = from.x - at.x
+    let dy = from.y - at.y
+    let dz = from.z - at.z
+    let r = rsqrt(0.01 + dx * dx + dy * dy + dz * dz)
+    let w = from.mass * r * r * r
+    Vec3 { x: w * dx, y: w * dy, z: w * dz }
+}
+kernel gravity(at: Body[m], other: Body[n]) -> a: Vec3[m] { a[i] = sum(j: pull(at[i], other[j])) }
+kernel largest(x: f32[n]) -> y: f32 { y = max(i: x[i]) }
+kernel any_above(x: f32[n], limit: f32) -> y: bool { y = any(i: x[i] > limit) }
+"""
+
+
+class Counted:
+    """Counts collectives."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        for name in ("all_reduce", "all_gather_into_tensor", "all_gather"):
+            self._wrap(name)
+
+    def _wrap(self, name: str) -> None:
+        call = getattr(dist, name)
+
+        def counted(*args: object, **kwargs: object) -> object:
+            self.calls.append(name)
+            return call(*args, **kwargs)
+
+        setattr(dist, name, counted)
+
+    def take(self) -> list[str]:
+        calls, self.calls = self.calls, []
+        return calls
+
+
+def main() -> None:
+    on_gpu = torch.cuda.is_available() and os.environ.get("KRN_DEVICE") != "cpu"
+    kind = "cuda" if on_gpu else "cpu"
+    dist.init_process_group("nccl" if on_gpu else "gloo")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    if on_gpu:
+        torch.cuda.set_device(rank)
+    torch.manual_seed(0)
+    mesh = init_device_mesh(kind, (size,))
+    kernels = krn.compile(TEXT, name="sharded.krn")
+    counted = Counted()
+
+    def random(*shape: int) -> torch.Tensor:
+        return torch.randn(shape).to(kind)
+
+    def part(whole: torch.Tensor, axis: int) -> torch.Tensor:
+        return distributed.part(whole, axis, mesh)
+
+    def same(given: torch.Tensor, wanted: torch.Tensor, collectives: list[str]) -> None:
+        took = counted.take()
+        assert took == (collectives if size > 1 or collectives == ["all_reduce"] else []), took
+        assert torch.allclose(given, wanted, rtol=1e-4, atol=1e-4), (given - wanted).abs().max()
+
+    a, b = random(16, 24), random(24, 8)
+    whole = kernels.matmul(a, b)
+    by_rows = distributed.shard(kernels.matmul, mesh, "m")
+    same(by_rows(part(a, 0), b), part(whole, 0), [])
+    by_columns = distributed.shard(kernels.matmul, mesh, "n")
+    same(by_columns(a, part(b, 1)), part(whole, 1), [])
+    by_terms = distributed.shard(kernels.matmul, mesh, "k")
+    same(by_terms(part(a, 1), part(b, 0)), whole, ["all_reduce"])
+
+    x = random(16, 40)
+    same(distributed.shard(kernels.softmax, mesh, "rows")(part(x, 0)), part(kernels.softmax(x), 0), [])
+
+    q, k, v = random(16, 8), random(24, 8), random(24, 4)
+    whole = kernels.attention(q, k, v)
+    by_queries = distributed.shard(kernels.attention, mesh, "t", gather={"k": 0, "v": 0})
+    gathers = ["all_gather_into_tensor"] * 2
+    same(by_queries(part(q, 0), k=part(k, 0), v=part(v, 0)), part(whole, 0), gathers)
+
+    bodies = random(32, 4)
+    step = distributed.shard(kernels.gravity, mesh, "m", gather={"other": 0})
+    own = part(bodies, 0)
+    same(step(own, own), part(kernels.gravity(bodies, bodies), 0), ["all_gather_into_tensor"])
+    terms = distributed.shard(kernels.gravity, mesh, "n")
+    same(terms(bodies, own), kernels.gravity(bodies, bodies), ["all_reduce"])
+
+    y = random(64)
+    same(distributed.shard(kernels.largest, mesh, "n")(part(y, 0)), y.max(), ["all_reduce"])
+    above = distributed.shard(kernels.any_above, mesh, "n")(part(y, 0), float(y.max()) - 1e-3)
+    assert above.dtype == torch.bool and bool(above)
+    counted.take()
+
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    matmul = register(kernels.matmul, "krn_sharded::matmul")
+    softmax = register(kernels.softmax, "krn_sharded::softmax")
+    distributed.register_sharding(matmul)
+    distributed.register_sharding(softmax)
+    whole = kernels.matmul(a, b)
+    for places in ((Shard(0), Replicate()), (Replicate(), Shard(1)), (Shard(1), Shard(0)), (Replicate(), Replicate())):
+        given = [distribute_tensor(t, mesh, [place]) for t, place in zip((a, b), places, strict=True)]
+        made = matmul(*given)
+        assert torch.allclose(made.full_tensor(), whole, rtol=1e-4, atol=1e-4)
+        if size > 1 and places[0] == Shard(0):
+            assert made.placements == (Shard(0),), made.placements
+    made = softmax(distribute_tensor(x, mesh, [Shard(0)]))
+    assert made.placements == (Shard(0),)
+    assert torch.allclose(made.full_tensor(), kernels.softmax(x), rtol=1e-4, atol=1e-5)
+    if rank == 0:
+        print(f"{size} processes on {kind}: all results are one process' own", flush=True)
+    dist.barrier()
+    dist.destroy_process_group()
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
