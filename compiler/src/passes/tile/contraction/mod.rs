@@ -88,6 +88,9 @@ fn has_atom(target: &TargetFacts, scalars: [Scalar; 2]) -> bool {
     has && target.async_copies && target.warp_size == 32
 }
 
+/// Results of a tile from which on sizes are asked whether all tiles are whole: masks cost the others next to nothing.
+const LARGE: i64 = 128 * 128;
+
 /// How the launch becomes tiles; `None` where it is predicted to be faster as it is.
 fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts) -> Option<Plan> {
     let sizes = Sizes::of(found);
@@ -98,13 +101,16 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
     if ask(kernel, launch, &least) != Answer::Yes {
         return None;
     }
-    let copied = [0, 1].map(|side| {
-        let needed = vectors(kernel, found, side);
-        needed.is_some_and(|needed| {
-            let conditions = needed.into_iter().fold(Conditions::new(), Conditions::needs);
-            ask(kernel, launch, &conditions) == Answer::Yes
-        })
-    });
+    let mut copied = [false; 2];
+    for (side, is_copied) in copied.iter_mut().enumerate() {
+        let Some(needed) = vectors(kernel, found, side) else { continue };
+        let conditions = needed.into_iter().fold(Conditions::new(), Conditions::needs);
+        *is_copied = ask(kernel, launch, &conditions) == Answer::Yes;
+        if !*is_copied {
+            // The other one alone is seldom worth a question.
+            break;
+        }
+    }
     let shapes = shapes(found, copied, target);
     let costs: Vec<Expr> = shapes.iter().map(|shape| sizes.cost(shape, target)).collect();
     let shape = shapes.iter().enumerate().find(|(at, _)| {
@@ -115,22 +121,24 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
         ask(kernel, launch, &Conditions::new().prefers(cheapest)) == Answer::Yes
     });
     let (_, shape) = shape?;
-    let multiples = whole(&sizes, shape);
-    let whole = copied == [true; 2] && ask(kernel, launch, &multiples) == Answer::Yes;
+    let asks = copied == [true; 2] && shape.tile.iter().product::<i64>() >= LARGE;
+    let whole = asks && ask(kernel, launch, &whole(&sizes, shape)) == Answer::Yes;
     Some(Plan { shape: shape.clone(), copied, whole })
 }
 
-/// That no tile and no chunk has a rest.
+/// That no tile and no chunk has a rest: one question.
 fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
     let parts =
         [(&sizes.outer[0], shape.tile[0]), (&sizes.outer[1], shape.tile[1]), (&sizes.steps, shape.depth)];
-    parts.into_iter().fold(Conditions::new(), |conditions, (extent, tile)| {
-        let rest = match extent {
-            Expr::Int(extent) => Expr::Int(extent % tile),
-            extent => Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(tile)),
-        };
-        conditions.needs(Expr::binary(BinaryOp::Equal, rest, Expr::Int(0)))
-    })
+    let rests = parts.into_iter().map(|(extent, tile)| match extent {
+        Expr::Int(extent) => Expr::Int(extent % tile),
+        extent => Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(tile)),
+    });
+    let all = rests.reduce(|left, right| match (left, right) {
+        (Expr::Int(0), rest) | (rest, Expr::Int(0)) => rest,
+        (left, right) => Expr::binary(BinaryOp::Add, left, right),
+    });
+    Conditions::new().needs(Expr::binary(BinaryOp::Equal, all.unwrap_or(Expr::Int(0)), Expr::Int(0)))
 }
 
 /// What must hold for a factor to be copied in vectors; `None` where it cannot be.

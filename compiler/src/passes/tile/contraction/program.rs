@@ -3,8 +3,9 @@
 //! ```text
 //! for place in 0..slots - 1 { copy chunk `place` of both factors; commit }
 //! sums = for chunk carry 0 {
-//!     wait for the chunk; copy the one that is `slots - 1` behind it; commit
+//!     wait for the chunk
 //!     for each 16 steps of the chunk: load fragments of both factors, contract mma
+//!         behind the first ones: copy the chunk that is `slots - 1` behind; commit
 //! }
 //! what the loop's body does with the sum, element by element
 //! ```
@@ -329,6 +330,12 @@ impl Program<'_> {
     /// Stores what registers have of a chunk.
     fn keep(&mut self, emit: &mut Emit<'_>, side: usize, slot: Value, (value, local): (Value, [Value; 2])) {
         let from = place(emit);
+        // A byte that is a signed number to the product is an unsigned one to memory.
+        let stored = self.found.scalars[side].widened();
+        let value = match emit.kernel.value_type(value) == stored {
+            true => value,
+            false => emit.value(Opcode::Cast, Payload::Cast(stored), &[value]),
+        };
         let mut operands = self.subscripts(side, slot, local).to_vec();
         operands.push(value);
         let axes = fill_axes(self.found, self.plan, side).into_iter().collect();
@@ -375,9 +382,6 @@ impl Program<'_> {
                     shape.slots - 1
                 );
                 emit.bare_inst(Opcode::CopyWait, Payload::Lanes(left as u8), Short::new());
-                let next = emit.add(chunk, ahead);
-                let slot = emit.binary(Opcode::Rem, next, slots);
-                self.copy_all(emit, next, slot, chunks);
             }
             let behind = emit.add(chunk, one);
             let values: Vec<_> =
@@ -395,6 +399,12 @@ impl Program<'_> {
                 sums = emit.value(Opcode::Contract, payload, &[factors[0], factors[1], sums]);
                 self.layouts.settle(emit.kernel, emit.block, from, self.fragments[2]);
                 factors = loaded.unwrap_or(factors);
+                if first == 0 && !copied.is_empty() {
+                    // The matrix units have something to do meanwhile.
+                    let next = emit.add(chunk, ahead);
+                    let slot = emit.binary(Opcode::Rem, next, slots);
+                    self.copy_all(emit, next, slot, chunks);
+                }
             }
             let slot = emit.binary(Opcode::Rem, behind, slots);
             for (side, value) in values {
