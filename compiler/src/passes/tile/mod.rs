@@ -214,9 +214,12 @@ fn pays(found: &Found, blocks: &Blocks, threads: u64) -> bool {
     let axes: Vec<ways::Axis> = parts.iter().map(axis).collect();
     let places: Vec<(usize, i64)> = parts.iter().map(|(at, by, _)| (*at, *by)).collect();
     let accesses = found.over(&places);
-    let least = if is_narrow(found) { NARROW_GAIN } else { 1 };
     let one = ways::along_one(&axes, &places, &accesses, threads);
-    ways::assign(&axes, &accesses, threads).is_some_and(|assigned| assigned.cost.saturating_mul(least) < one)
+    ways::assign(&axes, &accesses, threads).is_some_and(|assigned| match is_narrow(found) {
+        // Without conversions they gain nothing.
+        true => assigned.cost.saturating_mul(NARROW_GAIN) < one.min(assigned.plain),
+        false => assigned.cost < one,
+    })
 }
 
 /// The order in which blocks follow each other: along what the first store runs along, then along the other axes, the last

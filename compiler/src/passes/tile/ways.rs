@@ -57,6 +57,8 @@ pub struct Assignment {
     /// That of an access, where it is another one.
     pub own: Vec<Option<Way>>,
     pub cost: u64,
+    /// The least with one layout for all.
+    pub plain: u64,
 }
 
 impl Way {
@@ -176,8 +178,10 @@ pub fn assign(axes: &[Axis], accesses: &[Access], threads: u64) -> Option<Assign
     let stores = (0..accesses.len()).filter(|at| accesses[*at].stores);
     let loads = (0..accesses.len()).filter(|at| !accesses[*at].stores);
     let mut best: Option<Assignment> = None;
+    let mut plain = u64::MAX;
     for main in stores.chain(loads).map(|at| &own[at]) {
         let stays: Vec<u64> = accesses.iter().map(|access| main.cost(axes, access, warps)).collect();
+        plain = plain.min(stays.iter().sum());
         let mut ways = Vec::with_capacity(accesses.len());
         let mut cost = 0;
         for (at, access) in accesses.iter().enumerate() {
@@ -189,10 +193,10 @@ pub fn assign(axes: &[Axis], accesses: &[Access], threads: u64) -> Option<Assign
             ways.push(is_moved.then(|| own[at].clone()));
         }
         if best.as_ref().is_none_or(|best| cost < best.cost) {
-            best = Some(Assignment { main: main.clone(), own: ways, cost });
+            best = Some(Assignment { main: main.clone(), own: ways, cost, plain: 0 });
         }
     }
-    best
+    best.map(|best| Assignment { plain, ..best })
 }
 
 /// The least cost with all lanes along one axis of the loop, and elements of the others in other warps; `places` says of each axis
