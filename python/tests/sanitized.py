@@ -8,7 +8,7 @@ import torch
 TEXT = """
 kernel scale(x: f32[n], by: f32) -> y: f32[n] { y[i] = by * x[i] }
 kernel total(x: f32[n]) -> s: f32 { s = sum(i: x[i]) }
-kernel histogram(x: i32[n], h: inout i32[16]) { h[x[i]] += 1 }
+kernel histogram(x: i32[n], h: inout i32[16]) { forall i in n { h[x[i]] += 1 } }
 """
 
 

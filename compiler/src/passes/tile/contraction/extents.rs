@@ -35,7 +35,9 @@ const SLOTS: [i64; 2] = [4, 3];
 const SLOTS_OF_REGISTERS: i64 = 2;
 
 /// Rows and columns of a block: from one that few rows do not leave empty to the largest of which registers hold the sums.
-const TILES: [[i64; 2]; 6] = [[128, 256], [128, 128], [64, 128], [64, 64], [32, 64], [16, 128]];
+const TILES: [[i64; 2]; 5] = [[128, 256], [128, 128], [64, 128], [64, 64], [16, 128]];
+/// One for small products, which is worth a question only where both factors are copied.
+const SMALL: [i64; 2] = [64, 64];
 /// Steps of a chunk: lines of memory where there is room, else half of one.
 const DEPTHS: [i64; 2] = [64, 32];
 
@@ -85,7 +87,7 @@ impl Shape {
 pub fn shapes(found: &Found, copied: [bool; 2], target: &TargetFacts) -> Vec<Shape> {
     let Some(atom) = atom(found.scalars) else { return Vec::new() };
     let is_whole = |tile: &[i64; 2]| tile[0] as u64 >= ROWS && tile[1] as u64 >= 2 * COLUMNS;
-    let tiles = TILES.into_iter().filter(is_whole);
+    let tiles = TILES.into_iter().filter(is_whole).filter(|tile| *tile != SMALL || copied == [true; 2]);
     tiles.filter_map(|tile| shape(found, copied, target, (tile, atom.steps as i64))).collect()
 }
 
