@@ -9,8 +9,9 @@ use krn_compiler::{CompileOptions, CompiledModule, Origin, compile};
 fn count() -> usize {
     if xtask::tests_run_in_full() { 10_000 } else { 1_500 }
 }
-/// Variants of a kernel at most, and of the kernel in the middle.
-const MOST: usize = 32;
+/// Variants of a kernel at most, and of the kernel in the middle. Products of halves have most: shapes of tiles for matrix
+/// instructions, by how their factors come, and those of the code for few rows.
+const MOST: usize = 40;
 const MEDIAN: usize = 8;
 /// Of so many sizes that a known guard covers one is compiled again.
 const COMPILED_AGAIN: usize = 200;
