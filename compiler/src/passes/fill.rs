@@ -16,22 +16,24 @@ pub const ROWS_AT_ONCE: i64 = 2;
 pub const MIN_LONG: i64 = 4096;
 /// Where a multiprocessor has no more than so many threads, each waits for memory most of the time, and shorter columns are
 /// worth a second launch (f32 on an H200: 640 × 111 in 5.9 us, whole in 68; 2752 × 6248 in 20 us, whole in 328).
-const FEWER: [(i64, i64); 3] = [(32, 64), (256, 96), (MANY, 512)];
-/// Threads of a multiprocessor, half of what it runs at once: with more than a quarter of them, few pieces of a column fill it.
-const MANY: i64 = 1024;
-/// How many pieces fill it then.
+const FEWER: [(i64, i64); 3] = [(32, 64), (256, 96), (1024, 512)];
+/// How many pieces of a column fill the machine where there are most columns of those that are cut.
 pub const FEW_PIECES: i64 = 8;
+
+/// Which row of [`FEWER`] so many columns have; its length where there are more.
+fn row_of(kernel: &mut Kernel, launch: Launch, columns: &Expr, target: &TargetFacts) -> usize {
+    let edges = FEWER.map(|(at_once, _)| i64::from(target.multiprocessors) * at_once);
+    bucket(kernel, launch, columns, &edges)
+}
 
 /// How long columns must be to be cut, of which there are so many.
 pub fn least_long(kernel: &mut Kernel, launch: Launch, columns: &Expr, target: &TargetFacts) -> i64 {
-    let edges = FEWER.map(|(at_once, _)| i64::from(target.multiprocessors) * at_once);
-    FEWER.get(bucket(kernel, launch, columns, &edges)).map_or(MIN_LONG, |(_, least)| *least)
+    FEWER.get(row_of(kernel, launch, columns, target)).map_or(MIN_LONG, |(_, least)| *least)
 }
 
 /// Whether there are so many columns that few pieces of each fill the machine.
 pub fn few_pieces_fill(kernel: &mut Kernel, launch: Launch, columns: &Expr, target: &TargetFacts) -> bool {
-    let edges = FEWER.map(|(at_once, _)| i64::from(target.multiprocessors) * at_once);
-    bucket(kernel, launch, columns, &edges) == FEWER.len() - 1
+    row_of(kernel, launch, columns, target) == FEWER.len() - 1
 }
 
 /// Whether there are so many columns that each is a thread's, or they are so short that nothing else pays.

@@ -329,11 +329,15 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
         let serial = flight(1);
         return (serial > 1).then_some(Plan { vector, serial, conditions: Vec::new() });
     }
-    let mut plain = Multiples::new(kernel, launch);
-    plain.suppose(
-        param,
-        if kernel.int_of(low) == Some(0) { u64::MAX } else { plain_low(kernel, launch, low) },
-    );
+    // The first of a thread's neighbours lies a multiple of the vector behind the axis' beginning.
+    let of_low =
+        if kernel.int_of(low) == Some(0) { u64::MAX } else { Multiples::new(kernel, launch).of(kernel, low) };
+    let multiples = || {
+        let mut multiples = Multiples::new(kernel, launch);
+        multiples.suppose(param, of_low);
+        multiples
+    };
+    let mut plain = multiples();
     let aligned = |multiples: &mut Multiples| {
         found.iter().filter(|access| is_aligned(kernel, multiples, access, vector)).count()
     };
@@ -346,11 +350,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     let all = sizes.as_slice();
     let mut choices: Vec<(usize, &[Expr])> = Vec::new();
     for some in [all].into_iter().chain(all.chunks(1).filter(|_| all.len() > 1)) {
-        let mut supposed = Multiples::new(kernel, launch);
-        supposed.suppose(
-            param,
-            if kernel.int_of(low) == Some(0) { u64::MAX } else { plain_low(kernel, launch, low) },
-        );
+        let mut supposed = multiples();
         for size in some {
             supposed.suppose_size(size, vector);
         }
@@ -376,10 +376,6 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     }
     let serial = said.count.unwrap_or_else(|| flight(1).max(2));
     Some(Plan { vector: 1, serial, conditions: Vec::new() })
-}
-
-fn plain_low(kernel: &Kernel, launch: Launch, low: Value) -> u64 {
-    Multiples::new(kernel, launch).of(kernel, low)
 }
 
 /// The accesses of a body that walk along its last axis without gaps, and how many others leave gaps within a sector, of which

@@ -244,7 +244,7 @@ impl GuestPlan {
         self.decisive.get(argument).copied().unwrap_or(false)
     }
 
-    /// Bytes of scratch memory that a launch needs, from a multiple of 256 on. Nobody else uses them meanwhile.
+    /// Bytes of scratch memory that a launch needs, from a multiple of 16 on, as arrays are. Nobody else uses them meanwhile.
     pub fn scratch_bytes(&self) -> u64 {
         self.scratch
     }

@@ -183,6 +183,28 @@ fn rounds_are_those_of_the_longest_lane() {
     assert!(cost.branches[0].lost > 0.0);
 }
 
+/// A ring of copies has nothing more to copy in its last rounds.
+#[test]
+fn the_last_rounds_are_looked_at_one_by_one() {
+    let cost = cost(
+        "v4: i64 = const 100
+        v5: i64 = const 97
+        v6: i64 = const 0
+        v7: i64 = const 1
+        for axis0 \"chunk\" = v6..v4 step v7 (v8 \"chunk\": i64) {
+            v9: bool = lt v8, v5
+            if v9 {
+                v10: f32 = load buf0[v8]
+                yield
+            } else {
+                yield
+            }
+            yield
+        }",
+    );
+    assert_eq!(access(&cost, Space::Global).requests.round(), 32.0 * 97.0);
+}
+
 #[test]
 fn wide_divisions_are_told_from_others() {
     let wide = cost("v4: i64 = rem v1, v2");

@@ -407,8 +407,9 @@ impl<'k> Walk<'k> {
         let (mut carried, mut before, mut lost) = (initial.clone(), initial, 0.0);
         self.depth += 1;
         for at in 0..looked {
-            let round =
-                if carries { at } else { (u128::from(at) * u128::from(most) / u128::from(looked)) as u64 };
+            let (round, share) =
+                if carries { (at, most as f64 / looked as f64) } else { sampled(at, looked, most) };
+            let share = weight * share;
             let running = active().filter(|lane| (totals[*lane] as u64) > round);
             let running = running.fold(0u32, |mask, lane| mask | 1 << lane);
             // The place of the round on each axis, the last one fastest.
@@ -425,7 +426,6 @@ impl<'k> Walk<'k> {
                 self.set(*param, lanes.clone());
             }
             let start = self.cost.instructions;
-            let share = weight * most as f64 / looked as f64;
             let yielded = self.block(body, running, share);
             let waiting = f64::from((mask & !running).count_ones()) / LANES as f64;
             lost += (self.cost.instructions - start) * waiting;
@@ -445,6 +445,17 @@ impl<'k> Walk<'k> {
         let last = |(new, old): (&Lanes, &Lanes)| new.zip(old, |new, old| new + (new - old) * left);
         carried.iter().zip(&before).map(last).collect()
     }
+}
+
+/// The round that is the sample of this number, and how many rounds it stands for. The last ones stand for themselves
+/// alone, since a loop that reads ahead does less in them; the others are spread evenly over those before.
+fn sampled(at: u64, samples: u64, rounds: u64) -> (u64, f64) {
+    let last = if samples < rounds { samples / 2 } else { 0 };
+    let (spread, before) = (samples - last, rounds - last);
+    if at >= spread {
+        return (before + at - spread, 1.0);
+    }
+    ((u128::from(at) * u128::from(before) / u128::from(spread)) as u64, before as f64 / spread as f64)
 }
 
 struct Accessed<'a> {

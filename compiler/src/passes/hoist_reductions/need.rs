@@ -70,20 +70,22 @@ impl Need {
     /// Whether it reads one of these.
     pub fn reads(&self, kernel: &Kernel, buffers: &EntitySet<Buffer>) -> bool {
         let mut found = false;
-        let mut look = |inst: Inst| {
-            let accessed = match kernel.insts[inst].payload {
-                Payload::Access { buffer, .. } => Some(buffer),
-                _ => None,
-            };
-            found |= accessed.is_some_and(|buffer| buffers.contains(buffer));
-        };
+        self.walk(kernel, &mut |inst| {
+            if let Payload::Access { buffer, .. } = kernel.insts[inst].payload {
+                found |= buffers.contains(buffer);
+            }
+        });
+        found
+    }
+
+    /// Calls back for each instruction that has to go, and for those inside of it.
+    fn walk(&self, kernel: &Kernel, look: &mut dyn FnMut(Inst)) {
         for inst in &self.insts {
             look(*inst);
             for region in &kernel.insts[*inst].regions {
                 kernel.walk(*region, &mut |_, inst| look(inst));
             }
         }
-        found
     }
 
     /// With all others of the loop that depend on no more axes.
@@ -114,20 +116,14 @@ impl Need {
         let body = kernel.insts[forall].regions[0];
         let mut inside = EntitySet::<Value>::new();
         let mut used = kernel.insts[forall].arguments.to_vec();
-        let mut look = |inst: Inst| {
+        self.walk(kernel, &mut |inst| {
             let data = &kernel.insts[inst];
             inside.extend(data.results.iter().copied());
             for region in &data.regions {
                 inside.extend(kernel.blocks[*region].params.iter().copied());
             }
             used.extend(data.arguments.iter().copied());
-        };
-        for inst in &self.insts {
-            look(*inst);
-            for region in &kernel.insts[*inst].regions {
-                kernel.walk(*region, &mut |_, inst| look(inst));
-            }
-        }
+        });
         inside.extend(kernel.blocks[body].params.iter().copied());
         let bounds = kernel.loop_bounds(forall);
         let sized = bounds.iter().zip(&self.axes).filter(|(_, needed)| **needed);

@@ -26,14 +26,12 @@ impl Choice {
     /// warps, along the axes in their present order.
     pub fn new(
         kernel: &Kernel,
-        forall: Inst,
-        (order, along): (Vec<usize>, Option<u64>),
+        (costs, order, along): (&Costs, Vec<usize>, Option<u64>),
         threads: u32,
         requested: Option<&Requested>,
         target: &TargetFacts,
     ) -> Self {
-        let costs = Costs::new(kernel, forall);
-        let reused = reused_axis(kernel, &costs, &order);
+        let reused = reused_axis(kernel, costs, &order);
         let mut extents: Vec<Option<u64>> = order.iter().map(|at| costs.extents[*at]).collect();
         if let Some(last) = extents.last_mut() {
             *last = along.or(*last);
@@ -56,9 +54,8 @@ impl Choice {
 }
 
 /// The order in which a loop's axes shall stand: places in the present one.
-pub fn order(kernel: &Kernel, forall: Inst, target: &TargetFacts) -> Vec<usize> {
+pub fn order(kernel: &Kernel, forall: Inst, costs: &Costs, target: &TargetFacts) -> Vec<usize> {
     hinted_order(kernel, forall).unwrap_or_else(|| {
-        let costs = Costs::new(kernel, forall);
         let count = costs.extents.len();
         // The cheapest; among equals the last one, which in the source stands for neighbours in memory.
         let best = (0..count)
@@ -72,7 +69,7 @@ pub fn order(kernel: &Kernel, forall: Inst, target: &TargetFacts) -> Vec<usize> 
 }
 
 /// How the accesses of a loop's body move with its axes.
-struct Costs {
+pub struct Costs {
     /// The constant extent of each axis, where it is one.
     extents: Vec<Option<u64>>,
     accesses: Vec<AccessCost>,
@@ -87,7 +84,7 @@ struct AccessCost {
 }
 
 impl Costs {
-    fn new(kernel: &Kernel, forall: Inst) -> Self {
+    pub fn new(kernel: &Kernel, forall: Inst) -> Self {
         let body = kernel.insts[forall].regions[0];
         let mut affine = Affine::new(kernel);
         let extents = kernel.loop_bounds(forall).into_iter().map(|(low, high)| {

@@ -30,7 +30,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch};
 use crate::ir::kernel::{Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
-use choice::{Choice, hinted_order, order};
+use choice::{Choice, Costs, hinted_order, order};
 use cranelift_entity::EntitySet;
 pub(super) use requested::copies_fit;
 use requested::{Requested, is_staged_product, names, requested};
@@ -87,12 +87,13 @@ fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassConte
     let several = !is_staged_product(kernel, forall) && copies_fit(kernel, forall);
     let requested = if several { requested(kernel, forall, &context.target) } else { None };
     let tiled = matches!(requested, Some(Requested::Threads(_)));
-    let order = order(kernel, forall, &context.target);
+    let costs = Costs::new(kernel, forall);
+    let order = order(kernel, forall, &costs, &context.target);
     let along = match order.last() {
         Some(last) if requested.is_none() => short::threads_along(kernel, launch, forall, *last),
         _ => None,
     };
-    let choice = Choice::new(kernel, forall, (order, along), whole, requested.as_ref(), &context.target);
+    let choice = Choice::new(kernel, (&costs, order, along), whole, requested.as_ref(), &context.target);
     follow_order(kernel, forall);
     kernel.reorder_axes(forall, &choice.order);
     let bounds = kernel.loop_bounds(forall);

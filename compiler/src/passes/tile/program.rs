@@ -22,18 +22,24 @@ pub fn grid(kernel: &Kernel, found: &Found, blocks: &Blocks) -> [Expr; 3] {
     [count.unwrap_or(Expr::Int(1)), Expr::Int(1), Expr::Int(1)]
 }
 
-/// Makes a launch the program of one block.
-pub fn write(kernel: &mut Kernel, launch: Launch, blocks: &Blocks, order: &[usize]) -> bool {
-    // The launch may be a copy of the one that was looked at.
-    let Ok(Some(found)) = Found::find(kernel, launch) else { return false };
+/// A body of a launch that has all of the present one but a loop, with what stands for its values.
+pub fn around(kernel: &mut Kernel, launch: Launch, forall: Inst) -> (Block, ValueMap) {
     let root = kernel.launches[launch].body;
     let body = kernel.blocks.push(BlockData::default());
     let mut map = ValueMap::default();
     for inst in kernel.blocks[root].insts.clone() {
-        if inst != found.forall && kernel.insts[inst].opcode != Opcode::Yield {
+        if inst != forall && kernel.insts[inst].opcode != Opcode::Yield {
             kernel.clone_inst(inst, body, &mut map);
         }
     }
+    (body, map)
+}
+
+/// Makes a launch the program of one block.
+pub fn write(kernel: &mut Kernel, launch: Launch, blocks: &Blocks, order: &[usize]) -> bool {
+    // The launch may be a copy of the one that was looked at.
+    let Ok(Some(found)) = Found::find(kernel, launch) else { return false };
+    let (body, map) = around(kernel, launch, found.forall);
     let grid = grid(kernel, &found, blocks);
     let axes = axes(&found, blocks);
     let span = kernel.insts[found.forall].span;

@@ -23,15 +23,13 @@ use crate::data::ElementType;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{
-    Atom, AxisSet, BlockData, BufferData, BufferKind, Kernel, Payload, Phase, Short, Tiling,
-};
+use crate::ir::kernel::{Atom, AxisSet, BufferData, BufferKind, Kernel, Payload, Phase, Short, Tiling};
 use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::mutants::mutant;
 use crate::passes::numbers::divided;
 use crate::passes::tile::found::LoopAxis;
-use crate::passes::tile::program::Writer;
+use crate::passes::tile::program::{Writer, around};
 use cranelift_entity::EntitySet;
 
 /// How a launch becomes tiles.
@@ -71,14 +69,7 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
         let Some(home) = layouts.along(fast, slow, shape) else { return false };
         *fill = home;
     }
-    let root = kernel.launches[launch].body;
-    let body = kernel.blocks.push(BlockData::default());
-    let mut map = ValueMap::default();
-    for inst in kernel.blocks[root].insts.clone() {
-        if inst != found.forall && kernel.insts[inst].opcode != Opcode::Yield {
-            kernel.clone_inst(inst, body, &mut map);
-        }
-    }
+    let (body, mut map) = around(kernel, launch, found.forall);
     let buffers = [0, 1].map(|side| shared(kernel, &found, shape, side));
     let needed = [0, 1].map(|side| needed(kernel, &found, plan, side));
     let grid = grid(&found, shape);
