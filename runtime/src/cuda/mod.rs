@@ -6,6 +6,7 @@
 mod allocation;
 mod context;
 mod copies;
+mod current;
 mod errors;
 mod event;
 mod graph;
@@ -23,6 +24,7 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::memory_kind::{Advice, Memory, Place};
 use context::Context;
+pub use current::CurrentContext;
 use cudarc::driver::result;
 use cudarc::driver::sys;
 use errors::{driver_error, elsewhere};
@@ -206,6 +208,7 @@ impl Backend for CudaDevice {
     }
 
     fn free(&self, memory: Memory, block: Block) {
+        let _current = CurrentContext::keep();
         if block.pointer != 0 && self.context.enter().is_ok() {
             allocation::free(memory, block);
         }
