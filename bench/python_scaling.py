@@ -1,7 +1,7 @@
 """How kernels scale over GPUs, against one GPU in the same run; and that the results are those of one GPU.
 
     torchrun --nproc-per-node 2 bench/python_scaling.py      # or 4, or 8
-    torchrun --nproc-per-node 2 bench/python_scaling.py --small      # small arrays, for a trial; without a GPU on the emulator
+    torchrun --nproc-per-node 2 bench/python_scaling.py --small      # for a trial; without a GPU on the emulator
 
 The problem stays the same, and each process has a part of it. Device time is that of the slowest process, collectives
 included; the same problem on one GPU is measured before, on the first one, while the others wait. Each process compares

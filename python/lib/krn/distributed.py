@@ -100,9 +100,9 @@ class Sharded:
             dist.all_reduce(result, op=_OPERATORS[operator], group=self._group)
         elif result.dtype == torch.bool and operator in _TRUTHS:
             dist.all_reduce(result.view(torch.uint8), op=_TRUTHS[operator], group=self._group)
-        else:
+        elif (size := dist.get_world_size(self._group)) > 1:
             # Of all parts, which are gathered, in the order of the processes.
-            parts = [torch.empty_like(result) for _ in range(dist.get_world_size(self._group))]
+            parts = [torch.empty_like(result) for _ in range(size)]
             dist.all_gather(parts, result, group=self._group)
             result.copy_(functools.reduce(_BITS[operator], parts))
 

@@ -24,9 +24,9 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::memory_kind::{Advice, Memory, Place};
 use context::Context;
-pub use current::CurrentContext;
 use cudarc::driver::result;
 use cudarc::driver::sys;
+pub use current::CurrentContext;
 use errors::{driver_error, elsewhere};
 use event::Event;
 use graph::CudaGraph;
