@@ -346,7 +346,9 @@ unsafe fn execute(frame: &Frame, on_host: bool) -> Result<(), Failure> {
     // SAFETY: a function of XLA's, on its own context.
     theirs(unsafe { ((*frame.api).stream)(&raw mut stream) })?;
     let stream = stream.stream;
-    let known = kernel.plan_for(Place::Cuda(number), shapes, values, stream.expose_provenance())?;
+    let place = Place::Cuda(number);
+    let _current = place.keeps_current();
+    let known = kernel.plan_for(place, shapes, values, stream.expose_provenance())?;
     let bytes = known.plan.scratch_bytes() as usize;
     let mut scratch = std::ptr::null_mut();
     if bytes > 0 {
