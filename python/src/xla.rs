@@ -22,8 +22,8 @@ const METADATA: c_int = 1;
 const EXECUTE: c_int = 3;
 const INVALID_ARGUMENT: c_int = 3;
 const INTERNAL: c_int = 13;
-/// What XLA gives at most. Parts of it need 16 bytes.
-const ALIGNMENT: usize = 128;
+/// The most that XLA takes for scratch memory; parts of it need as much.
+const ALIGNMENT: usize = 16;
 
 /// How each struct begins.
 #[repr(C)]

@@ -293,7 +293,7 @@ impl Writer<'_, '_> {
         let is_own = walked.own.contains(buffer);
         if is_own {
             let scalar = self.emit.kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar;
-            if mutant!("tile: an array of its own keeps more than its type", scalar.is_narrow(), false) {
+            if scalar.is_narrow() {
                 // As it would lie in memory.
                 value = self.emit.value(Opcode::Cast, Payload::Cast(scalar), &[value]);
             }
