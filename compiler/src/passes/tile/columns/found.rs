@@ -97,7 +97,7 @@ impl Columns {
         if let Some(reason) = against.or_else(|| in_the_way(kernel, &places, &own)) {
             return Err(named(reason));
         }
-        let words = words(kernel, &found, &same, &own);
+        let words = words(kernel, &found, (&places, &indices), &same, &own);
         Ok(Some(Self { found, loops, own, same, lanes, words }))
     }
 
@@ -303,21 +303,46 @@ fn is_tile(kernel: &Kernel, places: &[&Place], common: Value) -> bool {
         })
 }
 
-/// 32-bit registers of an element of all arrays that are loaded along the walked axis, and of those that are the iteration's own.
-fn words(kernel: &Kernel, found: &Found, same: &FxHashMap<Inst, Inst>, own: &FxHashSet<Buffer>) -> i64 {
+/// From before which loop to before which one something is held, and in how many 32-bit registers an element.
+struct Held {
+    first: usize,
+    last: usize,
+    words: i64,
+}
+
+/// 32-bit registers of an element of all that is held of a column at once. Loads come first, and what they bring is held up to
+/// the last loop that needs it; an array of the iteration's own from the loop that writes it.
+fn words(
+    kernel: &Kernel,
+    found: &Found,
+    (places, loops): (&[Place], &[Value]),
+    same: &FxHashMap<Inst, Inst>,
+    own: &FxHashSet<Buffer>,
+) -> i64 {
     let walked = found.axes.len() - 1;
-    let mut counted: FxHashSet<(Buffer, u32)> = FxHashSet::default();
-    let mut words = 0;
-    for seen in &found.accesses {
-        let data = &kernel.insts[seen.inst];
+    let mut held: BTreeMap<(Buffer, u32, Option<Inst>), Held> = BTreeMap::new();
+    for (place, seen) in places.iter().zip(&found.accesses) {
+        let data = &kernel.insts[place.inst];
         let Payload::Access { buffer, leaf } = data.payload else { continue };
-        let is_counted = match own.contains(&buffer) {
-            true => counted.insert((buffer, leaf)),
-            false => data.opcode.is_load() && moves(seen, walked) && !same.contains_key(&seen.inst),
+        let Some(at) = loops.iter().position(|index| Some(*index) == place.index) else { continue };
+        let words = if scalar_of(kernel, place.inst).size() > 4 { 2 } else { 1 };
+        let (key, first, last) = match (own.contains(&buffer), data.opcode.is_load()) {
+            (true, false) => ((buffer, leaf, None), at + 1, at + 1),
+            (true, true) => ((buffer, leaf, None), at, at),
+            (false, true) if moves(seen, walked) => {
+                let earlier = same.get(&place.inst).copied().unwrap_or(place.inst);
+                ((buffer, leaf, Some(earlier)), 0, at)
+            }
+            _ => continue,
         };
-        if is_counted {
-            words += if scalar_of(kernel, seen.inst).size() > 4 { 2 } else { 1 };
-        }
+        let range = held.entry(key).or_insert(Held { first, last, words });
+        range.last = range.last.max(last);
     }
-    words.max(1)
+    let before = |at: usize| -> i64 {
+        held.values()
+            .filter(|(first, last, _)| (*first..=*last).contains(&at))
+            .map(|(_, _, words)| words)
+            .sum()
+    };
+    (0..=loops.len()).map(before).max().unwrap_or(1).max(1)
 }
