@@ -339,10 +339,7 @@ fn words(
         range.last = range.last.max(last);
     }
     let before = |at: usize| -> i64 {
-        held.values()
-            .filter(|(first, last, _)| (*first..=*last).contains(&at))
-            .map(|(_, _, words)| words)
-            .sum()
+        held.values().filter(|held| (held.first..=held.last).contains(&at)).map(|held| held.words).sum()
     };
     (0..=loops.len()).map(before).max().unwrap_or(1).max(1)
 }
