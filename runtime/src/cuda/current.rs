@@ -1,7 +1,7 @@
 //! The context that is current on a thread, kept for a caller whose own it is.
 
 use super::context::forget_entered;
-use super::driver_present;
+use super::versions::driver_present;
 use cudarc::driver::result;
 use cudarc::driver::sys::CUcontext;
 use std::sync::OnceLock;

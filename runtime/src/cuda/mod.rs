@@ -39,6 +39,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use streams::Streams;
 use user_event::UserEvent;
+pub use versions::driver_present;
 
 /// One CUDA device.
 pub struct CudaDevice {
@@ -47,12 +48,6 @@ pub struct CudaDevice {
     /// Of the L2 cache.
     cache_bytes: u64,
     streams: Arc<Streams>,
-}
-
-/// Whether a CUDA driver library can be loaded at all.
-pub fn driver_present() -> bool {
-    // SAFETY: opens the driver's library and closes it again; its initialisers are NVIDIA's.
-    unsafe { sys::is_culib_present() }
 }
 
 /// What the driver says of itself: `CUDA 12.4, which takes PTX up to 8.4`.

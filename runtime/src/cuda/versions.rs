@@ -1,4 +1,4 @@
-//! What the driver's version means: which PTX it takes, and whether it has all calls.
+//! Whether there is a driver, and what its version means: which PTX it takes, and whether it has all calls.
 
 use super::errors::driver_message;
 use crate::error::Error;
@@ -64,6 +64,12 @@ pub(super) const CALLS: &[&str] = &[
     "cuStreamSynchronize",
     "cuStreamWaitEvent",
 ];
+
+/// Whether a CUDA driver library can be loaded at all.
+pub fn driver_present() -> bool {
+    // SAFETY: opens the driver's library and closes it again; its initialisers are NVIDIA's.
+    unsafe { sys::is_culib_present() }
+}
 
 /// The PTX versions that CUDA versions brought, oldest first.
 const PTX_OF_CUDA: &[((u32, u32), Version)] = &[

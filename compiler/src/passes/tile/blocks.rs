@@ -69,6 +69,11 @@ impl Blocks {
         let all = self.tiles.iter().zip(&self.vectors).enumerate().flat_map(parts);
         all.filter(|(_, _, extent)| *extent > 1).collect()
     }
+
+    /// How many elements a block has.
+    pub fn elements(&self) -> u64 {
+        self.axes().iter().map(|(_, _, extent)| *extent).product()
+    }
 }
 
 /// The tiles of axes that are so long at most: rows of each access, longer ones and further axes while they fit; `None` where rows

@@ -11,6 +11,7 @@
 mod blocks;
 mod columns;
 mod contraction;
+mod directives;
 mod found;
 mod layouts;
 mod program;
@@ -21,8 +22,8 @@ use super::special::specialize;
 use crate::analysis::{Answer, Conditions, ask};
 use crate::ir::entities::Launch;
 use crate::ir::kernel::{Kernel, Phase, Phases};
-use crate::ir::schedule::Directive;
 use blocks::Blocks;
+use directives::{is_said, record};
 use found::Found;
 pub use layouts::Layouts;
 
@@ -114,7 +115,7 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
     }
     let said = kernel.schedule.block().map(u64::from);
     let suits = |blocks: &Blocks| {
-        let threads = ways::threads(elements(blocks));
+        let threads = ways::threads(blocks.elements());
         said.is_none_or(|said| said == threads) && pays(&found, blocks, threads)
     };
     // Nothing is asked of sizes where no sizes would make it pay.
@@ -142,11 +143,6 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
     true
 }
 
-/// How many elements a block has.
-fn elements(blocks: &Blocks) -> u64 {
-    blocks.axes().iter().map(|(_, _, extent)| *extent).product()
-}
-
 /// Whether the pass `stage` does better: elements of one or two bytes, and accesses that each run along a long axis. Through
 /// shared memory it brings tiles of them whose rows may begin anywhere; layouts of tiles have one element an access there.
 /// (H100, u8, 16384²: 194 us staged, 341 as tiles; bf16, 8191 × 8193: 111 and 136; f32 and f64 the same.)
@@ -165,42 +161,6 @@ fn is_staged(kernel: &mut Kernel, launch: Launch, found: &Found) -> bool {
 /// Whether all accesses are of narrow elements.
 fn is_narrow(found: &Found) -> bool {
     found.accesses.iter().all(|seen| seen.bytes < WIDE)
-}
-
-/// Whether the schedule says something of the loop's axes, or of what goes through shared memory.
-fn is_said(kernel: &Kernel, found: &Found) -> bool {
-    let is_axis = |name: &String| found.axes.iter().any(|axis| axis.name == *name);
-    let is_array = |name: &String| {
-        let mut arrays = found.accesses.iter().filter_map(|seen| found::buffer_of(kernel, seen.inst));
-        arrays.any(|buffer| kernel.buffers[buffer].name == *name)
-    };
-    kernel.schedule.directives.iter().any(|known| match &known.directive {
-        Directive::Order(names) => names.iter().all(is_axis),
-        Directive::Tile { axis, .. }
-        | Directive::PerThread { axis, .. }
-        | Directive::Vectorize { axis, .. }
-        | Directive::Warps { axis, .. } => is_axis(axis),
-        Directive::Stage { array, .. } => is_array(array),
-        _ => false,
-    })
-}
-
-/// Records what a launch does. Directives that say the same would make another program of it, so none is proposed.
-fn record(kernel: &mut Kernel, launch: Launch, found: &Found, blocks: &Blocks, reason: &str) {
-    let threads = ways::threads(elements(blocks));
-    let name = kernel.launches[launch].name.clone();
-    let schedule = &mut kernel.schedule;
-    schedule.done(|known| matches!(known, Directive::Block(_)));
-    schedule.noted(&name, Directive::Block(threads as u32), "so many share the elements of a tile");
-    for (axis, (tile, vector)) in found.axes.iter().zip(blocks.tiles.iter().zip(&blocks.vectors)) {
-        let axis = axis.name.clone();
-        schedule.noted(&name, Directive::Tile { axis: axis.clone(), size: *tile as u32 }, reason);
-        schedule.noted(&name, Directive::PerThread { axis: axis.clone(), count: 1 }, "by the layouts");
-        let width = *vector as u32;
-        schedule.noted(&name, Directive::Vectorize { axis, width }, "neighbours that one access brings");
-    }
-    let names = found.axes.iter().map(|axis| axis.name.clone()).collect();
-    schedule.noted(&name, Directive::Order(names), "lanes go by the layouts");
 }
 
 /// Says why accesses of a launch stay as they are.

@@ -25,6 +25,7 @@
 mod found;
 
 use super::blocks::{Blocks, vector};
+use super::directives::record;
 use super::found::buffer_of;
 use super::program::{self, Walked};
 use super::ways::THREADS;
@@ -91,7 +92,7 @@ pub fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
         true
     });
     let Some(special) = special else { return false };
-    super::record(kernel, special.of(launch), &columns.found, &blocks, "columns are held in registers");
+    record(kernel, special.of(launch), &columns.found, &blocks, "columns are held in registers");
     true
 }
 
