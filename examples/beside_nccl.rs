@@ -48,6 +48,7 @@ fn main() -> Result<()> {
         Ok(Rank { device, module, stream })
     };
     let ranks = (0..count).map(rank).collect::<Result<Vec<Rank>>>()?;
+    println!("{} GPUs", ranks.len());
     let communicators = Communicators::new(&nccl, ranks.len())?;
 
     let parts = ranks.len();

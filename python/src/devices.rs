@@ -1,6 +1,7 @@
 //! The devices that are open, and the processes that must not use them.
 
 use crate::errors;
+use krn_runtime::cuda::CurrentContext;
 use krn_runtime::{Device, Selection};
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
@@ -34,6 +35,15 @@ impl Place {
         };
         let wrong = || format!("`{text}` is no device: use `cpu`, `cuda` or `cuda:1`");
         number.map(Place::Cuda).ok_or_else(|| errors::exception(py, "ArgumentError", &wrong(), None))
+    }
+
+    /// For the time of a call there: the thread's current device is the caller's, and stays what it is.
+    #[inline]
+    pub fn keeps_current(self) -> Option<CurrentContext> {
+        match self {
+            Place::Host => None,
+            Place::Cuda(_) => CurrentContext::keep(),
+        }
     }
 }
 
@@ -89,6 +99,7 @@ pub fn device(place: Place) -> krn_runtime::Result<Device> {
 
 /// Waits for all work of all devices, and tells what kernels did wrong.
 pub fn synchronize() -> krn_runtime::Result<()> {
+    let _current = CurrentContext::keep();
     let open: Vec<Device> = all().values().cloned().collect();
     open.iter().try_for_each(Device::synchronize)
 }

@@ -97,6 +97,7 @@ impl Kernel {
         };
         let sizes: Vec<(&str, Value)> =
             sizes.iter().map(|(name, size)| (name.as_str(), value(size))).collect();
+        let _current = place.keeps_current();
         let prepared = py.detach(|| self.plans.launcher(place)?.prepare_as_guest(&sizes));
         prepared.map_err(|error| errors::runtime(py, &error))
     }
@@ -188,6 +189,7 @@ impl Kernel {
                 }
             }
         }
+        let _current = place.keeps_current();
         let known = self.plans.find(place, &tensors, &values);
         let known = match known {
             Some(known) => known,

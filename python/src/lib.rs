@@ -61,6 +61,7 @@ fn forked() {
 fn gpus(py: Python<'_>) -> PyResult<Vec<String>> {
     devices::check_process(py)?;
     let found: krn_runtime::Result<Vec<String>> = py.detach(|| {
+        let _current = krn_runtime::cuda::CurrentContext::keep();
         let count = krn_runtime::cuda::device_count().unwrap_or(0);
         (0..count).map(|number| Ok(devices::device(devices::Place::Cuda(number))?.description())).collect()
     });

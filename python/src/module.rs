@@ -103,6 +103,7 @@ impl Program {
         check_process(py)?;
         let place = Place::parse(py, device)?;
         let read = py.detach(|| {
+            let _current = place.keeps_current();
             let module = self.file.on(place)?;
             devices::device(place)?.synchronize()?;
             module.read_static(name)
@@ -115,6 +116,7 @@ impl Program {
         check_process(py)?;
         let place = Place::parse(py, device)?;
         let written = py.detach(|| {
+            let _current = place.keeps_current();
             let module = self.file.on(place)?;
             devices::device(place)?.synchronize()?;
             let known = module.manifest().statics.iter().find(|known| known.name == name);

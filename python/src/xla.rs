@@ -22,8 +22,8 @@ const METADATA: c_int = 1;
 const EXECUTE: c_int = 3;
 const INVALID_ARGUMENT: c_int = 3;
 const INTERNAL: c_int = 13;
-/// What XLA gives at most. Parts of it need 16 bytes.
-const ALIGNMENT: usize = 128;
+/// The most that XLA takes for scratch memory; parts of it need as much.
+const ALIGNMENT: usize = 16;
 
 /// How each struct begins.
 #[repr(C)]
@@ -346,7 +346,9 @@ unsafe fn execute(frame: &Frame, on_host: bool) -> Result<(), Failure> {
     // SAFETY: a function of XLA's, on its own context.
     theirs(unsafe { ((*frame.api).stream)(&raw mut stream) })?;
     let stream = stream.stream;
-    let known = kernel.plan_for(Place::Cuda(number), shapes, values, stream.expose_provenance())?;
+    let place = Place::Cuda(number);
+    let _current = place.keeps_current();
+    let known = kernel.plan_for(place, shapes, values, stream.expose_provenance())?;
     let bytes = known.plan.scratch_bytes() as usize;
     let mut scratch = std::ptr::null_mut();
     if bytes > 0 {

@@ -41,6 +41,8 @@ fn pull(at: Body, from: Body) -> Vec3 {
 kernel gravity(at: Body[m], other: Body[n]) -> a: Vec3[m] { a[i] = sum(j: pull(at[i], other[j])) }
 kernel largest(x: f32[n]) -> y: f32 { y = max(i: x[i]) }
 kernel any_above(x: f32[n], limit: f32) -> y: bool { y = any(i: x[i] > limit) }
+kernel all_above(x: f32[n], limit: f32) -> y: bool { y = all(i: x[i] > limit) }
+kernel parity(x: i32[n, m]) -> y: i32[m] { y[j] = xor(i: x[i, j]) }
 """
 
 
@@ -118,7 +120,11 @@ def main() -> None:
     same(distributed.shard(kernels.largest, mesh, "n")(part(y, 0)), y.max(), ["all_reduce"])
     above = distributed.shard(kernels.any_above, mesh, "n")(part(y, 0), float(y.max()) - 1e-3)
     assert above.dtype == torch.bool and bool(above)
+    below = distributed.shard(kernels.all_above, mesh, "n")
+    assert bool(below(part(y, 0), float(y.min()) - 1e-3)) and not bool(below(part(y, 0), float(y.max()) - 1e-3))
     counted.take()
+    bits = torch.arange(64, dtype=torch.int32).mul(2654435).reshape(16, 4).to(kind)
+    same(distributed.shard(kernels.parity, mesh, "n")(part(bits, 0)), kernels.parity(bits), ["all_gather"])
 
     from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 

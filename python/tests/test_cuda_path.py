@@ -71,6 +71,18 @@ says("call `prepare` with these sizes before the capture", lambda: captured(x, a
 captured.prepare("cuda:0", n=64, m=8)
 captured(x, at, Array(8))
 krn.synchronize()
+# The caller's device stays current: here one of nobody's.
+current = ctypes.c_void_p()
+driver.cuCtxSetCurrent(ctypes.c_void_p(0x7700))
+for call in (
+    lambda: kernels.scale(x, 2.0, y),
+    lambda: kernels.total(big, s),
+    lambda: captured.prepare("cuda:0", n=128, m=8),
+    krn.synchronize,
+    krn.gpus,
+):
+    call()
+    assert driver.cuCtxGetCurrent(ctypes.byref(current)) == 0 and current.value == 0x7700, current
 import numpy
 says("`y` is on cpu, but `x` is on cuda:0", lambda: kernels.scale(x, 2.0, numpy.zeros(64, "f4")))
 print("all went well")

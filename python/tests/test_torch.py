@@ -190,6 +190,26 @@ def test_launches_are_on_the_current_stream(kernels: krn.Module) -> None:
     assert (y == 0).all()
 
 
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="no two GPUs")
+def test_a_kernel_runs_where_its_arrays_are(kernels: krn.Module) -> None:
+    assert torch.cuda.current_device() == 0
+    for number in (1, 0, 1):
+        x = torch.randn(100_000, device=f"cuda:{number}")
+        y = kernels.scale(x, 2.0)
+        assert y.device == x.device and torch.equal(y, 2 * x)
+        assert torch.allclose(kernels.total(torch.ones_like(x)).cpu(), torch.tensor(100_000.0))
+    assert torch.cuda.current_device() == 0
+    stream = torch.cuda.Stream(device=1)
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(200_000)
+        x = torch.full((1 << 20,), 3.0, device="cuda:1")
+        y = kernels.scale(x, 2.0)
+    stream.synchronize()
+    assert (y == 6).all()
+    with pytest.raises(krn.ArgumentError, match="`b` is on cuda:1, but `a` is on cuda:0; move one"):
+        kernels.matmul(torch.randn(4, 4, device="cuda:0"), torch.randn(4, 4, device="cuda:1"))
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 def test_what_kernels_did_wrong_is_told_when_somebody_waits(kernels: krn.Module) -> None:
     x, at = torch.zeros(10, device="cuda"), torch.tensor([3, 12], dtype=torch.int32, device="cuda")

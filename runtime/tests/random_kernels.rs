@@ -14,7 +14,7 @@ use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::reference::{EvalError, bind, can_sample, estimate_cost};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{Compilation, CompileError, CompileOptions, TARGETS, capability, compile};
-use krn_generator::{Program, forms, locals, patterns, permutations, programs};
+use krn_generator::{Program, columns, forms, locals, patterns, permutations, programs};
 use krn_runtime::verify::{
     Case, CheckOptions, CheckReport, Fill, VerifyError, check, choose_sizes, fill, read_statics,
     reference_inputs,
@@ -304,4 +304,9 @@ fn small_kernels_of_the_forms_that_passes_look_for_agree_with_the_reference() {
 #[test]
 fn arrays_along_different_axes_agree_with_the_reference() {
     try_all(permutations(), 200, STEPS);
+}
+
+#[test]
+fn axes_that_are_walked_several_times_agree_with_the_reference() {
+    try_all(columns(), 200, STEPS);
 }

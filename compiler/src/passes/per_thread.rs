@@ -5,8 +5,8 @@
 //! forall axis0 "i" = v0..v1 [grid:*, serial:2, warp:8, lane:32, vector:4]      after
 //! ```
 //!
-//! `vector` are neighbours, which one access can bring: as many as make 16 bytes of the narrowest array that is
-//! walked contiguously. `serial` are a block apart, so that more loads are under way at once where one thread's
+//! `vector` are neighbours, which one access can bring: as many as make 16 bytes of the widest array that is stored
+//! contiguously, or of the narrowest one where that is wider. `serial` are a block apart, so that more loads are under way at once where one thread's
 //! vector is too little to keep memory busy. Where neighbours would not lie at multiples of the vector's size,
 //! they are serial too: a vector of scalars would spread a warp's request over more sectors.
 //!
@@ -197,7 +197,7 @@ fn record(kernel: &mut Kernel, launch: Launch, name: &str, plan: &Plan, own: boo
     let width = match (own, plan.vector) {
         (true, _) => said.clone(),
         (false, 1) => "neighbours do not lie at multiples of a vector".to_string(),
-        (false, vector) => format!("one access brings {vector} neighbours of the narrowest array"),
+        (false, vector) => format!("one access brings {vector} neighbours"),
     };
     let bytes = if plan.vector > 1 { VECTORS_IN_FLIGHT } else { SCALARS_IN_FLIGHT };
     let count = if own { said } else { format!("{bytes} bytes of a thread are under way") };
@@ -283,9 +283,18 @@ fn give(kernel: &mut Kernel, forall: Inst, vector: u64, serial: u64) {
     }
 }
 
+/// The accesses of a body that walk along its last axis without gaps.
+struct Contiguous {
+    found: Vec<Walk>,
+    /// Others, which leave gaps within a sector: neighbours of one thread make several requests of them.
+    spread: usize,
+    /// Whether there are atomics among them, each of which combines one scalar.
+    combines: bool,
+}
+
 /// One access that walks along the last axis without gaps; or the first of several that do so together, as `x[2 * j]` and
 /// `x[2 * j + 1]` do.
-struct Contiguous {
+struct Walk {
     inst: Inst,
     /// Bytes an iteration.
     step: u64,
@@ -312,9 +321,16 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     }
     let body = kernel.insts[forall].regions[0];
     let param = *kernel.blocks[body].params.last()?;
-    let (found, spread) = contiguous(kernel, body, param);
+    let Contiguous { found, spread, combines } = contiguous(kernel, body, param);
     let narrowest = found.iter().map(|access| access.step).min()?;
-    let vector = (VECTOR_BYTES / narrowest).clamp(1, 16);
+    // A wider store would be several, each of which leaves gaps between neighbouring threads.
+    let stored = found.iter().filter(|access| !access.loads).map(|access| access.step).max();
+    let widest = match said.vector {
+        Some(_) => narrowest,
+        None if combines => VECTOR_BYTES,
+        None => stored.unwrap_or(0).max(narrowest),
+    };
+    let vector = (VECTOR_BYTES / widest).clamp(1, 16);
     let vector = vector.min(said.vector.unwrap_or(16)).min(said.count.unwrap_or(16));
     // Several scalars to an iteration that no access can bring at once: enough of them one by one.
     let flight = |vector: u64| {
@@ -378,11 +394,11 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     Some(Plan { vector: 1, serial, conditions: Vec::new() })
 }
 
-/// The accesses of a body that walk along its last axis without gaps, and how many others leave gaps within a sector, of which
-/// neighbours of one thread would make several requests.
-fn contiguous(kernel: &Kernel, body: crate::ir::entities::Block, param: Value) -> (Vec<Contiguous>, usize) {
+/// How the accesses of a body walk along its last axis.
+fn contiguous(kernel: &Kernel, body: crate::ir::entities::Block, param: Value) -> Contiguous {
     let mut affine = Affine::new(kernel);
     let mut found = Vec::new();
+    let mut combines = false;
     let mut dense: Vec<(Buffer, u64)> = Vec::new();
     let mut strided: Vec<(Buffer, u64)> = Vec::new();
     let all = accesses(kernel, body);
@@ -401,13 +417,14 @@ fn contiguous(kernel: &Kernel, body: crate::ir::entities::Block, param: Value) -
         }
         let memory = !matches!(data.kind, BufferKind::Private | BufferKind::Constant(_));
         let atomic = matches!(kernel.insts[access.inst].opcode, Opcode::Atomic);
+        combines |= memory && whole && atomic;
         if memory && whole && !atomic && matches!(step, 1 | 2 | 4 | 8 | 16) {
-            found.push(Contiguous { inst: access.inst, step, loads: !access.writes });
+            found.push(Walk { inst: access.inst, step, loads: !access.writes });
         }
     }
     // What the first of a dense group leaves out is brought with it.
     let spread = strided.into_iter().filter(|access| !dense.contains(access)).count();
-    (found, spread)
+    Contiguous { found, spread, combines }
 }
 
 /// Whether an access of scalars, and others of the body at the next places, are all that lies between it and the next
@@ -440,7 +457,7 @@ fn is_first_of_dense(
 }
 
 /// Whether the access' address is a multiple of the vector's bytes where the last index is one of the vector.
-fn is_aligned(kernel: &Kernel, multiples: &mut Multiples, access: &Contiguous, vector: u64) -> bool {
+fn is_aligned(kernel: &Kernel, multiples: &mut Multiples, access: &Walk, vector: u64) -> bool {
     let data = &kernel.insts[access.inst];
     let Payload::Access { buffer, .. } = data.payload else { return false };
     let buffer = &kernel.buffers[buffer];
@@ -459,7 +476,7 @@ fn is_aligned(kernel: &Kernel, multiples: &mut Multiples, access: &Contiguous, v
 }
 
 /// The extents of inner axes of the accessed buffers that are no literals, in the order of their symbols.
-fn row_sizes(kernel: &Kernel, found: &[Contiguous]) -> Vec<Expr> {
+fn row_sizes(kernel: &Kernel, found: &[Walk]) -> Vec<Expr> {
     let mut sizes: Vec<(Vec<usize>, Expr)> = Vec::new();
     for access in found {
         let Payload::Access { buffer, .. } = kernel.insts[access.inst].payload else { continue };

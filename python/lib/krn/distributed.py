@@ -7,6 +7,7 @@ and the partial results are combined by the reduction's operator.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -59,10 +60,10 @@ _OPERATORS = {
     "product": dist.ReduceOp.PRODUCT,
     "max": dist.ReduceOp.MAX,
     "min": dist.ReduceOp.MIN,
-    "and": dist.ReduceOp.BAND,
-    "or": dist.ReduceOp.BOR,
-    "xor": dist.ReduceOp.BXOR,
 }
+#: NCCL has no operators on bits. Of truth values, which are bytes of 0 and 1, these do the same.
+_TRUTHS = {"and": dist.ReduceOp.MIN, "or": dist.ReduceOp.MAX}
+_BITS = {"and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwise_xor}
 
 
 class Sharded:
@@ -94,9 +95,16 @@ class Sharded:
         return made
 
     def _combine(self, result: torch.Tensor) -> None:
-        if result.dtype == torch.bool:
-            result = result.view(torch.uint8)
-        dist.all_reduce(result, op=_OPERATORS[self.rule.operator or "sum"], group=self._group)
+        operator = self.rule.operator or "sum"
+        if operator in _OPERATORS:
+            dist.all_reduce(result, op=_OPERATORS[operator], group=self._group)
+        elif result.dtype == torch.bool and operator in _TRUTHS:
+            dist.all_reduce(result.view(torch.uint8), op=_TRUTHS[operator], group=self._group)
+        elif (size := dist.get_world_size(self._group)) > 1:
+            # Of all parts, which are gathered, in the order of the processes.
+            parts = [torch.empty_like(result) for _ in range(size)]
+            dist.all_gather(parts, result, group=self._group)
+            result.copy_(functools.reduce(_BITS[operator], parts))
 
     def _gathered(self, part: torch.Tensor, axis: int) -> torch.Tensor:
         """All parts, one behind the other. They are of one size: the collective wants it."""

@@ -39,6 +39,11 @@ unsafe impl Send for Context {}
 // SAFETY: the driver API is thread-safe, and the handles are never changed.
 unsafe impl Sync for Context {}
 
+/// The thread's current context is somebody else's from now on.
+pub(super) fn forget_entered() {
+    ENTERED.set(0);
+}
+
 impl Context {
     /// Of a device that the driver gave.
     pub fn retain(device: sys::CUdevice, description: String) -> Result<Self> {

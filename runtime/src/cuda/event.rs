@@ -1,6 +1,7 @@
 //! Events: marks in a stream's queue that know when the device came to them.
 
 use super::context::Context;
+use super::current::CurrentContext;
 use crate::backend::StreamNumber;
 use crate::error::Result;
 use cudarc::driver::result::{self, DriverError};
@@ -85,6 +86,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
+        let _current = CurrentContext::keep();
         // Where the context is gone, the event is gone with it.
         if self.context.enter().is_ok() {
             // SAFETY: made once in `with`, not used after. An error here has nobody to go to.

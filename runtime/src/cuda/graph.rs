@@ -1,6 +1,7 @@
 //! Graphs of kernel launches.
 
 use super::context::Context;
+use super::current::CurrentContext;
 use super::errors::elsewhere;
 use super::in_flight::stream_name;
 use super::module::CudaModule;
@@ -107,6 +108,7 @@ impl LoadedGraph for CudaGraph {
 
 impl Drop for CudaGraph {
     fn drop(&mut self) {
+        let _current = CurrentContext::keep();
         if self.context.enter().is_ok() {
             // SAFETY: made once in `load`, not used after; a launch that still runs goes on to its end. An error here
             // has nobody to go to.

@@ -6,6 +6,7 @@
 mod allocation;
 mod context;
 mod copies;
+mod current;
 mod errors;
 mod event;
 mod graph;
@@ -25,6 +26,7 @@ use crate::memory_kind::{Advice, Memory, Place};
 use context::Context;
 use cudarc::driver::result;
 use cudarc::driver::sys;
+pub use current::CurrentContext;
 use errors::{driver_error, elsewhere};
 use event::Event;
 use graph::CudaGraph;
@@ -206,6 +208,7 @@ impl Backend for CudaDevice {
     }
 
     fn free(&self, memory: Memory, block: Block) {
+        let _current = CurrentContext::keep();
         if block.pointer != 0 && self.context.enter().is_ok() {
             allocation::free(memory, block);
         }

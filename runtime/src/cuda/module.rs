@@ -1,6 +1,7 @@
 //! Loading PTX through the driver's compiler, with its messages.
 
 use super::context::Context;
+use super::current::CurrentContext;
 use crate::backend::{DevicePtr, EntryNumber, LaunchSpec, LoadedModule, MachineCode};
 use crate::error::{Error, Result};
 use cudarc::driver::result;
@@ -199,6 +200,7 @@ impl LoadedModule for CudaModule {
 
 impl Drop for CudaModule {
     fn drop(&mut self) {
+        let _current = CurrentContext::keep();
         // Its kernels may still run, on any stream: their code is not taken away from under them.
         if self.context.enter().is_err() || result::ctx::synchronize().is_err() {
             return;

@@ -1,6 +1,7 @@
 //! The driver's streams of one context, by number, and the events by which they wait for each other.
 
 use super::context::Context;
+use super::current::CurrentContext;
 use super::event::Event;
 use crate::backend::StreamNumber;
 use crate::error::{Error, Result};
@@ -117,6 +118,7 @@ impl Streams {
 impl Drop for Streams {
     /// Their queued work still runs.
     fn drop(&mut self) {
+        let _current = CurrentContext::keep();
         let alive = self.context.enter().is_ok();
         for (number, slot) in self.opened.iter_mut().enumerate() {
             let Some(opened) = slot.take() else { continue };

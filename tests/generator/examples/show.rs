@@ -13,6 +13,7 @@ fn main() {
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let programs = match std::env::args().nth(2).as_deref() {
         Some("patterns") => krn_generator::patterns().boxed(),
+        Some("columns") => krn_generator::columns().boxed(),
         Some("permutations") => krn_generator::permutations().boxed(),
         Some("locals") => krn_generator::locals().boxed(),
         Some("forms") => krn_generator::forms().boxed(),

@@ -13,6 +13,7 @@
 mod accesses;
 mod builtins;
 mod choices;
+mod columns;
 mod expressions;
 mod forms;
 mod kernel;
@@ -95,6 +96,11 @@ pub fn spaces() -> impl Strategy<Value = Program> {
 /// Element-wise kernels whose arrays lie along different axes; shrinks.
 pub fn permutations() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| permutations::generate(&choices))
+}
+
+/// Kernels whose iterations walk an axis several times that is not that of neighbours; shrinks.
+pub fn columns() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| columns::generate(&choices))
 }
 
 /// The small kernel that a list of choices stands for.

@@ -9,6 +9,9 @@ use crate::ir::op::{Constant, Opcode};
 use crate::ir::wrap;
 use crate::mutants::mutant;
 
+/// Operations that are looked through for what the lowest bits are.
+const DEPTH: usize = 6;
+
 /// A simpler equal of an instruction with integer operands.
 pub fn simpler(kernel: &Kernel, inst: Inst, ranges: &mut Ranges) -> Option<Simpler> {
     let data = &kernel.insts[inst];
@@ -101,6 +104,9 @@ fn with_literal(
         let both = Operand::New(Constant::Int(ty, wrap(ty, both)));
         return Some(Simpler::Inst(opcode, vec![Operand::Value(inner.arguments[0]), both]));
     }
+    if let Some(simpler) = low_bits(kernel, opcode, a, literal, ranges) {
+        return Some(simpler);
+    }
     let divides = matches!(opcode, Opcode::Div | Opcode::Rem);
     let power = literal > 1 && (literal as u128).is_power_of_two();
     let positive = mutant!("fold: a quotient of negatives is a shift", ranges.of(kernel, a).low >= 0, true);
@@ -118,6 +124,63 @@ fn with_literal(
         }
     }
     None
+}
+
+/// Where `x` is even, `(x + 3) >> 1` is `(x >> 1) + 1`, and `(x + 3) & 1` is 1: neighbours of a vector share what is divided
+/// by two.
+fn low_bits(
+    kernel: &Kernel,
+    opcode: Opcode,
+    a: Value,
+    literal: i128,
+    ranges: &mut Ranges,
+) -> Option<Simpler> {
+    let sum = kernel.definition_data(a).filter(|inner| inner.opcode == Opcode::Add);
+    let sum = sum.and_then(|sum| Some((sum.arguments[0], kernel.int_of(sum.arguments[1])?)));
+    let (base, added) = sum.unwrap_or((a, 0));
+    let ty = kernel.value_type(a);
+    let zeros = trailing_zeros(kernel, base, 0);
+    match opcode {
+        Opcode::Shr if added != 0 && (1..64).contains(&literal) => {
+            let bits = literal as u32;
+            let range = ranges.of(kernel, base);
+            let fits = |value: i128| wrap(ty, value) == value;
+            let is_exact = fits(range.low + added) && fits(range.high + added);
+            let enough = mutant!("fold: a bit too many is shifted out", zeros >= bits, zeros + 1 >= bits);
+            if !(enough && is_exact) {
+                return None;
+            }
+            let shift = Constant::Int(Scalar::I32, literal);
+            let rest = Operand::New(Constant::Int(ty, added >> bits));
+            Some(Simpler::Inst(Opcode::Add, vec![Operand::Of(Opcode::Shr, base, shift), rest]))
+        }
+        Opcode::And => {
+            let is_mask = literal > 0 && (literal as u128 + 1).is_power_of_two();
+            let decided = is_mask && (literal as u128 + 1).trailing_zeros() <= zeros;
+            decided.then(|| Simpler::Constant(Constant::Int(ty, wrap(ty, added & literal))))
+        }
+        _ => None,
+    }
+}
+
+/// How many of the lowest bits of an integer are 0, as far as its operations say.
+fn trailing_zeros(kernel: &Kernel, value: Value, depth: usize) -> u32 {
+    if let Some(literal) = kernel.int_of(value) {
+        return literal.trailing_zeros().min(64);
+    }
+    let Some(data) = kernel.definition_data(value).filter(|_| depth < DEPTH) else { return 0 };
+    let of = |at: usize| trailing_zeros(kernel, data.arguments[at], depth + 1);
+    match data.opcode {
+        Opcode::Add | Opcode::Sub | Opcode::Or => of(0).min(of(1)),
+        Opcode::Mul => of(0) + of(1),
+        Opcode::And => of(0).max(of(1)),
+        Opcode::Shl => {
+            let bits = kernel.int_of(data.arguments[1]).and_then(|bits| u32::try_from(bits).ok());
+            of(0) + bits.unwrap_or(0)
+        }
+        Opcode::Cast if kernel.value_type(data.arguments[0]).is_integer() => of(0),
+        _ => 0,
+    }
 }
 
 /// Comparisons, minima and remainders that the ranges decide.

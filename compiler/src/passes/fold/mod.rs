@@ -209,6 +209,13 @@ impl Folder<'_> {
                 done.push(made);
                 self.kernel.insts[made].results[0]
             }
+            Operand::Of(opcode, value, constant) => {
+                let literal = self.operand(Operand::New(constant), inst, done);
+                let span = self.kernel.insts[inst].span;
+                let made = self.kernel.make_inst(opcode, Payload::None, &[value, literal], span);
+                done.push(made);
+                self.kernel.insts[made].results[0]
+            }
         }
     }
 

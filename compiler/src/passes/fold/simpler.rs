@@ -9,6 +9,8 @@ pub enum Operand {
     Value(Value),
     /// A literal that has to be made.
     New(Constant),
+    /// An operation on a value and a literal, both of which have to be made.
+    Of(Opcode, Value, Constant),
 }
 
 /// What an instruction becomes.

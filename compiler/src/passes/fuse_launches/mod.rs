@@ -27,9 +27,9 @@
 //!
 //! The launches stand beside each other in the plan. Some axes of both are the same (`nest.rs`): all axes of one of them
 //! are. What either of them writes and the other one accesses, it accesses in the same iteration of these axes, and at the
-//! same element of a row (`place.rs`). What is left are loops of one axis over one range, along which memory is contiguous.
-//! There are rows enough to fill the machine, or they are short: a few long ones are cut into pieces, each reduction
-//! by itself.
+//! same element of a row (`place.rs`). What is left are loops of one axis over one range, along which memory is contiguous,
+//! and there are rows enough to fill the machine, or they are short: a few long ones are cut into pieces, each reduction
+//! by itself. Along another axis of memory they are reductions alone, of which two become one (`reductions.rs`).
 
 mod join;
 mod nest;
@@ -119,7 +119,11 @@ fn fuse(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts
         return false;
     };
     let bounds = before.bounds.as_ref().or(after.bounds.as_ref());
-    if let (Some((low, high)), false) = (bounds, axes.is_empty()) {
+    let are_rows = before.is_contiguous && after.is_contiguous;
+    if !are_rows && !reductions::join_walks(kernel, (&first, &before), (&second, &after)) {
+        return false;
+    }
+    if let (Some((low, high)), true) = (bounds, are_rows && !axes.is_empty()) {
         let extent = |(low, high): &(Expr, Expr)| match low {
             Expr::Int(0) => high.clone(),
             _ => Expr::binary(BinaryOp::Sub, high.clone(), low.clone()),

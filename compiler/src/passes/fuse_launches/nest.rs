@@ -110,10 +110,14 @@ pub struct Walk {
     pub bounds: Option<(Expr, Expr)>,
     pub indices: Vec<Value>,
     pub reduces: bool,
+    /// The reductions among them, where there is nothing else.
+    pub reductions: Option<Vec<Inst>>,
+    /// Whether memory is contiguous along them.
+    pub is_contiguous: bool,
 }
 
 impl Walk {
-    /// `None` where the iteration has loops of another kind, or walks memory that is not contiguous along them.
+    /// `None` where the iteration has loops of another kind.
     pub fn of(kernel: &Kernel, nest: &Nest, common: &[usize]) -> Option<Walk> {
         let mut walk = Walk::default();
         let left: Vec<usize> = (0..nest.params.len()).filter(|at| !common.contains(at)).collect();
@@ -125,6 +129,8 @@ impl Walk {
             }
             _ => return None,
         }
+        let mut reductions = Vec::new();
+        let mut others = !left.is_empty();
         for inst in &kernel.blocks[nest.body].insts {
             let data = &kernel.insts[*inst];
             let mut inner = 0;
@@ -142,10 +148,16 @@ impl Walk {
                 }
                 walk.bounds = Some(bounds);
                 walk.indices.extend(&kernel.blocks[data.regions[0]].params);
-                walk.reduces |= data.opcode == Opcode::Reduce;
+                match data.opcode {
+                    Opcode::Reduce => reductions.push(*inst),
+                    _ => others = true,
+                }
             }
         }
-        walk.is_contiguous(kernel, nest).then_some(walk)
+        walk.reduces = !reductions.is_empty();
+        walk.reductions = (!others && walk.reduces).then_some(reductions);
+        walk.is_contiguous = walk.is_contiguous(kernel, nest);
+        Some(walk)
     }
 
     /// Whether what moves with an index of the loops does so along its array's last axis.

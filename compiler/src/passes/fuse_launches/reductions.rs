@@ -10,7 +10,7 @@
 //! Only where both read an array that they share, and each iteration of the loops around reads elements of its own:
 //! products, of which iterations share operands, are better off alone.
 
-use super::nest::access;
+use super::nest::{Nest, Walk, access};
 use crate::analysis::{Affine, written_by};
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
@@ -42,7 +42,7 @@ fn find(kernel: &Kernel, block: Block, around: &[Value]) -> Option<(Inst, Inst)>
     reduces.iter().enumerate().find_map(|(at, first)| {
         let second = reduces[at + 1..].iter().find(|second| {
             same_range(kernel, *first, **second)
-                && shares(kernel, [*first, **second], around)
+                && shares(kernel, [*first, **second], [around; 2])
                 && can_move(kernel, insts, *first, **second)
         });
         second.map(|second| (*first, *second))
@@ -61,33 +61,50 @@ fn same_range(kernel: &Kernel, first: Inst, second: Inst) -> bool {
         && (name(first) == name(second) || !kernel.schedule.speaks_of(name(second)))
 }
 
-/// Whether both walk an array that they share, and no two iterations of the loops around read what one walks; neither has
-/// loops or effects inside.
-fn shares(kernel: &Kernel, reduces: [Inst; 2], around: &[Value]) -> bool {
+/// Whether a reduction of the second launch and one of the first become one, where iterations of both do nothing else.
+pub fn join_walks(kernel: &Kernel, first: (&Nest, &Walk), second: (&Nest, &Walk)) -> bool {
+    let (Some(before), Some(after)) = (&first.1.reductions, &second.1.reductions) else { return false };
+    let around = [first.0.params.as_slice(), second.0.params.as_slice()];
+    let mut pairs = before.iter().flat_map(|left| after.iter().map(move |right| [*left, *right]));
+    pairs.any(|pair| same_range(kernel, pair[0], pair[1]) && shares(kernel, pair, around))
+}
+
+/// Whether both walk an array that they share, and no two iterations of the loops around, whose indices are given of each,
+/// read what one walks of it; neither has loops or effects inside. What is the same for some iterations may be read beside
+/// it, but no two arrays of which each is the same where the other is not: their product is better off alone.
+fn shares(kernel: &Kernel, reduces: [Inst; 2], around: [&[Value]; 2]) -> bool {
     let mut affine = Affine::new(kernel);
     let mut plain = true;
-    let mut walked = reduces.map(|reduce| {
+    let mut walked = Vec::with_capacity(2);
+    for (reduce, around) in reduces.into_iter().zip(around) {
         let region = kernel.insts[reduce].regions[0];
         let index = kernel.blocks[region].params[0];
-        let mut buffers: Vec<Buffer> = Vec::new();
+        let mut own: Vec<Buffer> = Vec::new();
+        // Which of the loops' indices an array moves with that the reduction walks.
+        let mut moves: Vec<Vec<bool>> = Vec::new();
         kernel.walk(region, &mut |_, inst| {
             let data = &kernel.insts[inst];
             let effect = data.opcode.info().effect;
             plain &= data.regions.is_empty() && matches!(effect, Effect::Pure | Effect::Read)
                 || data.opcode == Opcode::Yield;
             let Some((buffer, _, subscripts)) = access(kernel, inst) else { return };
-            if affine.any_depends(subscripts, index) {
-                plain &= around.iter().all(|param| affine.any_depends(subscripts, *param));
+            if !affine.any_depends(subscripts, index) {
+                return;
+            }
+            let with: Vec<bool> = around.iter().map(|param| affine.any_depends(subscripts, *param)).collect();
+            if with.iter().all(|moves| *moves) {
                 // A team reads a row once anyway.
                 plain &=
                     around.is_empty() || subscripts.last().is_none_or(|last| !affine.depends(*last, index));
-                buffers.push(buffer);
+                own.push(buffer);
             }
+            moves.push(with);
         });
-        buffers
-    });
-    let [first, second] = &mut walked;
-    plain && first.iter().any(|buffer| second.contains(buffer))
+        let lacks = |one: &[bool], other: &[bool]| one.iter().zip(other).any(|(one, other)| !one && *other);
+        plain &= !moves.iter().any(|one| moves.iter().any(|other| lacks(one, other) && lacks(other, one)));
+        walked.push(own);
+    }
+    plain && walked[0].iter().any(|buffer| walked[1].contains(buffer))
 }
 
 /// Whether the second reduction can run where the first one does: what it needs is there, and nothing in between writes

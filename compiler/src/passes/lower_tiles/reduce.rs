@@ -119,14 +119,14 @@ impl Lowering<'_> {
         (whole, result): (Tile, Tile),
         (lanes, warps): (&[Digit], &[Digit]),
     ) -> Vec<Parts> {
-        // Where a thread's sums lie: by what the result has of the thread's number, then the warp.
+        // Where a thread's sums lie: by the warp, then what the result has of the thread's number, so that lanes that have
+        // different ones access neighbours.
         let held = self.digits_of_threads(result);
         let count: i64 = warps.iter().map(|digit| digit.size as i64).product();
         let groups: i64 = held.iter().map(|digit| digit.size as i64).product();
         let registers = sums.len() as i64;
         let own = self.coordinates.mixed(emit, &held);
         let warp = self.coordinates.mixed(emit, warps);
-        let base = emit.mul_int(own, registers);
         let scalars: Vec<Scalar> = sums[0].iter().map(|part| emit.kernel.value_type(*part)).collect();
         let mut different = scalars.clone();
         different.sort_unstable_by_key(|scalar| scalar.name());
@@ -142,18 +142,16 @@ impl Lowering<'_> {
         // One of the threads that hold the same writes: lanes that have met, and replicas.
         let same = [lanes, &self.replicas(whole)].concat();
         let first = self.coordinates.is_first(emit, &same);
-        let place = |emit: &mut Emit<'_>, (register, at, parts): (usize, usize, usize), warp: Value| {
-            let slot = emit.add_int(base, register as i64);
-            let slot = emit.mul_int(slot, parts as i64);
-            let slot = emit.add_int(slot, at as i64);
-            let slot = emit.mul_int(slot, count);
-            emit.add(slot, warp)
-        };
+        // The first warp's place.
+        let place =
+            |register: usize, at: usize, parts: usize| (register * parts + at) as i64 * count * groups;
+        let scaled = emit.mul_int(warp, groups);
+        let written = emit.add(scaled, own);
         let write = |emit: &mut Emit<'_>| {
             for (buffer, parts) in &places {
                 for (register, sum) in sums.iter().enumerate() {
                     for (at, part) in parts.iter().enumerate() {
-                        let place = place(emit, (register, at, parts.len()), warp);
+                        let place = emit.add_int(written, place(register, at, parts.len()));
                         shared::store(emit, *buffer, &[place], &[sum[*part]]);
                     }
                 }
@@ -171,8 +169,8 @@ impl Lowering<'_> {
                 for (at, part) in parts.iter().enumerate() {
                     for (warp, found) in found.iter_mut().enumerate() {
                         let warp = mutant!("lower_tiles: the first warp counts for all", warp, 0);
-                        let warp = emit.int(warp as i64);
-                        let place = place(emit, (register, at, parts.len()), warp);
+                        let place = place(register, at, parts.len()) + warp as i64 * groups;
+                        let place = emit.add_int(own, place);
                         found[*part] = emit.load(*buffer, 0, &[place]);
                     }
                 }

@@ -119,10 +119,11 @@ impl Set {
 
     fn new() -> Self {
         let pipeline = pipeline();
-        let samples: Vec<Sample> = ["forms", "spaces", "locals", "tapes", "programs", "permutations"]
-            .into_iter()
-            .flat_map(samples_of)
-            .collect();
+        let samples: Vec<Sample> =
+            ["forms", "spaces", "locals", "tapes", "programs", "permutations", "columns"]
+                .into_iter()
+                .flat_map(samples_of)
+                .collect();
         let known = |sample: Sample| {
             let expected = sample.outcomes(&sample.kernel);
             let right = after(&sample, &pipeline).unwrap_or_else(|error| panic!("{}: {error}", sample.name));

@@ -13,14 +13,14 @@ use crate::lower::{LowerOptions, lower};
 use crate::manifest::SymbolKind;
 use crate::passes::{Pipeline, PipelineError, PipelineOptions, TargetFacts};
 use crate::source::SourceFile;
-use krn_generator::{Program, forms, locals, patterns, permutations, programs, spaces};
+use krn_generator::{Program, columns, forms, locals, patterns, permutations, programs, spaces};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
 /// Where kernels come from, and how many of each.
-pub const SOURCES: [(&str, usize); 7] = [
+pub const SOURCES: [(&str, usize); 8] = [
     ("forms", 400),
     ("spaces", 120),
     ("locals", 80),
@@ -28,6 +28,7 @@ pub const SOURCES: [(&str, usize); 7] = [
     ("programs", 80),
     ("patterns", 60),
     ("permutations", 80),
+    ("columns", 200),
 ];
 
 /// A kernel before all passes.
@@ -78,6 +79,7 @@ pub fn programs_of(source: &str) -> Vec<Program> {
         "programs" => sampled(programs(), count),
         "patterns" => sampled(patterns(), count),
         "permutations" => sampled(permutations(), count),
+        "columns" => sampled(columns(), count),
         _ => unreachable!("`{source}` has no programs"),
     }
 }

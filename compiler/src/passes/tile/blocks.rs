@@ -17,6 +17,8 @@ pub struct Blocks {
     pub tiles: Vec<i64>,
     /// Neighbours that are accessed at once, where sizes allow it; else 1.
     pub vectors: Vec<i64>,
+    /// An axis of which each block has all.
+    pub whole: Option<usize>,
 }
 
 /// Bytes of a row that neighbouring threads bring or store before they go to the next one, the best first: from two lines down
@@ -47,7 +49,7 @@ impl Blocks {
         let vectors = (0..tiles.len())
             .map(|at| if is_long(at) { vector(kernel, launch, found, at, tiles[at]) } else { 1 })
             .collect();
-        Some(Self { tiles, vectors })
+        Some(Self { tiles, vectors, whole: None })
     }
 
     /// What a block would compute if all axes were long, and nothing was known of multiples: without a question.
@@ -55,7 +57,7 @@ impl Blocks {
         let most: Vec<i64> = found.axes.iter().map(|axis| known(&axis.extent).unwrap_or(MOST)).collect();
         let tiles = tiles(kernel, found, &most)?;
         let vectors = vec![1; tiles.len()];
-        Some(Self { tiles, vectors })
+        Some(Self { tiles, vectors, whole: None })
     }
 
     /// The axes of the tiles: the loop's axis, how many of its iterations elements are apart, and how many there are. Of an axis
@@ -131,8 +133,8 @@ fn rows(found: &Found, bytes: i64, most: &[i64]) -> Vec<i64> {
     tiles
 }
 
-/// Neighbours along an axis that accesses can move at once.
-fn vector(kernel: &mut Kernel, launch: Launch, found: &Found, at: usize, tile: i64) -> i64 {
+/// Neighbours along an axis that accesses can move at once, at most so many as a tile has.
+pub fn vector(kernel: &mut Kernel, launch: Launch, found: &Found, at: usize, tile: i64) -> i64 {
     let runs = |seen: &&Seen| seen.run.first() == Some(&at);
     let along: Vec<&Seen> = found.accesses.iter().filter(runs).collect();
     let Some(bytes) = along.iter().map(|seen| seen.bytes as i64).max() else { return 1 };

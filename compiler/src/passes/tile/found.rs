@@ -50,6 +50,74 @@ pub struct Refused {
     pub array: String,
 }
 
+impl Refused {
+    /// Of an array that is found later.
+    pub fn because(reason: &'static str) -> Self {
+        Self { reason, array: String::new() }
+    }
+}
+
+/// Why an array of an iteration's own stands against tiles.
+pub const OWN: &str = "an array of each iteration's own";
+/// Why atomics do.
+pub const ATOMIC: &str = "an atomic combines elements";
+
+/// What an instruction is to the program of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Values of values, branches, and checks.
+    Pure,
+    Access,
+    /// An access of an iteration's own array.
+    Own,
+    Atomic,
+    Loop,
+    /// What tiles cannot say.
+    Other,
+}
+
+impl Kind {
+    pub fn of(kernel: &Kernel, inst: Inst) -> Self {
+        let data = &kernel.insts[inst];
+        let info = data.opcode.info();
+        let is_tiled = info.phases.contains(Phase::Tiled);
+        match (data.opcode, &data.payload) {
+            (Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While, _) => Self::Loop,
+            (Opcode::Atomic, _) => Self::Atomic,
+            (_, Payload::Access { buffer, .. }) if is_tiled => {
+                if kernel.buffers[*buffer].kind == BufferKind::Private { Self::Own } else { Self::Access }
+            }
+            (Opcode::If | Opcode::Yield | Opcode::Check, _) => Self::Pure,
+            _ if info.effect == Effect::Pure && is_tiled => Self::Pure,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Calls back for each instruction of a block and its regions, with the conditions around it.
+pub fn walk(kernel: &Kernel, block: Block, guards: &mut Vec<Value>, visit: &mut impl FnMut(Inst, &[Value])) {
+    for inst in &kernel.blocks[block].insts {
+        walk_inst(kernel, *inst, guards, visit);
+    }
+}
+
+/// The same of an instruction.
+pub fn walk_inst(
+    kernel: &Kernel,
+    inst: Inst,
+    guards: &mut Vec<Value>,
+    visit: &mut impl FnMut(Inst, &[Value]),
+) {
+    visit(inst, guards);
+    let data = &kernel.insts[inst];
+    let is_branch = data.opcode == Opcode::If;
+    guards.extend(data.arguments.first().filter(|_| is_branch));
+    for region in &data.regions {
+        walk(kernel, *region, guards, visit);
+    }
+    guards.truncate(guards.len() - usize::from(is_branch));
+}
+
 /// Axes further apart than this lie on sectors of their own.
 const GAP: i64 = 32;
 
@@ -69,25 +137,13 @@ impl Found {
         let mut found = Self { forall, body, axes, accesses: Vec::new() };
         let mut against = None;
         let mut is_plain = true;
-        let mut guards = Vec::new();
         let mut insts = Vec::new();
-        found.walk(kernel, body, &mut guards, &mut |inst, guards| {
-            let data = &kernel.insts[inst];
-            let info = data.opcode.info();
-            let refuse = |reason| Some(Refused { reason, array: String::new() });
-            match (data.opcode, &data.payload) {
-                (Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While, _) => is_plain = false,
-                (Opcode::Atomic, _) => against = against.take().or(refuse("an atomic combines elements")),
-                (_, Payload::Access { buffer, .. }) if info.phases.contains(Phase::Tiled) => {
-                    if kernel.buffers[*buffer].kind == BufferKind::Private {
-                        against = against.take().or(refuse("an array of each iteration's own"));
-                    }
-                    insts.push((inst, guards.to_vec()));
-                }
-                (Opcode::If | Opcode::Yield | Opcode::Check, _) => {}
-                _ if info.effect == Effect::Pure && info.phases.contains(Phase::Tiled) => {}
-                _ => is_plain = false,
-            }
+        walk(kernel, body, &mut Vec::new(), &mut |inst, guards| match Kind::of(kernel, inst) {
+            Kind::Pure => {}
+            Kind::Access => insts.push((inst, guards.to_vec())),
+            Kind::Own => against = against.take().or(Some(Refused::because(OWN))),
+            Kind::Atomic => against = against.take().or(Some(Refused::because(ATOMIC))),
+            Kind::Loop | Kind::Other => is_plain = false,
         });
         if !is_plain || found.axes.len() < 2 {
             return Ok(None);
@@ -106,27 +162,8 @@ impl Found {
         Ok(Some(found))
     }
 
-    /// Calls back for each instruction of a block and its regions, with the conditions around it.
-    fn walk(
-        &self,
-        kernel: &Kernel,
-        block: Block,
-        guards: &mut Vec<Value>,
-        visit: &mut impl FnMut(Inst, &[Value]),
-    ) {
-        for inst in &kernel.blocks[block].insts {
-            visit(*inst, guards);
-            let data = &kernel.insts[*inst];
-            let is_branch = data.opcode == Opcode::If;
-            guards.extend(data.arguments.first().filter(|_| is_branch));
-            for region in &data.regions {
-                self.walk(kernel, *region, guards, visit);
-            }
-            guards.truncate(guards.len() - usize::from(is_branch));
-        }
-    }
-
-    fn see(&self, kernel: &Kernel, affine: &mut Affine<'_>, inst: Inst, guards: &[Value]) -> Seen {
+    /// What an access is, under these conditions.
+    pub fn see(&self, kernel: &Kernel, affine: &mut Affine<'_>, inst: Inst, guards: &[Value]) -> Seen {
         let data = &kernel.insts[inst];
         let stores = !data.opcode.is_load();
         let steps: Vec<Option<Polynomial>> =

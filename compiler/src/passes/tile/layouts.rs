@@ -30,7 +30,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// top, has its own (`ways.rs`). Coordinates, and what follows from them alone, are computed in each layout rather than
 /// converted. Loads whose subscripts follow from coordinates come first, so that all are under way before anything waits.
 ///
-/// Takes straight programs: no control, no reductions. Others are left open, and say their layouts themselves.
+/// Takes straight programs, with reductions and without control. Others are left open, and say their layouts themselves.
 pub struct Layouts;
 
 impl Pass for Layouts {
@@ -64,8 +64,9 @@ fn place(kernel: &mut Kernel, launch: Launch) -> Option<()> {
     let insts = kernel.blocks[body].insts.clone();
     let is_straight = |inst: &Inst| {
         let data = &kernel.insts[*inst];
-        let effect = data.opcode.info().effect;
-        data.regions.is_empty() && effect != Effect::Collective && data.opcode != Opcode::Atomic
+        let is_collective = data.opcode.info().effect == Effect::Collective;
+        let is_taken = !is_collective || data.opcode == Opcode::ReduceAlong;
+        data.regions.is_empty() && is_taken && data.opcode != Opcode::Atomic
     };
     if tiling.axes.is_empty() || !insts.iter().all(is_straight) {
         return None;
@@ -266,19 +267,22 @@ impl Placing<'_> {
         Tile { axes, layout: Some(number as u16) }
     }
 
-    /// Appends a copy of an instruction on other operands; its result, with axes as before, in a layout.
-    fn copy(&mut self, inst: Inst, operands: &[Value], layout: usize) -> Option<Value> {
+    /// Appends a copy of an instruction on other operands. Its results, with axes as before, stand in a layout for the
+    /// instruction's.
+    fn copy(&mut self, inst: Inst, operands: &[Value], layout: usize) {
         let InstData { opcode, payload, results, span, .. } = self.kernel.insts[inst].clone();
         let arguments = Short::from_slice(operands);
         let data =
             InstData { opcode, payload, arguments, results: Short::new(), regions: Regions::new(), span };
         let copy = self.kernel.insts.push(data);
         self.kernel.blocks[self.body].insts.push(copy);
-        let old = *results.first()?;
-        let value = self.kernel.clone_result(old, copy);
-        let tile = self.tile(self.kernel.tile(old).axes, layout);
-        self.kernel.values[value].tile = tile;
-        Some(value)
+        for old in results {
+            let value = self.kernel.clone_result(old, copy);
+            let axes = self.kernel.tile(old).axes;
+            self.kernel.values[value].tile = self.tile(axes, layout);
+            // What is the same for the whole block has no layout.
+            self.values.insert((old, if axes.is_empty() { 0 } else { layout }), value);
+        }
     }
 
     /// A value in a layout.
@@ -291,20 +295,18 @@ impl Placing<'_> {
         let Some(inst) = self.kernel.defining_inst(value) else { return value };
         let is_pure = self.kernel.insts[inst].opcode.info().effect == Effect::Pure;
         let home = if is_pure { 0 } else { self.homes.get(&inst).copied().unwrap_or(0) };
-        let found = if is_pure && (layout == 0 || self.follows_from_coordinates(&[value])) {
+        if is_pure && (layout == 0 || self.follows_from_coordinates(&[value])) {
             let operands = self.operands(inst, layout);
-            self.copy(inst, &operands, layout)
+            self.copy(inst, &operands, layout);
         } else if is_scalar {
             // Loads of what is the same for the whole block stand where they stood.
             self.access(inst);
-            return self.values[&(value, 0)];
         } else {
             let from = self.value(value, home);
-            Some(self.convert(value, from, layout))
-        };
-        let found = found.unwrap_or(value);
-        self.values.insert((value, layout), found);
-        found
+            let converted = self.convert(value, from, layout);
+            self.values.insert((value, layout), converted);
+        }
+        self.values[&(value, layout)]
     }
 
     fn operands(&mut self, inst: Inst, layout: usize) -> Vec<Value> {
@@ -334,9 +336,6 @@ impl Placing<'_> {
             return;
         }
         let operands = self.operands(inst, home);
-        let copy = self.copy(inst, &operands, home);
-        if let (Some(old), Some(new)) = (result, copy) {
-            self.values.insert((old, at(self, old)), new);
-        }
+        self.copy(inst, &operands, home);
     }
 }

@@ -5,9 +5,11 @@
 //! - `program.rs`: writes the program of a block, without layouts.
 //! - `ways.rs`: layouts made of whole digits, and what accesses cost under them.
 //! - `layouts.rs`: the pass `layouts`, which gives each value its layout.
+//! - `columns/`: loops whose iterations walk an axis several times, and hold what they find there.
 //! - `contraction/`: products whose factors a matrix instruction takes, with layouts.
 
 mod blocks;
+mod columns;
 mod contraction;
 mod found;
 mod layouts;
@@ -50,7 +52,8 @@ pub use layouts::Layouts;
 /// times must be accessed at the same subscripts everywhere, so that each iteration touches its own elements. What stands against
 /// tiles is a remark of the schedule, where accesses run along different axes.
 ///
-/// Products whose factors a matrix instruction takes become programs around it (`contraction/`).
+/// Products whose factors a matrix instruction takes become programs around it (`contraction/`). Loops whose iterations walk an
+/// axis several times hold what they find there (`columns/`).
 pub struct TilePass;
 
 /// Bytes of elements from which on a lane's own access is as good as a vector of narrow ones.
@@ -87,7 +90,9 @@ impl Pass for TilePass {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             if kernel.launches[launch].phase == Phase::Abstract {
-                changed |= contraction::tile(kernel, launch, target) || tile(kernel, launch);
+                changed |= contraction::tile(kernel, launch, target)
+                    || columns::tile(kernel, launch)
+                    || tile(kernel, launch);
             }
         }
         changed.into()
@@ -124,14 +129,16 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
     if !suits(&blocks) {
         return false;
     }
-    let threads = ways::threads(elements(&blocks));
     let order = order(&found);
     let conditions = Conditions::new().fits_grid(&program::grid(kernel, &found, &blocks));
     let special = specialize(kernel, launch, &conditions, "tiled", |kernel, launch| {
-        program::write(kernel, launch, &blocks, &order)
+        // The launch may be a copy of the one that was looked at.
+        let Ok(Some(found)) = Found::find(kernel, launch) else { return false };
+        program::write(kernel, launch, &found, (&blocks, &order), None);
+        true
     });
     let Some(special) = special else { return false };
-    record(kernel, special.of(launch), &found, &blocks, threads);
+    record(kernel, special.of(launch), &found, &blocks, "whole lines of memory on each side");
     true
 }
 
@@ -179,18 +186,18 @@ fn is_said(kernel: &Kernel, found: &Found) -> bool {
 }
 
 /// Records what a launch does. Directives that say the same would make another program of it, so none is proposed.
-fn record(kernel: &mut Kernel, launch: Launch, found: &Found, blocks: &Blocks, threads: u64) {
+fn record(kernel: &mut Kernel, launch: Launch, found: &Found, blocks: &Blocks, reason: &str) {
+    let threads = ways::threads(elements(blocks));
     let name = kernel.launches[launch].name.clone();
     let schedule = &mut kernel.schedule;
     schedule.done(|known| matches!(known, Directive::Block(_)));
     schedule.noted(&name, Directive::Block(threads as u32), "so many share the elements of a tile");
     for (axis, (tile, vector)) in found.axes.iter().zip(blocks.tiles.iter().zip(&blocks.vectors)) {
         let axis = axis.name.clone();
-        let reason = "whole lines of memory on each side";
         schedule.noted(&name, Directive::Tile { axis: axis.clone(), size: *tile as u32 }, reason);
         schedule.noted(&name, Directive::PerThread { axis: axis.clone(), count: 1 }, "by the layouts");
-        let reason = "neighbours that one access brings";
-        schedule.noted(&name, Directive::Vectorize { axis, width: *vector as u32 }, reason);
+        let width = *vector as u32;
+        schedule.noted(&name, Directive::Vectorize { axis, width }, "neighbours that one access brings");
     }
     let names = found.axes.iter().map(|axis| axis.name.clone()).collect();
     schedule.noted(&name, Directive::Order(names), "lanes go by the layouts");

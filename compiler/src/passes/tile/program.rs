@@ -5,21 +5,31 @@ use super::found::Found;
 use crate::analysis::block_count;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{AxisSet, BlockData, Kernel, Payload, Phase, Tile, TileAxis, Tiling};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::kernel::{
+    AxisSet, BlockData, InstData, Kernel, Payload, Phase, Short, Tile, TileAxis, Tiling,
+};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use crate::passes::numbers::divided;
 use cranelift_entity::EntitySet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The grid: one block after the other along x.
 pub fn grid(kernel: &Kernel, found: &Found, blocks: &Blocks) -> [Expr; 3] {
-    let counts =
-        found.axes.iter().zip(&blocks.tiles).map(|(axis, tile)| block_count(kernel, &axis.extent, *tile));
+    let counts = (0..found.axes.len()).map(|at| count(kernel, found, blocks, at));
     let times = |left, right| Expr::binary(BinaryOp::Mul, left, right);
     let count = counts.filter(|count| *count != Expr::Int(1)).reduce(times);
     [count.unwrap_or(Expr::Int(1)), Expr::Int(1), Expr::Int(1)]
+}
+
+/// Blocks along an axis.
+fn count(kernel: &Kernel, found: &Found, blocks: &Blocks, at: usize) -> Expr {
+    match blocks.whole == Some(at) {
+        true => Expr::Int(1),
+        false => block_count(kernel, &found.axes[at].extent, blocks.tiles[at]),
+    }
 }
 
 /// A body of a launch that has all of the present one but a loop, with what stands for its values.
@@ -35,25 +45,28 @@ pub fn around(kernel: &mut Kernel, launch: Launch, forall: Inst) -> (Block, Valu
     (body, map)
 }
 
-/// Makes a launch the program of one block.
-pub fn write(kernel: &mut Kernel, launch: Launch, blocks: &Blocks, order: &[usize]) -> bool {
-    // The launch may be a copy of the one that was looked at.
-    let Ok(Some(found)) = Found::find(kernel, launch) else { return false };
+/// Makes a launch the program of one block, element by element, but for what is walked.
+pub fn write(
+    kernel: &mut Kernel,
+    launch: Launch,
+    found: &Found,
+    (blocks, order): (&Blocks, &[usize]),
+    walked: Option<Walked>,
+) {
     let (body, map) = around(kernel, launch, found.forall);
-    let grid = grid(kernel, &found, blocks);
-    let axes = axes(&found, blocks);
+    let grid = grid(kernel, found, blocks);
+    let axes = axes(found, blocks);
     let span = kernel.insts[found.forall].span;
     let mut emit = Emit::sharing(kernel, body, span);
-    let bases = bases(&mut emit, &found, blocks, order);
+    let bases = bases(&mut emit, found, blocks, order);
     let masks = vec![None; found.axes.len()];
-    let mut writer = Writer { emit: &mut emit, map, masks, of_axis: Vec::new(), only: None };
-    writer.coordinates(&found, blocks, &bases);
+    let mut writer = Writer { emit: &mut emit, map, masks, of_axis: Vec::new(), only: None, walked };
+    writer.coordinates(found, blocks, &bases);
     writer.block(found.body, None);
     let data = &mut kernel.launches[launch];
     (data.body, data.grid, data.threads) = (body, Some(grid), None);
     data.phase = Phase::Tiled;
     data.tiling = Some(Box::new(Tiling { axes, layouts: Vec::new() }));
-    true
 }
 
 /// The axes that the tiles have, under names of their own.
@@ -74,8 +87,7 @@ fn axes(found: &Found, blocks: &Blocks) -> Vec<TileAxis> {
 
 /// The first iteration of the block along each axis. Blocks that follow each other do so along the axes in this order.
 fn bases(emit: &mut Emit<'_>, found: &Found, blocks: &Blocks, order: &[usize]) -> Vec<Value> {
-    let count =
-        |emit: &Emit<'_>, at: usize| block_count(emit.kernel, &found.axes[at].extent, blocks.tiles[at]);
+    let count = |emit: &Emit<'_>, at: usize| count(emit.kernel, found, blocks, at);
     let several: Vec<usize> = order.iter().copied().filter(|at| count(emit, *at) != Expr::Int(1)).collect();
     let mut number = emit.value(Opcode::BlockIndex, Payload::Grid(0), &[]);
     emit.name(number, "block");
@@ -107,6 +119,24 @@ pub struct Writer<'e, 'k> {
     pub of_axis: Vec<usize>,
     /// The instructions that are written; `None` where all are.
     pub only: Option<&'e EntitySet<Inst>>,
+    /// The axis that loops and reductions in the body go along, if there are any.
+    pub walked: Option<Walked>,
+}
+
+/// An axis of the tiles that loops and reductions of the body go along, each of them all of it.
+pub struct Walked {
+    /// The axis, as one of the loop's.
+    pub axis: usize,
+    /// Its index, in one of them.
+    pub index: Value,
+    /// Loads that find what an earlier one has brought.
+    pub same: FxHashMap<Inst, Inst>,
+    /// Arrays of the iterations' own, which are tiles.
+    pub own: FxHashSet<Buffer>,
+    /// What was written to them last.
+    pub held: FxHashMap<(Buffer, u32), Value>,
+    /// Whether what is written stands in one of the loops.
+    pub is_inside: bool,
 }
 
 impl Writer<'_, '_> {
@@ -162,9 +192,15 @@ impl Writer<'_, '_> {
         self.both(mask, guard)
     }
 
+    /// The axes that what is written now has.
+    fn within(&self) -> AxisSet {
+        let outside = self.walked.as_ref().filter(|walked| !walked.is_inside).map(|walked| walked.axis);
+        (0..self.of_axis.len()).filter(|at| Some(self.of_axis[*at]) != outside).collect()
+    }
+
     /// All masks.
     fn inside(&mut self, guard: Option<Value>) -> Option<Value> {
-        self.mask((0..self.of_axis.len()).collect(), guard)
+        self.mask(self.within(), guard)
     }
 
     /// The axes of values.
@@ -172,9 +208,9 @@ impl Writer<'_, '_> {
         values.iter().fold(AxisSet::EMPTY, |axes, value| axes.union(self.emit.kernel.tile(*value).axes))
     }
 
-    /// Gives one of the operands of what has no result all axes of the others, so that it says where elements are.
-    fn widen(&mut self, operands: &mut [Value], which: usize) {
-        let all = self.axes(operands);
+    /// Gives one of the operands all axes of the others, and these, so that it says where elements are.
+    fn widen(&mut self, operands: &mut [Value], which: usize, axes: AxisSet) {
+        let all = self.axes(operands).union(axes);
         if operands.iter().any(|value| self.emit.kernel.tile(*value).axes == all) {
             return;
         }
@@ -210,9 +246,71 @@ impl Writer<'_, '_> {
         yields
     }
 
+    /// A loop or a reduction along the walked axis: its iterations are elements.
+    fn walk(&mut self, data: &InstData, guard: Option<Value>) {
+        let Some(walked) = &mut self.walked else { return };
+        walked.is_inside = true;
+        let axis = walked.axis;
+        let coordinate = mapped(&self.map, walked.index);
+        let region = data.regions[0];
+        self.map.insert(self.emit.kernel.blocks[region].params[0], coordinate);
+        let mut operands = self.block(region, guard);
+        self.walked.iter_mut().for_each(|walked| walked.is_inside = false);
+        let Payload::Reduce { combiners, .. } = &data.payload else { return };
+        let mask = self.both(mutant!("tile: iterations past the end count", self.masks[axis], None), guard);
+        operands.extend(mask);
+        let along: AxisSet = (0..self.of_axis.len()).filter(|at| self.of_axis[*at] == axis).collect();
+        self.widen(&mut operands, 0, along);
+        let axes = self.axes(&operands).without(along);
+        let payload = Payload::Along { axes: along, combiners: combiners.clone() };
+        let inst = self.emit.bare_inst(Opcode::ReduceAlong, payload, Short::from_slice(&operands));
+        for old in &data.results {
+            let value = self.emit.kernel.clone_result(*old, inst);
+            self.emit.kernel.values[value].tile = Tile { axes, layout: None };
+            self.map.insert(*old, value);
+        }
+    }
+
+    /// What a load finds that was brought before, or written by the iteration itself.
+    fn held(&self, inst: Inst, data: &InstData) -> Option<Value> {
+        let walked = self.walked.as_ref()?;
+        let of_own = || match data.payload {
+            Payload::Access { buffer, leaf } => walked.held.get(&(buffer, leaf)).copied(),
+            _ => None,
+        };
+        let earlier = walked.same.get(&inst).and_then(|earlier| {
+            let value = self.emit.kernel.insts[*earlier].results.first()?;
+            self.map.get(value).copied()
+        });
+        earlier.or_else(of_own)
+    }
+
+    /// Whether a store is to an iteration's own array, which is a tile then.
+    fn holds(&mut self, data: &InstData, mut value: Value) -> bool {
+        let (Some(walked), Payload::Access { buffer, leaf }) = (&mut self.walked, &data.payload) else {
+            return false;
+        };
+        let is_own = walked.own.contains(buffer);
+        if is_own {
+            let scalar = self.emit.kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar;
+            if scalar.is_narrow() {
+                // As it would lie in memory.
+                value = self.emit.value(Opcode::Cast, Payload::Cast(scalar), &[value]);
+            }
+            walked.held.insert((*buffer, *leaf), value);
+        }
+        is_own
+    }
+
     fn inst(&mut self, inst: Inst, mut operands: Vec<Value>, guard: Option<Value>) {
         let data = self.emit.kernel.insts[inst].clone();
         let result = match data.opcode {
+            Opcode::Reduce | Opcode::Forall => {
+                self.walk(&data, guard);
+                return;
+            }
+            Opcode::Load if self.held(inst, &data).is_some() => self.held(inst, &data),
+            Opcode::Store if self.holds(&data, operands[operands.len() - 1]) => None,
             Opcode::If => {
                 let condition = operands[0];
                 let then = self.both(guard, Some(condition));
@@ -242,7 +340,7 @@ impl Writer<'_, '_> {
                 let value = operands.len() - 1;
                 let opcode = if mask.is_some() { Opcode::StoreIf } else { Opcode::Store };
                 operands.extend(mask);
-                self.widen(&mut operands, value);
+                self.widen(&mut operands, value, AxisSet::EMPTY);
                 self.emit.inst(opcode, data.payload, &operands)
             }
             Opcode::Check => {
@@ -251,7 +349,7 @@ impl Writer<'_, '_> {
                     let outside = self.emit.value(Opcode::Not, Payload::None, &[mask]);
                     operands[0] = self.emit.binary(Opcode::Or, operands[0], outside);
                 }
-                self.widen(&mut operands, 0);
+                self.widen(&mut operands, 0, AxisSet::EMPTY);
                 self.emit.inst(Opcode::Check, data.payload, &operands)
             }
             opcode => self.emit.inst(opcode, data.payload, &operands),

@@ -253,6 +253,7 @@ impl Program<'_> {
             masks: part.masks.clone(),
             of_axis: OF_AXIS.to_vec(),
             only: Some(&self.needed[side]),
+            walked: None,
         };
         writer.block(self.found.body, None);
         writer.block(region, None);
@@ -466,7 +467,7 @@ impl Program<'_> {
 
     fn write_results(&mut self, emit: &mut Emit<'_>, (map, masks): (ValueMap, Vec<Option<Value>>)) {
         let (from, block) = (place(emit), emit.block);
-        let mut writer = Writer { emit, map, masks, of_axis: OF_AXIS.to_vec(), only: None };
+        let mut writer = Writer { emit, map, masks, of_axis: OF_AXIS.to_vec(), only: None, walked: None };
         writer.block(self.found.body, None);
         self.layouts.settle(emit.kernel, block, from, self.fragments[2]);
     }
