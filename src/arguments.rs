@@ -42,6 +42,8 @@ pub enum Command {
     Explain(ExplainOptions),
     /// Serve editors: the Language Server Protocol over standard input and output
     Lsp,
+    /// Let editors step through a kernel on the emulator: the Debug Adapter Protocol over standard input and output
+    Dap,
     /// Say what there is on this machine to run and to assemble kernels with: driver, GPU, ptxas
     Doctor,
     /// Make a file small for which a command still succeeds: the kernel of a report, or of a failing test

@@ -12,6 +12,8 @@ mod commands;
 #[cfg(feature = "tool")]
 mod cuda_tools;
 #[cfg(feature = "tool")]
+mod dap;
+#[cfg(feature = "tool")]
 mod exit;
 #[cfg(feature = "tool")]
 mod files;

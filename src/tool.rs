@@ -31,6 +31,7 @@ pub fn tool(words: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Ladder(options) => commands::ladder::run(options),
         Command::Explain(options) => commands::explain::run(options),
         Command::Lsp => commands::lsp::run(),
+        Command::Dap => commands::dap::run(),
         Command::Doctor => commands::doctor::run(),
         Command::Reduce(options) => commands::reduce::run(options),
     };

@@ -6,6 +6,7 @@ mod build;
 mod builtins;
 mod cli;
 mod costs;
+mod dap;
 mod examples;
 mod fmt;
 mod host_programs;

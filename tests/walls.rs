@@ -44,6 +44,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("advise", &["source", "diagnostic", "syntax", "check", "data", "manifest", "ir", "analysis"]),
+    ("scopes", &["source", "check", "data"]),
     ("reference", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest"]),
 ];
 
@@ -184,7 +185,7 @@ const PASSES: &[(&str, &[&str])] = &[
 const CRATES: &[(&str, &[&str])] = &[
     ("ariadne", &["compiler/src/diagnostic"]),
     ("chumsky", &["compiler/src/syntax"]),
-    ("crossbeam_channel", &["src/lsp"]),
+    ("crossbeam_channel", &["src/dap", "src/lsp"]),
     ("cudarc", &["runtime/src/cuda"]),
     ("gen_lsp_types", &["src/lsp"]),
     ("lsp_server", &["src/lsp"]),

@@ -134,7 +134,7 @@ fn print_stages(source: &SourceFile, options: &CompileOptions, whole: Duration) 
     let verify = least(200, || ir.kernels.iter().for_each(|kernel| drop(black_box(ir::verify(kernel)))));
     print_row("verifying the IR", verify);
     let capability = krn_compiler::capability(&options.target).unwrap_or_default();
-    let to = SelectOptions { target: options.target.clone(), capability };
+    let to = SelectOptions { target: options.target.clone(), capability, names: false };
     let selected = least(200, || drop(black_box(select(&ir, source, &to))));
     print_row("selecting to text", selected);
     let print = least(200, || drop(black_box(ptx::print(&done.compiled.module))));

@@ -126,7 +126,7 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     // Passes that are not the compiler's own are held to the rules one by one.
     let mut pass_options = options.passes.clone();
     pass_options.verify |= options.pipeline.is_some();
-    let select_options = SelectOptions { target: options.target.clone(), capability };
+    let select_options = SelectOptions { target: options.target.clone(), capability, names: options.names };
     let mut printed = String::new();
     let generator = Generator {
         source,

@@ -26,6 +26,7 @@ mod parallel;
 pub mod passes;
 pub mod ptx;
 pub mod reference;
+pub mod scopes;
 pub mod source;
 pub mod syntax;
 mod targets;

@@ -59,7 +59,7 @@ fn launches_by_themselves_become_what_they_become_in_the_kernel() {
             assert_eq!(verify(joined), Ok(()));
             several += usize::from(whole.launches.len() > 1);
         }
-        let options = SelectOptions { target: TARGET.into(), capability: 90 };
+        let options = SelectOptions { target: TARGET.into(), capability: 90, names: false };
         let selected = select(&whole, &source, &options).expect("it is selected");
         assert!(selected.text == parted.compiled.ptx, "{}: another PTX", source.name());
         assert_eq!(selected.module, parted.compiled.module, "{}", source.name());

@@ -178,7 +178,7 @@ fn assemble(name: &str, module: &Module) {
             let result = pipeline.run(kernel, &PipelineOptions::default(), &mut |_| {});
             result.unwrap_or_else(|error| panic!("{error}"));
         }
-        let options = SelectOptions { target: target.to_string(), capability };
+        let options = SelectOptions { target: target.to_string(), capability, names: false };
         let selected = select(&module, &source, &options)
             .unwrap_or_else(|error| panic!("{}: {}", error.kernel, error.message));
         krn_compiler::ptx::print(&selected.module)
@@ -215,7 +215,7 @@ fn an_axis_that_is_still_spread_over_threads_is_refused() {
     let result = pipeline.run(&mut kernel, &PipelineOptions::default(), &mut |_| {});
     result.unwrap_or_else(|error| panic!("{error}"));
     let module = Module { kernels: vec![kernel], ..Module::default() };
-    let options = SelectOptions { target: "sm_90".into(), capability: 90 };
+    let options = SelectOptions { target: "sm_90".into(), capability: 90, names: false };
     let error =
         select(&module, &SourceFile::new("none.krn", ""), &options).expect_err("threads are not explicit");
     assert_eq!(error.kernel, "spread");
@@ -263,7 +263,7 @@ const SEVERAL: &str = r#"kernel "several" {
 fn places_that_are_neighbours_share_a_register() {
     let kernel = parse_kernel(SEVERAL).unwrap_or_else(|error| panic!("{error}"));
     let module = Module { kernels: vec![kernel], ..Module::default() };
-    let options = SelectOptions { target: "sm_90".into(), capability: 90 };
+    let options = SelectOptions { target: "sm_90".into(), capability: 90, names: false };
     let selected = select(&module, &SourceFile::new("none.krn", ""), &options)
         .unwrap_or_else(|error| panic!("{}: {}", error.kernel, error.message));
     // Every change of the compiler changes its version.

@@ -5,6 +5,7 @@ pub mod bisect;
 pub mod build;
 pub mod check;
 pub mod costs;
+pub mod dap;
 pub mod doctor;
 pub mod explain;
 pub mod fmt;

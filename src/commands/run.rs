@@ -278,7 +278,7 @@ impl Summary<'_> {
 }
 
 /// The first few values.
-fn preview(array: &HostArray) -> String {
+pub fn preview(array: &HostArray) -> String {
     let shape: Vec<String> = array.shape.iter().map(u64::to_string).collect();
     let ty = format!("{}[{}]", array.element.name, shape.join(", "));
     let ty = if array.shape.is_empty() { array.element.name.clone() } else { ty };

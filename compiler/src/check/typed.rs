@@ -37,12 +37,14 @@
 //! the run is then an error.
 
 mod code;
+mod definitions;
 mod ids;
 mod schedule;
 mod value_type;
 
 pub use crate::builtins::{Builtin, MathFunction};
 pub use code::*;
+pub use definitions::{Definition, Moment, Numbers, TAG};
 pub use ids::*;
 pub use schedule::*;
 pub use value_type::Type;

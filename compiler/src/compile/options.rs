@@ -45,6 +45,10 @@ pub struct CompileOptions {
     pub variants: Variants,
     /// Of the PTX, keeps the text alone: [`CompiledModule::module`] has no entries.
     pub text_only: bool,
+    /// Keeps in the PTX's data which registers hold the source's names, from where on ([`ptx::Entry::bindings`](crate::ptx::Entry::bindings)):
+    /// for debuggers. Registers may be called otherwise then, and
+    /// sums that only addresses are made of are computed on their own; the results are the same.
+    pub names: bool,
 }
 
 /// Which warnings about speed (W06xx) are looked for: what one line of the file would make faster. Each is tried, which takes
@@ -100,6 +104,7 @@ impl CompileOptions {
             ir: false,
             variants: Variants::default(),
             text_only: false,
+            names: false,
         }
     }
 

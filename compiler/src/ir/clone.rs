@@ -3,6 +3,7 @@
 use super::entities::{Block, Inst, Value};
 use super::kernel::{BlockData, InstData, Kernel, Payload, Regions, Short};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// What stands for a value in the copy; values that are not in it stand for themselves.
 pub type ValueMap = FxHashMap<Value, Value>;
@@ -11,6 +12,9 @@ pub type ValueMap = FxHashMap<Value, Value>;
 pub fn mapped(map: &ValueMap, value: Value) -> Value {
     map.get(&value).copied().unwrap_or(value)
 }
+
+/// What stands between a name and the definition that a value is of, where lowering writes that behind names.
+pub const TAG: char = '#';
 
 impl Kernel {
     /// Appends a copy of an instruction, with its regions, to a block. Its results are added to the map.
@@ -74,6 +78,20 @@ impl Kernel {
         let value = self.add_result(inst, self.values[like].ty);
         self.take_after(value, like);
         value
+    }
+
+    /// A value stands in the place of a parameter from here on. What a debugger knows the parameter by goes on.
+    pub fn stand_in(&mut self, value: Value, param: Value) {
+        let tagged = |value: Value| self.values[value].name.as_deref().is_some_and(|name| name.contains(TAG));
+        if tagged(param) && !tagged(value) {
+            self.values[value].name = self.values[param].name.clone();
+        }
+    }
+
+    /// A value's name, for reading alone.
+    pub fn readable(&self, value: Value) -> Option<Arc<str>> {
+        let name = self.values[value].name.as_ref()?;
+        Some(name.split_once(TAG).map_or_else(|| name.clone(), |(name, _)| name.into()))
     }
 
     /// Gives a value the name and the shape of another one.

@@ -218,6 +218,7 @@ impl<'a> Lowerer<'a> {
                 KernelLocal::Recompute(value) => self.expression(value),
                 KernelLocal::Stored(buffer) => self.read_cell(buffer, local),
             };
+            self.name_found(local, &values);
             self.locals[local] = Some(values);
         }
         self.builder.set_span(span);
@@ -237,7 +238,9 @@ impl<'a> Lowerer<'a> {
                 let indices: Vec<Value> =
                     place.indices.iter().map(|index| self.builder.constant_index(*index as i64)).collect();
                 let value = self.builder.load(buffer, place.leaf as u32, &indices);
-                self.builder.name(value, &data.name);
+                if self.numbers.is_none() {
+                    self.builder.name(value, &data.name);
+                }
                 value
             })
             .collect()

@@ -17,6 +17,7 @@
 //! | `injections.rs` | checks of facts about the values of arrays |
 //! | `host.rs` | expressions that the host evaluates |
 //! | `locals.rs` | local arrays: local memory or scratch |
+//! | `naming.rs` | the names of values |
 
 mod access;
 mod assigned;
@@ -26,6 +27,7 @@ mod host;
 mod injections;
 mod kernel_level;
 mod locals;
+mod naming;
 mod ranges;
 mod reduce;
 mod schedules;
@@ -33,7 +35,7 @@ mod statements;
 mod structs;
 
 use crate::check::typed::{
-    self, ArrayId, ArrayRole, DimId, IndexId, LocalId, ParamId, Program, SignatureItem, Type,
+    self, ArrayId, ArrayRole, DimId, IndexId, LocalId, Numbers, ParamId, Program, SignatureItem, Type,
 };
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
@@ -55,11 +57,13 @@ pub struct LowerOptions<'a> {
     pub target: &'a str,
     /// Takes what the device would check for proved.
     pub unchecked: bool,
+    /// Writes behind each name which definition of the name the value is, for debuggers.
+    pub names: bool,
 }
 
 impl<'a> LowerOptions<'a> {
     pub fn for_target(target: &'a str) -> Self {
-        Self { target, unchecked: false }
+        Self { target, unchecked: false, names: false }
     }
 }
 
@@ -148,6 +152,8 @@ struct Lowerer<'a> {
     options: LowerOptions<'a>,
     builder: KernelBuilder,
     diagnostics: Diagnostics,
+    /// Of the statements, where names say which definitions they are.
+    numbers: Option<Numbers>,
     dims: SecondaryMap<DimId, Option<Symbol>>,
     /// One symbol a scalar leaf.
     params: SecondaryMap<ParamId, Vec<Symbol>>,
@@ -181,6 +187,7 @@ impl<'a> Lowerer<'a> {
             options,
             builder: KernelBuilder::new(kernel.name.clone(), kernel.span),
             diagnostics: Diagnostics::new(),
+            numbers: options.names.then(|| Numbers::of(kernel)),
             dims: SecondaryMap::new(),
             params: SecondaryMap::new(),
             arrays: SecondaryMap::new(),

@@ -40,7 +40,7 @@ impl<'a> Lowerer<'a> {
                 names.iter().zip(&bounds).map(|(name, range)| (*name, range.low, range.high)).collect();
             let counters = self.builder.begin_reduce(&triples, &combiners);
             for ((axis, range), counter) in group.iter().zip(&bounds).zip(counters) {
-                self.indices[axis.index] = Some(self.index_of(range, counter));
+                self.bind_index(axis.index, range, counter);
             }
         }
         let mut values = self.expression(body);

@@ -3,7 +3,7 @@
 use super::Lowerer;
 use super::assigned::{assigned, independent_groups};
 use super::ranges::Counted;
-use crate::check::typed::{Axis, Block, Expr, LocalId, Projection, Stmt, StmtKind};
+use crate::check::typed::{Axis, Block, Expr, LocalId, Moment, Projection, Stmt, StmtKind};
 use crate::ir::entities::Value;
 use crate::ir::op::Opcode;
 use crate::manifest;
@@ -22,13 +22,12 @@ impl<'a> Lowerer<'a> {
         match &stmt.kind {
             StmtKind::Let { local, value } => {
                 let values = self.expression(value);
-                if let [only] = values.as_slice() {
-                    self.builder.name(*only, &self.typed.locals[*local].name);
-                }
+                self.name_local(*local, &values, Some((stmt, Moment::End)));
                 self.locals[*local] = Some(values);
             }
             StmtKind::Assign { local, path, value } => {
                 let next = self.assigned_value(*local, path, value);
+                self.name_assigned(*local, &next, stmt);
                 self.locals[*local] = Some(next);
             }
             StmtKind::DefineArray { array, axes, value } => self.define_array(*array, axes, value),
@@ -59,20 +58,20 @@ impl<'a> Lowerer<'a> {
                 let mut initial = vec![range.low];
                 initial.extend(self.current(&carried));
                 let params = self.builder.begin_while(&initial);
-                self.rebind(&carried, &params[1..]);
+                self.rebind(&carried, &params[1..], Some((stmt, Moment::Round)));
                 let inside = self.builder.compare(Opcode::Lt, params[0], range.high);
                 let goes_on = self.locals[*goes_on].as_ref().map_or(inside, |values| values[0]);
                 let goes_on = mutant!("lower: `break` ends nothing", goes_on, inside);
                 let test = self.builder.binary(Opcode::And, inside, goes_on);
                 let params = self.builder.begin_while_body(test);
                 self.builder.name(params[0], &self.typed.indices[*index].name);
-                self.indices[*index] = Some(self.index_of(&range, params[0]));
-                self.rebind(&carried, &params[1..]);
+                self.bind_index(*index, &range, params[0]);
+                self.rebind(&carried, &params[1..], Some((stmt, Moment::Round)));
                 self.statements(&body.statements);
                 let mut next = vec![self.builder.binary(Opcode::Add, params[0], range.step)];
                 next.extend(self.current(&carried));
                 let results = self.builder.end_while(&next);
-                self.rebind(&carried, &results[1..]);
+                self.rebind(&carried, &results[1..], Some((stmt, Moment::End)));
             }
             StmtKind::For { index, low, high, ends, step, goes_on: None, body } => {
                 let carried = self.assigned_in(&[body], &[]);
@@ -83,29 +82,29 @@ impl<'a> Lowerer<'a> {
                 let name = &self.typed.indices[*index].name;
                 let (counter, params) =
                     self.builder.begin_for(name, range.low, range.high, range.step, &initial);
-                self.indices[*index] = Some(self.index_of(&range, counter));
-                self.rebind(&carried, &params);
+                self.bind_index(*index, &range, counter);
+                self.rebind(&carried, &params, Some((stmt, Moment::Round)));
                 self.statements(&body.statements);
                 let next = self.current(&carried);
                 let results = self.builder.end_for(&next);
-                self.rebind(&carried, &results);
+                self.rebind(&carried, &results, Some((stmt, Moment::End)));
             }
             StmtKind::While { condition, body } => {
                 let carried = self.assigned_in(&[body], &[condition]);
                 let initial = self.current(&carried);
                 let params = self.builder.begin_while(&initial);
-                self.rebind(&carried, &params);
+                self.rebind(&carried, &params, Some((stmt, Moment::Round)));
                 let test = self.scalar(condition);
                 let params = self.builder.begin_while_body(test);
-                self.rebind(&carried, &params);
+                self.rebind(&carried, &params, Some((stmt, Moment::Round)));
                 self.statements(&body.statements);
                 let next = self.current(&carried);
                 let results = self.builder.end_while(&next);
-                self.rebind(&carried, &results);
+                self.rebind(&carried, &results, Some((stmt, Moment::End)));
             }
             StmtKind::If { condition, then, otherwise } => {
                 let test = self.scalar(condition);
-                self.branch(test, then, otherwise);
+                self.branch(stmt, test, then, otherwise);
             }
         }
         self.builder.set_span(outer);
@@ -123,7 +122,7 @@ impl<'a> Lowerer<'a> {
         let counters = self.builder.begin_forall(&triples);
         let mut known = Vec::new();
         for ((axis, counter), range) in axes.iter().zip(&counters).zip(&bounds) {
-            self.indices[axis.index] = Some(self.index_of(range, *counter));
+            self.bind_index(axis.index, range, *counter);
             let kernel = self.builder.kernel();
             if let (Some(from), Some(to)) = (kernel.symbolic(range.low), kernel.symbolic(range.high)) {
                 let extent = match from {
@@ -141,7 +140,7 @@ impl<'a> Lowerer<'a> {
     }
 
     /// An `if` statement: the names that either branch assigns come out of it.
-    fn branch(&mut self, test: Value, then: &'a Block, otherwise: &'a Block) {
+    fn branch(&mut self, stmt: &Stmt, test: Value, then: &'a Block, otherwise: &'a Block) {
         let carried = self.assigned_in(&[then, otherwise], &[]);
         let before = self.current_lists(&carried);
         self.builder.begin_if(test);
@@ -156,7 +155,7 @@ impl<'a> Lowerer<'a> {
         self.statements(&otherwise.statements);
         let values = self.current(&carried);
         let results = self.builder.end_if(&values);
-        self.rebind(&carried, &results);
+        self.rebind(&carried, &results, Some((stmt, Moment::End)));
     }
 
     /// An `if` or a block in value position, lazily: its values, then the names that it assigns.
@@ -178,7 +177,7 @@ impl<'a> Lowerer<'a> {
         values.extend(self.current(carried));
         let mut results = self.builder.end_if(&values);
         let tail = results.split_off(count);
-        self.rebind(carried, &tail);
+        self.rebind(carried, &tail, None);
         results
     }
 
@@ -203,14 +202,13 @@ impl<'a> Lowerer<'a> {
         names.iter().flat_map(|local| self.locals[*local].clone().unwrap_or_default()).collect()
     }
 
-    fn rebind(&mut self, names: &[LocalId], values: &[Value]) {
+    /// Gives names other values: those that a statement makes of them, where it is known which.
+    fn rebind(&mut self, names: &[LocalId], values: &[Value], by: Option<(&Stmt, Moment)>) {
         let mut rest = values;
         for local in names {
             let count = self.locals[*local].as_ref().map_or(0, Vec::len);
             let (own, after) = rest.split_at(count);
-            if let [only] = own {
-                self.builder.name(*only, &self.typed.locals[*local].name);
-            }
+            self.name_local(*local, own, by);
             self.locals[*local] = Some(own.to_vec());
             rest = after;
         }

@@ -1,10 +1,12 @@
 //! Builds one entry: registers with readable names, labels, and statements in order.
 
+use super::binding::Binding;
 use super::instruction::{Guard, Instruction, Op};
 use super::module::{Entry, Loc, Param, Register, Statement, Variable};
 use super::names::Names;
-use super::operand::{EntryVariable, Label, ParamId, Reg};
+use super::operand::{EntryVariable, Label, Operand, ParamId, Reg};
 use super::types::{RegClass, Type};
+use crate::data::Scalar;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -126,6 +128,12 @@ impl EntryBuilder {
             self.last_loc = Some(loc);
             self.entry.body.push(Statement::Loc(loc));
         }
+    }
+
+    /// A name's value is in an operand from here on.
+    pub fn bind(&mut self, name: Arc<str>, ty: Scalar, value: Operand) {
+        let at = self.entry.body.len() as u32;
+        self.entry.bindings.push(Binding { name, ty, at, value });
     }
 
     /// The finished entry, in canonical form: registers are renumbered class by class.

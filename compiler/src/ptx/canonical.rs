@@ -9,7 +9,7 @@ use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, packed_option::Reser
 use super::grammar::Slot;
 use super::instruction::Instruction;
 use super::module::{Entry, Module, Statement, quotable};
-use super::operand::{Label, Reg};
+use super::operand::{Label, Operand, Reg};
 
 impl Module {
     /// Brings every entry into canonical form.
@@ -32,6 +32,7 @@ impl Entry {
         }
         let blanks = self.body.iter().take_while(|statement| **statement == Statement::BlankLine).count();
         self.body.drain(..blanks);
+        self.move_bindings(|at| at.saturating_sub(blanks as u32));
         let registers = self.order_registers();
         self.rename(labels, registers);
     }
@@ -53,19 +54,28 @@ impl Entry {
             }
         }
         if lines {
-            self.body = std::mem::take(&mut self.body)
-                .into_iter()
-                .flat_map(|statement| match statement {
+            let body = std::mem::take(&mut self.body);
+            let mut places = Vec::with_capacity(body.len() + 1);
+            for statement in body {
+                places.push(self.body.len() as u32);
+                match statement {
                     Statement::Comment(text) => {
                         let mut lines = vec![text];
                         tidy_lines(&mut lines);
-                        lines.into_iter().map(Statement::Comment).collect()
+                        self.body.extend(lines.into_iter().map(Statement::Comment));
                     }
-                    statement => vec![statement],
-                })
-                .collect();
+                    statement => self.body.push(statement),
+                }
+            }
+            places.push(self.body.len() as u32);
+            self.move_bindings(|at| places[at as usize]);
         }
         labels
+    }
+
+    /// Statements have moved to other places.
+    pub(super) fn move_bindings(&mut self, place: impl Fn(u32) -> u32) {
+        self.bindings.iter_mut().for_each(|binding| binding.at = place(binding.at));
     }
 
     /// Orders registers by class; the new number of each, where that changes any.
@@ -111,6 +121,11 @@ impl Entry {
                     });
                 }
                 _ => {}
+            }
+        }
+        for binding in &mut self.bindings {
+            if let (Operand::Reg(reg), Some(renamed)) = (&mut binding.value, &registers) {
+                *reg = renamed[reg.index()];
             }
         }
         self.labels = labels;

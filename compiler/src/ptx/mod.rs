@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod assembly_tests;
+pub mod binding;
 pub mod builder;
 mod canonical;
 pub mod dependent;
@@ -29,6 +30,7 @@ pub mod types;
 pub mod verify;
 mod version;
 
+pub use binding::{Binding, Tile};
 pub use builder::EntryBuilder;
 pub use instruction::{Guard, Instruction, Op};
 pub use module::{

@@ -2,6 +2,7 @@
 
 use cranelift_entity::PrimaryMap;
 
+use super::binding::{Binding, Tile};
 use super::instruction::Instruction;
 use super::operand::{EntryVariable, Label, ModuleVariable, ParamId, Reg, Symbol};
 use super::types::{RegClass, Space, Type};
@@ -221,6 +222,11 @@ pub struct Entry {
     pub variables: PrimaryMap<EntryVariable, Variable>,
     pub labels: PrimaryMap<Label, LabelName>,
     pub body: Vec<Statement>,
+    /// Where the source's names are, in the order of their places; none unless somebody asked for them
+    /// ([`CompileOptions::names`](crate::CompileOptions::names)).
+    pub bindings: Vec<Binding>,
+    /// And its arrays in shared and local memory.
+    pub tiles: Vec<Tile>,
 }
 
 impl Entry {
@@ -234,6 +240,8 @@ impl Entry {
             variables: PrimaryMap::new(),
             labels: PrimaryMap::new(),
             body: Vec::new(),
+            bindings: Vec::new(),
+            tiles: Vec::new(),
         }
     }
 

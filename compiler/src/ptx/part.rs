@@ -42,6 +42,11 @@ impl Module {
 
 /// Calls `visit` with each variable of the module that an entry names.
 fn each_variable(entry: &mut Entry, visit: &mut impl FnMut(&mut ModuleVariable)) {
+    for tile in &mut entry.tiles {
+        if let Symbol::Module(variable) = &mut tile.variable {
+            visit(variable);
+        }
+    }
     let mut operand = |operand: &mut Operand| {
         if let Operand::Symbol(Symbol::Module(variable), _) = operand {
             visit(variable);

@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import { LanguageClient, type LanguageClientOptions, type ServerOptions } from 'vscode-languageclient/node';
 import { type ServerAnswer, deed } from './answers';
+import { Adapters, Configurations } from './debugger';
 import { kernelAt } from './lines';
 import { Views, settings } from './views';
 
@@ -21,6 +22,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       await client?.dispose();
       await start(views, channel);
     }),
+    vscode.debug.registerDebugAdapterDescriptorFactory('krn', new Adapters()),
+    vscode.debug.registerDebugConfigurationProvider('krn', new Configurations()),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration('krn.path')) void vscode.commands.executeCommand('krn.restartServer');
     }),

@@ -29,6 +29,17 @@ test('the client starts the server that the settings name', () => {
   assert.ok(made().started);
 });
 
+test('the debugger is the tool that the settings name, and takes the kernel at the cursor', () => {
+  assert.deepEqual({ ...fake.adapters.createDebugAdapterDescriptor() }, { command: tool, args: ['dap'] });
+  fake.move(editor, computed);
+  const resolve = (configuration: object) => fake.configurations.resolveDebugConfiguration(undefined, configuration);
+  assert.deepEqual(resolve({}), {
+    type: 'krn', request: 'launch', name: 'Debug kernel', program: '/saxpy.krn', stopOnEntry: true, kernel: 'saxpy', target: 'sm_90',
+  });
+  const written = { type: 'krn', request: 'launch', name: 'mine', program: 'a.krn', target: 'sm_80' };
+  assert.deepEqual(resolve(written), written);
+});
+
 test('PTX beside follows the cursor in both directions', async () => {
   fake.move(editor, computed);
   await fake.commands.get('krn.showPtxBeside')!();

@@ -26,6 +26,9 @@ export class Uri {
     const [, scheme, path, query] = /^([\w-]+):([^?]*)\??(.*)$/.exec(text)!;
     return new Uri(scheme!, path!, decodeURIComponent(query!));
   }
+  get fsPath(): string {
+    return this.path;
+  }
   toString(): string {
     return `${this.scheme}:${this.path}${this.query ? `?${encodeURIComponent(this.query)}` : ''}`;
   }
@@ -36,6 +39,10 @@ export class Range {
   contains(other: Range): boolean {
     return this.line <= other.line && other.end <= this.end;
   }
+}
+
+export class DebugAdapterExecutable {
+  constructor(readonly command: string, readonly args: string[]) {}
 }
 
 export class ThemeColor {
@@ -62,6 +69,8 @@ export const fake = {
   pick: '',
   output: '',
   documents: [] as any[],
+  adapters: undefined as any,
+  configurations: undefined as any,
 
   document(path: string, text: string) {
     const document = { uri: Uri.file(path), languageId: 'krn', version: 1, text, getText: () => document.text };
@@ -175,6 +184,17 @@ export const commands = {
     return { dispose: () => {} };
   },
   executeCommand: async (name: string) => fake.commands.get(name)!(),
+};
+
+export const debug = {
+  registerDebugAdapterDescriptorFactory: (_: string, factory: any) => {
+    fake.adapters = factory;
+    return { dispose: () => {} };
+  },
+  registerDebugConfigurationProvider: (_: string, provider: any) => {
+    fake.configurations = provider;
+    return { dispose: () => {} };
+  },
 };
 
 export const env = {

@@ -34,6 +34,13 @@ test('what the manifest names is there', () => {
   for (const { command } of commands) assert.ok(code.includes(`"${command}"`), command);
   const known = commands.map((it: { command: string }) => it.command);
   for (const { command } of menus['editor/title']) assert.ok(known.includes(command), command);
+  const [debug] = manifest.contributes.debuggers;
+  assert.ok(code.includes('"dap"') && debug.type === 'krn');
+  const { properties } = debug.configurationAttributes.launch;
+  const written = [...debug.initialConfigurations, ...debug.configurationSnippets.map((it: { body: object }) => it.body)];
+  for (const field of written.flatMap(Object.keys)) {
+    assert.ok(['type', 'request', 'name'].includes(field) || field in properties, field);
+  }
   assert.match(text('extension.vsixmanifest'), /<Identity [^>]*Id="krn" [^>]*Publisher="krn"/);
 });
 

@@ -4,6 +4,7 @@ use crate::backend::{
     self, Backend, Block, DevicePtr, EntryNumber, GraphNode, LaunchRequest, LoadedGraph, LoadedModule,
     MachineCode, RawStream, RecordedEvent, StreamNumber, UnderWay,
 };
+use crate::emulator::debug::Debugger;
 use crate::emulator::{
     self, ArgValue, Emulator, LaunchConfig, LaunchCounts, LaunchError, LaunchReport, MemoryError,
     TracedAccess,
@@ -27,6 +28,8 @@ pub(crate) struct EmulatorDevice {
     interrupted: Arc<AtomicBool>,
     /// Launches end at races and at reads of what nobody has written.
     sanitizing: bool,
+    /// Who looks at launches.
+    debugger: Option<Arc<dyn Debugger>>,
     lane_instructions: AtomicU64,
     /// Launches so far, blocks of the latest that are done, and all that it has.
     under_way: [AtomicU64; 3],
@@ -46,6 +49,7 @@ impl EmulatorDevice {
             emulator,
             interrupted,
             sanitizing: false,
+            debugger: None,
             lane_instructions: AtomicU64::new(0),
             under_way: Default::default(),
         }
@@ -58,9 +62,15 @@ impl EmulatorDevice {
             emulator,
             interrupted,
             sanitizing: true,
+            debugger: None,
             lane_instructions: AtomicU64::new(0),
             under_way: Default::default(),
         }
+    }
+
+    /// Somebody looks at launches.
+    pub fn debugged(interrupted: Arc<AtomicBool>, debugger: Arc<dyn Debugger>, sanitizing: bool) -> Self {
+        Self { debugger: Some(debugger), sanitizing, ..Self::sanitizing(interrupted) }
     }
 
     fn read<T>(&self, work: impl FnOnce(&Emulator) -> T) -> T {
@@ -246,10 +256,14 @@ impl Backend for EmulatorDevice {
 
     fn launch(&self, module: &dyn LoadedModule, request: &LaunchRequest<'_>) -> Result<()> {
         self.with(module, request, |emulator, loaded, config, arguments| {
-            let report = if self.sanitizing {
-                emulator.launch_sanitized(loaded, &request.launch.entry, config, arguments)
+            let entry = &request.launch.entry;
+            let report = if let Some(debugger) = &self.debugger {
+                let debugger = debugger.as_ref();
+                emulator.launch_debugged(loaded, entry, config, arguments, debugger, self.sanitizing)
+            } else if self.sanitizing {
+                emulator.launch_sanitized(loaded, entry, config, arguments)
             } else {
-                emulator.launch(loaded, &request.launch.entry, config, arguments)
+                emulator.launch(loaded, entry, config, arguments)
             };
             report.map(|report| (report, ()))
         })

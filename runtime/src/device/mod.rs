@@ -11,6 +11,7 @@ use crate::cuda::{self, CudaDevice};
 use crate::device::emulated::EmulatorDevice;
 use crate::device::shared::Shared;
 use crate::device::watch::NewVariant;
+use crate::emulator::debug::Debugger;
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -93,6 +94,16 @@ impl Device {
     /// shared or global memory that nobody has written, naming the source lines and the threads. Many times slower.
     pub fn sanitizing_emulator(interrupted: Arc<AtomicBool>) -> Self {
         Self::with(EmulatorDevice::sanitizing(interrupted), None)
+    }
+
+    /// The emulator, interruptible too, whose launches a debugger looks at, instruction by instruction, on the thread that
+    /// launches; sanitized as well, where that is wanted.
+    pub fn debugged_emulator(
+        interrupted: Arc<AtomicBool>,
+        debugger: Arc<dyn Debugger>,
+        sanitize: bool,
+    ) -> Self {
+        Self::with(EmulatorDevice::debugged(interrupted, debugger, sanitize), None)
     }
 
     /// One line for the user where the device is not what they may expect.

@@ -15,6 +15,7 @@
 //! in order), independent progress of the lanes of one warp, and the exact bits of the `approx` functions.
 
 pub mod count;
+pub mod debug;
 pub mod exec;
 pub mod fault;
 pub mod launch;
@@ -211,6 +212,30 @@ impl Emulator {
         let tracer = trace::Tracer::new(source, program);
         let (report, tracer) = self.launch_observed(module, entry, config, args, tracer)?;
         Ok((report, tracer.finish(&self.memory, config, |pc| module.location(program, pc))))
+    }
+
+    /// Runs a kernel, block after block, and asks a debugger before each instruction ([`debug`]); sanitized as well, where
+    /// that is wanted, on an emulator that keeps track.
+    pub fn launch_debugged(
+        &self,
+        module: &LoadedModule,
+        entry: &str,
+        config: &LaunchConfig<'_>,
+        args: &[ArgValue],
+        debugger: &dyn debug::Debugger,
+        sanitize: bool,
+    ) -> Result<LaunchReport, LaunchError> {
+        let config = LaunchConfig { threads_at_most: 1, ..*config };
+        let (source, program) = entry_of(module, entry)?;
+        let names = debug::Names::new(source, program);
+        let (config, memory) = (&config, &self.memory);
+        let launch = debug::Launched { module, entry: source, program, config, args, memory, names };
+        let sanitizer = sanitize.then(|| sanitize::Sanitizer::new(memory, program, config));
+        debugger.begins(&launch);
+        let watch = debug::Watch { launch: &launch, debugger, sanitizer, block: 0 };
+        let ended = self.launch_observed(module, entry, config, args, watch).map(|(report, _)| report);
+        debugger.ends();
+        ended
     }
 
     /// Runs a kernel under an observer's eyes.

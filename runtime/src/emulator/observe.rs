@@ -2,8 +2,9 @@
 //!
 //! The loop over instructions is compiled once for each observer. With [`Quiet`] nothing of it is left.
 
-use super::exec::Outcome;
 use super::exec::lanes::Registers;
+use super::exec::memory::View;
+use super::exec::{LaneFault, Outcome};
 use super::program::Inst;
 
 /// One instruction that a warp is about to execute.
@@ -19,6 +20,8 @@ pub struct Event<'a> {
     pub mask: u32,
     /// The registers before the instruction: addresses and shadow state are derived from them.
     pub registers: &'a Registers,
+    /// The memory that the block sees.
+    pub view: &'a View<'a>,
 }
 
 /// Sees every instruction. Each host thread has its own; they are merged when the launch ends, in no order.
@@ -41,6 +44,9 @@ pub trait Observer: Send {
 
     /// A warp is about to execute an instruction. A fault ends the launch in its place.
     fn instruction(&mut self, event: &Event<'_>) -> Outcome;
+
+    /// The instruction has failed, here or when it was executed: the launch ends.
+    fn failed(&mut self, _: &Event<'_>, _: &LaneFault) {}
 
     /// A barrier of the block lets the warps go that wait at it.
     fn opened(&mut self, barrier: usize, waiting: &[usize]);

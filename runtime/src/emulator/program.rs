@@ -114,6 +114,10 @@ pub struct Program {
     pub statements: Vec<u32>,
     /// For each instruction, where in the source it came from.
     pub locations: Vec<Option<Loc>>,
+    /// The column of each register, the first of two for 128 bits.
+    pub registers: Vec<Place>,
+    /// Where each variable of the entry starts in shared or local memory.
+    pub variables: Vec<u64>,
     /// How many columns of each kind a warp has.
     pub columns32: u32,
     pub columns64: u32,

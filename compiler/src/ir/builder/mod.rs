@@ -97,6 +97,11 @@ impl KernelBuilder {
         }
     }
 
+    /// Takes a value's name away, for another one.
+    pub fn unname(&mut self, value: Value) {
+        self.kernel.values[value].name = None;
+    }
+
     /// The block where instructions go now.
     pub fn current_block(&self) -> Block {
         self.open.last().expect("no launch is open").block

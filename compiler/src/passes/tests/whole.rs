@@ -113,7 +113,7 @@ fn document(text: &str) -> Result<String, String> {
         done.map_err(|error| format!("verifier: {error}"))?;
     }
     let refused = |error: crate::ptx::select::SelectError| format!("selection: {}", error.message);
-    let options = SelectOptions { target: TARGET.to_string(), capability: CAPABILITY };
+    let options = SelectOptions { target: TARGET.to_string(), capability: CAPABILITY, names: false };
     let kernels: Vec<&Kernel> = module.kernels.iter().collect();
     let selection = Selection::new(&module, &kernels, &file, &options).map_err(refused)?;
     let frame = selection.frame().map_err(refused)?;

@@ -318,6 +318,7 @@ fn factor_loops(
 /// Appends a copy of a loop's body without its yield.
 fn copy(emit: &mut Emit<'_>, body: Block, indices: &[Value]) {
     let params = emit.kernel.blocks[body].params.clone();
+    params.iter().zip(indices).for_each(|(param, index)| emit.kernel.stand_in(*index, *param));
     let mut map: ValueMap = params.into_iter().zip(indices.iter().copied()).collect();
     for inst in emit.kernel.blocks[body].insts.clone() {
         if emit.kernel.insts[inst].opcode != Opcode::Yield {
@@ -339,7 +340,8 @@ fn jammed(kernel: &mut Kernel, body: Block, offsets: &[Vec<i64>], span: crate::s
         let mut map = ValueMap::default();
         for param in &params {
             let value = kernel.add_param(next, kernel.values[*param].ty);
-            kernel.values[value].name = kernel.values[*param].name.clone();
+            // It stands for one of several copies: a debugger does not know it by that.
+            kernel.values[value].name = kernel.readable(*param);
             map.insert(*param, value);
         }
         let base = map[&params[at]];

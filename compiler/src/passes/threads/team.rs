@@ -106,6 +106,7 @@ impl Team {
     /// Appends the body of an iteration, without its yield.
     pub fn iteration(&mut self, emit: &mut Emit<'_>, body: Block, indices: &[Value]) {
         let params = emit.kernel.blocks[body].params.clone();
+        params.iter().zip(indices).for_each(|(param, index)| emit.kernel.stand_in(*index, *param));
         let mut map: ValueMap = params.into_iter().zip(indices.iter().copied()).collect();
         self.slots = slots(emit.kernel, body);
         self.alternating = meetings(emit.kernel, body) > 1;

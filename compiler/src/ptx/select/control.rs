@@ -5,6 +5,7 @@ use super::super::operand::{Operand, PredOperand, Reg};
 use super::super::types::{RegClass, Type};
 use super::SelectError;
 use super::checks::EndsOnFailure;
+use super::naming::is_free;
 use super::selector::{Selector, bits_type};
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Inst, Value};
@@ -36,6 +37,7 @@ impl Selector<'_> {
     fn straight_block(&mut self, block: Block) -> Result<Vec<Operand>, SelectError> {
         let kernel = self.kernel;
         let insts = &kernel.blocks[block].insts;
+        self.bind_params(block);
         for (at, &inst) in insts.iter().enumerate() {
             let data = &kernel.insts[inst];
             match data.opcode {
@@ -43,7 +45,10 @@ impl Selector<'_> {
                     self.settle_checks();
                     return Ok(data.arguments.iter().map(|value| self.operand(*value)).collect());
                 }
-                Opcode::Const | Opcode::Symbol => continue,
+                opcode if is_free(opcode) => {
+                    self.bind_free(inst);
+                    continue;
+                }
                 _ => {}
             }
             if self.maps.fused[inst] || self.is_deferred(inst) {
@@ -85,6 +90,7 @@ impl Selector<'_> {
                 Opcode::BlockIndex | Opcode::GridSize | Opcode::ThreadIndex => self.position_in_grid(inst),
                 _ => self.simple(inst)?,
             }
+            self.bind_results(inst);
         }
         self.settle_checks();
         Ok(Vec::new())

@@ -325,6 +325,9 @@ impl Selector<'_> {
             }
         };
         for (buffer, offset) in &plan.offsets {
+            if let Expr::Int(offset) = offset {
+                self.note_tile(*buffer, symbol, *offset as u64);
+            }
             let dst = self.builder.reg_for(Type::U64, &format!("{}_base", self.kernel.buffers[*buffer].name));
             match offset {
                 Expr::Int(offset) => {
@@ -364,6 +367,7 @@ impl Selector<'_> {
                     length: Length::Array(bytes),
                     ..Variable::array(data.name.clone(), Space::Local, Type::B8, bytes)
                 });
+                self.note_tile(buffer, PtxSymbol::Entry(variable), 0);
                 PtxSymbol::Entry(variable)
             }
         };

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `selector.rs` | the state of one entry: values to operands, emission helpers |
 //! | `entry.rs` | one launch to one entry: parameters, prologue |
+//! | `naming.rs` | where the source's names are |
 //! | `signs.rs` | what `ptxas` must not see |
 //! | `plan.rs` | grids, launch plans, the kernel's manifest |
 
@@ -32,6 +33,7 @@ mod loops;
 mod magic;
 mod matrix;
 mod memory;
+mod naming;
 mod neighbours;
 mod offsets;
 mod outer;
@@ -72,6 +74,8 @@ pub struct SelectOptions {
     pub target: String,
     /// The compute capability as 10 × major + minor: 75, 90, 120.
     pub capability: u32,
+    /// Keeps where the source's names are.
+    pub names: bool,
 }
 
 /// Something in the IR that selection cannot express; a verified kernel has none but those about limits.

@@ -5,6 +5,7 @@ use super::super::instruction::*;
 use super::super::module::Loc;
 use super::super::operand::{Operand, ParamId, Reg};
 use super::super::types::{RegClass, Type};
+use super::naming::readable;
 use super::offsets::OffsetMemo;
 use super::{Globals, SelectError, SelectOptions};
 use crate::data::Scalar;
@@ -145,7 +146,7 @@ impl<'a> Selector<'a> {
             if name.contains('.') { Cow::Owned(name.replace('.', "_")) } else { Cow::Borrowed(name) }
         };
         if let Some(name) = &self.kernel.values[value].name {
-            return plain(name);
+            return plain(readable(name));
         }
         if let Definition::Result(inst, _) = self.kernel.values[value].definition {
             match &self.kernel.insts[inst].payload {
@@ -205,7 +206,7 @@ impl<'a> Selector<'a> {
     /// so that the sum is rarely needed.
     pub fn is_deferred(&self, inst: Inst) -> bool {
         let data = &self.kernel.insts[inst];
-        if !matches!(data.opcode, Opcode::Add | Opcode::Sub) {
+        if !matches!(data.opcode, Opcode::Add | Opcode::Sub) || self.is_asked_for(inst) {
             return false;
         }
         let ([result], [_, literal]) = (&data.results[..], &data.arguments[..]) else { return false };

@@ -22,7 +22,9 @@ pub(super) fn hide_signs(builder: &mut EntryBuilder) {
     }
     let known = Known::of(instructions);
     let body = std::mem::take(&mut builder.entry_mut().body);
+    let mut places = Vec::with_capacity(body.len() + 1);
     for statement in body {
+        places.push(builder.entry().body.len() as u32);
         let Statement::Instruction(mut instruction) = statement else {
             builder.entry_mut().body.push(statement);
             continue;
@@ -40,6 +42,8 @@ pub(super) fn hide_signs(builder: &mut EntryBuilder) {
         }
         builder.push(instruction);
     }
+    places.push(builder.entry().body.len() as u32);
+    builder.entry_mut().move_bindings(|at| places[at as usize]);
 }
 
 /// The same value, as something that no assembler looks through.

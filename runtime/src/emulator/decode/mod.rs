@@ -14,7 +14,7 @@ mod memory;
 mod pressure;
 
 use cranelift_entity::EntityRef;
-use krn_compiler::ptx::{Entry, Module, Op, Statement};
+use krn_compiler::ptx::{Entry, Module, Op, RegClass, Register, Statement};
 
 use super::opcodes::Control;
 use super::program::{ALWAYS, Code, Effects, Inst, Place, Program};
@@ -102,6 +102,13 @@ impl Decoder<'_> {
         self.program.cleared_predicates.retain(|column| *column != ALWAYS);
         self.program.ordered_atomics = self.order_shows();
         self.program.effects = self.effects;
+        let place = |(register, column): (&Register, &u32)| match register.class {
+            RegClass::Pred => Place::Predicate(*column),
+            RegClass::B16 | RegClass::B32 | RegClass::F32 => Place::Wide32(*column),
+            RegClass::B64 | RegClass::F64 | RegClass::B128 => Place::Wide64(*column),
+        };
+        self.program.registers = self.entry.registers.values().zip(&self.columns).map(place).collect();
+        self.program.variables = self.offsets;
         self.program
     }
 

@@ -6,7 +6,7 @@ use super::lanes::LANES;
 use super::runner::Runner;
 use super::warp::Pause;
 use crate::emulator::fault::FaultKind;
-use crate::emulator::observe::Observer;
+use crate::emulator::observe::{Event, Observer};
 
 /// A fault and the instruction and thread it belongs to.
 #[derive(Debug)]
@@ -58,7 +58,10 @@ impl<O: Observer> Runner<'_, O> {
                     Ok(Pause::Barrier) => {}
                     Ok(Pause::Done) => running -= 1,
                     Ok(Pause::Abandoned) => return Ok(false),
-                    Err(fault) => return Err(self.blame(at, *fault)),
+                    Err(fault) => {
+                        self.tell(at, &fault);
+                        return Err(self.blame(at, *fault));
+                    }
                 }
             }
             if running == 0 {
@@ -74,6 +77,16 @@ impl<O: Observer> Runner<'_, O> {
             if !moved && self.warps.iter().all(|warp| warp.state != WarpState::Ready) {
                 return Err(self.deadlock());
             }
+        }
+    }
+
+    /// Lets the observer see what failed.
+    fn tell(&mut self, at: usize, fault: &LaneFault) {
+        let (program, warp) = (self.program, &self.warps[at]);
+        let (pc, active, registers, view) = (warp.pc as usize, warp.active, &self.registers[at], &self.view);
+        if let Some(inst) = program.code.get(pc).filter(|_| O::ENABLED) {
+            let event = Event { pc, inst, warp: at, active, mask: active, registers, view };
+            self.observer.failed(&event, fault);
         }
     }
 

@@ -71,6 +71,13 @@ impl Arena {
         if signed { ((value as i64) >> cut) as u64 } else { value >> cut }
     }
 
+    /// Some bytes of it.
+    pub fn bytes(&self, offset: u64, count: usize) -> Option<Vec<u8>> {
+        let end = offset.checked_add(count as u64).filter(|end| *end <= self.size)?;
+        let byte = |at: u64| (self.words[at as usize / 8].load(Relaxed) >> (8 * (at % 8))) as u8;
+        Some((offset..end).map(byte).collect())
+    }
+
     fn host(&self) -> *mut u8 {
         self.words.as_ptr() as *mut u8
     }

@@ -50,7 +50,9 @@ impl<O: Observer> Runner<'_, O> {
             warp.lane_executed += u64::from(if mask == FULL { 32 } else { mask.count_ones() });
             if O::ENABLED {
                 let active = warp.active;
-                self.observer.instruction(&Event { pc, inst: i, warp: at, active, mask, registers: r })?;
+                let view = &self.view;
+                let event = Event { pc, inst: i, warp: at, active, mask, registers: r, view };
+                self.observer.instruction(&event)?;
             }
             if let Code::Control(Control::Branch) = i.code {
                 warp.branch(mask, i.d, i.a);

@@ -78,6 +78,11 @@ impl<'a> Sanitizer<'a> {
         }
     }
 
+    /// Whether some thread of the block has written these bytes of shared memory.
+    pub(super) fn has_written(&self, offset: u64, bytes: u64) -> bool {
+        self.shared.is_written(offset, bytes)
+    }
+
     fn access(&mut self, event: &Event<'_>, access: &Access<'_>) -> Outcome {
         for lane in lanes_of(access.mask) {
             let address = access.addresses[lane];

@@ -89,6 +89,15 @@ impl Shadow {
         self.pages.clear();
     }
 
+    /// Whether all of these bytes have been written, and no copy to them is under way.
+    pub fn is_written(&self, address: u64, bytes: u64) -> bool {
+        (address..address + bytes).all(|at| {
+            let page = self.pages.get(&(at / PAGE_BYTES));
+            let cell = page.map(|page| page.cells[(at % PAGE_BYTES / page.grain) as usize]);
+            cell.is_some_and(|cell| cell.write.is_some() && cell.copy.is_none())
+        })
+    }
+
     /// Visits the places of some bytes.
     pub fn visit(&mut self, address: u64, bytes: u64, mut visit: impl FnMut(&mut Cell)) {
         let whole = address.is_multiple_of(WORD) && bytes.is_multiple_of(WORD);

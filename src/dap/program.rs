@@ -1,0 +1,193 @@
+//! What is debugged: compiled with its names, at sizes, with its data.
+
+use super::configuration::Configuration;
+use crate::exit::{Failure, INPUT};
+use crate::request::{Request, directives, pick};
+use crate::{files, memory, messages};
+use krn_compiler::check::typed::{Kernel, Numbers, Program as Typed, StructId};
+use krn_compiler::diagnostic::render::{RenderOptions, render};
+use krn_compiler::manifest::{KernelManifest, Launch, Step, SymbolKind, Value};
+use krn_compiler::ptx::Statement;
+use krn_compiler::source::SourceFile;
+use krn_compiler::syntax::ast::Item;
+use krn_compiler::{Compilation, CompileError, CompileOptions, Variants, syntax};
+use krn_runtime::verify::{Case, Sizes};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// A kernel that is ready to be run and looked at.
+pub struct Program {
+    pub path: PathBuf,
+    pub source: SourceFile,
+    pub compilation: Compilation,
+    kernel: usize,
+    pub numbers: Numbers,
+    pub sizes: Sizes,
+    pub case: Case,
+    /// The values of the manifest's symbols; counters are 0.
+    pub symbols: Vec<Value>,
+    /// The lines of the kernel and of the file's functions, with their names.
+    items: Vec<(String, bool, u32, u32)>,
+    /// Lines that instructions of the kernel come from.
+    lines: BTreeSet<u32>,
+}
+
+/// Why there is nothing to debug, in words.
+fn words(failure: Failure) -> String {
+    failure.message().to_string()
+}
+
+fn compiled(source: &SourceFile, options: &CompileOptions) -> Result<Compilation, String> {
+    krn_compiler::compile(source, options).map_err(|error| match error {
+        CompileError::Diagnostics(diagnostics) => {
+            render(source, &diagnostics, RenderOptions { color: false, ..RenderOptions::default() })
+        }
+        other => other.to_string(),
+    })
+}
+
+impl Program {
+    /// # Errors
+    /// What is wrong with the file or with what is asked for, in words.
+    pub fn load(configuration: &Configuration) -> Result<Self, String> {
+        let path = configuration.program.clone();
+        let bytes = files::read_source(&path).map_err(words)?;
+        let text = String::from_utf8(bytes).map_err(|_| format!("`{}` is no UTF-8", path.display()))?;
+        let source = SourceFile::new(path.display().to_string(), text);
+        let mut options = messages::options(&configuration.compile_arguments(), None).map_err(words)?;
+        options.names = true;
+        if !configuration.optimize {
+            let pipeline = options.resolved_pipeline().map_err(|error| error.to_string())?;
+            options.without.extend(pipeline.optional_names().map(str::to_string));
+        }
+        let first = compiled(&source, &options)?;
+        let arguments = configuration.kernel_arguments();
+        let typed = pick(&first.program, &arguments).map_err(words)?;
+        let manifest = manifest_of(&first, typed).map_err(words)?;
+        let said = directives(&source, typed).map_err(words)?;
+        let request = Request::parse(&arguments, &[], manifest, said).map_err(words)?;
+        let (sizes, case) = request
+            .case((&first.program, typed, manifest), configuration.seed, |sizes| {
+                memory::check(manifest, sizes, true, false)
+            })
+            .map_err(words)?;
+        // The code for these sizes, so that the launch asks for no other.
+        let name = typed.name.clone();
+        options.only = Some(name.clone());
+        options.variants = Variants::With(vec![sizes.symbol_values(manifest)]);
+        let compilation = compiled(&source, &options)?;
+        let kernels = &compilation.program.kernels;
+        let kernel = kernels.iter().position(|kernel| kernel.name == name);
+        let kernel = kernel.ok_or_else(|| format!("kernel `{name}` was not compiled"))?;
+        let manifest = manifest_of(&compilation, &kernels[kernel]).map_err(words)?;
+        let symbols = symbols(manifest, &sizes);
+        let lines = lines(&compilation, manifest);
+        let numbers = Numbers::of(&kernels[kernel]);
+        let items = items(&source, &name);
+        Ok(Self { path, source, compilation, kernel, numbers, sizes, case, symbols, items, lines })
+    }
+
+    pub fn typed(&self) -> &Typed {
+        &self.compilation.program
+    }
+
+    pub fn kernel(&self) -> &Kernel {
+        &self.compilation.program.kernels[self.kernel]
+    }
+
+    pub fn manifest(&self) -> Option<&KernelManifest> {
+        let name = &self.kernel().name;
+        self.compilation.compiled.manifest.kernels.iter().find(|known| known.name == *name)
+    }
+
+    /// The name of a struct's type.
+    pub fn struct_name(&self, id: StructId) -> &str {
+        &self.typed().structs[id].name
+    }
+
+    /// The function whose text a line stands in, by its number among the items.
+    pub fn function(&self, line: u32) -> Option<usize> {
+        self.items.iter().position(|(_, is_fn, first, last)| *is_fn && (*first..=*last).contains(&line))
+    }
+
+    /// What a line stands in, by its name.
+    pub fn item(&self, line: u32) -> Option<&str> {
+        let found = self.items.iter().find(|(_, _, first, last)| (*first..=*last).contains(&line));
+        found.map(|(name, ..)| name.as_str())
+    }
+
+    /// The line with code that a breakpoint on a line is for: the same, or one further down in the same item.
+    pub fn line_for(&self, line: u32) -> Option<u32> {
+        let (.., last) = self.items.iter().find(|(_, _, first, last)| (*first..=*last).contains(&line))?;
+        self.lines.range(line..=*last).next().copied()
+    }
+
+    /// The byte offset of a one-based line and column.
+    pub fn offset(&self, line: u32, column: u32) -> u32 {
+        let text = self.source.text();
+        let start: usize =
+            text.split_inclusive('\n').take(line.saturating_sub(1) as usize).map(str::len).sum();
+        let rest = self.source.line_text(line);
+        let within =
+            rest.char_indices().nth(column.saturating_sub(1) as usize).map_or(rest.len(), |(at, _)| at);
+        (start + within) as u32
+    }
+}
+
+fn manifest_of<'c>(compilation: &'c Compilation, kernel: &Kernel) -> Result<&'c KernelManifest, Failure> {
+    let found = compilation.compiled.manifest.kernels.iter().find(|known| known.name == kernel.name);
+    found.ok_or_else(|| Failure::new(INPUT, format!("kernel `{}` was not compiled", kernel.name)))
+}
+
+fn symbols(manifest: &KernelManifest, sizes: &Sizes) -> Vec<Value> {
+    let named = sizes.symbol_values(manifest);
+    let value = |symbol: &krn_compiler::manifest::SymbolManifest| match symbol.kind {
+        SymbolKind::Counter => Value::Int(0),
+        _ => named.get(&symbol.name).copied().unwrap_or(Value::Int(0)),
+    };
+    manifest.symbols.iter().map(value).collect()
+}
+
+/// The kernel and the functions of a file, by their lines.
+fn items(source: &SourceFile, kernel: &str) -> Vec<(String, bool, u32, u32)> {
+    let (file, _) = syntax::parse(source);
+    let item = |item: &Item| {
+        let (name, is_fn, span) = match item {
+            Item::Function(function) => (&function.name, true, function.span),
+            Item::Kernel(item) if item.name.name == kernel => (&item.name, false, item.span),
+            _ => return None,
+        };
+        let line = |offset| source.line_column(offset).0;
+        Some((name.name.clone(), is_fn, line(span.start), line(span.end)))
+    };
+    file.items.iter().filter_map(item).collect()
+}
+
+fn lines(compilation: &Compilation, manifest: &KernelManifest) -> BTreeSet<u32> {
+    let mut entries = BTreeSet::new();
+    for variant in &manifest.variants {
+        each_launch(&variant.plan, &mut |launch| {
+            entries.insert(launch.entry.as_str());
+        });
+    }
+    let module = &compilation.compiled.module;
+    let bodies = module.entries.iter().filter(|entry| entries.contains(entry.name.as_str()));
+    let loc = |statement: &Statement| match statement {
+        Statement::Loc(loc) => Some(loc.line),
+        _ => None,
+    };
+    bodies.flat_map(|entry| entry.body.iter().filter_map(loc)).collect()
+}
+
+fn each_launch<'m>(steps: &'m [Step], each: &mut dyn FnMut(&'m Launch)) {
+    for step in steps {
+        match step {
+            Step::Launch(launch) => each(launch),
+            Step::Repeat { body, .. } => each_launch(body, each),
+            Step::Branch { then, otherwise, .. } => {
+                each_launch(then, each);
+                each_launch(otherwise, each);
+            }
+        }
+    }
+}
