@@ -3,10 +3,12 @@
 
 mod arrangement;
 mod constant_bank;
+mod linear_extent;
 mod values;
 
 pub use arrangement::{CacheMode, Layout, Placement};
 pub use constant_bank::{CONSTANT_BANK_BYTES, ConstantPlace, constant_places};
+pub use linear_extent::LinearExtent;
 pub use values::Value;
 
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 mod words;
 
 pub use crate::data::Layout;
-use crate::data::{ElementType, Scalar};
+use crate::data::{ElementType, LinearExtent, Scalar};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -117,8 +117,13 @@ pub struct SymbolManifest {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SymbolKind {
-    /// Bound by the extent of this argument's axis.
-    Dim { argument: usize, axis: usize },
+    /// Bound by the extent of this argument's axis, which is a multiple of it and a constant.
+    Dim {
+        argument: usize,
+        axis: usize,
+        #[serde(default, skip_serializing_if = "LinearExtent::is_plain")]
+        extent: LinearExtent,
+    },
     /// A scalar argument, or one leaf (by number; arrays in structs count each element) of a struct argument.
     Parameter { argument: usize, leaf: usize, element: u64 },
     /// The counter of an enclosing [`Step::Repeat`].

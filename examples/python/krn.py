@@ -80,7 +80,11 @@ class Kernel:
             given = shapes if kind == "dim" else values
             if name not in given:
                 raise KrnError(f"`{self.name}` needs `{name}`")
-            found.append(given[name][place["axis"]] if kind == "dim" else given[name])
+            if kind == "dim":
+                extent, linear = given[name][place["axis"]], place.get("extent", {"factor": 1, "offset": 0})
+                found.append(max((extent - linear["offset"]) // linear["factor"], 0))
+            else:
+                found.append(given[name])
         for fact in self.manifest["facts"]:
             if not evaluate(fact["condition"], found):
                 raise KrnError(f"`{self.name}`: `where {fact['text']}` does not hold")

@@ -13,6 +13,8 @@ kernel every(x: f32[n], k: i64) -> y: f32[n / k] where k > 0 { y[i] = x[i * k] }
 kernel product(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }
 // Checked on the device.
 kernel gather(x: f32[n], at: i32[m]) -> y: f32[m] { y[i] = x[at[i]] }
+// Bound by an extent that is more than the dimension.
+kernel pairs(x: f32[2 * h + 1]) -> y: f32[h] { y[i] = x[2 * i] + x[2 * i + 1] }
 ";
 
 fn device() -> Device {
@@ -93,6 +95,34 @@ fn shapes_are_checked_whatever_plans_there_are() {
     let operands = [Operand::Array(a.dynamic()), Operand::Array(b.dynamic()), Operand::Absent];
     let error = product.launch(&stream, &operands).expect_err("another type");
     assert!(error.to_string().contains("`a` has elements of type `f32`, but `i32` was given"), "{error}");
+}
+
+#[test]
+fn a_multiple_and_a_constant_bind_a_dimension_and_nothing_else_fits() {
+    let device = device();
+    let (pairs, stream) = launcher(&device, "pairs");
+    let call = |count: usize| {
+        pairs.launch(&stream, &[Operand::Array(ramp(&device, count).dynamic()), Operand::Absent])
+    };
+    for half in [0, 1, 40] {
+        let y =
+            Array::<f32, 1>::from_dynamic(call(2 * half + 1).expect("it runs").remove(0)).expect("its type");
+        let wanted: Vec<f32> = (0..half).map(|at| (4 * at + 1) as f32).collect();
+        assert_eq!(y.to_vec().expect("y"), wanted);
+    }
+    for (given, text) in [
+        (
+            0,
+            "axis 0 of `x` must have extent 1 (h = 0, from axis 0 of `x`), but an array with extent 0 was given",
+        ),
+        (
+            6,
+            "axis 0 of `x` must have extent 5 (h = 2, from axis 0 of `x`), but an array with extent 6 was given",
+        ),
+    ] {
+        let error = call(given).expect_err("no size fits").to_string();
+        assert!(error.contains(text), "{error}");
+    }
 }
 
 #[test]

@@ -136,6 +136,9 @@ impl Evaluator<'_, '_> {
             let value = values::value(program, moment, visible, lane);
             return value.map_err(|reason| format!("`{name}`: {reason}"));
         }
+        if is_given(program, moment, name) {
+            return Err(given(name));
+        }
         if let Some(size) = program.sizes.dims.get(name) {
             return Ok(Shown::Int((*size).into()));
         }
@@ -150,12 +153,28 @@ impl Evaluator<'_, '_> {
     }
 
     fn array(&self, name: &str) -> Result<Array, String> {
+        if is_given(self.program, self.moment, name) {
+            return Err(given(name));
+        }
         find_array(self.program, self.moment, name).ok_or_else(|| format!("there is no array `{name}` here"))
     }
 }
 
+/// Whether a name is an array or a size that calls give a function: in its text it is not the kernel's of that name.
+fn is_given(program: &Program, moment: &Moment<'_>, name: &str) -> bool {
+    let location = moment.launch.location(moment.pc);
+    location.is_some_and(|location| program.is_given(location.line, name))
+}
+
+fn given(name: &str) -> String {
+    format!("`{name}` is what a call gives the function: look at it by the caller's name, behind `step out`")
+}
+
 /// An array by its name: one of the kernel's own before a tile of the same name.
 pub fn find_array(program: &Program, moment: &Moment<'_>, name: &str) -> Option<Array> {
+    if is_given(program, moment, name) {
+        return None;
+    }
     let mut all = arrays::global(program, moment);
     all.extend(arrays::tiles(moment));
     all.into_iter().find(|array| array.name == name)

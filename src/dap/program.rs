@@ -8,7 +8,7 @@ use krn_compiler::check::typed::{Kernel, Numbers, Program as Typed, StructId};
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::manifest::{KernelManifest, Launch, Step, SymbolKind, Value};
 use krn_compiler::ptx::Statement;
-use krn_compiler::source::SourceFile;
+use krn_compiler::source::{SourceFile, Span};
 use krn_compiler::syntax::ast::Item;
 use krn_compiler::{Compilation, CompileError, CompileOptions, Variants, syntax};
 use krn_runtime::verify::{Case, Sizes};
@@ -26,10 +26,26 @@ pub struct Program {
     pub case: Case,
     /// The values of the manifest's symbols; counters are 0.
     pub symbols: Vec<Value>,
-    /// The lines of the kernel and of the file's functions, with their names.
-    items: Vec<(String, bool, u32, u32)>,
+    /// The kernel and the file's functions.
+    items: Vec<Lines>,
     /// Lines that instructions of the kernel come from.
     lines: BTreeSet<u32>,
+}
+
+/// The lines of a kernel or a function.
+struct Lines {
+    name: String,
+    is_function: bool,
+    first: u32,
+    last: u32,
+    /// Arrays and sizes that calls give.
+    given: Vec<String>,
+}
+
+impl Lines {
+    fn has(&self, line: u32) -> bool {
+        (self.first..=self.last).contains(&line)
+    }
 }
 
 /// Why there is nothing to debug, in words.
@@ -107,19 +123,23 @@ impl Program {
 
     /// The function whose text a line stands in, by its number among the items.
     pub fn function(&self, line: u32) -> Option<usize> {
-        self.items.iter().position(|(_, is_fn, first, last)| *is_fn && (*first..=*last).contains(&line))
+        self.items.iter().position(|item| item.is_function && item.has(line))
+    }
+
+    /// Whether a name is an array or a size that calls give the function that a line stands in.
+    pub fn is_given(&self, line: u32, name: &str) -> bool {
+        self.items.iter().any(|item| item.has(line) && item.given.iter().any(|given| given == name))
     }
 
     /// What a line stands in, by its name.
     pub fn item(&self, line: u32) -> Option<&str> {
-        let found = self.items.iter().find(|(_, _, first, last)| (*first..=*last).contains(&line));
-        found.map(|(name, ..)| name.as_str())
+        self.items.iter().find(|item| item.has(line)).map(|item| item.name.as_str())
     }
 
     /// The line with code that a breakpoint on a line is for: the same, or one further down in the same item.
     pub fn line_for(&self, line: u32) -> Option<u32> {
-        let (.., last) = self.items.iter().find(|(_, _, first, last)| (*first..=*last).contains(&line))?;
-        self.lines.range(line..=*last).next().copied()
+        let last = self.items.iter().find(|item| item.has(line))?.last;
+        self.lines.range(line..=last).next().copied()
     }
 
     /// The byte offset of a one-based line and column.
@@ -149,16 +169,25 @@ fn symbols(manifest: &KernelManifest, sizes: &Sizes) -> Vec<Value> {
 }
 
 /// The kernel and the functions of a file, by their lines.
-fn items(source: &SourceFile, kernel: &str) -> Vec<(String, bool, u32, u32)> {
+fn items(source: &SourceFile, kernel: &str) -> Vec<Lines> {
     let (file, _) = syntax::parse(source);
-    let item = |item: &Item| {
-        let (name, is_fn, span) = match item {
-            Item::Function(function) => (&function.name, true, function.span),
-            Item::Kernel(item) if item.name.name == kernel => (&item.name, false, item.span),
-            _ => return None,
-        };
-        let line = |offset| source.line_column(offset).0;
-        Some((name.name.clone(), is_fn, line(span.start), line(span.end)))
+    let line = |offset| source.line_column(offset).0;
+    let lines = |name: &str, span: Span, is_function, given| {
+        let (first, last) = (line(span.start), line(span.end));
+        Lines { name: name.to_string(), is_function, first, last, given }
+    };
+    let item = |item: &Item| match item {
+        Item::Function(item) => {
+            let arrays = item.params.iter().filter(|param| param.ty.extents.is_some());
+            let mut given: Vec<String> = arrays.map(|param| param.name.name.clone()).collect();
+            let bound = syntax::bound_dimensions(item.params.iter().map(|param| &param.ty), &|_| true);
+            given.extend(bound.iter().map(|bound| bound.name.name.clone()));
+            Some(lines(&item.name.name, item.span, true, given))
+        }
+        Item::Kernel(item) if item.name.name == kernel => {
+            Some(lines(&item.name.name, item.span, false, Vec::new()))
+        }
+        _ => None,
     };
     file.items.iter().filter_map(item).collect()
 }

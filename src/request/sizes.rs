@@ -53,16 +53,16 @@ impl Request {
             let Some(file) = self.files.get(&argument.name) else { continue };
             let array = file.read(&argument.name, &buffer.element)?;
             for symbol in &manifest.symbols {
-                if let SymbolKind::Dim { argument: owner, axis } = symbol.kind
+                if let SymbolKind::Dim { argument: owner, axis, extent } = symbol.kind
                     && owner == number
-                    && let Some(extent) = array.shape.get(axis)
+                    && let Some(found) = array.shape.get(axis)
                 {
-                    let extent = *extent as i64;
-                    if let Some(given) = dims.insert(symbol.name.clone(), extent)
-                        && given != extent
+                    let found = extent.dimension(*found);
+                    if let Some(given) = dims.insert(symbol.name.clone(), found)
+                        && given != found
                     {
                         let message =
-                            format!("-D {}={given}, but `{}` has {extent}", symbol.name, file.path.display());
+                            format!("-D {}={given}, but `{}` has {found}", symbol.name, file.path.display());
                         return Err(Failure::new(USAGE, message));
                     }
                 }

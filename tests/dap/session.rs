@@ -119,6 +119,38 @@ fn watches_are_expressions_of_the_language() {
 }
 
 #[test]
+fn what_a_call_gives_a_function_is_not_the_kernels_of_that_name() {
+    let mut client = Client::start(
+        "\
+fn first(x: i64[n], by: i64) -> i64 {
+    let part = x[0] * by
+    part + n
+}
+
+kernel both(x: i64[n], y: i64[m]) -> z: i64[n] where m >= 1 {
+    forall i in n {
+        let own = x[i]
+        z[i] = first(y, own)
+    }
+}
+",
+    );
+    let (inside, outside) = (client.line("let part"), client.line("let own"));
+    client.launch(json!({ "sizes": { "n": 40, "m": 3 }, "inputs": { "x": "iota", "y": "iota" } }));
+    client.set(json!([{ "line": outside, "condition": "i == 1" }, { "line": inside }]));
+    client.begin();
+    client.stopped();
+    assert_eq!(client.watch(2, "n"), "40");
+    assert_eq!(client.watch(2, "x[7]"), "7");
+    client.go("continue", 2);
+    for name in ["x[0]", "x", "n"] {
+        let said = client.refused("evaluate", json!({ "expression": name, "frameId": 2 }));
+        assert!(said.contains("is what a call gives the function"), "{name}: {said}");
+    }
+    assert_eq!(client.watch(2, "y[2]"), "2");
+}
+
+#[test]
 fn breakpoints_count_and_speak() {
     let mut client = sums(json!({ "sizes": { "n": 2 } }));
     let line = client.line("s += term");

@@ -33,7 +33,7 @@ const G: Expr = Expr::Symbol(2);
 fn kernel(facts: &[Expr]) -> Kernel {
     let mut kernel = Kernel::new("k", Span::default());
     for (axis, name) in ["w", "h", "g"].into_iter().enumerate() {
-        let kind = SymbolKind::Dim { argument: 0, axis };
+        let kind = SymbolKind::Dim { argument: 0, axis, extent: Default::default() };
         kernel.symbols.push(SymbolData { name: name.to_string(), kind, scalar: Scalar::I64 });
     }
     let fact = |condition: &Expr| FactManifest { condition: condition.clone(), text: String::new(), line: 1 };

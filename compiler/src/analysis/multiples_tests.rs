@@ -31,7 +31,7 @@ const OPS: [Opcode; 13] = [
 /// Values from a tape, of the symbols `n` and `m` and of a loop `for i = 16 * m .. n step 8`.
 fn values(tape: &[u8]) -> (Kernel, Launch, Vec<Value>) {
     let mut builder = KernelBuilder::new("k", Span::default());
-    let kind = |axis| SymbolKind::Dim { argument: 0, axis };
+    let kind = |axis| SymbolKind::Dim { argument: 0, axis, extent: Default::default() };
     let symbols = ["n", "m"].map(|name| SymbolData { name: name.into(), kind: kind(0), scalar: Scalar::I64 });
     let symbols = symbols.map(|data| builder.add_symbol(data));
     builder.begin_launch("k");

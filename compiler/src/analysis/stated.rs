@@ -73,7 +73,7 @@ mod tests {
         for name in ["m", "n"] {
             kernel.symbols.push(SymbolData {
                 name: name.to_string(),
-                kind: SymbolKind::Dim { argument: 0, axis: 0 },
+                kind: SymbolKind::Dim { argument: 0, axis: 0, extent: Default::default() },
                 scalar: crate::data::Scalar::I64,
             });
         }

@@ -25,7 +25,7 @@ fn case(tape: &[u8], layout: Layout) -> Case {
     let symbols: Vec<_> = ["n", "m"]
         .into_iter()
         .map(|name| {
-            let kind = SymbolKind::Dim { argument: 0, axis: 0 };
+            let kind = SymbolKind::Dim { argument: 0, axis: 0, extent: Default::default() };
             builder.add_symbol(SymbolData { name: name.into(), kind, scalar: Scalar::I64 })
         })
         .collect();

@@ -34,6 +34,9 @@ pub(super) struct Elaborator<'c, 'a> {
     pub kernel: Kernel,
     pub scope: Scope<'a>,
     pub home: Home,
+    /// Whether sizes that the options fix are numbers here. In a function they are not: its dimensions are what each call
+    /// gives.
+    pub fixes_sizes: bool,
     /// Whether statements here run once over the whole grid (and not inside one iteration).
     pub at_kernel_level: bool,
     /// Whether values are computed here, so that nothing outside may be changed.
@@ -83,6 +86,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             kernel: empty_kernel(name.name.clone(), span),
             scope: Scope::default(),
             home,
+            fixes_sizes: home == Home::Kernel,
             at_kernel_level: home == Home::Kernel,
             pure_region: home != Home::Kernel,
             region_depth: 0,

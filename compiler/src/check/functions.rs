@@ -7,7 +7,7 @@ use super::items::{Checker, duplicate};
 use super::occurrences::called_names;
 use super::order::dependency_order;
 use super::scope::{Binding, Literals};
-use super::typed::{Block, Kernel, LocalId, Type};
+use super::typed::{ArrayId, ArrayRole, Block, Kernel, LocalId, Type};
 use super::types;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::syntax::ast::FunctionItem;
@@ -22,15 +22,30 @@ pub(super) struct Function<'a> {
 
 #[derive(Clone)]
 pub(super) struct FunctionSignature {
-    /// Storage types: an argument is rounded to a narrow one.
-    pub params: Vec<Type>,
+    pub params: Vec<ParamType>,
     pub result: Type,
+}
+
+/// What a parameter takes.
+#[derive(Clone)]
+pub(super) enum ParamType {
+    /// A value of a storage type: an argument is rounded to a narrow one.
+    Value(Type),
+    /// An array with elements of a storage type, which the function reads.
+    Array(Type),
+}
+
+/// What a parameter is in a function's tables.
+#[derive(Clone, Copy)]
+pub(super) enum Formal {
+    Value(LocalId),
+    Array(ArrayId),
 }
 
 /// A body in tables of its own, ready to be copied.
 pub(super) struct FunctionBody {
     pub tables: Kernel,
-    pub params: Vec<LocalId>,
+    pub params: Vec<Formal>,
     pub block: Block,
     /// Expression nodes in it, and how deep they nest.
     pub size: u64,
@@ -85,13 +100,13 @@ impl<'a> Checker<'a> {
     }
 
     fn function_signature(&mut self, item: &'a FunctionItem) -> Option<FunctionSignature> {
-        let params: Vec<Option<Type>> =
-            item.params.iter().map(|param| self.value_type(&param.ty, "a function's parameter")).collect();
+        let mut params = Vec::with_capacity(item.params.len());
+        for param in &item.params {
+            let kind = if param.ty.extents.is_some() { ParamType::Array } else { ParamType::Value };
+            params.push(self.named_type(&param.ty.name).map(kind));
+        }
         let result = self.value_type(&item.result, "a function's result");
-        Some(FunctionSignature {
-            params: params.into_iter().collect::<Option<Vec<Type>>>()?,
-            result: result?,
-        })
+        Some(FunctionSignature { params: params.into_iter().collect::<Option<_>>()?, result: result? })
     }
 
     fn report_recursion(&mut self, cycle: &[usize]) {
@@ -122,7 +137,7 @@ impl<'a> Checker<'a> {
         let mut elaborator = Elaborator::new(self, Home::Function, &item.name, item.span);
         elaborator.literals = std::mem::take(literals);
         let region = elaborator.enter();
-        let mut params = Vec::new();
+        let (mut params, mut arrays) = (Vec::new(), Vec::new());
         let mut names = FxHashMap::default();
         for (position, param) in item.params.iter().enumerate() {
             if let Some(first) = names.insert(param.name.name.as_str(), param.name.span) {
@@ -133,10 +148,36 @@ impl<'a> Checker<'a> {
                 elaborator.bind(&param.name, Binding::Poisoned);
                 continue;
             };
-            let ty = &signature.params[position];
-            let id = elaborator.new_local(&param.name.name, types::widened(ty), false, param.name.span);
-            elaborator.bind(&param.name, Binding::Local { id, mutable: false, narrow: None });
-            params.push(id);
+            params.push(match &signature.params[position] {
+                ParamType::Value(ty) => {
+                    let id =
+                        elaborator.new_local(&param.name.name, types::widened(ty), false, param.name.span);
+                    elaborator.bind(&param.name, Binding::Local { id, mutable: false, narrow: None });
+                    Formal::Value(id)
+                }
+                ParamType::Array(ty) => {
+                    let id = elaborator.declare_array(&param.name, ArrayRole::Input, ty.clone());
+                    elaborator.bind(&param.name, Binding::Array { id, mutable: false });
+                    arrays.push((&param.name, &param.ty, Some(id)));
+                    Formal::Array(id)
+                }
+            });
+        }
+        let open = elaborator.bind_dimensions(item.params.iter().map(|param| (&param.name, &param.ty)));
+        elaborator.extents(arrays);
+        for (dim, extent) in open {
+            let name = elaborator.kernel.dims[dim].name.clone();
+            elaborator.report(
+                Diagnostic::error(
+                    codes::E0115,
+                    extent.span,
+                    format!("the extent does not say what `{name}` is"),
+                    format!("in a function `{name}` must stand by itself"),
+                )
+                .help(format!(
+                    "let `{name}` stand by itself in the shape of some parameter: `x: f32[{name}]`"
+                )),
+            );
         }
         let want = signature.as_ref().map(|signature| types::widened(&signature.result));
         let block = elaborator.value_block_of(&item.body, want.as_ref(), "the function's result");

@@ -1,13 +1,16 @@
 //! Inlining: a function's checked body is copied into its caller, its names renumbered.
 //!
-//! The call becomes a block: one `let` a parameter, then the body. What a function declares (names, index names,
-//! local arrays) is declared anew in the caller by each call.
+//! The call becomes a block: one `let` a value that is given, then the body. What a function declares (names, index
+//! names, local arrays) is declared anew in the caller by each call. An array that is given takes the parameter's place,
+//! and its extents those of the dimensions that the parameter binds.
 
 use super::elaborator::Elaborator;
 use super::expressions::MAX_NESTING;
+use super::functions::{Formal, FunctionBody};
+use super::polynomial::{difference, same_value};
 use super::typed::{
-    Access, ArrayId, ArrayRole, Axis, Block, Expr, ExprKind, IndexId, LocalId, Projection, Stmt, StmtKind,
-    Type,
+    Access, Array, ArrayId, ArrayRole, Axis, Block, DimId, Expr, ExprKind, IndexId, LocalId, Projection,
+    Stmt, StmtKind, Type,
 };
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
@@ -19,17 +22,26 @@ const MAX_BODY: u64 = 100_000;
 /// Expression nodes that inlining may make in one file.
 const MAX_INLINED: u64 = 4_000_000;
 
+/// What a call gives for a parameter.
+pub(super) enum Argument {
+    /// Of the parameter's widened type.
+    Value(Expr),
+    /// An array of the parameter's element type and rank, and where it is named.
+    Array((ArrayId, Span)),
+}
+
 /// Where the function's names went.
 #[derive(Default)]
 struct Renaming {
+    dims: SecondaryMap<DimId, Option<Expr>>,
     locals: SecondaryMap<LocalId, Option<LocalId>>,
     indices: SecondaryMap<IndexId, Option<IndexId>>,
     arrays: SecondaryMap<ArrayId, Option<ArrayId>>,
 }
 
 impl<'c, 'a> Elaborator<'c, 'a> {
-    /// The value of a call with these arguments (of the parameters' widened types).
-    pub fn inline(&mut self, at: usize, arguments: Vec<Expr>, result: Type, span: Span) -> Option<Expr> {
+    /// The value of a call with these arguments.
+    pub fn inline(&mut self, at: usize, arguments: Vec<Argument>, result: Type, span: Span) -> Option<Expr> {
         let Some(body) = self.checker.functions[at].body.take() else { return self.poisoned() };
         let size = body.size + 1;
         let fits = self.size + size <= MAX_BODY && self.checker.inlined.saturating_add(size) <= MAX_INLINED;
@@ -50,6 +62,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             self.size += size;
             self.deepest = self.deepest.max(nesting);
             let mut renaming = Renaming::default();
+            let mut given = Vec::new();
             let mut statements = Vec::with_capacity(arguments.len() + body.block.statements.len());
             for (id, local) in &body.tables.locals {
                 renaming.locals[id] = Some(self.kernel.locals.push(local.clone()));
@@ -57,25 +70,84 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             for (id, index) in &body.tables.indices {
                 renaming.indices[id] = Some(self.kernel.indices.push(index.clone()));
             }
+            for (param, argument) in body.params.iter().zip(arguments) {
+                match (param, argument) {
+                    (Formal::Value(param), Argument::Value(value)) => {
+                        if let Some(local) = renaming.locals[*param] {
+                            statements.push(Stmt { span: value.span, kind: StmtKind::Let { local, value } });
+                        }
+                    }
+                    (Formal::Array(param), Argument::Array((array, span))) => {
+                        renaming.arrays[*param] = Some(array);
+                        given.push((*param, array, span));
+                    }
+                    _ => {}
+                }
+            }
+            for (id, dim) in &body.tables.dims {
+                let array = renaming.arrays[dim.array].map(|array| &self.kernel.arrays[array]);
+                renaming.dims[id] = array.and_then(|array| array.extents.get(dim.axis)).cloned();
+            }
             for (id, array) in &body.tables.arrays {
+                if renaming.arrays[id].is_some() {
+                    continue;
+                }
                 renaming.arrays[id] = Some(match array.role {
                     ArrayRole::Constant(constant) => self.constant_array(constant),
                     ArrayRole::Static(variable) => self.static_array(variable),
-                    _ => self.kernel.arrays.push(array.clone()),
+                    _ => {
+                        let extents = renaming.list(&array.extents);
+                        self.kernel.arrays.push(Array { extents, ..array.clone() })
+                    }
                 });
             }
-            for (param, value) in body.params.iter().zip(arguments) {
-                if let Some(local) = renaming.locals[*param] {
-                    statements.push(Stmt { span: value.span, kind: StmtKind::Let { local, value } });
-                }
-            }
-            let copied = renaming.block(&body.block);
-            statements.extend(copied.statements);
-            let block = Block { statements, value: copied.value };
-            Some(Expr { kind: ExprKind::Block(block), ty: result, span })
+            self.shapes_fit(&body, &renaming, &given).map(|()| {
+                let copied = renaming.block(&body.block);
+                statements.extend(copied.statements);
+                let block = Block { statements, value: copied.value };
+                Expr { kind: ExprKind::Block(block), ty: result, span }
+            })
         };
         self.checker.functions[at].body = Some(body);
         value
+    }
+}
+
+impl<'c, 'a> Elaborator<'c, 'a> {
+    /// Whether the arrays that are given have the extents that the parameters say, for all sizes.
+    fn shapes_fit(
+        &mut self,
+        body: &FunctionBody,
+        renaming: &Renaming,
+        given: &[(ArrayId, ArrayId, Span)],
+    ) -> Option<()> {
+        for (param, array, span) in given {
+            let declared = &body.tables.arrays[*param];
+            for axis in 0..declared.extents.len() {
+                let wanted = renaming.expr(&declared.extents[axis]);
+                let extent = &self.kernel.arrays[*array].extents[axis];
+                if same_value(&wanted, extent, &self.equalities) {
+                    continue;
+                }
+                let never = difference(&wanted, extent).is_some_and(|left| left.as_constant().is_some());
+                let (wanted, extent) = (self.describe(&wanted), self.describe(extent));
+                let help = match never {
+                    true => "give an array of that shape".to_string(),
+                    false => format!("if they are the same, say so: `where {wanted} == {extent}`"),
+                };
+                return self.refuse(
+                    Diagnostic::error(
+                        codes::E0325,
+                        *span,
+                        format!("axis {axis} of `{}` must have extent {wanted} here", declared.name),
+                        format!("this array has {extent}"),
+                    )
+                    .label(declared.span, "declared here")
+                    .help(help),
+                );
+            }
+        }
+        Some(())
     }
 }
 
@@ -182,11 +254,13 @@ impl Renaming {
 
     fn expr(&self, expr: &Expr) -> Expr {
         let kind = match &expr.kind {
-            ExprKind::Bool(_)
-            | ExprKind::Int(_)
-            | ExprKind::Float(_)
-            | ExprKind::Dim(_)
-            | ExprKind::Param(_) => expr.kind.clone(),
+            ExprKind::Bool(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Param(_) => {
+                expr.kind.clone()
+            }
+            ExprKind::Dim(dim) => match &self.dims[*dim] {
+                Some(extent) => extent.kind.clone(),
+                None => expr.kind.clone(),
+            },
             ExprKind::Local(local) => ExprKind::Local(self.local(*local)),
             ExprKind::Index(index) => ExprKind::Index(self.index(*index)),
             ExprKind::Negate(operand) => ExprKind::Negate(self.boxed(operand)),

@@ -2,13 +2,16 @@
 
 use super::elaborator::{Elaborator, Home, int64};
 use super::items::{Checker, duplicate};
+use super::polynomial::linear_extent;
 use super::prove;
 use super::scope::{Binding, Literals};
-use super::typed::{Array, ArrayId, ArrayRole, Dim, Kernel, Param, ResultStart, SignatureItem, Type};
+use super::typed::{Array, ArrayId, ArrayRole, Dim, DimId, Kernel, Param, ResultStart, SignatureItem, Type};
 use super::types;
-use crate::diagnostic::{Diagnostics, codes};
+use crate::data::LinearExtent;
+use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, ExprKind, Ident, Item, KernelItem, TypeExpr};
+use crate::syntax::{BoundDimension, bound_dimensions};
 use rustc_hash::FxHashMap;
 
 impl<'a> Checker<'a> {
@@ -47,8 +50,9 @@ impl<'a> Checker<'a> {
         elaborator.literals = std::mem::take(literals);
         let region = elaborator.enter();
         let arrays = elaborator.declare_signature(item);
-        elaborator.bind_dimensions(item);
+        let open = elaborator.bind_dimensions(item.params.iter().map(|param| (&param.name, &param.ty)));
         elaborator.extents(arrays);
+        elaborator.linear_extents(open);
         for fact in &item.facts {
             elaborator.fact(fact);
         }
@@ -127,28 +131,64 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         })
     }
 
-    /// Every name that stands bare as an extent of a parameter, and means nothing else, is a dimension.
-    fn bind_dimensions(&mut self, item: &'a KernelItem) {
-        for param in &item.params {
-            for (axis, extent) in param.ty.extents.iter().flatten().enumerate() {
-                let ExprKind::Name(name) = &extent.kind else { continue };
-                if !self.is_unbound(&name.name) {
-                    continue;
-                }
-                let Some(Binding::Array { id, .. }) =
-                    self.scope.get(&param.name.name).map(|entry| entry.binding)
-                else {
-                    self.bind(name, Binding::Poisoned);
-                    continue;
-                };
-                let dim =
-                    self.kernel.dims.push(Dim { name: name.name.clone(), span: name.span, array: id, axis });
-                self.bind(name, Binding::Dim(dim));
+    /// What the shapes of parameters bind. Given back are the extents that are more than their dimension: they wait for
+    /// [`Elaborator::linear_extents`].
+    pub fn bind_dimensions(
+        &mut self,
+        params: impl Iterator<Item = (&'a Ident, &'a TypeExpr)> + Clone,
+    ) -> Vec<(DimId, &'a ast::Expr)> {
+        let bound = bound_dimensions(params.clone().map(|(_, ty)| ty), &|name| self.is_unbound(name));
+        let mut open = Vec::new();
+        for BoundDimension { name, param, axis, extent } in bound {
+            let array = params.clone().nth(param).and_then(|(name, _)| self.scope.get(&name.name));
+            let Some(Binding::Array { id, .. }) = array.map(|entry| entry.binding) else {
+                self.bind(name, Binding::Poisoned);
+                continue;
+            };
+            let (span, plain) = (name.span, LinearExtent::default());
+            let dim =
+                self.kernel.dims.push(Dim { name: name.name.clone(), span, array: id, axis, extent: plain });
+            self.bind(name, Binding::Dim(dim));
+            if !matches!(extent.kind, ExprKind::Name(_)) {
+                open.push((dim, extent));
             }
+        }
+        open
+    }
+
+    /// What extents are of the dimensions that they bind, as [`Elaborator::bind_dimensions`] gave them.
+    pub fn linear_extents(&mut self, open: Vec<(DimId, &'a ast::Expr)>) {
+        for (id, extent) in open {
+            if self.failed {
+                return;
+            }
+            // Of the dimension, also where its size is fixed.
+            let fixed = std::mem::replace(&mut self.fixes_sizes, false);
+            let value = self.shape_extent(extent);
+            self.fixes_sizes = fixed;
+            let Some(value) = value else { continue };
+            if let Some(linear) = linear_extent(&value, id) {
+                self.kernel.dims[id].extent = linear;
+                continue;
+            }
+            let (name, span) = (self.kernel.dims[id].name.clone(), self.kernel.dims[id].span);
+            self.report(
+                Diagnostic::error(
+                    codes::E0115,
+                    span,
+                    format!("the extent does not say what `{name}` is"),
+                    format!(
+                        "an extent binds `{name}`, or a multiple of it plus a constant: `2 * {name} + 1`"
+                    ),
+                )
+                .help(format!(
+                    "let `{name}` stand by itself in the shape of some parameter, or pass it as a number"
+                )),
+            );
         }
     }
 
-    fn extents(&mut self, arrays: Vec<(&'a Ident, &'a TypeExpr, Option<ArrayId>)>) {
+    pub fn extents(&mut self, arrays: Vec<(&'a Ident, &'a TypeExpr, Option<ArrayId>)>) {
         for (name, ty, id) in arrays {
             let extents: Vec<_> =
                 ty.extents.iter().flatten().map(|extent| self.shape_extent(extent)).collect();

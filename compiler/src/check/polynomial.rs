@@ -2,6 +2,7 @@
 
 use super::typed::{BinaryOp, DimId, Expr, ExprKind, IndexId, LocalId, ParamId};
 use crate::algebra;
+use crate::data::LinearExtent;
 use cranelift_entity::packed_option::ReservedValue;
 
 /// What an extent is made of.
@@ -48,6 +49,17 @@ fn polynomial_of(expr: &Expr) -> Option<Polynomial> {
         _ => return None,
     };
     Some(Polynomial::atom(name))
+}
+
+/// Largest factor and offset of an extent that binds a dimension.
+const LARGEST: i128 = 1 << 36;
+
+/// What an extent is of a dimension, where it is a multiple of it and a constant.
+pub(super) fn linear_extent(extent: &Expr, dim: DimId) -> Option<LinearExtent> {
+    let (factor, offset) = polynomial_of(extent)?.split(Name::Dim(dim))?;
+    let (factor, offset) = (factor.as_constant()?, offset.as_constant()?);
+    let is_small = (1..=LARGEST).contains(&factor) && (-LARGEST..=LARGEST).contains(&offset);
+    is_small.then_some(LinearExtent { factor: factor as i64, offset: offset as i64 })
 }
 
 /// `left - right`.

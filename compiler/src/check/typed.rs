@@ -49,7 +49,7 @@ pub use ids::*;
 pub use schedule::*;
 pub use value_type::Type;
 
-use crate::data::ElementType;
+use crate::data::{ElementType, LinearExtent};
 use crate::source::Span;
 use cranelift_entity::PrimaryMap;
 
@@ -186,11 +186,13 @@ pub enum SignatureItem {
 #[derive(Clone, Debug)]
 pub struct Dim {
     pub name: String,
-    /// The bare occurrence that binds it.
+    /// The occurrence that binds it.
     pub span: Span,
     /// Which array parameter's which axis binds it.
     pub array: ArrayId,
     pub axis: usize,
+    /// What that axis' extent is of it.
+    pub extent: LinearExtent,
 }
 
 #[derive(Clone, Debug)]

@@ -92,6 +92,7 @@ codes! {
     E0227 "a constant or static that is too large";
     E0228 "a static outside of a kernel's body";
     E0229 "branches of different types";
+    E0230 "an argument that is no array of the parameter's type";
     E0231 "a field of something that is no struct";
 
     // E03xx shapes, ranges and indices
@@ -117,6 +118,7 @@ codes! {
     E0322 "a subscript on something that is no array";
     E0323 "a subscript outside of a fixed array";
     E0324 "a `break` that ends no loop";
+    E0325 "an array given to a function that wants another shape";
 
     // E04xx bounds, races and coverage
     E0401 "a subscript that is always outside";

@@ -230,7 +230,7 @@ impl<'a> Lowerer<'a> {
     fn declare_symbols(&mut self) {
         for (id, dim) in &self.typed.dims {
             let argument = self.position(SignatureItem::Array(dim.array));
-            let kind = SymbolKind::Dim { argument, axis: dim.axis };
+            let kind = SymbolKind::Dim { argument, axis: dim.axis, extent: dim.extent };
             let data = SymbolData { name: dim.name.clone(), kind, scalar: Scalar::I64 };
             self.dims[id] = Some(self.builder.add_symbol(data));
         }

@@ -6,6 +6,7 @@ use crate::syntax::ast::{
     AxisDecl, Block, DirectiveValue, Expr, ExprKind, File, Ident, Item, KernelItem, Range, ScheduleItem,
     Stmt, StmtKind, TypeExpr,
 };
+use crate::syntax::{BoundDimension, bound_dimensions};
 use rustc_hash::FxHashMap;
 
 pub(super) struct Resolver<'a> {
@@ -176,10 +177,11 @@ impl<'a> Resolver<'a> {
             Item::Function(item) => {
                 self.item = self.globals.get(item.name.name.as_str()).copied();
                 for param in &item.params {
-                    self.ty(&param.ty);
                     let whole = param.name.span.to(param.ty.span);
                     self.give(&param.name, SymbolKind::Parameter, item.span, whole, shape_of(&param.ty));
                 }
+                self.dimensions(item.params.iter().map(|param| &param.ty), item.span);
+                item.params.iter().for_each(|param| self.ty(&param.ty));
                 self.ty(&item.result);
                 self.block(&item.body);
             }
@@ -195,14 +197,7 @@ impl<'a> Resolver<'a> {
             let whole = param.name.span.to(param.ty.span);
             self.give(&param.name, SymbolKind::Parameter, item.span, whole, shape_of(&param.ty));
         }
-        // Every name that stands bare as an extent of a parameter, and means nothing else, is a dimension.
-        for extent in item.params.iter().flat_map(|param| param.ty.extents.iter().flatten()) {
-            if let ExprKind::Name(name) = &extent.kind
-                && self.meaning(&name.name).is_none_or(|at| !self.is_value(at))
-            {
-                self.give(name, SymbolKind::Dimension, item.span, name.span, None);
-            }
-        }
+        self.dimensions(item.params.iter().map(|param| &param.ty), item.span);
         if let Some(kernel) = self.item {
             self.sizes.insert(kernel, self.scope.clone());
         }
@@ -214,6 +209,14 @@ impl<'a> Resolver<'a> {
         }
         item.facts.iter().for_each(|fact| drop(self.expression(fact)));
         self.block(&item.body);
+    }
+
+    /// The names that the shapes of parameters bind.
+    fn dimensions(&mut self, params: impl Iterator<Item = &'a TypeExpr> + Clone, within: Span) {
+        let is_free = |name: &str| self.meaning(name).is_none_or(|at| !self.is_value(at));
+        for BoundDimension { name, .. } in bound_dimensions(params, &is_free) {
+            self.give(name, SymbolKind::Dimension, within, name.span, None);
+        }
     }
 
     fn is_value(&self, at: usize) -> bool {

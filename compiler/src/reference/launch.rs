@@ -161,13 +161,16 @@ fn bind_dim(inputs: &Inputs<'_>, dim: &Dim) -> Run<i64> {
             got: host.shape.len(),
         }));
     };
+    let Ok(_) = i64::try_from(extent) else {
+        return Err(Box::new(EvalError::MemoryLimit { needed: u128::from(extent), limit: i64::MAX as u64 }));
+    };
+    let got = dim.extent.dimension(extent);
     match inputs.dims.get(&dim.name) {
-        Some(expected) if u64::try_from(*expected) != Ok(extent) => {
-            Err(Box::new(EvalError::DimMismatch { name: dim.name.clone(), expected: *expected, got: extent }))
+        Some(&expected) if expected != got => {
+            let got = u64::try_from(got).unwrap_or_default();
+            Err(Box::new(EvalError::DimMismatch { name: dim.name.clone(), expected, got }))
         }
-        _ => i64::try_from(extent).map_err(|_| {
-            Box::new(EvalError::MemoryLimit { needed: u128::from(extent), limit: i64::MAX as u64 })
-        }),
+        _ => Ok(got),
     }
 }
 

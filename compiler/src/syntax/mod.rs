@@ -9,6 +9,7 @@ pub mod ast;
 mod braces;
 mod brackets;
 mod broken;
+mod dimensions;
 mod items;
 mod laid_out;
 mod layout;
@@ -23,6 +24,7 @@ mod tests;
 mod token;
 
 pub use brackets::REDUCTIONS;
+pub use dimensions::{BoundDimension, bound_dimensions};
 pub use laid_out::laid_out;
 pub use literal::SUFFIXES;
 pub use token::{Token, TokenKind};

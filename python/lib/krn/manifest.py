@@ -73,8 +73,14 @@ def bind(kernel: Mapping[str, Any], arguments: Sequence[Any]) -> list[Any]:
             continue
         ((what, place),) = symbol["kind"].items()
         given = arguments[place["argument"]]
-        values.append(given.shape[place["axis"]] if what == "dim" else given)
+        values.append(dimension(place, given.shape[place["axis"]]) if what == "dim" else given)
     return values
+
+
+def dimension(place: Mapping[str, Any], extent: int) -> int:
+    """The dimension of which an extent is a multiple and a constant, rounded down."""
+    linear = place.get("extent")
+    return max((extent - linear["offset"]) // linear["factor"], 0) if linear else extent
 
 
 def inputs(kernel: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -138,13 +138,20 @@ impl Binder<'_> {
     fn bind_symbols(&mut self, given: &[Given<'_>]) -> Result<()> {
         for (index, symbol) in self.kernel.symbols.iter().enumerate() {
             match symbol.kind {
-                SymbolKind::Dim { argument, axis } => {
+                SymbolKind::Dim { argument, axis, extent } => {
                     let Given::Array { shape, .. } = given[argument] else {
                         let name = &self.kernel.arguments[argument].name;
                         return Err(self.error(format!("`{name}` must be given: it binds `{}`", symbol.name)));
                     };
-                    self.symbols[index] = Value::Int(i128::from(shape[axis]));
-                    self.symbol_bytes[index] = (shape[axis] as i64).to_le_bytes().into();
+                    let dimension = extent.dimension(shape[axis]);
+                    if dimension as u64 > DIMENSION_LIMIT {
+                        let (name, argument) = (&symbol.name, &self.kernel.arguments[argument].name);
+                        return Err(self.error(format!(
+                            "`{name}` would be {dimension}, from axis {axis} of `{argument}`: the limit is 2^36"
+                        )));
+                    }
+                    self.symbols[index] = Value::Int(dimension.into());
+                    self.symbol_bytes[index] = dimension.to_le_bytes().into();
                 }
                 SymbolKind::Parameter { argument, leaf, element } => {
                     let Given::Value(value) = given[argument] else { continue };
@@ -182,7 +189,7 @@ impl Binder<'_> {
     /// ``n = 3, from axis 0 of `a`; k = 5, from axis 1 of `a` `` for the symbols of an expression.
     fn origins_in(&self, expr: &Expr) -> String {
         self.each_value(expr, "; ", |kind| match kind {
-            SymbolKind::Dim { argument, axis } => {
+            SymbolKind::Dim { argument, axis, .. } => {
                 format!(", from axis {axis} of `{}`", self.kernel.arguments[*argument].name)
             }
             SymbolKind::Parameter { .. } | SymbolKind::Counter => String::new(),

@@ -2,8 +2,8 @@
 
 use crate::accesses::parts_of;
 use crate::choices::Choices;
-use crate::scope::{ArrayName, IndexName, MOST_LOOPS, Names, Scope};
-use crate::types::{DIMS, Extent, INTEGERS, NUMBERS, STORED, Wide};
+use crate::scope::{ArrayName, Element, FunctionName, IndexName, MOST_LOOPS, Names, Parameter, Scope};
+use crate::types::{DIMS, Extent, INTEGERS, NUMBERS, STORED, Stored, Wide};
 
 pub struct Expressions<'c, 'n> {
     pub choices: &'c mut Choices<'n>,
@@ -264,8 +264,14 @@ impl Expressions<'_, '_> {
     }
 
     fn call(&mut self, ty: Wide, scope: &Scope, depth: usize) -> String {
-        let functions: Vec<_> =
-            scope.functions.iter().filter(|function| function.result == ty).cloned().collect();
+        let can = |function: &&FunctionName| {
+            function.result == ty
+                && function.parameters.iter().all(|parameter| match parameter {
+                    Parameter::Value(_) => true,
+                    Parameter::Array(stored, rank) => arrays_of(scope, *stored, *rank).next().is_some(),
+                })
+        };
+        let functions: Vec<_> = scope.functions.iter().filter(can).cloned().collect();
         if functions.is_empty() {
             return self.operator(ty, scope, depth);
         }
@@ -274,10 +280,23 @@ impl Expressions<'_, '_> {
         let arguments: Vec<String> = function
             .parameters
             .iter()
-            .map(|parameter| self.expression(*parameter, scope, depth - 1))
+            .map(|parameter| match parameter {
+                Parameter::Value(ty) => self.expression(*ty, scope, depth - 1),
+                Parameter::Array(stored, rank) => {
+                    let names: Vec<&str> = arrays_of(scope, *stored, *rank).collect();
+                    self.choices.one_of(&names).to_string()
+                }
+            })
             .collect();
         format!("{}({})", function.name, arguments.join(", "))
     }
+}
+
+/// The arrays that a function may be given: of an element type and so many axes.
+fn arrays_of(scope: &Scope, stored: Stored, rank: usize) -> impl Iterator<Item = &str> {
+    let fits =
+        move |array: &&ArrayName| array.element == Element::Scalar(stored) && array.extents.len() == rank;
+    scope.arrays.iter().filter(fits).map(|array| array.name.as_str())
 }
 
 /// A choice or a block where the context may guess its type wrongly (`isnan` guesses `f32`): says it outright.

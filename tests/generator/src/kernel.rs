@@ -5,13 +5,18 @@ use crate::choices::Choices;
 use crate::expressions::Expressions;
 use crate::kernel_level::kernel_statement;
 use crate::schedules;
-use crate::scope::{ArrayName, Element, FunctionName, Names, Scope};
+use crate::scope::{ArrayName, Element, FunctionName, Names, Parameter, Scope};
 use crate::statements::Lines;
 use crate::structs::{DECLARATIONS, Structure};
 use crate::types::{DIMS, Extent, NUMBERS, STORED, Stored, Wide};
 
 /// Sizes to try: around a warp, primes, one, none.
 const SIZES: [i64; 10] = [3, 1, 2, 5, 8, 13, 31, 33, 32, 0];
+
+/// Of so many programs one has functions that read arrays, and as many bind the first dimension by twice its size. It
+/// is the seed that says so.
+const READS: u64 = 4;
+const LINEAR: u64 = 8;
 
 /// A program that is being written.
 pub struct Draft {
@@ -52,8 +57,8 @@ pub fn generate(lists: &[Vec<u32>]) -> Program {
     };
     let schedule = make.choices.take(12);
     draft.scope.has_structs = draft.structure;
-    items(&mut make, &mut draft);
-    let parameters = signature(&mut make, &mut draft);
+    items(&mut make, &mut draft, seed);
+    let parameters = signature(&mut make, &mut draft, seed);
     let simplest = [Vec::new()];
     for list in if statements.is_empty() { &simplest[..] } else { statements } {
         let mut choices = Choices::new(list);
@@ -72,7 +77,7 @@ pub fn generate(lists: &[Vec<u32>]) -> Program {
 }
 
 /// The struct, and some constants and functions.
-fn items(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
+fn items(make: &mut Expressions<'_, '_>, draft: &mut Draft, seed: u64) {
     if draft.structure {
         draft.items.line(DECLARATIONS);
     }
@@ -92,17 +97,25 @@ fn items(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
     for _ in 0..make.choices.below(3) {
         let (name, result) = (make.names.fresh("f"), make.choices.one_of(&NUMBERS));
         let mut scope = Scope { functions: draft.scope.functions.clone(), loops: 2, ..Scope::default() };
-        let mut parameters = Vec::new();
+        let (mut parameters, mut list) = (Vec::new(), Vec::new());
         for _ in 0..1 + make.choices.below(2) {
             let (name, ty) = (make.names.fresh("a"), make.choices.one_of(&NUMBERS));
-            parameters.push((name.clone(), ty));
+            list.push(format!("{name}: {}", ty.name()));
+            parameters.push(Parameter::Value(ty));
             scope.values.push((name, ty));
         }
+        if seed.is_multiple_of(READS) {
+            let (name, stored, rank) =
+                (make.names.fresh("b"), make.choices.one_of(&STORED), 1 + make.choices.below(2));
+            let (element, extents) =
+                (Element::Scalar(stored), (0..rank).map(Extent::Dim).collect::<Vec<_>>());
+            list.push(format!("{name}: {}", array_type(element, &extents)));
+            parameters.push(Parameter::Array(stored, rank));
+            scope.dims = rank;
+            scope.arrays.push(ArrayName { name, element, extents });
+        }
         let body = make.expression(result, &scope, 3);
-        let list: Vec<String> =
-            parameters.iter().map(|(name, ty)| format!("{name}: {}", ty.name())).collect();
         draft.items.line(&format!("fn {name}({}) -> {} {{ {body} }}\n", list.join(", "), result.name()));
-        let parameters = parameters.into_iter().map(|(_, ty)| ty).collect();
         draft.scope.functions.push(FunctionName { name, parameters, result });
     }
 }
@@ -130,12 +143,14 @@ fn statics(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
 }
 
 /// The parameters: one array that binds every dimension, more arrays, scalars, and arrays to change.
-fn signature(make: &mut Expressions<'_, '_>, draft: &mut Draft) -> Vec<String> {
+fn signature(make: &mut Expressions<'_, '_>, draft: &mut Draft, seed: u64) -> Vec<String> {
     let mut parameters = Vec::new();
     let scalars = make.choices.below(3);
     for dim in 0..draft.scope.dims {
         let stored = make.choices.one_of(&STORED);
-        input(make, draft, &mut parameters, Element::Scalar(stored), vec![Extent::Dim(dim)]);
+        // By an extent that is more than the dimension.
+        let extent = if seed % LINEAR == dim as u64 { Extent::Twice(dim) } else { Extent::Dim(dim) };
+        input(make, draft, &mut parameters, Element::Scalar(stored), vec![extent]);
     }
     for _ in 0..make.choices.below(3) {
         let stored = make.choices.one_of(&STORED);

@@ -27,8 +27,16 @@ pub struct IndexName {
 #[derive(Clone, Debug)]
 pub struct FunctionName {
     pub name: String,
-    pub parameters: Vec<Wide>,
+    pub parameters: Vec<Parameter>,
     pub result: Wide,
+}
+
+/// What a function's parameter takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Parameter {
+    Value(Wide),
+    /// An array of so many axes.
+    Array(Stored, usize),
 }
 
 #[derive(Clone, Debug, Default)]

@@ -85,7 +85,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     /// The array that a name stands for, if it is one; `None` outside where it is poisoned.
-    fn array_named(&mut self, name: &Ident) -> Option<Option<ArrayId>> {
+    pub fn array_named(&mut self, name: &Ident) -> Option<Option<ArrayId>> {
         match self.scope.read(&name.name).map(|entry| entry.binding) {
             Some(Binding::Array { id, .. }) => return Some(Some(id)),
             Some(Binding::Poisoned) => {

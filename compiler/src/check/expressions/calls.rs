@@ -1,8 +1,10 @@
 //! Calls of built-in functions and of the file's own, and struct literals.
 
 use super::super::elaborator::{Elaborator, Home};
+use super::super::functions::ParamType;
+use super::super::inline::Argument;
 use super::super::items::{Global, nearest_or};
-use super::super::typed::{Expr, ExprKind, Type};
+use super::super::typed::{ArrayId, Expr, ExprKind, Type};
 use super::super::types;
 use crate::builtins::{Builtin, Signature};
 use crate::data::Scalar;
@@ -135,14 +137,64 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             return self.poisoned();
         };
-        let mut values = Vec::with_capacity(arguments.len());
-        for (argument, ty) in arguments.iter().zip(&signature.params) {
-            let value = self.stored_expr(argument, ty, "this argument");
-            let narrow = super::super::elaborator::narrow_scalar(ty);
-            values.push(value.map(|value| self.narrowed(value, narrow)));
+        let mut given = Vec::with_capacity(arguments.len());
+        for (position, (argument, param)) in arguments.iter().zip(&signature.params).enumerate() {
+            given.push(match param {
+                ParamType::Value(ty) => {
+                    let value = self.stored_expr(argument, ty, "this argument");
+                    let narrow = super::super::elaborator::narrow_scalar(ty);
+                    value.map(|value| Argument::Value(self.narrowed(value, narrow)))
+                }
+                ParamType::Array(ty) => {
+                    let item = self.checker.functions[at].item;
+                    self.array_given(argument, ty, &item.params[position]).map(Argument::Array)
+                }
+            });
         }
-        let values = values.into_iter().collect::<Option<Vec<Expr>>>()?;
-        self.inline(at, values, types::widened(&signature.result), span)
+        let given = given.into_iter().collect::<Option<Vec<Argument>>>()?;
+        self.inline(at, given, types::widened(&signature.result), span)
+    }
+
+    /// The array that is given to a function.
+    fn array_given(
+        &mut self,
+        argument: &'a ast::Expr,
+        ty: &Type,
+        param: &'a ast::TypedName,
+    ) -> Option<(ArrayId, Span)> {
+        let wanted = param.ty.extents.as_ref().map_or(0, Vec::len);
+        let array = match &argument.kind {
+            ast::ExprKind::Name(name) => self.array_named(name)?,
+            _ => None,
+        };
+        let Some(id) = array else {
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0230,
+                    argument.span,
+                    format!("`{}` takes an array", param.name.name),
+                    "no array's name",
+                )
+                .label(param.name.span, "declared here")
+                .help("give an array by its name, without subscripts"),
+            );
+        };
+        let array = &self.kernel.arrays[id];
+        let (given, rank) = (self.checker.type_name(&array.ty), array.extents.len());
+        if array.ty != *ty || rank != wanted {
+            let wanted = format!("elements of `{}` and {wanted} axes", self.type_name(ty));
+            return self.refuse(
+                Diagnostic::error(
+                    codes::E0230,
+                    argument.span,
+                    format!("`{}` takes an array with {wanted}", param.name.name),
+                    format!("this has elements of `{given}` and {rank} axes"),
+                )
+                .label(param.name.span, "declared here")
+                .help("give an array of that type, or write a function for this one"),
+            );
+        }
+        Some((id, argument.span))
     }
 
     fn builtin_call(

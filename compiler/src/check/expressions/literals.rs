@@ -136,7 +136,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             Binding::Index(id) => Some(self.make(ExprKind::Index(id), Type::I64, span)),
             Binding::Dim(id) => {
-                let fixed = self.checker.sizes_of.is_none_or(|kernel| kernel == self.kernel.name);
+                let is_asked = self.checker.sizes_of.is_none_or(|kernel| kernel == self.kernel.name);
+                let fixed = is_asked && self.fixes_sizes;
                 let size = self.checker.sizes.get(&name.name).filter(|_| fixed);
                 let kind = size.map_or(ExprKind::Dim(id), |size| ExprKind::Int(i128::from(*size)));
                 Some(self.make(kind, Type::I64, span))

@@ -233,7 +233,7 @@ mod tests {
         let mut builder = KernelBuilder::new("k", Span::default());
         let n = builder.add_symbol(SymbolData {
             name: "n".into(),
-            kind: SymbolKind::Dim { argument: 0, axis: 0 },
+            kind: SymbolKind::Dim { argument: 0, axis: 0, extent: Default::default() },
             scalar: Scalar::I64,
         });
         builder.begin_launch("k");

@@ -75,7 +75,7 @@ pub fn generate(tape: &[u8]) -> Kernel {
 }
 
 fn declare(builder: &mut KernelBuilder) -> Arrays {
-    let dim = |axis| SymbolKind::Dim { argument: 0, axis };
+    let dim = |axis| SymbolKind::Dim { argument: 0, axis, extent: Default::default() };
     let parameter = |argument| SymbolKind::Parameter { argument, leaf: 0, element: 0 };
     for (name, kind, scalar) in [
         ("n", dim(0), Scalar::I64),

@@ -4,7 +4,7 @@
 use super::cursor::Parser;
 use super::error::ParseError;
 use super::lexer::Token;
-use crate::data::{ElementType, Leaf};
+use crate::data::{ElementType, Leaf, LinearExtent};
 use crate::ir::entities::{Buffer, ConstantArray, Launch, StaticArray, Symbol};
 use crate::ir::kernel::{
     ArgumentData, ArrayData, BufferData, BufferKind, CacheMode, Kernel, LaunchData, Module, Phase, SiteData,
@@ -217,13 +217,21 @@ impl Parser<'_> {
         self.next_in("sym", self.kernel.symbols.len())?;
         let name = self.string()?;
         let scalar = self.scalar()?;
-        let kind = match self.word("`dim`, `parameter` or `counter`")? {
-            "dim" => SymbolKind::Dim { argument: self.int()?, axis: self.int()? },
+        let wanted = "`dim`, `linear_dim`, `parameter` or `counter`";
+        let kind = match self.word(wanted)? {
+            "dim" => {
+                SymbolKind::Dim { argument: self.int()?, axis: self.int()?, extent: LinearExtent::default() }
+            }
+            "linear_dim" => SymbolKind::Dim {
+                argument: self.int()?,
+                axis: self.int()?,
+                extent: LinearExtent { factor: self.int()?, offset: self.int()? },
+            },
             "parameter" => {
                 SymbolKind::Parameter { argument: self.int()?, leaf: self.int()?, element: self.int()? }
             }
             "counter" => SymbolKind::Counter,
-            _ => return Err(self.unexpected_before("`dim`, `parameter` or `counter`")),
+            _ => return Err(self.unexpected_before(wanted)),
         };
         self.kernel.symbols.push(SymbolData { name, kind, scalar });
         Ok(())

@@ -3,7 +3,7 @@
 use super::print_body::BodyPrinter;
 use super::schedule::print_schedule;
 use super::span::{PrintOptions, print_span};
-use crate::data::ElementType;
+use crate::data::{ElementType, LinearExtent};
 use crate::ir::entities::{Block, Inst};
 use crate::ir::kernel::{ArgumentData, ArrayData, BufferData, BufferKind, Kernel, Module, Step, Tiling};
 use crate::manifest::{Direction, Expr, Layout, SymbolKind};
@@ -98,7 +98,12 @@ fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions)
     print_schedule(text, &kernel.schedule, options);
     for (entity, symbol) in &kernel.symbols {
         let kind = match symbol.kind {
-            SymbolKind::Dim { argument, axis } => format!("dim {argument} {axis}"),
+            SymbolKind::Dim { argument, axis, extent } if extent.is_plain() => {
+                format!("dim {argument} {axis}")
+            }
+            SymbolKind::Dim { argument, axis, extent: LinearExtent { factor, offset } } => {
+                format!("linear_dim {argument} {axis} {factor} {offset}")
+            }
             SymbolKind::Parameter { argument, leaf, element } => {
                 format!("parameter {argument} {leaf} {element}")
             }

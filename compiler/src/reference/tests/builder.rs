@@ -97,7 +97,13 @@ impl Build {
     }
 
     pub fn dim(&mut self, name: &str, array: ArrayId, axis: usize) -> DimId {
-        self.kernel.dims.push(Dim { name: name.into(), span: Span::default(), array, axis })
+        self.kernel.dims.push(Dim {
+            name: name.into(),
+            span: Span::default(),
+            array,
+            axis,
+            extent: Default::default(),
+        })
     }
 
     pub fn element(&self, ty: &Type) -> ElementType {
