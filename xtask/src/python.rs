@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the tests need.
-pub const REQUIREMENTS: &[&str] = &["numpy>=2,<3", "pytest>=8,<10", "ruff>=0.12,<1"];
+pub const REQUIREMENTS: &[&str] = &["jax>=0.5,<1", "numpy>=2,<3", "pytest>=8,<10", "ruff>=0.12,<1"];
 
 /// The file that says which requirements a finished environment meets.
 const STAMP: &str = "krn-requirements.txt";
