@@ -104,7 +104,7 @@ fn items(make: &mut Expressions<'_, '_>, draft: &mut Draft, seed: u64) {
             parameters.push(Parameter::Value(ty));
             scope.values.push((name, ty));
         }
-        if seed.is_multiple_of(READS) {
+        if seed % READS == 1 {
             let (name, stored, rank) =
                 (make.names.fresh("b"), make.choices.one_of(&STORED), 1 + make.choices.below(2));
             let (element, extents) =
@@ -149,7 +149,7 @@ fn signature(make: &mut Expressions<'_, '_>, draft: &mut Draft, seed: u64) -> Ve
     for dim in 0..draft.scope.dims {
         let stored = make.choices.one_of(&STORED);
         // By an extent that is more than the dimension.
-        let extent = if seed % LINEAR == dim as u64 { Extent::Twice(dim) } else { Extent::Dim(dim) };
+        let extent = if seed % LINEAR == dim as u64 + 1 { Extent::Twice(dim) } else { Extent::Dim(dim) };
         input(make, draft, &mut parameters, Element::Scalar(stored), vec![extent]);
     }
     for _ in 0..make.choices.below(3) {
