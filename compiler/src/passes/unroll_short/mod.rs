@@ -1,4 +1,4 @@
-//! `unroll_short`: reductions of few iterations as straight code.
+//! `unroll_short`: reductions of few iterations, and loops over local arrays, as straight code.
 //!
 //! ```text
 //! v9: f32 = reduce [max] axis3 "p" = 0..2, axis4 "q" = 0..2 { … x[2 * i + p, 2 * j + q] … }     before
@@ -9,11 +9,18 @@
 //! that give a thread several elements look at loops without others inside, and see which of them read the same. The order
 //! in which iterations are combined stays as it was, so that results are the same to the bit.
 //!
+//! Loops whose rounds subscript a local array by their index keep it in memory. As straight code every subscript is a
+//! number, and `scalarize` makes registers of the array: a sorting network, a transform of eight, a cell of a lattice.
+//!
 //! # Preconditions
 //!
-//! Up to 16 iterations, counted by literals, which one thread runs, and no more than 512 instructions of them; no loops in
-//! it. The schedule says nothing of its names. Reductions that threads share, and products in shared memory, have been
-//! taken away before.
+//! Of loops: the array has at most 64 scalars, none of them narrow; all of its subscripts, and the bounds of the
+//! loops that they are of, are numbers once these loops are straight code; that is at most 2048 instructions; the
+//! schedule says nothing of the loops' names but `unroll`. Of reductions: up to 16 iterations, counted by literals,
+//! which one thread runs, and no more than 512 instructions of them; no loops in it. The schedule says nothing of its
+//! names. Reductions that threads share, and products in shared memory, have been taken away before.
+
+mod arrays;
 
 use super::iterations::{initial_values, iteration};
 use super::pass::{Changed, Pass, PassContext};
@@ -36,7 +43,7 @@ impl Pass for UnrollShort {
     }
 
     fn reason(&self) -> &str {
-        "runs the few iterations of a short reduction one after the other"
+        "makes straight code of short reductions, and of loops that keep local arrays in memory"
     }
 
     fn needs(&self) -> Phases {
@@ -50,6 +57,7 @@ impl Pass for UnrollShort {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            changed |= unroll_loops(kernel, launch);
             // Those inside others first.
             let blocks = match kernel.launches[launch].grid {
                 None => kernel.blocks_in(kernel.launches[launch].body),
@@ -61,6 +69,65 @@ impl Pass for UnrollShort {
         }
         changed.into()
     }
+}
+
+/// Makes straight code of the loops that keep local arrays in memory; whether there were any. Loops around others go
+/// first: bounds of those inside are numbers then.
+fn unroll_loops(kernel: &mut Kernel, launch: Launch) -> bool {
+    let body = kernel.launches[launch].body;
+    let mut changed = false;
+    loop {
+        let wanted = arrays::loops(kernel, body);
+        let find = |kernel: &Kernel, block: &Block| {
+            let mut insts = kernel.blocks[*block].insts.iter().enumerate();
+            insts.find_map(|(at, inst)| {
+                let rounds = wanted.contains(inst).then(|| arrays::indices(kernel, *inst))??;
+                Some((at, *inst, rounds))
+            })
+        };
+        let blocks = kernel.blocks_in(body);
+        let Some((block, found)) = blocks.iter().find_map(|block| Some((*block, find(kernel, block)?)))
+        else {
+            return changed;
+        };
+        let (at, inst, rounds) = found;
+        say_loop(kernel, launch, inst);
+        let rest = kernel.blocks[block].insts.split_off(at);
+        let data = kernel.insts[inst].clone();
+        let mut emit = Emit::new(kernel, block, data.span);
+        let mut values = match data.opcode {
+            Opcode::Forall => Vec::new(),
+            _ => initial_values(&mut emit, &data),
+        };
+        for round in rounds {
+            let index =
+                |index: &i64| emit.int(mutant!("unroll_short: all rounds are the first one", *index, 0));
+            let indices: Vec<_> = round.iter().map(index).collect();
+            values = iteration(&mut emit, inst, &indices, &values);
+        }
+        for (old, new) in data.results.iter().zip(values) {
+            kernel.replace_uses(*old, new);
+        }
+        kernel.blocks[block].insts.extend(rest.into_iter().skip(1));
+        changed = true;
+    }
+}
+
+/// What a person reads of a loop.
+fn say_loop(kernel: &mut Kernel, launch: Launch, inst: Inst) {
+    let axes = kernel.insts[inst].payload.axes();
+    let names: Vec<String> = axes.iter().map(|axis| kernel.axes[*axis].name.clone()).collect();
+    for name in &names {
+        if kernel.schedule.unroll(name) == Some(None) {
+            kernel.schedule.take_unroll(name);
+        }
+    }
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    remark(
+        kernel,
+        launch,
+        format!("the rounds over {} are straight code: local arrays are registers", names.join(", ")),
+    );
 }
 
 fn unroll_block(kernel: &mut Kernel, launch: Launch, block: Block) -> bool {
@@ -142,8 +209,12 @@ fn say(kernel: &mut Kernel, launch: Launch, inst: Inst) {
         .iter()
         .map(|axis| format!("`{}`", kernel.axes[*axis].name))
         .collect();
-    let name = kernel.launches[launch].name.clone();
     let text = format!("the few iterations over {} are straight code", names.join(" and "));
+    remark(kernel, launch, text);
+}
+
+fn remark(kernel: &mut Kernel, launch: Launch, text: String) {
+    let name = kernel.launches[launch].name.clone();
     if !kernel.schedule.remarks.iter().any(|known| known.launch == name && known.text == text) {
         kernel.schedule.remark(&name, text);
     }

@@ -1,0 +1,138 @@
+//! `scalarize`: private arrays whose subscripts are literals become values.
+//!
+//! ```text
+//! store buf3[v1], v7            (v1 = 2)
+//! v9: f32 = load buf3[v1]       →    v7 in the place of v9
+//! ```
+//!
+//! Local memory is memory; values are registers. Slots of rows that a thread holds (`threads`) and small local
+//! arrays of unrolled loops end here. What an `if` stores is a result of it then, and what a loop stores is carried.
+//!
+//! # Preconditions
+//!
+//! Every access to the array is a load or a store with literal subscripts, of elements that are no narrower than values;
+//! no store stands in a reduction or in the condition of a `while`; each load comes after a store to the same place,
+//! whatever way the thread took there.
+
+mod assigned;
+mod forward;
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::ir::entities::{Block, Buffer, Inst};
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Phases};
+use crate::ir::op::Opcode;
+use crate::mutants::mutant;
+use cranelift_entity::EntitySet;
+use rustc_hash::FxHashMap;
+
+pub struct Scalarize;
+
+impl Pass for Scalarize {
+    fn name(&self) -> &str {
+        "scalarize"
+    }
+
+    fn reason(&self) -> &str {
+        "keeps private arrays with literal subscripts in registers"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::ALL
+    }
+
+    fn by_launch(&self) -> bool {
+        true
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        if kernel.buffers.values().all(|data| data.kind != BufferKind::Private) {
+            return Changed::No;
+        }
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            let body = kernel.launches[launch].body;
+            let arrays = literal_arrays(kernel, body);
+            let arrays = assigned::before_loads(kernel, body, arrays);
+            changed |= forward::forward(kernel, body, &arrays);
+        }
+        changed.into()
+    }
+}
+
+/// One scalar of a private array: the buffer, the leaf and the literal subscripts.
+type Place = (Buffer, u32, Vec<i128>);
+
+/// The place that an access to one of some arrays is to.
+fn place(kernel: &Kernel, inst: Inst, arrays: &EntitySet<Buffer>) -> Option<Place> {
+    let data = &kernel.insts[inst];
+    let Payload::Access { buffer, leaf } = data.payload else { return None };
+    if !arrays.contains(buffer) {
+        return None;
+    }
+    let indices = kernel.subscripts(data).iter().map(|value| kernel.int_of(*value)).collect::<Option<_>>()?;
+    Some((buffer, leaf, mutant!("scalarize: all elements are one", indices, Vec::new())))
+}
+
+/// The arrays whose accesses are loads and stores of known places, where what is loaded is what was stored, to the bit: a
+/// narrow element would have rounded it. Iterations of a `forall` have arrays of their own, so all stores to one stand in
+/// one `forall`.
+fn literal_arrays(kernel: &Kernel, body: Block) -> EntitySet<Buffer> {
+    let mut look =
+        Look { kernel, stores: FxHashMap::default(), accessed: EntitySet::new(), others: EntitySet::new() };
+    look.block(body, true, None);
+    let mut found = EntitySet::new();
+    found.extend(look.accessed.iter().filter(|buffer| !look.others.contains(*buffer)));
+    found
+}
+
+struct Look<'a> {
+    kernel: &'a Kernel,
+    /// The innermost `forall` around the stores to an array.
+    stores: FxHashMap<Buffer, Option<Inst>>,
+    accessed: EntitySet<Buffer>,
+    /// Arrays that stay in memory.
+    others: EntitySet<Buffer>,
+}
+
+impl Look<'_> {
+    /// `can_store` says whether stores here can become values.
+    fn block(&mut self, block: Block, can_store: bool, forall: Option<Inst>) {
+        let kernel = self.kernel;
+        for inst in &kernel.blocks[block].insts {
+            self.access(*inst, can_store, forall);
+            let data = &kernel.insts[*inst];
+            for (at, region) in data.regions.iter().enumerate() {
+                match data.opcode {
+                    Opcode::If | Opcode::For => self.block(*region, can_store, forall),
+                    Opcode::While => self.block(*region, can_store && at == 1, forall),
+                    Opcode::Forall => self.block(*region, true, Some(*inst)),
+                    _ => self.block(*region, false, forall),
+                }
+            }
+        }
+    }
+
+    fn access(&mut self, inst: Inst, can_store: bool, forall: Option<Inst>) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = data.payload else { return };
+        if kernel.buffers[buffer].kind != BufferKind::Private {
+            return;
+        }
+        self.accessed.insert(buffer);
+        let literal = || kernel.subscripts(data).iter().all(|value| kernel.int_of(*value).is_some());
+        let is_known = match data.opcode {
+            Opcode::Load => literal(),
+            Opcode::Store => can_store && literal() && *self.stores.entry(buffer).or_insert(forall) == forall,
+            _ => false,
+        };
+        if !is_known || !is_whole(kernel, inst) {
+            self.others.insert(buffer);
+        }
+    }
+}
+
+fn is_whole(kernel: &Kernel, inst: Inst) -> bool {
+    let Payload::Access { buffer, leaf } = kernel.insts[inst].payload else { return false };
+    !kernel.buffers[buffer].element.leaves[leaf as usize].scalar.is_narrow()
+}

@@ -1,0 +1,201 @@
+//! Loops that keep local arrays in memory: registers have no numbers that change from round to round.
+
+use super::ranges;
+use crate::data::Scalar;
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::kernel::{BufferKind, Definition, Kernel, Level, Payload};
+use crate::ir::op::{Constant, Effect, Opcode};
+use crate::ir::{Parents, evaluate};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// Scalars of the largest array that registers hold.
+const MOST_SCALARS: i64 = 64;
+/// Instructions of all rounds of the loops that are straight code for the sake of arrays.
+const MOST_INSTS: i64 = 2048;
+
+/// The loops in a body of which local arrays would be in registers, were they straight code.
+pub fn loops(kernel: &Kernel, body: Block) -> FxHashSet<Inst> {
+    if kernel.buffers.values().all(|data| data.kind != BufferKind::Private) {
+        return FxHashSet::default();
+    }
+    let parents = kernel.parents_in(body);
+    let mut arrays: BTreeMap<Buffer, Option<FxHashSet<Inst>>> = BTreeMap::new();
+    kernel.walk(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = data.payload else { return };
+        if kernel.buffers[buffer].kind != BufferKind::Private {
+            return;
+        }
+        let all = arrays.entry(buffer).or_insert_with(|| is_small(kernel, buffer).then(FxHashSet::default));
+        let plain = matches!(data.opcode, Opcode::Load | Opcode::Store);
+        let known = |all: &mut FxHashSet<Inst>| {
+            let mut search = Search { kernel, parents: &parents, loops: all, seen: FxHashSet::default() };
+            plain && kernel.subscripts(data).iter().all(|value| search.is_known(*value))
+        };
+        if !all.as_mut().is_some_and(known) {
+            *all = None;
+        }
+    });
+    let mut found = FxHashSet::default();
+    for wanted in arrays.into_values().flatten().filter(|wanted| !wanted.is_empty()) {
+        let all: FxHashSet<Inst> = found.union(&wanted).copied().collect();
+        if straight(kernel, body, &all, &mut FxHashMap::default(), MOST_INSTS).is_some() {
+            found = all;
+        }
+    }
+    found.retain(|inst| kernel.insts[*inst].opcode != Opcode::Reduce);
+    found
+}
+
+/// The indices of the rounds of a loop, one an axis, where its bounds are numbers by now.
+pub fn indices(kernel: &Kernel, inst: Inst) -> Option<Vec<Vec<i64>>> {
+    rounds(kernel, inst, &FxHashMap::default())
+}
+
+/// Whether registers could hold it, to the bit: a narrow element is rounded where it is stored.
+fn is_small(kernel: &Kernel, buffer: Buffer) -> bool {
+    let data = &kernel.buffers[buffer];
+    let extent =
+        |extent: &crate::manifest::Expr| extent.evaluate_int(&[]).and_then(|it| i64::try_from(it).ok());
+    let scalars = data.extents.iter().try_fold(1i64, |product, it| product.checked_mul(extent(it)?));
+    let leaves = &data.element.leaves;
+    scalars.is_some_and(|scalars| scalars.saturating_mul(leaves.len() as i64) <= MOST_SCALARS)
+        && leaves.iter().all(|leaf| !leaf.scalar.is_narrow())
+}
+
+/// What has to be straight code for values to be numbers.
+struct Search<'a> {
+    kernel: &'a Kernel,
+    parents: &'a Parents,
+    loops: &'a mut FxHashSet<Inst>,
+    /// Values that are known then.
+    seen: FxHashSet<Value>,
+}
+
+impl Search<'_> {
+    fn is_known(&mut self, value: Value) -> bool {
+        let kernel = self.kernel;
+        if self.seen.contains(&value) {
+            return true;
+        }
+        let known = match kernel.values[value].definition {
+            Definition::Result(inst, _) => {
+                let data = &kernel.insts[inst];
+                let is_leaf = data.arguments.is_empty() && data.opcode != Opcode::Const;
+                let is_pure = data.opcode.info().effect == Effect::Pure && data.regions.is_empty();
+                is_pure && !is_leaf && data.arguments.iter().all(|argument| self.is_known(*argument))
+            }
+            Definition::Param(block, position) => match self.parents.owner_of[block].expand() {
+                Some(inst) => self.is_counted(inst, usize::from(position)),
+                None => false,
+            },
+        };
+        if known {
+            self.seen.insert(value);
+        }
+        known
+    }
+
+    /// Whether a parameter is the index of a loop that can be straight code.
+    fn is_counted(&mut self, inst: Inst, position: usize) -> bool {
+        let axes = self.kernel.loop_bounds(inst).len();
+        if position >= axes || !may_be_straight(self.kernel, inst) {
+            return false;
+        }
+        let data = &self.kernel.insts[inst];
+        let counts = 2 * axes + usize::from(data.opcode == Opcode::For);
+        let is_known = data.arguments[..counts].iter().all(|argument| self.is_known(*argument));
+        self.loops.insert(inst);
+        is_known
+    }
+}
+
+/// What is known of values.
+type Known = FxHashMap<Value, Constant>;
+
+fn literal(kernel: &Kernel, value: Value, known: &Known) -> Option<Constant> {
+    if let Some(constant) = known.get(&value) {
+        return Some(*constant);
+    }
+    let Definition::Result(inst, _) = kernel.values[value].definition else { return None };
+    let data = &kernel.insts[inst];
+    let operands: Option<Vec<Constant>> =
+        data.arguments.iter().map(|argument| literal(kernel, *argument, known)).collect();
+    evaluate(data.opcode, &data.payload, &operands?)
+}
+
+/// The indices of the rounds of a loop, as far as so much is known.
+fn rounds(kernel: &Kernel, inst: Inst, known: &Known) -> Option<Vec<Vec<i64>>> {
+    let number = |value: Value| match literal(kernel, value, known)? {
+        Constant::Int(_, value) => i64::try_from(value).ok(),
+        _ => None,
+    };
+    let data = &kernel.insts[inst];
+    let step = if data.opcode == Opcode::For { number(*data.arguments.get(2)?)? } else { 1 };
+    let step = usize::try_from(step).ok().filter(|step| *step > 0)?;
+    let mut rounds = vec![Vec::new()];
+    for (low, high) in kernel.loop_bounds(inst) {
+        let (low, high) = (number(low)?, number(high)?);
+        if high.checked_sub(low)?.max(0).saturating_mul(rounds.len() as i64) > MOST_INSTS {
+            return None;
+        }
+        let longer = |round: &Vec<i64>| {
+            let with = |index| round.iter().copied().chain([index]).collect::<Vec<i64>>();
+            (low..high).step_by(step).map(with).collect::<Vec<_>>()
+        };
+        rounds = rounds.iter().flat_map(longer).collect();
+    }
+    Some(rounds)
+}
+
+/// How many instructions a block has once these loops are straight code, unless they are more than some.
+fn straight(
+    kernel: &Kernel,
+    block: Block,
+    loops: &FxHashSet<Inst>,
+    known: &mut Known,
+    most: i64,
+) -> Option<i64> {
+    let mut count = 0;
+    for inst in &kernel.blocks[block].insts {
+        let data = &kernel.insts[*inst];
+        count += i64::from(data.opcode != Opcode::Const);
+        let is_counted = loops.contains(inst) && data.opcode != Opcode::Reduce;
+        let rounds = if is_counted { rounds(kernel, *inst, known)? } else { vec![Vec::new()] };
+        for round in rounds {
+            for region in &data.regions {
+                let indices = kernel.blocks[*region].params.iter().zip(&round);
+                known.extend(
+                    indices.map(|(param, index)| (*param, Constant::Int(Scalar::I64, (*index).into()))),
+                );
+                count += straight(kernel, *region, loops, known, most - count)?;
+            }
+            if count > most {
+                return None;
+            }
+        }
+    }
+    (count <= most).then_some(count)
+}
+
+/// Whether the schedule leaves it to the compiler or asks for it, and threads do not meet inside.
+fn may_be_straight(kernel: &Kernel, inst: Inst) -> bool {
+    if kernel.insts[inst].opcode == Opcode::Reduce {
+        return ranges(kernel, inst).is_some();
+    }
+    let Payload::Loop { axes } = &kernel.insts[inst].payload else { return false };
+    let free = axes.iter().all(|axis| {
+        let axis = &kernel.axes[*axis];
+        if axis.factors.iter().any(|factor| factor.level != Level::Serial) {
+            return false;
+        }
+        let is_asked_for = kernel.schedule.unroll(&axis.name) == Some(None);
+        !axis.nounroll && (is_asked_for || !kernel.schedule.speaks_of(&axis.name))
+    });
+    let mut meets = false;
+    kernel.walk(kernel.insts[inst].regions[0], &mut |_, inst| {
+        meets |= kernel.insts[inst].opcode.info().effect == Effect::Collective;
+    });
+    free && !meets
+}
