@@ -13,19 +13,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What each place holds.
 type Held = BTreeMap<Place, Value>;
 
-/// Takes the accesses to these arrays away; whether there were loads. Each load comes after a store to its place.
+/// Takes the accesses to these arrays away; whether there were any. Each load comes after a store to its place.
 pub(super) fn forward(kernel: &mut Kernel, body: Block, arrays: &EntitySet<Buffer>) -> bool {
-    let mut forward = Forward { kernel, arrays, loaded: FxHashMap::default() };
+    let mut forward = Forward { kernel, arrays, loaded: FxHashMap::default(), changed: false };
     forward.block(body, &mut Held::new());
-    if forward.loaded.is_empty() {
-        return false;
-    }
+    let changed = forward.changed;
     let mut substitution = Substitution::new();
     for (load, value) in &forward.loaded {
         substitution[*load] = (*value).into();
     }
-    kernel.substitute(&substitution);
-    true
+    if !forward.loaded.is_empty() {
+        kernel.substitute(&substitution);
+    }
+    changed
 }
 
 struct Forward<'a> {
@@ -33,12 +33,15 @@ struct Forward<'a> {
     arrays: &'a EntitySet<Buffer>,
     /// The results of loads that are gone, and what stands for them: no such result.
     loaded: FxHashMap<Value, Value>,
+    changed: bool,
 }
 
 impl Forward<'_> {
     fn block(&mut self, block: Block, held: &mut Held) {
         for inst in std::mem::take(&mut self.kernel.blocks[block].insts) {
-            if !self.access(inst, held) {
+            if self.access(inst, held) {
+                self.changed = true;
+            } else {
                 self.regions(inst, held);
                 self.kernel.blocks[block].insts.push(inst);
             }
