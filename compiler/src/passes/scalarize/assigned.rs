@@ -1,6 +1,6 @@
 //! Which arrays are never read at a place before something was stored there.
 
-use super::{Place, place};
+use super::place::{Place, place};
 use crate::ir::entities::{Block, Buffer};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;

@@ -1,6 +1,6 @@
 //! Loads become what was stored last: through branches, whose results it is then, and through loops, which carry it.
 
-use super::{Place, place};
+use super::place::{Place, place};
 use crate::ir::Substitution;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::Kernel;

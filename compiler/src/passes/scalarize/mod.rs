@@ -16,12 +16,12 @@
 
 mod assigned;
 mod forward;
+mod place;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Phases};
 use crate::ir::op::Opcode;
-use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
@@ -57,20 +57,6 @@ impl Pass for Scalarize {
         }
         changed.into()
     }
-}
-
-/// One scalar of a private array: the buffer, the leaf and the literal subscripts.
-type Place = (Buffer, u32, Vec<i128>);
-
-/// The place that an access to one of some arrays is to.
-fn place(kernel: &Kernel, inst: Inst, arrays: &EntitySet<Buffer>) -> Option<Place> {
-    let data = &kernel.insts[inst];
-    let Payload::Access { buffer, leaf } = data.payload else { return None };
-    if !arrays.contains(buffer) {
-        return None;
-    }
-    let indices = kernel.subscripts(data).iter().map(|value| kernel.int_of(*value)).collect::<Option<_>>()?;
-    Some((buffer, leaf, mutant!("scalarize: all elements are one", indices, Vec::new())))
 }
 
 /// The arrays whose accesses are loads and stores of known places, where what is loaded is what was stored, to the bit: a

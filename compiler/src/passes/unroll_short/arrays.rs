@@ -1,6 +1,6 @@
 //! Loops that keep local arrays in memory: registers have no numbers that change from round to round.
 
-use super::ranges;
+use super::reductions::ranges;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Definition, Kernel, Level, Payload};

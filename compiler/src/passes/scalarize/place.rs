@@ -1,0 +1,20 @@
+//! The scalars of private arrays.
+
+use crate::ir::entities::{Buffer, Inst};
+use crate::ir::kernel::{Kernel, Payload};
+use crate::mutants::mutant;
+use cranelift_entity::EntitySet;
+
+/// One scalar of a private array: the buffer, the leaf and the literal subscripts.
+pub(super) type Place = (Buffer, u32, Vec<i128>);
+
+/// The place that an access to one of some arrays is to.
+pub(super) fn place(kernel: &Kernel, inst: Inst, arrays: &EntitySet<Buffer>) -> Option<Place> {
+    let data = &kernel.insts[inst];
+    let Payload::Access { buffer, leaf } = data.payload else { return None };
+    if !arrays.contains(buffer) {
+        return None;
+    }
+    let indices = kernel.subscripts(data).iter().map(|value| kernel.int_of(*value)).collect::<Option<_>>()?;
+    Some((buffer, leaf, mutant!("scalarize: all elements are one", indices, Vec::new())))
+}
