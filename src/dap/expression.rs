@@ -89,7 +89,7 @@ impl Evaluator<'_, '_> {
                 let ExprKind::Name(name) = &base.kind else {
                     return Err("only arrays are subscripted here".to_string());
                 };
-                let array = self.array(&name.name)?;
+                let array = find_array(self.program, self.moment, &name.name)?;
                 let mut numbers = Vec::with_capacity(subscripts.len());
                 for subscript in subscripts {
                     match self.value(subscript)? {
@@ -136,48 +136,45 @@ impl Evaluator<'_, '_> {
             let value = values::value(program, moment, visible, lane);
             return value.map_err(|reason| format!("`{name}`: {reason}"));
         }
-        if is_given(program, moment, name) {
-            return Err(given(name));
-        }
+        is_the_kernels(program, moment, name)?;
         if let Some(size) = program.sizes.dims.get(name) {
             return Ok(Shown::Int((*size).into()));
         }
         if let Some(given) = program.case.params.get(name) {
             return Ok(values::given_value(given));
         }
-        match self.array(name) {
+        match find_array(program, moment, name) {
             Ok(array) if array.extents.is_empty() => array.element(moment, 0, lane),
             Ok(_) => Err(format!("`{name}` is an array: give it subscripts")),
             Err(_) => Err(format!("there is no name `{name}` here")),
         }
     }
-
-    fn array(&self, name: &str) -> Result<Array, String> {
-        if is_given(self.program, self.moment, name) {
-            return Err(given(name));
-        }
-        find_array(self.program, self.moment, name).ok_or_else(|| format!("there is no array `{name}` here"))
-    }
 }
 
-/// Whether a name is an array or a size that calls give a function: in its text it is not the kernel's of that name.
-fn is_given(program: &Program, moment: &Moment<'_>, name: &str) -> bool {
+/// Whether a name means what it does in the kernel.
+///
+/// # Errors
+/// Where it is an array or a size that calls give a function, in the function's text.
+fn is_the_kernels(program: &Program, moment: &Moment<'_>, name: &str) -> Result<(), String> {
     let location = moment.launch.location(moment.pc);
-    location.is_some_and(|location| program.is_given(location.line, name))
-}
-
-fn given(name: &str) -> String {
-    format!("`{name}` is what a call gives the function: look at it by the caller's name, behind `step out`")
+    match location.is_some_and(|location| program.is_given(location.line, name)) {
+        true => Err(format!(
+            "`{name}` is what a call gives the function: look at it by the caller's name, behind `step out`"
+        )),
+        false => Ok(()),
+    }
 }
 
 /// An array by its name: one of the kernel's own before a tile of the same name.
-pub fn find_array(program: &Program, moment: &Moment<'_>, name: &str) -> Option<Array> {
-    if is_given(program, moment, name) {
-        return None;
-    }
+///
+/// # Errors
+/// Where there is none, or the name is not the kernel's.
+pub fn find_array(program: &Program, moment: &Moment<'_>, name: &str) -> Result<Array, String> {
+    is_the_kernels(program, moment, name)?;
     let mut all = arrays::global(program, moment);
     all.extend(arrays::tiles(moment));
-    all.into_iter().find(|array| array.name == name)
+    let found = all.into_iter().find(|array| array.name == name);
+    found.ok_or_else(|| format!("there is no array `{name}` here"))
 }
 
 fn binary(op: BinaryOp, left: Shown, right: Shown) -> Result<Shown, String> {

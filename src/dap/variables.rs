@@ -166,7 +166,7 @@ fn whole(array: &Array, tile: bool, moment: &Moment<'_>, lane: usize) -> Variabl
 /// An array that an expression names, as a whole.
 pub fn array(program: &Program, moment: &Moment<'_>, name: &str, lane: usize) -> Option<Variable> {
     let is_tile = !arrays::global(program, moment).iter().any(|array| array.name == name);
-    find_array(program, moment, name).map(|array| whole(&array, is_tile, moment, lane))
+    find_array(program, moment, name).ok().map(|array| whole(&array, is_tile, moment, lane))
 }
 
 fn elements(

@@ -27,7 +27,7 @@ pub(super) enum Argument {
     /// Of the parameter's widened type.
     Value(Expr),
     /// An array of the parameter's element type and rank, and where it is named.
-    Array((ArrayId, Span)),
+    Array(ArrayId, Span),
 }
 
 /// Where the function's names went.
@@ -77,7 +77,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                             statements.push(Stmt { span: value.span, kind: StmtKind::Let { local, value } });
                         }
                     }
-                    (Formal::Array(param), Argument::Array((array, span))) => {
+                    (Formal::Array(param), Argument::Array(array, span)) => {
                         renaming.arrays[*param] = Some(array);
                         given.push((*param, array, span));
                     }

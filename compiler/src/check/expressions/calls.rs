@@ -4,7 +4,7 @@ use super::super::elaborator::{Elaborator, Home};
 use super::super::functions::ParamType;
 use super::super::inline::Argument;
 use super::super::items::{Global, nearest_or};
-use super::super::typed::{ArrayId, Expr, ExprKind, Type};
+use super::super::typed::{Expr, ExprKind, Type};
 use super::super::types;
 use crate::builtins::{Builtin, Signature};
 use crate::data::Scalar;
@@ -147,7 +147,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 }
                 ParamType::Array(ty) => {
                     let item = self.checker.functions[at].item;
-                    self.array_given(argument, ty, &item.params[position]).map(Argument::Array)
+                    self.array_given(argument, ty, &item.params[position])
                 }
             });
         }
@@ -161,7 +161,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         argument: &'a ast::Expr,
         ty: &Type,
         param: &'a ast::TypedName,
-    ) -> Option<(ArrayId, Span)> {
+    ) -> Option<Argument> {
         let wanted = param.ty.extents.as_ref().map_or(0, Vec::len);
         let array = match &argument.kind {
             ast::ExprKind::Name(name) => self.array_named(name)?,
@@ -194,7 +194,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 .help("give an array of that type, or write a function for this one"),
             );
         }
-        Some((id, argument.span))
+        Some(Argument::Array(id, argument.span))
     }
 
     fn builtin_call(

@@ -23,6 +23,7 @@ use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Phases};
 use crate::ir::op::Opcode;
 use cranelift_entity::EntitySet;
+use place::literal_subscripts;
 use rustc_hash::FxHashMap;
 
 pub struct Scalarize;
@@ -106,13 +107,12 @@ impl Look<'_> {
             return;
         }
         self.accessed.insert(buffer);
-        let literal = || kernel.subscripts(data).iter().all(|value| kernel.int_of(*value).is_some());
-        let is_known = match data.opcode {
-            Opcode::Load => literal(),
-            Opcode::Store => can_store && literal() && *self.stores.entry(buffer).or_insert(forall) == forall,
+        let is_taken = match data.opcode {
+            Opcode::Load => true,
+            Opcode::Store => can_store && *self.stores.entry(buffer).or_insert(forall) == forall,
             _ => false,
         };
-        if !is_known || !is_whole(kernel, inst) {
+        if !is_taken || literal_subscripts(kernel, inst).is_none() || !is_whole(kernel, inst) {
             self.others.insert(buffer);
         }
     }

@@ -15,6 +15,11 @@ pub(super) fn place(kernel: &Kernel, inst: Inst, arrays: &EntitySet<Buffer>) -> 
     if !arrays.contains(buffer) {
         return None;
     }
-    let indices = kernel.subscripts(data).iter().map(|value| kernel.int_of(*value)).collect::<Option<_>>()?;
+    let indices = literal_subscripts(kernel, inst)?;
     Some((buffer, leaf, mutant!("scalarize: all elements are one", indices, Vec::new())))
+}
+
+/// The subscripts of an access, where all of them are literals.
+pub(super) fn literal_subscripts(kernel: &Kernel, inst: Inst) -> Option<Vec<i128>> {
+    kernel.subscripts(&kernel.insts[inst]).iter().map(|value| kernel.int_of(*value)).collect()
 }

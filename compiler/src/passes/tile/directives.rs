@@ -1,7 +1,7 @@
 //! What a schedule says of the axes of a tile program, and what is recorded there of the tiles that a launch got.
 
 use super::blocks::Blocks;
-use super::found::{Found, buffer_of};
+use super::found::Found;
 use super::ways;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
@@ -10,17 +10,13 @@ use crate::ir::schedule::Directive;
 /// Whether the schedule says something of the loop's axes, or of what goes through shared memory.
 pub(super) fn is_said(kernel: &Kernel, found: &Found) -> bool {
     let is_axis = |name: &String| found.axes.iter().any(|axis| axis.name == *name);
-    let is_array = |name: &String| {
-        let mut arrays = found.accesses.iter().filter_map(|seen| buffer_of(kernel, seen.inst));
-        arrays.any(|buffer| kernel.buffers[buffer].name == *name)
-    };
     kernel.schedule.directives.iter().any(|known| match &known.directive {
         Directive::Order(names) => names.iter().all(is_axis),
         Directive::Tile { axis, .. }
         | Directive::PerThread { axis, .. }
         | Directive::Vectorize { axis, .. }
         | Directive::Warps { axis, .. } => is_axis(axis),
-        Directive::Stage { array, .. } => is_array(array),
+        Directive::Stage { array, .. } => found.accesses_array(kernel, array),
         _ => false,
     })
 }

@@ -162,6 +162,12 @@ impl Found {
         Ok(Some(found))
     }
 
+    /// Whether an array of this name is accessed.
+    pub fn accesses_array(&self, kernel: &Kernel, name: &str) -> bool {
+        let mut arrays = self.accesses.iter().filter_map(|seen| buffer_of(kernel, seen.inst));
+        arrays.any(|buffer| kernel.buffers[buffer].name == name)
+    }
+
     /// What an access is, under these conditions.
     pub fn see(&self, kernel: &Kernel, affine: &mut Affine<'_>, inst: Inst, guards: &[Value]) -> Seen {
         let data = &kernel.insts[inst];

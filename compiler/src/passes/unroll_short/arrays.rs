@@ -1,5 +1,6 @@
 //! Loops that keep local arrays in memory: registers have no numbers that change from round to round.
 
+use super::places::places;
 use super::reductions::ranges;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
@@ -134,19 +135,13 @@ fn rounds(kernel: &Kernel, inst: Inst, known: &Known) -> Option<Vec<Vec<i64>>> {
     let data = &kernel.insts[inst];
     let step = if data.opcode == Opcode::For { number(*data.arguments.get(2)?)? } else { 1 };
     let step = usize::try_from(step).ok().filter(|step| *step > 0)?;
-    let mut rounds = vec![Vec::new()];
+    let (mut axes, mut count) = (Vec::new(), 1i64);
     for (low, high) in kernel.loop_bounds(inst) {
         let (low, high) = (number(low)?, number(high)?);
-        if high.checked_sub(low)?.max(0).saturating_mul(rounds.len() as i64) > MOST_INSTS {
-            return None;
-        }
-        let longer = |round: &Vec<i64>| {
-            let with = |index| round.iter().copied().chain([index]).collect::<Vec<i64>>();
-            (low..high).step_by(step).map(with).collect::<Vec<_>>()
-        };
-        rounds = rounds.iter().flat_map(longer).collect();
+        count = count.checked_mul(high.checked_sub(low)?.max(0)).filter(|count| *count <= MOST_INSTS)?;
+        axes.push((low..high).step_by(step));
     }
-    Some(rounds)
+    Some(places(axes.into_iter()))
 }
 
 /// How many instructions a block has once these loops are straight code, unless they are more than some.

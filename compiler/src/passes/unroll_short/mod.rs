@@ -21,6 +21,7 @@
 //! names. Reductions that threads share, and products in shared memory, have been taken away before.
 
 mod arrays;
+mod places;
 mod reductions;
 
 use super::iterations::{initial_values, iteration};
@@ -30,7 +31,9 @@ use crate::ir::entities::{Block, Inst, Launch};
 use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
+use places::places;
 use reductions::ranges;
+use rustc_hash::FxHashSet;
 
 pub struct UnrollShort;
 
@@ -75,56 +78,39 @@ fn unroll_loops(kernel: &mut Kernel, launch: Launch) -> bool {
     let mut changed = false;
     loop {
         let wanted = arrays::loops(kernel, body);
-        let find = |kernel: &Kernel, block: &Block| {
-            let mut insts = kernel.blocks[*block].insts.iter().enumerate();
-            insts.find_map(|(at, inst)| {
-                let rounds = wanted.contains(inst).then(|| arrays::indices(kernel, *inst))??;
-                Some((at, *inst, rounds))
-            })
-        };
-        let blocks = kernel.blocks_in(body);
-        let Some((block, found)) = blocks.iter().find_map(|block| Some((*block, find(kernel, block)?)))
-        else {
+        if wanted.is_empty() || !unroll_wanted(kernel, launch, body, &wanted) {
             return changed;
-        };
-        let (at, inst, rounds) = found;
-        say_loop(kernel, launch, inst);
-        let rest = kernel.blocks[block].insts.split_off(at);
-        let data = kernel.insts[inst].clone();
-        let mut emit = Emit::new(kernel, block, data.span);
-        let mut values = match data.opcode {
-            Opcode::Forall => Vec::new(),
-            _ => initial_values(&mut emit, &data),
-        };
-        for round in rounds {
-            let index =
-                |index: &i64| emit.int(mutant!("unroll_short: all rounds are the first one", *index, 0));
-            let indices: Vec<_> = round.iter().map(index).collect();
-            values = iteration(&mut emit, inst, &indices, &values);
         }
-        for (old, new) in data.results.iter().zip(values) {
-            kernel.replace_uses(*old, new);
-        }
-        kernel.blocks[block].insts.extend(rest.into_iter().skip(1));
         changed = true;
     }
 }
 
-/// What a person reads of a loop.
-fn say_loop(kernel: &mut Kernel, launch: Launch, inst: Inst) {
-    let axes = kernel.insts[inst].payload.axes();
-    let names: Vec<String> = axes.iter().map(|axis| kernel.axes[*axis].name.clone()).collect();
-    for name in &names {
-        if kernel.schedule.unroll(name) == Some(None) {
-            kernel.schedule.take_unroll(name);
+/// Those of some loops in a block and its regions whose bounds are numbers, but none inside of another one.
+fn unroll_wanted(kernel: &mut Kernel, launch: Launch, block: Block, wanted: &FxHashSet<Inst>) -> bool {
+    let mut changed = false;
+    for inst in std::mem::take(&mut kernel.blocks[block].insts) {
+        let rounds = if wanted.contains(&inst) { arrays::indices(kernel, inst) } else { None };
+        if let Some(rounds) = rounds {
+            let names = names(kernel, inst);
+            for axis in kernel.insts[inst].payload.axes().to_vec() {
+                let name = kernel.axes[axis].name.clone();
+                if kernel.schedule.unroll(&name) == Some(None) {
+                    kernel.schedule.take_unroll(&name);
+                }
+            }
+            let text =
+                format!("the rounds over {} are straight code: local arrays are registers", names.join(", "));
+            remark(kernel, launch, text);
+            straight_code(kernel, block, inst, &rounds);
+            changed = true;
+            continue;
         }
+        for region in kernel.insts[inst].regions.clone() {
+            changed |= unroll_wanted(kernel, launch, region, wanted);
+        }
+        kernel.blocks[block].insts.push(inst);
     }
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    remark(
-        kernel,
-        launch,
-        format!("the rounds over {} are straight code: local arrays are registers", names.join(", ")),
-    );
+    changed
 }
 
 fn unroll_block(kernel: &mut Kernel, launch: Launch, block: Block) -> bool {
@@ -136,48 +122,46 @@ fn unroll_block(kernel: &mut Kernel, launch: Launch, block: Block) -> bool {
             kernel.blocks[block].insts.push(inst);
             continue;
         };
-        say(kernel, launch, inst);
-        let data = kernel.insts[inst].clone();
-        let mut emit = Emit::new(kernel, block, data.span);
-        let initial = initial_values(&mut emit, &data);
-        let mut values = initial.clone();
-        for place in places(&ranges) {
-            let indices: Vec<_> = place.iter().map(|index| emit.int(*index)).collect();
-            let before = mutant!("unroll_short: each iteration begins anew", &values, &initial);
-            values = iteration(&mut emit, inst, &indices, before);
-        }
-        for (old, new) in data.results.iter().zip(values) {
-            kernel.replace_uses(*old, new);
-        }
+        let names = names(kernel, inst).join(" and ");
+        remark(kernel, launch, format!("the few iterations over {names} are straight code"));
+        straight_code(
+            kernel,
+            block,
+            inst,
+            &places(ranges.into_iter().map(|(low, high)| {
+                let low = mutant!("unroll_short: all ranges begin at 0", low, 0);
+                let high = mutant!("unroll_short: the last iteration is left out", high, high - 1);
+                low..high
+            })),
+        );
     }
     true
 }
 
-/// All places of a space, the last axis fastest.
-fn places(ranges: &[(i64, i64)]) -> Vec<Vec<i64>> {
-    let mut places = vec![Vec::new()];
-    for (low, high) in ranges {
-        let low = &mutant!("unroll_short: all ranges begin at 0", *low, 0);
-        let high = &mutant!("unroll_short: the last iteration is left out", *high, *high - 1);
-        let longer = |place: &Vec<i64>| {
-            let with = |index| place.iter().copied().chain([index]).collect::<Vec<i64>>();
-            (*low..*high).map(with).collect::<Vec<_>>()
-        };
-        places = places.iter().flat_map(longer).collect();
+/// Appends the iterations of a loop with these indices, and puts what they give in the place of its results.
+fn straight_code(kernel: &mut Kernel, block: Block, inst: Inst, places: &[Vec<i64>]) {
+    let data = kernel.insts[inst].clone();
+    let mut emit = Emit::new(kernel, block, data.span);
+    let initial = match data.opcode {
+        Opcode::Forall => Vec::new(),
+        _ => initial_values(&mut emit, &data),
+    };
+    let mut values = initial.clone();
+    for place in places {
+        let index = |index: &i64| emit.int(mutant!("unroll_short: all rounds are the first one", *index, 0));
+        let indices: Vec<_> = place.iter().map(index).collect();
+        let before = mutant!("unroll_short: each iteration begins anew", &values, &initial);
+        values = iteration(&mut emit, inst, &indices, before);
     }
-    places
+    for (old, new) in data.results.iter().zip(values) {
+        kernel.replace_uses(*old, new);
+    }
 }
 
-/// What a person reads of it.
-fn say(kernel: &mut Kernel, launch: Launch, inst: Inst) {
-    let names: Vec<String> = kernel.insts[inst]
-        .payload
-        .axes()
-        .iter()
-        .map(|axis| format!("`{}`", kernel.axes[*axis].name))
-        .collect();
-    let text = format!("the few iterations over {} are straight code", names.join(" and "));
-    remark(kernel, launch, text);
+/// The names of a loop's axes, for people.
+fn names(kernel: &Kernel, inst: Inst) -> Vec<String> {
+    let axes = kernel.insts[inst].payload.axes();
+    axes.iter().map(|axis| format!("`{}`", kernel.axes[*axis].name)).collect()
 }
 
 fn remark(kernel: &mut Kernel, launch: Launch, text: String) {

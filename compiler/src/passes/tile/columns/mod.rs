@@ -26,7 +26,6 @@ mod found;
 
 use super::blocks::{Blocks, vector};
 use super::directives::record;
-use super::found::buffer_of;
 use super::program::{self, Walked};
 use super::ways::THREADS;
 use crate::analysis::{Answer, Conditions, ask, bucket};
@@ -103,14 +102,10 @@ fn is_said(kernel: &Kernel, columns: &Columns) -> bool {
         .map(|axis| kernel.axes[*axis].name.as_str())
         .chain(columns.found.axes.iter().map(|axis| axis.name.as_str()))
         .collect();
-    let is_array = |name: &str| {
-        let mut arrays = columns.found.accesses.iter().filter_map(|seen| buffer_of(kernel, seen.inst));
-        arrays.any(|buffer| kernel.buffers[buffer].name == name)
-    };
     kernel.schedule.directives.iter().any(|known| match &known.directive {
         Directive::Block(threads) => u64::from(*threads) != THREADS,
         Directive::Order(order) => order.iter().all(|name| names.contains(&name.as_str())),
-        Directive::Stage { array, .. } => is_array(array),
+        Directive::Stage { array, .. } => columns.found.accesses_array(kernel, array),
         Directive::Atomic { .. } | Directive::FastMath => false,
         Directive::Layout { .. } | Directive::Cache { .. } => false,
         other => other.subject().is_some_and(|axis| names.contains(&axis)),
