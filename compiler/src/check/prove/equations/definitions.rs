@@ -104,16 +104,20 @@ impl System<'_> {
         };
         let (both, either, exclusive) = match op {
             BinaryOp::And => (Poly::atom(atom), None, apply(BinaryOp::Xor, &left, &right)),
-            BinaryOp::Or => {
-                (apply(BinaryOp::And, &left, &right), Some(Poly::atom(atom)), apply(BinaryOp::Xor, &left, &right))
-            }
+            BinaryOp::Or => (
+                apply(BinaryOp::And, &left, &right),
+                Some(Poly::atom(atom)),
+                apply(BinaryOp::Xor, &left, &right),
+            ),
             _ => (apply(BinaryOp::And, &left, &right), None, Poly::atom(atom)),
         };
         // The operands in the other order.
         let turned = apply(BinaryOp::And, &right, &left);
         self.equations.extend(turned.subtract(&both));
         let sum = left.add(&right);
-        let of_exclusive = sum.as_ref().and_then(|sum| sum.add_scaled(&both, -2)?.subtract(&exclusive));
+        let of_exclusive = sum.as_ref().and_then(|sum| {
+            sum.add_scaled(&both, mutant!("prove: bits of both", -2, -3))?.subtract(&exclusive)
+        });
         let of_either = either.and_then(|either| sum?.subtract(&both)?.subtract(&either));
         self.equations.extend(of_exclusive.into_iter().chain(of_either));
         let triple = Exclusive { scalar, members: [exclusive, left.clone(), right.clone()] };

@@ -29,7 +29,12 @@ pub fn split(facts: &mut Facts, known: &[Poly], equation: &Poly) -> Option<[Poly
     found
 }
 
-fn at_modulus(facts: &mut Facts, equation: &Poly, divisions: &[Division], modulus: &Poly) -> Option<[Poly; 2]> {
+fn at_modulus(
+    facts: &mut Facts,
+    equation: &Poly,
+    divisions: &[Division],
+    modulus: &Poly,
+) -> Option<[Poly; 2]> {
     let mut high = equation.divided_by_term(modulus)?;
     // A dividend is its quotient times the modulus, and what remains.
     let mut rest = equation.clone();
@@ -51,7 +56,8 @@ fn at_modulus(facts: &mut Facts, equation: &Poly, divisions: &[Division], modulu
         }
     }
     candidates.into_iter().find_map(|(high, low)| {
-        let less = !high.is_zero() && is_less(facts, &low, modulus)? && is_less(facts, &low.negate()?, modulus)?;
+        let less =
+            !high.is_zero() && is_less(facts, &low, modulus)? && is_less(facts, &low.negate()?, modulus)?;
         less.then_some([high, low])
     })
 }
@@ -82,9 +88,11 @@ fn times_in(whole: &Poly, part: &Poly) -> Option<i128> {
     let mut terms = part.terms().iter().filter(|(monomial, _)| monomial.degree() > 0);
     let (first, factor) = terms.next()?;
     let times = whole.coefficient(first).checked_div(*factor)?;
-    let all = part.terms().iter().filter(|(monomial, _)| monomial.degree() > 0).all(|(monomial, factor)| {
-        factor.checked_mul(times) == Some(whole.coefficient(monomial))
-    });
+    let all = part
+        .terms()
+        .iter()
+        .filter(|(monomial, _)| monomial.degree() > 0)
+        .all(|(monomial, factor)| factor.checked_mul(times) == Some(whole.coefficient(monomial)));
     (times != 0 && all).then_some(times)
 }
 

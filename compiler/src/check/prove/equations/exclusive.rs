@@ -28,7 +28,9 @@ pub fn consequences(triples: &[Exclusive]) -> Vec<Poly> {
         }
         for other in triples[..at].iter().filter(|other| other.scalar == one.scalar) {
             for [x, y, z] in turns(&one.members) {
-                for [u, v, w] in turns(&other.members).into_iter().flat_map(|[u, v, w]| [[u, v, w], [v, u, w]]) {
+                for [u, v, w] in
+                    turns(&other.members).into_iter().flat_map(|[u, v, w]| [[u, v, w], [v, u, w]])
+                {
                     if mutant!("prove: exclusive ors with two values", x == u && y == v, x == u) {
                         equal(z, w);
                     }

@@ -59,7 +59,12 @@ impl<'a> System<'a> {
             }
             if all[at + 1..].contains(&negated)
                 || self.facts.range(&negated).low >= 0
-                || self.is_of_remainder(fact) && self.facts.proves_within(&negated, EQUALITY_BUDGET)
+                || self.is_of_remainder(fact)
+                    && mutant!(
+                        "prove: an inequality is an equality",
+                        self.facts.proves_within(&negated, EQUALITY_BUDGET),
+                        true
+                    )
             {
                 self.equations.push(fact.clone());
             }
@@ -126,7 +131,9 @@ impl<'a> System<'a> {
     /// Uses an equation with an atom of coefficient 1 or -1 to remove that atom everywhere.
     pub fn solve_one(&mut self) -> bool {
         let best = (0..self.equations.len())
-            .filter_map(|at| self.unit_atom(&self.equations[at]).map(|(rank, atom, sign)| (rank, at, atom, sign)))
+            .filter_map(|at| {
+                self.unit_atom(&self.equations[at]).map(|(rank, atom, sign)| (rank, at, atom, sign))
+            })
             .min_by_key(|(rank, at, ..)| (*rank, *at));
         let Some((_, at, atom, sign)) = best else { return false };
         let equation = self.equations.remove(at);
