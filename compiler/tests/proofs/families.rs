@@ -28,10 +28,10 @@ enum Outcome {
 
 fn outcome(candidate: &Candidate) -> Result<Outcome, String> {
     let text = &candidate.text;
-    let (program, diagnostics) = check_source(&SourceFile::new("family.krn", text));
+    let (program, diagnostics) = check_source(&SourceFile::new("family.krn", text.as_str()));
     let errors: Vec<_> = diagnostics.iter().filter(|one| one.severity == Severity::Error).collect();
-    let is_race = |code: &str| ["E0403", "E0404", "E0405", "E0406"].contains(&code);
-    if let Some(other) = errors.iter().find(|one| !is_race(one.code.0)) {
+    let is_expected = |code: &str| ["E0401", "E0403", "E0404", "E0405", "E0406"].contains(&code);
+    if let Some(other) = errors.iter().find(|one| !is_expected(one.code.0)) {
         return Err(format!("{}: {}\n{text}", other.code.0, other.message));
     }
     let races = candidate.sizes.iter().find_map(|[n, m, s]| {

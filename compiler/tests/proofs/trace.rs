@@ -279,8 +279,8 @@ impl Trace<'_> {
                     BinaryOp::And => left & right,
                     BinaryOp::Or => left | right,
                     BinaryOp::Xor => left ^ right,
-                    BinaryOp::Shl => left << right.clamp(0, 63),
-                    BinaryOp::Shr => left >> right.clamp(0, 63),
+                    BinaryOp::Shl => left << right.rem_euclid(64),
+                    BinaryOp::Shr => left >> right.rem_euclid(64),
                 })
             }
             ExprKind::Compare { op, left, right } => {
