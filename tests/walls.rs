@@ -28,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("syntax", &["source", "diagnostic"]),
     ("format", &["source", "diagnostic", "syntax"]),
     ("names", &["source", "syntax"]),
-    ("check", &["source", "diagnostic", "syntax", "data", "builtins", "targets", "algebra"]),
+    ("check", &["source", "diagnostic", "syntax", "data", "builtins", "targets", "algebra", "mutants"]),
     ("ir", &["source", "data", "builtins", "manifest", "layout", "atoms"]),
     ("lower", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest", "ir", "mutants"]),
     ("analysis", &["source", "data", "manifest", "ir", "algebra"]),

@@ -4,6 +4,7 @@
 //! was not made an atomic), a result read before it is written, and an element left out of a result that is
 //! said to be written everywhere.
 
+mod families;
 mod generate;
 mod trace;
 

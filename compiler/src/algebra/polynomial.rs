@@ -80,6 +80,13 @@ impl<A: Symbolic> Monomial<A> {
     }
 }
 
+impl<A: Symbolic> Monomial<A> {
+    /// What multiplies `divisor` to this monomial.
+    fn divided_by(&self, divisor: &Self) -> Option<Self> {
+        divisor.atoms().iter().try_fold(*self, |left, atom| left.without(*atom))
+    }
+}
+
 impl<A: Symbolic> Ord for Monomial<A> {
     /// Latest atoms first, the constant last.
     fn cmp(&self, other: &Self) -> Ordering {
@@ -274,6 +281,15 @@ impl<A: Symbolic> Polynomial<A> {
         Some((Self::from_terms(factor)?, Self { terms: rest }))
     }
 
+    /// `q` with `self = q * divisor + s`, where no term of `s` is a multiple of the divisor, which is one term.
+    pub fn divided_by_term(&self, divisor: &Self) -> Option<Self> {
+        let [(monomial, factor)] = divisor.terms.as_slice() else { return None };
+        let divided = |(term, value): &(Monomial<A>, i128)| {
+            (value.checked_rem(*factor)? == 0).then_some((term.divided_by(monomial)?, value / factor))
+        };
+        Self::from_terms(self.terms.iter().filter_map(divided).collect())
+    }
+
     /// With every atom replaced by what `value` gives for it (`None`: left as it is).
     pub fn substitute(&self, value: &mut impl FnMut(A) -> Option<Self>) -> Option<Self> {
         let mut sum = Self::default();
@@ -379,6 +395,16 @@ mod tests {
         let square = x(0).multiply(&x(0)).unwrap();
         let fourth = square.multiply(&square).unwrap();
         assert!(fourth.multiply(&square).is_none());
+    }
+
+    #[test]
+    fn terms_divide_by_a_term() {
+        // 6 x0 x1 + 3 x1 + 4 x0 = 2 x1 * (3 x0) + (3 x1 + 4 x0)
+        let poly = x(0).multiply(&x(1)).and_then(|product| product.scale(6)).unwrap();
+        let poly = poly.add_scaled(&x(1), 3).and_then(|sum| sum.add_scaled(&x(0), 4)).unwrap();
+        let two = x(1).scale(2).unwrap();
+        assert_eq!(poly.divided_by_term(&two), x(0).scale(3));
+        assert_eq!(poly.divided_by_term(&poly), None);
     }
 
     #[test]

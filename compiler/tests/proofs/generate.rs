@@ -30,6 +30,9 @@ fn subscript(names: &'static [&'static str]) -> BoxedStrategy<String> {
             1 => inner.clone().prop_map(|one| format!("min({one}, n - 1)")),
             1 => inner.clone().prop_map(|one| format!("max({one}, 0)")),
             1 => inner.clone().prop_map(|one| format!("(({one}) & 3)")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(left, right)| format!("(({left}) ^ ({right}))")),
+            1 => inner.clone().prop_map(|one| format!("(({one}) & s)")),
+            1 => inner.clone().prop_map(|one| format!("(({one}) | s)")),
             1 => inner.prop_map(|one| format!("(t[{one}] as i64)")),
         ]
     })

@@ -277,7 +277,10 @@ impl Trace<'_> {
                     BinaryOp::Div => left.checked_div(right).unwrap_or(0),
                     BinaryOp::Rem => left.checked_rem(right).unwrap_or(0),
                     BinaryOp::And => left & right,
-                    _ => return Err(String::from("not generated")),
+                    BinaryOp::Or => left | right,
+                    BinaryOp::Xor => left ^ right,
+                    BinaryOp::Shl => left << right.rem_euclid(64),
+                    BinaryOp::Shr => left >> right.rem_euclid(64),
                 })
             }
             ExprKind::Compare { op, left, right } => {

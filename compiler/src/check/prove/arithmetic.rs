@@ -61,7 +61,7 @@ impl Walker<'_> {
                 Some(count @ 0..=63) if count < scalar.size() as i128 * 8 => {
                     self.wrapping(left.scale(1 << count), op, scalar, left, right)
                 }
-                _ => self.wrapped(op, scalar, left, right, Interval::of(scalar)),
+                _ => self.shifted(scalar, left, right),
             },
             BinaryOp::Shr => match right.as_constant() {
                 Some(count @ 0..=63) if count < scalar.size() as i128 * 8 && self.facts.proves(left) => {
@@ -71,6 +71,30 @@ impl Walker<'_> {
             },
             BinaryOp::Or | BinaryOp::Xor => self.wrapped(op, scalar, left, right, Interval::of(scalar)),
         }
+    }
+
+    /// `left << right`. Where no bit can be lost, it lies between what the least and the largest count give.
+    fn shifted(&mut self, scalar: Scalar, left: &Poly, right: &Poly) -> Poly {
+        let result = self.wrapped(BinaryOp::Shl, scalar, left, right, Interval::of(scalar));
+        let (value, mut count) = (self.facts.range(left), self.facts.range(right));
+        if count.low < 0 && self.facts.proves_within(right, WRAP_BUDGET) {
+            count.low = 0;
+        }
+        let bits = scalar.size() as i128 * 8;
+        if !self.exact
+            && value.low >= 0
+            && count.low >= 0
+            && count.high < bits
+            && value.high <= Interval::of(scalar).high >> count.high
+        {
+            let most = value.high << count.high;
+            let ends = [
+                left.scale(1 << count.low).and_then(|least| result.subtract(&least)),
+                result.negate().and_then(|negated| negated.add_constant(most)),
+            ];
+            ends.into_iter().flatten().for_each(|fact| self.facts.assume(fact));
+        }
+        result
     }
 
     /// `left - right * (left / right)`, where the divisor cannot be 0 (there the remainder is 0, not `left`).

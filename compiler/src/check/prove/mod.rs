@@ -7,8 +7,8 @@
 //!
 //! One walk over the body (`walker`, `statement`, `expression`, `arithmetic`) keeps what is known at each place
 //! as polynomials that are at least 0 (the room `algebra`, with the atoms of `vocabulary`), starting from what the launch
-//! checks (`assumptions`). At each access it asks `bounds`; reads and writes go to `races` (`disjoint`, `conflicts`)
-//! and to `coverage` (`witness`, `earlier`). What facts say of the values of arrays is in `injective`.
+//! checks (`assumptions`). At each access it asks `bounds`; reads and writes go to `races` (`disjoint`, `equations`, `nonzero`,
+//! `conflicts`) and to `coverage` (`witness`, `earlier`). What facts say of the values of arrays is in `injective`.
 
 mod arithmetic;
 mod assumptions;
@@ -17,8 +17,10 @@ mod conflicts;
 mod coverage;
 mod disjoint;
 mod earlier;
+mod equations;
 mod expression;
 mod injective;
+mod nonzero;
 mod races;
 mod reach;
 mod scan;

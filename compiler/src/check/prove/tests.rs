@@ -451,3 +451,103 @@ fn what_different_values_do_not_say_is_not_proved() {
         differences.compare(scatter(fact, body), vec![code], &format!("{fact}: {body}"));
     }
 }
+
+/// A kernel in place on `x` and `u`.
+fn in_place(facts: &str, body: &str) -> String {
+    let facts = if facts.is_empty() { String::new() } else { format!(" where {facts}") };
+    format!("kernel k(t: i32[n], x: inout i32[n], u: inout i32[n, m], s: i64){facts} {{ {body} }}")
+}
+
+const SWAP: &str = "let a = x[p]; let b = x[q]; x[p] = b; x[q] = a";
+const AROUND: &str =
+    "u[i, j] = (u[i - 1, j] else 0) + (u[i + 1, j] else 0) + (u[i, j - 1] else 0) + (u[i, j + 1] else 0)";
+
+#[test]
+fn what_iterations_touch_in_place_is_disjoint() {
+    let mut differences = Differences::default();
+    for (facts, body) in [
+        ("", format!("forall i in n, j in m {{ if (i + j) % 2 == s {{ {AROUND} }} }}")),
+        ("", format!("forall i in n, j in m {{ if (i + j) % 2 != 0 {{ {AROUND} }} }}")),
+        ("", format!("forall i in n, j in m {{ if (i + j) & 1 == s {{ {AROUND} }} }}")),
+        ("", format!("forall i in n, j in m {{ if i % 2 == j % 2 {{ {AROUND} }} }}")),
+        ("", format!("forall i in n {{ for j in 0..m {{ if (i + j) % 2 == s {{ {AROUND} }} }} }}")),
+        ("", format!("for c in 0..2 {{ forall i in n, j in m {{ if (i + j) % 2 == c {{ {AROUND} }} }} }}")),
+        ("", format!("forall i in n, j in m {{ if (i + 2 * j) % 5 == s {{ {AROUND} }} }}")),
+        ("", format!("forall i in n {{ let p = i; let q = i ^ s; if q > p {{ {SWAP} }} }}")),
+        ("", format!("forall i in n {{ let p = i; let q = i ^ s; if p < q && q < n {{ {SWAP} }} }}")),
+        ("", format!("forall i in n {{ let p = i; let q = i ^ s; if i & s == 0 {{ {SWAP} }} }}")),
+        ("", format!("forall i in n {{ let p = i; let q = i | s; if s & i == 0 {{ {SWAP} }} }}")),
+        ("", format!("forall i in n {{ let p = i; let q = i + 4; if i & 4 == 0 {{ {SWAP} }} }}")),
+        (
+            "s >= 1, s <= n",
+            format!("forall j in n / (2 * s), k in s {{ let p = 2 * j * s + k; let q = p + s; {SWAP} }}"),
+        ),
+        ("s >= 1, s <= n", format!("forall j in n / 2 {{ let p = 2 * j - j % s; let q = p + s; {SWAP} }}")),
+        (
+            "s >= 1, s <= n",
+            format!("forall j in n / 2 {{ let p = 2 * (j / s) * s + j % s; let q = p + s; {SWAP} }}"),
+        ),
+        (
+            "s >= 1, s <= n",
+            format!("forall i in n {{ let p = i; let q = i + s; if (i / s) % 2 == 0 {{ {SWAP} }} }}"),
+        ),
+        (
+            "s >= 1, s <= n",
+            format!("forall i in n {{ let p = i; let q = i + s; if i % (2 * s) < s {{ {SWAP} }} }}"),
+        ),
+        (
+            "s >= 0, s < 40",
+            format!(
+                "let d = 1i64 << s; forall j in n / (2 * d), k in d {{ let p = 2 * j * d + k; let q = p + d; {SWAP} }}"
+            ),
+        ),
+        (
+            "",
+            format!(
+                "for c in 0..2 {{ forall i in n - 1 {{ if i % 2 == c % 2 {{ let p = i; let q = i + 1; {SWAP} }} }} }}"
+            ),
+        ),
+    ] {
+        let text = in_place(facts, &body);
+        differences.compare(codes(&text).join(" ").as_str(), "", &text);
+    }
+}
+
+/// Each rule of the proof, made wrong, accepts a kernel that races.
+#[test]
+fn wrong_rules_accept_races() {
+    let mut differences = Differences::default();
+    for (rule, facts, body) in [
+        (
+            "prove: exclusive ors with two values",
+            "",
+            format!("forall i in n {{ let p = i; let q = i ^ (t[i] as i64); if q > p {{ {SWAP} }} }}"),
+        ),
+        (
+            "prove: a digit may be the radix",
+            "s >= 1, s <= n",
+            format!("forall j in n / (2 * s), k in 0..=s {{ let p = 2 * j * s + k; let q = p + s; {SWAP} }}"),
+        ),
+        (
+            "prove: facts may fail",
+            "",
+            String::from("forall i in n { if (i ^ s) >= i - 1 { x[i] = x[i ^ s] } }"),
+        ),
+        ("prove: nothing wraps around", "", String::from("forall i in n { x[(s + i) as u8] = 1 }")),
+        (
+            "prove: bits of both",
+            "s >= 0, s <= n",
+            String::from("forall i in n { if i & s == s { x[i] = x[i - 2 * s] } }"),
+        ),
+        (
+            "prove: an inequality is an equality",
+            "",
+            format!("forall i in n, j in m {{ if (i + j) % 3 >= 1 {{ {AROUND} }} }}"),
+        ),
+    ] {
+        let text = in_place(facts, &body);
+        differences.compare(codes(&text).is_empty(), false, &text);
+        let (accepted, reached) = crate::mutants::with(rule, || codes(&text).is_empty());
+        differences.compare((accepted, reached > 0), (true, true), &format!("{rule}: {text}"));
+    }
+}

@@ -105,6 +105,8 @@ fn names() -> Vec<&'static str> {
             }
         }
     }
+    // Those of the checker's proofs are tried by its own tests.
+    names.retain(|name| owner(name) != "prove");
     names.sort_unstable();
     names
 }
