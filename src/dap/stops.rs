@@ -315,7 +315,7 @@ impl Stops {
 
 /// What the record of failures says.
 fn told(program: &Program, moment: &Moment<'_>, record: u64) -> String {
-    let words = moment.memory(record, 8 + 8 * RECORD_NUMBERS as u64).unwrap_or_default();
+    let words = moment.memory(record, 8 + 8 * RECORD_NUMBERS).unwrap_or_default();
     let word = |at: usize| {
         let bytes = words.get(at..at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
         i64::from_le_bytes(bytes.unwrap_or_default())

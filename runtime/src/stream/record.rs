@@ -108,7 +108,7 @@ impl FailureRecord for ErrorRecord {
                 line,
                 column,
                 condition: assertion.text.clone(),
-                indices: assertion.indices.iter().cloned().take(RECORD_NUMBERS).zip(values).collect(),
+                indices: assertion.indices.iter().take(RECORD_NUMBERS).cloned().zip(values).collect(),
             })));
         }
         Err(Error::Bounds(Box::new(BoundsFailure {

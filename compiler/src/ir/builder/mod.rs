@@ -224,7 +224,7 @@ impl KernelBuilder {
 
     /// Records a failure unless a condition holds, with the values of the index names around it.
     pub fn assertion(&mut self, site: Site, holds: Value, indices: &[Value]) {
-        self.inst(Opcode::Check, Payload::Site(site), &[&[holds], indices].concat());
+        self.inst(Opcode::Check, Payload::Site(site), &[&[holds][..], indices].concat());
     }
 }
 
