@@ -94,14 +94,15 @@ fn a_failure_is_told_once_and_the_kernel_goes_on_working() {
         assert!(matches!(kernel.run(&[("x", &iota(&[100]))]), Err(Error::Assertion(_))));
         device.synchronize().expect("told once");
         let outputs = kernel.run(&[("x", &iota(&[7]))]).expect("it holds");
-        assert_eq!(outputs.arrays["y"].bytes, iota(&[7]).bytes);
+        assert_eq!(outputs.arrays[0].1.bytes, iota(&[7]).bytes);
     }
 }
 
 #[test]
 fn unchecked_code_is_that_of_a_kernel_without_them() {
-    let with = "kernel k(x: i32[n]) -> y: i32[n] {\n    forall i in n {\n        assert x[i] != 7\n        y[i] = x[i]\n    }\n}\n";
-    let without = with.replace("assert x[i] != 7", "                ");
+    let with = "kernel k(x: i32[n]) -> y: i32[n] {\n    forall i in n {\n        let own = x[i]\n        assert own != 7\n        \
+                y[i] = own\n    }\n}\n";
+    let without = with.replace("assert own != 7", "               ");
     let ptx = |text: &str, unchecked| {
         let options = CompileOptions { unchecked, ..CompileOptions::for_target("sm_90") };
         compile(&SourceFile::new("test.krn", text), &options).expect("it compiles").compiled.ptx

@@ -35,7 +35,7 @@ kernel "all" @1..99 {
     injection "injective(at in -1..n)" line 8: argument 0 in -1 .. sym0
     site site0 "table" axis 0 @20..24
     site site1 "at" axis 0 unsigned injection 0 @25..29
-    site site2 "" axis 0 assertion "v > \"0\"" ("i", "j") @30..34
+    site site2 "" axis 0 assertion "v > \"0\""("i", "j") @30..34
     launch launch0 "all_1" mapped threads 64 {
         v0: i64 = const 0
         v1 "a \"name\"\n": f32 = const -0.0

@@ -102,7 +102,8 @@ impl Selector<'_> {
         self.checks.checks.push(Check { holds, site: site.index(), numbers });
         let checks = &self.checks.checks;
         let kept = checks.iter().filter(|check| matches!(check.holds, Holds::Kept(_))).count();
-        if checks.len() == MOST || kept == MOST_KEPT {
+        // A debugger stops at a check that fails before anything behind it has happened.
+        if checks.len() == MOST || kept == MOST_KEPT || self.options.names {
             self.settle_checks();
         }
         Ok(())
