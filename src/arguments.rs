@@ -7,8 +7,8 @@ use std::path::PathBuf;
 /// Krn: a small tiling-and-array language for GPU kernels.
 ///
 /// Exit codes: 0 all is well; 1 mistakes in the input file, or one that `fmt --check` would change; 2 wrong use of the
-/// command line; 3 a result differs from the reference; 4 a device, launch or bounds failure; 5 a file could not be read
-/// or written; 6 not verified, since too little could be judged; 130 interrupted.
+/// command line; 3 a result differs from the reference; 4 a device, launch, bounds or assertion failure; 5 a file could
+/// not be read or written; 6 not verified, since too little could be judged; 130 interrupted.
 #[derive(Parser, Debug)]
 #[command(name = "krn", version = krn_compiler::VERSIONS)]
 pub struct Arguments {
@@ -121,7 +121,7 @@ pub struct CompileArguments {
     /// The GPU to compile for: sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100 or sm_120
     #[arg(long, value_name = "SM")]
     pub target: Option<String>,
-    /// Leave device-side checks out: of bounds and of `injective`
+    /// Leave device-side checks out: of bounds, of `injective` and of `assert`
     #[arg(long)]
     pub unchecked: bool,
     /// Leave a pass out; may be repeated

@@ -95,7 +95,7 @@ fn complaint(device: &Device, compilation: &Compilation, checked: &Checked<'_>) 
         (Ok((_, report)), Expected::Agreement) => {
             (report.both_refused.is_some() || !report.agrees()).then(|| format!("{report:?}"))
         }
-        (Ok((_, report)), Expected::BoundsError | Expected::FactError) => {
+        (Ok((_, report)), Expected::BoundsError | Expected::FactError | Expected::AssertionError) => {
             report.both_refused.is_none().then(|| "no failed check".to_string())
         }
         (Ok(_), Expected::LaunchError) => Some("it was launched".to_string()),

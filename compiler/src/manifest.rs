@@ -198,9 +198,24 @@ pub struct SiteManifest {
     /// The fact about the array's values that is checked, by its number; absent where it is a subscript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub injection: Option<usize>,
+    /// What is asserted, where it is neither: then there is no array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assertion: Option<AssertionManifest>,
     pub line: u32,
     pub column: u32,
 }
+
+/// A condition that must hold for each iteration that comes to it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AssertionManifest {
+    /// As the user wrote it.
+    pub text: String,
+    /// The index names whose values the record has, at most [`RECORD_NUMBERS`].
+    pub indices: Vec<String>,
+}
+
+/// Numbers of 64 bits that the error record has room for, behind its first word.
+pub const RECORD_NUMBERS: usize = 8;
 
 /// One step of a launch plan.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -247,9 +262,10 @@ pub enum LaunchArgument {
     Static(usize),
     /// The value of a symbol, in the symbol's scalar type.
     Symbol(usize),
-    /// Device address of the error record: 32 bytes, zeroed before the first launch of a kernel:
+    /// Device address of the error record: 72 bytes, zeroed before the first launch of a kernel:
     /// u32 claimed (0 or 1, taken by atomic exchange), u32 site, i64 index, i64 extent, i64 value. Where the site is a
-    /// fact about values, index is the position of the value, and extent - 1 that of an equal one before it.
+    /// fact about values, index is the position of the value, and extent - 1 that of an equal one before it. Where it is an
+    /// assertion, what stands behind the site are the values of its index names, as i64.
     ErrorRecord,
 }
 

@@ -28,6 +28,7 @@ fn is_inputs_fault(error: &EvalError) -> bool {
             | EvalError::ExtentMismatch { .. }
             | EvalError::OutOfBounds { proved: false, .. }
             | EvalError::NotInjective { .. }
+            | EvalError::AssertionFailed { .. }
     )
 }
 

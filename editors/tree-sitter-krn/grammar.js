@@ -8,7 +8,8 @@
 
 const RESERVED = [
   'struct', 'fn', 'const', 'static', 'kernel', 'schedule',
-  'for', 'where', 'inout', 'let', 'var', 'forall', 'in', 'while', 'break', 'if', 'else', 'as', 'true', 'false',
+  'for', 'where', 'inout', 'let', 'var', 'forall', 'in', 'while', 'break', 'assert', 'if', 'else', 'as', 'true',
+  'false',
 ];
 
 /** From loose to tight; comparisons stand between `&&` and `|`, and do not chain. */
@@ -265,6 +266,7 @@ export default grammar({
         $.for_statement,
         $.while_statement,
         $.break_statement,
+        $.assert_statement,
         $.if_statement,
         $._leading_expression,
       ),
@@ -301,6 +303,8 @@ export default grammar({
     while_statement: ($) => seq('while', field('condition', $._bare_expression), field('body', $.block)),
 
     break_statement: ($) => 'break',
+
+    assert_statement: ($) => seq('assert', field('condition', $._expression)),
 
     if_statement: ($) =>
       seq(

@@ -176,7 +176,7 @@ class Module:
         used = {a["scratch"]["scratch"] for launch, *_ in launches for a in launch["arguments"] if "scratch" in a}
         scratch = {at: cupy.empty(kernel.shape(buffer, symbols), dtype_of(buffer))
                    for at, buffer in enumerate(kernel.variant(symbols)["scratch"]) if at in used}
-        record = cupy.zeros(4, "u8") if any("error_record" in launch["arguments"] for launch, *_ in launches) else None
+        record = cupy.zeros(9, "u8") if any("error_record" in launch["arguments"] for launch, *_ in launches) else None
         for launch, grid, shared, symbols in launches:
             params = []
             for argument in launch["arguments"]:
@@ -205,7 +205,13 @@ class Module:
         claimed, site = int(record[0]) & 0xFFFFFFFF, int(record[0]) >> 32
         if claimed:
             place = kernel.manifest["sites"][site]
-            index, extent, value = record.view("i8")[1:4]
+            numbers = record.view("i8")[1:]
+            if "assertion" in place:
+                names = place["assertion"]["indices"]
+                at = ", ".join(f"{name} = {value}" for name, value in zip(names, numbers))
+                raise KrnError(f"{self.source}:{place['line']}:{place['column']}: the assertion "
+                               f"`{place['assertion']['text']}` does not hold{' for ' if at else ''}{at}")
+            index, extent, value = numbers[:3]
             if "injection" in place:
                 fact = kernel.manifest["injections"][place["injection"]]
                 raise KrnError(f"{self.source}:{place['line']}:{place['column']}: `{place['array']}` holds {value} at "

@@ -68,6 +68,7 @@ pub fn runtime(py: Python<'_>, error: &Error) -> PyErr {
         Error::Document(_) => "DocumentError",
         Error::Bounds(_) => "BoundsError",
         Error::NotInjective(_) => "InjectiveError",
+        Error::Assertion(_) => "AssertionFailed",
         Error::DeviceLost(_) => "DeviceLost",
         Error::OutOfMemory { .. } => "OutOfMemory",
         _ => "DeviceError",
@@ -90,6 +91,14 @@ pub fn runtime(py: Python<'_>, error: &Error) -> PyErr {
             attributes.set_item("line", failure.line)?;
             attributes.set_item("column", failure.column)?;
             attributes.set_item("array", &failure.array)?;
+        }
+        if let Error::Assertion(failure) = error {
+            attributes.set_item("kernel", &failure.kernel)?;
+            attributes.set_item("file", &failure.file)?;
+            attributes.set_item("line", failure.line)?;
+            attributes.set_item("column", failure.column)?;
+            attributes.set_item("condition", &failure.condition)?;
+            attributes.set_item("indices", failure.indices.clone())?;
         }
         Ok(())
     };

@@ -16,6 +16,7 @@ kernel gather(x: f32[n], at: i32[m]) -> y: f32[m] { y[i] = x[at[i]] }
 kernel scatter(at: i32[n], y: inout f32[m]) where injective(at in 0..m) { forall i in n { y[at[i]] = 1.0 } }
 kernel count(k: u8, flag: bool, x: i32[n]) -> y: i32[n] { y[i] = if flag { x[i] + (k as i32) } else { x[i] } }
 kernel even(x: f32[n]) -> y: f32[n] where n % 4 == 0 { y[i] = x[i] }
+kernel asserted(x: f32[n]) -> y: f32[n] { forall i in n { assert x[i] > 0.0; y[i] = 1.0 / x[i] } }
 struct Body { x: f32, m: f64 }
 kernel mass(b: Body[n]) -> m: f64[n] { m[i] = b[i].m }
 kernel split(b: Body[n]) -> m: f64[n] { m[i] = b[i].m }
@@ -125,6 +126,9 @@ def test_what_a_kernel_does_wrong(kernels: krn.Module) -> None:
     with pytest.raises(krn.InjectiveError) as twice:
         kernels.scatter(np.array([1, 1], np.int32), f32(4))
     assert twice.value.array == "at"
+    with pytest.raises(krn.AssertionFailed) as false:
+        kernels.asserted(np.array([1, 2, 0], np.float32))
+    assert (false.value.condition, false.value.indices) == ("x[i] > 0.0", [("i", 2)])
     # And the kernel goes on working.
     assert kernels.gather(f32(10), np.array([3], np.int32)).shape == (1,)
 

@@ -34,7 +34,7 @@ pub use device::watch::NewVariant;
 pub use device::{Device, Selection};
 pub use error::compile::CompileFailure;
 pub use error::lost::{LossCause, LostDevice};
-pub use error::{BoundsFailure, Error, InjectionFailure, Result};
+pub use error::{AssertionFailure, BoundsFailure, Error, InjectionFailure, Result};
 pub use launch::argument::{Argument, scalar};
 pub use launch::binding::{Binding, DIMENSION_LIMIT, Given, bind, decode};
 pub use launch::guest::{GuestLayout, GuestPlan};

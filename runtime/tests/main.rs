@@ -2,6 +2,7 @@
 //! compiler, which takes longer than most of them run. What needs a process of its own stands alone in `Cargo.toml`.
 
 mod advice;
+mod assertions;
 mod builtins;
 mod counters;
 mod errors;

@@ -345,6 +345,10 @@ fn run_case(
             Some(Refusal { check: FailedCheck::Fact, .. }) => passed,
             _ => failed(MISMATCH, " ended without a fact that failed"),
         },
+        (Ok((_, report)), Expected::AssertionError) => match report.both_refused {
+            Some(Refusal { check: FailedCheck::Assertion, .. }) => passed,
+            _ => failed(MISMATCH, " ended without an assertion that failed"),
+        },
         (Ok(_), Expected::LaunchError) => failed(MISMATCH, " was launched"),
         (Err(VerifyError::Run(Error::Argument { .. })), Expected::LaunchError) => passed,
         (Err(VerifyError::Run(Error::Interrupted)), _) => {

@@ -4,8 +4,10 @@ use super::configuration::{BlockChoice, Configuration};
 use super::expression::Expression;
 use super::program::Program;
 use super::values::Shown;
+use krn_compiler::manifest::{RECORD_NUMBERS, SiteManifest};
 use krn_runtime::emulator::debug::Moment;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 /// A breakpoint on a line.
 #[derive(Debug)]
@@ -313,7 +315,7 @@ impl Stops {
 
 /// What the record of failures says.
 fn told(program: &Program, moment: &Moment<'_>, record: u64) -> String {
-    let words = moment.memory(record, 32).unwrap_or_default();
+    let words = moment.memory(record, 8 + 8 * RECORD_NUMBERS).unwrap_or_default();
     let word = |at: usize| {
         let bytes = words.get(at..at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
         i64::from_le_bytes(bytes.unwrap_or_default())
@@ -327,6 +329,13 @@ fn told(program: &Program, moment: &Moment<'_>, record: u64) -> String {
                 place.line,
                 word(8)
             )
+        }
+        Some(SiteManifest { assertion: Some(known), line, .. }) => {
+            let mut text = format!("the assertion `{}` does not hold (line {line})", known.text);
+            for (at, name) in known.indices.iter().take(RECORD_NUMBERS).enumerate() {
+                let _ = write!(text, "{} {name} = {}", if at == 0 { ":" } else { "," }, word(8 + 8 * at));
+            }
+            text
         }
         Some(place) => {
             let (array, axis, line) = (&place.array, place.axis, place.line);

@@ -21,6 +21,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("for", "for ${1:i} in ${2:0}..${3:n} {\n\t$0\n}"),
     ("while", "while ${1:condition} {\n\t$0\n}"),
     ("break", "break"),
+    ("assert", "assert ${0:condition}"),
     ("if", "if ${1:condition} {\n\t$0\n}"),
     ("else", "else {\n\t$0\n}"),
 ];

@@ -266,3 +266,68 @@ fn the_first_failed_check_stops_the_run() {
     assert_eq!(client.ended(), 4);
     assert!(client.said.iter().any(|text| text.contains("index 100")), "{:?}", client.said);
 }
+
+#[test]
+fn an_assertion_that_fails_stops_the_run() {
+    let mut client = Client::start(
+        "kernel k(x: i64[n]) -> y: i64[n] {\n    forall i in n {\n        let own = x[i]\n        \
+         assert own != 40\n        y[i] = own\n    }\n}\n",
+    );
+    client.launch(json!({ "sizes": { "n": 100 }, "inputs": { "x": "iota" } }));
+    client.begin();
+    let stopped = client.stopped();
+    assert_eq!((&stopped["reason"], &stopped["threadId"]), (&json!("exception"), &json!(9)));
+    let told = client.ask("exceptionInfo", json!({ "threadId": 9 }));
+    assert_eq!(told["description"], "the assertion `own != 40` does not hold (line 4): i = 40");
+    assert_eq!(client.at(9), 4);
+    assert_eq!(client.watch(9, "own"), "40");
+    client.set(json!([]));
+    client.ask("continue", json!({ "threadId": 9 }));
+    assert_eq!(client.ended(), 4);
+    let text = "the assertion `own != 40` does not hold for i = 40";
+    assert!(client.said.iter().any(|said| said.contains(text)), "{:?}", client.said);
+}
+
+#[test]
+fn the_first_race_stops_the_run() {
+    // That no two elements of `to` are equal is not checked: all threads write one element.
+    let mut client = Client::start(
+        "kernel scatter(x: f32[n], to: i64[n], y: inout f32[m]) where injective(to in 0..m) {\n    \
+         forall i in n {\n        let own = x[i]\n        y[to[i]] = own\n    }\n}\n",
+    );
+    client.launch(json!({
+        "sizes": { "n": 64, "m": 4 }, "inputs": { "x": "iota", "to": "zeros" }, "unchecked": true
+    }));
+    client.begin();
+    let stopped = client.stopped();
+    assert_eq!((&stopped["reason"], &stopped["threadId"]), (&json!("exception"), &json!(2)));
+    let told = client.ask("exceptionInfo", json!({ "threadId": 2 }));
+    let description = told["description"].as_str().expect("text");
+    assert!(description.contains("race: a store in global memory"), "{description}");
+    assert_eq!(client.at(2), 4);
+    assert_eq!(client.watch(2, "own"), "1.0");
+    client.ask("continue", json!({ "threadId": 2 }));
+    assert_eq!(client.ended(), 4);
+}
+
+#[test]
+fn the_first_read_of_what_nobody_has_written_stops_the_run() {
+    // Unchecked, a subscript past the end of a row is one of a later row, which a later block writes.
+    let mut client = Client::start(
+        "kernel pick(x: f32[n], at: i64[n]) -> y: f32[n, 4], z: f32[n] {\n    forall i in n {\n        \
+         let place = at[i] + 4000\n        y[i, c] = x[i] * c as f32\n        z[i] = y[i, place]\n    }\n}\n",
+    );
+    client.launch(json!({
+        "sizes": { "n": 2000 }, "inputs": { "x": "iota", "at": "zeros" }, "unchecked": true
+    }));
+    client.begin();
+    let stopped = client.stopped();
+    assert_eq!((&stopped["reason"], &stopped["threadId"]), (&json!("exception"), &json!(1)));
+    let told = client.ask("exceptionInfo", json!({ "threadId": 1 }));
+    let description = told["description"].as_str().expect("text");
+    assert!(description.contains("of `y`, which nobody has written so far"), "{description}");
+    assert_eq!(client.at(1), 5);
+    assert_eq!(client.watch(1, "place"), "4000");
+    client.ask("continue", json!({ "threadId": 1 }));
+    assert_eq!(client.ended(), 4);
+}

@@ -275,6 +275,10 @@ impl Writer<'_> {
                     self.block(otherwise);
                 }
             }
+            StmtKind::Assert { condition, .. } => {
+                let text = format!("assert {}", self.expr(condition));
+                self.line(&text);
+            }
         }
     }
 }

@@ -248,6 +248,9 @@ impl Renaming {
                 then: self.block(then),
                 otherwise: self.block(otherwise),
             },
+            StmtKind::Assert { condition, text, site } => {
+                StmtKind::Assert { condition: self.expr(condition), text: text.clone(), site: *site }
+            }
         };
         Stmt { kind, span: stmt.span }
     }

@@ -68,6 +68,7 @@ fn stmt_children<'a>(stmt: &'a Stmt, visit: &mut dyn FnMut(Node<'a>)) {
             visit(Node::Block(then));
             otherwise.iter().for_each(|block| visit(Node::Block(block)));
         }
+        StmtKind::Assert { condition } => visit(Node::Expr(condition)),
         StmtKind::Break | StmtKind::Error => {}
     }
 }

@@ -128,6 +128,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             ast::StmtKind::If { condition, then, otherwise } => {
                 self.if_statement(condition, then, otherwise.as_ref(), stmt.span, out);
             }
+            ast::StmtKind::Assert { condition } => self.assertion(condition, stmt.span, out),
             ast::StmtKind::Error => self.failed = true,
         }
     }
@@ -155,6 +156,13 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         };
         if let Some(condition) = condition {
             out.push(Stmt { kind: StmtKind::If { condition, then, otherwise }, span });
+        }
+    }
+
+    fn assertion(&mut self, condition: &'a ast::Expr, span: Span, out: &mut Vec<Stmt>) {
+        let text = super::spell::spell(condition);
+        if let Some(condition) = self.condition(condition) {
+            out.push(Stmt { kind: StmtKind::Assert { condition, text, site: None }, span });
         }
     }
 

@@ -34,7 +34,7 @@
 //! untaken branch does not happen. An axis whose `high <= low` is empty.
 //!
 //! A [`BoundsCheck::Runtime`] that fails reports its site, index and extent and ends that iteration's thread;
-//! the run is then an error.
+//! the run is then an error. An assertion that fails reports its site and the values of its index names; so is the run.
 
 mod code;
 mod definitions;
@@ -279,12 +279,12 @@ pub struct Index {
     pub span: Span,
 }
 
-/// What is checked on the device, an access or a fact about an array's values: what a failure report says.
+/// What is checked on the device, an access, a fact about an array's values, or an assertion: what a failure report says.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// The subscript, or the fact.
+    /// The subscript, the fact, or the condition.
     pub span: Span,
-    /// The array's name; of a fixed array in a struct, with the way there (`body.v`).
+    /// The array's name; of a fixed array in a struct, with the way there (`body.v`). Empty for an assertion.
     pub array: String,
     /// Which axis, counted from 0.
     pub axis: usize,
@@ -293,11 +293,33 @@ pub struct Site {
     /// The fact about an array's values that is checked, by its number in [`Kernel::injections`]; `None` where it is a
     /// subscript.
     pub injection: Option<usize>,
+    /// What is asserted; `None` where it is a subscript or a fact.
+    pub assertion: Option<Assertion>,
+}
+
+/// A condition that the user asserts.
+#[derive(Clone, Debug)]
+pub struct Assertion {
+    /// As the user wrote it.
+    pub text: String,
+    /// The index names around it, outermost first: their values are reported. At most [`Assertion::MOST_INDICES`].
+    pub indices: Vec<IndexId>,
+}
+
+impl Assertion {
+    /// Index names whose values a report has room for.
+    pub const MOST_INDICES: usize = 8;
 }
 
 impl Site {
     pub fn new(subscript: &Expr, array: String, axis: usize) -> Self {
-        Site { span: subscript.span, array, axis, unsigned: is_unsigned(subscript), injection: None }
+        let unsigned = is_unsigned(subscript);
+        Site { span: subscript.span, array, axis, unsigned, injection: None, assertion: None }
+    }
+
+    pub fn of_assertion(span: Span, assertion: Assertion) -> Self {
+        let (array, axis, unsigned, injection) = (String::new(), 0, false, None);
+        Site { span, array, axis, unsigned, injection, assertion: Some(assertion) }
     }
 }
 

@@ -57,6 +57,7 @@ pub fn walk_statement<'a>(statement: &'a Stmt, visit: &mut dyn FnMut(Node<'a>)) 
             walk_block(then, visit);
             walk_block(otherwise, visit);
         }
+        StmtKind::Assert { condition, .. } => walk_expr(condition, visit),
     }
 }
 

@@ -139,6 +139,8 @@ pub struct SiteData {
     pub unsigned: bool,
     /// The fact about the array's values that is checked, by its number; `None` where it is a subscript.
     pub injection: Option<usize>,
+    /// What is asserted; `None` where it is a subscript or a fact.
+    pub assertion: Option<manifest::AssertionManifest>,
 }
 
 #[derive(Clone, PartialEq, Debug)]

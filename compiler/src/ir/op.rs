@@ -329,7 +329,7 @@ math_functions! { ops {
     Atomic "atomic" Shape::Special, Atomic, Write, ALL;
     /// (condition, index, extent), a bool and two i64, and perhaps an i64 for the report: where the condition does not
     /// hold, these are recorded as a failure at the site, unless there is one already. The thread goes on; what the check is
-    /// for stands behind the same condition.
+    /// for stands behind the same condition. Of an assertion, behind the condition are the values of its index names.
     Check "check" Shape::Special, Site, Record, ALL;
 
     /// As many consecutive scalars of one type as there are results: 2, 4, 8 or 16, at most 16 bytes, from an address

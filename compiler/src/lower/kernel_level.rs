@@ -117,6 +117,7 @@ impl<'a> Lowerer<'a> {
             StmtKind::DefineArray { .. }
             | StmtKind::Store { .. }
             | StmtKind::Forall { .. }
+            | StmtKind::Assert { .. }
             | StmtKind::While { .. } => {
                 let launch = self.in_launch(stmt.span, |lowerer| lowerer.statement(stmt));
                 steps.push(launch);

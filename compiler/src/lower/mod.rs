@@ -44,7 +44,7 @@ use crate::ir::entities::{Buffer, ConstantArray, StaticArray, Symbol, Value};
 use crate::ir::kernel::{
     self as ir, ArgumentData, ArrayData, BufferData, BufferKind, Module, SiteData, SymbolData,
 };
-use crate::manifest::{self, Direction, FactManifest, SymbolKind};
+use crate::manifest::{self, AssertionManifest, Direction, FactManifest, SymbolKind};
 use crate::source::{SourceFile, Span};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use host::Limit;
@@ -211,6 +211,14 @@ impl<'a> Lowerer<'a> {
                 axis: site.axis,
                 unsigned: site.unsigned,
                 injection: site.injection,
+                assertion: site.assertion.as_ref().map(|known| AssertionManifest {
+                    text: known.text.clone(),
+                    indices: known
+                        .indices
+                        .iter()
+                        .map(|index| self.typed.indices[*index].name.clone())
+                        .collect(),
+                }),
             });
         }
         self.declare_facts();

@@ -3,12 +3,13 @@
 use super::Lowerer;
 use super::assigned::{assigned, independent_groups};
 use super::ranges::Counted;
-use crate::check::typed::{Axis, Block, Expr, LocalId, Moment, Projection, Stmt, StmtKind};
-use crate::ir::entities::Value;
+use crate::check::typed::{Axis, Block, Expr, LocalId, Moment, Projection, SiteId, Stmt, StmtKind};
+use crate::ir::entities::{Site, Value};
 use crate::ir::op::Opcode;
 use crate::manifest;
 use crate::manifest::BinaryOp as HostOp;
 use crate::mutants::mutant;
+use cranelift_entity::EntityRef;
 
 impl<'a> Lowerer<'a> {
     pub fn statements(&mut self, statements: &'a [Stmt]) {
@@ -106,8 +107,26 @@ impl<'a> Lowerer<'a> {
                 let test = self.scalar(condition);
                 self.branch(stmt, test, then, otherwise);
             }
+            StmtKind::Assert { condition, site, .. } => {
+                // What the condition assigns counts also where nothing is checked.
+                let holds = self.scalar(condition);
+                let holds = mutant!(
+                    "lower: an assertion fails where it holds",
+                    holds,
+                    self.builder.unary(Opcode::Not, holds)
+                );
+                if let Some(site) = site.filter(|_| !self.options.unchecked) {
+                    self.assertion(site, holds);
+                }
+            }
         }
         self.builder.set_span(outer);
+    }
+
+    fn assertion(&mut self, site: SiteId, holds: Value) {
+        let names = self.typed.sites[site].assertion.iter().flat_map(|known| &known.indices);
+        let indices: Vec<Value> = names.filter_map(|index| self.indices[*index]).collect();
+        self.builder.assertion(Site::new(site.index()), holds, &indices);
     }
 
     /// Opens a `forall` over axes whose ranges do not depend on each other. The first one of a launch is its root

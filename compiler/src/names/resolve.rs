@@ -274,6 +274,7 @@ impl<'a> Resolver<'a> {
                 self.block(then);
                 otherwise.iter().for_each(|block| drop(self.block(block)));
             }
+            StmtKind::Assert { condition } => drop(self.expression(condition)),
             StmtKind::Break | StmtKind::Error => {}
         }
         self.scope.truncate(depth);

@@ -103,6 +103,10 @@ fn hoisted(
 ) -> Option<Hoisted> {
     let data = &kernel.insts[check];
     let (Opcode::Check, [holds, subscript, extent]) = (data.opcode, &data.arguments[..]) else { return None };
+    // What an assertion reports beside its condition are index names.
+    if matches!(data.payload, Payload::Site(site) if kernel.sites[site].assertion.is_some()) {
+        return None;
+    }
     let (factor, beside) = affine.form(*subscript).split(Atom::Value(index))?;
     let beside = i64::try_from(beside.as_constant()?).ok().filter(|beside| beside.abs() <= MOST_BESIDE)?;
     if factor.as_constant() != Some(1) {

@@ -145,6 +145,7 @@ impl<'a> Estimate<'a> {
                 let branches = self.block(then).max(self.block(otherwise));
                 self.expr(condition).saturating_add(branches)
             }
+            StmtKind::Assert { condition, .. } => self.expr(condition),
         };
         cost.saturating_add(self.step())
     }

@@ -78,6 +78,14 @@ pub enum EvalError {
         text: String,
         span: Span,
     },
+    /// An assertion does not hold.
+    AssertionFailed {
+        /// The condition as the user wrote it.
+        text: String,
+        /// The index names around it with their values, outermost first.
+        indices: Vec<(String, i64)>,
+        span: Span,
+    },
     /// A `for` step below 1, which the checker had claimed cannot be.
     BadStep {
         step: i64,
@@ -135,6 +143,13 @@ impl fmt::Display for EvalError {
                     "`{array}` holds {value} at position {first} and at position {second}; the kernel says `where \
                      {text}`"
                 )
+            }
+            EvalError::AssertionFailed { text, indices, .. } => {
+                write!(f, "the assertion `{text}` does not hold")?;
+                for (at, (name, value)) in indices.iter().enumerate() {
+                    write!(f, "{} {name} = {value}", if at == 0 { " for" } else { "," })?;
+                }
+                Ok(())
             }
             EvalError::BadStep { step, .. } => write!(f, "a loop has the step {step}, which is below 1"),
             EvalError::StepLimit { limit } => write!(f, "the evaluation took more than {limit} steps"),

@@ -59,7 +59,22 @@ impl<'a> Evaluator<'a> {
                 }
                 Ok(())
             }
+            StmtKind::Assert { condition, text, site } => self.assertion(condition, text, *site),
         }
+    }
+
+    /// Stops where an assertion fails for certain: one that rounding decides may hold on the device.
+    fn assertion(&mut self, condition: &'a Expr, text: &str, site: Option<SiteId>) -> Run<()> {
+        let (holds, uncertain) = self.boolean(condition)?;
+        if holds || uncertain || self.uncertain_depth > 0 {
+            return Ok(());
+        }
+        let kernel = self.kernel;
+        let known = site.and_then(|site| kernel.sites.get(site)?.assertion.as_ref());
+        let value =
+            |index: &IndexId| (kernel.indices[*index].name.clone(), self.indices[index.as_u32() as usize]);
+        let indices = known.into_iter().flat_map(|known| &known.indices).map(value).collect();
+        Err(Box::new(EvalError::AssertionFailed { text: text.to_string(), indices, span: condition.span }))
     }
 
     /// One iteration of a store's own axes.

@@ -233,6 +233,7 @@ impl<'k> Walk<'k> {
                 self.block(otherwise);
                 self.end(stmt, &carried);
             }
+            StmtKind::Assert { condition, .. } => self.expr(condition),
         }
     }
 

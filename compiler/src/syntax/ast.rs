@@ -162,6 +162,10 @@ pub enum StmtKind {
     },
     /// Ends the innermost `for` or `while`.
     Break,
+    /// `assert condition`
+    Assert {
+        condition: Expr,
+    },
     /// `else if` is a block of one `if` statement.
     If {
         condition: Expr,

@@ -82,6 +82,7 @@ token_kinds! {
     Keyword {
         While "while"
         Break "break"
+        Assert "assert"
         If "if"
         Else "else"
         As "as"
@@ -201,6 +202,7 @@ impl TokenKind {
             "in" => TokenKind::In,
             "while" => TokenKind::While,
             "break" => TokenKind::Break,
+            "assert" => TokenKind::Assert,
             "if" => TokenKind::If,
             "else" => TokenKind::Else,
             "as" => TokenKind::As,

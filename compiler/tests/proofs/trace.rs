@@ -187,7 +187,7 @@ impl Trace<'_> {
                 let branch = if self.value(condition)? != 0 { then } else { otherwise };
                 self.block(branch, kernel_level)
             }
-            StmtKind::DefineArray { .. } => Err(String::from("not generated")),
+            StmtKind::DefineArray { .. } | StmtKind::Assert { .. } => Err(String::from("not generated")),
         }
     }
 

@@ -14,6 +14,7 @@ import os as _os
 from ._krn import __version__, check_interpreter, forked, gpus, synchronize
 from .errors import (
     ArgumentError,
+    AssertionFailed,
     BoundsError,
     CompileError,
     DeviceError,
@@ -35,6 +36,7 @@ if hasattr(_os, "register_at_fork"):
 
 __all__ = [
     "ArgumentError",
+    "AssertionFailed",
     "BoundsError",
     "CompileError",
     "DeviceError",

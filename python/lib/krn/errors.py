@@ -76,6 +76,19 @@ class InjectiveError(Error, ValueError):
     array: str
 
 
+class AssertionFailed(Error, AssertionError):
+    """A condition does not hold that a kernel asserts."""
+
+    kernel: str
+    file: str
+    line: int
+    column: int
+    #: As the kernel has it.
+    condition: str
+    #: The index names around it with their values, outermost first.
+    indices: list[tuple[str, int]]
+
+
 class ToolError(Error, RuntimeError):
     """A command of the tool `krn` failed; its text is what the command said."""
 

@@ -163,7 +163,7 @@ impl Device {
     /// Waits for everything launched so far, on all streams.
     ///
     /// # Errors
-    /// What a kernel did wrong: [`Error::Bounds`](crate::Error::Bounds) or
+    /// What a kernel did wrong: [`Error::Bounds`](crate::Error::Bounds), [`Error::Assertion`](crate::Error::Assertion) or
     /// [`Error::NotInjective`](crate::Error::NotInjective) once for each kernel and stream that failed.
     pub fn synchronize(&self) -> Result<()> {
         self.backend.synchronize()?;

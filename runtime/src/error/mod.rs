@@ -108,6 +108,9 @@ pub enum Error {
     /// Two elements of an array are equal that a fact says are not, found on the device.
     #[error("{0}")]
     NotInjective(Box<InjectionFailure>),
+    /// A condition does not hold that the kernel asserts, found on the device.
+    #[error("{0}")]
+    Assertion(Box<AssertionFailure>),
     /// The emulator stopped the kernel.
     #[error("{0}")]
     Fault(String),
@@ -167,6 +170,30 @@ impl fmt::Display for InjectionFailure {
             "{file}:{line}:{column}: kernel `{kernel}`: `{array}` holds {value} at position {first} and at position \
              {second}; the kernel says `where {fact}`"
         )
+    }
+}
+
+/// What the device reports of an `assert` that does not hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AssertionFailure {
+    pub kernel: String,
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    /// The condition as the user wrote it.
+    pub condition: String,
+    /// The index names around it with their values, outermost first.
+    pub indices: Vec<(String, i64)>,
+}
+
+impl fmt::Display for AssertionFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, file, line, column, condition, indices } = self;
+        write!(f, "{file}:{line}:{column}: kernel `{kernel}`: the assertion `{condition}` does not hold")?;
+        for (at, (name, value)) in indices.iter().enumerate() {
+            write!(f, "{} {name} = {value}", if at == 0 { " for" } else { "," })?;
+        }
+        Ok(())
     }
 }
 

@@ -44,7 +44,7 @@ impl ModuleOptions {
         Self { target: Some(target.into()), ..self }
     }
 
-    /// Leaves the checks on the device out: of bounds and of `injective`.
+    /// Leaves the checks on the device out: of bounds, of `injective` and of `assert`.
     pub fn unchecked(self, unchecked: bool) -> Self {
         Self { unchecked, ..self }
     }

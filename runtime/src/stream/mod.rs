@@ -202,8 +202,8 @@ impl Stream {
     /// Waits for everything queued on this stream.
     ///
     /// # Errors
-    /// What a kernel did wrong that was launched on it: [`Error::Bounds`] once for each kernel that failed;
-    /// [`Error::DeviceLost`] where the device itself caught an access, and from every later call then.
+    /// What a kernel did wrong that was launched on it: [`Error::Bounds`] or [`Error::Assertion`] once for each kernel that
+    /// failed; [`Error::DeviceLost`] where the device itself caught an access, and from every later call then.
     pub fn synchronize(&self) -> Result<()> {
         let number = self.live("nothing can be waited for")?;
         self.inner.device.backend.synchronize_stream(number)?;

@@ -3,17 +3,17 @@
 use crate::backend::{DevicePtr, StreamNumber};
 use crate::device::Device;
 use crate::device::shared::FailureRecord;
-use crate::error::{BoundsFailure, Error, InjectionFailure, Result};
+use crate::error::{AssertionFailure, BoundsFailure, Error, InjectionFailure, Result};
 use crate::memory::array::DeviceArray;
 use crate::memory::storage::Storage;
 use crate::memory_kind::Memory;
 use krn_compiler::data::{ElementType, Scalar};
-use krn_compiler::manifest::{Layout, Manifest};
+use krn_compiler::manifest::{Layout, Manifest, RECORD_NUMBERS};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Words of 64 bits in a record.
-const WORDS: u64 = 4;
+/// Words of 64 bits in a record: who has it and where, then the numbers.
+const WORDS: u64 = 1 + RECORD_NUMBERS as u64;
 
 /// The record of one kernel's launches. The first failure is kept until it is reported.
 pub(crate) struct ErrorRecord {
@@ -98,6 +98,17 @@ impl FailureRecord for ErrorRecord {
                 first,
                 second,
                 fact,
+            })));
+        }
+        if let Some(assertion) = &place.assertion {
+            let values = (0..).map(|at| word(8 + 8 * at) as i64);
+            return Err(Error::Assertion(Box::new(AssertionFailure {
+                kernel: name,
+                file,
+                line,
+                column,
+                condition: assertion.text.clone(),
+                indices: assertion.indices.iter().take(RECORD_NUMBERS).cloned().zip(values).collect(),
             })));
         }
         Err(Error::Bounds(Box::new(BoundsFailure {

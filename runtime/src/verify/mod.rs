@@ -97,6 +97,8 @@ pub enum FailedCheck {
     Bounds,
     /// A fact about the values of an array.
     Fact,
+    /// An `assert`.
+    Assertion,
 }
 
 /// What a checked run found.
@@ -238,7 +240,14 @@ impl Expectation {
             (Err(Error::NotInjective(failure)), Err(EvalError::NotInjective { .. })) => {
                 Ok((None, refused(FailedCheck::Fact, failure.to_string())))
             }
-            (Err(error @ (Error::Bounds(_) | Error::NotInjective(_))), Ok(_)) => {
+            (Err(Error::Assertion(failure)), Err(EvalError::AssertionFailed { .. })) => {
+                Ok((None, refused(FailedCheck::Assertion, failure.to_string())))
+            }
+            // Rounding decides whether it holds.
+            (Err(error @ Error::Assertion(_)), Ok(expected)) if expected.undecided => {
+                Err(VerifyError::Run(error))
+            }
+            (Err(error @ (Error::Bounds(_) | Error::NotInjective(_) | Error::Assertion(_))), Ok(_)) => {
                 Err(VerifyError::OnlyDevice(error))
             }
             (Err(error), _) => Err(VerifyError::Run(error)),

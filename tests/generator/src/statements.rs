@@ -53,8 +53,20 @@ impl Expressions<'_, '_> {
                 lines.line(&format!("{} {name} = {value}", if variable { "var" } else { "let" }));
                 scope.add_structure(&name, structure, variable);
             }
+            9 if self.choices.once_in(2) => self.assertion(lines, scope),
             _ => self.assignment(lines, scope),
         }
+    }
+
+    /// One that holds, whatever it is about.
+    fn assertion(&mut self, lines: &mut Lines, scope: &Scope) {
+        if self.choices.once_in(2) {
+            let number = self.expression(Wide::I32, scope, 2);
+            return lines.line(&format!("assert ({number} & 7i32) <= 7i32"));
+        }
+        let (name, condition) = (self.names.fresh("t"), self.expression(Wide::Bool, scope, 2));
+        lines.line(&format!("let {name} = {condition}"));
+        lines.line(&format!("assert {name} || !{name}"));
     }
 
     /// The type of a `let` or `var`: a wide one, at times written out, or a narrow one.

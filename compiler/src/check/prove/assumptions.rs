@@ -50,6 +50,7 @@ impl Walker<'_> {
                 axis: 0,
                 unsigned: array.ty.as_scalar() == Some(Scalar::U64),
                 injection: Some(number),
+                assertion: None,
             });
         }
         self.exact = false;

@@ -276,7 +276,7 @@ impl Walker<'_> {
         body: &mut Expr,
         integer: Option<Scalar>,
     ) -> Value {
-        let checks = self.sites.len();
+        let checks = self.checks();
         let ranges = self.scoped(|walker| {
             let depth = walker.nest.len();
             walker.enter_axes(axes, LevelKind::Reduction);
@@ -315,7 +315,7 @@ impl Walker<'_> {
                     let first = name.subtract(after_low);
                     if let (Some(first), Some(last)) = (first, last) {
                         // Terms whose checks fail are none.
-                        let nonempty = self.sites.len() == checks && self.facts.proves_at_most(&first, &last);
+                        let nonempty = self.checks() == checks && self.facts.proves_at_most(&first, &last);
                         if nonempty || last.add_constant(1).is_some_and(|high| self.facts.proves(&high)) {
                             last.subtract(&position).into_iter().for_each(|fact| self.facts.assume(fact));
                         }

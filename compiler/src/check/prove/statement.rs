@@ -87,6 +87,10 @@ impl Walker<'_> {
                 let (truth, kept) = self.kept(|walker| walker.condition(condition));
                 self.branches(&if kept { truth } else { Truth::default() }, then, otherwise);
             }
+            StmtKind::Assert { condition, text, site } => {
+                self.condition(condition);
+                *site = Some(self.assertion_site(condition.span, text));
+            }
         }
     }
 
@@ -94,9 +98,9 @@ impl Walker<'_> {
     /// level a launch of its own computes it; where a bounds check of that launch fails, those after it find memory
     /// that nobody wrote.
     fn kept<T>(&mut self, compute: impl FnOnce(&mut Self) -> T) -> (T, bool) {
-        let checks = self.sites.len();
+        let checks = self.checks();
         let value = compute(self);
-        (value, self.region.is_some() || self.sites.len() == checks)
+        (value, self.region.is_some() || self.checks() == checks)
     }
 
     fn block(&mut self, block: &mut Block) {

@@ -12,6 +12,7 @@ use crate::algebra::Definitions;
 use crate::check::typed::*;
 use crate::data::Scalar;
 use crate::diagnostic::Diagnostics;
+use crate::source::Span;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 
 /// What one enclosing loop is.
@@ -56,6 +57,8 @@ pub struct Walker<'a> {
     pub program: &'a Program,
     pub kernel: &'a Kernel,
     pub sites: PrimaryMap<SiteId, Site>,
+    /// How many of the sites are assertions'.
+    assertions: usize,
     pub diagnostics: &'a mut Diagnostics,
     pub facts: Facts,
     /// Arithmetic is exact here: extents and facts, which the launch evaluates without wrapping.
@@ -82,6 +85,7 @@ impl<'a> Walker<'a> {
             program,
             kernel,
             sites: PrimaryMap::new(),
+            assertions: 0,
             diagnostics,
             facts: Facts::default(),
             exact: false,
@@ -97,6 +101,20 @@ impl<'a> Walker<'a> {
             coverage: Coverage::default(),
             in_expression: false,
         }
+    }
+
+    /// A site for an assertion at this place.
+    pub fn assertion_site(&mut self, span: Span, text: &str) -> SiteId {
+        let mut indices: Vec<IndexId> = self.nest.iter().filter_map(|level| level.index).collect();
+        indices.truncate(Assertion::MOST_INDICES);
+        self.assertions += 1;
+        self.sites.push(Site::of_assertion(span, Assertion { text: text.to_string(), indices }))
+    }
+
+    /// How many checks there are so far on which it depends what the kernel computes: where an assertion fails, accesses
+    /// happen all the same.
+    pub fn checks(&self) -> usize {
+        self.sites.len() - self.assertions
     }
 
     pub fn atoms(&mut self) -> &mut Atoms {

@@ -77,6 +77,14 @@ pub enum StmtKind {
         then: Block,
         otherwise: Block,
     },
+    /// Fails the run where the condition does not hold. Nothing behind it may rely on the condition: the iteration goes on.
+    Assert {
+        condition: Expr,
+        /// The condition as the user wrote it.
+        text: String,
+        /// Given by the proofs.
+        site: Option<SiteId>,
+    },
 }
 
 /// `low <= index < high`, all i64.

@@ -221,6 +221,11 @@ impl KernelBuilder {
         let inside = self.inside(index, extent);
         self.inst(Opcode::Check, Payload::Site(site), &[inside, index, extent, value]);
     }
+
+    /// Records a failure unless a condition holds, with the values of the index names around it.
+    pub fn assertion(&mut self, site: Site, holds: Value, indices: &[Value]) {
+        self.inst(Opcode::Check, Payload::Site(site), &[&[holds][..], indices].concat());
+    }
 }
 
 #[cfg(test)]

@@ -125,8 +125,14 @@ fn declare(builder: &mut KernelBuilder) -> Arrays {
         add("bins", ElementType::scalar(Scalar::U32), vec![Expr::Int(8)], argument(4, Direction::InOut));
     let private = add("row", ElementType::scalar(Scalar::F32), vec![Expr::Int(4)], BufferKind::Private);
     let span = Span::new(5, 9);
-    let site =
-        builder.add_site(SiteData { span, array: "a".into(), axis: 1, unsigned: true, injection: None });
+    let site = builder.add_site(SiteData {
+        span,
+        array: "a".into(),
+        axis: 1,
+        unsigned: true,
+        injection: None,
+        assertion: None,
+    });
     let signature = [matrix, row_int, bodies, out, bins].map(ArgumentData::array).into_iter();
     let value =
         |name: &str, scalar| ArgumentData::Value { name: name.into(), element: ElementType::scalar(scalar) };

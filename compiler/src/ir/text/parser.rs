@@ -13,7 +13,9 @@ use crate::ir::kernel::{
 use crate::ir::specialization::Specialization;
 use crate::ir::tiles::MOST_AXES;
 use crate::layout::ValueLayout;
-use crate::manifest::{Direction, Expr, FactManifest, Guard, InjectionManifest, Layout, SymbolKind, Value};
+use crate::manifest::{
+    AssertionManifest, Direction, Expr, FactManifest, Guard, InjectionManifest, Layout, SymbolKind, Value,
+};
 use crate::source::Span;
 use cranelift_entity::{EntityRef, PrimaryMap};
 
@@ -89,6 +91,19 @@ impl Parser<'_> {
         Ok(ElementType { name, leaves, size, align })
     }
 
+    fn assertion(&mut self) -> Result<AssertionManifest, ParseError> {
+        let (text, mut indices) = (self.string()?, Vec::new());
+        self.expect("(")?;
+        while !self.take(")") {
+            indices.push(self.string()?);
+            if !self.take(",") {
+                self.expect(")")?;
+                break;
+            }
+        }
+        Ok(AssertionManifest { text, indices })
+    }
+
     fn kernel(&mut self) -> Result<Kernel, ParseError> {
         self.kernel = Kernel::new(self.string()?, Span::default());
         self.values.clear();
@@ -138,8 +153,9 @@ impl Parser<'_> {
                     let axis = self.int()?;
                     let unsigned = self.take_word("unsigned");
                     let injection = if self.take_word("injection") { Some(self.int()?) } else { None };
+                    let assertion = if self.take_word("assertion") { Some(self.assertion()?) } else { None };
                     let span = self.span()?;
-                    self.kernel.sites.push(SiteData { span, array, axis, unsigned, injection });
+                    self.kernel.sites.push(SiteData { span, array, axis, unsigned, injection, assertion });
                 }
                 "launch" => {
                     self.next_in("launch", self.kernel.launches.len())?;

@@ -161,9 +161,13 @@ fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions)
         let span = print_span(site.span, options);
         let unsigned = if site.unsigned { " unsigned" } else { "" };
         let injection = site.injection.map_or(String::new(), |number| format!(" injection {number}"));
+        let assertion = site.assertion.as_ref().map_or(String::new(), |known| {
+            let indices: Vec<String> = known.indices.iter().map(|name| format!("{name:?}")).collect();
+            format!(" assertion {:?}({})", known.text, indices.join(", "))
+        });
         let _ = writeln!(
             text,
-            "    site {entity} {:?} axis {}{unsigned}{injection}{span}",
+            "    site {entity} {:?} axis {}{unsigned}{injection}{assertion}{span}",
             site.array, site.axis
         );
     }

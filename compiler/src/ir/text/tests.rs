@@ -35,6 +35,7 @@ kernel "all" @1..99 {
     injection "injective(at in -1..n)" line 8: argument 0 in -1 .. sym0
     site site0 "table" axis 0 @20..24
     site site1 "at" axis 0 unsigned injection 0 @25..29
+    site site2 "" axis 0 assertion "v > \"0\""("i", "j") @30..34
     launch launch0 "all_1" mapped threads 64 {
         v0: i64 = const 0
         v1 "a \"name\"\n": f32 = const -0.0
@@ -49,6 +50,7 @@ kernel "all" @1..99 {
             v15: f32, v16: i64 = reduce [argmax] axis2 "p" = v0..v9 [serial:*] (v11 "p": i64) {
                 check site0: v4, v11, v10 @30..31
                 check site1: v4, v11, v10, v11
+                check site2: v4, v8, v11
                 v12: f32 = load buf1[v11]
                 v13: f32 = cast bf16 v12
                 v14: f32 = fma v12, v13, v7

@@ -112,9 +112,18 @@ impl<'k> Verifier<'k> {
                 Opcode::Pack => self.pack(inst),
                 Opcode::LoadMatrix | Opcode::LoadMatrixTransposed => self.load_matrix(inst),
                 Opcode::Mma => self.mma(inst),
-                // The third number is a value to report.
+                // The third number is a value to report. An assertion reports the values of its index names.
                 Opcode::Check => {
-                    let numbers = data.arguments.len().saturating_sub(1).clamp(2, 3);
+                    let assertion = match data.payload {
+                        Payload::Site(site) => {
+                            self.kernel.sites.get(site).and_then(|site| site.assertion.as_ref())
+                        }
+                        _ => None,
+                    };
+                    let numbers = match assertion {
+                        Some(assertion) => assertion.indices.len(),
+                        None => data.arguments.len().saturating_sub(1).clamp(2, 3),
+                    };
                     self.signature(inst, once(Scalar::Bool).chain(indices(numbers)), empty());
                 }
                 Opcode::Yield => self.expect_types(inst, "results", &data.results, empty()),

@@ -19,7 +19,7 @@ use super::SelectError;
 use super::selector::Selector;
 use crate::analysis::{Endless, is_predicated};
 use crate::ir::entities::{Inst, Value};
-use crate::ir::kernel::Payload;
+use crate::ir::kernel::{Payload, Short};
 use crate::ir::op::Opcode;
 use cranelift_entity::EntityRef;
 use smallvec::smallvec;
@@ -40,14 +40,24 @@ pub struct Recording {
 }
 
 struct Check {
-    /// Whether it holds; `None` where the index and the extent say so.
-    holds: Option<Reg>,
+    holds: Holds,
     site: usize,
-    index: Operand,
-    extent: Operand,
-    /// What else the report says.
-    value: Option<Operand>,
+    /// What the report says: of an access the index and the extent first.
+    numbers: Short<Operand>,
 }
+
+/// What says whether a check holds.
+#[derive(Clone, Copy)]
+enum Holds {
+    Kept(Reg),
+    /// Index and extent: the one lies below the other, and is not negative.
+    Below(Operand, Operand),
+}
+
+/// Where the numbers of a report stand in the record: each 8 bytes behind the one before.
+const FIRST_NUMBER: i64 = 8;
+/// The number that checks of one extent have in common.
+const EXTENT: usize = 1;
 
 /// A loop that ends where a check has failed.
 #[derive(Clone, Copy)]
@@ -74,24 +84,26 @@ impl Selector<'_> {
     /// loads behind it do not wait for its branch.
     pub fn check(&mut self, inst: Inst) -> Result<(), SelectError> {
         let data = &self.kernel.insts[inst];
-        let (Payload::Site(site), [holds, index, extent, more @ ..]) = (&data.payload, &data.arguments[..])
-        else {
+        let (Payload::Site(site), [holds, numbers @ ..]) = (&data.payload, &data.arguments[..]) else {
             return Err(self.error(format!("{inst} has no site")));
         };
-        let plain = self.tests_index(*holds, *index, *extent);
+        let plain = matches!(numbers, [index, extent, ..] if self.tests_index(*holds, *index, *extent));
         let holds = self.register(*holds);
-        let (index, extent) = (self.operand(*index), self.operand(*extent));
-        let value = more.first().map(|value| self.operand(*value));
+        let numbers: Short<Operand> = numbers.iter().map(|number| self.operand(*number)).collect();
         let all = match self.checks.all {
             Some(all) => self.logic(LogicBinaryOp::And, Type::Pred, all.into(), holds.into()),
             None => holds,
         };
         self.checks.all = Some(all);
-        let kept = (!plain).then_some(holds);
-        self.checks.checks.push(Check { holds: kept, site: site.index(), index, extent, value });
+        let holds = match numbers[..] {
+            [index, extent, ..] if plain => Holds::Below(index, extent),
+            _ => Holds::Kept(holds),
+        };
+        self.checks.checks.push(Check { holds, site: site.index(), numbers });
         let checks = &self.checks.checks;
-        let kept = checks.iter().filter(|check| check.holds.is_some()).count();
-        if checks.len() == MOST || kept == MOST_KEPT {
+        let kept = checks.iter().filter(|check| matches!(check.holds, Holds::Kept(_))).count();
+        // A debugger stops at a check that fails before anything behind it has happened.
+        if checks.len() == MOST || kept == MOST_KEPT || self.options.names {
             self.settle_checks();
         }
         Ok(())
@@ -165,24 +177,27 @@ impl Selector<'_> {
             let alone = checks.len() == 1;
             let first = &checks[0];
             let one_site = checks.iter().all(|check| check.site == first.site);
-            let one_extent = checks.iter().all(|check| check.extent == first.extent);
+            let one_extent =
+                checks.iter().all(|check| check.numbers.get(EXTENT) == first.numbers.get(EXTENT));
             // What all of them have in common is written once.
             let site = |check: &Check| (Type::U32, 4, Operand::Int(check.site as i64));
-            let extent = |check: &Check| (Type::S64, 16, check.extent);
-            let common = [one_site.then(|| site(first)), one_extent.then(|| extent(first))];
+            let number = |check: &Check, at: usize| {
+                check.numbers.get(at).map(|number| (Type::S64, FIRST_NUMBER + 8 * at as i64, *number))
+            };
+            let common = [one_site.then(|| site(first)), one_extent.then(|| number(first, EXTENT)).flatten()];
             self.report(record, common.into_iter().flatten(), None);
             for check in checks.iter().rev() {
                 let own = [
-                    Some((Type::S64, 8, check.index)),
+                    number(check, 0),
                     (!one_site).then(|| site(check)),
-                    (!one_extent).then(|| extent(check)),
-                    check.value.map(|value| (Type::S64, 24, value)),
+                    (!one_extent).then(|| number(check, EXTENT)).flatten(),
                 ];
+                let more = (EXTENT + 1..check.numbers.len()).filter_map(|at| number(check, at));
                 let holds = (!alone).then(|| match check.holds {
-                    Some(holds) => holds,
-                    None => self.setp(Compare::Lt, Type::U64, check.index, check.extent),
+                    Holds::Kept(holds) => holds,
+                    Holds::Below(index, extent) => self.setp(Compare::Lt, Type::U64, index, extent),
                 });
-                self.report(record, own.into_iter().flatten(), holds);
+                self.report(record, own.into_iter().flatten().chain(more), holds);
             }
             self.builder.emit(Bra { uni: false, target: back });
         }

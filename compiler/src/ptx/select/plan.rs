@@ -117,6 +117,7 @@ pub(super) fn kernel_manifest(
                 axis: site.axis,
                 unsigned: site.unsigned,
                 injection: site.injection,
+                assertion: site.assertion.clone(),
                 line,
                 column,
             }

@@ -171,8 +171,14 @@ impl Build {
         let name = self.kernel.arrays[array].name.clone();
         let mut access = self.access(array, subscripts);
         for (axis, check) in access.checks.iter_mut().enumerate() {
-            let site =
-                Site { span: Span::default(), array: name.clone(), axis, unsigned: false, injection: None };
+            let site = Site {
+                span: Span::default(),
+                array: name.clone(),
+                axis,
+                unsigned: false,
+                injection: None,
+                assertion: None,
+            };
             *check = BoundsCheck::Runtime(self.kernel.sites.push(site));
         }
         access

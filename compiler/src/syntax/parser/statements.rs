@@ -192,7 +192,9 @@ fn entry<'t>(
         .then(action)
         .map(|(condition, body)| StmtKind::While { condition, body });
     let leave = just(T::Break).to(StmtKind::Break);
-    let stmt = choice((binding(words, expression.clone()), forall, repeat, during, leave))
+    let assertion =
+        just(T::Assert).ignore_then(expression.clone()).map(|condition| StmtKind::Assert { condition });
+    let stmt = choice((binding(words, expression.clone()), forall, repeat, during, leave, assertion))
         .map_with(|kind, e| Entry::Stmt(Box::new(Stmt { kind, span: e.span() })));
     choice((stmt, chain(bare, block), simple(expression))).labelled(Expect::Statement).boxed()
 }

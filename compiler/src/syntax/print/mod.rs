@@ -288,6 +288,10 @@ impl Printer {
                 self.block(body);
             }
             StmtKind::Break => self.put("break"),
+            StmtKind::Assert { condition } => {
+                self.put("assert ");
+                self.expression(condition, Place::Anything);
+            }
             StmtKind::If { .. } => self.if_statement(statement),
             // Stands for text that did not parse: nothing to print but a hint.
             StmtKind::Error => self.put("/* a statement that did not parse */"),

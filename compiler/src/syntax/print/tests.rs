@@ -136,7 +136,7 @@ impl Grower<'_> {
     }
 
     fn stmt(&mut self) -> Stmt {
-        let kind = match self.choose(6) {
+        let kind = match self.choose(7) {
             0 => StmtKind::Assign {
                 target: self.target(),
                 op: self.assign_op(),
@@ -158,6 +158,7 @@ impl Grower<'_> {
                 body: self.block(false),
             },
             4 => StmtKind::While { condition: self.expr(), body: self.block(false) },
+            5 => StmtKind::Assert { condition: self.expr() },
             _ => StmtKind::If {
                 condition: self.expr(),
                 then: self.block(false),

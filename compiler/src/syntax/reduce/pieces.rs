@@ -178,6 +178,7 @@ impl Pieces<'_> {
                 self.expression(condition);
                 self.block(then);
             }
+            StmtKind::Assert { condition } => self.expression(condition),
             StmtKind::Break | StmtKind::Error => {}
         }
     }

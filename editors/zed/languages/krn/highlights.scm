@@ -5,7 +5,7 @@
 ["kernel" "fn"] @keyword
 "struct" @keyword
 ["const" "static" "inout"] @keyword
-["let" "var" "where" "schedule"] @keyword
+["let" "var" "where" "schedule" "assert"] @keyword
 ["as" "in"] @keyword
 ["if" "else"] @keyword
 (forall_statement "forall" @keyword)

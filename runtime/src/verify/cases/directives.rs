@@ -19,6 +19,8 @@ pub enum Expected {
     BoundsError,
     /// A fact about the values of an array that does not hold, on the device and on the reference alike.
     FactError,
+    /// An `assert` that does not hold, on the device and on the reference alike.
+    AssertionError,
     /// Refused before anything is launched.
     LaunchError,
 }
@@ -135,6 +137,7 @@ impl Directives {
         match (word, rest.trim()) {
             ("expect", "bounds-error") => self.expected = Expected::BoundsError,
             ("expect", "fact-error") => self.expected = Expected::FactError,
+            ("expect", "assertion-error") => self.expected = Expected::AssertionError,
             ("expect", "launch-error") => self.expected = Expected::LaunchError,
             ("dims", rest) => lists(rest, &mut self.dims)?,
             ("set", rest) => lists(rest, &mut self.set)?,
@@ -149,8 +152,8 @@ impl Directives {
             }
             _ => {
                 return Err(
-                    "write `dims …`, `set …`, `in …`, `cost …`, `expect bounds-error`, `expect fact-error` or \
-                     `expect launch-error`"
+                    "write `dims …`, `set …`, `in …`, `cost …`, `expect bounds-error`, `expect fact-error`, \
+                     `expect assertion-error` or `expect launch-error`"
                         .to_string(),
                 );
             }
