@@ -48,14 +48,15 @@ def make(kind, shape, dims, device):
 
 
 def of(names, kind=torch.float32):
-    """An array with these dimensions, `"rows cols"`; numbers stand for themselves, `d/2` for a half."""
+    """An array with these dimensions, `"rows cols"`; numbers stand for themselves, `d/2` for a half, `h+2` for two more."""
 
     def shape(dims):
         def extent(name):
             if name.isdigit():
                 return int(name)
-            head, _, divisor = name.partition("/")
-            return dims[head] // int(divisor or 1)
+            head, _, more = name.partition("+")
+            head, _, divisor = head.partition("/")
+            return dims[head] // int(divisor or 1) + int(more or 0)
 
         return tuple(extent(name) for name in names.split())
 
@@ -300,3 +301,67 @@ near("degree", {"edges": 1 << 24, "n": 1 << 16}, {"edges": 400, "n": 10},
      {"to": of("edges", (torch.int64, "n")), "_nodes": of("n")},
      lambda d, to, nodes: torch.zeros(d["n"], device=to.device, dtype=torch.int32).index_add_(
          0, to, torch.ones_like(to, dtype=torch.int32)))
+
+
+def contract(name, dims, small, arrays, peer, **more):
+    add("contractions.krn", name, dims, small, arrays, peer, **more)
+
+
+def product(name, m, n, k, arrays, peer, **more):
+    contract(name, {"m": m, "n": n, "k": k}, {"m": 37, "n": 29, "k": 53}, arrays, peer, **more)
+
+
+def distances(a, b):
+    return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def triangle(name, cut):
+    contract(name, {"n": 4096}, {"n": 53}, {"a": of("n n"), "b": of("n n")}, lambda d, a, b: cut(cut(a) @ cut(b)), results=("c",))
+
+
+PLAIN = {"a": of("m k"), "b": of("k n")}
+product("matmul_large_k", 256, 256, 1 << 17, PLAIN, lambda d, a, b: a @ b, results=("c",), slack=1e-2)
+product("matmul_small_k", 16384, 16384, 32, PLAIN, lambda d, a, b: a @ b, results=("c",))
+product("matmul_irregular", 8205, 5921, 2949, PLAIN, lambda d, a, b: a @ b, results=("c",), slack=1e-2)
+contract("matmul_of_tensor", {"s": 8, "r": 64, "t": 128, "k": 256, "n": 384}, {"s": 2, "r": 3, "t": 5, "k": 17, "n": 21},
+         {"a": of("s r t k"), "b": of("k n")}, lambda d, a, b: a @ b, results=("c",))
+product("matmul_both_transposed", 2048, 2048, 2048, {"a": of("k m"), "b": of("n k")}, lambda d, a, b: a.T @ b.T, results=("c",),
+        slack=1e-3)
+contract("matrix_vector", {"m": 256, "k": 1 << 17}, {"m": 7, "k": 300}, {"a": of("m k"), "x": of("k")}, lambda d, a, x: a @ x,
+         slack=1e-3)
+triangle("upper_times_upper", torch.triu)
+triangle("lower_times_lower", torch.tril)
+product("swiglu", 1024, 2816, 1024, {"x": of("m k"), "w": of("n k"), "v": of("n k")},
+        lambda d, x, w, v: F.silu(x @ w.T) * (x @ v.T), slack=1e-2)
+product("quantized_linear", 512, 4096, 4096, {"x": of("m k"), "w": of("n k", torch.int8), "scale": of("n")},
+        lambda d, x, w, scale: x @ w.float().T * scale, slack=1e-1)
+product("pairwise_l2", 4096, 4096, 256, {"a": of("m k"), "b": of("n k")}, lambda d, a, b: distances(a, b), results=("d",))
+contract("nearest", {"n": 1 << 17, "k": 256, "d": 64}, {"n": 300, "k": 7, "d": 5}, {"x": of("n d"), "centre": of("k d")},
+         lambda d, x, centre: distances(x, centre).argmin(1))
+LINE = {"b": 16, "c": 128, "o": 128, "n": 4096}, {"b": 2, "c": 5, "o": 7, "n": 37}
+contract("conv_1d", *LINE, {"x": of("b c n"), "f": of("o c 3")}, lambda d, x, f: F.conv1d(x, f, padding=1))
+contract("conv_1d_dilated", *LINE, {"x": of("b c n+8"), "f": of("o c 3")}, lambda d, x, f: F.conv1d(x, f, dilation=4))
+SMALL = {"b": 2, "c": 5, "o": 7, "h": 12, "w": 16}
+NEAR = {"x": of("b c h w"), "f": of("o c 3 3")}
+contract("conv_2d", {"b": 32, "c": 64, "o": 64, "h": 56, "w": 56}, SMALL, NEAR, lambda d, x, f: F.conv2d(x, f, padding=1))
+contract("conv_2d_deep", {"b": 32, "c": 256, "o": 256, "h": 14, "w": 14}, SMALL, NEAR,
+         lambda d, x, f: F.conv2d(x, f, padding=1), slack=1e-3)
+contract("conv_2d_first", {"b": 16, "o": 64, "h": 224, "w": 224}, {"b": 2, "o": 7, "h": 12, "w": 16},
+         {"x": of("b 3 h w"), "f": of("o 3 7 7")}, lambda d, x, f: F.conv2d(x, f, stride=2, padding=3))
+contract("conv_2d_alexnet", {"b": 64, "o": 96, "h": 224, "w": 224}, {"b": 2, "o": 7, "h": 20, "w": 24},
+         {"x": of("b 3 h w"), "f": of("o 3 11 11"), "bias": of("o")},
+         lambda d, x, f, bias: F.conv2d(x, f, bias, stride=4, padding=2))
+contract("conv_2d_channels_last", {"b": 32, "c": 64, "o": 64, "h": 56, "w": 56}, SMALL, {"x": of("b h w c"), "f": of("3 3 c o")},
+         lambda d, x, f: F.conv2d(x.permute(0, 3, 1, 2), f.permute(3, 2, 0, 1), padding=1).permute(0, 2, 3, 1))
+contract("conv_2d_pointwise", {"b": 16, "c": 64, "o": 128, "h": 128, "w": 128}, SMALL, {"x": of("b c h w"), "f": of("o c")},
+         lambda d, x, f: F.conv2d(x, f[:, :, None, None]))
+contract("conv_2d_grouped", {"b": 16, "g": 4, "c": 32, "o": 32, "h": 56, "w": 56}, SMALL | {"g": 3},
+         {"x": of("b g c h w"), "f": of("g o c 3 3")},
+         lambda d, x, f: F.conv2d(x.flatten(1, 2), f.flatten(0, 1), padding=1, groups=d["g"]).unflatten(1, (d["g"], d["o"])))
+contract("conv_3d", {"b": 8, "c": 16, "o": 32, "d": 16, "h": 64, "w": 64}, SMALL | {"d": 6},
+         {"x": of("b c d+2 h+2 w+2"), "f": of("o c 3 3 3")}, lambda d, x, f: F.conv3d(x, f))
+contract("conv_2d_transposed", {"b": 16, "c": 64, "o": 32, "h": 64, "w": 64}, SMALL, {"x": of("b c h w"), "f": of("c o 3 3")},
+         lambda d, x, f: F.conv_transpose2d(x, f))
+contract("conv_2d_weight_gradient", {"b": 32, "c": 64, "o": 64, "h": 28, "w": 28}, SMALL,
+         {"x": of("b c h+2 w+2"), "dy": of("b o h w"), "_shape": of("3 3")},
+         lambda d, x, dy, shape: torch.nn.grad.conv2d_weight(x, (d["o"], d["c"], 3, 3), dy), results=("df",), slack=1e-2)

@@ -86,7 +86,8 @@ fn products_of_halves_are_made_of_matrix_instructions() {
             "{n}: {instructions}, {fragments}, {transposed}"
         );
         assert!(fragments > 0 && transposed > 0, "{n}: the second factor lies across the steps");
-        assert_eq!(count(kernel, launch, Opcode::CopyAsync) > 0, copied, "{n}");
+        let copies = [Opcode::CopyAsync, Opcode::CopyAsyncIf].map(|opcode| count(kernel, launch, opcode));
+        assert_eq!(copies.iter().sum::<usize>() > 0, copied, "{n}");
         // Blocks that lie inside store neighbours together, where rows are whole vectors.
         assert_eq!(count(kernel, launch, Opcode::StoreVector) > 0, copied, "{n}");
     }

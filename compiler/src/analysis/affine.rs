@@ -96,6 +96,87 @@ impl<'k> Affine<'k> {
     /// The same as a polynomial of sizes, in bytes: `Some(None)` where it is the same everywhere, but no polynomial of
     /// moderate size.
     pub fn step(&mut self, inst: Inst, index: Value) -> Option<Option<Polynomial>> {
+        self.step_of_subscripts(inst, index, false).or_else(|| {
+            // Subscripts one by one may jump where all together do not: the places of a number along several axes.
+            let position = self.position(inst)?;
+            self.coefficient_of(&position, index, false).map(Some)
+        })
+    }
+
+    /// What [`stride`](Self::stride) is nearly everywhere: quotients that move with the index count as if they did not.
+    pub fn usual_stride(&mut self, inst: Inst, index: Value) -> Stride {
+        let stride = |step: Option<Polynomial>| {
+            step.and_then(|step| step.as_wrapped()).map_or(Stride::Symbolic, Stride::Bytes)
+        };
+        match self.stride(inst, index) {
+            Stride::Irregular => self.step_of_subscripts(inst, index, true).map_or(Stride::Irregular, stride),
+            regular => regular,
+        }
+    }
+
+    /// How many neighbours along an index an access takes at its [usual stride](Self::usual_stride), if a literal says it: what
+    /// its subscripts divide the index by.
+    pub fn usual_run(&mut self, inst: Inst, index: Value) -> Option<i64> {
+        let kernel = self.kernel;
+        let mut runs = Vec::new();
+        for subscript in kernel.subscripts(&kernel.insts[inst]) {
+            for atom in self.form(*subscript).atoms() {
+                let Atom::Value(value) = atom else { continue };
+                runs.extend(quotient(kernel, value).filter(|(dividend, _)| *dividend == index));
+            }
+        }
+        runs.into_iter().filter_map(|(_, divisor)| kernel.int_of(divisor)?.try_into().ok()).min()
+    }
+
+    /// The step as a sum over the subscripts, each of which goes evenly.
+    fn step_of_subscripts(
+        &mut self,
+        inst: Inst,
+        index: Value,
+        quotients_stay: bool,
+    ) -> Option<Option<Polynomial>> {
+        let scales = self.scales(inst)?;
+        let mut total = Polynomial::default();
+        let mut known = true;
+        for (at, scale) in scales.iter().enumerate() {
+            let form = self.form(self.kernel.insts[inst].arguments[at]);
+            let step = self.coefficient_of(&form, index, quotients_stay)?;
+            if step.is_zero() {
+                continue;
+            }
+            match scale.as_ref().and_then(|scale| total.add(&step.multiply(scale)?)) {
+                Some(sum) => total = sum,
+                None => known = false,
+            }
+        }
+        Some(known.then_some(total))
+    }
+
+    /// Whether the address of an access is a sum of parts, none of which moves with more than one of two indices.
+    pub fn is_separable(&mut self, inst: Inst, indices: [Value; 2]) -> bool {
+        let Some(position) = self.position(inst) else { return false };
+        position.terms().iter().all(|(monomial, _)| {
+            let moving = indices.iter().filter(|index| {
+                monomial.atoms().iter().any(|atom| match atom {
+                    Atom::Value(value) => self.depends(*value, **index),
+                    Atom::Symbol(_) => false,
+                })
+            });
+            moving.count() < 2
+        })
+    }
+
+    /// The byte address of an access, from its buffer's begin.
+    fn position(&mut self, inst: Inst) -> Option<Polynomial> {
+        let scales = self.scales(inst)?;
+        let arguments = &self.kernel.insts[inst].arguments;
+        scales.iter().zip(arguments).try_fold(Polynomial::default(), |sum, (scale, subscript)| {
+            sum.add(&self.form(*subscript).multiply(scale.as_ref()?)?)
+        })
+    }
+
+    /// Bytes from one value of each subscript of an access to the next one; `None` in it for no polynomial of moderate size.
+    fn scales(&self, inst: Inst) -> Option<Vec<Option<Polynomial>>> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let (Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. }) = data.payload else {
@@ -111,43 +192,42 @@ impl<'k> Affine<'k> {
                 (leaf.count() * leaf.scalar.size(), (0..leaf.extents.len()).map(suffix).collect())
             }
         };
-        let mut total = Polynomial::default();
-        let mut known = true;
-        let rank = buffer.extents.len();
-        for at in 0..rank + inner.len() {
-            let step = self.coefficient(data.arguments[at], index)?;
-            if step.is_zero() {
-                continue;
-            }
-            let scale = if at < rank {
-                let later =
-                    buffer.extents[at + 1..].iter().try_fold(Polynomial::constant(1), |product, extent| {
-                        product.multiply(&polynomial_of(extent)?)
-                    });
-                later.and_then(|product| product.scale(element.into()))
-            } else {
-                Some(Polynomial::constant(inner[at - rank].into()))
-            };
-            match scale.and_then(|scale| total.add(&step.multiply(&scale)?)) {
-                Some(sum) => total = sum,
-                None => known = false,
-            }
-        }
-        Some(known.then_some(total))
+        let later = |at: usize| {
+            let extents = buffer.extents[at + 1..].iter();
+            let product =
+                extents.map(polynomial_of).try_fold(Polynomial::constant(1), |all, one| all.multiply(&one?));
+            product.and_then(|product| product.scale(element.into()))
+        };
+        let inner = inner.into_iter().map(|scale| Some(Polynomial::constant(scale.into())));
+        Some((0..buffer.extents.len()).map(later).chain(inner).collect())
     }
 
-    /// What a value grows by when the index grows by 1 (the other indices staying as they are); `None` where
-    /// that is not the same everywhere.
-    pub fn coefficient(&mut self, value: Value, index: Value) -> Option<Polynomial> {
-        let form = self.form(value);
+    /// What a form grows by when the index grows by 1, as [`coefficient`](Self::coefficient) says.
+    fn coefficient_of(
+        &mut self,
+        form: &Polynomial,
+        index: Value,
+        quotients_stay: bool,
+    ) -> Option<Polynomial> {
+        let kernel = self.kernel;
         let mut opaque = |atom: Atom| match atom {
-            Atom::Value(value) => value != index && self.depends(value, index),
+            Atom::Value(value) => {
+                let stays = quotients_stay && quotient(kernel, value).is_some();
+                value != index && !stays && self.depends(value, index)
+            }
             Atom::Symbol(_) => false,
         };
         if form.atoms().into_iter().any(&mut opaque) {
             return None;
         }
         Some(form.split(Atom::Value(index))?.0)
+    }
+
+    /// What a value grows by when the index grows by 1 (the other indices staying as they are); `None` where
+    /// that is not the same everywhere.
+    pub fn coefficient(&mut self, value: Value, index: Value) -> Option<Polynomial> {
+        let form = self.form(value);
+        self.coefficient_of(&form, index, false)
     }
 
     /// Whether one of several values may change when the index does ([`depends`](Self::depends)).
@@ -185,4 +265,14 @@ impl<'k> Affine<'k> {
         }
         false
     }
+}
+
+/// Dividend and divisor of a quotient, which may be computed in fewer bits than they have.
+fn quotient(kernel: &Kernel, value: Value) -> Option<(Value, Value)> {
+    let widened = |value: Value| match kernel.definition_data(value) {
+        Some(data) if data.opcode == Opcode::Cast => data.arguments[0],
+        _ => value,
+    };
+    let data = kernel.definition_data(widened(value)).filter(|data| data.opcode == Opcode::Div)?;
+    Some((widened(data.arguments[0]), widened(data.arguments[1])))
 }

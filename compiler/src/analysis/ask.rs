@@ -55,6 +55,14 @@ impl Conditions {
         self
     }
 
+    /// These and others.
+    pub fn and(mut self, others: &Self) -> Self {
+        others.preferred.iter().for_each(|condition| add(&mut self.preferred, condition));
+        others.needed.iter().for_each(|condition| add(&mut self.needed, condition));
+        others.expected.iter().for_each(|condition| add(&mut self.expected, condition));
+        self
+    }
+
     /// And the code is wrong where an expression is less.
     pub fn needs_at_least(self, value: &Expr, least: i64) -> Self {
         self.needs(Expr::binary(BinaryOp::GreaterEqual, value.clone(), Expr::Int(least)))

@@ -185,6 +185,22 @@ proptest! {
     }
 
     #[test]
+    fn addresses_that_are_sums_of_parts_move_along_one_axis_the_same_anywhere_along_the_other(
+        tape in proptest::collection::vec(any::<u8>(), 0..40),
+        soa in any::<bool>(),
+        symbols in [1i64..100, 1i64..100],
+        from in [0i64..50, 0i64..50],
+        to in [0i64..50, 0i64..50],
+    ) {
+        let case = case(&tape, if soa { Layout::Soa } else { Layout::Aos });
+        if Affine::new(&case.kernel).is_separable(case.access, case.params) {
+            let at = |point: [i64; 2]| address(&case, symbols, &values(&case, symbols, point));
+            let [along, beside] = [from[1], to[1]].map(|j| at([to[0], j]).wrapping_sub(at([from[0], j])));
+            prop_assert_eq!(along, beside);
+        }
+    }
+
+    #[test]
     fn ranges_hold_every_value(
         tape in proptest::collection::vec(any::<u8>(), 0..60),
         symbols in [1i64..=DIMENSION_LIMIT, 1i64..=DIMENSION_LIMIT],
@@ -198,6 +214,38 @@ proptest! {
             prop_assert!(interval.low <= found.into() && i128::from(found) <= interval.high, "{} {:?}", value, interval);
         }
     }
+}
+
+/// The places of a number along two axes: together they step as it does, and one by one they mostly do.
+#[test]
+fn places_of_a_number_step_with_it() {
+    let mut builder = KernelBuilder::new("k", Span::default());
+    let extents = vec![Expr::Int(9), Expr::Int(3)];
+    let buffer = builder.add_buffer(BufferData {
+        name: "x".into(),
+        kind: BufferKind::Scratch,
+        element: ElementType::scalar(Scalar::F32),
+        extents,
+        layout: Layout::Aos,
+        layout_fixed: false,
+        cache: None,
+    });
+    builder.begin_launch("k");
+    let [zero, end, three] = [0, 27, 3].map(|number| builder.constant_index(number));
+    let k = builder.begin_forall(&[("k", zero, end)])[0];
+    let quotient = builder.binary(Opcode::Div, k, three);
+    let whole = builder.binary(Opcode::Mul, quotient, three);
+    let rest = builder.binary(Opcode::Sub, k, whole);
+    let [dense, turned] =
+        [[quotient, rest], [rest, quotient]].map(|subscripts| builder.load(buffer, 0, &subscripts));
+    builder.end_forall();
+    builder.end_launch();
+    let kernel = builder.finish(Vec::new());
+    let [dense, turned] = [dense, turned].map(|value| kernel.defining_inst(value).expect("a load"));
+    let mut affine = Affine::new(&kernel);
+    assert_eq!(affine.stride(dense, k), Stride::Bytes(4));
+    assert_eq!(affine.stride(turned, k), Stride::Irregular);
+    assert_eq!((affine.usual_stride(turned, k), affine.usual_run(turned, k)), (Stride::Bytes(12), Some(3)));
 }
 
 #[test]

@@ -344,8 +344,8 @@ math_functions! { ops {
     /// how many bytes (4, 8 or 16, a literal), of which both addresses are multiples. The thread itself sees the
     /// bytes after it has waited for their group, other threads after a barrier that follows.
     CopyAsync "copy_async" Shape::Special, Access, Write, BLOCKS;
-    /// The same where a condition holds, which is the last operand; elsewhere zeros come to the place.
-    CopyAsyncIf "copy_async_if" Shape::Special, Access, Write, TILED;
+    /// The same where a condition holds, which is the last operand; elsewhere zeros come to the place, and nothing is read.
+    CopyAsyncIf "copy_async_if" Shape::Special, Access, Write, BLOCKS;
     /// Makes a group of the copies that the thread has begun since the last one; there may be none.
     CopyCommit "copy_commit" Shape::Special, None, Write, BLOCKS;
     /// Waits until at most so many of the thread's groups, the latest, are still under way.

@@ -198,6 +198,16 @@ impl Kernel {
         }
     }
 
+    /// How many bytes a copy to shared memory has; `None` of other instructions.
+    pub fn copied_bytes(&self, data: &InstData) -> Option<i128> {
+        let at = match data.opcode {
+            Opcode::CopyAsync => 1,
+            Opcode::CopyAsyncIf => 2,
+            _ => return None,
+        };
+        data.arguments.len().checked_sub(at).and_then(|at| self.int_of(data.arguments[at]))
+    }
+
     /// How many of the last operands of an access are no subscripts: what it writes to memory, conditions.
     pub fn written_values(&self, data: &InstData) -> usize {
         match (data.opcode, &data.payload) {

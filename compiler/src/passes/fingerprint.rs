@@ -10,9 +10,9 @@ use std::hash::{Hash, Hasher};
 /// the schedule's choices and remarks, and entities that nothing reaches are no part of it.
 pub(super) fn fingerprint(kernel: &Kernel) -> u64 {
     let mut print = Fingerprint(FxHasher::default());
-    let Kernel { symbols, buffers, launches, plan, axes, .. } = kernel;
+    let Kernel { symbols, buffers, launches, plan, .. } = kernel;
     // Writing to a hasher does not fail.
-    let _ = write!(print, "{symbols:?}{buffers:?}{launches:?}{plan:?}{axes:?}");
+    let _ = write!(print, "{symbols:?}{buffers:?}{launches:?}{plan:?}");
     for launch in launches.values() {
         print.block(kernel, launch.body);
     }
@@ -38,6 +38,9 @@ impl Fingerprint {
             let data = &kernel.insts[*inst];
             (data.opcode as u8).hash(&mut self.0);
             (&data.payload, &data.arguments, &data.results).hash(&mut self.0);
+            for axis in data.payload.axes() {
+                let _ = write!(self, "{:?}", kernel.axes[*axis]);
+            }
             for region in &data.regions {
                 self.block(kernel, *region);
             }

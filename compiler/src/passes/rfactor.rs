@@ -17,7 +17,8 @@
 //! # When
 //!
 //! Outside of parallel loops: always. Inside one: at launch, where the loop's iterations are too few for the machine
-//! and the reduction is long.
+//! and the reduction is long; and, of a product, where it has fewer rows or columns than a tile, since `stage` shares the steps
+//! of tiles among blocks.
 //!
 //! # Preconditions
 //!
@@ -28,6 +29,7 @@ use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
 use super::special::specialize;
 use crate::analysis::Conditions;
+use crate::analysis::contraction::{Class, Contraction, contractions};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -43,6 +45,9 @@ pub struct Rfactor;
 
 /// Elements of a reduction inside a parallel loop from which on it is worth a launch of its own.
 const MIN_LONG: i64 = 4096;
+
+/// Rows, or columns, of the least tile of a product.
+const LEAST_SIDE: i64 = 16;
 
 impl Pass for Rfactor {
     fn name(&self) -> &str {
@@ -109,7 +114,7 @@ fn factor(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Vec<Laun
         kernel.replace_step(launch, &steps);
         return made;
     }
-    let Some(conditions) = conditions(kernel, &reduces, &outer, target) else { return Vec::new() };
+    let Some(conditions) = conditions(kernel, launch, &reduces, &outer, target) else { return Vec::new() };
     let mut made = Vec::new();
     let special = specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
         let Some((body, outer)) = place(kernel, launch) else { return false };
@@ -159,7 +164,13 @@ fn product(extents: impl Iterator<Item = Option<Expr>>) -> Option<Expr> {
 }
 
 /// Few iterations outside, and a long reduction; `None` where that never holds or the host cannot tell.
-fn conditions(kernel: &Kernel, reduces: &[Inst], outer: &Outer, target: &TargetFacts) -> Option<Conditions> {
+fn conditions(
+    kernel: &Kernel,
+    launch: Launch,
+    reduces: &[Inst],
+    outer: &Outer,
+    target: &TargetFacts,
+) -> Option<Conditions> {
     let iterations = product(outer.axes.iter().map(|(_, low, high)| kernel.symbolic_extent(*low, *high)))?;
     let threads = Expr::Int(i64::from(target.multiprocessors) * 2048);
     let mut conditions = Conditions::new().prefers(Expr::binary(BinaryOp::Less, iterations, threads));
@@ -169,7 +180,26 @@ fn conditions(kernel: &Kernel, reduces: &[Inst], outer: &Outer, target: &TargetF
         let long = Expr::binary(BinaryOp::GreaterEqual, elements, Expr::Int(MIN_LONG));
         conditions = conditions.prefers(long);
     }
+    for contraction in contractions(kernel, launch).iter().filter(|one| is_product(one, reduces)) {
+        let side = |class: Class| {
+            let axes = outer.axes.iter().zip(&outer.params);
+            let own = axes.filter(|(_, index)| contraction.of(class).any(|axis| axis.index == **index));
+            product(own.map(|((_, low, high), _)| kernel.symbolic_extent(*low, *high)))
+        };
+        let least = Expr::binary(BinaryOp::Min, side(Class::M)?, side(Class::N)?);
+        conditions = conditions.prefers(Expr::binary(BinaryOp::Less, least, Expr::Int(LEAST_SIDE)));
+    }
     Some(conditions)
+}
+
+/// Whether `stage` may take a contraction, one of these reductions: its operands are elements of arrays, wherever they lie.
+fn is_product(contraction: &Contraction, reduces: &[Inst]) -> bool {
+    let sides = contraction.products().iter().flat_map(|product| [&product.left, &product.right]);
+    reduces.contains(&contraction.reduce)
+        && contraction.has_reuse()
+        && !contraction.leaves_out()
+        && !contraction.products().is_empty()
+        && sides.into_iter().all(|side| side.values.len() == 1 && !side.is_gathered)
 }
 
 /// Makes the launch for the later axes of a reduction, which becomes one over the first axis and what that launch

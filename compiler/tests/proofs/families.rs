@@ -1,6 +1,5 @@
 //! Kernels in place on disjoint sets, and kernels that nearly are: red-black sweeps, pair exchanges, butterflies, each with
-//! every guard, partner and range of a list. All are checked, and run by brute force: of those that race none may be
-//! accepted.
+//! every guard, partner and range of a list. What is accepted is run by brute force, and may not race.
 
 use krn_compiler::check_source;
 use krn_compiler::diagnostic::Severity;
@@ -20,9 +19,7 @@ struct Candidate {
 enum Outcome {
     /// Accepted, and no two iterations met.
     Accepted,
-    /// Refused, and it races.
-    Caught,
-    /// Refused, though no race was found.
+    /// Refused, so that there is no kernel to run.
     Refused,
 }
 
@@ -34,15 +31,14 @@ fn outcome(candidate: &Candidate) -> Result<Outcome, String> {
     if let Some(other) = errors.iter().find(|one| !is_expected(one.code.0)) {
         return Err(format!("{}: {}\n{text}", other.code.0, other.message));
     }
-    let races = candidate.sizes.iter().find_map(|[n, m, s]| {
-        trace::run(&program, &program.kernels[0], &[("n", *n), ("m", *m), ("s", *s)]).err()
-    });
-    match (errors.is_empty(), races) {
-        (true, Some(race)) => Err(format!("accepted, and {race}\n{text}")),
-        (true, None) => Ok(Outcome::Accepted),
-        (false, Some(_)) => Ok(Outcome::Caught),
-        (false, None) => Ok(Outcome::Refused),
-    }
+    let Some(kernel) = program.kernels.first().filter(|_| errors.is_empty()) else {
+        return Ok(Outcome::Refused);
+    };
+    let race = candidate
+        .sizes
+        .iter()
+        .find_map(|[n, m, s]| trace::run(&program, kernel, &[("n", *n), ("m", *m), ("s", *s)]).err());
+    race.map_or(Ok(Outcome::Accepted), |race| Err(format!("accepted, and {race}\n{text}")))
 }
 
 /// What became of all of them; the first ones that break a promise where any does.
@@ -314,11 +310,8 @@ fn kernels_in_place_that_race_are_refused() {
     ] {
         let all = outcomes(&candidates);
         let count = |outcome| all.iter().filter(|one| **one == outcome).count();
-        let found = [count(Outcome::Accepted), count(Outcome::Caught), count(Outcome::Refused)];
-        println!(
-            "{name}: {} accepted, {} that race refused, {} others refused",
-            found[0], found[1], found[2]
-        );
+        let found = [count(Outcome::Accepted), count(Outcome::Refused)];
+        println!("{name}: {} accepted, {} refused", found[0], found[1]);
         assert!(found[0] >= least[0] && found[1] >= least[1], "{name}: {found:?}");
     }
 }

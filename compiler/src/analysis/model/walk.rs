@@ -167,10 +167,12 @@ impl<'k> Walk<'k> {
         };
         let scalar = kernel.buffers[buffer].element.leaves[leaf as usize].scalar.size();
         let mut width = scalar as u32 * kernel.width(data) as u32;
-        if data.opcode == Opcode::CopyAsync {
-            let bytes = data.arguments.last().and_then(|value| kernel.int_of(*value));
+        if matches!(data.opcode, Opcode::CopyAsync | Opcode::CopyAsyncIf) {
+            let bytes = kernel.copied_bytes(data);
             width = bytes.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(width);
-            self.copied_from(inst, width, mask, weight);
+            let condition = data.arguments.last().filter(|_| data.opcode == Opcode::CopyAsyncIf);
+            let reads = condition.map_or(mask, |condition| self.taking_part(*condition, mask, weight));
+            self.copied_from(inst, width, reads, weight);
         }
         let reads = data.opcode.is_load();
         let arguments = data.arguments.clone();
@@ -216,8 +218,9 @@ impl<'k> Walk<'k> {
     /// The global side of a copy to shared memory.
     fn copied_from(&mut self, inst: Inst, width: u32, mask: u32, weight: f64) {
         let kernel = self.kernel;
-        let arguments = &kernel.insts[inst].arguments;
-        let source = arguments.len().checked_sub(2).and_then(|at| kernel.definition_data(arguments[at]));
+        let data = &kernel.insts[inst];
+        let source = kernel.subscripts(data).len();
+        let source = data.arguments.get(source).and_then(|source| kernel.definition_data(*source));
         let Some(source) = source else { return };
         let Payload::Access { buffer, leaf } = source.payload else { return };
         let accessed = Accessed {

@@ -526,14 +526,13 @@ fn wrong_rules_accept_races() {
         (
             "prove: a digit may be the radix",
             "s >= 1, s <= n",
-            format!("forall j in n / (2 * s), k in 0..=s {{ let p = 2 * j * s + k; let q = p + s; {SWAP} }}"),
+            String::from("forall j in n / s, k in 0..=s { x[j * s + k] = 1 }"),
         ),
         (
             "prove: facts may fail",
             "",
             String::from("forall i in n { if (i ^ s) >= i - 1 { x[i] = x[i ^ s] } }"),
         ),
-        ("prove: nothing wraps around", "", String::from("forall i in n { x[(s + i) as u8] = 1 }")),
         (
             "prove: bits of both",
             "s >= 0, s <= n",

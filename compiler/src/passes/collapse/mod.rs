@@ -24,12 +24,13 @@
 //! The inner loop is the last thing in the outer one and the only one with effects or regions; its bounds do
 //! not depend on the outer index; at most eight instructions move inwards, and no load of them reads a buffer
 //! that the loop writes. Of reductions, both combine alike, and what the outer one combines is what the inner one gives; and
-//! they walk arrays. Windows (`x[i + r, j + s]`) and products are better off with loops in one another, since what depends on
-//! the outer axis alone leaves the inner one. Argmin and argmax stay: each tells the place along its own axes.
+//! they walk arrays, or are a product, of which `stage` takes all axes. Other windows (`x[i + r, j + s]`) are better off with
+//! loops in one another, since what depends on the outer axis alone leaves the inner one. Argmin and argmax stay: each tells the place along its own axes.
 
 mod order;
 
 use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::contraction::contractions;
 use crate::analysis::written_buffers;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload, Phase, Phases};
@@ -68,21 +69,28 @@ impl Pass for Collapse {
 
 /// Makes the loops in one another of a launch one; whether there were any.
 pub(super) fn nested(kernel: &mut Kernel, launch: Launch) -> bool {
+    let mut products = EntitySet::new();
+    for contraction in contractions(kernel, launch).iter().filter(|one| one.has_reuse()) {
+        products.insert(contraction.reduce);
+    }
     let body = kernel.launches[launch].body;
-    block(kernel, body)
+    block(kernel, body, &mut products)
 }
 
 /// Works on a block from the innermost loops outwards.
-fn block(kernel: &mut Kernel, target: Block) -> bool {
+fn block(kernel: &mut Kernel, target: Block, products: &mut EntitySet<Inst>) -> bool {
     let mut changed = false;
     let insts = std::mem::take(&mut kernel.blocks[target].insts);
     let mut done = Vec::with_capacity(insts.len());
     let around = kernel.blocks[target].params.to_vec();
     for inst in insts {
         for region in kernel.insts[inst].regions.clone() {
-            changed |= block(kernel, region);
+            changed |= block(kernel, region, products);
         }
-        if let Some(plan) = plan(kernel, &around, inst) {
+        if let Some(plan) = plan(kernel, &around, inst, products) {
+            if products.contains(plan.inner) {
+                products.insert(inst);
+            }
             done.extend(&plan.outwards);
             collapse(kernel, inst, plan);
             changed = true;
@@ -102,10 +110,10 @@ struct Plan {
     inwards: Vec<Inst>,
 }
 
-fn plan(kernel: &Kernel, around: &[Value], outer: Inst) -> Option<Plan> {
+fn plan(kernel: &Kernel, around: &[Value], outer: Inst, products: &EntitySet<Inst>) -> Option<Plan> {
     let [body] = kernel.insts[outer].regions[..] else { return None };
     let [between @ .., inner, _yield] = kernel.blocks[body].insts.as_slice() else { return None };
-    if !are_one(kernel, around, outer, *inner) {
+    if !are_one(kernel, around, (outer, *inner), products.contains(*inner)) {
         return None;
     }
     // Values that exist only inside the outer loop, however it is written.
@@ -137,7 +145,7 @@ fn plan(kernel: &Kernel, around: &[Value], outer: Inst) -> Option<Plan> {
 }
 
 /// Whether a loop with nothing but another one in it does the same as one loop over the axes of both.
-fn are_one(kernel: &Kernel, around: &[Value], outer: Inst, inner: Inst) -> bool {
+fn are_one(kernel: &Kernel, around: &[Value], (outer, inner): (Inst, Inst), is_product: bool) -> bool {
     let (outer, inner) = (&kernel.insts[outer], &kernel.insts[inner]);
     match (&outer.payload, &inner.payload) {
         (Payload::Loop { .. }, Payload::Loop { .. }) => {
@@ -146,7 +154,8 @@ fn are_one(kernel: &Kernel, around: &[Value], outer: Inst, inner: Inst) -> bool 
         (Payload::Reduce { combiners, .. }, Payload::Reduce { combiners: inside, .. }) => {
             let same = mutant!("collapse: reductions that combine otherwise", combiners == inside, true);
             let given = kernel.yields(outer.regions[0]) == inner.results.as_slice();
-            same && given && order::is_free(combiners) && order::walks_arrays(kernel, around, outer, inner)
+            let pays = is_product || order::walks_arrays(kernel, around, outer, inner);
+            same && given && order::is_free(combiners) && pays
         }
         _ => false,
     }

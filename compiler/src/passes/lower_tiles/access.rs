@@ -1,11 +1,11 @@
 //! Stores, atomics, checks and copies of tiles.
 
-use super::{Lowering, shared};
+use super::Lowering;
 use crate::analysis::MOST_VECTOR_RESULTS;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::{BufferKind, InstData, Payload, Tile};
-use crate::ir::op::{Combiner, Constant, Opcode};
+use crate::ir::op::{Constant, Opcode};
 use crate::mutants::mutant;
 
 impl Lowering<'_> {
@@ -25,11 +25,7 @@ impl Lowering<'_> {
         }
         let write = |emit: &mut Emit<'_>| {
             for operands in &registers {
-                if data.opcode == Opcode::CopyAsyncIf {
-                    copy_if(emit, &data.payload, operands);
-                } else {
-                    emit.inst(data.opcode, data.payload.clone(), operands);
-                }
+                emit.inst(data.opcode, data.payload.clone(), operands);
             }
         };
         match first {
@@ -102,21 +98,4 @@ fn store(
     for (shared, each) in groups {
         emit.store_each(place, shared, &each);
     }
-}
-
-/// A copy where a condition holds, zeros elsewhere.
-fn copy_if(emit: &mut Emit<'_>, payload: &Payload, operands: &[Value]) {
-    let (Payload::Access { buffer, .. }, [subscripts @ .., _, bytes, mask]) = (payload, operands) else {
-        return;
-    };
-    let scalar = emit.kernel.buffers[*buffer].element.leaves[0].scalar;
-    let count = emit.kernel.int_of(*bytes).map_or(1, |bytes| bytes as u64 / scalar.size());
-    let not = emit.value(Opcode::Not, Payload::None, &[*mask]);
-    emit.if_then(not, |emit| {
-        let zero = emit.constant(Combiner::Add.identity(scalar.widened()));
-        shared::store(emit, *buffer, subscripts, &vec![zero; count as usize]);
-    });
-    emit.if_then(*mask, |emit| {
-        emit.inst(Opcode::CopyAsync, payload.clone(), &operands[..operands.len() - 1]);
-    });
 }

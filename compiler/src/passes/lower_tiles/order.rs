@@ -197,13 +197,7 @@ impl Walk<'_> {
                 _ => {
                     let Some(access) = self.accesses.get(inst).cloned() else { continue };
                     let copies = matches!(data.opcode, Opcode::CopyAsync | Opcode::CopyAsyncIf);
-                    if copies {
-                        add(&mut state.under_way, access.clone());
-                    }
-                    // Zeros are stored at once.
-                    if !copies || data.opcode == Opcode::CopyAsyncIf {
-                        add(&mut state.open, access);
-                    }
+                    add(if copies { &mut state.under_way } else { &mut state.open }, access);
                 }
             }
         }

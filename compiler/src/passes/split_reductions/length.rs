@@ -24,9 +24,7 @@ pub fn length(kernel: &Kernel, forall: Inst, loops: &[Inst]) -> Option<Length> {
     if let Some(extent) = kernel.symbolic_extent(bounds.0, bounds.1) {
         return loops.iter().all(same).then_some(Length { extent, exact: true });
     }
-    let rows = kernel.loop_bounds(forall).into_iter().map(|(low, high)| kernel.symbolic_extent(low, high));
-    let rows = rows.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))??;
-    let of_all: Option<Vec<Expr>> = loops.iter().map(|inst| mean(kernel, forall, *inst, &rows)).collect();
+    let of_all: Option<Vec<Expr>> = loops.iter().map(|inst| mean(kernel, forall, *inst)).collect();
     // The shortest says least.
     let extent = of_all?.into_iter().reduce(|left, right| Expr::binary(BinaryOp::Min, left, right))?;
     Some(Length { extent, exact: false })
@@ -34,12 +32,17 @@ pub fn length(kernel: &Kernel, forall: Inst, loops: &[Inst]) -> Option<Length> {
 
 /// The mean length of rows that lie behind one another in an array, as those of a sparse matrix do, or of which each is a
 /// part of an array's row, one end of which moves from row to row.
-fn mean(kernel: &Kernel, forall: Inst, inst: Inst, rows: &Expr) -> Option<Expr> {
+fn mean(kernel: &Kernel, forall: Inst, inst: Inst) -> Option<Expr> {
     let around = &kernel.blocks[kernel.insts[forall].regions[0]].params;
     let region = kernel.insts[inst].regions[0];
     let index = kernel.blocks[region].params[0];
     let (low, high) = kernel.loop_bounds(inst)[0];
     let mut affine = Affine::new(kernel);
+    // Of axes with which no end moves, all iterations go through the same rows.
+    let axes = kernel.loop_bounds(forall).into_iter().zip(around);
+    let moving = axes.filter(|(_, index)| affine.any_depends(&[low, high], **index));
+    let rows = moving.map(|((low, high), _)| kernel.symbolic_extent(low, high));
+    let rows = rows.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))??;
     // From 0 to the row's number, or from there to the end.
     let moves = |affine: &mut Affine, end: Value| {
         kernel.symbolic(end).is_none()

@@ -53,6 +53,10 @@ impl Copier {
         let payload = emit.kernel.insts[tile.load].payload.clone();
         let span = emit.kernel.insts[tile.load].span;
         emit.at(span, |emit| {
+            if tile.given != tile.load {
+                let mut map = self.indices(emit, map, start, last, part);
+                return vec![slice(emit, emit.kernel.insts[tile.given].results[0], &mut map)];
+            }
             let indices = self.subscripts(emit, map, start, last, part);
             load_vector(emit, payload, &indices, tile.scalar, tile.lanes as u64).to_vec()
         })
@@ -73,6 +77,25 @@ impl Copier {
         last: (Option<Value>, Option<Value>),
         part: (i64, i64),
     ) -> Vec<Value> {
+        let mut map = self.indices(emit, map, start, last, part);
+        self.subscripts_of(emit, &mut map)
+    }
+
+    /// The source's subscripts for indices that the map has.
+    pub fn subscripts_of(&self, emit: &mut Emit<'_>, map: &mut ValueMap) -> Vec<Value> {
+        let subscripts = emit.kernel.insts[self.tile.load].arguments.clone();
+        subscripts.iter().map(|value| slice(emit, *value, map)).collect()
+    }
+
+    /// The map with the indices of one part.
+    pub fn indices(
+        &self,
+        emit: &mut Emit<'_>,
+        map: &ValueMap,
+        start: (Value, Value),
+        last: (Option<Value>, Option<Value>),
+        part: (i64, i64),
+    ) -> ValueMap {
         let tile = &self.tile;
         let mut map = map.clone();
         for (index, start, own, offset, last) in [
@@ -84,8 +107,7 @@ impl Copier {
             let at = last.map_or(at, |last| emit.min(at, last));
             map.insert(index, at);
         }
-        let subscripts = emit.kernel.insts[tile.load].arguments.clone();
-        subscripts.iter().map(|value| slice(emit, *value, &mut map)).collect()
+        map
     }
 
     /// Stores what [`Self::load`] gave into one of the tile's copies.

@@ -13,6 +13,7 @@
 //!   for narrow elements along long axes; `tile` has made tiles of other such loops.
 //! - **product** (`product.rs`): a reduction some of whose loads do not move with one axis, and others not with
 //!   another. Tiles of both are brought to shared memory, and each thread computes a block of results in registers.
+//!   Where it has several axes of a class, as a convolution has, `flatten.rs` makes them one.
 //!
 //! Every staged launch is a copy beside the original, under a condition on the sizes; where none holds the original
 //! runs. A variant for sizes that are multiples of a vector's length reads and writes 16 bytes at a time.
@@ -20,7 +21,7 @@
 //! # Preconditions and limits
 //!
 //! Staged are pure loads from buffers that the launch does not write, whose subscripts are computed from loop
-//! indices. A body with atomics, bounds checks, private arrays or other loops stays as it is. So does every launch of a
+//! indices; those of a product may be guarded by conditions on such. A body with atomics, bounds checks, private arrays or other loops stays as it is. So does every launch of a
 //! kernel whose schedule says `order`, or a `block` of another size, unless it says `stage` too; a loop whose axes have
 //! `warps`, and a product whose axes have a `tile` or `per_thread`, which the plain loop carries out, again unless it says
 //! `stage`.
@@ -28,6 +29,7 @@
 mod code;
 mod conditions;
 mod copier;
+mod flatten;
 mod pattern;
 mod product;
 mod tile;
@@ -144,17 +146,40 @@ impl Way {
     }
 }
 
-/// Stages a launch in the best way that the sizes allow; whether any did.
+/// Stages a launch, with one axis a class where it is a product of several; whether that is possible.
 fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Option<&str>) -> bool {
-    let mut changed = false;
+    let own = kernel.launches[launch].body;
+    let flat = pattern::spread_loop(kernel, launch).and_then(|at| flatten::flattened(kernel, launch, at));
+    if let Some((flat, needed)) = flat {
+        kernel.launches[launch].body = flat;
+        let staged = in_best_way(kernel, launch, &needed, target, shape);
+        if staged != Some(Place::Here) {
+            kernel.launches[launch].body = own;
+        }
+        if staged.is_some() {
+            return true;
+        }
+    }
+    in_best_way(kernel, launch, &Conditions::new(), target, shape).is_some()
+}
+
+/// Stages a launch in the best way that the sizes allow: in its place, or in copies; `None` where none does.
+fn in_best_way(
+    kernel: &mut Kernel,
+    launch: Launch,
+    needed: &Conditions,
+    target: &TargetFacts,
+    shape: Option<&str>,
+) -> Option<Place> {
+    let mut done = None;
     for way in ways(kernel, launch, target, shape) {
-        let condition = match ask(kernel, launch, way.conditions()) {
+        let condition = match ask(kernel, launch, &needed.clone().and(way.conditions())) {
             Answer::No => continue,
             Answer::Yes => None,
             Answer::InPlan(condition) => Some(condition),
         };
-        changed = true;
         let place = if condition.is_some() { Place::Copy } else { Place::Here };
+        done = Some(place);
         let (staged, sums) = way.generate(kernel, launch, place);
         if let Some(condition) = condition {
             if let Some((_, sums)) = sums {
@@ -170,7 +195,7 @@ fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Optio
             break;
         }
     }
-    changed
+    done
 }
 
 /// The ways to stage a launch, the best first.

@@ -29,7 +29,7 @@ impl LoopAxis {
     }
 
     /// The axes of a loop; `None` where the host cannot compute a bound.
-    fn of(kernel: &Kernel, inst: Inst) -> Option<Vec<Self>> {
+    pub fn of(kernel: &Kernel, inst: Inst) -> Option<Vec<Self>> {
         let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else {
             return None;
         };
@@ -48,6 +48,17 @@ impl LoopAxis {
             })
             .collect()
     }
+}
+
+/// Where the loop that is spread over the machine stands in a launch.
+pub fn spread_loop(kernel: &Kernel, launch: Launch) -> Option<usize> {
+    let is_spread = |inst: &Inst| match &kernel.insts[*inst].payload {
+        Payload::Loop { axes } => {
+            axes.iter().any(|axis| kernel.axes[*axis].factors.iter().any(|factor| factor.level.is_parallel()))
+        }
+        _ => false,
+    };
+    kernel.blocks[kernel.launches[launch].body].insts.iter().position(is_spread)
 }
 
 /// The one loop of a launch that is spread over the machine, if nothing in it stands against barriers.
@@ -71,20 +82,10 @@ pub struct ReducePattern {
 /// What a request costs, in sectors, where neighbouring lanes have nothing to do with each other.
 pub const SCATTERED: u32 = 32;
 
-/// Longer reductions than this, in instructions, are not copied once an element of a register tile.
-const MAX_REDUCE_INSTS: usize = 16;
-
 impl<'k> Pattern<'k> {
     pub fn find(kernel: &'k Kernel, launch: Launch) -> Option<Self> {
-        let root = kernel.launches[launch].body;
-        let spread = |inst: &Inst| match &kernel.insts[*inst].payload {
-            Payload::Loop { axes } => axes
-                .iter()
-                .any(|axis| kernel.axes[*axis].factors.iter().any(|factor| factor.level.is_parallel())),
-            _ => false,
-        };
-        let position = kernel.blocks[root].insts.iter().position(spread)?;
-        let forall = kernel.blocks[root].insts[position];
+        let position = spread_loop(kernel, launch)?;
+        let forall = kernel.blocks[kernel.launches[launch].body].insts[position];
         let body = kernel.insts[forall].regions[0];
         let axes = LoopAxis::of(kernel, forall)?;
         let mut reduces = Vec::new();
@@ -187,11 +188,23 @@ impl<'k> Pattern<'k> {
         self.affine.stride(access, index)
     }
 
+    /// Whether the address of an access is a sum of parts, none of which moves with more than one of the indices.
+    pub fn is_separable(&mut self, access: Inst, indices: [Value; 2]) -> bool {
+        self.affine.is_separable(access, indices)
+    }
+
     /// Sectors of a request with the lanes along an index.
     pub fn cost(&mut self, access: Inst, index: Value) -> u32 {
-        match self.stride(access, index) {
+        match self.affine.usual_stride(access, index) {
             Stride::Bytes(0) => SCATTERED,
-            Stride::Bytes(stride) => sectors_per_request(stride, self.width(access), 32, 0),
+            Stride::Bytes(stride) => {
+                // Each run of neighbours begins in a sector of its own.
+                let run = self
+                    .affine
+                    .usual_run(access, index)
+                    .map_or(SCATTERED, |run| run.clamp(1, SCATTERED.into()) as u32);
+                sectors_per_request(stride, self.width(access), 32, 0).max(SCATTERED.div_ceil(run))
+            }
             _ => SCATTERED,
         }
     }
@@ -279,9 +292,7 @@ impl ReducePattern {
         let body = kernel.insts[inst].regions[0];
         let Payload::Reduce { combiners, .. } = &kernel.insts[inst].payload else { return None };
         let [axis] = <[LoopAxis; 1]>::try_from(LoopAxis::of(kernel, inst)?).ok()?;
-        let insts = &kernel.blocks[body].insts;
-        let plain = insts.iter().all(|inst| kernel.insts[*inst].regions.is_empty());
         let single = combiners.len() == 1 && combiners[0].width() == 1;
-        (plain && single && insts.len() <= MAX_REDUCE_INSTS).then_some(Self { inst, body, axis })
+        single.then_some(Self { inst, body, axis })
     }
 }

@@ -24,6 +24,8 @@ pub struct Side {
 #[derive(Clone, Debug)]
 pub struct Tile {
     pub load: Inst,
+    /// What gives what the tile holds: the load, or the `if` that it stands in.
+    pub given: Inst,
     pub scalar: Scalar,
     /// Along which neighbours lie side by side in global memory.
     pub fast: Side,
@@ -70,6 +72,7 @@ impl Tile {
         let minor = if straight { fast.size } else { slow.size };
         whole.then_some(Self {
             load,
+            given: load,
             scalar,
             fast,
             slow,

@@ -1,4 +1,4 @@
-//! Products whose factors a matrix instruction takes, small ones: from text to numbers, as `whole.rs` has it.
+//! Products whose factors a matrix instruction takes, and convolutions, small ones: from text to numbers, as `whole.rs` has it.
 
 use super::whole::Whole;
 use krn_generator::Program;
@@ -27,6 +27,27 @@ const PRODUCTS: [(&str, [i64; 3]); 4] = [
     ),
 ];
 
+/// Texts of sizes that are known, so that nothing is compiled at launch.
+const CONVOLUTIONS: [&str; 3] = [
+    "kernel p(x: f32[2, 3, 5, 6], f: f32[18, 3, 3, 3]) -> y: f32[2, 18, 5, 6] {
+        y[s, u, i, j] = sum(k in 0..3, p in 0..3, q in 0..3: f[u, k, p, q] * (x[s, k, i + p - 1, j + q - 1] else 0.0))
+    }",
+    "kernel p(x: f32[2, 5, 6, 3], f: f32[3, 3, 3, 18]) -> y: f32[2, 5, 6, 18] {
+        y[s, i, j, u] = sum(p in 0..3, q in 0..3, k in 0..3: (x[s, i + p - 1, j + q - 1, k] else 0.0) * f[p, q, k, u])
+    }",
+    "kernel p(x: f32[2, 3, 5, 6], f: f32[18, 3, 3, 3]) -> y: f32[2, 18, 5, 6] {
+        y[s, u, i, j] = sum(k in 0..3, p in 0..3, q in 0..3: f[u, k, p, q] * x[s, k, (i + p) % 5, (j + q) % 6])
+    }",
+];
+
+/// The convolutions with what they compute.
+pub fn convolutions() -> Vec<Whole> {
+    let programs = CONVOLUTIONS.iter().zip(0..).map(|(text, number)| {
+        (format!("convolution {number}"), Program { source: (*text).to_string(), dims: Vec::new(), seed: 0 })
+    });
+    programs.filter_map(|(name, program)| Whole::of(name, &program)).collect()
+}
+
 /// The products with what they compute.
 pub fn products() -> Vec<Whole> {
     let programs = PRODUCTS.iter().zip(0..).map(|((text, sizes), number)| {
@@ -35,6 +56,15 @@ pub fn products() -> Vec<Whole> {
         (format!("product {number}"), Program { source: (*text).to_string(), dims, seed: 0 })
     });
     programs.filter_map(|(name, program)| Whole::of(name, &program)).collect()
+}
+
+#[test]
+fn convolutions_are_what_the_reference_says() {
+    let all = convolutions();
+    assert_eq!(all.len(), CONVOLUTIONS.len(), "all of them are judged");
+    for convolution in all {
+        assert_eq!(convolution.difference_of_the_right(), None, "{}", convolution.text);
+    }
 }
 
 #[test]

@@ -65,6 +65,9 @@ const TILES: &str = "lower_tiles";
 /// instruction takes.
 const MATRICES: &str = "tile contraction";
 
+/// What is held against convolutions, likewise: `stage` makes one axis of several.
+const CONVOLUTIONS: &str = "flatten";
+
 /// Passes without wrong versions, each with the reason.
 const WITHOUT: &[(&str, &str)] = &[
     ("simplify", "it is `fold`"),
@@ -229,6 +232,8 @@ fn every_mutant_is_caught() {
         names.iter().copied().partition(|name| owner(name) == TILES);
     let (of_matrices, names): (Vec<&'static str>, Vec<&'static str>) =
         names.iter().copied().partition(|name| owner(name) == MATRICES);
+    let (of_convolutions, names): (Vec<&'static str>, Vec<&'static str>) =
+        names.iter().copied().partition(|name| owner(name) == CONVOLUTIONS);
     let (of_the_whole, of_passes): (Vec<&'static str>, Vec<&'static str>) =
         names.iter().copied().partition(|name| WHOLE.contains(&owner(name)));
     let mut tried: Vec<(&'static str, Option<String>, u64)> = of_passes
@@ -244,11 +249,13 @@ fn every_mutant_is_caught() {
         let (caught, reached) = with(name, lower_tiles::tests::caught);
         (*name, caught, reached)
     }));
-    let products = matrices::products();
-    tried.extend(side_by_side(&of_matrices, |name| {
-        let (caught, reached) = with(name, || products.iter().find_map(caught_from_text_to_numbers));
-        (*name, caught, reached)
-    }));
+    let texts = [(of_matrices, matrices::products()), (of_convolutions, matrices::convolutions())];
+    for (names, texts) in texts {
+        tried.extend(side_by_side(&names, |name| {
+            let (caught, reached) = with(name, || texts.iter().find_map(caught_from_text_to_numbers));
+            (*name, caught, reached)
+        }));
+    }
     let whole = whole_set();
     tried.extend(side_by_side(&of_the_whole, |name| {
         let (caught, reached) = with(name, || whole.iter().find_map(caught_from_text_to_numbers));
@@ -274,7 +281,7 @@ fn every_mutant_is_caught() {
         Pipeline::for_target(&super::target()).names().map(str::to_string).collect();
     standard.retain(|pass| WITHOUT.iter().all(|(known, _)| known != pass));
     standard.extend(WHOLE.map(str::to_string));
-    standard.push(MATRICES.to_string());
+    standard.extend([MATRICES, CONVOLUTIONS].map(str::to_string));
     let few: Vec<&String> =
         standard.iter().filter(|pass| passes.get(pass.as_str()).is_none_or(|count| *count < LEAST)).collect();
     assert!(few.is_empty(), "fewer than {LEAST} mutants of {few:?}");

@@ -140,9 +140,9 @@ impl Selector<'_> {
             }
             Const | Symbol | Load | LoadIf | Store | StoreIf | StoreEach | Atomic | Check | Forall
             | Reduce | For | While | If | Yield | LoadVector | StoreVector | Address | CopyAsync
-            | CopyCommit | CopyWait | BlockIndex | GridSize | ThreadIndex | Barrier | ShuffleXor | Outer
-            | OuterFma | Pack | LoadMatrix | LoadMatrixTransposed | Mma | Index | Convert | ReduceAlong
-            | Contract | CopyAsyncIf => {
+            | CopyAsyncIf | CopyCommit | CopyWait | BlockIndex | GridSize | ThreadIndex | Barrier
+            | ShuffleXor | Outer | OuterFma | Pack | LoadMatrix | LoadMatrixTransposed | Mma | Index
+            | Convert | ReduceAlong | Contract => {
                 return Err(self.error(format!("{inst} is not a plain op")));
             }
         }

@@ -78,7 +78,7 @@ impl Selector<'_> {
                 Opcode::LoadVector => self.load_vector(inst)?,
                 Opcode::StoreVector => self.store_vector(inst)?,
                 Opcode::Address => self.address_of(inst)?,
-                Opcode::CopyAsync => self.copy_async(inst)?,
+                Opcode::CopyAsync | Opcode::CopyAsyncIf => self.copy_async(inst)?,
                 Opcode::CopyCommit => self.builder.emit(CpAsyncCommit {}),
                 Opcode::CopyWait => self.copy_wait(inst),
                 Opcode::Barrier => self.barrier(),
@@ -341,7 +341,7 @@ impl Selector<'_> {
                 Opcode::Add | Opcode::Mul => cheap += 1,
                 Opcode::Store | Opcode::StoreVector => stores += 1,
                 Opcode::Atomic if self.is_one_red(*inst) => stores += 1,
-                Opcode::CopyAsync => copies += 1,
+                Opcode::CopyAsync | Opcode::CopyAsyncIf => copies += 1,
                 _ => return false,
             }
         }

@@ -7,6 +7,7 @@ use super::SelectError;
 use super::selector::Selector;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Payload;
+use crate::ir::op::Opcode;
 
 impl Selector<'_> {
     /// The address of an element in global memory, in a register.
@@ -29,8 +30,11 @@ impl Selector<'_> {
 
     pub fn copy_async(&mut self, inst: Inst) -> Result<(), SelectError> {
         let data = &self.kernel.insts[inst];
-        let (Payload::Access { buffer, leaf }, [indices @ .., source, bytes]) =
-            (&data.payload, data.arguments.as_slice())
+        let (operands, condition) = match (data.opcode, data.arguments.as_slice()) {
+            (Opcode::CopyAsyncIf, [operands @ .., condition]) => (operands, Some(*condition)),
+            (_, operands) => (operands, None),
+        };
+        let (Payload::Access { buffer, leaf }, [indices @ .., source, bytes]) = (&data.payload, operands)
         else {
             return Err(self.error(format!("{inst} copies nothing")));
         };
@@ -46,7 +50,12 @@ impl Selector<'_> {
         let src = self.source_address(*source);
         // 16 bytes need not go through the first cache, in which nobody else looks for them.
         let cache = if bytes == 16 { CacheOp::Cg } else { CacheOp::Ca };
-        self.emit_guarded(CpAsync { cache, dst, src, bytes, ..Default::default() });
+        // Of what is not read zeros come to the place.
+        let src_bytes = condition.map(|condition| {
+            let condition = self.register(condition);
+            self.selp(Type::B32, condition, Operand::Int(bytes.into()), Operand::Int(0)).into()
+        });
+        self.emit_guarded(CpAsync { cache, dst, src, bytes, src_bytes, ..Default::default() });
         Ok(())
     }
 

@@ -83,7 +83,6 @@ impl System<'_> {
         let turns = Poly::atom(self.facts.atoms.name(Interval::ALL));
         let exact = ideal.and_then(|ideal| ideal.subtract(&Poly::atom(atom)));
         let modulus = 1i128 << bits(scalar);
-        let modulus = mutant!("prove: nothing wraps around", modulus, 0);
         self.equations.extend(exact.and_then(|exact| exact.add_scaled(&turns, modulus)));
     }
 

@@ -22,11 +22,21 @@ pub fn split(facts: &mut Facts, known: &[Poly], equation: &Poly) -> Option<[Poly
     if moduli.is_empty() {
         return None;
     }
-    let mark = facts.mark();
-    facts.assume_all(known);
-    let found = moduli.iter().find_map(|modulus| at_modulus(facts, equation, &divisions, modulus));
-    facts.forget_since(mark);
-    found
+    // First without products, which lead the search far around; most indices have bounds of their own.
+    let linear: Vec<Poly> = known.iter().filter(|fact| is_linear(fact)).cloned().collect();
+    let mut attempts = vec![linear.as_slice()];
+    attempts.extend((linear.len() < known.len()).then_some(known));
+    attempts.into_iter().find_map(|assumed| {
+        let mark = facts.mark();
+        facts.assume_all(assumed);
+        let found = moduli.iter().find_map(|modulus| at_modulus(facts, equation, &divisions, modulus));
+        facts.forget_since(mark);
+        found
+    })
+}
+
+fn is_linear(poly: &Poly) -> bool {
+    poly.terms().iter().all(|(monomial, _)| monomial.degree() <= 1)
 }
 
 fn at_modulus(

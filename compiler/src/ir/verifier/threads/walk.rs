@@ -159,9 +159,9 @@ impl Walk<'_> {
         let forms: Vec<Form> =
             data.arguments.iter().take(extents.len()).map(|value| self.forms.of(*value)).collect();
         let width = match data.opcode {
-            Opcode::CopyAsync => {
+            Opcode::CopyAsync | Opcode::CopyAsyncIf => {
                 let scalar = self.kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
-                let bytes = data.arguments.last().and_then(|bytes| self.kernel.int_of(*bytes));
+                let bytes = self.kernel.copied_bytes(data);
                 bytes.map_or(1, |bytes| bytes as usize / scalar.size() as usize)
             }
             _ => self.kernel.width(data),
@@ -178,7 +178,7 @@ impl Walk<'_> {
             width,
             mask: mask.cloned(),
             turned: Vec::new(),
-            under_way: (data.opcode == Opcode::CopyAsync).then_some(0),
+            under_way: matches!(data.opcode, Opcode::CopyAsync | Opcode::CopyAsyncIf).then_some(0),
         };
         self.next += 1;
         if self.open.iter().any(|other| other.turned.is_empty() && other.is_like(&access)) {

@@ -134,7 +134,7 @@ impl BlockCode<'_> {
                 });
                 return Vec::new();
             }
-            emit.if_then(exists, |emit| self.copy(emit, streams, addresses, place, Some(step)));
+            emit.if_then(exists, |emit| self.copy(emit, streams, addresses, place, (step, true)));
             emit.inst(Opcode::CopyCommit, Payload::None, &[]);
             let steps = emit.int(depth);
             streams.moved(emit, addresses, steps)
@@ -201,8 +201,9 @@ impl BlockCode<'_> {
         let exists = emit.binary(Opcode::Lt, transfer.chunk, transfer.cut.chunks);
         match (self.plan.background, last) {
             (true, false) => {
+                let step = self.first_step(emit, transfer.cut, transfer.chunk);
                 emit.if_then(exists, |emit| {
-                    self.copy(emit, transfer.streams, transfer.addresses, transfer.slot, None);
+                    self.copy(emit, transfer.streams, transfer.addresses, transfer.slot, (step, false));
                 });
                 emit.inst(Opcode::CopyCommit, Payload::None, &[]);
             }

@@ -134,10 +134,10 @@ impl BlockCode<'_> {
         sums
     }
 
-    /// Lets the loads of one side, and its index, stand for one of the thread's rows or columns.
+    /// Lets the operands of one side, and its index, stand for one of the thread's rows or columns.
     fn choose(&self, emit: &mut Emit<'_>, map: &mut ValueMap, fragments: &Fragments, side: usize, at: usize) {
         for (staged, values) in self.operands[side].iter().zip(&fragments.0[side]) {
-            map.insert(emit.kernel.insts[staged.tile().load].results[0], values[at]);
+            map.insert(emit.kernel.insts[staged.tile().given].results[0], values[at]);
         }
         let axis = if side == 0 { &self.plan.blocks.y.0 } else { &self.plan.blocks.x.0 };
         if self.plan.indices.contains(axis.index) {

@@ -166,18 +166,20 @@ impl Product {
         }
         let costs: Vec<Cost> = stagings.iter().map(|staging| staging.cost(pattern.kernel, target)).collect();
         // Code for all sizes, and what branches of the plan choose, has few launches.
-        let several = pattern.kernel.specialization.is_general()
-            || costs.iter().any(|cost| pattern.kernel.names_counter(&cost.least()));
+        let is_general = pattern.kernel.specialization.is_general();
+        let several = is_general || costs.iter().any(|cost| pattern.kernel.names_counter(&cost.least()));
         let never = whole || several;
         let mut plans = Vec::new();
         for (at, staging) in stagings.iter().enumerate() {
             let shape = &staging.shape;
-            if several && !shape.is_common() {
+            // Of code for all sizes it is known where another shape is better, so that it is not taken for those.
+            let asked = is_general && !shape.is_common();
+            if several && !shape.is_common() && !asked {
                 continue;
             }
             let named = first.is_some_and(|first| first == shape.name);
             let others = stagings.iter().zip(&costs).skip(at + 1);
-            let others = others.filter(|(other, _)| !several || other.shape.is_common());
+            let others = others.filter(|(other, _)| !several || asked || other.shape.is_common());
             let others = others.map(|(_, cost)| cost.least());
             let others = others.chain([staging.without(pattern.kernel, target)]);
             let chosen = named || !sizes.is_empty();
@@ -186,7 +188,8 @@ impl Product {
             let others = others.reduce(|left, right| Expr::binary(BinaryOp::Min, left, right));
             let mut cheapest = staging.usual(pattern.kernel).fold(Conditions::new(), Conditions::prefers);
             if let Some(other) = others.filter(|_| !chosen) {
-                cheapest = cheapest.prefers(Expr::binary(BinaryOp::LessEqual, costs[at].least(), other));
+                let least = Expr::binary(BinaryOp::LessEqual, costs[at].least(), other);
+                cheapest = if asked { cheapest.needs(least) } else { cheapest.prefers(least) };
             }
             let shared = Share::new(staging.blocks.tiles(pattern.kernel), &staging.inner, shape, &costs[at]);
             let shared = Some(shared).filter(|_| !never);

@@ -52,9 +52,9 @@ impl Fill {
         combiner: Combiner,
     ) -> Option<bool> {
         let mut known: FxHashMap<Value, Constant> = FxHashMap::default();
-        for (side, loads) in found.loads.iter().enumerate() {
-            for load in loads {
-                let value = kernel.insts[*load].results[0];
+        for (side, sources) in found.loads.iter().enumerate() {
+            for source in sources {
+                let value = source.value(kernel);
                 known.insert(value, self.constant(side, kernel.value_type(value))?);
             }
         }

@@ -3,13 +3,15 @@
 use super::super::copier::Copier;
 use super::super::pattern::{LoopAxis, Pattern};
 use super::super::tile::{Side, Tile};
+use super::found::Source;
 use super::shape::Shape;
 use crate::analysis::Stride;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Buffer, Inst, Value};
+use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::{BufferKind, Payload};
 use crate::ir::schedule::Placement;
 use crate::manifest::{Expr, Layout};
+use crate::mutants::mutant;
 
 /// Bytes of a row that neighbouring threads bring: a line, so that a thread's places differ in few rows; or a sector,
 /// where that makes the copy into a transposed tile cheaper.
@@ -26,30 +28,51 @@ pub struct Operand {
     pub aligned: Vec<Expr>,
     /// Whether scalars that are neighbours along the fast side are neighbours in memory.
     pub dense: bool,
+    /// How it is copied in the background, if it is.
+    pub walk: Option<Walk>,
 }
 
-/// Whether a load's elements can be copied in the background: they are in global memory as they are in shared memory,
-/// of 4 or 8 bytes, and their addresses step evenly along the reduced axis.
-pub fn copies(pattern: &mut Pattern<'_>, load: Inst, inner: Value) -> bool {
+/// How the addresses of an operand that is copied in the background go along the reduced axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Walk {
+    /// In even steps.
+    Even,
+    /// By a part that follows from the place along the reduced axis alone, which is added to that of the row or column.
+    Uneven,
+}
+
+/// How a load's elements can be copied in the background: they are in global memory as they are in shared memory, of 4 or 8
+/// bytes, zeros where its condition does not hold. `None` where they cannot.
+pub fn walk(pattern: &mut Pattern<'_>, source: Source, [outer, inner]: [Value; 2]) -> Option<Walk> {
     let kernel = pattern.kernel;
-    let Payload::Access { buffer, .. } = kernel.insts[load].payload else { return false };
+    let load = source.load;
+    let Payload::Access { buffer, .. } = kernel.insts[load].payload else { return None };
     let data = &kernel.buffers[buffer];
-    matches!(data.kind, BufferKind::Argument { .. } | BufferKind::Scratch)
+    let copied = source.is_zero_elsewhere(kernel)
+        && matches!(data.kind, BufferKind::Argument { .. } | BufferKind::Scratch)
         && !matches!(data.layout, Layout::Aosoa(_))
-        && matches!(pattern.width(load), 4 | 8)
-        && pattern.stride(load, inner) != Stride::Irregular
+        && matches!(pattern.width(load), 4 | 8);
+    if !copied {
+        return None;
+    }
+    if !source.is_guarded() && pattern.stride(load, inner) != Stride::Irregular {
+        return Some(Walk::Even);
+    }
+    let is_sum = pattern.is_separable(load, [outer, inner]);
+    mutant!("flatten: every address is a sum of parts", is_sum, true).then_some(Walk::Uneven)
 }
 
 impl Operand {
     /// `side` is the one that the load moves with, `None` where the tile has too few elements for the threads.
     pub fn new(
         pattern: &mut Pattern<'_>,
-        load: Inst,
+        source: Source,
         (outer, inner): (&LoopAxis, &LoopAxis),
         (shape, side): (&Shape, usize),
-        background: bool,
+        walk: Option<Walk>,
     ) -> Option<Self> {
         let kernel = pattern.kernel;
+        let load = source.load;
         let across = Side { index: outer.index, size: shape.tile[side] };
         let deep = Side { index: inner.index, size: shape.depth };
         let straight = pattern.cost(load, across.index) <= pattern.cost(load, deep.index);
@@ -58,6 +81,7 @@ impl Operand {
             let mut known = None;
             let tiles = PIECES.iter().filter_map(|piece| {
                 let mut tile = Tile::new(kernel, load, sides, (lanes, shape.threads()), straight, *piece)?;
+                tile.given = source.given;
                 // A piece that is too long for the row gives the tile of a shorter one.
                 if known.replace(tile.across) == Some(tile.across) {
                     return None;
@@ -76,17 +100,18 @@ impl Operand {
         let mut scalar = tile(1)?;
         let dense = pattern.stride(load, sides.0.index) == Stride::Bytes(scalar.bytes());
         // A copy in the background cannot turn a vector round.
-        let wanted = if background && !straight { 1 } else { (16 / scalar.bytes()).min(4) };
+        let wanted =
+            if source.is_guarded() || walk.is_some() && !straight { 1 } else { (16 / scalar.bytes()).min(4) };
         let (mut vector, mut aligned) = (None, Vec::new());
         if wanted > 1
             && let Some(found) = tile(wanted).filter(|tile| tile.lanes > 1)
             && let Some(needed) = pattern.vector_condition(load, fast, found.lanes as u64)
-            && (!background || found.stores_vectors())
+            && (walk.is_none() || found.stores_vectors())
         {
             scalar.pitch = found.pitch;
             (vector, aligned) = (Some(found), needed);
         }
-        Some(Self { scalar, vector, aligned, dense })
+        Some(Self { scalar, vector, aligned, dense, walk })
     }
 
     /// Of so many tiles.
@@ -99,7 +124,7 @@ impl Operand {
         let buffer = self.scalar.allocate(emit.kernel, stages);
         let mut copier = |tile: &Tile| Copier::new(emit, tile.clone(), buffer, thread);
         let (scalar, vector) = (copier(&self.scalar), self.vector.as_ref().map(&mut copier));
-        Staged { buffer, scalar, vector, dense: self.dense }
+        Staged { buffer, scalar, vector, dense: self.dense, walk: self.walk }
     }
 }
 
@@ -109,6 +134,7 @@ pub struct Staged {
     pub scalar: Copier,
     pub vector: Option<Copier>,
     pub dense: bool,
+    pub walk: Option<Walk>,
 }
 
 impl Staged {

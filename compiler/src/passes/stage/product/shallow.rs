@@ -67,7 +67,7 @@ impl BlockCode<'_> {
     ) {
         let step = self.first_step(emit, cut, chunk);
         if self.plan.background {
-            self.copy(emit, streams, addresses, slot, Some(step));
+            self.copy(emit, streams, addresses, slot, (step, true));
             emit.inst(Opcode::CopyCommit, Payload::None, &[]);
         } else {
             let values = self.load(emit, step, true);

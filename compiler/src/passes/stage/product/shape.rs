@@ -3,8 +3,9 @@
 
 use super::super::pattern::Pattern;
 use super::cost::Cycles;
+use super::found::Source;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Inst, Value};
+use crate::ir::entities::Value;
 use crate::ir::kernel::{Factor, Level};
 use crate::ir::placement::factors;
 use crate::ir::schedule::RefusalKind;
@@ -93,6 +94,19 @@ const SMALL: Shape = Shape {
     cycles: Cycles { step: 62, alone: 11 },
 };
 
+/// 32 x 128 results with 8 x 4 a thread: for a side that is too short for `MEDIUM` and too long for `LOW`, as channels often are.
+const FLAT: Shape = Shape {
+    name: "tiled_flat",
+    tile: [32, 128],
+    per_thread: [8, 4],
+    resident: 6,
+    cycles: Cycles { step: 63, alone: 12 },
+    ..MEDIUM
+};
+
+/// The same for columns.
+const TALL: Shape = Shape { name: "tiled_tall", tile: [128, 32], per_thread: [4, 8], ..FLAT };
+
 /// For few rows.
 const LOW: Shape = Shape {
     name: "tiled_low",
@@ -116,17 +130,17 @@ const NARROW: Shape = Shape {
 const WIDE: i64 = 3;
 
 /// The shapes for a launch, the largest first.
-pub fn shapes(pattern: &Pattern<'_>, loads: &[Vec<Inst>; 2]) -> Vec<Shape> {
-    let wide = loads.iter().flatten().any(|load| pattern.width(*load) > 4);
+pub fn shapes(pattern: &Pattern<'_>, loads: &[Vec<Source>; 2]) -> Vec<Shape> {
+    let wide = loads.iter().flatten().any(|source| pattern.width(source.load) > 4);
     // Each load has fragments in registers too.
     let many = loads.iter().any(|loads| loads.len() > 1);
     // What goes through registers on its way to shared memory needs those that a thread of `MEDIUM` has not.
-    let narrow = loads.iter().flatten().any(|load| pattern.width(*load) < 4);
+    let narrow = loads.iter().flatten().any(|source| pattern.width(source.load) < 4);
     let large: &[Shape] = match (many, wide, narrow) {
         (true, ..) => &[],
         (false, true, _) => &[LARGE_WIDE],
         (false, false, true) => &[LARGE],
-        (false, false, false) => &[LARGE, MEDIUM],
+        (false, false, false) => &[LARGE, MEDIUM, FLAT, TALL],
     };
     let mut shapes: Vec<Shape> = large.iter().cloned().chain([SMALL, LOW, NARROW]).collect();
     for shape in shapes.iter_mut().filter(|shape| wide && shape.name != LARGE_WIDE.name) {

@@ -60,14 +60,23 @@ impl Staging {
         if fill.is_none() {
             shape.unroll = 1;
         }
-        let background = target.async_copies
-            && found.loads.iter().flatten().all(|load| operand::copies(pattern, *load, inner.index));
+        let mut walks = [0, 1].map(|side| {
+            let indices = [outer[side].index, inner.index];
+            found.loads[side]
+                .iter()
+                .map(|source| operand::walk(pattern, *source, indices))
+                .collect::<Vec<_>>()
+        });
+        let background = target.async_copies && walks.iter().flatten().all(Option::is_some);
+        if !background {
+            walks.iter_mut().flatten().for_each(|walk| *walk = None);
+        }
         let operands = loop {
             let mut operands = [Vec::new(), Vec::new()];
-            for (side, loads) in found.loads.iter().enumerate() {
-                for load in loads {
+            for (side, sources) in found.loads.iter().enumerate() {
+                for (source, walk) in sources.iter().zip(&walks[side]) {
                     let axes = (&outer[side], &inner);
-                    operands[side].push(Operand::new(pattern, *load, axes, (&shape, side), background)?);
+                    operands[side].push(Operand::new(pattern, *source, axes, (&shape, side), *walk)?);
                 }
             }
             let bytes: i64 = operands.iter().flatten().map(|operand| operand.bytes(shape.stages)).sum();
@@ -81,9 +90,9 @@ impl Staging {
         };
         operands.iter().flatten().for_each(|operand| needed.extend(operand.aligned.clone()));
         let any = operands.iter().flatten().any(|operand| operand.vector.is_some());
-        let along = found.loads.iter().flatten().all(|load| {
-            let width = pattern.width(*load) as i64;
-            pattern.stride(*load, inner.index) == Stride::Bytes(width)
+        let along = found.loads.iter().flatten().all(|source| {
+            let width = pattern.width(source.load) as i64;
+            pattern.stride(source.load, inner.index) == Stride::Bytes(width)
         });
         let top = &kernel.blocks[pattern.body].insts;
         let stores: Vec<Inst> =

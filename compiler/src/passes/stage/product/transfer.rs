@@ -1,18 +1,22 @@
 //! How a chunk comes to shared memory: in the background, or through registers.
 //!
 //! In the background each thread has the addresses of its parts in registers, and moves them on from chunk to chunk:
-//! parts of the same row of the source share one, from which they are a literal apart.
+//! parts of the same row of the source share one, from which they are a literal apart. Where addresses do not go evenly along
+//! the reduced axis, as those of neighbourhoods do not, they are sums of a row's or column's own part, which stays in a
+//! register, and one that follows from the place along that axis, which is computed anew each chunk.
 
-use super::super::code::store_vector;
+use super::super::code::{slice, store_vector};
 use super::super::copier::Copier;
 use super::BlockCode;
 use super::chunks::Cut;
-use super::operand::Staged;
+use super::operand::{Staged, Walk};
 use crate::data::Scalar;
+use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::Payload;
 use crate::ir::op::{Combiner, Opcode};
+use crate::mutants::mutant;
 
 /// What carries a thread's parts from chunk to chunk.
 #[derive(Default)]
@@ -29,8 +33,17 @@ struct Stream {
     /// Where the parts go, and how many elements each has.
     buffer: Buffer,
     lanes: i64,
-    /// Of each part: which address, the bytes from there, and the place from the thread's own in the tile.
-    parts: Vec<(usize, i64, i64)>,
+    from: From,
+    /// Of each part its place from the thread's own in the tile.
+    places: Vec<i64>,
+}
+
+/// Where parts come from, one after the other.
+enum From {
+    /// Which address, and the bytes from there.
+    Addresses(Vec<(usize, i64)>),
+    /// What the row or column adds to the address of the place along the reduced axis.
+    Sums(Vec<Value>),
 }
 
 impl Stream {
@@ -108,6 +121,12 @@ impl BlockCode<'_> {
         let next = emit.add_int(cut.start, 1);
         for (side, staged, copier) in self.copiers() {
             let tile = &copier.tile;
+            let places = tile.parts().into_iter().map(|part| tile.place(part.0, part.1)).collect();
+            if staged.walk == Some(Walk::Uneven) {
+                let from = From::Sums(self.own_distances(emit, side, copier));
+                all.streams.push(Stream { buffer: copier.buffer, lanes: tile.lanes, from, places });
+                continue;
+            }
             let dense = staged.dense && (self.plan.shape.inside || !tile.straight);
             let payload = emit.kernel.insts[tile.load].payload.clone();
             let address = |emit: &mut Emit<'_>, step: Value, part: (i64, i64)| {
@@ -135,44 +154,111 @@ impl BlockCode<'_> {
                         all.addresses.len() - 1
                     }
                 };
-                parts.push((at, (part.0 - first.0) * tile.bytes(), tile.place(part.0, part.1)));
+                parts.push((at, (part.0 - first.0) * tile.bytes()));
             }
             emit.span = span;
-            all.streams.push(Stream { buffer: copier.buffer, lanes: tile.lanes, parts });
+            let from = From::Addresses(parts);
+            all.streams.push(Stream { buffer: copier.buffer, lanes: tile.lanes, from, places });
         }
         all
     }
 
-    /// Begins to copy the chunk at the addresses to a place of the ring. `step` is the chunk's first one where it may lie
-    /// in front of the axis.
+    /// Of each part how far its row or column lies from the first one, in bytes.
+    fn own_distances(&self, emit: &mut Emit<'_>, side: usize, copier: &Copier) -> Vec<Value> {
+        let zero = emit.int(0);
+        let (start, last) = self.window(emit, side, copier, zero);
+        let first = self.along(emit, (side, copier), zero);
+        let parts = copier.tile.parts().into_iter();
+        let own = parts.map(|part| {
+            let mut map = copier.indices(emit, &self.map, start, last, part);
+            map.insert(self.plan.inner.index, zero);
+            let address = self.address(emit, copier, &mut map);
+            emit.sub(address, first)
+        });
+        own.collect()
+    }
+
+    /// The address of an operand at a place along the reduced axis, of the first row or column.
+    fn along(&self, emit: &mut Emit<'_>, (side, copier): (usize, &Copier), at: Value) -> Value {
+        let outer = if side == 0 { &self.plan.blocks.y.0 } else { &self.plan.blocks.x.0 }.index;
+        let mut map = self.map.clone();
+        map.extend([(outer, emit.int(0)), (self.plan.inner.index, at)]);
+        self.address(emit, copier, &mut map)
+    }
+
+    /// The address of the element of an operand at indices that the map has.
+    fn address(&self, emit: &mut Emit<'_>, copier: &Copier, map: &mut ValueMap) -> Value {
+        let subscripts = copier.subscripts_of(emit, map);
+        let payload = emit.kernel.insts[copier.tile.load].payload.clone();
+        emit.value(Opcode::Address, payload, &subscripts)
+    }
+
+    /// Where a part of the chunk that begins at a step comes from, whose row's or column's own distance is given, and whether
+    /// it is there, if not all are.
+    fn uneven(
+        &self,
+        emit: &mut Emit<'_>,
+        (side, copier): (usize, &Copier),
+        (step, part): (Value, (i64, i64)),
+        own: Value,
+    ) -> (Value, Option<Value>) {
+        let (start, last) = self.window(emit, side, copier, step);
+        let mut here = copier.indices(emit, &self.map, start, last, part);
+        let along = self.along(emit, (side, copier), here[&self.plan.inner.index]);
+        let tile = &copier.tile;
+        let condition = (tile.given != tile.load).then(|| {
+            let condition = emit.kernel.insts[tile.given].arguments[0];
+            let condition = slice(emit, condition, &mut here);
+            mutant!(
+                "flatten: what is guarded is always there",
+                condition,
+                emit.constant(crate::ir::op::Constant::Bool(true))
+            )
+        });
+        (emit.add(along, own), condition)
+    }
+
+    /// Begins to copy the chunk at the addresses to a place of the ring. `step` is the chunk's first one, which may lie in
+    /// front of the axis where it is `partial`.
     pub fn copy(
         &self,
         emit: &mut Emit<'_>,
         streams: &Streams,
         addresses: &[Value],
         slot: Value,
-        step: Option<Value>,
+        (step, partial): (Value, bool),
     ) {
-        self.each_copier(emit, |emit, _, copier| {
+        self.each_copier(emit, |emit, side, copier| {
             let tile = &copier.tile;
             let Some(stream) = streams.streams.iter().find(|stream| stream.is_of(copier)) else { return };
             let span = std::mem::replace(&mut emit.span, emit.kernel.insts[tile.load].span);
             let bytes = emit.int(tile.lanes * tile.bytes());
             let payload = Payload::Access { buffer: copier.buffer, leaf: 0 };
-            let copy = |emit: &mut Emit<'_>, (at, offset, place): &(usize, i64, i64)| {
-                let place = emit.add_int(copier.place, *place);
-                let source = emit.add_int(addresses[*at], *offset);
-                emit.inst(Opcode::CopyAsync, payload.clone(), &[slot, place, source, bytes]);
-            };
-            match step {
-                None => stream.parts.iter().for_each(|part| copy(emit, part)),
-                Some(step) => {
-                    for (present, parts) in self.present(emit, copier, step) {
-                        emit.if_then(present, |emit| {
-                            parts.iter().for_each(|part| copy(emit, &stream.parts[*part]));
-                        });
+            let parts = tile.parts();
+            let copy = |emit: &mut Emit<'_>, part: usize| {
+                let place = emit.add_int(copier.place, stream.places[part]);
+                let (source, condition) = match &stream.from {
+                    From::Addresses(from) => {
+                        let (at, offset) = from[part];
+                        (emit.add_int(addresses[at], offset), None)
                     }
+                    From::Sums(own) => self.uneven(emit, (side, copier), (step, parts[part]), own[part]),
+                };
+                let operands = [slot, place, source, bytes];
+                match condition {
+                    None => emit.inst(Opcode::CopyAsync, payload.clone(), &operands),
+                    Some(condition) => {
+                        let operands = [&operands[..], &[condition]].concat();
+                        emit.inst(Opcode::CopyAsyncIf, payload.clone(), &operands)
+                    }
+                };
+            };
+            if partial {
+                for (present, parts) in self.present(emit, copier, step) {
+                    emit.if_then(present, |emit| parts.iter().for_each(|part| copy(emit, *part)));
                 }
+            } else {
+                (0..parts.len()).for_each(|part| copy(emit, part));
             }
             emit.span = span;
         });

@@ -7,7 +7,7 @@
 
 use super::super::pattern::Pattern;
 use super::found::Found;
-use super::operand::Operand;
+use super::operand::{Operand, Walk};
 use super::shape::Shape;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind};
 use crate::passes::TargetFacts;
@@ -39,7 +39,7 @@ pub fn stages(pattern: &Pattern<'_>, found: &Found) -> Option<i64> {
 
 /// The names of the arrays that go through shared memory.
 fn arrays(pattern: &Pattern<'_>, found: &Found) -> Vec<String> {
-    found.loads.iter().flatten().filter_map(|load| pattern.array(*load)).collect()
+    found.loads.iter().flatten().filter_map(|source| pattern.array(source.load)).collect()
 }
 
 impl Wanted {
@@ -129,7 +129,8 @@ impl Wanted {
         for (side, loads) in found.loads.iter().enumerate() {
             let outer = pattern.axes[found.axes[side]].clone();
             for load in loads {
-                let Some(operand) = Operand::new(pattern, *load, (&outer, &inner), (shape, side), true)
+                let Some(operand) =
+                    Operand::new(pattern, *load, (&outer, &inner), (shape, side), Some(Walk::Even))
                 else {
                     let threads = shape.threads();
                     let reason = format!(
