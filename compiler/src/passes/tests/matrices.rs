@@ -40,12 +40,15 @@ const CONVOLUTIONS: [&str; 3] = [
     }",
 ];
 
+/// Reference steps that each of them takes at most.
+const CONVOLUTION_STEPS: u64 = 4_000_000;
+
 /// The convolutions with what they compute.
 pub fn convolutions() -> Vec<Whole> {
     let programs = CONVOLUTIONS.iter().zip(0..).map(|(text, number)| {
         (format!("convolution {number}"), Program { source: (*text).to_string(), dims: Vec::new(), seed: 0 })
     });
-    programs.filter_map(|(name, program)| Whole::of(name, &program)).collect()
+    programs.filter_map(|(name, program)| Whole::within(name, &program, CONVOLUTION_STEPS)).collect()
 }
 
 /// The products with what they compute.

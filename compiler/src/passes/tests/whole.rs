@@ -44,21 +44,25 @@ pub struct Whole {
 impl Whole {
     /// A kernel of the quick set; `None` where the reference takes too long.
     pub fn of(name: String, program: &Program) -> Option<Self> {
+        Self::within(name, program, STEP_LIMIT)
+    }
+
+    /// The same with another number of reference steps.
+    pub fn within(name: String, program: &Program, step_limit: u64) -> Option<Self> {
         let source = krn_compiler::source::SourceFile::new("random.krn", program.source.as_str());
         let Ok(compilation) =
             krn_compiler::compile(&source, &krn_compiler::CompileOptions::for_target(TARGET))
         else {
             let plain = program.unscheduled();
             assert_ne!(plain, *program, "{name} does not compile: {program:?}");
-            return Self::of(name, &plain);
+            return Self::within(name, &plain, step_limit);
         };
         let text = program.source.clone();
         let right = document(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
         let case = case(program, &compilation.compiled.manifest.kernels[0]);
         let statics = read_statics(&load(&right).expect("a module")).expect("statics");
         let kernel = compilation.program.kernels[0].clone();
-        let limits =
-            CheckOptions { full_steps: u128::MAX, step_limit: STEP_LIMIT, ..CheckOptions::default() };
+        let limits = CheckOptions { full_steps: u128::MAX, step_limit, ..CheckOptions::default() };
         let expected = Expectation::of(&compilation.program, &kernel, &case, &statics, &limits);
         let whole = Self { name, text, kernel, case, expected, right };
         match whole.judged(&whole.right) {
