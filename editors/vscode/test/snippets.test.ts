@@ -28,6 +28,7 @@ const around: Record<string, (code: string) => string> = {
   schedule: (code) => `kernel kernel_(a: f32[m, n]) -> b: f32[m, n] {\n    b[i, j] = a[i, j]\n}\n${code.replace('kernel {', 'kernel_ {')}`,
   forall: (code) => `kernel k(x: f32[n]) -> y: f32[n] {\n${code.replace('{\n    \n', '{\n    y[i] = x[i]\n')}\n}`,
   for: (code) => body(code),
+  assert: (code) => body(code.replace('condition', 'v < 1.0')),
   while: (code) => body(code.replace('condition', 'v < 1.0')),
   if: (code) => body(code.replace('condition', 'v < 1.0')),
   ifelse: (code) => body(code.replace('condition', 'v < 1.0')),
