@@ -22,6 +22,14 @@ pub enum Stride {
     Irregular,
 }
 
+impl Stride {
+    /// Of a step as [`Affine::step`] says it.
+    fn of(step: Option<Option<Polynomial>>) -> Self {
+        let Some(step) = step else { return Self::Irregular };
+        step.and_then(|step| step.as_wrapped()).map_or(Self::Symbolic, Self::Bytes)
+    }
+}
+
 /// Forms of the values of one kernel, computed once each.
 pub struct Affine<'k> {
     kernel: &'k Kernel,
@@ -89,8 +97,7 @@ impl<'k> Affine<'k> {
     /// How the byte address of a load, store or atomic moves with a loop index, under the buffer's layout.
     /// `Irregular` for other instructions.
     pub fn stride(&mut self, inst: Inst, index: Value) -> Stride {
-        let Some(step) = self.step(inst, index) else { return Stride::Irregular };
-        step.and_then(|step| step.as_wrapped()).map_or(Stride::Symbolic, Stride::Bytes)
+        Stride::of(self.step(inst, index))
     }
 
     /// The same as a polynomial of sizes, in bytes: `Some(None)` where it is the same everywhere, but no polynomial of
@@ -105,11 +112,8 @@ impl<'k> Affine<'k> {
 
     /// What [`stride`](Self::stride) is nearly everywhere: quotients that move with the index count as if they did not.
     pub fn usual_stride(&mut self, inst: Inst, index: Value) -> Stride {
-        let stride = |step: Option<Polynomial>| {
-            step.and_then(|step| step.as_wrapped()).map_or(Stride::Symbolic, Stride::Bytes)
-        };
         match self.stride(inst, index) {
-            Stride::Irregular => self.step_of_subscripts(inst, index, true).map_or(Stride::Irregular, stride),
+            Stride::Irregular => Stride::of(self.step_of_subscripts(inst, index, true)),
             regular => regular,
         }
     }

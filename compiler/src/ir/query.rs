@@ -200,12 +200,10 @@ impl Kernel {
 
     /// How many bytes a copy to shared memory has; `None` of other instructions.
     pub fn copied_bytes(&self, data: &InstData) -> Option<i128> {
-        let at = match data.opcode {
-            Opcode::CopyAsync => 1,
-            Opcode::CopyAsyncIf => 2,
-            _ => return None,
-        };
-        data.arguments.len().checked_sub(at).and_then(|at| self.int_of(data.arguments[at]))
+        let copies = matches!(data.opcode, Opcode::CopyAsync | Opcode::CopyAsyncIf);
+        // Behind the subscripts and the source's address.
+        let bytes = data.arguments.get(self.subscripts(data).len() + 1).filter(|_| copies)?;
+        self.int_of(*bytes)
     }
 
     /// How many of the last operands of an access are no subscripts: what it writes to memory, conditions.

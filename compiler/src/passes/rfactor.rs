@@ -17,8 +17,8 @@
 //! # When
 //!
 //! Outside of parallel loops: always. Inside one: at launch, where the loop's iterations are too few for the machine
-//! and the reduction is long; and, of a product, where it has fewer rows or columns than a tile, since `stage` shares the steps
-//! of tiles among blocks.
+//! and the reduction is long; and, of a product, where it has fewer rows or columns than a tile, since `stage` shares the
+//! steps of tiles among blocks.
 //!
 //! # Preconditions
 //!
@@ -29,7 +29,7 @@ use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
 use super::special::specialize;
 use crate::analysis::Conditions;
-use crate::analysis::contraction::{Class, Contraction, contractions};
+use crate::analysis::contraction::{Class, Contraction, LEAST_SIDE, contractions};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -45,9 +45,6 @@ pub struct Rfactor;
 
 /// Elements of a reduction inside a parallel loop from which on it is worth a launch of its own.
 const MIN_LONG: i64 = 4096;
-
-/// Rows, or columns, of the least tile of a product.
-const LEAST_SIDE: i64 = 16;
 
 impl Pass for Rfactor {
     fn name(&self) -> &str {

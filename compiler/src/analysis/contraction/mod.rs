@@ -37,6 +37,9 @@ pub use exact::Exact;
 pub use parts::{Class, Contraction, ContractionAxis, Product, Range, Side, Terms};
 pub use shared::shared;
 
+/// Rows, and columns, of the least tile that a product is computed in.
+pub const LEAST_SIDE: i64 = 16;
+
 /// The contractions of a launch, in the order of their reductions.
 pub fn contractions(kernel: &Kernel, launch: Launch) -> Vec<Contraction> {
     let mut reduces = Vec::new();

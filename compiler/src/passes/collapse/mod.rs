@@ -25,7 +25,8 @@
 //! not depend on the outer index; at most eight instructions move inwards, and no load of them reads a buffer
 //! that the loop writes. Of reductions, both combine alike, and what the outer one combines is what the inner one gives; and
 //! they walk arrays, or are a product, of which `stage` takes all axes. Other windows (`x[i + r, j + s]`) are better off with
-//! loops in one another, since what depends on the outer axis alone leaves the inner one. Argmin and argmax stay: each tells the place along its own axes.
+//! loops in one another, since what depends on the outer axis alone leaves the inner one. Argmin and argmax stay: each tells
+//! the place along its own axes.
 
 mod order;
 
@@ -69,11 +70,14 @@ impl Pass for Collapse {
 
 /// Makes the loops in one another of a launch one; whether there were any.
 pub(super) fn nested(kernel: &mut Kernel, launch: Launch) -> bool {
-    let mut products = EntitySet::new();
-    for contraction in contractions(kernel, launch).iter().filter(|one| one.has_reuse()) {
-        products.insert(contraction.reduce);
-    }
     let body = kernel.launches[launch].body;
+    let (mut products, mut reductions) = (EntitySet::new(), 0);
+    kernel.walk(body, &mut |_, inst| reductions += usize::from(kernel.insts[inst].opcode == Opcode::Reduce));
+    // One alone is in no other.
+    if reductions > 1 {
+        let found = contractions(kernel, launch);
+        products.extend(found.iter().filter(|one| one.has_reuse()).map(|one| one.reduce));
+    }
     block(kernel, body, &mut products)
 }
 

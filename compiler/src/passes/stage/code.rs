@@ -1,11 +1,12 @@
 //! Copies of the source loop's code into a staged launch: single values with what they are computed from, and whole
 //! bodies for several neighbours at once.
 
+use super::super::rematerialize::free_values;
 use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::kernel::{Kernel, Payload, Short};
+use crate::ir::entities::{Inst, Value};
+use crate::ir::kernel::{Payload, Short};
 use crate::ir::op::Opcode;
 use cranelift_entity::EntitySet;
 
@@ -19,24 +20,11 @@ pub fn slice(emit: &mut Emit<'_>, value: Value, map: &mut ValueMap) -> Value {
     for argument in emit.kernel.insts[inst].arguments.clone() {
         slice(emit, argument, map);
     }
-    for region in emit.kernel.insts[inst].regions.clone() {
-        for used in used_from_outside(emit.kernel, region) {
-            slice(emit, used, map);
-        }
+    for used in free_values(emit.kernel, inst) {
+        slice(emit, used, map);
     }
     copy_inst(emit, inst, map);
     mapped(map, value)
-}
-
-/// What the code of a region without parameters uses that is computed before it.
-fn used_from_outside(kernel: &Kernel, region: Block) -> Vec<Value> {
-    let (mut inside, mut used) = (EntitySet::new(), Vec::new());
-    kernel.walk(region, &mut |_, inst| {
-        inside.extend(kernel.insts[inst].results.iter().copied());
-        used.extend(kernel.insts[inst].arguments.iter().copied());
-    });
-    used.retain(|value| !inside.contains(*value));
-    used
 }
 
 /// Appends a copy of an instruction; index arithmetic with literals is folded.

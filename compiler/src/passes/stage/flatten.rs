@@ -12,13 +12,14 @@
 
 use super::super::numbers::quotient;
 use super::pattern::LoopAxis;
+use super::times;
 use crate::analysis::contraction::{Class, Contraction, contractions};
 use crate::analysis::{Conditions, block_count};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::entities::{Axis, Block, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, InstData, Kernel, Payload, Regions, Short};
-use crate::manifest::{BinaryOp, Expr};
+use crate::manifest::{self, BinaryOp, Expr};
 use crate::mutants::mutant;
 
 /// The most places along a new axis.
@@ -32,16 +33,18 @@ type Group = Vec<usize>;
 pub fn flattened(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<(Block, Conditions)> {
     let root = kernel.launches[launch].body;
     let forall = kernel.blocks[root].insts[position];
+    let body = kernel.insts[forall].regions[0];
+    let has_several =
+        |inst: &Inst| matches!(&kernel.insts[*inst].payload, Payload::Reduce { axes, .. } if axes.len() > 1);
+    let reduce = kernel.blocks[body].insts.iter().copied().find(has_several)?;
     let found = contractions(kernel, launch);
     let [contraction] = found.as_slice() else { return None };
-    let reduce = contraction.reduce;
-    let body = kernel.insts[forall].regions[0];
-    if !kernel.blocks[body].insts.contains(&reduce) || !contraction.has_reuse() {
+    if contraction.reduce != reduce || !contraction.has_reuse() {
         return None;
     }
     let mut outer = LoopAxis::of(kernel, forall)?;
     let mut inner = LoopAxis::of(kernel, reduce)?;
-    if inner.len() < 2 || outer.iter().chain(&inner).any(|axis| is_scheduled(kernel, &axis.name)) {
+    if outer.iter().chain(&inner).any(|axis| is_scheduled(kernel, &axis.name)) {
         return None;
     }
     let groups = groups(contraction, &outer)?;
@@ -57,7 +60,7 @@ pub fn flattened(kernel: &mut Kernel, launch: Launch, position: usize) -> Option
         axis.extent = block_count(kernel, &axis.extent, 1);
     }
     let flat = Flat { forall, reduce, outer, inner, groups };
-    let conditions = flat.conditions()?;
+    let conditions = flat.conditions();
     Some((flat.body(kernel, root, position), conditions))
 }
 
@@ -98,18 +101,16 @@ struct Flat {
 }
 
 impl Flat {
-    /// What holds nearly always, and must for the numbers of places to be divided in 32 bits; `None` where it never does.
-    fn conditions(&self) -> Option<Conditions> {
+    /// What holds nearly always, and must for the numbers of places to be divided in 32 bits.
+    fn conditions(&self) -> Conditions {
         let numbers = |axes: &[LoopAxis], group: &Group| product(group.iter().map(|at| &axes[*at].extent));
-        let whole = (0..self.inner.len()).collect();
-        let of_results =
-            self.groups.iter().filter(|group| group.len() > 1).map(|group| numbers(&self.outer, group));
-        of_results.chain([numbers(&self.inner, &whole)]).try_fold(Conditions::new(), |all, number| {
-            match number {
-                Expr::Int(number) => (number <= MOST).then_some(all),
-                number => Some(all.expects(Expr::binary(BinaryOp::LessEqual, number, Expr::Int(MOST)))),
-            }
-        })
+        let of_results = self.groups.iter().filter(|group| group.len() > 1);
+        let of_results = of_results.map(|group| numbers(&self.outer, group));
+        let of_steps = product(self.inner.iter().map(|axis| &axis.extent));
+        let fit = |number| Expr::binary(BinaryOp::LessEqual, number, Expr::Int(MOST));
+        let conditions = of_results.chain([of_steps]).map(fit);
+        let open = conditions.filter(|fits| fits.evaluate(&[]) != Some(manifest::Value::Bool(true)));
+        open.fold(Conditions::new(), Conditions::expects)
     }
 
     /// The launch's body, in which the loop at a position and the reduction have an axis a group.
@@ -172,14 +173,12 @@ impl Flat {
             bounds.extend([low, emit.add(low, extent)]);
         }
         let region = emit.kernel.blocks.push(BlockData::default());
-        let of_groups = |kernel: &mut Kernel, known: &[crate::ir::entities::Axis]| {
+        let of_groups = |kernel: &mut Kernel, known: &[Axis]| {
             let mut fresh = Vec::new();
             for group in groups {
-                let last = group.last().map_or(known[0], |at| known[*at]);
-                let mut data = kernel.axes[last].clone();
-                let spread = group.iter().map(|at| &kernel.axes[known[*at]].factors);
-                let spread =
-                    spread.rev().find(|factors| factors.iter().any(|factor| factor.level.is_parallel()));
+                let mut data = kernel.axes[known[group[group.len() - 1]]].clone();
+                let mut factors = group.iter().rev().map(|at| &kernel.axes[known[*at]].factors);
+                let spread = factors.find(|all| all.iter().any(|factor| factor.level.is_parallel()));
                 data.factors = spread.unwrap_or(&data.factors).clone();
                 fresh.push(kernel.axes.push(data));
             }
@@ -236,13 +235,5 @@ fn digits(emit: &mut Emit<'_>, index: Value, axes: &[&LoopAxis], map: &mut Value
 }
 
 fn product<'e>(extents: impl Iterator<Item = &'e Expr>) -> Expr {
-    let product = |all: Expr, one: &Expr| {
-        match (&all, one) {
-            (Expr::Int(all), Expr::Int(one)) => all.checked_mul(*one).map(Expr::Int),
-            (Expr::Int(1), one) => Some(one.clone()),
-            _ => None,
-        }
-        .unwrap_or_else(|| Expr::binary(BinaryOp::Mul, all, one.clone()))
-    };
-    extents.fold(Expr::Int(1), product)
+    extents.cloned().reduce(times).unwrap_or(Expr::Int(1))
 }

@@ -21,10 +21,10 @@
 //! # Preconditions and limits
 //!
 //! Staged are pure loads from buffers that the launch does not write, whose subscripts are computed from loop
-//! indices; those of a product may be guarded by conditions on such. A body with atomics, bounds checks, private arrays or other loops stays as it is. So does every launch of a
-//! kernel whose schedule says `order`, or a `block` of another size, unless it says `stage` too; a loop whose axes have
-//! `warps`, and a product whose axes have a `tile` or `per_thread`, which the plain loop carries out, again unless it says
-//! `stage`.
+//! indices; those of a product may be guarded by conditions on such. A body with atomics, bounds checks, private arrays or
+//! other loops stays as it is. So does every launch of a kernel whose schedule says `order`, or a `block` of another size,
+//! unless it says `stage` too; a loop whose axes have `warps`, and a product whose axes have a `tile` or `per_thread`, which
+//! the plain loop carries out, again unless it says `stage`.
 
 mod code;
 mod conditions;

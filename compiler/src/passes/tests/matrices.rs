@@ -45,10 +45,11 @@ const CONVOLUTION_STEPS: u64 = 4_000_000;
 
 /// The convolutions with what they compute.
 pub fn convolutions() -> Vec<Whole> {
-    let programs = CONVOLUTIONS.iter().zip(0..).map(|(text, number)| {
-        (format!("convolution {number}"), Program { source: (*text).to_string(), dims: Vec::new(), seed: 0 })
-    });
-    programs.filter_map(|(name, program)| Whole::within(name, &program, CONVOLUTION_STEPS)).collect()
+    let of_text = |(number, text): (usize, &&str)| {
+        let program = Program { source: (*text).to_string(), dims: Vec::new(), seed: 0 };
+        Whole::within(format!("convolution {number}"), &program, CONVOLUTION_STEPS)
+    };
+    CONVOLUTIONS.iter().enumerate().filter_map(of_text).collect()
 }
 
 /// The products with what they compute.

@@ -73,9 +73,6 @@ const COPYING: usize = 600;
 /// Tiles along the rows that blocks take before they go on to the next columns: what they read stays in the cache.
 const GROUP: i64 = 8;
 
-/// The least rows, and columns, of a tile of the table.
-const LEAST_SIDE: i64 = 16;
-
 /// Blocks that share tiles, at most.
 const MOST_SHARING: i64 = 1 << 16;
 
