@@ -235,6 +235,9 @@ pub struct RunOptions {
     /// Stop at races between threads and at reads of what nobody has written; on the emulator, many times slower
     #[arg(long, conflicts_with = "bisect")]
     pub sanitize: bool,
+    /// Turns that a `while` at kernel level may have, 0 for any number [default: 100000]
+    #[arg(long, value_name = "TURNS")]
+    pub turns: Option<u64>,
     /// Add the passes one by one, and name the first with which the outputs differ from the reference
     #[arg(long, conflicts_with_all = ["no_check", "outputs"])]
     pub bisect: bool,

@@ -235,6 +235,29 @@ pub enum Step {
         then: Vec<Step>,
         otherwise: Vec<Step>,
     },
+    /// Runs `test`; while the byte in the scratch buffer is not 0 then, and no check has failed, `body` and `test` again.
+    While {
+        scratch: usize,
+        test: Vec<Step>,
+        body: Vec<Step>,
+    },
+}
+
+impl Step {
+    /// Calls back for every launch of a plan, once, in the order in which they stand there.
+    pub fn each_launch<'p>(plan: &'p [Step], see: &mut dyn FnMut(&'p Launch)) {
+        for step in plan {
+            match step {
+                Step::Launch(launch) => see(launch),
+                Step::Repeat { body, .. } => Step::each_launch(body, see),
+                Step::Branch { then: first, otherwise: second, .. }
+                | Step::While { test: first, body: second, .. } => {
+                    Step::each_launch(first, see);
+                    Step::each_launch(second, see);
+                }
+            }
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

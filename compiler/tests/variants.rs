@@ -30,6 +30,10 @@ fn taken(steps: &[Step], symbols: &[Value], names: &mut Vec<String>) {
                 Some(Value::Bool(false)) => taken(otherwise, symbols, names),
                 other => panic!("{condition:?} is {other:?}"),
             },
+            Step::While { test, body, .. } => {
+                taken(test, symbols, names);
+                taken(body, symbols, names);
+            }
         }
     }
 }

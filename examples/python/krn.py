@@ -115,6 +115,8 @@ class Kernel:
                     yield step, grid, evaluate(step["shared_bytes"], symbols), list(symbols)
             elif kind == "branch":
                 yield from self._steps(step["then" if evaluate(step["condition"], symbols) else "otherwise"], symbols)
+            elif kind == "while":
+                raise KrnError(f"`{self.name}`: what the device computes says how often it launches: use the `krn` package")
             else:
                 bounds = [evaluate(step[bound], symbols) for bound in ("low", "high", "step")]
                 for symbols[step["symbol"]] in range(bounds[0], bounds[1], max(1, bounds[2])):

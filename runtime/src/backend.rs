@@ -194,6 +194,11 @@ pub trait Backend: Send + Sync + Any {
     fn copy_in(&self, pointer: DevicePtr, bytes: &[u8]) -> Result<()>;
     /// Copies to the host, on a stream; returns when the bytes are there.
     fn copy_out(&self, stream: StreamNumber, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()>;
+    /// The same on a stream that somebody else owns.
+    ///
+    /// # Safety
+    /// The stream is open and not captured.
+    unsafe fn copy_out_of(&self, stream: RawStream, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()>;
     /// Queues a copy from memory of the host.
     ///
     /// # Safety

@@ -24,3 +24,4 @@ mod support;
 mod trace;
 mod typed;
 mod variants;
+mod while_loops;

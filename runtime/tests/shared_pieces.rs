@@ -43,19 +43,6 @@ const LONG: [[i64; 2]; 4] = [[1, 4096], [257, 4101], [1024, 4111], [1029, 4097]]
 /// The same of tiles that no pieces share: one is as good as sixteen.
 const SHORT: [[i64; 2]; 4] = [[1, 256], [257, 261], [1024, 271], [1029, 513]];
 
-fn launches(steps: &[Step], names: &mut Vec<String>) {
-    for step in steps {
-        match step {
-            Step::Launch(launch) => names.push(launch.entry.clone()),
-            Step::Repeat { body, .. } => launches(body, names),
-            Step::Branch { then, otherwise, .. } => {
-                launches(then, names);
-                launches(otherwise, names);
-            }
-        }
-    }
-}
-
 /// Compares all kernels with the reference, each of which has a launch of this form in its plan.
 fn agree(compilation: &Compilation, target: &str, form: &str, sizes: &[[i64; 2]]) {
     let device = Device::interruptible_emulator(Arc::new(AtomicBool::new(false)));

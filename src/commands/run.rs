@@ -16,6 +16,9 @@ use krn_runtime::{Device, Module, Outputs, Selection};
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Turns that a `while` at kernel level may have, unless the command line says otherwise.
+const TURNS: u64 = 100_000;
+
 /// Opens a device; the emulator stops at Ctrl-C.
 pub fn open(selection: Selection) -> Result<Device> {
     let device = match selection {
@@ -29,6 +32,7 @@ pub fn open(selection: Selection) -> Result<Device> {
             if device.is_emulator() { Device::interruptible_emulator(interrupt::flag()) } else { device }
         }
     };
+    device.limit_turns(TURNS);
     Ok(device)
 }
 
@@ -36,7 +40,11 @@ pub fn open(selection: Selection) -> Result<Device> {
 pub fn open_checked(selection: Selection, sanitize: bool) -> Result<Device> {
     match selection {
         _ if !sanitize => open(selection),
-        Selection::Auto | Selection::Emulator => Ok(Device::sanitizing_emulator(interrupt::flag())),
+        Selection::Auto | Selection::Emulator => {
+            let device = Device::sanitizing_emulator(interrupt::flag());
+            device.limit_turns(TURNS);
+            Ok(device)
+        }
         Selection::Cuda(_) => Err(Failure::new(USAGE, "--sanitize runs on the emulator: leave --device out")),
     }
 }
@@ -44,6 +52,9 @@ pub fn open_checked(selection: Selection, sanitize: bool) -> Result<Device> {
 pub fn run(options: &RunOptions) -> Result<()> {
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open_checked(options.device, options.sanitize)?;
+    if let Some(turns) = options.turns {
+        device.limit_turns(turns);
+    }
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
     messages::set_levels(&mut compile, &options.levels, Advise::Everything)?;
     let mut compilation = messages::compile(&source, &compile, MessageFormat::Human)?;

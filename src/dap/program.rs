@@ -6,7 +6,7 @@ use crate::request::{Request, directives, pick};
 use crate::{files, memory, messages};
 use krn_compiler::check::typed::{Kernel, Numbers, Program as Typed, StructId};
 use krn_compiler::diagnostic::render::{RenderOptions, render};
-use krn_compiler::manifest::{KernelManifest, Launch, Step, SymbolKind, Value};
+use krn_compiler::manifest::{KernelManifest, Step, SymbolKind, Value};
 use krn_compiler::ptx::Statement;
 use krn_compiler::source::{SourceFile, Span};
 use krn_compiler::syntax::ast::Item;
@@ -195,7 +195,7 @@ fn items(source: &SourceFile, kernel: &str) -> Vec<Lines> {
 fn lines(compilation: &Compilation, manifest: &KernelManifest) -> BTreeSet<u32> {
     let mut entries = BTreeSet::new();
     for variant in &manifest.variants {
-        each_launch(&variant.plan, &mut |launch| {
+        Step::each_launch(&variant.plan, &mut |launch| {
             entries.insert(launch.entry.as_str());
         });
     }
@@ -206,17 +206,4 @@ fn lines(compilation: &Compilation, manifest: &KernelManifest) -> BTreeSet<u32> 
         _ => None,
     };
     bodies.flat_map(|entry| entry.body.iter().filter_map(loc)).collect()
-}
-
-fn each_launch<'m>(steps: &'m [Step], each: &mut dyn FnMut(&'m Launch)) {
-    for step in steps {
-        match step {
-            Step::Launch(launch) => each(launch),
-            Step::Repeat { body, .. } => each_launch(body, each),
-            Step::Branch { then, otherwise, .. } => {
-                each_launch(then, each);
-                each_launch(otherwise, each);
-            }
-        }
-    }
 }

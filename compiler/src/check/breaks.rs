@@ -11,9 +11,10 @@ use crate::source::Span;
 const MOST_BREAKS: u32 = 100;
 
 impl<'c, 'a> Elaborator<'c, 'a> {
-    pub fn enter_loop(&mut self) {
-        let (at_kernel_level, region_depth) = (self.at_kernel_level, self.region_depth);
-        self.loops.push(EnclosingLoop { at_kernel_level, region_depth, goes_on: None });
+    /// A loop begins, whose turns are counted or not.
+    pub fn enter_loop(&mut self, is_counted: bool) {
+        let (is_counted_by_host, region_depth) = (is_counted && self.at_kernel_level, self.region_depth);
+        self.loops.push(EnclosingLoop { is_counted_by_host, region_depth, goes_on: None });
     }
 
     /// The body as it is left, and the variable that says that the loop goes on, which is declared before it in `out`.
@@ -32,9 +33,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 "iterations that run in no order cannot end the loop around them",
                 "end the loop outside of the `forall`, on a value that a reduction gives",
             )),
-            Some(inner) if inner.at_kernel_level => Some((
-                "this loop repeats launches, and the host cannot know when it would end",
-                "put the loop inside a `forall`, or guard what is left with `if`",
+            Some(inner) if inner.is_counted_by_host => Some((
+                "this loop repeats launches, as often as the host counts before the first one",
+                "make it a `while`, whose condition is asked before each turn",
             )),
             Some(_) if self.breaks == MOST_BREAKS => Some((
                 "a kernel or function has at most 100 of them",

@@ -65,7 +65,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if self.at_kernel_level {
             self.host_indices.extend(index);
         }
-        self.enter_loop();
+        self.enter_loop(true);
         statements.extend(self.statement_block(body).statements);
         let (body, goes_on) = self.leave_loop(Block { statements, value: None }, span, out);
         self.leave(region);
@@ -116,20 +116,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         span: Span,
         out: &mut Vec<Stmt>,
     ) {
-        if self.at_kernel_level {
-            self.report(
-                Diagnostic::error(
-                    codes::E0307,
-                    span,
-                    "`while` cannot repeat whole launches",
-                    "the host cannot know when this ends",
-                )
-                .help("put it inside a `forall`, or use a `for` with a known number of rounds"),
-            );
-        }
         let condition = self.condition(condition);
         let region = self.enter();
-        self.enter_loop();
+        self.enter_loop(false);
         let body = self.statement_block(body);
         let (body, goes_on) = self.leave_loop(body, span, out);
         self.leave(region);

@@ -55,8 +55,8 @@ pub(super) struct Entry {
 
 /// A `for` or `while` that is being elaborated.
 pub(super) struct EnclosingLoop {
-    /// The host repeats it.
-    pub at_kernel_level: bool,
+    /// The host repeats it, and counts its turns.
+    pub is_counted_by_host: bool,
     /// How many parallel or reducing regions enclose it.
     pub region_depth: u32,
     /// The variable that says that it goes on, if anything ends it early.

@@ -101,7 +101,6 @@ codes! {
     E0304 "an unbound name inside an expression on the left";
     E0305 "a shape that the host cannot compute";
     E0306 "a fact that the host cannot check";
-    E0307 "a `while` at kernel level";
     E0308 "a launch whose size depends on device data";
     E0309 "a step that is not a constant other than 0";
     E0310 "a local array that does not start at 0";

@@ -212,6 +212,13 @@ pub enum Step {
         then: Vec<Step>,
         otherwise: Vec<Step>,
     },
+    /// Runs `test`, and while what that leaves in `condition` holds, `body` and `test` again. The condition is a scratch
+    /// buffer of one `bool`.
+    While {
+        condition: Buffer,
+        test: Vec<Step>,
+        body: Vec<Step>,
+    },
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]

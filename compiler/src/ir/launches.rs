@@ -1,7 +1,7 @@
 //! Launches as a whole: copies for special cases, and their places in the plan.
 
 use super::clone::ValueMap;
-use super::entities::{Block, Launch};
+use super::entities::{Block, Buffer, Launch};
 use super::kernel::{Kernel, LaunchData, Step};
 use crate::manifest::{Expr, Value};
 use cranelift_entity::packed_option::PackedOption;
@@ -74,12 +74,31 @@ impl Kernel {
                         add(then, found);
                         add(otherwise, found);
                     }
+                    Step::While { test, body, .. } => {
+                        add(test, found);
+                        add(body, found);
+                    }
                 }
             }
         }
         let mut found = Vec::new();
         add(&self.plan, &mut found);
         found
+    }
+
+    /// Whether the host reads a buffer, to find out whether steps are repeated.
+    pub fn is_read_by_plan(&self, buffer: Buffer) -> bool {
+        fn reads(plan: &[Step], buffer: Buffer) -> bool {
+            plan.iter().any(|step| match step {
+                Step::Launch(_) => false,
+                Step::Repeat { body, .. } => reads(body, buffer),
+                Step::Branch { then, otherwise, .. } => reads(then, buffer) || reads(otherwise, buffer),
+                Step::While { condition, test, body } => {
+                    *condition == buffer || reads(test, buffer) || reads(body, buffer)
+                }
+            })
+        }
+        reads(&self.plan, buffer)
     }
 
     /// Settles branches of the plan whose conditions are constants or `sure` to hold, and forgets launches that no step
@@ -139,6 +158,11 @@ fn settle(plan: &mut Vec<Step>, sure: &[Expr]) -> bool {
                 changed |= settle(&mut body, sure);
                 plan.push(Step::Repeat { symbol, low, high, step, body });
             }
+            Step::While { condition, mut test, mut body } => {
+                changed |= settle(&mut test, sure);
+                changed |= settle(&mut body, sure);
+                plan.push(Step::While { condition, test, body });
+            }
             step @ Step::Launch(_) => plan.push(step),
         }
     }
@@ -154,6 +178,10 @@ fn each_launch(plan: &mut [Step], each: &mut dyn FnMut(&mut Launch)) {
             Step::Branch { then, otherwise, .. } => {
                 each_launch(then, each);
                 each_launch(otherwise, each);
+            }
+            Step::While { test, body, .. } => {
+                each_launch(test, each);
+                each_launch(body, each);
             }
         }
     }
@@ -173,6 +201,10 @@ fn replace(plan: &mut Vec<Step>, launch: Launch, steps: &[Step]) {
             Step::Branch { then, otherwise, .. } => {
                 replace(then, launch, steps);
                 replace(otherwise, launch, steps);
+            }
+            Step::While { test, body, .. } => {
+                replace(test, launch, steps);
+                replace(body, launch, steps);
             }
         }
         at += 1;

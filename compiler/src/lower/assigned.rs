@@ -60,6 +60,24 @@ pub(super) fn depends_on(expr: &Expr, indices: &[IndexId]) -> bool {
     depends
 }
 
+/// Whether an expression has a reduction in it.
+pub(super) fn reduces(expr: &Expr) -> bool {
+    let mut found = false;
+    walk_expr(expr, &mut |node| {
+        found |= matches!(node, Node::Expr(Expr { kind: ExprKind::Reduce { .. }, .. }));
+    });
+    found
+}
+
+/// Whether an expression names a variable.
+pub(super) fn names(expr: &Expr, local: LocalId) -> bool {
+    let mut found = false;
+    walk_expr(expr, &mut |node| {
+        found |= matches!(node, Node::Expr(Expr { kind: ExprKind::Local(known), .. }) if *known == local);
+    });
+    found
+}
+
 /// Whether an expression reads an array.
 fn reads_memory(expr: &Expr) -> bool {
     let mut reads = false;

@@ -1,6 +1,6 @@
 //! Statements at kernel level: each becomes a launch, or steps of the plan around launches.
 
-use super::assigned::is_pure;
+use super::assigned::{is_pure, names, reduces};
 use super::{KernelLocal, Lowerer, Storage, structs};
 use crate::check::typed::{
     ArrayRole, Block, CombineOp, Expr, LocalId, Projection, ResultStart, Stmt, StmtKind, Type,
@@ -10,6 +10,7 @@ use crate::ir::entities::{Buffer, Value};
 use crate::ir::int_range;
 use crate::ir::kernel::{BufferData, BufferKind, Step, SymbolData};
 use crate::manifest::{self, SymbolKind};
+use crate::mutants::mutant;
 use crate::source::Span;
 
 impl<'a> Lowerer<'a> {
@@ -95,8 +96,7 @@ impl<'a> Lowerer<'a> {
                 self.kernel_locals.push((*local, KernelLocal::Stored(buffer)));
             }
             StmtKind::Assign { local, path, value } => {
-                let launch = self.assign_cell(stmt.span, *local, path, value);
-                steps.push(launch);
+                self.assign_cell(stmt.span, *local, path, value, steps);
             }
             StmtKind::For { index, low, high, step, body, .. } => {
                 let symbol = self.builder.add_symbol(SymbolData {
@@ -113,12 +113,11 @@ impl<'a> Lowerer<'a> {
             StmtKind::If { condition, then, otherwise } => {
                 self.kernel_if(stmt.span, condition, then, otherwise, steps);
             }
-            // The checker refuses `while` at kernel level; run on one thread it would still be right.
+            StmtKind::While { condition, body } => self.kernel_while(stmt.span, condition, body, steps),
             StmtKind::DefineArray { .. }
             | StmtKind::Store { .. }
             | StmtKind::Forall { .. }
-            | StmtKind::Assert { .. }
-            | StmtKind::While { .. } => {
+            | StmtKind::Assert { .. } => {
                 let launch = self.in_launch(stmt.span, |lowerer| lowerer.statement(stmt));
                 steps.push(launch);
             }
@@ -151,6 +150,26 @@ impl<'a> Lowerer<'a> {
         }
     }
 
+    /// The host reads the condition before each turn. Where an `if` around it does not hold, it is false from the start.
+    fn kernel_while(&mut self, span: Span, condition: &'a Expr, body: &'a Block, steps: &mut Vec<Step>) {
+        let buffer = self.cell("goes_on", &Type::BOOL);
+        if !self.conditions.is_empty() {
+            let conditions = std::mem::take(&mut self.conditions);
+            steps.push(self.in_launch(span, |lowerer| {
+                let never = lowerer.builder.constant_bool(false);
+                lowerer.builder.store(buffer, 0, &[], never);
+            }));
+            self.conditions = conditions;
+        }
+        let known = self.kernel_locals.len();
+        let test = vec![self.store_cell(condition.span, buffer, &Type::BOOL, condition)];
+        let body = self.kernel_block(&body.statements);
+        self.kernel_locals.truncate(known);
+        let (test, body) =
+            mutant!("lower: a `while` of launches asks behind its turns", (test, body), (body, test));
+        steps.push(Step::While { condition: buffer, test, body });
+    }
+
     /// A rank-0 scratch buffer.
     fn cell(&mut self, name: &str, ty: &Type) -> Buffer {
         let element = structs::element_type(self.program, ty);
@@ -180,15 +199,34 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn assign_cell(&mut self, span: Span, local: LocalId, path: &'a [Projection], value: &'a Expr) -> Step {
-        self.in_launch(span, |lowerer| {
-            let next = lowerer.assigned_value(local, path, value);
-            let known = lowerer.kernel_locals.iter().rev().find(|(name, _)| *name == local).cloned();
-            if let Some((_, KernelLocal::Stored(buffer))) = known {
-                let ty = lowerer.typed.locals[local].ty.clone();
-                lowerer.write_cell(buffer, &ty, &next);
-            }
-        })
+    /// Where a reduction is part of a value that depends on the old one, it is computed first, by a launch that does not write
+    /// what it reads: so many threads can share it.
+    fn assign_cell(
+        &mut self,
+        span: Span,
+        local: LocalId,
+        path: &'a [Projection],
+        value: &'a Expr,
+        steps: &mut Vec<Step>,
+    ) {
+        let known = self.kernel_locals.iter().rev().find(|(name, _)| *name == local).cloned();
+        let Some((_, KernelLocal::Stored(buffer))) = known else { return };
+        let ty = &self.typed.locals[local].ty;
+        let assign = |lowerer: &mut Self, buffer| {
+            lowerer.in_launch(span, |lowerer| {
+                let next = lowerer.assigned_value(local, path, value);
+                lowerer.write_cell(buffer, ty, &next);
+            })
+        };
+        if !(reduces(value) && (!path.is_empty() || names(value, local))) {
+            return steps.push(assign(self, buffer));
+        }
+        let next = self.cell(&self.typed.locals[local].name, ty);
+        steps.push(assign(self, next));
+        steps.push(self.in_launch(span, |lowerer| {
+            let values = lowerer.read_cell(next, local);
+            lowerer.write_cell(buffer, ty, &values);
+        }));
     }
 
     /// Runs `body` in a new launch, under the kernel-level conditions, with the kernel-level names in scope.
@@ -214,10 +252,15 @@ impl<'a> Lowerer<'a> {
             }
             self.builder.begin_if(condition);
         }
+        let mut loaded = Vec::new();
         for (local, known) in self.kernel_locals.clone() {
             let values = match known {
                 KernelLocal::Recompute(value) => self.expression(value),
-                KernelLocal::Stored(buffer) => self.read_cell(buffer, local),
+                KernelLocal::Stored(buffer) => {
+                    let values = self.read_cell(buffer, local);
+                    loaded.extend_from_slice(&values);
+                    values
+                }
             };
             self.name_found(local, &values);
             self.locals[local] = Some(values);
@@ -228,7 +271,12 @@ impl<'a> Lowerer<'a> {
             self.builder.begin_else(&[]);
             self.builder.end_if(&[]);
         }
-        Step::Launch(self.builder.end_launch())
+        let launch = self.builder.end_launch();
+        // A debugger is shown what a launch could use.
+        if self.numbers.is_none() {
+            self.builder.forget_unused(launch, &loaded);
+        }
+        Step::Launch(launch)
     }
 
     fn read_cell(&mut self, buffer: Buffer, local: LocalId) -> Vec<Value> {

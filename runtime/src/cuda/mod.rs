@@ -240,6 +240,12 @@ impl Backend for CudaDevice {
         self.context.wait_for(stream, &format!("cuMemcpyDtoHAsync of {size} bytes"), copy)
     }
 
+    unsafe fn copy_out_of(&self, stream: RawStream, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()> {
+        self.context.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { raw::copy_out(&self.context, stream, pointer, bytes) }
+    }
+
     unsafe fn copy_in_async(
         &self,
         stream: StreamNumber,

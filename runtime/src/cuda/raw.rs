@@ -3,6 +3,7 @@
 use super::context::Context;
 use crate::backend::{DevicePtr, RawStream};
 use crate::error::{Error, Result};
+use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUpointer_attribute};
 
 /// That the driver knows the first and the last of so many bytes, in the current context. Memory may be mapped piece by
@@ -48,6 +49,26 @@ pub(super) unsafe fn is_capturing(context: &Context, raw: RawStream) -> Result<b
     let asked = unsafe { sys::cuStreamIsCapturing(raw.cast(), &raw mut status) }.result();
     asked.map_err(context.failed("cuStreamIsCapturing"))?;
     Ok(status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+}
+
+/// Copies to the host behind a stream's work; returns when the bytes are there.
+///
+/// # Safety
+/// The stream is open and not captured; so many bytes lie at the pointer, in memory of the context.
+pub(super) unsafe fn copy_out(
+    context: &Context,
+    raw: RawStream,
+    pointer: DevicePtr,
+    bytes: &mut [u8],
+) -> Result<()> {
+    let (stream, size) = (raw.cast(), bytes.len());
+    // SAFETY: the caller's promise; the bytes are there before this returns.
+    let copied = unsafe {
+        sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), pointer, size, stream)
+            .result()
+            .and_then(|()| result::stream::synchronize(stream))
+    };
+    copied.map_err(context.failed("cuMemcpyDtoHAsync"))
 }
 
 /// Handles that stand for the stream of the calling thread, which is another one in each.

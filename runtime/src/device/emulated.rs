@@ -190,6 +190,10 @@ impl Backend for EmulatorDevice {
         self.read(|emulator| emulator.copy_out(pointer, bytes)).map_err(memory_error)
     }
 
+    unsafe fn copy_out_of(&self, _: RawStream, pointer: DevicePtr, bytes: &mut [u8]) -> Result<()> {
+        self.copy_out(0, pointer, bytes)
+    }
+
     unsafe fn copy_in_async(
         &self,
         _: StreamNumber,

@@ -190,6 +190,12 @@ impl Device {
         self.shared.watchers.add(Arc::new(watcher));
     }
 
+    /// Has a launch end with [`Error::Endless`] where a `while` at kernel level goes on for more turns; 0 is any number, and
+    /// the default.
+    pub fn limit_turns(&self, turns: u64) {
+        self.shared.limit_turns(turns);
+    }
+
     /// Whether the other handle is one of the same opened device.
     pub(crate) fn is_same(&self, other: &Device) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)

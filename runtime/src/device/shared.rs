@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::memory_kind::Memory;
 use crate::order::{Footprint, Order, Pool, Pooled};
 use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Where kernels leave word of failures: of bounds checks, above all.
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub order: Order,
     pool: Pool,
     pub modules: ModuleCache,
+    /// Turns that a `while` at kernel level may have; 0 for any number.
+    turn_limit: AtomicU64,
     /// Who is told of code that somebody waited for.
     pub watchers: Watchers,
     /// Where kernels on a stream report failures.
@@ -42,7 +45,16 @@ impl Shared {
         let nobody: WeakHandle = Weak::<()>::new();
         let (records, launch_stream) = (Mutex::default(), Mutex::new(nobody));
         let (builtins, watchers) = (Builtins::default(), Watchers::default());
-        Self { builtins, backend, order, pool, modules, watchers, records, launch_stream, notice }
+        let turn_limit = AtomicU64::new(0);
+        Self { builtins, backend, order, pool, modules, turn_limit, watchers, records, launch_stream, notice }
+    }
+
+    pub fn turn_limit(&self) -> Option<u64> {
+        Some(self.turn_limit.load(Ordering::Relaxed)).filter(|limit| *limit > 0)
+    }
+
+    pub fn limit_turns(&self, turns: u64) {
+        self.turn_limit.store(turns, Ordering::Relaxed);
     }
 
     fn records(&self) -> MutexGuard<'_, Vec<(StreamNumber, Weak<dyn FailureRecord>)>> {

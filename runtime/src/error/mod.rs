@@ -111,6 +111,12 @@ pub enum Error {
     /// A condition does not hold that the kernel asserts, found on the device.
     #[error("{0}")]
     Assertion(Box<AssertionFailure>),
+    /// A `while` at kernel level has had as many turns as the device lets it have.
+    #[error(
+        "kernel `{kernel}`: a `while` at kernel level still goes on after {turns} turns, which is the device's limit; should \
+         it have ended, let its condition count turns too; else raise the limit (`--turns`, `Device::limit_turns`)"
+    )]
+    Endless { kernel: String, turns: u64 },
     /// The emulator stopped the kernel.
     #[error("{0}")]
     Fault(String),

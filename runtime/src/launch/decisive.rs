@@ -67,6 +67,10 @@ fn each_expr(plan: &[Step], see: &mut dyn FnMut(&Expr)) {
                 each_expr(then, see);
                 each_expr(otherwise, see);
             }
+            Step::While { test, body, .. } => {
+                each_expr(test, see);
+                each_expr(body, see);
+            }
         }
     }
 }

@@ -11,7 +11,8 @@ use crate::launch::binding::{self, Binding, Given};
 use crate::launch::kernel::Kernel;
 use crate::launch::launcher::Launcher;
 use crate::launch::plan::bytes_of;
-use crate::launch::prepared::{Prepared, Source};
+use crate::launch::prepared::{Prepared, Source, no_capture};
+use crate::launch::sequence::{Sequence, goes_on};
 use crate::launch::sizes::Sizes;
 use crate::memory::layout;
 use crate::stream::record::ErrorRecord;
@@ -90,7 +91,9 @@ struct Piece {
 pub struct GuestPlan {
     launcher: Launcher,
     loaded: Arc<dyn LoadedModule>,
-    launches: Vec<Planned>,
+    launches: Sequence<Planned>,
+    /// Offsets of the scratch buffers, by allocation.
+    scratch_places: Vec<Vec<u64>>,
     record: Option<Arc<ErrorRecord>>,
     shapes: Vec<Vec<u64>>,
     /// By address.
@@ -152,9 +155,8 @@ impl Launcher {
             stream: 0,
             described: Arc::new(Described { heads, shapes: shapes.clone() }),
         };
-        let mut launches = Vec::new();
-        prepared.each_step(&mut |launch, symbols| {
-            let Some(spec) = prepared.spec(launch, symbols)? else { return Ok(()) };
+        let launches = prepared.sequence(|launch, symbols| {
+            let Some(spec) = prepared.spec(launch, symbols)? else { return Ok(None) };
             let place = |argument: &LaunchArgument| {
                 Some(match prepared.source(argument, symbols)? {
                     Source::Fixed(param) => Place::Fixed(param),
@@ -173,10 +175,20 @@ impl Launcher {
             };
             let params: Option<Vec<Place>> = launch.arguments.iter().map(place).collect();
             let params = params.ok_or_else(|| prepared.error("an argument is missing"))?;
-            launches.push(Planned { spec: Arc::new(spec), params });
-            Ok(())
+            Ok(Some(Planned { spec: Arc::new(spec), params }))
         })?;
-        Ok(GuestPlan { launcher: self.clone(), loaded, launches, record, shapes, pieces, decisive, scratch })
+        let launcher = self.clone();
+        Ok(GuestPlan {
+            launcher,
+            loaded,
+            launches,
+            scratch_places,
+            record,
+            shapes,
+            pieces,
+            decisive,
+            scratch,
+        })
     }
 
     /// [`prepare`](Self::prepare), also for a first launch as a guest on a stream that is being captured.
@@ -261,7 +273,7 @@ impl GuestPlan {
     ///
     /// # Errors
     /// [`Error::RawPointer`] for an address that is no multiple of 16 bytes; [`Error::Argument`] where what is written
-    /// overlaps another array; a failed driver call.
+    /// overlaps another array, or a `while` at kernel level would be captured; a failed driver call.
     pub unsafe fn launch(
         &self,
         stream: RawStream,
@@ -271,7 +283,11 @@ impl GuestPlan {
     ) -> Result<()> {
         self.check_addresses(addresses)?;
         let device = &self.launcher.module().device;
-        let queued = self.launches.iter().try_for_each(|launch| {
+        // SAFETY: the caller's promise.
+        if self.launches.waits() && unsafe { device.backend.is_capturing(stream) }? {
+            return Err(no_capture(&self.launcher.manifest().name));
+        }
+        let mut submit = |launch: &Planned| {
             let mut params: SmallVec<[Param; 24]> = SmallVec::new();
             for place in &launch.params {
                 let param = match place {
@@ -286,6 +302,14 @@ impl GuestPlan {
             let request =
                 LaunchRequest { launch: &launch.spec, stream: 0, theirs: Some(stream), params: &params };
             device.backend.launch(self.loaded.as_ref(), &request)
+        };
+        let queued = self.launches.run(&mut submit, &mut |condition, turns| {
+            let cell = self.scratch_places.get(condition).and_then(|places| places.first());
+            let places = (cell.map(|offset| scratch + offset), self.record.as_deref());
+            goes_on(device, &self.launcher.manifest().name, places, turns, &mut |pointer, bytes| {
+                // SAFETY: the caller's promise; the memory is the launch's.
+                unsafe { device.backend.copy_out_of(stream, pointer, bytes) }
+            })
         });
         let Some(record) = &self.record else { return queued };
         record.mark_used();

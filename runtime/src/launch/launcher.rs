@@ -163,9 +163,12 @@ impl Launcher {
             uses.push((&storage.usage, true));
         }
         let (backend, name) = (device.backend.as_ref(), self.manifest().name.as_str());
-        device.shared.order.enqueue(backend, stream.number(), name, uses.iter().copied(), || {
-            plan.submit(module, name, operands, &results)
-        })?;
+        let (order, all) = (&device.shared.order, uses.iter().copied());
+        let submit = || plan.submit(module, name, operands, &results);
+        match plan.waits() {
+            true => order.run(backend, stream.number(), name, all, submit)?,
+            false => order.enqueue(backend, stream.number(), name, all, submit)?,
+        }
         drop(uses);
         Ok(results)
     }

@@ -4,6 +4,7 @@
 //! - `variants.rs`, `code.rs`, `sizes.rs`, `prepare.rs`: which code runs for which sizes, compiled and loaded
 //!   when somebody wants it.
 //! - `binding.rs`, `scratch.rs`: arguments against the signature; the scratch buffers that a launch needs.
+//! - `sequence.rs`: the launches of a plan in their order, with what is repeated as often as the device says.
 //! - `kernel.rs`, `prepared.rs`: launches with arguments by name.
 //! - `launcher.rs`, `plan.rs`, `plan_cache.rs`, `decisive.rs`: launches with arguments by position, worked out once.
 //! - `guest.rs`: launches on streams and memory of other libraries.
@@ -25,6 +26,7 @@ pub(crate) mod plan_cache;
 pub(crate) mod prepare;
 pub(crate) mod prepared;
 pub(crate) mod scratch;
+pub(crate) mod sequence;
 pub(crate) mod sizes;
 pub(crate) mod timing;
 pub(crate) mod variants;

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::launch::module::Module;
 use crate::launch::operand::Operand;
 use crate::launch::prepared::{Prepared, Source, pointer};
+use crate::launch::sequence::{Sequence, goes_on};
 use crate::memory::array::DeviceArray;
 use crate::stream::record::ErrorRecord;
 use krn_compiler::manifest::{ArgumentKind, KernelManifest, LaunchArgument, SymbolKind};
@@ -63,7 +64,7 @@ pub(crate) struct Plan {
     wanted: Vec<Wanted>,
     /// The code of the variant that it is of.
     loaded: Arc<dyn LoadedModule>,
-    launches: Vec<Planned>,
+    launches: Sequence<Planned>,
     pub scratch: Vec<DeviceArray>,
     pub record: Option<Arc<ErrorRecord>>,
     /// The places and shapes of the results to allocate.
@@ -73,9 +74,8 @@ pub(crate) struct Plan {
 impl Plan {
     /// For what was checked for these operands on that stream.
     pub fn new(prepared: Prepared<'_, '_>, stream: StreamNumber, operands: &[Operand<'_>]) -> Result<Self> {
-        let mut launches = Vec::new();
-        prepared.each_step(&mut |launch, symbols| {
-            let Some(spec) = prepared.spec(launch, symbols)? else { return Ok(()) };
+        let launches = prepared.sequence(|launch, symbols| {
+            let Some(spec) = prepared.spec(launch, symbols)? else { return Ok(None) };
             let place = |argument: &LaunchArgument| {
                 Some(match prepared.source(argument, symbols)? {
                     Source::Fixed(param) => Place::Fixed(param),
@@ -90,8 +90,7 @@ impl Plan {
             };
             let params: Option<Vec<Place>> = launch.arguments.iter().map(place).collect();
             let params = params.ok_or_else(|| prepared.error("an argument is missing"))?;
-            launches.push(Planned { spec: Arc::new(spec), params });
-            Ok(())
+            Ok(Some(Planned { spec: Arc::new(spec), params }))
         })?;
         let mut wanted = Vec::new();
         let mut results = Vec::new();
@@ -136,7 +135,23 @@ impl Plan {
         results: &[DeviceArray],
     ) -> Result<()> {
         let backend = &module.device.backend;
-        self.requests(kernel, operands, results, |request| backend.launch(self.loaded.as_ref(), request))
+        let mut submit = |launch: &Planned| {
+            self.request(launch, kernel, operands, results, &mut |request| {
+                backend.launch(self.loaded.as_ref(), request)
+            })
+        };
+        self.launches.run(&mut submit, &mut |condition, turns| {
+            let cell = self.scratch.get(condition).and_then(|cell| cell.pointers().next());
+            let places = (cell, self.record.as_deref());
+            goes_on(&module.device, kernel, places, turns, &mut |pointer, bytes| {
+                backend.copy_out(self.stream, pointer, bytes)
+            })
+        })
+    }
+
+    /// Whether the host waits for some of its launches.
+    pub fn waits(&self) -> bool {
+        self.launches.waits()
     }
 
     /// The host's time for bare calls of the driver; `None` without a driver, or with more launches than one.
@@ -147,50 +162,45 @@ impl Plan {
         operands: &[Operand<'_>],
         calls: u32,
     ) -> Result<Option<Duration>> {
+        let Some(launch) = self.launches.single() else { return Ok(None) };
         let mut time = None;
-        if self.launches.len() == 1 {
-            self.requests(kernel, operands, &[], |request| {
-                time = module.device.backend.time_driver(self.loaded.as_ref(), request, calls)?;
-                Ok(())
-            })?;
-        }
+        self.request(launch, kernel, operands, &[], &mut |request| {
+            time = module.device.backend.time_driver(self.loaded.as_ref(), request, calls)?;
+            Ok(())
+        })?;
         Ok(time)
     }
 
-    /// Calls back for each launch, its parameters filled in.
-    fn requests(
+    /// Calls back with a launch, its parameters filled in.
+    fn request(
         &self,
+        launch: &Planned,
         kernel: &str,
         operands: &[Operand<'_>],
         results: &[DeviceArray],
-        mut each: impl FnMut(&LaunchRequest<'_>) -> Result<()>,
+        each: &mut dyn FnMut(&LaunchRequest<'_>) -> Result<()>,
     ) -> Result<()> {
         let made = |argument: usize| {
             let mut all = self.results.iter().zip(results);
             all.find(|((at, _), _)| *at == argument).map(|(_, array)| array)
         };
-        for launch in &self.launches {
-            let mut params: SmallVec<[Param; 24]> = SmallVec::new();
-            for place in &launch.params {
-                let param = match place {
-                    Place::Fixed(param) => Some(*param),
-                    Place::Address { argument, leaf } => match &operands[*argument] {
-                        Operand::Array(array) => pointer(array, *leaf),
-                        _ => made(*argument).and_then(|array| pointer(array, *leaf)),
-                    },
-                    Place::Value { argument, bytes } => match &operands[*argument] {
-                        Operand::Value(value) => value.get(bytes.clone()).map(Param::new),
-                        _ => None,
-                    },
-                };
-                let Some(param) = param else { return Err(missing(kernel)) };
-                params.push(param);
-            }
-            let request =
-                LaunchRequest { launch: &launch.spec, stream: self.stream, theirs: None, params: &params };
-            each(&request)?;
+        let mut params: SmallVec<[Param; 24]> = SmallVec::new();
+        for place in &launch.params {
+            let param = match place {
+                Place::Fixed(param) => Some(*param),
+                Place::Address { argument, leaf } => match &operands[*argument] {
+                    Operand::Array(array) => pointer(array, *leaf),
+                    _ => made(*argument).and_then(|array| pointer(array, *leaf)),
+                },
+                Place::Value { argument, bytes } => match &operands[*argument] {
+                    Operand::Value(value) => value.get(bytes.clone()).map(Param::new),
+                    _ => None,
+                },
+            };
+            let Some(param) = param else { return Err(missing(kernel)) };
+            params.push(param);
         }
-        Ok(())
+        each(&LaunchRequest { launch: &launch.spec, stream: self.stream, theirs: None, params: &params })
     }
 }
 

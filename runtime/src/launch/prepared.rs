@@ -7,6 +7,7 @@ use crate::launch::argument::Argument;
 use crate::launch::binding::Binding;
 use crate::launch::counted::{CountedLaunch, TracedLaunch};
 use crate::launch::module::Module;
+use crate::launch::sequence::{Sequence, Todo, goes_on};
 use crate::launch::variants::Chosen;
 use crate::memory::array::DeviceArray;
 use crate::memory::storage::Storage;
@@ -34,6 +35,34 @@ pub(crate) enum Source {
 /// The address of an array's allocation, as a parameter.
 pub(crate) fn pointer(array: &DeviceArray, leaf: usize) -> Option<Param> {
     array.pointer(leaf).map(Param::address)
+}
+
+/// What a walk over a plan comes to.
+enum Event<'e> {
+    Launch(&'e Launch, &'e [Value]),
+    /// A `while`: its test follows, then `Do`, then its body, then `End`.
+    While,
+    Do,
+    End {
+        condition: usize,
+    },
+}
+
+/// What is wrong with a captured launch that the host would have to wait for.
+#[cold]
+pub(crate) fn no_capture(kernel: &str) -> Error {
+    let message = "has a `while` at kernel level, whose condition the host reads before each turn: it cannot be captured into \
+                   a graph; launch it outside of the capture, or count its turns with a `for`";
+    Error::Argument { kernel: kernel.to_string(), message: message.to_string() }
+}
+
+fn has_while(plan: &[Step]) -> bool {
+    plan.iter().any(|step| match step {
+        Step::Launch(_) => false,
+        Step::Repeat { body, .. } => has_while(body),
+        Step::Branch { then, otherwise, .. } => has_while(then) || has_while(otherwise),
+        Step::While { .. } => true,
+    })
 }
 
 /// One launch of a plan, its parameters worked out.
@@ -74,8 +103,7 @@ pub(crate) struct Prepared<'m, 'a> {
 impl<'m> Prepared<'m, '_> {
     /// Queues all its launches.
     pub fn enqueue(&self) -> Result<()> {
-        let queued = self
-            .in_order(self.stream, || self.each_launch(&mut |launch| self.submit_on(self.stream, &launch)));
+        let queued = self.in_order(self.stream, || self.queue());
         // What goes wrong on the emulator behind a check that failed is a consequence of that.
         if let (Err(Error::Fault(_)), Some(record)) = (&queued, &self.record) {
             record.check(self.stream)?;
@@ -83,29 +111,54 @@ impl<'m> Prepared<'m, '_> {
         queued
     }
 
-    /// Queues launches of this plan behind all earlier work on what they use.
+    fn queue(&self) -> Result<()> {
+        let mut submit = |launch: &ReadyLaunch| self.submit_on(self.stream, launch);
+        if has_while(&self.chosen.known.variant.plan) {
+            let launches = self.ready_launches()?;
+            return launches
+                .run(&mut submit, &mut |condition, turns| self.goes_on(self.stream, condition, turns));
+        }
+        // There may be very many: they are not kept.
+        self.walk(&mut |event| match event {
+            Event::Launch(launch, symbols) => match self.ready(launch, symbols)? {
+                Some(ready) => submit(&ready),
+                None => Ok(()),
+            },
+            Event::While | Event::Do | Event::End { .. } => Ok(()),
+        })
+    }
+
+    /// Queues launches of this plan behind all earlier work on what they use. Where the host waits for some of them, work on
+    /// other arrays may be queued meanwhile.
     pub fn in_order<T>(&self, stream: StreamNumber, queue: impl FnOnce() -> Result<T>) -> Result<T> {
         if let Some(record) = &self.record {
             record.mark_used();
         }
         let device = &self.module.device;
         let uses = self.uses.iter().map(|(storage, write)| (&storage.usage, *write));
-        device.shared.order.enqueue(device.backend.as_ref(), stream, &self.manifest.name, uses, queue)
+        let (order, backend) = (&device.shared.order, device.backend.as_ref());
+        match has_while(&self.chosen.known.variant.plan) {
+            true => order.run(backend, stream, &self.manifest.name, uses, queue),
+            false => order.enqueue(backend, stream, &self.manifest.name, uses, queue),
+        }
     }
 
     /// Adds its launches to what the stream captures, if it does.
     pub fn capture(&self, stream: &Stream) -> Result<bool> {
         let Some(mut capture) = stream.captured() else { return Ok(false) };
+        if has_while(&self.chosen.known.variant.plan) {
+            return Err(no_capture(&self.manifest.name));
+        }
         let mut nodes = Vec::new();
-        self.each_launch(&mut |launch| {
+        for todo in self.ready_launches()?.0 {
+            let Todo::Launch(launch) = todo else { return Err(no_capture(&self.manifest.name)) };
             nodes.push(GraphNode {
                 module: Arc::clone(&self.chosen.loaded),
                 launch: launch.spec,
                 params: launch.params,
                 after: Vec::new(),
             });
-            Ok(())
-        })?;
+        }
         capture.add(nodes, &self.uses, self.record.as_ref());
         Ok(true)
     }
@@ -114,18 +167,52 @@ impl<'m> Prepared<'m, '_> {
         self.record.as_ref()
     }
 
-    /// Calls back for every launch of the plan, in order, its parameters worked out.
-    pub fn each_launch(&self, each: &mut dyn FnMut(ReadyLaunch) -> Result<()>) -> Result<()> {
-        self.each_step(&mut |launch, symbols| match self.ready(launch, symbols)? {
-            Some(ready) => each(ready),
-            None => Ok(()),
-        })
+    /// Every launch of the plan, in order, its parameters worked out.
+    pub fn ready_launches(&self) -> Result<Sequence<ReadyLaunch>> {
+        self.sequence(|launch, symbols| self.ready(launch, symbols))
+    }
+
+    /// What `make` makes of every launch of the plan and the values of the symbols there, in order; `None` is left out.
+    pub fn sequence<L>(
+        &self,
+        mut make: impl FnMut(&Launch, &[Value]) -> Result<Option<L>>,
+    ) -> Result<Sequence<L>> {
+        // The lists that are being filled, the innermost last.
+        let mut open = vec![Vec::new()];
+        self.walk(&mut |event| {
+            let made = match event {
+                Event::Launch(launch, symbols) => make(launch, symbols)?.map(Todo::Launch),
+                Event::While | Event::Do => {
+                    open.push(Vec::new());
+                    None
+                }
+                Event::End { condition } => {
+                    let (body, test) = (open.pop().unwrap_or_default(), open.pop().unwrap_or_default());
+                    Some(Todo::While { condition, test: Sequence(test), body: Sequence(body) })
+                }
+            };
+            if let Some(last) = open.last_mut() {
+                last.extend(made);
+            }
+            Ok(())
+        })?;
+        Ok(Sequence(open.pop().unwrap_or_default()))
     }
 
     /// Calls back for every launch of the plan, in order, with the values of the symbols.
-    pub fn each_step(&self, each: &mut dyn FnMut(&Launch, &[Value]) -> Result<()>) -> Result<()> {
+    fn walk(&self, each: &mut dyn FnMut(Event<'_>) -> Result<()>) -> Result<()> {
         let mut symbols = self.binding.symbols.clone();
         self.steps(&self.chosen.known.variant.plan, &mut symbols, each)
+    }
+
+    /// Waits for a stream, and tells whether a `while` that has had so many turns has another one: its condition holds, and no
+    /// check has failed so far.
+    pub fn goes_on(&self, stream: StreamNumber, condition: usize, turns: u64) -> Result<bool> {
+        let cell = self.scratch.get(condition).and_then(|cell| cell.pointers().next());
+        let Module { device, .. } = self.module;
+        goes_on(device, &self.manifest.name, (cell, self.record.as_deref()), turns, &mut |pointer, bytes| {
+            device.backend.copy_out(stream, pointer, bytes)
+        })
     }
 
     /// Queues one of this plan's launches, within [`in_order`](Self::in_order).
@@ -203,11 +290,11 @@ impl<'m> Prepared<'m, '_> {
         &self,
         steps: &[Step],
         symbols: &mut Vec<Value>,
-        each: &mut dyn FnMut(&Launch, &[Value]) -> Result<()>,
+        each: &mut dyn FnMut(Event<'_>) -> Result<()>,
     ) -> Result<()> {
         for step in steps {
             match step {
-                Step::Launch(launch) => each(launch, symbols)?,
+                Step::Launch(launch) => each(Event::Launch(launch, symbols))?,
                 Step::Repeat { symbol, low, high, step, body } => {
                     let evaluate = |expr: &Expr, symbols: &[Value]| {
                         expr.evaluate_int(symbols).ok_or_else(|| self.error("a loop's bound overflows"))
@@ -235,6 +322,13 @@ impl<'m> Prepared<'m, '_> {
                     Some(_) => self.steps(otherwise, symbols, each)?,
                     None => return Err(self.error("a condition overflows")),
                 },
+                Step::While { scratch, test, body } => {
+                    each(Event::While)?;
+                    self.steps(test, symbols, each)?;
+                    each(Event::Do)?;
+                    self.steps(body, symbols, each)?;
+                    each(Event::End { condition: *scratch })?;
+                }
             }
         }
         Ok(())

@@ -21,6 +21,10 @@ fn mark(steps: &[Step], symbols: Option<&[Value]>, needed: &mut [bool]) {
                 }
             }
             Step::Repeat { body, .. } => mark(body, None, needed),
+            Step::While { test, body, .. } => {
+                mark(test, symbols, needed);
+                mark(body, symbols, needed);
+            }
             Step::Branch { condition, then, otherwise } => {
                 let taken = symbols.and_then(|symbols| condition.evaluate(symbols));
                 if taken != Some(Value::Bool(false)) {

@@ -7,6 +7,7 @@ use crate::launch::argument::Argument;
 use crate::launch::counted::{CountedLaunch, TracedLaunch};
 use crate::launch::kernel::Kernel;
 use crate::launch::prepared::{Prepared, ReadyLaunch};
+use crate::launch::sequence::Sequence;
 use crate::stream::Stream;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ const RUNS: (u128, u128) = (5, 50);
 /// launch.
 pub struct Bound<'m, 'a> {
     prepared: Prepared<'m, 'a>,
-    launches: Vec<ReadyLaunch>,
+    launches: Sequence<ReadyLaunch>,
 }
 
 impl<'m> Kernel<'m> {
@@ -37,11 +38,7 @@ impl<'m> Kernel<'m> {
     /// As for [`Kernel::launch`]; nothing is launched.
     pub fn bind<'a>(&self, arguments: &[(&str, Argument<'a>)]) -> Result<Bound<'m, 'a>> {
         let prepared = self.prepared(arguments)?;
-        let mut launches = Vec::new();
-        prepared.each_launch(&mut |launch| {
-            launches.push(launch);
-            Ok(())
-        })?;
+        let launches = prepared.ready_launches()?;
         Ok(Bound { prepared, launches })
     }
 }
@@ -72,9 +69,8 @@ impl Bound<'_, '_> {
     }
 
     fn queue(&self, stream: StreamNumber) -> Result<()> {
-        let mut launches = self.launches.iter();
         self.prepared
-            .in_order(stream, || launches.try_for_each(|launch| self.prepared.submit_on(stream, launch)))
+            .in_order(stream, || self.run(stream, &mut |launch| self.prepared.submit_on(stream, launch)))
     }
 
     /// Runs the kernel once more and counts, launch by launch, what the hardware would; `None` (and nothing done) on
@@ -83,8 +79,12 @@ impl Bound<'_, '_> {
     /// # Errors
     /// What the kernel did wrong.
     pub fn count(&self) -> Result<Option<Vec<CountedLaunch>>> {
-        let counted = self.launches.iter().map(|launch| self.prepared.count(launch));
-        let counted = counted.collect::<Result<Option<Vec<_>>>>()?;
+        let mut counted = Some(Vec::new());
+        self.run(self.prepared.stream, &mut |launch| {
+            let one = self.prepared.count(launch)?;
+            keep(&mut counted, one);
+            Ok(())
+        })?;
         self.finish()?;
         Ok(counted)
     }
@@ -95,8 +95,12 @@ impl Bound<'_, '_> {
     /// # Errors
     /// What the kernel did wrong.
     pub fn trace(&self) -> Result<Option<Vec<TracedLaunch>>> {
-        let traced = self.launches.iter().map(|launch| self.prepared.trace(launch));
-        let traced = traced.collect::<Result<Option<Vec<_>>>>()?;
+        let mut traced = Some(Vec::new());
+        self.run(self.prepared.stream, &mut |launch| {
+            let one = self.prepared.trace(launch)?;
+            keep(&mut traced, one);
+            Ok(())
+        })?;
         self.finish()?;
         Ok(traced)
     }
@@ -109,24 +113,43 @@ impl Bound<'_, '_> {
         self.prepared.finish()
     }
 
-    /// Entries that one launch of the kernel launches on the device.
+    fn run(&self, stream: StreamNumber, launch: &mut dyn FnMut(&ReadyLaunch) -> Result<()>) -> Result<()> {
+        let mut goes_on = |condition, turns| self.prepared.goes_on(stream, condition, turns);
+        self.launches.run(launch, &mut goes_on)
+    }
+
+    /// Entries that one launch of the kernel launches on the device; those of a `while` count once.
     pub fn entries(&self) -> usize {
         self.launches.len()
     }
 
+    fn all(&self) -> Vec<&ReadyLaunch> {
+        let mut all = Vec::new();
+        self.launches.each(&mut |launch| all.push(launch));
+        all
+    }
+
     /// The names of these entries in the module's PTX, in the order of their launches.
     pub fn entry_names(&self) -> impl Iterator<Item = &str> + '_ {
-        self.launches.iter().map(ReadyLaunch::entry)
+        self.all().into_iter().map(ReadyLaunch::entry)
     }
 
     /// The most dynamic shared memory that one of these launches asks for, in bytes.
     pub fn dynamic_shared_bytes(&self) -> u32 {
-        self.launches.iter().map(ReadyLaunch::shared_bytes).max().unwrap_or(0)
+        self.all().into_iter().map(ReadyLaunch::shared_bytes).max().unwrap_or(0)
     }
 
     /// Bytes of all arrays: arguments, results and scratch memory.
     pub fn bytes(&self) -> u64 {
         self.prepared.bytes()
+    }
+}
+
+/// Adds what one launch gave; a device that gives nothing once gives nothing at all.
+fn keep<T>(all: &mut Option<Vec<T>>, one: Option<T>) {
+    match (all.as_mut(), one) {
+        (Some(all), Some(one)) => all.push(one),
+        _ => *all = None,
     }
 }
 

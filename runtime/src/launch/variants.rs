@@ -313,7 +313,7 @@ fn why(kernel: &KernelManifest, sizes: Sizes<'_>, known: &[Arc<KnownVariant>]) -
 /// The names of the entries that a plan launches, each once.
 fn entries(plan: &[Step]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    each_launch(plan, &mut |launch| {
+    Step::each_launch(plan, &mut |launch| {
         if !names.contains(&launch.entry) {
             names.push(launch.entry.clone());
         }
@@ -331,25 +331,16 @@ fn each_entry(plan: &mut [Step], change: &mut dyn FnMut(&mut String)) {
                 each_entry(then, change);
                 each_entry(otherwise, change);
             }
+            Step::While { test, body, .. } => {
+                each_entry(test, change);
+                each_entry(body, change);
+            }
         }
     }
 }
 
 fn each_argument(plan: &[Step], see: &mut dyn FnMut(&LaunchArgument)) {
-    each_launch(plan, &mut |launch| launch.arguments.iter().for_each(&mut *see));
-}
-
-fn each_launch<'p>(plan: &'p [Step], see: &mut dyn FnMut(&'p krn_compiler::manifest::Launch)) {
-    for step in plan {
-        match step {
-            Step::Launch(launch) => see(launch),
-            Step::Repeat { body, .. } => each_launch(body, see),
-            Step::Branch { then, otherwise, .. } => {
-                each_launch(then, see);
-                each_launch(otherwise, see);
-            }
-        }
-    }
+    Step::each_launch(plan, &mut |launch| launch.arguments.iter().for_each(&mut *see));
 }
 
 /// `m = 70, n = 90`

@@ -184,9 +184,12 @@ fn run_or_refuse(
     case: &Case,
 ) -> Result<Result<Outputs, Error>, VerifyError> {
     match run(module, kernel, case) {
-        Err(error @ (Error::OutOfMemory { .. } | Error::Argument { .. } | Error::Interrupted)) => {
-            Err(VerifyError::Run(error))
-        }
+        Err(
+            error @ (Error::OutOfMemory { .. }
+            | Error::Argument { .. }
+            | Error::Endless { .. }
+            | Error::Interrupted),
+        ) => Err(VerifyError::Run(error)),
         device => Ok(device),
     }
 }

@@ -368,8 +368,15 @@ fn repeated(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
         return change(make, draft);
     }
     let rounds = make.names.fresh("r");
-    draft.body.open(&format!("for {rounds} in 0..3 {{"));
-    draft.scope.values.push((rounds, Wide::I64));
+    // Counted by the host, or by the device.
+    let counted = make.choices.once_in(2);
+    if counted {
+        draft.body.open(&format!("for {rounds} in 0..3 {{"));
+    } else {
+        draft.body.line(&format!("var {rounds}: i64 = 0"));
+        draft.body.open(&format!("while {rounds} < 3 {{"));
+    }
+    draft.scope.values.push((rounds.clone(), Wide::I64));
     let name = make.names.fresh("u");
     let (indices, inner) = iterate(make, draft, &array.extents);
     let value = make.expression(stored.wide, &inner, 3);
@@ -381,6 +388,9 @@ fn repeated(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
     let value = make.expression(stored.wide, &inner, 2);
     draft.body.line(&format!("{}[{}] = {value}", array.name, indices.join(", ")));
     draft.scope.values.pop();
+    if !counted {
+        draft.body.line(&format!("{rounds} += 1"));
+    }
     draft.body.close("}");
 }
 

@@ -43,6 +43,11 @@ fn steps(
                     steps(body, sizes, repeats * rounds as f64, taken)?;
                 }
             }
+            // How many turns there are nobody knows: one stands for all.
+            Step::While { test, body, .. } => {
+                steps(test, sizes, repeats, taken)?;
+                steps(body, sizes, repeats, taken)?;
+            }
         }
     }
     Some(())

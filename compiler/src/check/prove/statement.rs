@@ -77,8 +77,10 @@ impl Walker<'_> {
                 self.scoped(|walker| {
                     walker.enter_while();
                     walker.forget(&assigned);
-                    let truth = walker.condition(condition);
-                    walker.facts.assume_all(&truth.yes);
+                    let (truth, kept) = walker.kept(|walker| walker.condition(condition));
+                    if kept {
+                        walker.facts.assume_all(&truth.yes);
+                    }
                     walker.block(body);
                 });
                 self.forget(&assigned);

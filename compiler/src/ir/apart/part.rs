@@ -127,6 +127,10 @@ fn leading_to(plan: &[Step], launch: Launch) -> Vec<Step> {
                 found if found.is_empty() => leading_to(otherwise, launch),
                 found => found,
             },
+            Step::While { test, body, .. } => match leading_to(test, launch) {
+                found if found.is_empty() => leading_to(body, launch),
+                found => found,
+            },
         };
         if !found.is_empty() {
             return found;

@@ -5,6 +5,7 @@ use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Inst, Launch, Value};
 use crate::ir::kernel::{AxisData, BlockData, InstData, LaunchData, Payload, Phase, Regions, Short};
 use crate::ir::op::{Combiner, Opcode};
+use cranelift_entity::EntitySet;
 
 impl KernelBuilder {
     fn open(&mut self, kind: RegionKind, owner: Option<Inst>) -> Block {
@@ -85,6 +86,27 @@ impl KernelBuilder {
         let region = self.open.pop().expect("a launch is open");
         assert_eq!(region.kind, RegionKind::Launch, "a region of the launch is still open");
         self.kernel.launches.last().expect("a launch was made").0
+    }
+
+    /// Takes loads out of a launch that nothing in it uses.
+    pub fn forget_unused(&mut self, launch: Launch, loads: &[Value]) {
+        let body = self.kernel.launches[launch].body;
+        let mut used = EntitySet::<Value>::new();
+        self.kernel.walk(body, &mut |_, inst| used.extend(self.kernel.insts[inst].arguments.iter().copied()));
+        let unused = |inst: Inst| {
+            let data = &self.kernel.insts[inst];
+            data.opcode == Opcode::Load
+                && data.results.iter().all(|value| loads.contains(value) && !used.contains(*value))
+        };
+        let mut found = Vec::new();
+        self.kernel.walk(body, &mut |block, inst| {
+            if unused(inst) {
+                found.push((block, inst));
+            }
+        });
+        for (block, inst) in found {
+            self.kernel.blocks[block].insts.retain(|known| *known != inst);
+        }
     }
 
     /// Begins `forall` over axes `(name, low, high)`; the index of each.

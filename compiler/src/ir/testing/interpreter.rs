@@ -220,6 +220,13 @@ impl Interpreter<'_> {
                 Step::Branch { condition, then, otherwise } => {
                     self.steps(if self.host(condition) != 0 { then } else { otherwise })?;
                 }
+                Step::While { condition, test, body } => loop {
+                    self.steps(test)?;
+                    if self.memory[&(*condition, 0)][0] != Constant::Bool(true) {
+                        break;
+                    }
+                    self.steps(body)?;
+                },
             }
         }
         Ok(())

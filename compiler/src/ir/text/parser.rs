@@ -320,7 +320,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `{ launch0 repeat … { … } if … { … } else { … } }`.
+    /// `{ launch0 repeat … { … } if … { … } else { … } while buf0 after { … } do { … } }`.
     fn steps(&mut self) -> Result<Vec<Step>, ParseError> {
         self.nested(|parser| {
             parser.expect("{")?;
@@ -348,6 +348,13 @@ impl Parser<'_> {
             let then = self.steps()?;
             self.expect_word("else")?;
             return Ok(Step::Branch { condition, then, otherwise: self.steps()? });
+        }
+        if self.take_word("while") {
+            let condition = Buffer::from_u32(self.numbered("buf")?);
+            self.expect_word("after")?;
+            let test = self.steps()?;
+            self.expect_word("do")?;
+            return Ok(Step::While { condition, test, body: self.steps()? });
         }
         Ok(Step::Launch(Launch::from_u32(self.numbered("launch")?)))
     }

@@ -254,6 +254,12 @@ fn print_step(text: &mut String, step: &Step) {
             text.push_str(" else");
             steps(text, otherwise);
         }
+        Step::While { condition, test, body } => {
+            let _ = write!(text, "while {condition} after");
+            steps(text, test);
+            text.push_str(" do");
+            steps(text, body);
+        }
     }
 }
 

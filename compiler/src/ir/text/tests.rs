@@ -28,6 +28,7 @@ kernel "all" @1..99 {
     buffer buf2 "counter" u32 [] static static0, aos
     buffer buf3 "row" f64 [8] private, aos
     buffer buf4 "temporary" i64 [max(sym0, 3)] scratch, soa
+    buffer buf5 "goes_on" bool [] scratch, aos
     argument buf0
     argument "config" struct "Config" size 2 align 2 { "scale" f16 at 0 }
     fact "n > 3 && !false" line 7: (sym0 > 3) && not(false)
@@ -82,7 +83,11 @@ kernel "all" @1..99 {
     }
     launch launch1 "all_2" mapped threads 1 {
     }
-    plan { repeat sym2 = 0..(sym0 % 7) by 2 { launch0 } if sym0 == neg(3) { launch1 } else { } }
+    launch launch2 "all_3" mapped threads 1 {
+        v100: bool = const false
+        store buf5[], v100
+    }
+    plan { repeat sym2 = 0..(sym0 % 7) by 2 { launch0 } if sym0 == neg(3) { launch1 } else { } while buf5 after { launch2 } do { } }
 }
 "#;
 

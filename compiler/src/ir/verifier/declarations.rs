@@ -1,6 +1,7 @@
 //! Symbols, buffers, the signature, facts and the plan.
 
 use super::Verifier;
+use crate::data::Scalar;
 use crate::ir::entities::{Launch, Symbol};
 use crate::ir::kernel::{ArgumentData, BufferData, BufferKind, Step};
 use crate::manifest::{Expr, Layout, SymbolKind};
@@ -116,6 +117,18 @@ impl Verifier<'_> {
                     self.expression(&place, condition);
                     self.steps(then, seen, counters);
                     self.steps(otherwise, seen, counters);
+                }
+                Step::While { condition, test, body } => {
+                    let is_cell = self.kernel.buffers.get(*condition).is_some_and(|data| {
+                        let one =
+                            data.element.leaves.len() == 1 && data.element.leaves[0].scalar == Scalar::Bool;
+                        data.kind == BufferKind::Scratch && data.extents.is_empty() && one
+                    });
+                    if !is_cell {
+                        self.report(place, format!("`{condition}` is no scratch buffer of one `bool`"));
+                    }
+                    self.steps(test, seen, counters);
+                    self.steps(body, seen, counters);
                 }
             }
         }

@@ -13,6 +13,7 @@ const VALID: &str = r#"kernel "valid" {
     buffer buf1 "y" struct "S" size 8 align 4 { "a" f32 at 0, "b" i32 at 4 } [sym0] argument 1 in, aos
     buffer buf2 "row" f64 [8] private, aos
     buffer buf3 "table" i32 [4] constant const0, aosoa 8
+    buffer buf4 "goes_on" bool [] scratch, aos
     argument buf0
     argument buf1
     fact "n > 3" line 1: sym0 > 3
@@ -53,7 +54,7 @@ const VALID: &str = r#"kernel "valid" {
     }
     launch launch1 "valid_2" mapped threads 1 {
     }
-    plan { launch0 repeat sym1 = 0..4 by 1 { launch1 } }
+    plan { launch0 repeat sym1 = 0..4 by 1 { launch1 } while buf4 after { } do { } }
 }
 "#;
 
@@ -135,6 +136,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("{ launch1 }", "{ launch1 launch7 }"),
     ("repeat sym1", "repeat sym0"),
     ("valid_2", "valid_1"),
+    ("while buf4", "while buf2"),
 ];
 
 fn valid() -> Kernel {

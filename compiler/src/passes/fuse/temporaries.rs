@@ -30,7 +30,10 @@ struct Users {
 
 /// The first temporary that can be computed where it is read, the launch that fills it and the one that reads it.
 pub(super) fn find(kernel: &Kernel) -> Option<(Plan, Launch, Launch)> {
-    let scratch = kernel.buffers.keys().filter(|buffer| kernel.buffers[*buffer].kind == BufferKind::Scratch);
+    let is_temporary = |buffer: &Buffer| {
+        kernel.buffers[*buffer].kind == BufferKind::Scratch && !kernel.is_read_by_plan(*buffer)
+    };
+    let scratch = kernel.buffers.keys().filter(is_temporary);
     let mut parents = None;
     for buffer in scratch {
         let Some(users) = users(kernel, buffer) else { continue };
@@ -139,6 +142,9 @@ fn between(steps: &[Step], first: Launch, second: Launch) -> Option<Vec<Launch>>
                 between(then, first, second).or_else(|| between(otherwise, first, second))
             }
             Step::Repeat { body, .. } => between(body, first, second),
+            Step::While { test, body, .. } => {
+                between(test, first, second).or_else(|| between(body, first, second))
+            }
         }),
     }
 }
@@ -150,6 +156,9 @@ fn launches_of(step: &Step, launches: &mut Vec<Launch>) {
             then.iter().chain(otherwise).for_each(|step| launches_of(step, launches));
         }
         Step::Repeat { body, .. } => body.iter().for_each(|step| launches_of(step, launches)),
+        Step::While { test, body, .. } => {
+            test.iter().chain(body).for_each(|step| launches_of(step, launches));
+        }
     }
 }
 

@@ -74,7 +74,7 @@ pub fn forward(kernel: &mut Kernel, stored: &[Stored]) {
                 kernel.blocks[block].insts.retain(|inst| inst != load);
             }
         }
-        let mut read = kernel.buffers[buffer].kind != BufferKind::Scratch;
+        let mut read = kernel.buffers[buffer].kind != BufferKind::Scratch || kernel.is_read_by_plan(buffer);
         kernel.walk_all(&mut |_, inst| {
             let data = &kernel.insts[inst];
             let same = matches!(data.payload, Payload::Access { buffer: known, .. } | Payload::Atomic { buffer: known, .. } if known == buffer);

@@ -95,6 +95,7 @@ fn neighbours(steps: &[Step], tried: &[(Launch, Launch)]) -> Option<(Launch, Lau
             Step::Branch { then, otherwise, .. } => {
                 neighbours(then, tried).or_else(|| neighbours(otherwise, tried))
             }
+            Step::While { test, body, .. } => neighbours(test, tried).or_else(|| neighbours(body, tried)),
         })
     })
 }

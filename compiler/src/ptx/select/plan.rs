@@ -123,6 +123,10 @@ pub(super) fn kernel_manifest(
             }
         })
         .collect();
+    let number_of = |buffer: Buffer| {
+        let number = scratch_order.iter().position(|known| *known == buffer);
+        number.ok_or_else(|| error(format!("no launch writes {buffer}, which the plan reads")))
+    };
     let argument_of = |argument: &EntryArgument| {
         Some(match *argument {
             EntryArgument::Symbol(symbol) => LaunchArgument::Symbol(symbol.index()),
@@ -162,7 +166,7 @@ pub(super) fn kernel_manifest(
         variants: vec![Variant {
             guard: stated_guard(kernel),
             scratch,
-            plan: steps(&kernel.plan, &launch_of)?,
+            plan: steps(&kernel.plan, &launch_of, &number_of)?,
         }],
     })
 }
@@ -170,6 +174,7 @@ pub(super) fn kernel_manifest(
 fn steps(
     plan: &[IrStep],
     launch_of: &impl Fn(Launch) -> Result<Step, SelectError>,
+    number_of: &impl Fn(Buffer) -> Result<usize, SelectError>,
 ) -> Result<Vec<Step>, SelectError> {
     plan.iter()
         .map(|step| {
@@ -180,12 +185,17 @@ fn steps(
                     low: low.clone(),
                     high: high.clone(),
                     step: step.clone(),
-                    body: steps(body, launch_of)?,
+                    body: steps(body, launch_of, number_of)?,
                 },
                 IrStep::Branch { condition, then, otherwise } => Step::Branch {
                     condition: condition.clone(),
-                    then: steps(then, launch_of)?,
-                    otherwise: steps(otherwise, launch_of)?,
+                    then: steps(then, launch_of, number_of)?,
+                    otherwise: steps(otherwise, launch_of, number_of)?,
+                },
+                IrStep::While { condition, test, body } => Step::While {
+                    scratch: number_of(*condition)?,
+                    test: steps(test, launch_of, number_of)?,
+                    body: steps(body, launch_of, number_of)?,
                 },
             })
         })
