@@ -50,8 +50,9 @@ fn agree(compilation: &Compilation, target: &str, form: &str, sizes: &[[i64; 2]]
     for (number, manifest) in compilation.compiled.manifest.kernels.iter().enumerate() {
         // Nothing is tested if the launch is not there, or does not wait for a tile.
         let name = format!("{}_{form}", manifest.name);
-        let mut names = Vec::new();
-        launches(&manifest.general().expect("a plan").plan, &mut names);
+        let mut names: Vec<String> = Vec::new();
+        let plan = &manifest.general().expect("a plan").plan;
+        Step::each_launch(plan, &mut |launch| names.push(launch.entry.clone()));
         assert!(names.contains(&name), "{target}: {names:?}");
         let (_, code) = compilation.compiled.ptx.split_once(&format!(".entry {name}(")).expect("the launch");
         let code = code.split(".entry").next().unwrap_or_default();

@@ -84,8 +84,8 @@ kernel "all" @1..99 {
     launch launch1 "all_2" mapped threads 1 {
     }
     launch launch2 "all_3" mapped threads 1 {
-        v100: bool = const false
-        store buf5[], v100
+        v27: bool = const false
+        store buf5[], v27
     }
     plan { repeat sym2 = 0..(sym0 % 7) by 2 { launch0 } if sym0 == neg(3) { launch1 } else { } while buf5 after { launch2 } do { } }
 }

@@ -23,7 +23,6 @@ use std::thread;
 const EXEMPT: &[(&str, &str)] = &[
     (
         "lower: `break` ends nothing",
-        "lower: a `while` of launches asks behind its turns",
         "no program of the set has a `break`: tests/kernels/control/breaks.krn holds it against the reference",
     ),
     (

@@ -85,14 +85,16 @@ pub fn conflict(
     if axes.iter().any(never_equal) {
         return None;
     }
-    let found = meeting(threads, a, b, &axes)?;
+    // Places in the whole buffer are numbers of a row, which is looked through faster than tuples are; where they meet, the
+    // subscripts may still be told apart.
     if a.forms.len() > 1
         && let (Some(x), Some(y)) = (place(a, extents), place(b, extents))
     {
         let whole = axis(forms, &x, &y, [a.width, b.width]);
-        return if never_equal(&whole) { None } else { meeting(threads, a, b, &[whole]) };
+        let found = if never_equal(&whole) { None } else { meeting(threads, a, b, &[whole]) };
+        return found.filter(|_| meeting(threads, a, b, &axes).is_some());
     }
-    Some(found)
+    meeting(threads, a, b, &axes)
 }
 
 /// An element's place in its buffer, where the extents are literals.
