@@ -1,7 +1,10 @@
 //! The IR's data structure. Construction goes through the builder; text through printer and parser.
 
 pub use super::axis::{AxisData, Factor, Level};
-use super::entities::{Axis, Block, Buffer, ConstantArray, Inst, Launch, Site, StaticArray, Symbol, Value};
+pub use super::combiner::CombinerData;
+use super::entities::{
+    Axis, Block, Buffer, ConstantArray, Inst, Launch, OwnCombiner, Site, StaticArray, Symbol, Value,
+};
 use super::op::{Combiner, Constant, Opcode};
 pub use super::phase::{Phase, Phases};
 use super::schedule::Schedule;
@@ -57,6 +60,8 @@ pub struct Kernel {
     pub symbols: PrimaryMap<Symbol, SymbolData>,
     pub buffers: PrimaryMap<Buffer, BufferData>,
     pub sites: PrimaryMap<Site, SiteData>,
+    /// Combiners of the user's own.
+    pub combiners: PrimaryMap<OwnCombiner, CombinerData>,
     pub launches: PrimaryMap<Launch, LaunchData>,
     pub plan: Vec<Step>,
     pub axes: PrimaryMap<Axis, AxisData>,
@@ -191,6 +196,21 @@ impl Kernel {
 }
 
 impl LaunchData {
+    /// The one launch of a combiner's code.
+    pub fn code(name: &str, body: Block) -> Self {
+        Self {
+            name: name.to_string(),
+            phase: Phase::Abstract,
+            body,
+            threads: None,
+            tiling: None,
+            grid: None,
+            assume: Vec::new(),
+            resident: None,
+            streams: Vec::new(),
+        }
+    }
+
     /// Whether the tiles of the launch have layouts.
     pub fn is_placed(&self) -> bool {
         self.tiling.as_ref().is_some_and(|tiling| !tiling.layouts.is_empty())

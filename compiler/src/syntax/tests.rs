@@ -35,7 +35,7 @@ fn show(e: &Expr) -> String {
         ExprKind::Binary { op, left, right, .. } => format!("({} {op:?} {})", show(left), show(right)),
         ExprKind::Cast { operand, ty } => format!("({} as {})", show(operand), ty.name.name),
         ExprKind::Call { callee, arguments } => format!("{}({})", callee.name, all(arguments)),
-        ExprKind::Reduce { op, axes, body, .. } => format!("{op:?}<{}>({})", axes.len(), show(body)),
+        ExprKind::Reduce { word, axes, body, .. } => format!("{}<{}>({})", word.name, axes.len(), show(body)),
         ExprKind::Index { base, subscripts } => format!("{}[{}]", show(base), all(subscripts)),
         ExprKind::Ranged { name, .. } => format!("{} in …", name.name),
         ExprKind::Guarded { access, otherwise } => format!("({} else {})", show(access), show(otherwise)),
