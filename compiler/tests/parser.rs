@@ -140,7 +140,7 @@ fn random_bytes(rng: &mut impl Rng) -> Vec<u8> {
 
 fn random_soup(rng: &mut impl Rng) -> Vec<u8> {
     const WORDS: &[&str] = &[
-        "struct", "fn", "const", "static", "kernel", "schedule", "for", "where", "inout", "let", "var",
+        "struct", "fn", "reduction", "const", "static", "kernel", "schedule", "for", "where", "inout", "let", "var",
         "forall", "in", "step", "while", "assert", "if", "else", "as", "true", "false", "sum", "min", "max",
         "argmax", "x", "y", "f32", "Body", "(", ")", "[", "]", "{", "}", "(", "[", "{", "+", "-", "*", "/",
         "%", "<<", ">>", "&", "|", "^", "&&", "||", "==", "!=", "<", "<=", ">", ">=", "=", "+=", "min=", "!",

@@ -7,7 +7,7 @@
  */
 
 const RESERVED = [
-  'struct', 'fn', 'const', 'static', 'kernel', 'schedule',
+  'struct', 'fn', 'reduction', 'const', 'static', 'kernel', 'schedule',
   'for', 'where', 'inout', 'let', 'var', 'forall', 'in', 'while', 'break', 'assert', 'if', 'else', 'as', 'true',
   'false',
 ];
@@ -128,6 +128,7 @@ export default grammar({
       choice(
         $.struct_item,
         $.function_item,
+        $.reduction_item,
         $.const_item,
         $.static_item,
         $.kernel_item,
@@ -149,6 +150,18 @@ export default grammar({
         field('parameters', $.parameters),
         '->',
         field('result', $._type),
+        field('body', $.block),
+      ),
+
+    reduction_item: ($) =>
+      seq(
+        'reduction',
+        field('name', $.identifier),
+        field('parameters', $.parameters),
+        '->',
+        field('result', $._type),
+        'from',
+        field('from', $._expression),
         field('body', $.block),
       ),
 

@@ -4,7 +4,7 @@
 use super::evaluate::{Value, literal, round, wrap};
 use super::functions::{FunctionBody, ParamType};
 use super::items::Checker;
-use super::typed::{ArrayRole, Block, Expr, ExprKind, Projection, Stmt, StmtKind, Type};
+use super::typed::{Block, Expr, ExprKind, Projection, Stmt, StmtKind, Type};
 use super::types;
 use super::walk::{Node, walk_block};
 use crate::diagnostic::{Diagnostic, codes};
@@ -129,17 +129,8 @@ fn refused(body: &FunctionBody) -> Option<(Span, &'static str, &'static str)> {
             _ => {}
         },
         Node::Expr(Expr { kind, span, .. }) => match kind {
-            ExprKind::Load { access, .. } => {
-                match body.tables.arrays.get(access.array).map(|array| array.role) {
-                    Some(ArrayRole::Static(_)) => {
-                        refuse(*span, "statics", "read it in the term, and combine that")
-                    }
-                    _ => refuse(
-                        *span,
-                        "arrays",
-                        "read elements in the term: `name(i: x[i])` gives it each of them",
-                    ),
-                }
+            ExprKind::Load { .. } => {
+                refuse(*span, "arrays", "read elements in the term: `name(i: x[i])` gives it each of them");
             }
             ExprKind::Reduce { .. } => {
                 refuse(*span, "reductions inside", "combine what its two values hold by operators and loops");

@@ -12,27 +12,6 @@ use super::op::{Combiner, Constant, Opcode};
 use crate::data::Scalar;
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
-
-/// One combiner.
-#[derive(Clone, PartialEq, Debug)]
-pub struct CombinerData {
-    /// As the user calls it.
-    pub name: String,
-    /// Of the values of one contribution, wide.
-    pub types: Vec<Scalar>,
-    /// What a reduction over nothing gives, of these types.
-    pub identity: Vec<Constant>,
-    /// Pure code: one launch, in phase `abstract`.
-    pub code: Arc<Kernel>,
-}
-
-impl CombinerData {
-    /// The block of the code; `None` of a broken one.
-    pub fn body(&self) -> Option<Block> {
-        self.code.launches.values().next().map(|launch| launch.body)
-    }
-}
 
 impl Kernel {
     /// The combiner of a reduction of the user's own.

@@ -1,7 +1,6 @@
 //! The IR's data structure. Construction goes through the builder; text through printer and parser.
 
 pub use super::axis::{AxisData, Factor, Level};
-pub use super::combiner::CombinerData;
 use super::entities::{
     Axis, Block, Buffer, ConstantArray, Inst, Launch, OwnCombiner, Site, StaticArray, Symbol, Value,
 };
@@ -146,6 +145,28 @@ pub struct SiteData {
     pub injection: Option<usize>,
     /// What is asserted; `None` where it is a subscript or a fact.
     pub assertion: Option<manifest::AssertionManifest>,
+}
+
+/// A combiner of the user's own. Its code is a kernel by itself (`combiner.rs`): passes, which look at launches, never meet
+/// it, and a kernel's parts share it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CombinerData {
+    /// As the user calls it.
+    pub name: String,
+    /// Of the values of one contribution, wide.
+    pub types: Vec<Scalar>,
+    /// What a reduction over nothing gives, of these types.
+    pub identity: Vec<Constant>,
+    /// Pure code: one launch, in phase `abstract`, whose root block has the values of two contributions for parameters
+    /// and yields those of one.
+    pub code: Arc<Kernel>,
+}
+
+impl CombinerData {
+    /// The block of the code; `None` of a broken one.
+    pub fn body(&self) -> Option<Block> {
+        self.code.launches.values().next().map(|launch| launch.body)
+    }
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -3,7 +3,7 @@
 use super::error::EvalError;
 use super::launch::Launch;
 use super::memory::Storage;
-use super::own::Samples;
+use super::samples::Samples;
 use super::rounding::Sites;
 use super::value::{Plain, Value};
 use super::{ErrorModel, Inputs, Number, Options};

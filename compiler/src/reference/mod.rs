@@ -45,6 +45,7 @@ mod own;
 mod reduce;
 pub mod rounding;
 mod sample;
+mod samples;
 mod statements;
 #[cfg(test)]
 mod tests;

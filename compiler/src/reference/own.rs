@@ -23,36 +23,13 @@ pub(super) const TREES: usize = 6;
 /// How many times the spread the bound is.
 const ROOM: f64 = 8.0;
 
-/// Terms that are kept, and tries of each promise.
-const KEPT: usize = 48;
+/// Tries of each promise.
 const TRIES: u32 = 64;
 
 /// How far both sides of a promise may be from each other, as a part of the greatest number that takes part: in `f64`, and in
 /// the kernel's own rounding.
 const WIDE_ROOM: f64 = 1e-6;
 const OWN_ROOM: f64 = 1e-2;
-
-/// Some of the terms of a reduction.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Samples {
-    seen: u32,
-    kept: Vec<Value>,
-}
-
-impl Samples {
-    /// The first terms, and of later ones each as likely as any other.
-    fn add(&mut self, term: &Value) {
-        self.seen = self.seen.saturating_add(1);
-        if self.kept.len() < KEPT {
-            self.kept.push(term.clone());
-        } else {
-            let at = bits(7, u64::from(self.seen)) % self.seen;
-            if let Some(place) = self.kept.get_mut(at as usize) {
-                *place = term.clone();
-            }
-        }
-    }
-}
 
 /// A promise that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -237,7 +214,7 @@ impl<'a> Evaluator<'a> {
         let kernel = self.kernel;
         let mut broken = Vec::new();
         for (id, data) in &kernel.reductions {
-            let kept = std::mem::take(&mut self.combined[id.as_u32() as usize].kept);
+            let kept = self.combined[id.as_u32() as usize].take();
             if kept.is_empty() {
                 continue;
             }

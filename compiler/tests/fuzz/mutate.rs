@@ -29,7 +29,7 @@ const KINDS: &[&[&str]] = &[
 ];
 
 const WORDS: &[&str] = &[
-    "struct", "fn", "const", "static", "kernel", "schedule", "for", "where", "inout", "let", "var", "forall",
+    "struct", "fn", "reduction", "const", "static", "kernel", "schedule", "for", "where", "inout", "let", "var", "forall",
     "in", "step", "while", "assert", "if", "else", "as", "true", "false", "inf", "nan", "block", "layout",
     "cache",
 ];

@@ -383,8 +383,9 @@ impl Interpreter<'_> {
             (_, Payload::Atomic { buffer, leaf, op }) => {
                 let (value, indices) = operands.split_last().expect("a value");
                 let at = self.place(*buffer, *leaf, indices)?;
-                let combined = combine(*op, self.memory[&(*buffer, *leaf)][at], *value);
-                self.write(*buffer, *leaf, at, combined);
+                let known = self.memory[&(*buffer, *leaf)][at];
+                let combined = combine(self.kernel, *op, &[known], &[*value]);
+                self.write(*buffer, *leaf, at, combined[0]);
                 Ok(Vec::new())
             }
             // A number for each place in memory, also outside of the array.

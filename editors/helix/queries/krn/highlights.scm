@@ -3,7 +3,7 @@
 (line_comment) @comment.line
 (block_comment) @comment.block
 
-["kernel" "fn"] @keyword.function
+["kernel" "fn" "reduction"] @keyword.function
 "struct" @keyword.storage.type
 ["const" "static" "inout"] @keyword.storage.modifier
 ["let" "var" "where" "schedule" "assert"] @keyword

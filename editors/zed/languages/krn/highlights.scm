@@ -2,7 +2,7 @@
 
 [(line_comment) (block_comment)] @comment
 
-["kernel" "fn"] @keyword
+["kernel" "fn" "reduction"] @keyword
 "struct" @keyword
 ["const" "static" "inout"] @keyword
 ["let" "var" "where" "schedule" "assert"] @keyword
