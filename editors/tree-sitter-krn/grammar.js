@@ -119,6 +119,9 @@ export default grammar({
     $._error_sentinel,
   ],
 
+  // Behind the `from` of a reduction a `{` begins the fields of a literal, or the body.
+  conflicts: ($) => [[$._type_name, $._simple_operand]],
+
   extras: ($) => [/[ \t\r\n]/, $.line_comment, $.block_comment],
 
   rules: {

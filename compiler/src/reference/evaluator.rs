@@ -3,8 +3,8 @@
 use super::error::EvalError;
 use super::launch::Launch;
 use super::memory::Storage;
-use super::samples::Samples;
 use super::rounding::Sites;
+use super::samples::Samples;
 use super::value::{Plain, Value};
 use super::{ErrorModel, Inputs, Number, Options};
 use crate::check::typed::*;

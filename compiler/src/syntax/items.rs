@@ -46,7 +46,9 @@ fn item_end(file: &SourceFile, tokens: &[Token], start: usize) -> usize {
                 open.truncate(before);
                 // Of a reduction the value that it starts from may have braces of its own, in front of the body's.
                 let goes_on = tokens[start].kind == TokenKind::Reduction
-                    && tokens.get(at + 1).is_some_and(|next| next.kind == TokenKind::OpenBrace);
+                    && tokens
+                        .get(at + 1)
+                        .is_some_and(|next| matches!(next.kind, TokenKind::OpenBrace | TokenKind::Else));
                 if braces.is_empty() && open.is_empty() && has_body && !goes_on {
                     // Semicolons after a body are harmless.
                     let more = tokens[at + 1..].iter().take_while(|t| t.kind == TokenKind::Semicolon).count();

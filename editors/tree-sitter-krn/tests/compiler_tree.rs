@@ -192,8 +192,8 @@ fn expr(it: &Expr) -> Node {
         ExprKind::Call { callee, arguments } => {
             ("call_expression", [name(callee)].into_iter().chain(arguments.iter().map(expr)).collect())
         }
-        ExprKind::Reduce { op_span, axes, body, .. } => {
-            let operator = node("reduction_operator", *op_span, Vec::new());
+        ExprKind::Reduce { word, axes, body, .. } => {
+            let operator = node("reduction_operator", word.span, Vec::new());
             ("reduction", [operator].into_iter().chain(axes.iter().map(axis)).chain([expr(body)]).collect())
         }
         ExprKind::Index { base, subscripts } => {

@@ -27,8 +27,8 @@ use crate::transfer::run::Outputs;
 use krn_compiler::check::typed::{Kernel, Program, SignatureItem};
 use krn_compiler::data::HostArray;
 use krn_compiler::reference::{
-    self, BrokenLaw, CompareReport, EvalError, Evaluations, Inputs, LEAST_EVALUATIONS, Options, SampleSpec, can_sample,
-    estimate_cost,
+    self, BrokenLaw, CompareReport, EvalError, Evaluations, Inputs, LEAST_EVALUATIONS, Options, SampleSpec,
+    can_sample, estimate_cost,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -259,7 +259,12 @@ impl Expectation {
 }
 
 fn refused(check: FailedCheck, text: String) -> CheckReport {
-    CheckReport { outputs: Vec::new(), both_refused: Some(Refusal { check, text }), undecided: false, broken: Vec::new() }
+    CheckReport {
+        outputs: Vec::new(),
+        both_refused: Some(Refusal { check, text }),
+        undecided: false,
+        broken: Vec::new(),
+    }
 }
 
 /// The reference's view of a case.
