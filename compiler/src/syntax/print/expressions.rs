@@ -55,8 +55,19 @@ impl Printer {
     pub(super) fn expression(&mut self, e: &Expr, place: Place) {
         match place {
             Place::Anything => self.at_least(e, LOOSEST),
-            Place::BeforeBody if matches!(e.kind, ExprKind::StructLiteral { .. }) => self.bare(e),
-            Place::BeforeBrace | Place::BeforeBody => self.at_least(e, OR),
+            Place::BeforeBody => match e.kind {
+                ExprKind::StructLiteral { .. }
+                | ExprKind::Int { .. }
+                | ExprKind::Float { .. }
+                | ExprKind::Bool(_) => self.bare(e),
+                // A name in front of an empty body would take it for its fields.
+                _ => {
+                    self.put("(");
+                    self.bare(e);
+                    self.put(")");
+                }
+            },
+            Place::BeforeBrace => self.at_least(e, OR),
             Place::Target => self.at_least(e, POSTFIX),
             Place::BeforeDots => {
                 let start = self.out.len();
