@@ -6,7 +6,7 @@
 //! be combined by the reduction's operator. Any other dimension stays whole: of `softmax` the columns.
 
 use krn_compiler::check::typed::{
-    Access, ArrayId, ArrayRole, Axis, Block, DimId, Expr, ExprKind, IndexId, Kernel, Stmt, StmtKind,
+    Access, ArrayId, ArrayRole, Axis, Block, DimId, Expr, ExprKind, IndexId, Kernel, Reducer, Stmt, StmtKind,
 };
 use krn_compiler::check::walk::{Node, walk_expr, walk_statement, walk_statements};
 use krn_compiler::syntax::ast::ReduceOp;

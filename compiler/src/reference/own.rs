@@ -59,6 +59,16 @@ impl std::fmt::Display for BrokenLaw {
     }
 }
 
+/// A promise, as it is tried on some values.
+struct Law<'v> {
+    what: &'static str,
+    /// How many of the values take part.
+    count: usize,
+    sides: [(String, &'v Value); 2],
+    /// The values that it comes from.
+    around: Vec<&'v Value>,
+}
+
 /// Terms in the places where threads could have them, each of which has combined its own so far.
 struct Tree {
     /// Where terms go by chance, and how products are fused.
@@ -252,37 +262,34 @@ impl<'a> Evaluator<'a> {
             let after = self.together(data, wide, &a, &start)?;
             let name = &data.name;
             let given = [("a", &a), ("b", &b), ("c", &c)];
-            let laws: [(&'static str, usize, [(String, &Value); 2], &[&Value]); 4] = [
-                (
-                    "is not associative",
-                    3,
-                    [
+            let once = |text: String, value| Law {
+                what: "is changed by what it starts from",
+                count: 1,
+                sides: [(text, value), ("a".to_string(), &a)],
+                around: vec![&a],
+            };
+            let laws = [
+                Law {
+                    what: "is not associative",
+                    count: 3,
+                    sides: [
                         (format!("{name}({name}(a, b), c)"), &left),
                         (format!("{name}(a, {name}(b, c))"), &right),
                     ],
-                    &[&a, &b, &c, &ab, &bc],
-                ),
-                (
-                    "does not commute",
-                    2,
-                    [(format!("{name}(a, b)"), &ab), (format!("{name}(b, a)"), &ba)],
-                    &[&a, &b],
-                ),
-                (
-                    "is changed by what it starts from",
-                    1,
-                    [(format!("{name}(a, from)"), &after), ("a".to_string(), &a)],
-                    &[&a],
-                ),
-                (
-                    "is changed by what it starts from",
-                    1,
-                    [(format!("{name}(from, a)"), &before), ("a".to_string(), &a)],
-                    &[&a],
-                ),
+                    around: vec![&a, &b, &c, &ab, &bc],
+                },
+                Law {
+                    what: "does not commute",
+                    count: 2,
+                    sides: [(format!("{name}(a, b)"), &ab), (format!("{name}(b, a)"), &ba)],
+                    around: vec![&a, &b],
+                },
+                once(format!("{name}(a, from)"), &after),
+                once(format!("{name}(from, a)"), &before),
             ];
-            for (what, count, sides, around) in laws {
-                if is_near(sides[0].1, sides[1].1, around, if wide { WIDE_ROOM } else { OWN_ROOM }) {
+            for Law { what, count, sides, around } in laws {
+                let room = if wide { WIDE_ROOM } else { OWN_ROOM };
+                if is_near(sides[0].1, sides[1].1, &around, room) {
                     continue;
                 }
                 let shown = |value: &Value| show(self.program, &data.ty, value);

@@ -66,7 +66,7 @@ fn precedence_is_as_documented() {
 fn reductions_are_not_calls() {
     assert_eq!(shape("max(a, b) + max(c: x[c])"), "(max(a, b) Add max<1>(x[c]))");
     assert_eq!(shape("sum(p in 0..=n, q in m, r: V { x: p }.x)"), "sum<3>(V{1}.x)");
-    assert_eq!(shape("count(i: any(j: a[i, j]))"), "Count<1>(Any<1>(a[i, j]))");
+    assert_eq!(shape("count(i: any(j: a[i, j]))"), "count<1>(any<1>(a[i, j]))");
     assert_eq!(shape("min(max(a, b), c,)"), "min(max(a, b), c)");
 }
 
