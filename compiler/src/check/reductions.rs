@@ -1,5 +1,5 @@
-//! `reduction` items: functions of two values of one type, with a constant to start from, whose code can be run anywhere,
-//! any number of times.
+//! `reduction` items: functions of two values of one type, with a constant to start from, whose code can be run
+//! anywhere, any number of times.
 
 use super::evaluate::{Value, literal, round, wrap};
 use super::functions::{FunctionBody, ParamType};

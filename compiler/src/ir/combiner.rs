@@ -2,7 +2,8 @@
 //!
 //! Its code is a kernel by itself, with one launch, whose root block has the values of two contributions for parameters
 //! and yields those of one. Nothing of it shares arenas with the kernel that has the combiner: passes, which look at
-//! launches, never meet it, and a kernel's parts share it. Where contributions meet, a copy is made ([`Kernel::inline`]).
+//! launches, never meet it, and a kernel's parts share it. Where contributions meet, a copy is made
+//! ([`Kernel::inline`]).
 
 use super::entities::{Axis, Block, OwnCombiner, Value};
 use super::kernel::{

@@ -147,8 +147,8 @@ pub struct SiteData {
     pub assertion: Option<manifest::AssertionManifest>,
 }
 
-/// A combiner of the user's own. Its code is a kernel by itself (`combiner.rs`): passes, which look at launches, never meet
-/// it, and a kernel's parts share it.
+/// A combiner of the user's own. Its code is a kernel by itself (`combiner.rs`): passes, which look at launches, never
+/// meet it, and a kernel's parts share it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CombinerData {
     /// As the user calls it.

@@ -1,8 +1,8 @@
-//! Reductions of the file's own. What rounding may do to them follows from no formula, since nobody knows what they compute:
-//! it is *measured*. Terms are folded once in `f64`, which gives the value; and [`TREES`] times in the kernel's own rounding,
-//! each time in another random tree, with products fused by chance. [`ROOM`] times the spread of all these, and two units in
-//! the last place, is the bound. Where terms have bounds themselves, trees take them at their ends: all at the upper one, all
-//! at the lower one, or each by chance.
+//! Reductions of the file's own. What rounding may do to them follows from no formula, since nobody knows what they
+//! compute: it is *measured*. Terms are folded once in `f64`, which gives the value; and [`TREES`] times in the
+//! kernel's own rounding, each time in another random tree, with products fused by chance. [`ROOM`] times the spread of
+//! all these, and two units in the last place, is the bound. Where terms have bounds themselves, trees take them at
+//! their ends: all at the upper one, all at the lower one, or each by chance.
 //!
 //! Integers and `bool`s must be the same in all trees; otherwise they are uncertain.
 //!
@@ -26,8 +26,8 @@ const ROOM: f64 = 8.0;
 /// Tries of each promise.
 const TRIES: u32 = 64;
 
-/// How far both sides of a promise may be from each other, as a part of the greatest number that takes part: in `f64`, and in
-/// the kernel's own rounding.
+/// How far both sides of a promise may be from each other, as a part of the greatest number that takes part: in `f64`,
+/// and in the kernel's own rounding.
 const WIDE_ROOM: f64 = 1e-6;
 const OWN_ROOM: f64 = 1e-2;
 

@@ -10,7 +10,8 @@ pub enum Judgement {
     Verified,
     /// No value is outside its bound, but that says too little: why.
     NotVerified(String),
-    /// A reduction of the file's own does not do what the user promised of it: why. What it gives is then anybody's guess.
+    /// A reduction of the file's own does not do what the user promised of it: why. What it gives is then anybody's
+    /// guess.
     Broken(String),
     /// A value is outside its bound.
     Wrong,

@@ -1,5 +1,5 @@
-//! Reductions by the user's own combiners become loops that carry what is combined so far: what one thread does with them,
-//! any pass behind this one may treat as loops, and selection knows no others.
+//! Reductions by the user's own combiners become loops that carry what is combined so far: what one thread does with
+//! them, any pass behind this one may treat as loops, and selection knows no others.
 //!
 //! ```text
 //! v9: f32 = reduce [own0] axis1 "j" = v0..v1 [serial:*] (v2: i64) { … yield v8 }                             before
