@@ -9,7 +9,7 @@ pub fn exit_code(judgement: &Judgement) -> u8 {
     match judgement {
         Judgement::Verified | Judgement::Refused => 0,
         Judgement::NotVerified(_) => NOT_VERIFIED,
-        Judgement::Wrong => MISMATCH,
+        Judgement::Wrong | Judgement::Broken(_) => MISMATCH,
     }
 }
 
@@ -18,15 +18,16 @@ pub fn word(judgement: &Judgement) -> &'static str {
     match judgement {
         Judgement::Verified => "verified",
         Judgement::NotVerified(_) => "not verified",
+        Judgement::Broken(_) => "broken promise",
         Judgement::Wrong => "wrong",
         Judgement::Refused => "refused",
     }
 }
 
-/// Why a run is not verified.
+/// Why a run is not verified, or which promise is broken.
 pub fn reason(judgement: &Judgement) -> Option<&str> {
     match judgement {
-        Judgement::NotVerified(reason) => Some(reason),
+        Judgement::NotVerified(reason) | Judgement::Broken(reason) => Some(reason),
         _ => None,
     }
 }
@@ -34,8 +35,10 @@ pub fn reason(judgement: &Judgement) -> Option<&str> {
 /// One line an output, and warnings: how it compares.
 pub fn text(report: &CheckReport) -> String {
     let mut text: String = report.outputs.iter().map(|output| output_text(report, output)).collect();
-    if let Judgement::NotVerified(reason) = report.judgement() {
-        text.push_str(&format!("  NOT VERIFIED: {reason}\n"));
+    match report.judgement() {
+        Judgement::NotVerified(reason) => text.push_str(&format!("  NOT VERIFIED: {reason}\n")),
+        Judgement::Broken(reason) => text.push_str(&format!("  BROKEN PROMISE: {reason}\n")),
+        Judgement::Verified | Judgement::Wrong | Judgement::Refused => {}
     }
     text
 }

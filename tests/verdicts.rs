@@ -37,6 +37,48 @@ const PARTLY: &str = "kernel partly(x: f32[n]) -> y: f32[n] {
 }
 ";
 
+/// Promises of reductions that do not hold, one of each kind.
+const BROKEN: &str = "reduction minus(a: f32, b: f32) -> f32 from 0.0 { a - b }
+reduction left(a: f32, b: f32) -> f32 from -inf { if a == -inf { b } else { a } }
+reduction above(a: i32, b: i32) -> i32 from 1 { a + b }
+kernel one(x: f32[n]) -> y: f32 where n >= 4 { y = minus(i: x[i]) }
+kernel two(x: f32[n]) -> y: f32 where n >= 4 { y = left(i: x[i]) }
+kernel three(x: i32[n]) -> y: i32 where n >= 4 { y = above(i: x[i]) }
+";
+
+/// As `MERGE` in the language reference, but one of the products lacks a factor.
+const UNWEIGHTED: &str = "struct Moments { n: f32, mean: f32, m2: f32 }
+reduction merge(a: Moments, b: Moments) -> Moments from Moments { n: 0.0, mean: 0.0, m2: 0.0 } {
+    let n = a.n + b.n
+    let part = if n > 0.0 { b.n / n } else { 0.0 }
+    let delta = b.mean - a.mean
+    Moments { n: n, mean: a.mean + delta * part, m2: a.m2 + b.m2 + delta * delta * part }
+}
+kernel k(x: f32[n]) -> y: Moments where n >= 4 { y = merge(i: Moments { n: 1.0, mean: x[i], m2: 0.0 }) }
+";
+
+#[test]
+fn promises_of_reductions_that_do_not_hold_are_shown_by_values() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = write(folder.path(), "broken.krn", BROKEN);
+    let (out, _) = run(&["test", &file, "--device", "emulator"], 3);
+    for words in [
+        "`minus` is not associative: for a = ",
+        "`left` does not commute: for a = ",
+        "`above` is changed by what it starts from: for a = ",
+        "`minus(minus(a, b), c)` is ",
+    ] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    let file = write(folder.path(), "unweighted.krn", UNWEIGHTED);
+    let (out, _) = run(&["run", &file, "--device", "emulator"], 3);
+    assert!(out.contains("BROKEN PROMISE: the reduction `merge` is not associative"), "{out}");
+    // With the factor it keeps its promises.
+    let file =
+        write(folder.path(), "weighted.krn", &UNWEIGHTED.replace("delta * part }", "a.n * delta * part }"));
+    run(&["test", &file, "--device", "emulator"], 0);
+}
+
 fn write(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name).display().to_string();
     fs::write(&path, text).expect("a temporary file can be written");

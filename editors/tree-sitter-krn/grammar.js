@@ -7,7 +7,7 @@
  */
 
 const RESERVED = [
-  'struct', 'fn', 'const', 'static', 'kernel', 'schedule',
+  'struct', 'fn', 'reduction', 'const', 'static', 'kernel', 'schedule',
   'for', 'where', 'inout', 'let', 'var', 'forall', 'in', 'while', 'break', 'assert', 'if', 'else', 'as', 'true',
   'false',
 ];
@@ -119,6 +119,9 @@ export default grammar({
     $._error_sentinel,
   ],
 
+  // Behind the `from` of a reduction a `{` begins the fields of a literal, or the body.
+  conflicts: ($) => [[$._type_name, $._simple_operand]],
+
   extras: ($) => [/[ \t\r\n]/, $.line_comment, $.block_comment],
 
   rules: {
@@ -128,6 +131,7 @@ export default grammar({
       choice(
         $.struct_item,
         $.function_item,
+        $.reduction_item,
         $.const_item,
         $.static_item,
         $.kernel_item,
@@ -149,6 +153,18 @@ export default grammar({
         field('parameters', $.parameters),
         '->',
         field('result', $._type),
+        field('body', $.block),
+      ),
+
+    reduction_item: ($) =>
+      seq(
+        'reduction',
+        field('name', $.identifier),
+        field('parameters', $.parameters),
+        '->',
+        field('result', $._type),
+        'from',
+        field('from', $._expression),
         field('body', $.block),
       ),
 

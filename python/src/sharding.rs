@@ -6,7 +6,7 @@
 //! be combined by the reduction's operator. Any other dimension stays whole: of `softmax` the columns.
 
 use krn_compiler::check::typed::{
-    Access, ArrayId, ArrayRole, Axis, Block, DimId, Expr, ExprKind, IndexId, Kernel, Stmt, StmtKind,
+    Access, ArrayId, ArrayRole, Axis, Block, DimId, Expr, ExprKind, IndexId, Kernel, Reducer, Stmt, StmtKind,
 };
 use krn_compiler::check::walk::{Node, walk_expr, walk_statement, walk_statements};
 use krn_compiler::syntax::ast::ReduceOp;
@@ -195,7 +195,8 @@ fn reduced(kernel: &Kernel, axes: &Axes) -> Option<(&'static str, Vec<ArrayId>)>
         if axes.fits(&BTreeSet::new(), 0, walk) && axes.subscript(access).is_none() {
             continue;
         }
-        let ExprKind::Reduce { op, axes: own, .. } = &value.kind else { return None };
+        // What the file's own reductions give of parts only they can put together.
+        let ExprKind::Reduce { op: Reducer::BuiltIn(op), axes: own, .. } = &value.kind else { return None };
         let over: BTreeSet<IndexId> =
             own.iter().filter(|axis| axes.is_whole(axis)).map(|axis| axis.index).collect();
         let this = match op {

@@ -330,6 +330,7 @@ fn run_case(
                 Judgement::Verified => (Finding::Passed, judged, None),
                 Judgement::NotVerified(_) if report.is_empty() => (Finding::Empty, judged, None),
                 Judgement::NotVerified(reason) => (Finding::NotVerified(reason), judged, None),
+                Judgement::Broken(reason) => failed(MISMATCH, &format!(" {reason}")),
                 Judgement::Wrong => failed(MISMATCH, &format!("\n{}", verdict::text(&report).trim_end())),
                 Judgement::Refused => failed(
                     DEVICE,

@@ -29,6 +29,7 @@ const STATEMENTS: &[(&str, &str)] = &[
 const ITEMS: &[(&str, &str)] = &[
     ("kernel", "kernel ${1:name}(${2:x}: f32[${3:n}]) -> ${4:y}: f32[$3] {\n\t$0\n}"),
     ("fn", "fn ${1:name}(${2:x}: f32) -> f32 {\n\t$0\n}"),
+    ("reduction", "reduction ${1:name}(${2:a}: f32, ${3:b}: f32) -> f32 from ${4:0.0} {\n\t$0\n}"),
     ("struct", "struct ${1:Name} { ${2:x}: f32 }"),
     ("const", "const ${1:NAME}: ${2:f32} = ${0:1.0}"),
     ("static", "static ${1:name}: ${2:u32} = ${0:0}"),

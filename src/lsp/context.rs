@@ -84,17 +84,18 @@ pub fn place(document: &Document, offset: u32) -> Place {
                 matches!(last.kind, T::OpenBrace | T::Semicolon) || document.line(last.span.start) < line;
             if starts { Place::Directive } else { Place::Argument }
         }
-        (_, T::Let | T::Var | T::Forall | T::For | T::Struct | T::Fn | T::Const | T::Static | T::Kernel) => {
-            Place::NewName
-        }
+        (_, T::Let | T::Var | T::Forall | T::For) => Place::NewName,
+        (_, T::Struct | T::Fn | T::Reduction | T::Const | T::Static | T::Kernel) => Place::NewName,
         (_, T::As | T::Inout) => Place::Type,
-        (Some(T::Fn), T::Arrow) => Place::Type,
+        (Some(T::Fn | T::Reduction), T::Arrow) => Place::Type,
         (Some(T::Kernel), T::Arrow) => Place::NewName,
         (Some(T::Struct), T::Colon) => Place::Type,
         (Some(T::Const | T::Static), T::Colon) => Place::Type,
-        (Some(T::Kernel | T::Fn), T::Colon) if in_header => Place::Type,
+        (Some(T::Kernel | T::Fn | T::Reduction), T::Colon) if in_header => Place::Type,
         (Some(_), T::Colon) if is_let_type(tokens) => Place::Type,
-        (Some(T::Kernel | T::Fn), T::OpenParen | T::Comma) if open.len() == 1 && in_header => Place::NewName,
+        (Some(T::Kernel | T::Fn | T::Reduction), T::OpenParen | T::Comma) if open.len() == 1 && in_header => {
+            Place::NewName
+        }
         (_, T::CloseBrace) if open.is_empty() => Place::Item,
         (None, _) => Place::Item,
         (Some(T::Const | T::Static), _)
@@ -194,7 +195,7 @@ pub fn call(document: &Document, offset: u32) -> Option<(Token, usize)> {
             kind if kind.is_opening() && depth > 0 => depth -= 1,
             T::OpenParen => {
                 let word = tokens[at.checked_sub(1)?];
-                let declared = at >= 2 && matches!(tokens[at - 2].kind, T::Fn | T::Kernel);
+                let declared = at >= 2 && matches!(tokens[at - 2].kind, T::Fn | T::Reduction | T::Kernel);
                 let callable = matches!(word.kind, T::Name | T::Reduce) && !declared;
                 return callable.then_some((word, commas));
             }

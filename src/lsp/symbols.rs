@@ -25,7 +25,7 @@ fn entry(document: &Document, item: &Item) -> DocumentSymbol {
         Item::Function(item) => {
             let params =
                 item.params.iter().map(|param| part(&param.name, param.ty.span, SymbolKind::Variable));
-            make(&item.name, SymbolKind::Function, "fn", params.collect())
+            make(&item.name, SymbolKind::Function, item.word(), params.collect())
         }
         Item::Const(item) => make(&item.name, SymbolKind::Constant, document.slice(item.ty.span), Vec::new()),
         Item::Static(item) => {

@@ -207,7 +207,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A constant value of a storage type: as an expression to copy (of the widened type), and as a value.
-    fn constant_of_type(
+    pub fn constant_of_type(
         &mut self,
         name: &'a Ident,
         value: &'a ast::Expr,

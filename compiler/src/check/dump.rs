@@ -94,6 +94,13 @@ impl Writer<'_> {
             let (low, high) = (self.expr(&injection.low), self.expr(&injection.high));
             self.line(&format!("where injective({array} in {low}..{high})"));
         }
+        for reduction in kernel.reductions.values() {
+            let ty = super::types::name(self.program, &reduction.ty);
+            let [a, b] = reduction.params.map(|param| self.local(param));
+            let identity = self.expr(&reduction.identity);
+            self.line(&format!("reduction {}({a}, {b}): {ty} from {identity}", reduction.name));
+            self.block(&reduction.body);
+        }
         self.statements(&kernel.body);
         for schedule in &kernel.schedules {
             let target = schedule.target.as_ref().map_or(String::new(), |target| format!(" for {target}"));

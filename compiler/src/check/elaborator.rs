@@ -412,6 +412,7 @@ fn empty_kernel(name: String, span: Span) -> Kernel {
         locals: Default::default(),
         indices: Default::default(),
         sites: Default::default(),
+        reductions: Default::default(),
         body: Vec::new(),
         schedules: Vec::new(),
     }

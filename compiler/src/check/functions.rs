@@ -7,7 +7,7 @@ use super::items::{Checker, duplicate};
 use super::occurrences::called_names;
 use super::order::dependency_order;
 use super::scope::{Binding, Literals};
-use super::typed::{ArrayId, ArrayRole, Block, Kernel, LocalId, Type};
+use super::typed::{ArrayId, ArrayRole, Block, Expr, Kernel, LocalId, Type};
 use super::types;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::syntax::ast::FunctionItem;
@@ -43,10 +43,13 @@ pub(super) enum Formal {
 }
 
 /// A body in tables of its own, ready to be copied.
+#[derive(Clone)]
 pub(super) struct FunctionBody {
     pub tables: Kernel,
     pub params: Vec<Formal>,
     pub block: Block,
+    /// Of a reduction: the constant that it starts from.
+    pub identity: Option<Expr>,
     /// Expression nodes in it, and how deep they nest.
     pub size: u64,
     pub nesting: u32,
@@ -94,7 +97,10 @@ impl<'a> Checker<'a> {
         for node in found.order {
             if !recursive[node] {
                 let body = self.settled(|checker, literals| checker.function_body(node, literals));
-                self.functions[node].body = body;
+                self.functions[node].body = match self.functions[node].item.identity.is_some() {
+                    true => body.and_then(|body| self.reduction_body(node, body)),
+                    false => body,
+                };
             }
         }
     }
@@ -105,7 +111,8 @@ impl<'a> Checker<'a> {
             let kind = if param.ty.extents.is_some() { ParamType::Array } else { ParamType::Value };
             params.push(self.named_type(&param.ty.name).map(kind));
         }
-        let result = self.value_type(&item.result, "a function's result");
+        let what = if item.identity.is_some() { "a reduction's result" } else { "a function's result" };
+        let result = self.value_type(&item.result, what);
         Some(FunctionSignature { params: params.into_iter().collect::<Option<_>>()?, result: result? })
     }
 
@@ -193,6 +200,6 @@ impl<'a> Checker<'a> {
             block.value = Some(Box::new(value));
         }
         let (size, nesting) = (elaborator.size, elaborator.deepest + 1 + elaborator.breaks);
-        Some(FunctionBody { tables: elaborator.kernel, params, block, size, nesting })
+        Some(FunctionBody { tables: elaborator.kernel, params, block, identity: None, size, nesting })
     }
 }

@@ -10,7 +10,7 @@ use super::functions::{Formal, FunctionBody};
 use super::polynomial::{difference, same_value};
 use super::typed::{
     Access, Array, ArrayId, ArrayRole, Axis, Block, DimId, Expr, ExprKind, IndexId, LocalId, Projection,
-    Stmt, StmtKind, Type,
+    Reducer, Reduction, ReductionId, Stmt, StmtKind, Type,
 };
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
@@ -37,6 +37,7 @@ struct Renaming {
     locals: SecondaryMap<LocalId, Option<LocalId>>,
     indices: SecondaryMap<IndexId, Option<IndexId>>,
     arrays: SecondaryMap<ArrayId, Option<ArrayId>>,
+    reductions: SecondaryMap<ReductionId, Option<ReductionId>>,
 }
 
 impl<'c, 'a> Elaborator<'c, 'a> {
@@ -69,6 +70,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             for (id, index) in &body.tables.indices {
                 renaming.indices[id] = Some(self.kernel.indices.push(index.clone()));
+            }
+            for (id, reduction) in &body.tables.reductions {
+                renaming.reductions[id] = self.own_reduction_of(reduction.item);
             }
             for (param, argument) in body.params.iter().zip(arguments) {
                 match (param, argument) {
@@ -114,6 +118,43 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 }
 
 impl<'c, 'a> Elaborator<'c, 'a> {
+    /// The kernel's copy of a reduction of the file's own, made at its first use; `None` where that is mistaken.
+    pub fn own_reduction_of(&mut self, item: usize) -> Option<ReductionId> {
+        if let Some((known, _)) = self.kernel.reductions.iter().find(|(_, known)| known.item == item) {
+            return Some(known);
+        }
+        let function = &self.checker.functions[item];
+        let (Some(body), Some(signature)) = (function.body.clone(), function.signature.clone()) else {
+            return self.poisoned();
+        };
+        let mut renaming = Renaming::default();
+        for (id, local) in &body.tables.locals {
+            renaming.locals[id] = Some(self.kernel.locals.push(local.clone()));
+        }
+        for (id, index) in &body.tables.indices {
+            renaming.indices[id] = Some(self.kernel.indices.push(index.clone()));
+        }
+        let mut params = body.params.iter().filter_map(|param| match param {
+            Formal::Value(local) => Some(renaming.local(*local)),
+            Formal::Array(_) => None,
+        });
+        let (Some(first), Some(second), Some(identity)) = (params.next(), params.next(), body.identity)
+        else {
+            return self.poisoned();
+        };
+        let item_of = self.checker.functions[item].item;
+        self.size += body.size;
+        Some(self.kernel.reductions.push(Reduction {
+            name: item_of.name.name.clone(),
+            item,
+            ty: signature.result,
+            params: [first, second],
+            body: renaming.block(&body.block),
+            identity,
+            span: item_of.span,
+        }))
+    }
+
     /// Whether the arrays that are given have the extents that the parameters say, for all sizes.
     fn shapes_fit(
         &mut self,
@@ -298,7 +339,13 @@ impl Renaming {
             ExprKind::StructLiteral { fields } => ExprKind::StructLiteral { fields: self.list(fields) },
             ExprKind::ArrayLiteral(items) => ExprKind::ArrayLiteral(self.list(items)),
             ExprKind::Reduce { op, axes, body } => {
-                ExprKind::Reduce { op: *op, axes: self.axes(axes), body: self.boxed(body) }
+                let op = match op {
+                    Reducer::BuiltIn(_) => *op,
+                    Reducer::Own(reduction) => {
+                        Reducer::Own(self.reductions[*reduction].unwrap_or(*reduction))
+                    }
+                };
+                ExprKind::Reduce { op, axes: self.axes(axes), body: self.boxed(body) }
             }
         };
         Expr { kind, ty: expr.ty.clone(), span: expr.span }

@@ -37,6 +37,7 @@ mod occurrences;
 mod order;
 mod polynomial;
 mod ranges;
+mod reductions;
 mod schedule;
 mod scope;
 mod shapes;

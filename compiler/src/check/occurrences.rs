@@ -119,8 +119,12 @@ pub(super) fn called_names(body: &Block) -> Vec<&str> {
     let mut names = Vec::new();
     let mut stack = vec![Node::Block(body)];
     while let Some(node) = stack.pop() {
-        if let Node::Expr(Expr { kind: ExprKind::Call { callee, .. }, .. }) = node {
-            names.push(callee.name.as_str());
+        match node {
+            Node::Expr(Expr { kind: ExprKind::Call { callee, .. }, .. }) => names.push(callee.name.as_str()),
+            Node::Expr(Expr { kind: ExprKind::Reduce { op: None, word, .. }, .. }) => {
+                names.push(word.name.as_str());
+            }
+            _ => {}
         }
         let start = stack.len();
         for_each_child(node, &mut |child| stack.push(child));

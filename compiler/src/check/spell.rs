@@ -164,8 +164,8 @@ fn write_expr(out: &mut String, expr: &Expr, above: u8) {
             write_list(out, arguments);
             out.push(')');
         }
-        ExprKind::Reduce { op, axes, body, .. } => {
-            let _ = write!(out, "{}(", reduction(*op));
+        ExprKind::Reduce { word, axes, body, .. } => {
+            let _ = write!(out, "{}(", word.name);
             write_axes(out, axes);
             out.push_str(": ");
             write_expr(out, body, 0);

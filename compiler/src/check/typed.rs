@@ -27,6 +27,10 @@
 //! start at 0 and be independent of each other) it is the row-major position. `any`/`all` take and give bool;
 //! `count` takes bool and gives i64; argmin/argmax give i64; sums and products of structs are field by field.
 //!
+//! A [`Reduction`] of the file's own combines its terms by its body, two at a time, in any order and any grouping; over
+//! nothing it gives its identity, and the identity may be combined in any number of times. The user promises that
+//! neither order nor grouping nor identities change the result by more than rounding.
+//!
 //! # Order
 //!
 //! Statements at kernel level run one after the other over the whole grid. Iterations of a [`StmtKind::Forall`]
@@ -147,6 +151,8 @@ pub struct Kernel {
     pub locals: PrimaryMap<LocalId, Local>,
     pub indices: PrimaryMap<IndexId, Index>,
     pub sites: PrimaryMap<SiteId, Site>,
+    /// The file's own reductions that it uses.
+    pub reductions: PrimaryMap<ReductionId, Reduction>,
     pub body: Vec<Stmt>,
     /// Every schedule written for this kernel.
     pub schedules: Vec<Schedule>,
@@ -270,6 +276,23 @@ pub struct Local {
     /// Wide scalar or struct.
     pub ty: Type,
     pub mutable: bool,
+    pub span: Span,
+}
+
+/// A reduction of the file's own, as a kernel has it: its body speaks of the kernel's locals and index names.
+#[derive(Clone, Debug)]
+pub struct Reduction {
+    pub name: String,
+    /// Its number among the file's functions.
+    pub item: usize,
+    /// The storage type of what it takes and gives.
+    pub ty: Type,
+    /// The names of the two values that are combined, of the widened type.
+    pub params: [LocalId; 2],
+    /// Code without arrays, checks and reductions; its value is of the widened type, narrow scalars rounded.
+    pub body: Block,
+    /// A constant.
+    pub identity: Expr,
     pub span: Span,
 }
 

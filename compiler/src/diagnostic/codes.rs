@@ -45,6 +45,7 @@ codes! {
     E0023 "an item inside of an item";
     E0024 "a `let` without a value";
     E0025 "a name that is too long";
+    E0026 "a reduction that does not say what it starts from";
 
     // E01xx names
     E0101 "an unknown name";
@@ -62,6 +63,7 @@ codes! {
     E0113 "a name that the language takes";
     E0114 "a constant used before its definition";
     E0115 "a dimension that no parameter binds";
+    E0116 "a function in the place of a reduction";
 
     // E02xx types
     E0201 "a value of the wrong type";
@@ -94,6 +96,9 @@ codes! {
     E0229 "branches of different types";
     E0230 "an argument that is no array of the parameter's type";
     E0231 "a field of something that is no struct";
+    E0232 "a reduction that does not take two of what it gives";
+    E0233 "code that a reduction cannot have";
+    E0234 "a reduction of too many values";
 
     // E03xx shapes, ranges and indices
     E0302 "ranges that disagree";

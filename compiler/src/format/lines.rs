@@ -53,7 +53,7 @@ pub fn lines(pieces: &Pieces, breaks: &mut Breaks) -> Vec<Line> {
     for (at, piece) in list.iter().enumerate() {
         let mut begun = None;
         if piece.kind == T::OpenBrace && headers.last().is_some_and(|header| header.depth == frames.len()) {
-            let header = headers.pop();
+            let header = headers.pop_if(|_| piece.body);
             // `schedule k for sm_90 {` has two words, and one body.
             headers.retain(|header| header.depth < frames.len());
             if let (Some(header), Some(line), true) = (header, lines.last(), piece.body) {
@@ -85,7 +85,15 @@ pub fn lines(pieces: &Pieces, breaks: &mut Breaks) -> Vec<Line> {
                 frames.push(Frame { first, continued, closing: indent, apart });
             }
             kind if kind.is_closing() => drop(frames.pop()),
-            T::If | T::For | T::Forall | T::While | T::Kernel | T::Fn | T::Schedule | T::Struct => {
+            T::If
+            | T::For
+            | T::Forall
+            | T::While
+            | T::Kernel
+            | T::Fn
+            | T::Reduction
+            | T::Schedule
+            | T::Struct => {
                 headers.push(Header { at, depth: frames.len(), indent });
             }
             _ => {}

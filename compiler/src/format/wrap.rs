@@ -146,7 +146,9 @@ fn rank(pieces: &Pieces, at: usize) -> Option<(Rank, bool)> {
     }
     let parameters = |open: usize| {
         pieces.list[open].kind == T::OpenParen
-            && open.checked_sub(2).is_some_and(|word| matches!(pieces.list[word].kind, T::Kernel | T::Fn))
+            && open
+                .checked_sub(2)
+                .is_some_and(|word| matches!(pieces.list[word].kind, T::Kernel | T::Fn | T::Reduction))
     };
     let rank = match before.kind {
         T::OpenBrace => return Some((Rank::Body, true)),

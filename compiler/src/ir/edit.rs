@@ -29,6 +29,7 @@ impl Kernel {
             injections: Vec::new(),
             symbols: PrimaryMap::new(),
             buffers: PrimaryMap::new(),
+            combiners: PrimaryMap::new(),
             sites: PrimaryMap::new(),
             launches: PrimaryMap::new(),
             plan: Vec::new(),

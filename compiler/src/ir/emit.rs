@@ -431,43 +431,20 @@ impl<'k> Emit<'k> {
 
     /// What a reduction over nothing gives: one value a part of the combiner.
     pub fn identity(&mut self, combiner: Combiner, scalar: Scalar) -> Vec<Value> {
-        let (low, high) = super::int_range(scalar).unwrap_or((0, 0));
-        let mut number = |int: i128, real: f64| {
-            let constant = match scalar {
-                Scalar::Bool => Constant::Bool(int != 0),
-                Scalar::F32 => Constant::F32((real as f32).to_bits()),
-                Scalar::F64 => Constant::F64(real.to_bits()),
-                _ => Constant::Int(scalar, int),
-            };
-            self.constant(constant)
-        };
-        match combiner {
-            Combiner::Add | Combiner::Or | Combiner::Xor => vec![number(0, 0.0)],
-            Combiner::Mul => vec![number(1, 1.0)],
-            Combiner::And if scalar == Scalar::Bool => vec![number(1, 0.0)],
-            Combiner::And => vec![number(if low < 0 { -1 } else { high }, 0.0)],
-            Combiner::Min => vec![number(high, f64::INFINITY)],
-            Combiner::Max => vec![number(low, f64::NEG_INFINITY)],
-            Combiner::ArgMin => {
-                let value = number(high, f64::INFINITY);
-                vec![value, self.int(-1)]
-            }
-            Combiner::ArgMax => {
-                let value = number(low, f64::NEG_INFINITY);
-                vec![value, self.int(-1)]
-            }
-        }
+        let constants = self.kernel.identities(combiner, scalar);
+        constants.into_iter().map(|constant| self.constant(constant)).collect()
     }
 
-    /// Two contributions combined; pairs for argmin and argmax.
+    /// Two contributions combined, of as many values as the combiner has.
     pub fn combine(&mut self, combiner: Combiner, a: &[Value], b: &[Value]) -> Vec<Value> {
-        match self.combine_one(combiner, a[0], b[0]) {
-            Some(value) => vec![value],
-            None => self.combine_arg(combiner, a, b),
+        match (combiner, self.combine_one(combiner, a[0], b[0])) {
+            (Combiner::Own(own, _), _) => self.kernel.inline(own, self.block, a, b),
+            (_, Some(value)) => vec![value],
+            (_, None) => self.combine_arg(combiner, a, b),
         }
     }
 
-    /// Two contributions of one value combined; none for pairs.
+    /// Two contributions of one value combined by one operation; none for pairs, and for the user's own.
     pub fn combine_one(&mut self, combiner: Combiner, a: Value, b: Value) -> Option<Value> {
         let opcode = combiner.opcode()?;
         Some(self.binary(opcode, a, b))
@@ -476,7 +453,7 @@ impl<'k> Emit<'k> {
     /// As [`combine`](Self::combine), where every valid index of `b` is above that of `a`: what is found later must be
     /// strictly better.
     pub fn combine_later(&mut self, combiner: Combiner, a: &[Value], b: &[Value]) -> Vec<Value> {
-        if combiner.width() != 2 {
+        if !combiner.is_position() {
             return self.combine(combiner, a, b);
         }
         let (best, next) = (a, b);

@@ -27,6 +27,8 @@ entities! {
     Launch "launch";
     /// A device-side bounds check, by its number in the manifest.
     Site "site";
+    /// A combiner of the user's own.
+    OwnCombiner "own";
     /// A constant array of the module.
     ConstantArray "const";
     /// A static of the module.

@@ -33,7 +33,7 @@ pub fn evaluate(opcode: Opcode, payload: &Payload, operands: &[Constant]) -> Opt
 }
 
 impl Combiner {
-    /// The operation that combines two values; `None` for pairs of a value and an index.
+    /// The operation that combines two values; `None` for pairs of a value and an index, and for the user's own.
     pub fn opcode(self) -> Option<Opcode> {
         Some(match self {
             Combiner::Add => Opcode::Add,
@@ -43,13 +43,15 @@ impl Combiner {
             Combiner::And => Opcode::And,
             Combiner::Or => Opcode::Or,
             Combiner::Xor => Opcode::Xor,
-            Combiner::ArgMin | Combiner::ArgMax => return None,
+            Combiner::ArgMin | Combiner::ArgMax | Combiner::Own(..) => return None,
         })
     }
 
     /// What a reduction over nothing gives: combined with any value it leaves that value. (The index of
-    /// argmin and argmax is -1 beside it.)
-    pub fn identity(self, scalar: Scalar) -> Constant {
+    /// argmin and argmax is -1 beside it.) `None` for the user's own, whose kernel knows ([`Kernel::identities`]).
+    ///
+    /// [`Kernel::identities`]: super::kernel::Kernel::identities
+    pub fn identity(self, scalar: Scalar) -> Option<Constant> {
         let number = |float: f64, int: i128| match scalar {
             Scalar::Bool => Constant::Bool(int != 0),
             Scalar::F32 => Constant::F32((float as f32).to_bits()),
@@ -57,14 +59,15 @@ impl Combiner {
             _ => Constant::Int(scalar, int),
         };
         let (low, high) = int_range(scalar).unwrap_or((0, 0));
-        match self {
+        Some(match self {
             Combiner::Add | Combiner::Or | Combiner::Xor => number(0.0, 0),
             Combiner::Mul => number(1.0, 1),
             Combiner::And if scalar == Scalar::Bool => Constant::Bool(true),
             Combiner::And => number(0.0, wrap(scalar, -1)),
             Combiner::Min | Combiner::ArgMin => number(f64::INFINITY, high),
             Combiner::Max | Combiner::ArgMax => number(f64::NEG_INFINITY, low),
-        }
+            Combiner::Own(..) => return None,
+        })
     }
 }
 

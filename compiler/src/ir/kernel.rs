@@ -1,7 +1,9 @@
 //! The IR's data structure. Construction goes through the builder; text through printer and parser.
 
 pub use super::axis::{AxisData, Factor, Level};
-use super::entities::{Axis, Block, Buffer, ConstantArray, Inst, Launch, Site, StaticArray, Symbol, Value};
+use super::entities::{
+    Axis, Block, Buffer, ConstantArray, Inst, Launch, OwnCombiner, Site, StaticArray, Symbol, Value,
+};
 use super::op::{Combiner, Constant, Opcode};
 pub use super::phase::{Phase, Phases};
 use super::schedule::Schedule;
@@ -57,6 +59,8 @@ pub struct Kernel {
     pub symbols: PrimaryMap<Symbol, SymbolData>,
     pub buffers: PrimaryMap<Buffer, BufferData>,
     pub sites: PrimaryMap<Site, SiteData>,
+    /// Combiners of the user's own.
+    pub combiners: PrimaryMap<OwnCombiner, CombinerData>,
     pub launches: PrimaryMap<Launch, LaunchData>,
     pub plan: Vec<Step>,
     pub axes: PrimaryMap<Axis, AxisData>,
@@ -143,6 +147,28 @@ pub struct SiteData {
     pub assertion: Option<manifest::AssertionManifest>,
 }
 
+/// A combiner of the user's own. Its code is a kernel by itself (`combiner.rs`): passes, which look at launches, never
+/// meet it, and a kernel's parts share it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CombinerData {
+    /// As the user calls it.
+    pub name: String,
+    /// Of the values of one contribution, wide.
+    pub types: Vec<Scalar>,
+    /// What a reduction over nothing gives, of these types.
+    pub identity: Vec<Constant>,
+    /// Pure code: one launch, in phase `abstract`, whose root block has the values of two contributions for parameters
+    /// and yields those of one.
+    pub code: Arc<Kernel>,
+}
+
+impl CombinerData {
+    /// The block of the code; `None` of a broken one.
+    pub fn body(&self) -> Option<Block> {
+        self.code.launches.values().next().map(|launch| launch.body)
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct LaunchData {
     /// The PTX entry's name: the kernel's, with `_1`, `_2` … where a kernel has several launches.
@@ -191,6 +217,21 @@ impl Kernel {
 }
 
 impl LaunchData {
+    /// The one launch of a combiner's code.
+    pub fn code(name: &str, body: Block) -> Self {
+        Self {
+            name: name.to_string(),
+            phase: Phase::Abstract,
+            body,
+            threads: None,
+            tiling: None,
+            grid: None,
+            assume: Vec::new(),
+            resident: None,
+            streams: Vec::new(),
+        }
+    }
+
     /// Whether the tiles of the launch have layouts.
     pub fn is_placed(&self) -> bool {
         self.tiling.as_ref().is_some_and(|tiling| !tiling.layouts.is_empty())

@@ -27,6 +27,7 @@ mod axis;
 pub mod builder;
 mod choices;
 pub mod clone;
+pub mod combiner;
 mod conditional;
 mod directive;
 mod edit;

@@ -3,7 +3,7 @@
 //! | op | operands | payload | regions | results |
 //! |---|---|---|---|---|
 //! | `forall` | low, high of each axis | loop | body(index of each axis) yields nothing | none |
-//! | `reduce` | low, high of each axis | reduce | body(index of each axis) yields one contribution a combiner (two for argmin/argmax: value, i64 index) | as many |
+//! | `reduce` | low, high of each axis | reduce | body(index of each axis) yields one contribution a combiner (two for argmin/argmax: value, i64 index; as many as it has of one's own) | as many |
 //! | `for` | low, high, step, initial values | loop (one axis) | body(index, carried…) yields carried… | carried… |
 //! | `while` | initial values | none | condition(carried…) yields one bool; body(carried…) yields carried… | carried… |
 //! | `if` | condition | none | then() and else(), each yields the results | any |
@@ -16,6 +16,7 @@
 //! `forall` iterations are unordered and free of conflicts; a `reduce` combines its contributions in any order
 //! from the combiner's identity; argmin/argmax follow the rules of `check/typed.rs`.
 
+use super::entities::OwnCombiner;
 use super::phase::Phases;
 use crate::builtins::{MathFunction, math_functions};
 use crate::data::Scalar;
@@ -44,9 +45,21 @@ pub enum Combiner {
     /// On (value, index) pairs; not for atomics.
     ArgMin,
     ArgMax,
+    /// The user's, by its number in the kernel's table, and how many values one contribution has; not for atomics.
+    Own(OwnCombiner, u8),
+}
+
+impl std::fmt::Display for Combiner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Combiner::Own(own, _) => write!(f, "{own}"),
+            known => f.write_str(known.name()),
+        }
+    }
 }
 
 impl Combiner {
+    /// The built-in ones.
     pub const ALL: [Combiner; 9] = [
         Combiner::Add,
         Combiner::Mul,
@@ -59,6 +72,7 @@ impl Combiner {
         Combiner::ArgMax,
     ];
 
+    /// What it is; of the user's own its text form says more.
     pub fn name(self) -> &'static str {
         match self {
             Combiner::Add => "add",
@@ -70,12 +84,21 @@ impl Combiner {
             Combiner::Xor => "xor",
             Combiner::ArgMin => "argmin",
             Combiner::ArgMax => "argmax",
+            Combiner::Own(..) => "own",
         }
     }
 
     /// How many values one contribution has.
     pub fn width(self) -> usize {
-        if matches!(self, Combiner::ArgMin | Combiner::ArgMax) { 2 } else { 1 }
+        match self {
+            Combiner::Own(_, width) => usize::from(width),
+            known => 1 + usize::from(known.is_position()),
+        }
+    }
+
+    /// Whether contributions are a value and the position that it has.
+    pub fn is_position(self) -> bool {
+        matches!(self, Combiner::ArgMin | Combiner::ArgMax)
     }
 }
 

@@ -28,6 +28,7 @@ mod injections;
 mod kernel_level;
 mod locals;
 mod naming;
+mod own;
 mod ranges;
 mod reduce;
 mod schedules;
@@ -35,17 +36,19 @@ mod statements;
 mod structs;
 
 use crate::check::typed::{
-    self, ArrayId, ArrayRole, DimId, IndexId, LocalId, Numbers, ParamId, Program, SignatureItem, Type,
+    self, ArrayId, ArrayRole, DimId, IndexId, LocalId, Numbers, ParamId, Program, ReductionId, SignatureItem,
+    Type,
 };
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::ir::builder::KernelBuilder;
-use crate::ir::entities::{Buffer, ConstantArray, StaticArray, Symbol, Value};
+use crate::ir::entities::{Buffer, ConstantArray, OwnCombiner, StaticArray, Symbol, Value};
 use crate::ir::kernel::{
     self as ir, ArgumentData, ArrayData, BufferData, BufferKind, Module, SiteData, SymbolData,
 };
 use crate::manifest::{self, AssertionManifest, Direction, FactManifest, SymbolKind};
 use crate::source::{SourceFile, Span};
+use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use host::Limit;
 use rustc_hash::FxHashSet;
@@ -163,6 +166,8 @@ struct Lowerer<'a> {
     indices: SecondaryMap<IndexId, Option<Value>>,
     /// Kernel-level `for` names.
     counters: SecondaryMap<IndexId, Option<Symbol>>,
+    /// The kernel's own reductions that were met.
+    combiners: SecondaryMap<ReductionId, PackedOption<OwnCombiner>>,
     kernel_locals: Vec<(LocalId, KernelLocal<'a>)>,
     /// Kernel-level conditions that only the device knows; every launch under them tests them first.
     conditions: Vec<(Buffer, bool)>,
@@ -194,6 +199,7 @@ impl<'a> Lowerer<'a> {
             locals: SecondaryMap::new(),
             indices: SecondaryMap::new(),
             counters: SecondaryMap::new(),
+            combiners: SecondaryMap::new(),
             kernel_locals: Vec::new(),
             conditions: Vec::new(),
             root: None,

@@ -4,14 +4,44 @@
 use super::Lowerer;
 use super::assigned::independent_groups;
 use super::ranges::Counted;
-use crate::check::typed::{Axis, Expr, ExprKind};
+use crate::check::typed::{Axis, Expr, ExprKind, Reducer};
 use crate::data::Scalar;
 use crate::ir::entities::Value;
 use crate::ir::op::{Combiner, Opcode};
 use crate::syntax::ast::ReduceOp;
 
 impl<'a> Lowerer<'a> {
-    pub fn reduce(&mut self, op: ReduceOp, axes: &'a [Axis], body: &'a Expr) -> Vec<Value> {
+    pub fn reduce(&mut self, op: Reducer, axes: &'a [Axis], body: &'a Expr) -> Vec<Value> {
+        match op {
+            Reducer::BuiltIn(op) => self.built_in(op, axes, body),
+            Reducer::Own(reduction) => {
+                let combiner = self.own_combiner(reduction);
+                let groups = independent_groups(axes);
+                for group in &groups {
+                    let bounds: Vec<Counted> = group.iter().map(|axis| self.axis_range(axis)).collect();
+                    self.begin_group(group, &bounds, &[combiner]);
+                }
+                let mut values = self.expression(body);
+                for _ in &groups {
+                    values = self.builder.end_reduce(&values);
+                }
+                values
+            }
+        }
+    }
+
+    fn begin_group(&mut self, group: &[Axis], bounds: &[Counted], combiners: &[Combiner]) {
+        let names: Vec<&str> =
+            group.iter().map(|axis| self.typed.indices[axis.index].name.as_str()).collect();
+        let triples: Vec<(&str, Value, Value)> =
+            names.iter().zip(bounds).map(|(name, range)| (*name, range.low, range.high)).collect();
+        let counters = self.builder.begin_reduce(&triples, combiners);
+        for ((axis, range), counter) in group.iter().zip(bounds).zip(counters) {
+            self.bind_index(axis.index, range, counter);
+        }
+    }
+
+    fn built_in(&mut self, op: ReduceOp, axes: &'a [Axis], body: &'a Expr) -> Vec<Value> {
         let combiner = match op {
             ReduceOp::Sum | ReduceOp::Count => Combiner::Add,
             ReduceOp::Prod => Combiner::Mul,
@@ -34,14 +64,7 @@ impl<'a> Lowerer<'a> {
             if negative && let [range] = bounds.as_slice() {
                 empty = Some(self.builder.compare(Opcode::Ge, range.low, range.high));
             }
-            let names: Vec<&str> =
-                group.iter().map(|axis| self.typed.indices[axis.index].name.as_str()).collect();
-            let triples: Vec<(&str, Value, Value)> =
-                names.iter().zip(&bounds).map(|(name, range)| (*name, range.low, range.high)).collect();
-            let counters = self.builder.begin_reduce(&triples, &combiners);
-            for ((axis, range), counter) in group.iter().zip(&bounds).zip(counters) {
-                self.bind_index(axis.index, range, counter);
-            }
+            self.begin_group(group, &bounds, &combiners);
         }
         let mut values = self.expression(body);
         if op == ReduceOp::Count {

@@ -45,7 +45,9 @@ impl<'a> Resolver<'a> {
                 }
                 shape.map(|shape| Shape { rank: shape.rank + 1, ..shape })
             }
-            ExprKind::Reduce { axes, body, .. } => {
+            ExprKind::Reduce { op, word, axes, body } => {
+                let own = self.globals.get(word.name.as_str()).copied().filter(|_| op.is_none());
+                own.into_iter().for_each(|at| self.uses(word.span, at));
                 let depth = self.scope.len();
                 self.axes(axes, e.span);
                 let shape = self.expression(body);

@@ -183,6 +183,7 @@ impl<'a> Resolver<'a> {
                 self.dimensions(item.params.iter().map(|param| &param.ty), item.span);
                 item.params.iter().for_each(|param| self.ty(&param.ty));
                 self.ty(&item.result);
+                item.identity.iter().for_each(|identity| drop(self.expression(identity)));
                 self.block(&item.body);
             }
             Item::Kernel(item) => self.kernel(item),

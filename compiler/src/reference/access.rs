@@ -74,7 +74,7 @@ impl<'a> Evaluator<'a> {
             Err(failed) => Err(Some(failed)),
             Ok((place, part)) => {
                 let uncertain = self.uncertain_depth > 0;
-                let model = &self.options.model;
+                let model = &self.model.clone();
                 let mut write = |place, scalar, number: Number| {
                     let number = number.uncertain_if(uncertain);
                     match combine {

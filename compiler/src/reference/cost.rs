@@ -3,6 +3,7 @@
 
 use super::evaluator::Evaluator;
 use super::launch::Launch;
+use super::own::TREES;
 use super::{Inputs, Options};
 use crate::check::typed::*;
 use crate::syntax::ast::ReduceOp;
@@ -23,7 +24,7 @@ pub struct Cost {
 pub fn estimate_cost(inputs: &Inputs<'_>, launch: &Launch) -> Cost {
     let options = Options::default();
     let evaluator = Evaluator::new(inputs, launch, &options);
-    let mut estimate = Estimate { evaluator, count: Count::Steps, exact: true };
+    let mut estimate = Estimate { evaluator, kernel: inputs.kernel, count: Count::Steps, exact: true };
     let mut cost = Cost { total: 0, iterations: 0 };
     for statement in &inputs.kernel.body {
         let axes: &[Axis] = match &statement.kind {
@@ -40,7 +41,7 @@ pub fn estimate_cost(inputs: &Inputs<'_>, launch: &Launch) -> Cost {
 /// Floating-point operations of a bound launch; `None` where their number hangs on data.
 pub(super) fn count_operations(inputs: &Inputs<'_>, launch: &Launch, options: &Options) -> Option<u128> {
     let evaluator = Evaluator::new(inputs, launch, options);
-    let mut estimate = Estimate { evaluator, count: Count::Operations, exact: true };
+    let mut estimate = Estimate { evaluator, kernel: inputs.kernel, count: Count::Operations, exact: true };
     let count = estimate.statements(&inputs.kernel.body);
     estimate.exact.then_some(count)
 }
@@ -94,6 +95,7 @@ enum Count {
 
 struct Estimate<'a> {
     evaluator: Evaluator<'a>,
+    kernel: &'a Kernel,
     count: Count,
     /// Whether no trip count had to be guessed.
     exact: bool,
@@ -248,7 +250,15 @@ impl<'a> Estimate<'a> {
             }
             ExprKind::Project { base, path } => self.expr(base).saturating_add(self.path(path)),
             ExprKind::Reduce { op, axes, body } => {
-                let combine = if self.count == Count::Operations { self.combine(*op, &body.ty) } else { 0 };
+                let combine = match (op, self.count) {
+                    (Reducer::BuiltIn(_), Count::Steps) => 0,
+                    (Reducer::BuiltIn(op), Count::Operations) => self.combine(*op, &body.ty),
+                    (Reducer::Own(id), count) => {
+                        let code: &'a Block = &self.kernel.reductions[*id].body;
+                        let times = if count == Count::Steps { 1 + TREES as u128 } else { 1 };
+                        self.block(code).saturating_mul(times)
+                    }
+                };
                 self.repeated(axes, |this| this.expr(body).saturating_add(combine))
             }
         };

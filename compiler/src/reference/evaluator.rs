@@ -4,9 +4,11 @@ use super::error::EvalError;
 use super::launch::Launch;
 use super::memory::Storage;
 use super::rounding::Sites;
+use super::samples::Samples;
 use super::value::{Plain, Value};
-use super::{Inputs, Number, Options};
+use super::{ErrorModel, Inputs, Number, Options};
 use crate::check::typed::*;
+use crate::data::Scalar;
 use crate::source::Span;
 use std::sync::atomic::Ordering;
 
@@ -20,6 +22,12 @@ pub(super) struct Evaluator<'a> {
     pub program: &'a Program,
     pub kernel: &'a Kernel,
     pub options: &'a Options,
+    /// What the device is allowed to do: the options', but for what own reductions try.
+    pub model: ErrorModel,
+    /// `f32` is evaluated in `f64`.
+    pub wide: bool,
+    /// What the file's own reductions combined, some of it; by [`ReductionId`].
+    pub combined: Vec<Samples>,
     /// By [`DimId`].
     pub dims: Vec<i64>,
     /// By [`ParamId`].
@@ -45,11 +53,15 @@ impl<'a> Evaluator<'a> {
     /// Without arrays.
     pub fn new(inputs: &Inputs<'a>, launch: &Launch, options: &'a Options) -> Self {
         let kernel = inputs.kernel;
+        let tries = options.model.rounding.is_some() || !kernel.reductions.is_empty();
         let nothing = Value::Number(Number::exact(Plain::Bool(false)));
         Evaluator {
             program: inputs.program,
             kernel,
             options,
+            model: options.model.clone(),
+            wide: false,
+            combined: vec![Samples::default(); kernel.reductions.len()],
             dims: launch.dims.clone(),
             params: launch.params.clone(),
             locals: vec![nothing; kernel.locals.len()],
@@ -58,14 +70,19 @@ impl<'a> Evaluator<'a> {
             steps_left: options.step_limit,
             uncertain_depth: 0,
             undecided: false,
-            sites: if options.model.rounding.is_some() { Sites::of(kernel) } else { Sites::default() },
-            products: vec![None; if options.model.rounding.is_some() { kernel.locals.len() } else { 0 }],
+            sites: if tries { Sites::of(kernel) } else { Sites::default() },
+            products: vec![None; if tries { kernel.locals.len() } else { 0 }],
         }
     }
 
     /// Steps taken so far.
     pub fn steps(&self) -> u64 {
         self.options.step_limit - self.steps_left
+    }
+
+    /// The type in which values of a type are evaluated here.
+    pub fn evaluated(&self, scalar: Scalar) -> Scalar {
+        if self.wide && scalar == Scalar::F32 { Scalar::F64 } else { scalar }
     }
 
     /// Counts one step.

@@ -18,9 +18,11 @@ impl<'a> Evaluator<'a> {
             ExprKind::Int(value) => {
                 expr.ty.as_scalar().and_then(|scalar| Plain::wrapped(*value, scalar)).map(Number::exact)
             }
-            ExprKind::Float(value) => {
-                expr.ty.as_scalar().and_then(|scalar| Plain::float(*value, scalar)).map(Number::exact)
-            }
+            ExprKind::Float(value) => expr
+                .ty
+                .as_scalar()
+                .and_then(|scalar| Plain::float(*value, self.evaluated(scalar)))
+                .map(Number::exact),
             ExprKind::Local(local) => self.locals[local.as_u32() as usize].number(),
             ExprKind::Index(index) => Some(Number::exact(Plain::I64(self.indices[index.as_u32() as usize]))),
             ExprKind::Dim(dim) => Some(Number::exact(Plain::I64(self.dims[dim.as_u32() as usize]))),
@@ -28,14 +30,13 @@ impl<'a> Evaluator<'a> {
             ExprKind::Negate(operand) => negate(self.number(operand)?),
             ExprKind::Not(operand) => not(self.number(operand)?),
             ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), left, right }
-                if self.options.model.rounding.is_some()
-                    && expr.ty.as_scalar().is_some_and(Scalar::is_float) =>
+                if self.model.rounding.is_some() && expr.ty.as_scalar().is_some_and(Scalar::is_float) =>
             {
                 self.fused_sum(*op, left, right)?
             }
             ExprKind::Binary { op, left, right } => {
                 let (left, right) = (self.number(left)?, self.number(right)?);
-                binary(*op, left, right, &self.options.model)
+                binary(*op, left, right, &self.model)
             }
             ExprKind::Compare { op, left, right } => {
                 let (left, right) = (self.number(left)?, self.number(right)?);
@@ -46,7 +47,7 @@ impl<'a> Evaluator<'a> {
             ExprKind::Logical { and, left, right } => Some(self.logical(*and, left, right)?),
             ExprKind::Cast { operand, to } => {
                 let operand = self.number(operand)?;
-                let result = convert(operand, *to);
+                let result = convert(operand, self.evaluated(*to));
                 if !to.is_float() {
                     self.note_undecided(result, &[operand]);
                 }
@@ -66,7 +67,7 @@ impl<'a> Evaluator<'a> {
                 for (number, argument) in numbers.iter_mut().zip(arguments) {
                     *number = self.number(argument)?;
                 }
-                builtins::call(*builtin, &numbers[..arguments.len()], &self.options.model)
+                builtins::call(*builtin, &numbers[..arguments.len()], &self.model)
             }
             ExprKind::StructLiteral { .. } | ExprKind::ArrayLiteral(_) => None,
         };
@@ -142,7 +143,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The value of a block in value position, after its statements.
-    fn block_value(&mut self, block: &'a Block, span: Span) -> Run<Value> {
+    pub(super) fn block_value(&mut self, block: &'a Block, span: Span) -> Run<Value> {
         self.statements(&block.statements)?;
         match &block.value {
             Some(value) => self.value(value),

@@ -41,9 +41,11 @@ mod launch;
 mod layout;
 mod math;
 mod memory;
+mod own;
 mod reduce;
 pub mod rounding;
 mod sample;
+mod samples;
 mod statements;
 #[cfg(test)]
 mod tests;
@@ -60,6 +62,7 @@ pub use evaluations::{
 };
 pub use launch::{Launch, bind, initial_statics, shapes};
 pub use memory::{read_bytes, write_bytes};
+pub use own::BrokenLaw;
 pub use sample::{SampleSpec, can_sample};
 pub use value::{Number, Plain, Value};
 pub use work::{Work, estimate_work};
@@ -123,6 +126,8 @@ pub struct Outputs {
     pub steps: u64,
     /// A comparison or a conversion to an integer was met that rounding may decide either way.
     pub undecided: bool,
+    /// What is not so of the file's own reductions that was promised, as far as it was seen.
+    pub broken: Vec<BrokenLaw>,
 }
 
 /// An array after the launch, with a bound for every scalar.
@@ -175,7 +180,8 @@ fn evaluate_boxed(inputs: &Inputs<'_>, options: &Options) -> Run<Outputs> {
         None => evaluator.statements(&inputs.kernel.body)?,
     }
     let (steps, undecided) = (evaluator.steps(), evaluator.undecided);
-    let mut outputs = Outputs { arrays: BTreeMap::new(), statics: BTreeMap::new(), steps, undecided };
+    let broken = evaluator.broken_laws();
+    let mut outputs = Outputs { arrays: BTreeMap::new(), statics: BTreeMap::new(), steps, undecided, broken };
     for (array, storage) in inputs.kernel.arrays.values().zip(evaluator.memory) {
         let into = match array.role {
             ArrayRole::InOut | ArrayRole::Result(_) => &mut outputs.arrays,

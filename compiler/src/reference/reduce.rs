@@ -12,7 +12,11 @@ use crate::data::Scalar;
 use crate::syntax::ast::ReduceOp;
 
 impl<'a> Evaluator<'a> {
-    pub(super) fn reduce(&mut self, op: ReduceOp, axes: &'a [Axis], body: &'a Expr) -> Run<Value> {
+    pub(super) fn reduce(&mut self, op: Reducer, axes: &'a [Axis], body: &'a Expr) -> Run<Value> {
+        let op = match op {
+            Reducer::BuiltIn(op) => op,
+            Reducer::Own(reduction) => return self.own(reduction, axes, body),
+        };
         match op {
             ReduceOp::Sum | ReduceOp::Prod => self.accumulate(op == ReduceOp::Sum, axes, body),
             ReduceOp::Min | ReduceOp::Max => self.extreme_of(op == ReduceOp::Max, axes, body),
@@ -32,7 +36,7 @@ impl<'a> Evaluator<'a> {
             Number::exact(Plain::zero(scalar))
         };
         let shape = self.filled(&body.ty, &mut start);
-        let rounded = self.options.model.rounding.filter(|_| sum && totals.iter().all(Accumulator::is_float));
+        let rounded = self.model.rounding.filter(|_| sum && totals.iter().all(Accumulator::is_float));
         let whole = totals.iter().all(|total| total.scalar == total.scalar.widened());
         let op = if sum { ReduceOp::Sum } else { ReduceOp::Prod };
         let uncertain = self.each_term(whole.then_some(op), axes, body, &mut |this, body| {
@@ -40,14 +44,14 @@ impl<'a> Evaluator<'a> {
                 let term = this.term(body)?;
                 let added = match this.factors_to_fuse(body, &term) {
                     Some((a, b)) => total.add_product(a, b),
-                    None => total.add(term.value, &this.options.model),
+                    None => total.add(term.value, &this.model),
                 };
                 return added
                     .map_or_else(|| this.malformed("a term is not of the reduction's type", body.span), Ok);
             }
             let term = this.value(body)?;
             let mut next = totals.iter_mut();
-            match add_parts(&term, &mut next, &this.options.model) {
+            match add_parts(&term, &mut next, &this.model) {
                 Some(()) => Ok(()),
                 None => this.malformed("a term is not of the reduction's type", body.span),
             }
@@ -74,7 +78,7 @@ impl<'a> Evaluator<'a> {
     ) -> Run<bool> {
         let mut inside = false;
         let uncertain = self.each(axes, &mut |this| match &body.kind {
-            ExprKind::Reduce { op, axes, body } if whole == Some(*op) => {
+            ExprKind::Reduce { op: Reducer::BuiltIn(op), axes, body } if whole == Some(*op) => {
                 inside |= this.each_term(whole, axes, body, visit)?;
                 Ok(())
             }
@@ -159,7 +163,7 @@ impl<'a> Evaluator<'a> {
         };
         let uncertain = self.each(axes, &mut |this| {
             let term = this.number(body)?;
-            match binary(op, held, term, &this.options.model) {
+            match binary(op, held, term, &this.model) {
                 Some(next) => held = next,
                 None => return this.malformed("a reduction of bits takes integers", body.span),
             }

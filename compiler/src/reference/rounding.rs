@@ -9,7 +9,7 @@ use super::bound::Format;
 use super::evaluator::{Evaluator, Run};
 use super::value::{Number, Plain, Value};
 use crate::check::typed::*;
-use crate::check::walk::{Node, walk_statements};
+use crate::check::walk::{Node, walk_block, walk_statements};
 use crate::syntax::ast::ReduceOp;
 use rustc_hash::FxHashMap;
 
@@ -67,7 +67,7 @@ impl Sites {
     pub fn of(kernel: &Kernel) -> Sites {
         let mut uses = vec![0u32; kernel.locals.len()];
         let mut products = vec![false; kernel.locals.len()];
-        walk_statements(&kernel.body, &mut |node| match node {
+        walk_all(kernel, &mut |node| match node {
             Node::Expr(Expr { kind: ExprKind::Local(local), .. }) => uses[local.as_u32() as usize] += 1,
             Node::Stmt(Stmt { kind: StmtKind::Let { local, value }, .. }) => {
                 products[local.as_u32() as usize] |= is_product(value, &[]);
@@ -85,7 +85,7 @@ impl Sites {
                 sites.count += u32::from(!shared);
             }
         };
-        walk_statements(&kernel.body, &mut |node| match node {
+        walk_all(kernel, &mut |node| match node {
             Node::Expr(Expr {
                 kind: ExprKind::Binary { op: BinaryOp::Add | BinaryOp::Sub, left, right },
                 ..
@@ -93,11 +93,20 @@ impl Sites {
                 add(left);
                 add(right);
             }
-            Node::Expr(Expr { kind: ExprKind::Reduce { op: ReduceOp::Sum, body, .. }, .. }) => add(body),
+            Node::Expr(Expr {
+                kind: ExprKind::Reduce { op: Reducer::BuiltIn(ReduceOp::Sum), body, .. },
+                ..
+            }) => add(body),
             _ => {}
         });
         sites
     }
+}
+
+/// Visits what a kernel does, and what its own reductions do.
+fn walk_all<'a>(kernel: &'a Kernel, visit: &mut dyn FnMut(Node<'a>)) {
+    walk_statements(&kernel.body, visit);
+    kernel.reductions.values().for_each(|reduction| walk_block(&reduction.body, visit));
 }
 
 /// How many places of a kernel have a product that feeds a sum.
@@ -138,14 +147,14 @@ impl<'a> Evaluator<'a> {
             let a = if minus { negated(a) } else { a };
             return Ok(fma(a, b, first.value.value).map(Number::exact));
         }
-        Ok(super::arithmetic::binary(op, first.value, second.value, &self.options.model))
+        Ok(super::arithmetic::binary(op, first.value, second.value, &self.model))
     }
 
     /// What a term is the product of, if this rounding fuses it with the sum.
     pub(super) fn factors_to_fuse(&self, expr: &Expr, term: &Term) -> Option<(Plain, Plain)> {
         let (a, b) = term.factors?;
         let bit = *self.sites.bits.get(&std::ptr::from_ref(expr))?;
-        let fuses = match self.options.model.rounding? {
+        let fuses = match self.model.rounding? {
             Rounding::Fused(bits) => bit != SHARED && bits >> bit.min(63) & 1 == 1,
             chance => {
                 let salt = a.as_float()?.to_bits() ^ b.as_float()?.to_bits().rotate_left(17);
@@ -160,7 +169,7 @@ impl<'a> Evaluator<'a> {
             ExprKind::Binary { op: BinaryOp::Mul, left, right } if is_product(expr, &[]) => {
                 self.step()?;
                 let (a, b) = (self.number(left)?, self.number(right)?);
-                match super::arithmetic::binary(BinaryOp::Mul, a, b, &self.options.model) {
+                match super::arithmetic::binary(BinaryOp::Mul, a, b, &self.model) {
                     Some(value) => Ok(Term { value, factors: Some((a.value, b.value)) }),
                     None => self.malformed("an operation does not take operands of these types", expr.span),
                 }
@@ -187,7 +196,7 @@ impl<'a> Evaluator<'a> {
     /// The value that a name is given; what it is the product of is kept beside it.
     pub(super) fn given(&mut self, local: LocalId, value: &'a Expr) -> Run<Value> {
         let at = local.as_u32() as usize;
-        let bounded = self.options.model.rounding.is_none();
+        let bounded = self.model.rounding.is_none();
         if bounded || !value.ty.as_scalar().is_some_and(|scalar| scalar.is_float()) {
             return self.value(value);
         }

@@ -63,14 +63,23 @@ pub struct TypeExpr {
     pub span: Span,
 }
 
-/// `fn pull(at: Body, from: Body) -> Vec3 { … }`
+/// `fn pull(at: Body, from: Body) -> Vec3 { … }`, and `reduction far(a: f32, b: f32) -> f32 from 0.0 { … }`
 #[derive(Clone, PartialEq, Debug)]
 pub struct FunctionItem {
     pub name: Ident,
     pub params: Vec<TypedName>,
     pub result: TypeExpr,
+    /// What a reduction starts from; `None` of a `fn`.
+    pub identity: Option<Expr>,
     pub body: Block,
     pub span: Span,
+}
+
+impl FunctionItem {
+    /// The word that the item starts with.
+    pub fn word(&self) -> &'static str {
+        if self.identity.is_some() { "reduction" } else { "fn" }
+    }
 }
 
 /// `const TAPS: f32[3] = [0.25, 0.5, 0.25]`
@@ -267,8 +276,10 @@ pub enum ExprKind {
     },
     /// `sum(p in lo..hi, q: e)`. The parser tells it from a call by the `:` after the axes.
     Reduce {
-        op: ReduceOp,
-        op_span: Span,
+        /// `None` of the file's own.
+        op: Option<ReduceOp>,
+        /// What stands in front of the parentheses.
+        word: Ident,
         axes: Vec<AxisDecl>,
         body: Box<Expr>,
     },

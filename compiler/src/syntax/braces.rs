@@ -66,7 +66,15 @@ fn open_in_item(
                 depth += 1;
             }
             kind if kind.is_closing() => depth = depth.saturating_sub(1),
-            T::Kernel | T::Fn | T::Struct | T::Schedule | T::Forall | T::For | T::While | T::If => {
+            T::Kernel
+            | T::Fn
+            | T::Reduction
+            | T::Struct
+            | T::Schedule
+            | T::Forall
+            | T::For
+            | T::While
+            | T::If => {
                 header = Some((*token, depth));
             }
             _ => {}

@@ -7,7 +7,8 @@
 //! and the place of the mend, what the parser finds is a consequence, so those places are remembered.
 //!
 //! While the brackets are at hand, this pass also tells reductions from calls: `sum(` is a reduction when a
-//! `:` or `in` stands directly within its parentheses; and `step` after the range of a `for` from a name.
+//! `:` or `in` stands directly within its parentheses, and so is any other name's `(` inside of a body; `step` after
+//! the range of a `for` from a name; and `from` after the result type of a reduction.
 
 use super::layout;
 use super::token::{Token, TokenKind};
@@ -17,7 +18,7 @@ use crate::source::{SourceFile, Span};
 /// How far ahead a wrong closing bracket looks for the right one, and how far down the open ones.
 const LOOK_AHEAD: usize = 64;
 
-/// The words that make a reduction when axes and `:` follow.
+/// The words that make a built-in reduction when axes and `:` follow.
 pub const REDUCTIONS: &[&str] =
     &["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "count", "and", "or", "xor"];
 
@@ -29,7 +30,9 @@ pub fn balance(
     mended: &mut Vec<Span>,
     reports: &mut Diagnostics,
 ) {
-    let mut balancer = Balancer { file, out, mended, reports, stack: Vec::new(), headers: Vec::new() };
+    let reduction = item.first().is_some_and(|word| word.kind == TokenKind::Reduction);
+    let mut balancer =
+        Balancer { file, out, mended, reports, stack: Vec::new(), headers: Vec::new(), reduction };
     for (at, token) in item.iter().enumerate() {
         balancer.token(*token, &item[at + 1..]);
     }
@@ -47,6 +50,8 @@ struct Balancer<'a> {
     stack: Vec<usize>,
     /// How many brackets are open around each `for` whose body has yet to begin.
     headers: Vec<usize>,
+    /// The item is a reduction.
+    reduction: bool,
 }
 
 impl Balancer<'_> {
@@ -87,6 +92,7 @@ impl Balancer<'_> {
             }
             T::Colon | T::In if self.top() == Some(T::OpenParen) => self.retag_reduction(),
             T::Name if self.is_step(token) => token.kind = T::Step,
+            T::Name if self.is_from(token) => token.kind = T::From,
             _ => {}
         }
         if token.kind == T::For {
@@ -106,15 +112,28 @@ impl Balancer<'_> {
         self.header_is_here() && operand && self.file.slice(token.span) == "step"
     }
 
-    /// The open `(` belongs to a reduction if a reduction word, not being declared, stands before it.
+    /// `from` behind a type, in the header of a reduction.
+    fn is_from(&self, token: Token) -> bool {
+        use TokenKind as T;
+        let behind_type = self
+            .out
+            .last()
+            .is_some_and(|before| matches!(before.kind, T::Name | T::CloseParen | T::CloseBracket));
+        self.reduction && self.stack.is_empty() && behind_type && self.file.slice(token.span) == "from"
+    }
+
+    /// The open `(` belongs to a reduction if a name that is not being declared stands before it.
     fn retag_reduction(&mut self) {
         let Some(&open) = self.stack.last() else { return };
         let Some(word) = open.checked_sub(1) else { return };
-        let declared = word
-            .checked_sub(1)
-            .is_some_and(|before| matches!(self.out[before].kind, TokenKind::Fn | TokenKind::Kernel));
+        let declared = word.checked_sub(1).is_some_and(|before| {
+            matches!(self.out[before].kind, TokenKind::Fn | TokenKind::Reduction | TokenKind::Kernel)
+        });
+        // Out of bodies only built-in words: `injective(at in 0..n)` is none.
+        let in_body = self.find_open(|kind| kind == TokenKind::OpenBrace).is_some();
+        let is_word = in_body || REDUCTIONS.contains(&self.file.slice(self.out[word].span));
         let token = &mut self.out[word];
-        if token.kind == TokenKind::Name && !declared && REDUCTIONS.contains(&self.file.slice(token.span)) {
+        if token.kind == TokenKind::Name && !declared && is_word {
             token.kind = TokenKind::Reduce;
         }
     }
@@ -237,6 +256,8 @@ mod tests {
             "max ( a , b ) REDUCE ( c : a ) REDUCE ( i in n , j : x ( i ) )"
         );
         assert_eq!(mend("fn max(a: b)").0, "fn max ( a : b )");
+        assert_eq!(mend("kernel k() { f(i: a) f(i) }").0, "kernel k ( ) { REDUCE ( i : a ) f ( i ) }");
+        assert_eq!(mend("kernel k() where f(i in n) {}").0, "kernel k ( ) where f ( i in n ) { }");
     }
 
     #[test]

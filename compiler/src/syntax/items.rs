@@ -44,7 +44,12 @@ fn item_end(file: &SourceFile, tokens: &[Token], start: usize) -> usize {
             TokenKind::CloseBrace => {
                 let Some(before) = braces.pop() else { continue };
                 open.truncate(before);
-                if braces.is_empty() && open.is_empty() && has_body {
+                // Of a reduction the value that it starts from may have braces of its own, in front of the body's.
+                let goes_on = tokens[start].kind == TokenKind::Reduction
+                    && tokens
+                        .get(at + 1)
+                        .is_some_and(|next| matches!(next.kind, TokenKind::OpenBrace | TokenKind::Else));
+                if braces.is_empty() && open.is_empty() && has_body && !goes_on {
                     // Semicolons after a body are harmless.
                     let more = tokens[at + 1..].iter().take_while(|t| t.kind == TokenKind::Semicolon).count();
                     return at + 1 + more;
@@ -131,15 +136,16 @@ fn report_stray(file: &SourceFile, token: &Token, out: &mut Diagnostics) {
             codes::E0012,
             token.span,
             format!("`{shown}` stands outside of any item"),
-            "expected `kernel`, `fn`, `struct`, `const`, `static` or `schedule`",
+            "expected `kernel`, `fn`, `reduction`, `struct`, `const`, `static` or `schedule`",
         )
         .help(help),
     );
 }
 
 fn meant(word: &str) -> Option<&'static str> {
-    const WORDS: [&str; 6] = ["struct", "fn", "const", "static", "kernel", "schedule"];
+    const WORDS: [&str; 7] = ["struct", "fn", "reduction", "const", "static", "kernel", "schedule"];
     match word {
+        "reducer" | "monoid" | "combine" => Some("reduction"),
         "func" | "function" | "def" | "fun" => Some("fn"),
         "__global__" | "global" => Some("kernel"),
         "type" | "record" | "class" => Some("struct"),

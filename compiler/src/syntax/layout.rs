@@ -66,6 +66,7 @@ pub fn ends_statement(kind: TokenKind) -> bool {
             | T::For
             | T::In
             | T::Step
+            | T::From
             | T::While
             | T::Assert
             | T::If
@@ -93,7 +94,7 @@ pub fn starts_statement(kind: TokenKind) -> bool {
     let goes_on = matches!(
         kind,
         T::Comma | T::Colon | T::Semicolon | T::Arrow | T::Dot | T::DotDot | T::DotDotEqual | T::OpenBrace
-    ) || matches!(kind, T::As | T::Else | T::In | T::Step | T::Where);
+    ) || matches!(kind, T::As | T::Else | T::In | T::Step | T::From | T::Where);
     !goes_on && !kind.is_binary_operator() && !kind.is_assignment() && !kind.is_closing()
 }
 

@@ -35,7 +35,7 @@ fn show(e: &Expr) -> String {
         ExprKind::Binary { op, left, right, .. } => format!("({} {op:?} {})", show(left), show(right)),
         ExprKind::Cast { operand, ty } => format!("({} as {})", show(operand), ty.name.name),
         ExprKind::Call { callee, arguments } => format!("{}({})", callee.name, all(arguments)),
-        ExprKind::Reduce { op, axes, body, .. } => format!("{op:?}<{}>({})", axes.len(), show(body)),
+        ExprKind::Reduce { word, axes, body, .. } => format!("{}<{}>({})", word.name, axes.len(), show(body)),
         ExprKind::Index { base, subscripts } => format!("{}[{}]", show(base), all(subscripts)),
         ExprKind::Ranged { name, .. } => format!("{} in …", name.name),
         ExprKind::Guarded { access, otherwise } => format!("({} else {})", show(access), show(otherwise)),
@@ -64,9 +64,9 @@ fn precedence_is_as_documented() {
 
 #[test]
 fn reductions_are_not_calls() {
-    assert_eq!(shape("max(a, b) + max(c: x[c])"), "(max(a, b) Add Max<1>(x[c]))");
-    assert_eq!(shape("sum(p in 0..=n, q in m, r: V { x: p }.x)"), "Sum<3>(V{1}.x)");
-    assert_eq!(shape("count(i: any(j: a[i, j]))"), "Count<1>(Any<1>(a[i, j]))");
+    assert_eq!(shape("max(a, b) + max(c: x[c])"), "(max(a, b) Add max<1>(x[c]))");
+    assert_eq!(shape("sum(p in 0..=n, q in m, r: V { x: p }.x)"), "sum<3>(V{1}.x)");
+    assert_eq!(shape("count(i: any(j: a[i, j]))"), "count<1>(any<1>(a[i, j]))");
     assert_eq!(shape("min(max(a, b), c,)"), "min(max(a, b), c)");
 }
 

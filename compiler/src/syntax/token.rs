@@ -79,6 +79,10 @@ token_kinds! {
         /// The word `step` after the range of a `for`; `brackets.rs` finds it. Elsewhere it is a name.
         Step "step"
     }
+    Mark {
+        /// The word `from` after the result type of a reduction; `brackets.rs` finds it. Elsewhere it is a name.
+        From "from"
+    }
     Keyword {
         While "while"
         Break "break"
@@ -92,6 +96,7 @@ token_kinds! {
     Item {
         Struct "struct"
         Fn "fn"
+        Reduction "reduction"
         Const "const"
         Static "static"
         Kernel "kernel"
@@ -158,7 +163,7 @@ impl TokenKind {
         matches!(self.group(), Group::Keyword | Group::Item)
     }
 
-    /// The first word of an item: `struct fn const static kernel schedule`.
+    /// The first word of an item: `struct fn reduction const static kernel schedule`.
     pub const fn starts_item(self) -> bool {
         matches!(self.group(), Group::Item)
     }
@@ -210,6 +215,7 @@ impl TokenKind {
             "false" => TokenKind::False,
             "struct" => TokenKind::Struct,
             "fn" => TokenKind::Fn,
+            "reduction" => TokenKind::Reduction,
             "const" => TokenKind::Const,
             "static" => TokenKind::Static,
             "kernel" => TokenKind::Kernel,

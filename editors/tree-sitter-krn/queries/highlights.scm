@@ -2,7 +2,7 @@
 
 [(line_comment) (block_comment)] @comment
 
-["kernel" "fn"] @keyword.function
+["kernel" "fn" "reduction"] @keyword.function
 "struct" @keyword.type
 ["const" "static" "inout"] @keyword.modifier
 ["let" "var" "where" "schedule" "assert"] @keyword
@@ -27,6 +27,8 @@
 
 (kernel_item name: (identifier) @function)
 (function_item name: (identifier) @function)
+(reduction_item name: (identifier) @function)
+(reduction_item "from" @keyword)
 (schedule_item kernel: (identifier) @function)
 (reduction_operator) @function.builtin
 (call_expression

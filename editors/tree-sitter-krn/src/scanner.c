@@ -19,11 +19,6 @@ enum Token {
   ERROR_SENTINEL,
 };
 
-// The words that make a reduction when axes and `:` follow.
-static const char *const REDUCTIONS[] = {
-  "sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "count", "and", "or", "xor",
-};
-
 // The types that a number's suffix may name: integers first, for only those go with all integers.
 static const char *const SUFFIXES[] = {
   "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64",
@@ -214,11 +209,12 @@ static bool scan_number(TSLexer *lexer) {
   return true;
 }
 
-// A word that makes a reduction: one of them, before parentheses with a `:` or `in` directly within.
+// A word that makes a reduction: any name before parentheses with a `:` or `in` directly within, but for the fact
+// `injective(at in 0..n)`.
 static bool scan_reduction(TSLexer *lexer) {
   char word[WORD_SIZE];
   read_word(lexer, word);
-  if (!is_among(word, REDUCTIONS, LENGTH(REDUCTIONS))) return false;
+  if (strcmp(word, "injective") == 0) return false;
   lexer->mark_end(lexer);
   lexer->result_symbol = REDUCTION;
   bool newline = false;

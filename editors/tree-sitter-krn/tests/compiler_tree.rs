@@ -50,8 +50,11 @@ fn item(item: &Item) -> Node {
         Item::Function(it) => {
             let mut children = vec![name(&it.name)];
             children.extend(it.params.iter().map(|param| typed("parameter", param)));
-            children.extend([ty(&it.result), block(&it.body)]);
-            node("function_item", it.span, children)
+            children.push(ty(&it.result));
+            children.extend(it.identity.iter().map(expr));
+            children.push(block(&it.body));
+            let kind = if it.identity.is_some() { "reduction_item" } else { "function_item" };
+            node(kind, it.span, children)
         }
         Item::Const(it) => node("const_item", it.span, vec![name(&it.name), ty(&it.ty), expr(&it.value)]),
         Item::Static(it) => {
@@ -189,8 +192,8 @@ fn expr(it: &Expr) -> Node {
         ExprKind::Call { callee, arguments } => {
             ("call_expression", [name(callee)].into_iter().chain(arguments.iter().map(expr)).collect())
         }
-        ExprKind::Reduce { op_span, axes, body, .. } => {
-            let operator = node("reduction_operator", *op_span, Vec::new());
+        ExprKind::Reduce { word, axes, body, .. } => {
+            let operator = node("reduction_operator", word.span, Vec::new());
             ("reduction", [operator].into_iter().chain(axes.iter().map(axis)).chain([expr(body)]).collect())
         }
         ExprKind::Index { base, subscripts } => {

@@ -87,9 +87,8 @@ fn the_grammar_reserves_the_words_of_the_language() {
 }
 
 #[test]
-fn the_scanner_knows_reductions_and_suffixes() {
+fn the_scanner_knows_suffixes() {
     let scanner = read("tree-sitter-krn/src/scanner.c");
-    assert_eq!(quoted(&scanner, "REDUCTIONS[] = {", "}", '"'), set(REDUCTIONS.iter().copied()));
     assert_eq!(quoted(&scanner, "SUFFIXES[] = {", "}", '"'), set(SUFFIXES.iter().copied()));
 }
 

@@ -108,7 +108,7 @@ pub fn bisect(
         let verdict = match expected.check(&module, typed, case) {
             Ok((_, report)) => match report.judgement() {
                 Judgement::Verified | Judgement::Refused => Verdict::Agrees,
-                Judgement::NotVerified(reason) => Verdict::NotVerified(reason),
+                Judgement::NotVerified(reason) | Judgement::Broken(reason) => Verdict::NotVerified(reason),
                 Judgement::Wrong => Verdict::Wrong(report),
             },
             Err(VerifyError::Run(

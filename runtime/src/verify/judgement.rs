@@ -10,6 +10,9 @@ pub enum Judgement {
     Verified,
     /// No value is outside its bound, but that says too little: why.
     NotVerified(String),
+    /// A reduction of the file's own does not do what the user promised of it: why. What it gives is then anybody's
+    /// guess.
+    Broken(String),
     /// A value is outside its bound.
     Wrong,
     /// Device and reference refused the run alike.
@@ -20,6 +23,10 @@ impl CheckReport {
     pub fn judgement(&self) -> Judgement {
         if self.both_refused.is_some() {
             return Judgement::Refused;
+        }
+        if !self.broken.is_empty() {
+            let laws: Vec<String> = self.broken.iter().map(ToString::to_string).collect();
+            return Judgement::Broken(laws.join("; "));
         }
         if !self.agrees() {
             return Judgement::Wrong;

@@ -27,8 +27,8 @@ use crate::transfer::run::Outputs;
 use krn_compiler::check::typed::{Kernel, Program, SignatureItem};
 use krn_compiler::data::HostArray;
 use krn_compiler::reference::{
-    self, CompareReport, EvalError, Evaluations, Inputs, LEAST_EVALUATIONS, Options, SampleSpec, can_sample,
-    estimate_cost,
+    self, BrokenLaw, CompareReport, EvalError, Evaluations, Inputs, LEAST_EVALUATIONS, Options, SampleSpec,
+    can_sample, estimate_cost,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -109,6 +109,8 @@ pub struct CheckReport {
     pub both_refused: Option<Refusal>,
     /// The reference met a comparison or a conversion to an integer that rounding may decide either way.
     pub undecided: bool,
+    /// What was promised of the file's own reductions and does not hold of what they combined.
+    pub broken: Vec<BrokenLaw>,
 }
 
 impl CheckReport {
@@ -260,7 +262,12 @@ impl Expectation {
 }
 
 fn refused(check: FailedCheck, text: String) -> CheckReport {
-    CheckReport { outputs: Vec::new(), both_refused: Some(Refusal { check, text }), undecided: false }
+    CheckReport {
+        outputs: Vec::new(),
+        both_refused: Some(Refusal { check, text }),
+        undecided: false,
+        broken: Vec::new(),
+    }
 }
 
 /// The reference's view of a case.
@@ -334,7 +341,12 @@ fn compare(
     expected: &reference::Outputs,
     evaluations: Option<&Evaluations>,
 ) -> Result<CheckReport, VerifyError> {
-    let mut report = CheckReport { outputs: Vec::new(), both_refused: None, undecided: expected.undecided };
+    let mut report = CheckReport {
+        outputs: Vec::new(),
+        both_refused: None,
+        undecided: expected.undecided,
+        broken: expected.broken.clone(),
+    };
     let mut one = |name: &str, expected: &reference::OutputArray, got: &HostArray| {
         let evaluated =
             evaluations.map(|all| all.of(|outputs| outputs.arrays.get(name).or(outputs.statics.get(name))));

@@ -116,6 +116,7 @@ impl Ladder<'_> {
             let word = match found.check.judgement() {
                 Judgement::Verified | Judgement::Refused => "agrees",
                 Judgement::NotVerified(_) => "NOT VERIFIED",
+                Judgement::Broken(_) => "BROKEN PROMISE",
                 Judgement::Wrong => "WRONG",
             };
             row.push(word.to_string());

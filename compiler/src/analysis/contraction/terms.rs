@@ -69,7 +69,7 @@ fn is_identity(kernel: &Kernel, value: Value, combiner: Combiner) -> bool {
         Constant::F64(bits) => f64::from_bits(bits) == 0.0,
         _ => false,
     };
-    constant == identity || combiner == Combiner::Add && zero
+    Some(constant) == identity || combiner == Combiner::Add && zero
 }
 
 /// A value as a sum of products, each of which has two sides.

@@ -194,7 +194,11 @@ impl Writer<'_> {
             }
             ExprKind::ArrayLiteral(items) => format!("[{}]", self.list(items)),
             ExprKind::Reduce { op, axes, body } => {
-                format!("{}({}: {})", reduction(*op), self.axes(axes), self.expr(body))
+                let word = match op {
+                    Reducer::BuiltIn(op) => reduction(*op),
+                    Reducer::Own(id) => self.kernel.reductions[*id].name.as_str(),
+                };
+                format!("{word}({}: {})", self.axes(axes), self.expr(body))
             }
         }
     }

@@ -51,9 +51,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             ExprKind::Cast { operand, ty } => self.cast_expr(operand, ty, span),
             ExprKind::Call { callee, arguments } => self.call(callee, arguments, want, span),
-            ExprKind::Reduce { op, op_span, axes, body } => {
-                self.reduction(*op, *op_span, axes, body, want, span)
+            ExprKind::Reduce { op: Some(op), word, axes, body } => {
+                self.reduction(*op, word.span, axes, body, want, span)
             }
+            ExprKind::Reduce { op: None, word, axes, body } => self.own_reduction(word, axes, body, span),
             ExprKind::Index { .. } | ExprKind::Field { .. } => {
                 let place = self.place(expr)?;
                 self.read_place(place, span)

@@ -1,14 +1,17 @@
 //! Reductions.
 
-use super::super::elaborator::Elaborator;
+use super::super::elaborator::{Elaborator, narrow_scalar};
+use super::super::items::{Global, nearest_or};
 use super::super::occurrences::Node;
 use super::super::spell::reduction;
-use super::super::typed::{Axis, Expr, ExprKind, Type};
+use super::super::typed::{Axis, Expr, ExprKind, Reducer, Type};
 use super::super::types;
+use crate::builtins::Builtin;
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
-use crate::syntax::ast::{self, AxisDecl, ReduceOp};
+use crate::syntax::REDUCTIONS;
+use crate::syntax::ast::{self, AxisDecl, Ident, ReduceOp};
 
 impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn reduction(
@@ -65,7 +68,86 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             _ => ty,
         };
-        Some(self.make(ExprKind::Reduce { op, axes, body: Box::new(value) }, result, span))
+        Some(self.make(ExprKind::Reduce { op: op.into(), axes, body: Box::new(value) }, result, span))
+    }
+
+    /// A reduction of the file's own.
+    pub fn own_reduction(
+        &mut self,
+        word: &'a Ident,
+        decls: &'a [AxisDecl],
+        body: &'a ast::Expr,
+        span: Span,
+    ) -> Option<Expr> {
+        let item = match self.checker.globals.get(word.name.as_str()).copied() {
+            Some(Global::Function(at)) if self.checker.functions[at].item.identity.is_some() => Some(at),
+            Some(Global::Function(_)) => return self.not_a_reduction(word, "a function"),
+            Some(Global::Poisoned) => None,
+            _ if Builtin::from_name(&word.name).is_some() => {
+                return self.not_a_reduction(word, "a built-in function");
+            }
+            _ if self.checker.may_be_unread(&word.name) => None,
+            _ => return self.unknown_reduction(word),
+        };
+        let signature = item.and_then(|at| self.checker.functions[at].signature.clone());
+        let region = self.enter_value();
+        self.refuse_repeated_axes(decls);
+        let axes = self.axes(decls, &[Node::Expr(body)]);
+        let value = match &signature {
+            Some(signature) => {
+                let what = format!("what `{}` combines", word.name);
+                let value = self.stored_expr(body, &signature.result, &what);
+                value.map(|value| self.narrowed(value, narrow_scalar(&signature.result)))
+            }
+            None => {
+                self.expr(body, None);
+                self.poisoned()
+            }
+        };
+        self.leave(region);
+        let (axes, value, signature) = (axes?, value?, signature?);
+        let own = self.own_reduction_of(item?)?;
+        let result = types::widened(&signature.result);
+        Some(self.make(ExprKind::Reduce { op: Reducer::Own(own), axes, body: Box::new(value) }, result, span))
+    }
+
+    fn not_a_reduction(&mut self, word: &Ident, what: &str) -> Option<Expr> {
+        self.refuse(
+            Diagnostic::error(
+                codes::E0116,
+                word.span,
+                format!("`{}` is {what}, and no reduction", word.name),
+                "index names and `:` follow",
+            )
+            .help(format!(
+                "call it with values, or declare a reduction: `reduction my_{0}(a: f32, b: f32) -> f32 from 0.0 {{ … }}`",
+                word.name
+            )),
+        )
+    }
+
+    fn unknown_reduction(&mut self, word: &Ident) -> Option<Expr> {
+        let functions = self.checker.functions.iter().map(|function| function.item);
+        let mut names: Vec<&str> = functions
+            .filter(|item| item.identity.is_some())
+            .map(|item| item.name.name.as_str())
+            .chain(REDUCTIONS.iter().copied())
+            .collect();
+        names.sort_unstable();
+        let help = nearest_or(
+            &word.name,
+            &names,
+            format!("declare it: `reduction {}(a: f32, b: f32) -> f32 from 0.0 {{ … }}`", word.name),
+        );
+        self.refuse(
+            Diagnostic::error(
+                codes::E0103,
+                word.span,
+                format!("there is no reduction `{}`", word.name),
+                "not a known reduction",
+            )
+            .help(help),
+        )
     }
 
     /// Over several names the result is a row-major position: that needs a box from zero.

@@ -116,7 +116,17 @@ impl Walker<'_> {
             }
             ExprKind::Reduce { op, axes, body } => {
                 let op = *op;
-                self.reduction(op, axes, body, integer)
+                let ty = expression.ty.clone();
+                match op {
+                    Reducer::BuiltIn(op) => self.reduction(op, axes, body, integer),
+                    Reducer::Own(_) => {
+                        self.scoped(|walker| {
+                            walker.enter_axes(axes, LevelKind::Reduction);
+                            walker.expression(body);
+                        });
+                        self.unknown_value(&ty)
+                    }
+                }
             }
         }
     }

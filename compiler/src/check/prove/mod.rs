@@ -40,12 +40,22 @@ use crate::diagnostic::Diagnostics;
 /// what must be refused. `program` is the program so far: its structs, constants and statics are complete.
 pub fn run(kernel: &mut Kernel, program: &Program, diagnostics: &mut Diagnostics) {
     let mut body = std::mem::take(&mut kernel.body);
+    let mut reductions = std::mem::take(&mut kernel.reductions);
     let mut walker = walker::Walker::new(program, kernel, diagnostics);
     walker.learn_assumptions();
     walker.learn_injections();
     walker.statements(&mut body);
     let starts = walker.result_starts();
+    // What is combined may be anything of its type.
+    for reduction in reductions.values_mut() {
+        for param in reduction.params {
+            let value = walker.unknown_value(&kernel.locals[param].ty);
+            walker.declare(param, value);
+        }
+        walker.block(&mut reduction.body);
+    }
     let sites = walker.sites;
+    kernel.reductions = reductions;
     kernel.body = body;
     kernel.sites = sites;
     for (array, start) in starts {

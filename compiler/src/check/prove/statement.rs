@@ -105,7 +105,7 @@ impl Walker<'_> {
         (value, self.region.is_some() || self.checks() == checks)
     }
 
-    fn block(&mut self, block: &mut Block) {
+    pub fn block(&mut self, block: &mut Block) {
         for one in &mut block.statements {
             self.nested(one);
         }

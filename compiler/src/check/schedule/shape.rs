@@ -431,7 +431,11 @@ fn takes_reduction(kernel: &Kernel, array: ArrayId) -> bool {
 
 fn is_reduction(value: &Expr) -> bool {
     match &value.kind {
-        ExprKind::Reduce { op, .. } => !matches!(op, ReduceOp::ArgMin | ReduceOp::ArgMax),
+        ExprKind::Reduce { op: super::super::typed::Reducer::BuiltIn(op), .. } => {
+            !matches!(op, ReduceOp::ArgMin | ReduceOp::ArgMax)
+        }
+        // There are no atomics for it.
+        ExprKind::Reduce { op: super::super::typed::Reducer::Own(_), .. } => false,
         ExprKind::Cast { operand, .. } => is_reduction(operand),
         _ => false,
     }

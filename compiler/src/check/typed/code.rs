@@ -1,6 +1,6 @@
 //! Statements and expressions of a typed kernel.
 
-use super::ids::{ArrayId, DimId, IndexId, LocalId, ParamId, SiteId};
+use super::ids::{ArrayId, DimId, IndexId, LocalId, ParamId, ReductionId, SiteId};
 use super::value_type::Type;
 use crate::builtins::Builtin;
 use crate::data::Scalar;
@@ -262,10 +262,24 @@ pub enum ExprKind {
     ArrayLiteral(Vec<Expr>),
     /// A later axis' range may use an earlier axis' name.
     Reduce {
-        op: ReduceOp,
+        op: Reducer,
         axes: Vec<Axis>,
         body: Box<Expr>,
     },
+}
+
+/// What a reduction combines with.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Reducer {
+    BuiltIn(ReduceOp),
+    /// One of the kernel's table of the file's own ones.
+    Own(ReductionId),
+}
+
+impl From<ReduceOp> for Reducer {
+    fn from(op: ReduceOp) -> Self {
+        Self::BuiltIn(op)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -27,6 +27,8 @@ ids! {
     SiteId "site";
     /// A `const` array of the program.
     ConstId "const";
+    /// A reduction of the file's own that a kernel uses.
+    ReductionId "reduction";
     /// A `static` of the program.
     StaticId "static";
 }

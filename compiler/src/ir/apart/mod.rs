@@ -118,6 +118,7 @@ impl Kernel {
             symbols: self.symbols.clone(),
             buffers: self.buffers.clone(),
             sites: self.sites.clone(),
+            combiners: self.combiners.clone(),
             launches: self.launches.clone(),
             plan: self.plan.clone(),
             axes: PrimaryMap::new(),

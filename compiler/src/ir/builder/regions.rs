@@ -3,7 +3,7 @@
 use super::{KernelBuilder, OpenRegion, RegionKind};
 use crate::data::Scalar;
 use crate::ir::entities::{Axis, Block, Inst, Launch, Value};
-use crate::ir::kernel::{AxisData, BlockData, InstData, LaunchData, Payload, Phase, Regions, Short};
+use crate::ir::kernel::{AxisData, BlockData, InstData, LaunchData, Payload, Regions, Short};
 use crate::ir::op::{Combiner, Opcode};
 use cranelift_entity::EntitySet;
 
@@ -68,17 +68,19 @@ impl KernelBuilder {
     pub fn begin_launch(&mut self, name: impl Into<String>) {
         assert!(self.open.is_empty(), "launches do not nest");
         let body = self.open(RegionKind::Launch, None);
-        self.kernel.launches.push(LaunchData {
-            name: name.into(),
-            phase: Phase::Abstract,
-            body,
-            threads: None,
-            tiling: None,
-            grid: None,
-            assume: Vec::new(),
-            resident: None,
-            streams: Vec::new(),
-        });
+        self.kernel.launches.push(LaunchData::code(&name.into(), body));
+    }
+
+    /// Another parameter of the launch's root block, which the code of a combiner has.
+    pub fn root_param(&mut self, ty: Scalar) -> Value {
+        let block = self.current_block();
+        self.kernel.add_param(block, ty)
+    }
+
+    /// Ends the code of a combiner: its root block yields.
+    pub fn end_code(&mut self, values: &[Value]) {
+        self.inst(Opcode::Yield, Payload::None, values);
+        self.end_launch();
     }
 
     /// Ends the launch; refer to it in the plan.

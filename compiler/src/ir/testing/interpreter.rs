@@ -50,23 +50,29 @@ pub(super) struct Interpreter<'k> {
     grid_size: [i128; 3],
 }
 
+impl<'k> Interpreter<'k> {
+    /// Without memory.
+    fn new(kernel: &'k Kernel, symbols: &[Constant]) -> Self {
+        Self {
+            kernel,
+            symbols: symbols.to_vec(),
+            values: SecondaryMap::new(),
+            tiles: SecondaryMap::new(),
+            point: Vec::new(),
+            tiling: None,
+            memory: Memory::new(),
+            fuel: 2_000_000,
+            failed: false,
+            place_in_grid: [0; 4],
+            grid_size: [1; 3],
+        }
+    }
+}
+
 /// Runs the plan with the symbols' values (repeat counters are set by the plan). Buffers start as `fill` says,
 /// by buffer, leaf and position; the value is narrowed to the leaf's type.
 pub fn interpret(kernel: &Kernel, symbols: &[Constant], fill: &dyn Fn(Buffer, u32, usize) -> i64) -> Outcome {
-    let values = SecondaryMap::new();
-    let mut interpreter = Interpreter {
-        kernel,
-        symbols: symbols.to_vec(),
-        values,
-        tiles: SecondaryMap::new(),
-        point: Vec::new(),
-        tiling: None,
-        memory: Memory::new(),
-        fuel: 2_000_000,
-        failed: false,
-        place_in_grid: [0; 4],
-        grid_size: [1; 3],
-    };
+    let mut interpreter = Interpreter::new(kernel, symbols);
     for (buffer, data) in &kernel.buffers {
         let count: usize = interpreter.extents(buffer).iter().product();
         for (leaf, data) in data.element.leaves.iter().enumerate() {
@@ -152,14 +158,25 @@ pub(super) fn as_int(constant: Constant) -> i128 {
     }
 }
 
-pub(super) fn combine(combiner: Combiner, a: Constant, b: Constant) -> Constant {
-    let opcode = combiner.opcode().expect("pairs are combined elsewhere");
-    evaluate(opcode, &Payload::None, &[a, b]).expect("combiners are exact")
+/// Two contributions as one.
+pub(super) fn combine(kernel: &Kernel, combiner: Combiner, a: &[Constant], b: &[Constant]) -> Vec<Constant> {
+    if let Combiner::Own(own, _) = combiner {
+        let data = &kernel.combiners[own];
+        let mut inner = Interpreter::new(&data.code, &[]);
+        let body = data.body().expect("a combiner has code");
+        inner.bind(body, &[a, b].concat());
+        return inner.block(body).unwrap_or_else(|_| panic!("the code of `{own}` is pure, and ends"));
+    }
+    match combiner.opcode() {
+        Some(opcode) => vec![evaluate(opcode, &Payload::None, &[a[0], b[0]]).expect("combiners are exact")],
+        None if replaces(combiner, (a[0], as_int(a[1])), (b[0], as_int(b[1]))) => b.to_vec(),
+        None => a.to_vec(),
+    }
 }
 
 /// Whether the pair `b` takes the place of `a` (whose index is -1 before the first). Indices are compared as unsigned
 /// numbers.
-pub(super) fn replaces(combiner: Combiner, a: (Constant, i128), b: (Constant, i128)) -> bool {
+fn replaces(combiner: Combiner, a: (Constant, i128), b: (Constant, i128)) -> bool {
     let (x, y) = (as_f64(a.0), as_f64(b.0));
     let ahead = if x.is_nan() || y.is_nan() {
         (!x.is_nan() && y.is_nan(), x.is_nan() && y.is_nan())
@@ -373,8 +390,9 @@ impl Interpreter<'_> {
             (_, Payload::Atomic { buffer, leaf, op }) => {
                 let (value, indices) = operands.split_last().expect("a value");
                 let at = self.place(*buffer, *leaf, indices)?;
-                let combined = combine(*op, self.memory[&(*buffer, *leaf)][at], *value);
-                self.write(*buffer, *leaf, at, combined);
+                let known = self.memory[&(*buffer, *leaf)][at];
+                let combined = combine(self.kernel, *op, &[known], &[*value]);
+                self.write(*buffer, *leaf, at, combined[0]);
                 Ok(Vec::new())
             }
             // A number for each place in memory, also outside of the array.
@@ -398,7 +416,7 @@ impl Interpreter<'_> {
                 let values = match rest.get(2) {
                     Some(Constant::Bool(false)) => {
                         let scalar = self.kernel.buffers[*buffer].element.leaves[0].scalar.widened();
-                        vec![Combiner::Add.identity(scalar); count]
+                        vec![self.kernel.identities(Combiner::Add, scalar)[0]; count]
                     }
                     _ => self.at_address(address, count)?,
                 };
@@ -509,24 +527,16 @@ impl Interpreter<'_> {
         let types: Vec<Scalar> = data.results.iter().map(|value| self.kernel.value_type(*value)).collect();
         let mut state = Vec::new();
         for combiner in combiners {
-            state.push(combiner.identity(types[state.len()]));
-            if combiner.width() == 2 {
-                state.push(Constant::Int(Scalar::I64, -1));
-            }
+            state.extend(self.kernel.identities(*combiner, types[state.len()]));
         }
+        let kernel = self.kernel;
         self.space(data.regions[0], bounds, &mut Vec::new(), &mut |_, yielded| {
             let mut at = 0;
             for combiner in combiners {
-                if combiner.width() == 1 {
-                    state[at] = combine(*combiner, state[at], yielded[at]);
-                } else if replaces(
-                    *combiner,
-                    (state[at], as_int(state[at + 1])),
-                    (yielded[at], as_int(yielded[at + 1])),
-                ) {
-                    state[at..at + 2].copy_from_slice(&yielded[at..at + 2]);
-                }
-                at += combiner.width();
+                let part = at..at + combiner.width();
+                let both = combine(kernel, *combiner, &state[part.clone()], &yielded[part.clone()]);
+                state[part.clone()].copy_from_slice(&both);
+                at = part.end;
             }
         })?;
         Ok(state)

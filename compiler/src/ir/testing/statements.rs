@@ -5,6 +5,7 @@ use crate::data::Scalar;
 use crate::ir::entities::Value;
 use crate::ir::kernel::{Payload, Phase};
 use crate::ir::op::{Class, Combiner, OPS, Opcode, Shape};
+use crate::ir::text::parse_kernel;
 
 impl Generator<'_> {
     /// Up to `count` statements; with memory and regions inside the outer loop.
@@ -277,8 +278,10 @@ impl Generator<'_> {
         let m = self.trips();
         let pair = self.pick(3) == 0;
         let scalar = [Scalar::F32, Scalar::I32, Scalar::U64][self.pick(3)];
-        let combiner = match (pair, self.pick(3)) {
+        let combiner = match (pair, self.pick(4)) {
             (true, 0) => Combiner::ArgMin,
+            (true, 1) => self.own_combiner(scalar),
+            (false, 3) => self.own_combiner(scalar),
             (true, _) => Combiner::ArgMax,
             (false, 0) => Combiner::Add,
             (false, 1) => Combiner::Max,
@@ -296,9 +299,40 @@ impl Generator<'_> {
         if column {
             self.columns.pop();
         }
-        let contributions = if pair { vec![value, index] } else { vec![value] };
+        let contributions = if combiner.width() == 2 { vec![value, index] } else { vec![value] };
         let results = self.builder.end_reduce(&contributions);
         self.pool.extend(results);
+    }
+
+    /// The greatest of values and the sum of indices, which come out the same in any order; a branch chooses.
+    fn own_combiner(&mut self, scalar: Scalar) -> Combiner {
+        let low = match scalar {
+            Scalar::F32 => "-inf".to_string(),
+            Scalar::I32 => i32::MIN.to_string(),
+            _ => "0".to_string(),
+        };
+        let text = format!(
+            "kernel \"k\" {{ combiner own0 \"both\" (v0: {scalar}, v1: i64, v2: {scalar}, v3: i64) {{
+                v4: {scalar} = max v0, v2
+                v5: bool = eq v1, v3
+                v6: i64 = if v5 {{
+                    v7: i64 = const 2
+                    v8: i64 = mul v1, v7
+                    yield v8
+                }} else {{
+                    v9: i64 = add v1, v3
+                    yield v9
+                }}
+                yield v4, v6
+            }} from [{low}, 0] plan {{ }} }}"
+        );
+        let parsed = parse_kernel(&text).expect("the text is well-formed");
+        let kernel = self.builder.kernel_mut();
+        let known = kernel.combiners.iter().find(|(_, data)| data.types[0] == scalar).map(|(own, _)| own);
+        let own = known.unwrap_or_else(|| {
+            kernel.combiners.push(parsed.combiners.values().next().expect("there is one").clone())
+        });
+        kernel.own_combiner(own)
     }
 
     fn for_loop(&mut self) {

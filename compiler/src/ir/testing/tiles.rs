@@ -1,7 +1,7 @@
 //! Runs launches of phase `tiled`, a block at a time: what works element by element is run for each element, by the same
 //! code as scalars are.
 
-use super::interpreter::{Interpreter, Stop, as_int, combine, element_bits, replaces};
+use super::interpreter::{Interpreter, Stop, as_int, combine, element_bits};
 use crate::atoms::numerics::{self, Number};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Value};
@@ -200,10 +200,8 @@ impl Interpreter<'_> {
         for outer in points(tiling, kept) {
             let mut state = Vec::new();
             for combiner in combiners {
-                state.push(combiner.identity(self.kernel.value_type(data.results[state.len()])));
-                if combiner.width() == 2 {
-                    state.push(Constant::Int(Scalar::I64, -1));
-                }
+                let first = self.kernel.value_type(data.results[state.len()]);
+                state.extend(self.kernel.identities(*combiner, first));
             }
             for inner in points(tiling, axes) {
                 self.fuel = self.fuel.checked_sub(1).ok_or(Stop::OutOfFuel)?;
@@ -215,15 +213,11 @@ impl Interpreter<'_> {
                 }
                 let mut at = 0;
                 for combiner in combiners {
-                    let next = self.get(data.arguments[at]);
-                    if combiner.width() == 1 {
-                        state[at] = combine(*combiner, state[at], next);
-                    } else {
-                        let index = self.get(data.arguments[at + 1]);
-                        if replaces(*combiner, (state[at], as_int(state[at + 1])), (next, as_int(index))) {
-                            (state[at], state[at + 1]) = (next, index);
-                        }
-                    }
+                    let part = at..at + combiner.width();
+                    let next: Vec<Constant> =
+                        data.arguments[part.clone()].iter().map(|value| self.get(*value)).collect();
+                    let both = combine(self.kernel, *combiner, &state[part.clone()], &next);
+                    state[part].copy_from_slice(&both);
                     at += combiner.width();
                 }
             }

@@ -24,6 +24,9 @@ impl Kernel {
             let body = compactor.block(self.launches[launch].body, &mut |_, _| {});
             compactor.new.launches[launch].body = body;
         }
+        for data in compactor.new.combiners.values_mut() {
+            data.code = std::sync::Arc::new(data.code.compacted());
+        }
         compactor.new.schedule.choices.clear();
         compactor.new.schedule.spreads.clear();
         compactor.new.schedule.tiles.clear();

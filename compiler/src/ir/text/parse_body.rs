@@ -4,7 +4,7 @@ use super::cursor::Parser;
 use super::error::ParseError;
 use super::lexer::Token;
 use crate::data::Scalar;
-use crate::ir::entities::{Axis, Block, Buffer, Inst, Site, Symbol, Value};
+use crate::ir::entities::{Axis, Block, Buffer, Inst, OwnCombiner, Site, Symbol, Value};
 use crate::ir::kernel::{
     Atom, AxisData, AxisSet, BlockData, Factor, FactorType, InstData, Level, Payload, Regions, Short, Tile,
 };
@@ -27,6 +27,14 @@ impl Parser<'_> {
         Ok(block)
     }
 
+    /// The block of a combiner's code, with its parameters.
+    pub fn root_with_params(&mut self) -> Result<Block, ParseError> {
+        let block = self.kernel.blocks.push(BlockData::default());
+        self.params(block)?;
+        self.block(block)?;
+        Ok(block)
+    }
+
     /// `{ instructions }`.
     fn block(&mut self, block: Block) -> Result<(), ParseError> {
         self.nested(|parser| {
@@ -42,13 +50,18 @@ impl Parser<'_> {
     fn region(&mut self, inst: Inst) -> Result<(), ParseError> {
         let block = self.kernel.blocks.push(BlockData::default());
         self.kernel.insts[inst].regions.push(block);
+        self.params(block)?;
+        self.block(block)
+    }
+
+    fn params(&mut self, block: Block) -> Result<(), ParseError> {
         if *self.peek() == Token::Mark("(") {
             for declared in self.list("(", ")", Self::declared)? {
                 let value = self.kernel.add_param(block, declared.ty);
                 self.declare(declared, value)?;
             }
         }
-        self.block(block)
+        Ok(())
     }
 
     /// `v3 "name": f32`.
@@ -257,12 +270,15 @@ impl Parser<'_> {
 
     fn combiner(&mut self) -> Result<Combiner, ParseError> {
         let word = self.word("a combiner")?;
-        let combiner = Combiner::ALL.into_iter().find(|combiner| combiner.name() == word);
+        let own = word.strip_prefix("own").and_then(|number| number.parse().ok()).map(OwnCombiner::from_u32);
+        let own = own.filter(|own| self.kernel.combiners.is_valid(*own));
+        let own = own.map(|own| self.kernel.own_combiner(own));
+        let combiner = Combiner::ALL.into_iter().find(|combiner| combiner.name() == word).or(own);
         combiner.ok_or_else(|| self.unexpected_before("a combiner"))
     }
 
     /// A literal of the result's type.
-    fn constant(&mut self, ty: Option<Scalar>) -> Result<Constant, ParseError> {
+    pub fn constant(&mut self, ty: Option<Scalar>) -> Result<Constant, ParseError> {
         let offset = self.offset();
         let negative = self.take("-");
         let token = self.peek().clone();

@@ -7,8 +7,8 @@ use super::lexer::Token;
 use crate::data::{ElementType, Leaf, LinearExtent};
 use crate::ir::entities::{Buffer, ConstantArray, Launch, StaticArray, Symbol};
 use crate::ir::kernel::{
-    ArgumentData, ArrayData, BufferData, BufferKind, CacheMode, Kernel, LaunchData, Module, Phase, SiteData,
-    Step, SymbolData, TileAxis, Tiling,
+    ArgumentData, ArrayData, BufferData, BufferKind, CacheMode, CombinerData, Kernel, LaunchData, Module,
+    Phase, SiteData, Step, SymbolData, TileAxis, Tiling,
 };
 use crate::ir::specialization::Specialization;
 use crate::ir::tiles::MOST_AXES;
@@ -110,7 +110,7 @@ impl Parser<'_> {
         self.axes.clear();
         self.kernel.span = self.span()?;
         self.expect("{")?;
-        let wanted = "`hint`, `symbol`, `general`, `relies_on`, `chosen_by`, `buffer`, `argument`, `fact`, `injection`, `site`, \
+        let wanted = "`hint`, `symbol`, `general`, `relies_on`, `chosen_by`, `buffer`, `argument`, `fact`, `injection`, `combiner`, `site`, \
              `launch` or `plan`";
         let (mut values, mut general, mut guard) = (Vec::new(), false, Guard::default());
         while !self.take("}") {
@@ -146,6 +146,7 @@ impl Parser<'_> {
                     let high = self.expression()?;
                     self.kernel.injections.push(InjectionManifest { argument, low, high, text, line });
                 }
+                "combiner" => self.own_combiner()?,
                 "site" => {
                     self.next_in("site", self.kernel.sites.len())?;
                     let array = self.string()?;
@@ -196,6 +197,34 @@ impl Parser<'_> {
         }
         self.kernel.specialization = of(values).with_guard(guard);
         Ok(std::mem::replace(&mut self.kernel, Kernel::new("", Span::default())))
+    }
+
+    /// `own0 "merge" (v0: f32, v1: f32) { … } from [0.0]`; values and axes have numbers of their own.
+    fn own_combiner(&mut self) -> Result<(), ParseError> {
+        self.next_in("own", self.kernel.combiners.len())?;
+        let name = self.string()?;
+        let outer = std::mem::replace(&mut self.kernel, Kernel::new(&name, Span::default()));
+        let offset = self.offset();
+        let body = self.root_with_params()?;
+        self.kernel.launches.push(LaunchData::code(&name, body));
+        let params = self.kernel.blocks[body].params.clone();
+        let types: Vec<_> = params.iter().map(|value| self.kernel.value_type(*value)).collect();
+        let code = std::mem::replace(&mut self.kernel, outer);
+        self.values.clear();
+        self.axes.clear();
+        let (types, others) = types.split_at(types.len() / 2);
+        if types.is_empty() || types != others || types.len() > usize::from(u8::MAX) {
+            return Err(self.error_at(offset, "expected the values of two contributions of the same types"));
+        }
+        self.expect_word("from")?;
+        let mut of = types.iter();
+        let identity = self.list("[", "]", |parser| {
+            let ty = of.next().copied();
+            parser.constant(ty)
+        })?;
+        let (types, code) = (types.to_vec(), std::sync::Arc::new(code));
+        self.kernel.combiners.push(CombinerData { name, types, identity, code });
+        Ok(())
     }
 
     /// `[i: 64, j: 64] layouts ["i = …", …]`.

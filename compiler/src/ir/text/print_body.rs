@@ -115,7 +115,7 @@ impl BodyPrinter<'_, '_> {
                 self.access(*buffer, *leaf, &data.arguments, written);
             }
             Payload::Atomic { buffer, leaf, op } => {
-                let _ = write!(self.text, " {} ", op.name());
+                let _ = write!(self.text, " {op} ");
                 self.access(*buffer, *leaf, &data.arguments, 1);
             }
             Payload::Grid(axis) => {
@@ -180,7 +180,7 @@ impl BodyPrinter<'_, '_> {
 
     /// ` [add, max]`.
     fn combiners(&mut self, combiners: &[Combiner]) {
-        let names: Vec<&str> = combiners.iter().map(|combiner| combiner.name()).collect();
+        let names: Vec<String> = combiners.iter().map(Combiner::to_string).collect();
         let _ = write!(self.text, " [{}]", names.join(", "));
     }
 
@@ -278,7 +278,7 @@ impl BodyPrinter<'_, '_> {
         self.text.push(']');
     }
 
-    fn params(&mut self, block: Block) {
+    pub fn params(&mut self, block: Block) {
         let kernel = self.kernel;
         let Some(params) = kernel.blocks.get(block).map(|data| &data.params) else { return };
         if !params.is_empty() {
@@ -301,7 +301,7 @@ impl BodyPrinter<'_, '_> {
         }
     }
 
-    fn constant(&mut self, constant: Constant) {
+    pub fn constant(&mut self, constant: Constant) {
         let _ = match constant {
             Constant::Bool(value) => write!(self.text, "{value}"),
             Constant::Int(_, value) => write!(self.text, "{value}"),

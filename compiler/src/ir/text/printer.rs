@@ -4,8 +4,10 @@ use super::print_body::BodyPrinter;
 use super::schedule::print_schedule;
 use super::span::{PrintOptions, print_span};
 use crate::data::{ElementType, LinearExtent};
-use crate::ir::entities::{Block, Inst};
-use crate::ir::kernel::{ArgumentData, ArrayData, BufferData, BufferKind, Kernel, Module, Step, Tiling};
+use crate::ir::entities::{Block, Inst, OwnCombiner};
+use crate::ir::kernel::{
+    ArgumentData, ArrayData, BufferData, BufferKind, CombinerData, Kernel, Module, Step, Tiling,
+};
 use crate::manifest::{Direction, Expr, Layout, SymbolKind};
 use cranelift_entity::EntityRef;
 use std::fmt::Write;
@@ -157,6 +159,9 @@ fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions)
             fact.text, fact.line, fact.argument
         );
     }
+    for (entity, data) in &kernel.combiners {
+        print_combiner(text, entity, data, options);
+    }
     for (entity, site) in &kernel.sites {
         let span = print_span(site.span, options);
         let unsigned = if site.unsigned { " unsigned" } else { "" };
@@ -171,6 +176,24 @@ fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions)
             site.array, site.axis
         );
     }
+}
+
+/// `combiner own0 "merge" (v0: f32, v1: f32) { … yield v2 } from [0.0]`, the code numbered by itself.
+fn print_combiner(text: &mut String, own: OwnCombiner, data: &CombinerData, options: PrintOptions) {
+    let _ = write!(text, "    combiner {own} {:?}", data.name);
+    if let Some(body) = data.body() {
+        let mut printer = BodyPrinter { kernel: &data.code, tiling: None, options, text };
+        printer.params(body);
+        printer.text.push_str(" {\n");
+        printer.block(body, 2);
+        printer.text.push_str("    }");
+    }
+    text.push_str(" from [");
+    for (at, constant) in data.identity.iter().enumerate() {
+        text.push_str(if at > 0 { ", " } else { "" });
+        BodyPrinter { kernel: &data.code, tiling: None, options, text }.constant(*constant);
+    }
+    text.push_str("]\n");
 }
 
 fn print_buffer(buffer: &BufferData) -> String {

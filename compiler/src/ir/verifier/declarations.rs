@@ -2,8 +2,10 @@
 
 use super::Verifier;
 use crate::data::Scalar;
+use crate::ir::combiner::is_code;
 use crate::ir::entities::{Launch, Symbol};
-use crate::ir::kernel::{ArgumentData, BufferData, BufferKind, Step};
+use crate::ir::kernel::{ArgumentData, BufferData, BufferKind, CombinerData, Step};
+use crate::ir::op::{Constant, Effect, Opcode};
 use crate::manifest::{Expr, Layout, SymbolKind};
 use cranelift_entity::EntityRef;
 
@@ -42,7 +44,42 @@ impl Verifier<'_> {
                 self.expression(&|| format!("`{launch}`"), expr);
             }
         }
+        for (own, data) in &kernel.combiners {
+            self.combiner(&|| format!("combiner `{own}` {:?}", data.name), data);
+        }
         self.plan();
+    }
+
+    /// Its code takes two contributions and gives one, by pure operations.
+    fn combiner(&mut self, place: &dyn Fn() -> String, data: &CombinerData) {
+        let of = |constant: &Constant| match constant {
+            Constant::Bool(_) => Scalar::Bool,
+            Constant::Int(scalar, _) => *scalar,
+            Constant::F32(_) => Scalar::F32,
+            Constant::F64(_) => Scalar::F64,
+        };
+        if !data.identity.iter().map(of).eq(data.types.iter().copied()) {
+            self.report(place, "the identity has other types than contributions");
+        }
+        if data.types.is_empty() || data.types.len() > 255 || !is_code(&data.code, &data.types) {
+            self.report(place, "the code does not make one contribution of two");
+            return;
+        }
+        let mut inner = Verifier { kernel: &data.code, errors: Vec::new() };
+        data.code.walk_all(&mut |_, inst| {
+            let opcode = data.code.insts[inst].opcode;
+            let effect = opcode.info().effect;
+            let plain = matches!(opcode, Opcode::If | Opcode::For | Opcode::While)
+                || matches!(effect, Effect::Pure | Effect::Terminator);
+            if plain {
+                inner.types(inst);
+            } else {
+                inner.fail(inst, "the code of a combiner is pure");
+            }
+        });
+        for error in inner.errors {
+            self.report(|| format!("{}: {}", place(), error.place), error.message);
+        }
     }
 
     fn buffer(&mut self, place: &dyn Fn() -> String, buffer: &BufferData) {

@@ -23,6 +23,7 @@
 //! - An array argument's position is a place in the signature that names the buffer, and the other way round.
 //! - Every launch stands in the plan once; launches have different names; counters are repeated around them.
 //! - Leaves have different paths; AoSoA groups are powers of two of at least 8.
+//! - The code of a combiner is pure, takes the values of two contributions and yields those of one.
 //!
 //! # What holds in a phase (`phases.rs`)
 //!

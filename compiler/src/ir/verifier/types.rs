@@ -54,6 +54,8 @@ fn indices(count: usize) -> RepeatN<Scalar> {
 /// Whether a combiner works on a scalar.
 fn combines(combiner: Combiner, scalar: Scalar) -> bool {
     match combiner {
+        // Of the table: `combiners` asks it, and atomics have none.
+        Combiner::Own(..) => false,
         Combiner::And | Combiner::Or | Combiner::Xor => Class::Bits.contains(scalar),
         _ => Class::Numeric.contains(scalar),
     }
@@ -546,9 +548,16 @@ impl<'k> Verifier<'k> {
         }
         let mut at = 0;
         for combiner in combiners {
-            let index_fits = combiner.width() == 1 || results[at + 1] == Scalar::I64;
-            if !combines(*combiner, results[at]) || !index_fits {
-                self.fail(inst, format!("no reduction `{}` on {}", combiner.name(), results[at]));
+            let part = &results[at..at + combiner.width()];
+            let fits = match combiner {
+                Combiner::Own(own, _) => {
+                    self.kernel.combiners.get(*own).is_some_and(|data| data.types == part)
+                }
+                known => combines(*known, part[0]) && (!known.is_position() || part[1] == Scalar::I64),
+            };
+            if !fits {
+                let types: Vec<&str> = part.iter().map(|scalar| scalar.name()).collect();
+                self.fail(inst, format!("no reduction `{combiner}` on {}", types.join(", ")));
             }
             at += combiner.width();
         }

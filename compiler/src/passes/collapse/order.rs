@@ -20,7 +20,7 @@ const DEPTH: u32 = 16;
 
 /// Whether the result of a reduction does not hang on the order of its terms, roundings aside.
 pub(super) fn is_free(combiners: &[Combiner]) -> bool {
-    combiners.iter().all(|combiner| combiner.width() == 1)
+    !combiners.iter().any(|combiner| combiner.is_position())
 }
 
 /// Whether two reductions in one another walk arrays, from which the loop around them, if it has several axes, reads other

@@ -335,15 +335,16 @@ impl Folder<'_> {
         let mut constants = Vec::new();
         for combiner in combiners {
             let scalar = self.kernel.value_type(results[constants.len()]);
-            let identity = combiner.identity(scalar);
-            constants.push(mutant!(
+            let combiner = mutant!(
                 "fold: a maximum over nothing is 0",
-                identity,
-                Combiner::Add.identity(scalar)
-            ));
-            if combiner.width() == 2 {
-                constants.push(Constant::Int(Scalar::I64, -1));
-            }
+                *combiner,
+                match *combiner {
+                    Combiner::Own(..) => *combiner,
+                    known if known.is_position() => known,
+                    _ => Combiner::Add,
+                }
+            );
+            constants.extend(self.kernel.identities(combiner, scalar));
         }
         constants
     }

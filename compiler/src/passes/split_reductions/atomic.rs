@@ -46,7 +46,7 @@ pub fn target(
         .collect();
     let name = stored.into_iter().next()?;
     let refusal = match (users.as_slice(), combiners.as_slice()) {
-        ([store], [combiner]) if combiner.width() == 1 => {
+        ([store], [combiner]) if combiner.opcode().is_some() => {
             let arguments = &kernel.insts[*store].arguments;
             let (_, place) = arguments.split_last()?;
             if !alone {

@@ -292,7 +292,7 @@ impl ReducePattern {
         let body = kernel.insts[inst].regions[0];
         let Payload::Reduce { combiners, .. } = &kernel.insts[inst].payload else { return None };
         let [axis] = <[LoopAxis; 1]>::try_from(LoopAxis::of(kernel, inst)?).ok()?;
-        let single = combiners.len() == 1 && combiners[0].width() == 1;
+        let single = combiners.len() == 1 && combiners[0].opcode().is_some();
         single.then_some(Self { inst, body, axis })
     }
 }

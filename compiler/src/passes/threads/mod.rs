@@ -25,6 +25,7 @@
 pub(super) mod coordinates;
 pub(super) mod jam;
 mod mask;
+mod own;
 mod slots;
 mod team;
 #[cfg(test)]
@@ -67,6 +68,7 @@ impl Pass for ThreadsPass {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             spread_launch(kernel, launch);
+            own::into_loops(kernel, launch);
         }
         (!kernel.launches.is_empty()).into()
     }

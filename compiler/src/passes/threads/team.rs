@@ -597,7 +597,7 @@ fn positions_rise(kernel: &Kernel, body: Block, combiners: &[Combiner]) -> bool 
     combiners.iter().all(|combiner| {
         let range = at..at + combiner.width();
         at = range.end;
-        let Some([_, position]) = yields.get(range) else { return true };
+        let Some([_, position]) = yields.get(range).filter(|_| combiner.is_position()) else { return true };
         *position == index
             || kernel.definition_data(*position).is_some_and(|data| {
                 data.opcode == Opcode::Add

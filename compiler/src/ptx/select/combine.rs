@@ -32,6 +32,8 @@ impl Selector<'_> {
             Combiner::Or | Combiner::Xor => vec![Operand::Int(0)],
             Combiner::ArgMin => vec![number(most, f64::INFINITY), Operand::Int(-1)],
             Combiner::ArgMax => vec![number(least, f64::NEG_INFINITY), Operand::Int(-1)],
+            // `reduce` has refused it.
+            Combiner::Own(..) => Vec::new(),
         }
     }
 
@@ -42,14 +44,11 @@ impl Selector<'_> {
             Combiner::Mul => Opcode::Mul,
             Combiner::Min => Opcode::Min,
             Combiner::Max => Opcode::Max,
-            Combiner::And | Combiner::Or | Combiner::Xor | Combiner::ArgMin | Combiner::ArgMax => {
-                let op = match combiner {
-                    Combiner::And => LogicBinaryOp::And,
-                    Combiner::Or => LogicBinaryOp::Or,
-                    _ => LogicBinaryOp::Xor,
-                };
-                return self.logic(op, bits_type(scalar), a, b).into();
-            }
+            Combiner::And => return self.logic(LogicBinaryOp::And, bits_type(scalar), a, b).into(),
+            Combiner::Or => return self.logic(LogicBinaryOp::Or, bits_type(scalar), a, b).into(),
+            Combiner::Xor => return self.logic(LogicBinaryOp::Xor, bits_type(scalar), a, b).into(),
+            // `reduce` takes pairs elsewhere, and has refused the user's own.
+            Combiner::ArgMin | Combiner::ArgMax | Combiner::Own(..) => return a,
         };
         if scalar.is_float() {
             self.float_binary(opcode, scalar, a, b).into()

@@ -161,6 +161,11 @@ impl Selector<'_> {
         let Payload::Reduce { axes, combiners } = &data.payload else {
             return Err(self.error(format!("{inst} has no combiners")));
         };
+        if let Some(own) = combiners.iter().find(|combiner| matches!(combiner, Combiner::Own(..))) {
+            return Err(
+                self.error(format!("{inst} reduces by `{own}`: the pass `threads` makes a loop of it"))
+            );
+        }
         let body = data.regions[0];
         let mut accumulators = Vec::new();
         let mut at = 0;
@@ -194,7 +199,7 @@ impl Selector<'_> {
                         c: accumulators[at].into(),
                         ..Default::default()
                     });
-                } else if combiner.width() == 2 {
+                } else if combiner.is_position() {
                     selector.combine_arg(
                         *combiner,
                         types[at],

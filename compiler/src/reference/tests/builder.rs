@@ -73,7 +73,7 @@ pub fn axis(index: IndexId, low: Expr, high: Expr) -> Axis {
 }
 
 pub fn reduce(op: ReduceOp, axes: Vec<Axis>, body: Expr, ty: Type) -> Expr {
-    expr(ExprKind::Reduce { op, axes, body: Box::new(body) }, ty)
+    expr(ExprKind::Reduce { op: op.into(), axes, body: Box::new(body) }, ty)
 }
 
 impl Build {
@@ -90,6 +90,7 @@ impl Build {
             locals: PrimaryMap::new(),
             indices: PrimaryMap::new(),
             sites: PrimaryMap::new(),
+            reductions: PrimaryMap::new(),
             body: Vec::new(),
             schedules: Vec::new(),
         };

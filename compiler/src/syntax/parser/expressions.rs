@@ -52,17 +52,14 @@ fn simple_operand<'t>(
         span: e.span(),
     });
     let reduction = just(T::Reduce)
-        .map_with(|_, e: &mut Map<'t, '_>| e.span())
+        .map_with(move |_, e: &mut Map<'t, '_>| words.ident(e.span()))
         .then_ignore(just(T::OpenParen))
         .then(words.axes(expression.clone()))
         .then_ignore(just(T::Colon))
         .then(expression.clone())
         .then_ignore(just(T::CloseParen))
-        .map_with(move |((op_span, axes), body), e| Expr {
-            kind: match reduce_op(words.slice(op_span)) {
-                Some(op) => ExprKind::Reduce { op, op_span, axes, body: Box::new(body) },
-                None => ExprKind::Error,
-            },
+        .map_with(|((word, axes), body), e| Expr {
+            kind: ExprKind::Reduce { op: reduce_op(&word.name), word, axes, body: Box::new(body) },
             span: e.span(),
         });
     let parenthesised = expression

@@ -17,6 +17,7 @@ pub(super) fn item<'t>(words: Words<'t>, bodies: &Bodies<'t>) -> Rule<'t, Item> 
     choice((
         kernel(words, bodies),
         function(bodies),
+        reduction(bodies),
         structure(bodies),
         constant(bodies),
         variable(bodies),
@@ -88,7 +89,38 @@ fn function<'t>(bodies: &Bodies<'t>) -> Rule<'t, Item> {
         .then(result)
         .then(bodies.block.clone())
         .map_with(|(((name, params), result), body), e| {
-            Item::Function(FunctionItem { name, params, result, body, span: e.span() })
+            Item::Function(FunctionItem { name, params, result, identity: None, body, span: e.span() })
+        })
+        .boxed()
+}
+
+/// As a function, with what a reduction of nothing gives in front of the body.
+fn reduction<'t>(bodies: &Bodies<'t>) -> Rule<'t, Item> {
+    let missing = just(T::OpenBrace).rewind().map_with(|_, e: &mut Map<'t, '_>| {
+        let span = e.span();
+        e.emit(
+            Diagnostic::error(
+                codes::E0026,
+                span,
+                "this reduction does not say what it starts from",
+                "expected `from value` before this",
+            )
+            .help("write what it gives over nothing, and what changes no value: `-> f32 from 0.0 {`")
+            .into(),
+        );
+        Expr { kind: ExprKind::Error, span }
+    });
+    let identity = just(T::From).ignore_then(bodies.expression.clone()).or(missing);
+    just(T::Reduction)
+        .ignore_then(bodies.name.clone())
+        .then(in_parens(typed_name(bodies)))
+        .then_ignore(just(T::Arrow))
+        .then(bodies.ty.clone())
+        .then(identity)
+        .then(bodies.block.clone())
+        .map_with(|((((name, params), result), identity), body), e| {
+            let identity = Some(identity);
+            Item::Function(FunctionItem { name, params, result, identity, body, span: e.span() })
         })
         .boxed()
 }

@@ -1,6 +1,6 @@
 //! Expressions as text, with the parentheses that the grammar needs.
 
-use super::super::ast::{BinaryOp, Block, Expr, ExprKind, ReduceOp, Suffix, UnaryOp};
+use super::super::ast::{BinaryOp, Block, Expr, ExprKind, Suffix, UnaryOp};
 use super::Printer;
 
 /// Where an expression stands, as far as that decides about parentheses.
@@ -10,6 +10,9 @@ pub(super) enum Place {
     Anything,
     /// Before the `{` of a body: no braces outside of brackets.
     BeforeBrace,
+    /// Before the `{` of a body, where no condition stands: braces outside of brackets do no harm to the grammar, and
+    /// those of a struct literal none to a reader.
+    BeforeBody,
     /// Before `..`, where a number must not end in a point.
     BeforeDots,
     /// The left side of an assignment.
@@ -52,6 +55,18 @@ impl Printer {
     pub(super) fn expression(&mut self, e: &Expr, place: Place) {
         match place {
             Place::Anything => self.at_least(e, LOOSEST),
+            Place::BeforeBody => match e.kind {
+                ExprKind::StructLiteral { .. }
+                | ExprKind::Int { .. }
+                | ExprKind::Float { .. }
+                | ExprKind::Bool(_) => self.bare(e),
+                // A name in front of an empty body would take it for its fields.
+                _ => {
+                    self.put("(");
+                    self.bare(e);
+                    self.put(")");
+                }
+            },
             Place::BeforeBrace => self.at_least(e, OR),
             Place::Target => self.at_least(e, POSTFIX),
             Place::BeforeDots => {
@@ -136,8 +151,8 @@ impl Printer {
                 self.expressions(arguments);
                 self.put(")");
             }
-            ExprKind::Reduce { op, axes, body, .. } => {
-                self.put(reduce_text(*op));
+            ExprKind::Reduce { word, axes, body, .. } => {
+                self.put(&word.name);
                 self.put("(");
                 self.axes(axes, Place::Anything);
                 self.put(": ");
@@ -277,22 +292,5 @@ fn binary_text(op: BinaryOp) -> &'static str {
         B::LessEqual => "<=",
         B::Greater => ">",
         B::GreaterEqual => ">=",
-    }
-}
-
-fn reduce_text(op: ReduceOp) -> &'static str {
-    match op {
-        ReduceOp::Sum => "sum",
-        ReduceOp::Prod => "prod",
-        ReduceOp::Min => "min",
-        ReduceOp::Max => "max",
-        ReduceOp::Any => "any",
-        ReduceOp::All => "all",
-        ReduceOp::ArgMin => "argmin",
-        ReduceOp::ArgMax => "argmax",
-        ReduceOp::Count => "count",
-        ReduceOp::And => "and",
-        ReduceOp::Or => "or",
-        ReduceOp::Xor => "xor",
     }
 }

@@ -65,13 +65,19 @@ impl Printer {
                 self.put(if item.fields.is_empty() { "}" } else { " }" });
             }
             Item::Function(item) => {
-                self.put("fn ");
+                self.put(item.word());
+                self.put(" ");
                 self.put(&item.name.name);
                 self.put("(");
                 self.list(&item.params, ", ", Self::typed_name);
                 self.put(") -> ");
                 self.ty(&item.result);
                 self.put(" ");
+                if let Some(identity) = &item.identity {
+                    self.put("from ");
+                    self.expression(identity, Place::BeforeBody);
+                    self.put(" ");
+                }
                 self.block(&item.body);
             }
             Item::Const(item) => {

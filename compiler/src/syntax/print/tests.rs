@@ -58,6 +58,7 @@ impl Grower<'_> {
                 name,
                 params: self.some(3, Self::typed),
                 result: self.ty(),
+                identity: self.maybe(Self::expr),
                 body: self.block(true),
                 span: AT,
             }),
@@ -278,7 +279,13 @@ impl Grower<'_> {
                 use ReduceOp as R;
                 let all = [R::Sum, R::Prod, R::Min, R::Max, R::Any, R::All, R::ArgMin, R::ArgMax, R::Count];
                 let op = all[self.choose(all.len())];
-                ExprKind::Reduce { op, op_span: AT, axes: self.some_or_one(Self::axis), body: self.boxed() }
+                let word = Ident { name: format!("{op:?}").to_lowercase(), span: AT };
+                ExprKind::Reduce {
+                    op: Some(op),
+                    word,
+                    axes: self.some_or_one(Self::axis),
+                    body: self.boxed(),
+                }
             }
             10 => {
                 let base = self.expr();

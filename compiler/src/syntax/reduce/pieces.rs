@@ -79,6 +79,7 @@ impl Pieces<'_> {
             }
             Item::Function(item) => {
                 self.separated(&item.params.iter().map(typed).collect::<Vec<_>>());
+                item.identity.iter().for_each(|identity| self.expression(identity));
                 self.block(&item.body);
             }
             Item::Const(item) => self.expression(&item.value),

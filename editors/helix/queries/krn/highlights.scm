@@ -3,7 +3,7 @@
 (line_comment) @comment.line
 (block_comment) @comment.block
 
-["kernel" "fn"] @keyword.function
+["kernel" "fn" "reduction"] @keyword.function
 "struct" @keyword.storage.type
 ["const" "static" "inout"] @keyword.storage.modifier
 ["let" "var" "where" "schedule" "assert"] @keyword
@@ -14,6 +14,7 @@
 (while_statement "while" @keyword.control.repeat)
 (break_statement) @keyword.control.repeat
 (schedule_item "for" @keyword)
+(reduction_item "from" @keyword)
 
 (integer_literal) @constant.numeric.integer
 (float_literal) @constant.numeric.float
@@ -28,6 +29,7 @@
 
 (kernel_item name: (identifier) @function)
 (function_item name: (identifier) @function)
+(reduction_item name: (identifier) @function)
 (schedule_item kernel: (identifier) @function)
 (reduction_operator) @function.builtin
 (call_expression

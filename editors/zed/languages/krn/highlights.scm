@@ -2,7 +2,7 @@
 
 [(line_comment) (block_comment)] @comment
 
-["kernel" "fn"] @keyword
+["kernel" "fn" "reduction"] @keyword
 "struct" @keyword
 ["const" "static" "inout"] @keyword
 ["let" "var" "where" "schedule" "assert"] @keyword
@@ -13,6 +13,7 @@
 (while_statement "while" @keyword)
 (break_statement) @keyword
 (schedule_item "for" @keyword)
+(reduction_item "from" @keyword)
 
 (integer_literal) @number
 (float_literal) @number
@@ -27,6 +28,7 @@
 
 (kernel_item name: (identifier) @function)
 (function_item name: (identifier) @function)
+(reduction_item name: (identifier) @function)
 (schedule_item kernel: (identifier) @function)
 (reduction_operator) @function.builtin
 (call_expression

@@ -51,7 +51,9 @@ impl Source {
         let yields = |block: Block| kernel.yields(block).first().copied();
         let zero = yields(otherwise).and_then(|value| kernel.constant_of(value));
         yields(then).and_then(|value| kernel.defining_inst(value)) == Some(self.load)
-            && zero.is_some_and(|zero| zero == Combiner::Add.identity(kernel.value_type(self.value(kernel))))
+            && zero.is_some_and(|zero| {
+                Some(zero) == Combiner::Add.identity(kernel.value_type(self.value(kernel)))
+            })
     }
 
     /// The operand.

@@ -63,7 +63,7 @@ impl Fill {
             known.insert(*kernel.insts[*inst].results.first()?, value);
         }
         let scalar = kernel.value_type(contribution);
-        let identity = combiner.identity(scalar);
+        let identity = combiner.identity(scalar)?;
         let given = known.get(&contribution).copied().or_else(|| kernel.constant_of(contribution))?;
         let combined = evaluate(combiner.opcode()?, &Payload::None, &[identity, given])?;
         Some(combined == identity)

@@ -310,7 +310,7 @@ impl Program<'_> {
         let mut value = mapped(&part.map, factor.value);
         if let (None, Some(mask)) = (factor.load, part.masks[2]) {
             // What its code makes of zeros is none, perhaps.
-            let zero = emit.constant(Combiner::Add.identity(emit.kernel.value_type(value)));
+            let zero = emit.identity(Combiner::Add, emit.kernel.value_type(value))[0];
             let kept = emit.select(mask, value, zero);
             value =
                 mutant!("tile contraction: steps past the end are what the code makes of zeros", kept, value);
@@ -361,7 +361,7 @@ impl Program<'_> {
             self.keep(emit, *side, zero, value);
         }
         let result = emit.kernel.insts[self.found.reduce].results[0];
-        let none = emit.constant(Combiner::Add.identity(emit.kernel.value_type(result)));
+        let none = emit.identity(Combiner::Add, emit.kernel.value_type(result))[0];
         let all: AxisSet = [ROW, COLUMN].into_iter().collect();
         let tile = self.layouts.tile(all, self.fragments[2]);
         let sums = emit.for_loop("chunk", (zero, chunks, one), &[none], |emit, chunk, carried| {
