@@ -97,6 +97,7 @@ impl Configuration {
         CompileArguments {
             target: self.target.clone(),
             unchecked: self.unchecked,
+            prints: false,
             without: self.without.clone(),
             ir: None,
         }

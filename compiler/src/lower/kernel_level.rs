@@ -118,6 +118,7 @@ impl<'a> Lowerer<'a> {
             | StmtKind::Store { .. }
             | StmtKind::Forall { .. }
             | StmtKind::Assert { .. }
+            | StmtKind::Print { .. }
             | StmtKind::While { .. } => {
                 let launch = self.in_launch(stmt.span, |lowerer| lowerer.statement(stmt));
                 steps.push(launch);

@@ -3,6 +3,7 @@
 use crate::backend::{Backend, Block, StreamNumber};
 use crate::device::builtin::Builtins;
 use crate::device::module_cache::ModuleCache;
+use crate::device::prints::PrintWatchers;
 use crate::device::watch::Watchers;
 use crate::error::{Error, Result};
 use crate::memory_kind::Memory;
@@ -10,9 +11,10 @@ use crate::order::{Footprint, Order, Pool, Pooled};
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Where kernels leave word of failures: of bounds checks, above all.
+/// Where kernels leave word of failures, of bounds checks above all, and what they print.
 pub(crate) trait FailureRecord: Send + Sync {
-    /// Turns a failure that the device reported into an error, once. Looks on the stream, behind its work.
+    /// Tells what was printed, and turns a failure that the device reported into an error, both once. Looks on the stream,
+    /// behind its work.
     fn check(&self, stream: StreamNumber) -> Result<()>;
 }
 
@@ -28,6 +30,8 @@ pub(crate) struct Shared {
     pub modules: ModuleCache,
     /// Who is told of code that somebody waited for.
     pub watchers: Watchers,
+    /// Who is told what kernels print.
+    pub print_watchers: PrintWatchers,
     /// Where kernels on a stream report failures.
     records: Mutex<Vec<(StreamNumber, Weak<dyn FailureRecord>)>>,
     /// The stream for kernels for which none was chosen, while there are any.
@@ -42,7 +46,19 @@ impl Shared {
         let nobody: WeakHandle = Weak::<()>::new();
         let (records, launch_stream) = (Mutex::default(), Mutex::new(nobody));
         let (builtins, watchers) = (Builtins::default(), Watchers::default());
-        Self { builtins, backend, order, pool, modules, watchers, records, launch_stream, notice }
+        let print_watchers = PrintWatchers::default();
+        Self {
+            builtins,
+            backend,
+            order,
+            pool,
+            modules,
+            watchers,
+            print_watchers,
+            records,
+            launch_stream,
+            notice,
+        }
     }
 
     fn records(&self) -> MutexGuard<'_, Vec<(StreamNumber, Weak<dyn FailureRecord>)>> {
