@@ -141,11 +141,11 @@ fn random_bytes(rng: &mut impl Rng) -> Vec<u8> {
 fn random_soup(rng: &mut impl Rng) -> Vec<u8> {
     const WORDS: &[&str] = &[
         "struct", "fn", "const", "static", "kernel", "schedule", "for", "where", "inout", "let", "var",
-        "forall", "in", "step", "while", "assert", "if", "else", "as", "true", "false", "sum", "min", "max",
-        "argmax", "x", "y", "f32", "Body", "(", ")", "[", "]", "{", "}", "(", "[", "{", "+", "-", "*", "/",
-        "%", "<<", ">>", "&", "|", "^", "&&", "||", "==", "!=", "<", "<=", ">", ">=", "=", "+=", "min=", "!",
-        ",", ":", ";", "->", ".", "..", "..=", "1", "0x", "1.5", "1e", ".5", "0u32", "7q", "/*", "*/", "//",
-        "\n", "\n", "\n", "é", "\"", "?", "\0", "\u{feff}", "\r\n", "\t",
+        "forall", "in", "step", "while", "assert", "print", "if", "else", "as", "true", "false", "sum",
+        "min", "max", "argmax", "x", "y", "f32", "Body", "(", ")", "[", "]", "{", "}", "(", "[", "{", "+",
+        "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "&&", "||", "==", "!=", "<", "<=", ">", ">=", "=",
+        "+=", "min=", "!", ",", ":", ";", "->", ".", "..", "..=", "1", "0x", "1.5", "1e", ".5", "0u32", "7q",
+        "/*", "*/", "//", "\n", "\n", "\n", "é", "\"", "?", "\0", "\u{feff}", "\r\n", "\t",
     ];
     let mut text = String::new();
     for _ in 0..rng.random_range(0..120) {

@@ -82,6 +82,9 @@ impl<'a> Lowerer<'a> {
     }
 
     fn kernel_statement(&mut self, stmt: &'a Stmt, steps: &mut Vec<Step>) {
+        if !self.options.prints && only_prints(stmt) {
+            return;
+        }
         match &stmt.kind {
             StmtKind::Let { local, value } => {
                 let data = &self.typed.locals[*local];
@@ -246,5 +249,16 @@ impl<'a> Lowerer<'a> {
                 value
             })
             .collect()
+    }
+}
+
+/// Whether a statement does nothing but print, so that no launch is needed where nobody asks for prints.
+fn only_prints(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Print { .. } => true,
+        StmtKind::Forall { body, .. } | StmtKind::For { body, .. } => {
+            !body.statements.is_empty() && body.statements.iter().all(only_prints)
+        }
+        _ => false,
     }
 }

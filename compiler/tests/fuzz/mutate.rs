@@ -30,8 +30,8 @@ const KINDS: &[&[&str]] = &[
 
 const WORDS: &[&str] = &[
     "struct", "fn", "const", "static", "kernel", "schedule", "for", "where", "inout", "let", "var", "forall",
-    "in", "step", "while", "assert", "if", "else", "as", "true", "false", "inf", "nan", "block", "layout",
-    "cache",
+    "in", "step", "while", "assert", "print", "if", "else", "as", "true", "false", "inf", "nan", "block",
+    "layout", "cache",
 ];
 
 const NUMBERS: &[&str] = &[

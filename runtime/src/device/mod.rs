@@ -197,7 +197,7 @@ impl Device {
     /// it wrote. Where nobody has asked, it stands on standard error.
     ///
     /// ```
-    /// use krn_runtime::{Array, Device, ModuleOptions, Selection};
+    /// use krn_runtime::{Argument, Array, Device, ModuleOptions, Selection};
     /// use std::sync::mpsc::channel;
     ///
     /// let device = Device::open_as(Selection::Emulator)?;
@@ -206,7 +206,7 @@ impl Device {
     /// let text = "kernel k(x: inout f32[n]) { forall i in n { print(x[i]); x[i] = 0.0 } }";
     /// let module = ModuleOptions::new().prints(true).from_source(&device, "k.krn", text)?;
     /// let x = Array::from_slice(&device, [2], &[0.5f32, 1.5])?;
-    /// module.kernel("k")?.launch(&[("x", (&x).into())])?;
+    /// module.kernel("k")?.launch(&[("x", Argument::Array(x.dynamic()))])?;
     /// device.synchronize()?;
     /// let lines = "k.krn:1:45: for i = 0: x[i] = 0.5\nk.krn:1:45: for i = 1: x[i] = 1.5";
     /// assert_eq!(receiver.recv().as_deref(), Ok(lines));

@@ -9,8 +9,8 @@
 //!                                 printed:
 //! ```
 //!
-//! Threads come to it in any order. What a record says beside the numbers is for the host to sort by, so that equal runs
-//! tell the same. Where there is no room nothing is written but the counter.
+//! Threads come to it in any order. What a record says beside the numbers is for the host to sort by, so that equal
+//! runs tell the same. Where there is no room nothing is written but the counter.
 
 use super::super::instruction::*;
 use super::super::operand::{Address, Axis, Base, Operand, SpecialReg};
