@@ -106,7 +106,7 @@ impl EmulatorDevice {
         let progress = |blocks| {
             done.fetch_max(blocks, Ordering::Relaxed);
         };
-        let number = launches.fetch_add(1, Ordering::Relaxed) as u64 + 1;
+        let number = launches.fetch_add(1, Ordering::Relaxed) + 1;
         let config = LaunchConfig {
             number,
             shared_bytes: request.launch.shared_bytes,
