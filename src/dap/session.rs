@@ -101,7 +101,7 @@ impl Session {
         let session = Arc::downgrade(self);
         device.watch_prints(move |prints| {
             if let Some(session) = session.upgrade() {
-                session.client.say("stdout", &format!("{prints}\n"));
+                session.client.say("stdout", &prints.to_string());
             }
         });
         let outputs = verify::run(&module, program.kernel(), &program.case)?;
