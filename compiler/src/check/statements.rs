@@ -175,7 +175,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             if let Some(changed) = changed_from_outside(&value) {
                 self.report(
                     Diagnostic::error(
-                        codes::E0233,
+                        codes::E0236,
                         operand.span,
                         "what is printed may not change anything",
                         "this is left out where nobody asks for prints",
@@ -192,7 +192,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             let most = Print::MOST_VALUES;
             self.report(
                 Diagnostic::error(
-                    codes::E0232,
+                    codes::E0235,
                     span,
                     format!("these are {count} values, and a `print` has room for {most}"),
                     "a field counts as one, and so does each element of a fixed array",

@@ -94,8 +94,8 @@ codes! {
     E0229 "branches of different types";
     E0230 "an argument that is no array of the parameter's type";
     E0231 "a field of something that is no struct";
-    E0232 "a `print` of too many values";
-    E0233 "a `print` that changes something";
+    E0235 "a `print` of too many values";
+    E0236 "a `print` that changes something";
 
     // E03xx shapes, ranges and indices
     E0302 "ranges that disagree";
