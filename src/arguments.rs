@@ -124,6 +124,9 @@ pub struct CompileArguments {
     /// Leave device-side checks out: of bounds, of `injective` and of `assert`
     #[arg(long)]
     pub unchecked: bool,
+    /// Let `print` tell values; it is left out otherwise
+    #[arg(long)]
+    pub prints: bool,
     /// Leave a pass out; may be repeated
     #[arg(long, value_name = "PASS")]
     pub without: Vec<String>,

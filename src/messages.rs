@@ -84,6 +84,7 @@ pub fn options(arguments: &CompileArguments, capability: Option<u32>) -> Result<
     });
     let mut options = CompileOptions::for_target(target);
     options.unchecked = arguments.unchecked;
+    options.prints = arguments.prints;
     options.without.clone_from(&arguments.without);
     if let Some(path) = &arguments.ir {
         options.by_hand = files::read_ir(path)?.into();

@@ -56,6 +56,20 @@ impl KernelManifest {
         self.symbols.iter().map(|symbol| symbol.name.as_str()).collect()
     }
 
+    /// Bytes of one record of a print: all have room for the longest one. 0 where the kernel has no prints.
+    pub fn print_bytes(&self) -> u64 {
+        let prints = self.sites.iter().filter_map(|site| site.print.as_ref());
+        prints.map(PrintManifest::bytes).max().unwrap_or(0)
+    }
+
+    /// Bytes of the error record and the memory for prints behind it.
+    pub fn record_bytes(&self) -> u64 {
+        match self.print_bytes() {
+            0 => FAILURE_BYTES,
+            bytes => FAILURE_BYTES + PRINT_COUNTER + PRINT_RECORDS * bytes,
+        }
+    }
+
     /// The plan that is right for all sizes.
     pub fn general(&self) -> Option<&Variant> {
         self.variants.last()
@@ -201,6 +215,9 @@ pub struct SiteManifest {
     /// What is asserted, where it is neither: then there is no array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assertion: Option<AssertionManifest>,
+    /// What is told, where it is a `print`: then nothing is checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub print: Option<PrintManifest>,
     pub line: u32,
     pub column: u32,
 }
@@ -214,8 +231,66 @@ pub struct AssertionManifest {
     pub indices: Vec<String>,
 }
 
+/// What a `print` tells of each iteration that comes to it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PrintManifest {
+    /// The index names around it, outermost first.
+    pub indices: Vec<PrintedIndex>,
+    pub operands: Vec<PrintedOperand>,
+}
+
+impl PrintManifest {
+    /// Bytes of a record of it.
+    pub fn bytes(&self) -> u64 {
+        PRINT_HEADER + 8 * self.numbers() as u64
+    }
+
+    /// Numbers of 64 bits that a record of it has: the values of its index names, then those of its operands, leaf by leaf,
+    /// fixed arrays element by element. Each number begins with the bytes of the value, which is wide; a bool is a u32.
+    pub fn numbers(&self) -> usize {
+        self.scalars().len()
+    }
+
+    /// The types of these numbers: values are wide.
+    pub fn scalars(&self) -> Vec<Scalar> {
+        let mut scalars = vec![Scalar::I64; self.indices.len()];
+        for leaf in self.operands.iter().flat_map(|operand| &operand.element.leaves) {
+            scalars.extend(std::iter::repeat_n(leaf.scalar.widened(), leaf.count() as usize));
+        }
+        scalars
+    }
+}
+
+/// An index name whose value a `print` tells.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PrintedIndex {
+    pub name: String,
+    /// Which loop of the kernel it counts: names may be alike.
+    pub number: u32,
+}
+
+/// A value that a `print` tells.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PrintedOperand {
+    /// As the user wrote it.
+    pub text: String,
+    pub element: ElementType,
+}
+
+/// Records that the memory for prints has room for.
+pub const PRINT_RECORDS: u64 = 4096;
+
+/// Bytes of a print's record before its numbers.
+pub const PRINT_HEADER: u64 = 32;
+
 /// Numbers of 64 bits that the error record has room for, behind its first word.
 pub const RECORD_NUMBERS: usize = 8;
+
+/// Bytes of the error record, behind which the memory for prints begins.
+pub const FAILURE_BYTES: u64 = 8 + 8 * RECORD_NUMBERS as u64;
+
+/// Bytes of the counter of prints, behind which their records begin.
+pub const PRINT_COUNTER: u64 = 8;
 
 /// One step of a launch plan.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -289,6 +364,12 @@ pub enum LaunchArgument {
     /// u32 claimed (0 or 1, taken by atomic exchange), u32 site, i64 index, i64 extent, i64 value. Where the site is a
     /// fact about values, index is the position of the value, and extent - 1 that of an equal one before it. Where it is an
     /// assertion, what stands behind the site are the values of its index names, as i64.
+    ///
+    /// Where the kernel has prints, their memory stands behind it ([`KernelManifest::record_bytes`] in all), zeroed likewise:
+    /// u64 how many there were, counted by atomic addition, then [`PRINT_RECORDS`] records of
+    /// [`KernelManifest::print_bytes`], of which those that were counted hold something. A record: u32 site, u32 thread of the
+    /// block, u64 number of the launch (`%gridid`), u32 block in x, y and z, u32 that is free, and the numbers of which
+    /// its [`PrintManifest`] tells.
     ErrorRecord,
 }
 

@@ -157,6 +157,7 @@ fn random_soup(rng: &mut impl Rng) -> Vec<u8> {
         "step",
         "while",
         "assert",
+        "print",
         "if",
         "else",
         "as",

@@ -8,8 +8,8 @@
 
 const RESERVED = [
   'struct', 'fn', 'reduction', 'const', 'static', 'kernel', 'schedule',
-  'for', 'where', 'inout', 'let', 'var', 'forall', 'in', 'while', 'break', 'assert', 'if', 'else', 'as', 'true',
-  'false',
+  'for', 'where', 'inout', 'let', 'var', 'forall', 'in', 'while', 'break', 'assert', 'print', 'if', 'else', 'as',
+  'true', 'false',
 ];
 
 /** From loose to tight; comparisons stand between `&&` and `|`, and do not chain. */
@@ -283,6 +283,7 @@ export default grammar({
         $.while_statement,
         $.break_statement,
         $.assert_statement,
+        $.print_statement,
         $.if_statement,
         $._leading_expression,
       ),
@@ -321,6 +322,8 @@ export default grammar({
     break_statement: ($) => 'break',
 
     assert_statement: ($) => seq('assert', field('condition', $._expression)),
+
+    print_statement: ($) => seq('print', '(', list($._expression), ')'),
 
     if_statement: ($) =>
       seq(

@@ -142,7 +142,7 @@ impl Program {
 /// Compiles the text of a file. Without a target, the code that is made now is for the newest one, and each device has
 /// code of its own when something is launched there.
 #[pyfunction]
-#[pyo3(signature = (text, name, dims, target, unchecked))]
+#[pyo3(signature = (text, name, dims, target, unchecked, prints))]
 pub fn compile_source(
     py: Python<'_>,
     text: &str,
@@ -150,6 +150,7 @@ pub fn compile_source(
     dims: BTreeMap<String, u64>,
     target: Option<&str>,
     unchecked: bool,
+    prints: bool,
 ) -> PyResult<Program> {
     check_process(py)?;
     mark_used();
@@ -157,7 +158,7 @@ pub fn compile_source(
     let newest = || newest_target(None).unwrap_or(TARGETS[0]);
     let mut options = CompileOptions::for_target(target.unwrap_or_else(newest));
     options.sizes.extend(dims);
-    options.unchecked = unchecked;
+    (options.unchecked, options.prints) = (unchecked, prints);
     // Python's arrays of structs lie as in C, unless a schedule says that they do not.
     options.without.push("soa".to_string());
     let compilation = py.detach(|| compile(&source, &options)).map_err(|error| {

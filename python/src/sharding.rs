@@ -167,7 +167,9 @@ fn stays(statement: &Stmt, axes: &Axes, outer: Option<IndexId>, stores: &mut usi
         block.statements.iter().all(|statement| stays(statement, axes, outer, stores))
     };
     match &statement.kind {
-        StmtKind::Let { .. } | StmtKind::Assign { .. } | StmtKind::Assert { .. } => true,
+        StmtKind::Let { .. } | StmtKind::Assign { .. } | StmtKind::Assert { .. } | StmtKind::Print { .. } => {
+            true
+        }
         StmtKind::DefineArray { axes: own, .. } => within(own).is_some(),
         StmtKind::Store { axes: own, access, .. } => {
             *stores += 1;

@@ -13,6 +13,7 @@ mod faults;
 mod interop;
 mod launcher;
 mod layouts;
+mod prints;
 mod random_kernels;
 mod random_schedules;
 mod sanitize;

@@ -15,6 +15,7 @@ use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Judgement, Size
 use krn_runtime::{Device, Module, Outputs, Selection};
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Turns that a `while` at kernel level may have, unless the command line says otherwise.
 const TURNS: u64 = 100_000;
@@ -72,10 +73,11 @@ pub fn run(options: &RunOptions) -> Result<()> {
         .collect::<Result<Vec<&KernelManifest>>>()?;
     // Whatever is wrong with the command line is said before anything runs.
     let shares = shares(&options.kernel, &options.outputs, &manifests)?;
+    let prints = Arc::new(Mutex::new(Vec::<String>::new()));
     let mut runs = Vec::with_capacity(kernels.len());
     for ((kernel, manifest), share) in kernels.into_iter().zip(manifests).zip(&shares) {
         let request = Request::parse(&share.kernel, &share.outputs, manifest, directives(&source, kernel)?)?;
-        runs.push(OneRun { source: &source, program, kernel, manifest, request, options });
+        runs.push(OneRun { source: &source, program, kernel, manifest, request, options, prints: &prints });
     }
     let mut written: Vec<&ArrayFile> = Vec::new();
     for run in &runs {
@@ -91,6 +93,15 @@ pub fn run(options: &RunOptions) -> Result<()> {
     let targets: Vec<_> =
         runs.iter().map(|run| Targets::open(&run.request.outputs)).collect::<Result<_>>()?;
     let module = device.load(&compilation.compiled)?;
+    if options.compile.prints {
+        let (prints, json) = (Arc::clone(&prints), options.json);
+        device.watch_prints(move |told| match json {
+            // They are part of what is told of the run.
+            true => prints.lock().unwrap_or_else(PoisonError::into_inner).push(told.to_string()),
+            // Where nobody reads, the summary says so.
+            false => drop(files::print(&format!("{told}\n"))),
+        });
+    }
     // The exit code of the first kernel that failed.
     let mut failed = None;
     for (run, targets) in runs.iter().zip(targets) {
@@ -120,12 +131,13 @@ struct OneRun<'a> {
     manifest: &'a KernelManifest,
     request: Request,
     options: &'a RunOptions,
+    prints: &'a Mutex<Vec<String>>,
 }
 
 impl OneRun<'_> {
     /// Runs the kernel, checks it and tells of it.
     fn run(&self, device: &Device, module: &Module, targets: Targets<'_>) -> Result<()> {
-        let Self { source, program, kernel, manifest, request, options } = self;
+        let Self { source, program, kernel, manifest, request, options, prints } = self;
         let (sizes, case) = request.case((program, kernel, manifest), options.kernel.seed, |sizes| {
             memory::check(manifest, sizes, device.is_emulator(), options.full_check)
         })?;
@@ -158,6 +170,10 @@ impl OneRun<'_> {
             outputs: results.as_ref(),
             report: report.as_ref(),
             instructions,
+            prints: options.compile.prints.then(|| {
+                let told = std::mem::take(&mut *prints.lock().unwrap_or_else(PoisonError::into_inner));
+                told.iter().flat_map(|told| told.lines()).map(str::to_string).collect()
+            }),
         };
         // A refused run has no outputs; a wrong one is written all the same, for looking into it.
         if let Some(results) = &results {
@@ -215,6 +231,8 @@ struct Summary<'a> {
     outputs: Option<&'a Outputs>,
     report: Option<&'a CheckReport>,
     instructions: Option<u64>,
+    /// Lines, where prints were asked for.
+    prints: Option<Vec<String>>,
 }
 
 impl Summary<'_> {
@@ -271,7 +289,7 @@ impl Summary<'_> {
             rows.collect::<Vec<_>>()
         });
         let judgement = self.report.map(CheckReport::judgement);
-        json!({
+        let mut told = json!({
             "file": self.source.name(),
             "kernel": self.manifest.name,
             "device": self.device.description(),
@@ -284,7 +302,11 @@ impl Summary<'_> {
             "agrees": judgement.as_ref().map(|judgement| *judgement == Judgement::Verified),
             "refused": self.report.and_then(|report| Some(&report.both_refused.as_ref()?.text)),
             "outputs": outputs,
-        })
+        });
+        if let (Some(prints), Some(told)) = (&self.prints, told.as_object_mut()) {
+            told.insert("prints".to_string(), json!(prints));
+        }
+        told
     }
 }
 

@@ -35,6 +35,9 @@ pub struct Configuration {
     pub without: Vec<String>,
     #[serde(default)]
     pub unchecked: bool,
+    /// Tell what kernels print, once they have ended.
+    #[serde(default)]
+    pub prints: bool,
     /// Stop at races and at reads of what nobody has written.
     #[serde(default = "yes")]
     pub sanitize: bool,
@@ -97,6 +100,7 @@ impl Configuration {
         CompileArguments {
             target: self.target.clone(),
             unchecked: self.unchecked,
+            prints: self.prints,
             without: self.without.clone(),
             ir: None,
         }

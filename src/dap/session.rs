@@ -98,6 +98,12 @@ impl Session {
         let device = Device::debugged_emulator(flag, debugger, sanitize);
         let program = &self.program;
         let module = device.load(&program.compilation.compiled)?;
+        let session = Arc::downgrade(self);
+        device.watch_prints(move |prints| {
+            if let Some(session) = session.upgrade() {
+                session.client.say("stdout", &prints.to_string());
+            }
+        });
         let outputs = verify::run(&module, program.kernel(), &program.case)?;
         let mut text = format!("{} has ended\n", program.kernel().name);
         for (name, array) in &outputs.arrays {

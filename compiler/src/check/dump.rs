@@ -286,6 +286,11 @@ impl Writer<'_> {
                 let text = format!("assert {}", self.expr(condition));
                 self.line(&text);
             }
+            StmtKind::Print { operands, .. } => {
+                let operands: Vec<String> =
+                    operands.iter().map(|operand| self.expr(&operand.value)).collect();
+                self.line(&format!("print({})", operands.join(", ")));
+            }
         }
     }
 }

@@ -9,8 +9,8 @@ use super::expressions::MAX_NESTING;
 use super::functions::{Formal, FunctionBody};
 use super::polynomial::{difference, same_value};
 use super::typed::{
-    Access, Array, ArrayId, ArrayRole, Axis, Block, DimId, Expr, ExprKind, IndexId, LocalId, Projection,
-    Reducer, Reduction, ReductionId, Stmt, StmtKind, Type,
+    Access, Array, ArrayId, ArrayRole, Axis, Block, DimId, Expr, ExprKind, IndexId, LocalId, Printed,
+    Projection, Reducer, Reduction, ReductionId, Stmt, StmtKind, Type,
 };
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
@@ -291,6 +291,11 @@ impl Renaming {
             },
             StmtKind::Assert { condition, text, site } => {
                 StmtKind::Assert { condition: self.expr(condition), text: text.clone(), site: *site }
+            }
+            StmtKind::Print { operands, site } => {
+                let operand =
+                    |one: &Printed| Printed { text: one.text.clone(), value: self.expr(&one.value) };
+                StmtKind::Print { operands: operands.iter().map(operand).collect(), site: *site }
             }
         };
         Stmt { kind, span: stmt.span }

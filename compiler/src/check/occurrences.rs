@@ -69,6 +69,7 @@ fn stmt_children<'a>(stmt: &'a Stmt, visit: &mut dyn FnMut(Node<'a>)) {
             otherwise.iter().for_each(|block| visit(Node::Block(block)));
         }
         StmtKind::Assert { condition } => visit(Node::Expr(condition)),
+        StmtKind::Print { operands } => operands.iter().for_each(|operand| visit(Node::Expr(operand))),
         StmtKind::Break | StmtKind::Error => {}
     }
 }

@@ -2,7 +2,8 @@
 
 use super::elaborator::{Elaborator, Home};
 use super::scope::Binding;
-use super::typed::{Block, Expr, Stmt, StmtKind, Type};
+use super::typed::{ArrayId, Block, Expr, LocalId, Print, Printed, Stmt, StmtKind, Type};
+use super::walk::{Node, walk_expr};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, Ident, TypeExpr};
@@ -129,6 +130,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 self.if_statement(condition, then, otherwise.as_ref(), stmt.span, out);
             }
             ast::StmtKind::Assert { condition } => self.assertion(condition, stmt.span, out),
+            ast::StmtKind::Print { operands } => self.print(operands, stmt.span, out),
             ast::StmtKind::Error => self.failed = true,
         }
     }
@@ -163,6 +165,56 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let text = super::spell::spell(condition);
         if let Some(condition) = self.condition(condition) {
             out.push(Stmt { kind: StmtKind::Assert { condition, text, site: None }, span });
+        }
+    }
+
+    fn print(&mut self, operands: &'a [ast::Expr], span: Span, out: &mut Vec<Stmt>) {
+        let mut printed = Vec::with_capacity(operands.len());
+        for operand in operands {
+            let Some(value) = self.expr(operand, None) else { continue };
+            if let Some(changed) = changed_from_outside(&value) {
+                self.report(
+                    Diagnostic::error(
+                        codes::E0236,
+                        operand.span,
+                        "what is printed may not change anything",
+                        "this is left out where nobody asks for prints",
+                    )
+                    .label(changed, "this changes something that is there without it")
+                    .help("change it in a statement before, and print the name"),
+                );
+                continue;
+            }
+            printed.push(Printed { text: super::spell::spell(operand), value });
+        }
+        let count: u64 = printed.iter().map(|one| self.scalars_in(&one.value.ty)).sum();
+        if count > Print::MOST_VALUES as u64 {
+            let most = Print::MOST_VALUES;
+            self.report(
+                Diagnostic::error(
+                    codes::E0235,
+                    span,
+                    format!("these are {count} values, and a `print` has room for {most}"),
+                    "a field counts as one, and so does each element of a fixed array",
+                )
+                .help("print fewer fields, or make it two prints"),
+            );
+            return;
+        }
+        if printed.len() == operands.len() {
+            out.push(Stmt { kind: StmtKind::Print { operands: printed, site: None }, span });
+        }
+    }
+
+    /// Scalars that a value of the type has.
+    fn scalars_in(&self, ty: &Type) -> u64 {
+        match ty {
+            Type::Scalar(_) => 1,
+            Type::Struct(id) => {
+                let fields = &self.checker.program.structs[*id].fields;
+                fields.iter().map(|field| self.scalars_in(&field.ty)).fold(0, u64::saturating_add)
+            }
+            Type::Array(element, extent) => self.scalars_in(element).saturating_mul(*extent),
         }
     }
 
@@ -264,4 +316,24 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             .help("move it into the kernel's body, and let the value be an expression"),
         );
     }
+}
+
+/// Where an expression changes a name or an array that is not its own.
+fn changed_from_outside(value: &Expr) -> Option<Span> {
+    let (mut locals, mut arrays, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    walk_expr(value, &mut |node| {
+        let Node::Stmt(stmt) = node else { return };
+        match &stmt.kind {
+            StmtKind::Let { local, .. } => locals.push(*local),
+            StmtKind::DefineArray { array, .. } => arrays.push(*array),
+            StmtKind::Assign { local, .. } => changes.push((Some(*local), None, stmt.span)),
+            StmtKind::Store { access, .. } => changes.push((None, Some(access.array), stmt.span)),
+            _ => {}
+        }
+    });
+    let outside = |(local, array, _): &&(Option<LocalId>, Option<ArrayId>, Span)| {
+        local.is_some_and(|local| !locals.contains(&local))
+            || array.is_some_and(|array| !arrays.contains(&array))
+    };
+    changes.iter().find(outside).map(|(_, _, span)| *span)
 }

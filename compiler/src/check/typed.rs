@@ -318,6 +318,10 @@ pub struct Site {
     pub injection: Option<usize>,
     /// What is asserted; `None` where it is a subscript or a fact.
     pub assertion: Option<Assertion>,
+    /// What is printed, where it is a `print`: then nothing is checked.
+    pub print: Option<Print>,
+    /// It is a `print`, or within one: it counts where prints are asked for.
+    pub printed: bool,
 }
 
 /// A condition that the user asserts.
@@ -334,15 +338,45 @@ impl Assertion {
     pub const MOST_INDICES: usize = 8;
 }
 
+/// What a `print` tells.
+#[derive(Clone, Debug)]
+pub struct Print {
+    /// The operands, as the user wrote them, with their types.
+    pub operands: Vec<(String, Type)>,
+    /// The index names around it, outermost first. At most [`Assertion::MOST_INDICES`].
+    pub indices: Vec<IndexId>,
+}
+
+impl Print {
+    /// Scalars that one `print` has room for.
+    pub const MOST_VALUES: usize = 32;
+}
+
 impl Site {
     pub fn new(subscript: &Expr, array: String, axis: usize) -> Self {
         let unsigned = is_unsigned(subscript);
-        Site { span: subscript.span, array, axis, unsigned, injection: None, assertion: None }
+        Site { unsigned, ..Site::at(subscript.span, array, axis) }
     }
 
     pub fn of_assertion(span: Span, assertion: Assertion) -> Self {
-        let (array, axis, unsigned, injection) = (String::new(), 0, false, None);
-        Site { span, array, axis, unsigned, injection, assertion: Some(assertion) }
+        Site { assertion: Some(assertion), ..Site::at(span, String::new(), 0) }
+    }
+
+    pub fn of_print(span: Span, print: Print) -> Self {
+        Site { print: Some(print), ..Site::at(span, String::new(), 0) }
+    }
+
+    fn at(span: Span, array: String, axis: usize) -> Self {
+        Site {
+            span,
+            array,
+            axis,
+            unsigned: false,
+            injection: None,
+            assertion: None,
+            print: None,
+            printed: false,
+        }
     }
 }
 

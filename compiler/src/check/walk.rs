@@ -58,6 +58,9 @@ pub fn walk_statement<'a>(statement: &'a Stmt, visit: &mut dyn FnMut(Node<'a>)) 
             walk_block(otherwise, visit);
         }
         StmtKind::Assert { condition, .. } => walk_expr(condition, visit),
+        StmtKind::Print { operands, .. } => {
+            operands.iter().for_each(|operand| walk_expr(&operand.value, visit));
+        }
     }
 }
 

@@ -49,8 +49,12 @@ pub(super) fn lowered(
         chosen.kernels.retain(|kernel| kernel.name == *name);
         chosen
     });
-    let lowering =
-        lower::LowerOptions { target: &options.target, unchecked: options.unchecked, names: options.names };
+    let lowering = lower::LowerOptions {
+        target: &options.target,
+        unchecked: options.unchecked,
+        prints: options.prints,
+        names: options.names,
+    };
     let lowered = lower::lower(chosen.as_ref().unwrap_or(program), source, lowering);
     let mut module = lowered.map_err(CompileError::Diagnostics)?;
     for own in options.by_hand.iter() {

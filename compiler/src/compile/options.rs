@@ -18,6 +18,8 @@ pub struct CompileOptions {
     pub target: String,
     /// Leaves the device-side checks out: of bounds, and of facts about the values of arrays.
     pub unchecked: bool,
+    /// Lets `print` tell the host; it is left out otherwise, and costs nothing.
+    pub prints: bool,
     /// Passes to leave out, by name.
     pub without: Vec<String>,
     /// IR of the user's own: each kernel takes the place of the one of its name, before all passes.
@@ -92,6 +94,7 @@ impl CompileOptions {
         Self {
             target: target.into(),
             unchecked: false,
+            prints: false,
             without: Vec::new(),
             by_hand: Arc::new([]),
             pipeline: None,

@@ -36,6 +36,8 @@ pub struct OriginText {
     pub text: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchecked: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prints: bool,
     /// Passes that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
@@ -47,16 +49,23 @@ pub struct OriginText {
 impl OriginText {
     /// `None` where it cannot be written.
     pub fn of(origin: &Origin) -> Option<Self> {
-        let CompileOptions { unchecked, without, sizes, pipeline, by_hand, .. } = &*origin.options;
+        let CompileOptions { unchecked, prints, without, sizes, pipeline, by_hand, .. } = &*origin.options;
         let (text, sizes) = (origin.source.text().to_string(), sizes.clone().into_iter().collect());
         let written = pipeline.is_none() && by_hand.is_empty();
-        written.then(|| Self { text, unchecked: *unchecked, without: without.clone(), sizes })
+        written.then(|| Self {
+            text,
+            unchecked: *unchecked,
+            prints: *prints,
+            without: without.clone(),
+            sizes,
+        })
     }
 
     /// What was written, of a file of this name, for a target.
     pub fn origin(&self, name: &str, target: &str) -> Origin {
         let options = CompileOptions {
             unchecked: self.unchecked,
+            prints: self.prints,
             without: self.without.clone(),
             sizes: self.sizes.clone().into_iter().collect(),
             ..CompileOptions::for_target(target)

@@ -99,6 +99,8 @@ codes! {
     E0232 "a reduction that does not take two of what it gives";
     E0233 "code that a reduction cannot have";
     E0234 "a reduction of too many values";
+    E0235 "a `print` of too many values";
+    E0236 "a `print` that changes something";
 
     // E03xx shapes, ranges and indices
     E0302 "ranges that disagree";

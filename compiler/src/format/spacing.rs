@@ -19,7 +19,7 @@ pub fn is_apart(before: &Piece, piece: &Piece) -> bool {
         _ if before.prefix => false,
         // Calls and subscripts.
         (
-            T::Name | T::Reduce | T::CloseParen | T::CloseBracket | T::CloseBrace,
+            T::Name | T::Reduce | T::Print | T::CloseParen | T::CloseBracket | T::CloseBrace,
             T::OpenParen | T::OpenBracket,
         ) => before.kind == T::CloseBrace && before.body,
         _ => true,

@@ -145,6 +145,8 @@ pub struct SiteData {
     pub injection: Option<usize>,
     /// What is asserted; `None` where it is a subscript or a fact.
     pub assertion: Option<manifest::AssertionManifest>,
+    /// What is told, where it is a `print`: then nothing is checked.
+    pub print: Option<manifest::PrintManifest>,
 }
 
 /// A combiner of the user's own. Its code is a kernel by itself (`combiner.rs`): passes, which look at launches, never

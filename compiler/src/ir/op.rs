@@ -354,6 +354,9 @@ math_functions! { ops {
     /// hold, these are recorded as a failure at the site, unless there is one already. The thread goes on; what the check is
     /// for stands behind the same condition. Of an assertion, behind the condition are the values of its index names.
     Check "check" Shape::Special, Site, Record, ALL;
+    /// Tells the host values, of the index names and the operands of the site, a scalar each: once for each time that an
+    /// iteration comes to it. It counts as a write to memory that nothing reads.
+    Print "print" Shape::Special, Site, Write, SCALAR;
 
     /// As many consecutive scalars of one type as there are results: 2, 4, 8 or 16, at most 16 bytes, from an address
     /// that is a multiple of their size. After the last leaf of an AoS element come those of the next element.

@@ -3,10 +3,9 @@
 use super::{Lowerer, Storage, structs};
 use crate::check::typed::{Access, ArrayId, BoundsCheck, Combine, CombineOp, Expr, Projection, Type};
 use crate::data::Scalar;
-use crate::ir::entities::{Buffer, Site, Value};
+use crate::ir::entities::{Buffer, Value};
 use crate::ir::op::{Combiner, Opcode};
 use crate::mutants::mutant;
-use cranelift_entity::EntityRef;
 
 /// An access with everything but the memory operation done.
 struct Resolved {
@@ -84,7 +83,7 @@ impl<'a> Lowerer<'a> {
         inside: &mut Option<Value>,
     ) {
         let both = match check {
-            BoundsCheck::Runtime(site) => self.builder.check(Site::new(site.index()), index, extent),
+            BoundsCheck::Runtime(site) => self.builder.check(self.site(site), index, extent),
             _ => {
                 let zero = self.builder.constant_index(0);
                 let above = mutant!(

@@ -7,11 +7,10 @@
 use super::{Lowerer, Storage};
 use crate::check::typed::{ExprKind, Injection, SignatureItem};
 use crate::data::{ElementType, Scalar};
-use crate::ir::entities::{Buffer, Site, Value};
+use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Step};
 use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{BinaryOp as HostOp, Expr as Host, InjectionManifest, Layout};
-use cranelift_entity::EntityRef;
 
 /// The position of an element, and its value.
 struct Element {
@@ -45,7 +44,7 @@ impl<'a> Lowerer<'a> {
             else {
                 continue;
             };
-            let (site, values) = (Site::new(site.index()), *values);
+            let (site, values) = (self.site(site), *values);
             let owners = self.owners(injection);
             steps.push(self.in_launch(injection.span, |lowerer| {
                 let (zero, end) = (lowerer.builder.constant_index(0), lowerer.count(injection));

@@ -83,6 +83,9 @@ impl<'a> Lowerer<'a> {
     }
 
     fn kernel_statement(&mut self, stmt: &'a Stmt, steps: &mut Vec<Step>) {
+        if !self.options.prints && only_prints(stmt) {
+            return;
+        }
         match &stmt.kind {
             StmtKind::Let { local, value } => {
                 let data = &self.typed.locals[*local];
@@ -117,7 +120,8 @@ impl<'a> Lowerer<'a> {
             StmtKind::DefineArray { .. }
             | StmtKind::Store { .. }
             | StmtKind::Forall { .. }
-            | StmtKind::Assert { .. } => {
+            | StmtKind::Assert { .. }
+            | StmtKind::Print { .. } => {
                 let launch = self.in_launch(stmt.span, |lowerer| lowerer.statement(stmt));
                 steps.push(launch);
             }
@@ -293,5 +297,16 @@ impl<'a> Lowerer<'a> {
                 value
             })
             .collect()
+    }
+}
+
+/// Whether a statement does nothing but print, so that no launch is needed where nobody asks for prints.
+fn only_prints(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Print { .. } => true,
+        StmtKind::Forall { body, .. } | StmtKind::For { body, .. } => {
+            !body.statements.is_empty() && body.statements.iter().all(only_prints)
+        }
+        _ => false,
     }
 }

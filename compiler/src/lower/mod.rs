@@ -37,16 +37,18 @@ mod structs;
 
 use crate::check::typed::{
     self, ArrayId, ArrayRole, DimId, IndexId, LocalId, Numbers, ParamId, Program, ReductionId, SignatureItem,
-    Type,
+    SiteId, Type,
 };
 use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::ir::builder::KernelBuilder;
-use crate::ir::entities::{Buffer, ConstantArray, OwnCombiner, StaticArray, Symbol, Value};
+use crate::ir::entities::{Buffer, ConstantArray, OwnCombiner, Site, StaticArray, Symbol, Value};
 use crate::ir::kernel::{
     self as ir, ArgumentData, ArrayData, BufferData, BufferKind, Module, SiteData, SymbolData,
 };
-use crate::manifest::{self, AssertionManifest, Direction, FactManifest, SymbolKind};
+use crate::manifest::{
+    self, AssertionManifest, Direction, FactManifest, PrintManifest, PrintedIndex, PrintedOperand, SymbolKind,
+};
 use crate::source::{SourceFile, Span};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -60,13 +62,15 @@ pub struct LowerOptions<'a> {
     pub target: &'a str,
     /// Takes what the device would check for proved.
     pub unchecked: bool,
+    /// Lets `print` tell the host; it is left out otherwise.
+    pub prints: bool,
     /// Writes behind each name which definition of the name the value is, for debuggers.
     pub names: bool,
 }
 
 impl<'a> LowerOptions<'a> {
     pub fn for_target(target: &'a str) -> Self {
-        Self { target, unchecked: false, names: false }
+        Self { target, unchecked: false, prints: false, names: false }
     }
 }
 
@@ -164,6 +168,8 @@ struct Lowerer<'a> {
     /// Values of the names that are in scope in the current launch: one a scalar leaf.
     locals: SecondaryMap<LocalId, Option<Vec<Value>>>,
     indices: SecondaryMap<IndexId, Option<Value>>,
+    /// Those of the IR.
+    sites: SecondaryMap<SiteId, Option<Site>>,
     /// Kernel-level `for` names.
     counters: SecondaryMap<IndexId, Option<Symbol>>,
     /// The kernel's own reductions that were met.
@@ -198,6 +204,7 @@ impl<'a> Lowerer<'a> {
             arrays: SecondaryMap::new(),
             locals: SecondaryMap::new(),
             indices: SecondaryMap::new(),
+            sites: SecondaryMap::new(),
             counters: SecondaryMap::new(),
             combiners: SecondaryMap::new(),
             kernel_locals: Vec::new(),
@@ -210,23 +217,7 @@ impl<'a> Lowerer<'a> {
     fn kernel(&mut self) -> Vec<ir::Step> {
         self.declare_symbols();
         self.declare_arrays();
-        for site in self.typed.sites.values() {
-            self.builder.add_site(SiteData {
-                span: site.span,
-                array: site.array.clone(),
-                axis: site.axis,
-                unsigned: site.unsigned,
-                injection: site.injection,
-                assertion: site.assertion.as_ref().map(|known| AssertionManifest {
-                    text: known.text.clone(),
-                    indices: known
-                        .indices
-                        .iter()
-                        .map(|index| self.typed.indices[*index].name.clone())
-                        .collect(),
-                }),
-            });
-        }
+        self.declare_sites();
         self.declare_facts();
         self.declare_injections();
         self.apply_schedules();
@@ -235,6 +226,45 @@ impl<'a> Lowerer<'a> {
         let body = &self.typed.body;
         plan.extend(self.kernel_block(body));
         plan
+    }
+
+    /// Those of prints come last, and are left out with them, so that the others' numbers do not depend on prints.
+    fn declare_sites(&mut self) {
+        for printed in [false, true] {
+            if printed && !self.options.prints {
+                return;
+            }
+            for (id, site) in self.typed.sites.iter().filter(|(_, site)| site.printed == printed) {
+                let name = |index: &IndexId| self.typed.indices[*index].name.clone();
+                let assertion = site.assertion.as_ref().map(|known| AssertionManifest {
+                    text: known.text.clone(),
+                    indices: known.indices.iter().map(name).collect(),
+                });
+                let index = |index: &IndexId| PrintedIndex { name: name(index), number: index.as_u32() };
+                let operand = |(text, ty): &(String, typed::Type)| PrintedOperand {
+                    text: text.clone(),
+                    element: structs::element_type(self.program, ty),
+                };
+                let print = site.print.as_ref().map(|known| PrintManifest {
+                    indices: known.indices.iter().map(index).collect(),
+                    operands: known.operands.iter().map(operand).collect(),
+                });
+                self.sites[id] = Some(self.builder.add_site(SiteData {
+                    span: site.span,
+                    array: site.array.clone(),
+                    axis: site.axis,
+                    unsigned: site.unsigned,
+                    injection: site.injection,
+                    assertion,
+                    print,
+                }));
+            }
+        }
+    }
+
+    /// The IR's site; that of a print only where prints are asked for.
+    fn site(&self, site: SiteId) -> Site {
+        self.sites[site].unwrap_or_else(|| Site::new(site.index()))
     }
 
     fn position(&self, wanted: SignatureItem) -> usize {

@@ -1,15 +1,14 @@
 //! Statements within a launch.
 
-use super::Lowerer;
 use super::assigned::{assigned, independent_groups};
 use super::ranges::Counted;
-use crate::check::typed::{Axis, Block, Expr, LocalId, Moment, Projection, SiteId, Stmt, StmtKind};
-use crate::ir::entities::{Site, Value};
+use super::{Lowerer, structs};
+use crate::check::typed::{Axis, Block, Expr, LocalId, Moment, Printed, Projection, SiteId, Stmt, StmtKind};
+use crate::ir::entities::Value;
 use crate::ir::op::Opcode;
 use crate::manifest;
 use crate::manifest::BinaryOp as HostOp;
 use crate::mutants::mutant;
-use cranelift_entity::EntityRef;
 
 impl<'a> Lowerer<'a> {
     pub fn statements(&mut self, statements: &'a [Stmt]) {
@@ -119,6 +118,12 @@ impl<'a> Lowerer<'a> {
                     self.assertion(site, holds);
                 }
             }
+            // Its operands change nothing, so that nothing is missing where it is left out.
+            StmtKind::Print { operands, site } => {
+                if let Some(site) = site.filter(|_| self.options.prints) {
+                    self.print(site, operands);
+                }
+            }
         }
         self.builder.set_span(outer);
     }
@@ -126,7 +131,21 @@ impl<'a> Lowerer<'a> {
     fn assertion(&mut self, site: SiteId, holds: Value) {
         let names = self.typed.sites[site].assertion.iter().flat_map(|known| &known.indices);
         let indices: Vec<Value> = names.filter_map(|index| self.indices[*index]).collect();
-        self.builder.assertion(Site::new(site.index()), holds, &indices);
+        self.builder.assertion(self.site(site), holds, &indices);
+    }
+
+    fn print(&mut self, site: SiteId, operands: &'a [Printed]) {
+        let indices = self.typed.sites[site].print.iter().flat_map(|known| &known.indices);
+        let mut numbers: Vec<Value> = indices.filter_map(|index| self.indices[*index]).collect();
+        for operand in operands {
+            let values = self.expression(&operand.value);
+            // Leaf by leaf: of an array of structs all first fields, then all second ones.
+            let places = structs::places(self.program, &operand.value.ty);
+            let mut values: Vec<(usize, Value)> = places.iter().map(|place| place.leaf).zip(values).collect();
+            values.sort_by_key(|(leaf, _)| *leaf);
+            numbers.extend(values.into_iter().map(|(_, value)| value));
+        }
+        self.builder.print(self.site(site), &numbers);
     }
 
     /// Opens a `forall` over axes whose ranges do not depend on each other. The first one of a launch is its root

@@ -276,6 +276,9 @@ impl<'a> Resolver<'a> {
                 otherwise.iter().for_each(|block| drop(self.block(block)));
             }
             StmtKind::Assert { condition } => drop(self.expression(condition)),
+            StmtKind::Print { operands } => {
+                operands.iter().for_each(|operand| drop(self.expression(operand)));
+            }
             StmtKind::Break | StmtKind::Error => {}
         }
         self.scope.truncate(depth);

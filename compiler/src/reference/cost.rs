@@ -148,6 +148,7 @@ impl<'a> Estimate<'a> {
                 self.expr(condition).saturating_add(branches)
             }
             StmtKind::Assert { condition, .. } => self.expr(condition),
+            StmtKind::Print { .. } => 0,
         };
         cost.saturating_add(self.step())
     }

@@ -234,6 +234,9 @@ impl<'k> Walk<'k> {
                 self.end(stmt, &carried);
             }
             StmtKind::Assert { condition, .. } => self.expr(condition),
+            StmtKind::Print { operands, .. } => {
+                operands.iter().for_each(|operand| self.expr(&operand.value));
+            }
         }
     }
 

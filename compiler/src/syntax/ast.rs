@@ -175,6 +175,10 @@ pub enum StmtKind {
     Assert {
         condition: Expr,
     },
+    /// `print(x, y + 1)`
+    Print {
+        operands: Vec<Expr>,
+    },
     /// `else if` is a block of one `if` statement.
     If {
         condition: Expr,

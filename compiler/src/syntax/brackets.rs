@@ -83,7 +83,9 @@ impl Balancer<'_> {
                 self.headers.retain(|around| *around <= self.stack.len());
                 return;
             }
-            T::Let | T::Var | T::Forall | T::For | T::While | T::Break | T::Assert if token.starts_line => {
+            T::Let | T::Var | T::Forall | T::For | T::While | T::Break | T::Assert | T::Print
+                if token.starts_line =>
+            {
                 let keep = self.find_open(|kind| kind == T::OpenBrace).map_or(0, |at| at + 1);
                 // Only inside a body: a header's parentheses are mended at its `{`.
                 if keep > 0 {

@@ -69,6 +69,7 @@ pub fn ends_statement(kind: TokenKind) -> bool {
             | T::From
             | T::While
             | T::Assert
+            | T::Print
             | T::If
             | T::Else
             | T::As
@@ -80,7 +81,7 @@ pub fn ends_statement(kind: TokenKind) -> bool {
 /// Words that stand nowhere but at the start of a statement: whatever the line before lacks, it has ended.
 fn always_starts_statement(kind: TokenKind) -> bool {
     use TokenKind as T;
-    matches!(kind, T::Let | T::Var | T::Forall | T::For | T::While | T::Break | T::Assert)
+    matches!(kind, T::Let | T::Var | T::Forall | T::For | T::While | T::Break | T::Assert | T::Print)
 }
 
 /// Whether a statement starts right after this token anyway.

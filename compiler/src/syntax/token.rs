@@ -87,6 +87,7 @@ token_kinds! {
         While "while"
         Break "break"
         Assert "assert"
+        Print "print"
         If "if"
         Else "else"
         As "as"
@@ -208,6 +209,7 @@ impl TokenKind {
             "while" => TokenKind::While,
             "break" => TokenKind::Break,
             "assert" => TokenKind::Assert,
+            "print" => TokenKind::Print,
             "if" => TokenKind::If,
             "else" => TokenKind::Else,
             "as" => TokenKind::As,

@@ -46,6 +46,7 @@ const WORDS: &[&str] = &[
     "step",
     "while",
     "assert",
+    "print",
     "if",
     "else",
     "as",

@@ -187,7 +187,9 @@ impl Trace<'_> {
                 let branch = if self.value(condition)? != 0 { then } else { otherwise };
                 self.block(branch, kernel_level)
             }
-            StmtKind::DefineArray { .. } | StmtKind::Assert { .. } => Err(String::from("not generated")),
+            StmtKind::DefineArray { .. } | StmtKind::Assert { .. } | StmtKind::Print { .. } => {
+                Err(String::from("not generated"))
+            }
         }
     }
 

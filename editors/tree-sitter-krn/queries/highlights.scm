@@ -5,7 +5,7 @@
 ["kernel" "fn" "reduction"] @keyword.function
 "struct" @keyword.type
 ["const" "static" "inout"] @keyword.modifier
-["let" "var" "where" "schedule" "assert"] @keyword
+["let" "var" "where" "schedule" "assert" "print"] @keyword
 ["as" "in"] @keyword.operator
 ["if" "else"] @keyword.conditional
 (forall_statement "forall" @keyword.repeat)

@@ -19,8 +19,8 @@ impl Choices {
 const PIECES: &[&str] = &[
     "(", ")", "[", "]", "{", "}", ",", ":", ";", "->", ".", "..", "..=", "=", "+=", "min=", "+", "-", "!",
     "<", "==", "&&", "as", "in", "if", "else", "let", "var", "for", "forall", "while", "break", "assert",
-    "where", "step", "inout", "true", "kernel", "fn", "schedule", "x", "sum", "max", "1", "1.", "0x1f",
-    "2.5f16", "1e3", "/* c */", "// c\n", "\n", "#", "f32[n]",
+    "print", "where", "step", "inout", "true", "kernel", "fn", "schedule", "x", "sum", "max", "1", "1.",
+    "0x1f", "2.5f16", "1e3", "/* c */", "// c\n", "\n", "#", "f32[n]",
 ];
 
 /// How many changes are tried on each file: `KRN_CASES=2000 cargo test -p tree-sitter-krn broken::` tries the most.

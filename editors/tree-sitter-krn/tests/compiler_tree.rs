@@ -158,6 +158,7 @@ fn statement(it: &Stmt) -> Node {
         StmtKind::While { condition, body } => ("while_statement", vec![expr(condition), block(body)]),
         StmtKind::Break => ("break_statement", Vec::new()),
         StmtKind::Assert { condition } => ("assert_statement", vec![expr(condition)]),
+        StmtKind::Print { operands } => ("print_statement", operands.iter().map(expr).collect()),
         StmtKind::If { condition, then, otherwise: last } => {
             let children = [expr(condition), block(then)].into_iter().chain(last.iter().map(otherwise));
             ("if", children.collect())

@@ -48,7 +48,7 @@ test('every field of a launch configuration is one that the tool takes', async (
   writeFileSync(program, read('examples/saxpy.krn'));
   const values: Record<string, unknown> = {
     program, kernel: 'saxpy', sizes: { n: 100 }, set: { alpha: 2.5 }, inputs: { x: 'iota' }, seed: 1, target: 'sm_80', optimize: true,
-    without: ['unroll'], unchecked: true, sanitize: false, stopOnEntry: false, block: [0, 0, 0], warp: 0, lane: 3,
+    without: ['unroll'], unchecked: true, prints: true, sanitize: false, stopOnEntry: false, block: [0, 0, 0], warp: 0, lane: 3,
   };
   const { properties } = debuggers[0].configurationAttributes.launch;
   assert.deepEqual(Object.keys(values).sort(), Object.keys(properties).sort());

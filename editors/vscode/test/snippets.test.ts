@@ -29,6 +29,7 @@ const around: Record<string, (code: string) => string> = {
   forall: (code) => `kernel k(x: f32[n]) -> y: f32[n] {\n${code.replace('{\n    \n', '{\n    y[i] = x[i]\n')}\n}`,
   for: (code) => body(code),
   assert: (code) => body(code.replace('condition', 'v < 1.0')),
+  print: (code) => body(code.replace('value', 'v')),
   while: (code) => body(code.replace('condition', 'v < 1.0')),
   if: (code) => body(code.replace('condition', 'v < 1.0')),
   ifelse: (code) => body(code.replace('condition', 'v < 1.0')),

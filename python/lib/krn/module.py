@@ -202,20 +202,23 @@ def compile(
     dims: Mapping[str, int] | None = None,
     target: str | None = None,
     unchecked: bool = False,
+    prints: bool = False,
     name: str | None = None,
 ) -> Module:
     """Compiles a file, or the text of one.
 
     `source` is a path (`pathlib.Path`, or text that ends in `.krn`) or source text. `dims` are dimensions that are known:
     code is made for them, and other extents are refused. `target` is a GPU such as `sm_90`, in the place of the one
-    that each device is. `unchecked` leaves checks on the device out. `name` is what messages call the text.
+    that each device is. `unchecked` leaves checks on the device out. `prints` lets `print` tell values, on standard
+    error. `name` is what messages call the text.
     """
     if isinstance(source, os.PathLike) or (source.endswith(".krn") and "\n" not in source):
         name = name or os.fspath(source)
         text = _read(source)
     else:
         text, name = source, name or "kernels.krn"
-    return _compiled(text, name, {"dims": dict(dims or {}), "target": target, "unchecked": unchecked})
+    options = {"dims": dict(dims or {}), "target": target, "unchecked": unchecked, "prints": prints}
+    return _compiled(text, name, options)
 
 
 def _read(path: str | os.PathLike[str]) -> str:
@@ -226,7 +229,8 @@ def _read(path: str | os.PathLike[str]) -> str:
 
 
 def _compiled(text: str, name: str, options: dict[str, Any]) -> Module:
-    program = _krn.compile_source(text, name, options["dims"], options["target"], options["unchecked"])
+    named = {key: options[key] for key in ("dims", "target", "unchecked", "prints")}
+    program = _krn.compile_source(text, name, **named)
     return Module(program, text, name, options)
 
 

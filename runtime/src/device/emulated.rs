@@ -106,13 +106,14 @@ impl EmulatorDevice {
         let progress = |blocks| {
             done.fetch_max(blocks, Ordering::Relaxed);
         };
+        let number = launches.fetch_add(1, Ordering::Relaxed) + 1;
         let config = LaunchConfig {
+            number,
             shared_bytes: request.launch.shared_bytes,
             cancel: Some(&self.interrupted),
             progress: Some(&progress),
             ..LaunchConfig::new(request.launch.grid, request.launch.block)
         };
-        launches.fetch_add(1, Ordering::Relaxed);
         done.store(0, Ordering::Relaxed);
         all.store(config.blocks(), Ordering::Relaxed);
         match self.read(|emulator| launch(emulator, loaded, &config, &arguments)) {

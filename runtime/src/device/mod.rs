@@ -3,12 +3,14 @@
 pub(crate) mod builtin;
 pub(crate) mod emulated;
 pub(crate) mod module_cache;
+pub(crate) mod prints;
 pub(crate) mod shared;
 pub(crate) mod watch;
 
 use crate::backend::{Backend, UnderWay};
 use crate::cuda::{self, CudaDevice};
 use crate::device::emulated::EmulatorDevice;
+use crate::device::prints::Prints;
 use crate::device::shared::Shared;
 use crate::device::watch::NewVariant;
 use crate::emulator::debug::Debugger;
@@ -194,6 +196,30 @@ impl Device {
     /// the default.
     pub fn limit_turns(&self, turns: u64) {
         self.shared.limit_turns(turns);
+    }
+
+    /// Calls back with what kernels on this device print that were compiled for it
+    /// ([`ModuleOptions::prints`](crate::ModuleOptions::prints)): where their stream is waited for, or an array is read that
+    /// it wrote. Where nobody has asked, it stands on standard error.
+    ///
+    /// ```
+    /// use krn_runtime::{Argument, Array, Device, ModuleOptions, Selection};
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let device = Device::open_as(Selection::Emulator)?;
+    /// let (sender, receiver) = channel();
+    /// device.watch_prints(move |prints| drop(sender.send(prints.to_string())));
+    /// let text = "kernel k(x: inout f32[n]) { forall i in n { print(x[i]); x[i] = 0.0 } }";
+    /// let module = ModuleOptions::new().prints(true).from_source(&device, "k.krn", text)?;
+    /// let x = Array::from_slice(&device, [2], &[0.5f32, 1.5])?;
+    /// module.kernel("k")?.launch(&[("x", Argument::Array(x.dynamic()))])?;
+    /// device.synchronize()?;
+    /// let lines = "k.krn:1:45: for i = 0: x[i] = 0.5\nk.krn:1:45: for i = 1: x[i] = 1.5";
+    /// assert_eq!(receiver.recv().as_deref(), Ok(lines));
+    /// # Ok::<(), krn_runtime::Error>(())
+    /// ```
+    pub fn watch_prints(&self, watcher: impl Fn(&Prints) + Send + Sync + 'static) {
+        self.shared.print_watchers.add(Arc::new(watcher));
     }
 
     /// Whether the other handle is one of the same opened device.

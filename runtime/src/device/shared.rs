@@ -3,6 +3,7 @@
 use crate::backend::{Backend, Block, StreamNumber};
 use crate::device::builtin::Builtins;
 use crate::device::module_cache::ModuleCache;
+use crate::device::prints::PrintWatchers;
 use crate::device::watch::Watchers;
 use crate::error::{Error, Result};
 use crate::memory_kind::Memory;
@@ -11,9 +12,10 @@ use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Where kernels leave word of failures: of bounds checks, above all.
+/// Where kernels leave word of failures, of bounds checks above all, and what they print.
 pub(crate) trait FailureRecord: Send + Sync {
-    /// Turns a failure that the device reported into an error, once. Looks on the stream, behind its work.
+    /// Tells what was printed, and turns a failure that the device reported into an error, both once. Looks on the stream,
+    /// behind its work.
     fn check(&self, stream: StreamNumber) -> Result<()>;
 }
 
@@ -31,6 +33,8 @@ pub(crate) struct Shared {
     turn_limit: AtomicU64,
     /// Who is told of code that somebody waited for.
     pub watchers: Watchers,
+    /// Who is told what kernels print.
+    pub print_watchers: PrintWatchers,
     /// Where kernels on a stream report failures.
     records: Mutex<Vec<(StreamNumber, Weak<dyn FailureRecord>)>>,
     /// The stream for kernels for which none was chosen, while there are any.
@@ -45,8 +49,20 @@ impl Shared {
         let nobody: WeakHandle = Weak::<()>::new();
         let (records, launch_stream) = (Mutex::default(), Mutex::new(nobody));
         let (builtins, watchers) = (Builtins::default(), Watchers::default());
-        let turn_limit = AtomicU64::new(0);
-        Self { builtins, backend, order, pool, modules, turn_limit, watchers, records, launch_stream, notice }
+        let (turn_limit, print_watchers) = (AtomicU64::new(0), PrintWatchers::default());
+        Self {
+            builtins,
+            backend,
+            order,
+            pool,
+            modules,
+            turn_limit,
+            watchers,
+            print_watchers,
+            records,
+            launch_stream,
+            notice,
+        }
     }
 
     pub fn turn_limit(&self) -> Option<u64> {

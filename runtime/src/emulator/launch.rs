@@ -17,6 +17,8 @@ pub struct LaunchConfig<'a> {
     pub block: [u32; 3],
     /// Dynamic shared memory, in bytes.
     pub shared_bytes: u32,
+    /// What `%gridid` is: which launch it is.
+    pub number: u64,
     /// Instructions that one warp may execute in one block before that counts as a runaway loop.
     pub instruction_limit: u64,
     /// Host threads to use at most; zero for all.
@@ -39,6 +41,7 @@ impl<'a> LaunchConfig<'a> {
             grid,
             block,
             shared_bytes: 0,
+            number: 1,
             instruction_limit: DEFAULT_INSTRUCTION_LIMIT,
             threads_at_most: 0,
             cancel: None,

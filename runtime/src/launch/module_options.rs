@@ -24,6 +24,7 @@ pub struct ModuleOptions {
     sizes: Vec<(String, u64)>,
     target: Option<String>,
     unchecked: bool,
+    prints: bool,
 }
 
 impl ModuleOptions {
@@ -49,6 +50,11 @@ impl ModuleOptions {
         Self { unchecked, ..self }
     }
 
+    /// Lets `print` tell values ([`Device::watch_prints`]); without this it is left out, and costs nothing.
+    pub fn prints(self, prints: bool) -> Self {
+        Self { prints, ..self }
+    }
+
     /// Compiles the text of a `.krn` file, which messages call by that name, and loads it.
     ///
     /// # Errors
@@ -67,6 +73,7 @@ impl ModuleOptions {
         };
         options.sizes.extend(self.sizes.iter().cloned());
         options.unchecked = self.unchecked;
+        options.prints = self.prints;
         let source = SourceFile::new(name, text);
         let compilation = compile(&source, &options)
             .map_err(|error| Error::Compile(Box::new(CompileFailure::of(&source, error))))?;

@@ -366,6 +366,12 @@ impl DeviceArray {
         })
     }
 
+    /// Fills part of the first allocation: so many bytes behind so many others.
+    pub(crate) fn zero_words(&self, stream: StreamNumber, first: u64, bytes: u64) -> Result<()> {
+        let place = self.allocations[0].0 + first;
+        self.queue(stream, true, |backend| backend.fill(stream, place, 0, bytes))
+    }
+
     /// What the kernels did wrong, as far as they left word of it, on the stream that wrote the array last.
     pub(crate) fn check_writers(&self) -> Result<()> {
         self.device.shared.check_records(self.storage.usage.in_flight(false))

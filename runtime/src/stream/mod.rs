@@ -2,6 +2,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod graph;
+mod prints;
 pub(crate) mod record;
 
 use crate::backend::{RawStream, RecordedEvent, StreamNumber};

@@ -1,19 +1,20 @@
-//! The error record: where a kernel's failing check leaves word for the host.
+//! The error record: where a kernel's failing check leaves word for the host, and, behind it, its prints.
 
 use crate::backend::{DevicePtr, StreamNumber};
 use crate::device::Device;
+use crate::device::prints::Prints;
 use crate::device::shared::FailureRecord;
 use crate::error::{AssertionFailure, BoundsFailure, Error, InjectionFailure, Result};
 use crate::memory::array::DeviceArray;
 use crate::memory::storage::Storage;
 use crate::memory_kind::Memory;
+use crate::stream::prints;
 use krn_compiler::data::{ElementType, Scalar};
-use krn_compiler::manifest::{Layout, Manifest, RECORD_NUMBERS};
+use krn_compiler::manifest::{
+    FAILURE_BYTES, KernelManifest, Layout, Manifest, PRINT_COUNTER, PRINT_RECORDS, RECORD_NUMBERS,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Words of 64 bits in a record: who has it and where, then the numbers.
-const WORDS: u64 = 1 + RECORD_NUMBERS as u64;
 
 /// The record of one kernel's launches. The first failure is kept until it is reported.
 pub(crate) struct ErrorRecord {
@@ -39,7 +40,7 @@ impl ErrorRecord {
             stream,
             "error record",
             element,
-            vec![WORDS],
+            vec![manifest.kernels[kernel].record_bytes() / 8],
             Layout::Aos,
         )?;
         array.fill_on(stream, 0)?;
@@ -64,20 +65,49 @@ impl ErrorRecord {
     }
 }
 
+impl ErrorRecord {
+    /// Tells what was printed since somebody last looked.
+    fn tell_prints(&self, stream: StreamNumber, kernel: &KernelManifest) -> Result<()> {
+        let size = kernel.print_bytes();
+        if size == 0 {
+            return Ok(());
+        }
+        let first = (FAILURE_BYTES + PRINT_COUNTER) as usize;
+        let mut bytes = vec![0; first];
+        self.array.read_words(stream, &mut bytes)?;
+        let count = bytes[FAILURE_BYTES as usize..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        if count == 0 {
+            return Ok(());
+        }
+        let kept = count.min(PRINT_RECORDS);
+        bytes.resize(first + (kept * size) as usize, 0);
+        self.array.read_words(stream, &mut bytes)?;
+        self.array.zero_words(stream, FAILURE_BYTES, PRINT_COUNTER)?;
+        self.array.device().shared.print_watchers.tell(&Prints {
+            kernel: kernel.name.clone(),
+            file: self.manifest.source.clone(),
+            lines: prints::lines(kernel, &bytes[first..]),
+            left_out: count - kept,
+        });
+        Ok(())
+    }
+}
+
 impl FailureRecord for ErrorRecord {
     fn check(&self, stream: StreamNumber) -> Result<()> {
         if !self.used.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
-        let mut bytes = [0; WORDS as usize * 8];
+        let kernel = &self.manifest.kernels[self.kernel];
+        self.tell_prints(stream, kernel)?;
+        let mut bytes = [0; FAILURE_BYTES as usize];
         self.array.read_words(stream, &mut bytes)?;
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
         let (claimed, site) = (word(0) as u32, (word(0) >> 32) as usize);
         if claimed == 0 {
             return Ok(());
         }
-        self.array.fill_on(stream, 0)?;
-        let kernel = &self.manifest.kernels[self.kernel];
+        self.array.zero_words(stream, 0, FAILURE_BYTES)?;
         let Some(place) = kernel.sites.get(site) else {
             return Err(Error::Fault(format!("kernel `{}` reported an unknown site", kernel.name)));
         };

@@ -51,6 +51,8 @@ impl Walker<'_> {
                 unsigned: array.ty.as_scalar() == Some(Scalar::U64),
                 injection: Some(number),
                 assertion: None,
+                print: None,
+                printed: false,
             });
         }
         self.exact = false;

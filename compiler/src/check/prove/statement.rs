@@ -93,6 +93,9 @@ impl Walker<'_> {
                 self.condition(condition);
                 *site = Some(self.assertion_site(condition.span, text));
             }
+            StmtKind::Print { operands, site } => {
+                *site = Some(self.print_site(statement.span, operands));
+            }
         }
     }
 

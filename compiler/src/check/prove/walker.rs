@@ -57,8 +57,8 @@ pub struct Walker<'a> {
     pub program: &'a Program,
     pub kernel: &'a Kernel,
     pub sites: PrimaryMap<SiteId, Site>,
-    /// How many of the sites are assertions'.
-    assertions: usize,
+    /// How many of the sites are assertions', or stand in prints.
+    beside: usize,
     pub diagnostics: &'a mut Diagnostics,
     pub facts: Facts,
     /// Arithmetic is exact here: extents and facts, which the launch evaluates without wrapping.
@@ -85,7 +85,7 @@ impl<'a> Walker<'a> {
             program,
             kernel,
             sites: PrimaryMap::new(),
-            assertions: 0,
+            beside: 0,
             diagnostics,
             facts: Facts::default(),
             exact: false,
@@ -105,16 +105,34 @@ impl<'a> Walker<'a> {
 
     /// A site for an assertion at this place.
     pub fn assertion_site(&mut self, span: Span, text: &str) -> SiteId {
-        let mut indices: Vec<IndexId> = self.nest.iter().filter_map(|level| level.index).collect();
-        indices.truncate(Assertion::MOST_INDICES);
-        self.assertions += 1;
+        let indices = self.reported_indices();
+        self.beside += 1;
         self.sites.push(Site::of_assertion(span, Assertion { text: text.to_string(), indices }))
+    }
+
+    /// The index names around this place, of which a report has room for the outermost ones.
+    fn reported_indices(&self) -> Vec<IndexId> {
+        let indices = self.nest.iter().filter_map(|level| level.index);
+        indices.take(Assertion::MOST_INDICES).collect()
+    }
+
+    /// A site for a `print` at this place, behind those of its operands. All of them are left out where nobody asks for
+    /// prints, so nothing may depend on them.
+    pub fn print_site(&mut self, span: Span, operands: &mut [Printed]) -> SiteId {
+        let (first, beside) = (self.sites.len(), self.beside);
+        operands.iter_mut().for_each(|operand| drop(self.expression(&mut operand.value)));
+        let operands = operands.iter().map(|one| (one.text.clone(), one.value.ty.clone())).collect();
+        let site =
+            self.sites.push(Site::of_print(span, Print { operands, indices: self.reported_indices() }));
+        self.sites.values_mut().skip(first).for_each(|site| site.printed = true);
+        self.beside = beside + self.sites.len() - first;
+        site
     }
 
     /// How many checks there are so far on which it depends what the kernel computes: where an assertion fails, accesses
     /// happen all the same.
     pub fn checks(&self) -> usize {
-        self.sites.len() - self.assertions
+        self.sites.len() - self.beside
     }
 
     pub fn atoms(&mut self) -> &mut Atoms {

@@ -85,6 +85,20 @@ pub enum StmtKind {
         /// Given by the proofs.
         site: Option<SiteId>,
     },
+    /// Tells the host values, where the user asks for that. Changes nothing: operands assign nothing from outside of them.
+    Print {
+        operands: Vec<Printed>,
+        /// Given by the proofs.
+        site: Option<SiteId>,
+    },
+}
+
+/// A value that is printed.
+#[derive(Clone, Debug)]
+pub struct Printed {
+    /// As the user wrote it.
+    pub text: String,
+    pub value: Expr,
 }
 
 /// `low <= index < high`, all i64.

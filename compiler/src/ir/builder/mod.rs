@@ -226,6 +226,11 @@ impl KernelBuilder {
     pub fn assertion(&mut self, site: Site, holds: Value, indices: &[Value]) {
         self.inst(Opcode::Check, Payload::Site(site), &[&[holds][..], indices].concat());
     }
+
+    /// Tells the host numbers: the values of the site's index names, then those of its operands.
+    pub fn print(&mut self, site: Site, numbers: &[Value]) {
+        self.inst(Opcode::Print, Payload::Site(site), numbers);
+    }
 }
 
 #[cfg(test)]

@@ -132,6 +132,7 @@ fn declare(builder: &mut KernelBuilder) -> Arrays {
         unsigned: true,
         injection: None,
         assertion: None,
+        print: None,
     });
     let signature = [matrix, row_int, bodies, out, bins].map(ArgumentData::array).into_iter();
     let value =

@@ -438,6 +438,7 @@ impl Interpreter<'_> {
                 self.failed |= operands[0] != Constant::Bool(true);
                 Ok(Vec::new())
             }
+            (Opcode::Print, _) => Ok(Vec::new()),
             (Opcode::If, _) => {
                 let taken = usize::from(operands[0] != Constant::Bool(true));
                 self.block(data.regions[taken])

@@ -14,7 +14,8 @@ use crate::ir::specialization::Specialization;
 use crate::ir::tiles::MOST_AXES;
 use crate::layout::ValueLayout;
 use crate::manifest::{
-    AssertionManifest, Direction, Expr, FactManifest, Guard, InjectionManifest, Layout, SymbolKind, Value,
+    AssertionManifest, Direction, Expr, FactManifest, Guard, InjectionManifest, Layout, PrintManifest,
+    PrintedIndex, PrintedOperand, SymbolKind, Value,
 };
 use crate::source::Span;
 use cranelift_entity::{EntityRef, PrimaryMap};
@@ -104,6 +105,15 @@ impl Parser<'_> {
         Ok(AssertionManifest { text, indices })
     }
 
+    fn print(&mut self) -> Result<PrintManifest, ParseError> {
+        let operands = self.list("(", ")", |parser| {
+            Ok(PrintedOperand { text: parser.string()?, element: parser.element()? })
+        })?;
+        let indices =
+            self.list("[", "]", |parser| Ok(PrintedIndex { name: parser.string()?, number: parser.int()? }))?;
+        Ok(PrintManifest { indices, operands })
+    }
+
     fn kernel(&mut self) -> Result<Kernel, ParseError> {
         self.kernel = Kernel::new(self.string()?, Span::default());
         self.values.clear();
@@ -155,8 +165,17 @@ impl Parser<'_> {
                     let unsigned = self.take_word("unsigned");
                     let injection = if self.take_word("injection") { Some(self.int()?) } else { None };
                     let assertion = if self.take_word("assertion") { Some(self.assertion()?) } else { None };
+                    let print = if self.take_word("print") { Some(self.print()?) } else { None };
                     let span = self.span()?;
-                    self.kernel.sites.push(SiteData { span, array, axis, unsigned, injection, assertion });
+                    self.kernel.sites.push(SiteData {
+                        span,
+                        array,
+                        axis,
+                        unsigned,
+                        injection,
+                        assertion,
+                        print,
+                    });
                 }
                 "launch" => {
                     self.next_in("launch", self.kernel.launches.len())?;

@@ -8,7 +8,7 @@ use crate::ir::entities::{Block, Inst, OwnCombiner};
 use crate::ir::kernel::{
     ArgumentData, ArrayData, BufferData, BufferKind, CombinerData, Kernel, Module, Step, Tiling,
 };
-use crate::manifest::{Direction, Expr, Layout, SymbolKind};
+use crate::manifest::{Direction, Expr, Layout, PrintedIndex, PrintedOperand, SymbolKind};
 use cranelift_entity::EntityRef;
 use std::fmt::Write;
 
@@ -170,9 +170,16 @@ fn print_declarations(text: &mut String, kernel: &Kernel, options: PrintOptions)
             let indices: Vec<String> = known.indices.iter().map(|name| format!("{name:?}")).collect();
             format!(" assertion {:?}({})", known.text, indices.join(", "))
         });
+        let print = site.print.as_ref().map_or(String::new(), |known| {
+            let operand = |one: &PrintedOperand| format!("{:?} {}", one.text, print_element(&one.element));
+            let index = |one: &PrintedIndex| format!("{:?} {}", one.name, one.number);
+            let operands: Vec<String> = known.operands.iter().map(operand).collect();
+            let indices: Vec<String> = known.indices.iter().map(index).collect();
+            format!(" print ({}) [{}]", operands.join(", "), indices.join(", "))
+        });
         let _ = writeln!(
             text,
-            "    site {entity} {:?} axis {}{unsigned}{injection}{assertion}{span}",
+            "    site {entity} {:?} axis {}{unsigned}{injection}{assertion}{print}{span}",
             site.array, site.axis
         );
     }

@@ -37,6 +37,7 @@ kernel "all" @1..99 {
     site site0 "table" axis 0 @20..24
     site site1 "at" axis 0 unsigned injection 0 @25..29
     site site2 "" axis 0 assertion "v > \"0\""("i", "j") @30..34
+    site site3 "" axis 0 print ("v" f32, "s" struct "S" size 4 align 4 { "a" f32 at 0 }) ["i" 3] @30..34
     launch launch0 "all_1" mapped threads 64 {
         v0: i64 = const 0
         v1 "a \"name\"\n": f32 = const -0.0
@@ -52,6 +53,7 @@ kernel "all" @1..99 {
                 check site0: v4, v11, v10 @30..31
                 check site1: v4, v11, v10, v11
                 check site2: v4, v8, v11
+                print site3: v8, v2, v7
                 v12: f32 = load buf1[v11]
                 v13: f32 = cast bf16 v12
                 v14: f32 = fma v12, v13, v7

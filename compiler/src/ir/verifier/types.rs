@@ -128,6 +128,7 @@ impl<'k> Verifier<'k> {
                     };
                     self.signature(inst, once(Scalar::Bool).chain(indices(numbers)), empty());
                 }
+                Opcode::Print => self.print(inst),
                 Opcode::Yield => self.expect_types(inst, "results", &data.results, empty()),
                 _ => self.region_types(inst),
             }
@@ -242,6 +243,19 @@ impl<'k> Verifier<'k> {
         let data = &self.kernel.insts[inst];
         self.expect_types(inst, "operands", &data.arguments, operands);
         self.expect_types(inst, "results", &data.results, results);
+    }
+
+    /// What is told are the values of the site's index names, then the scalars of its operands.
+    fn print(&mut self, inst: Inst) {
+        let kernel = self.kernel;
+        let print = match kernel.insts[inst].payload {
+            Payload::Site(site) => kernel.sites.get(site).and_then(|site| site.print.as_ref()),
+            _ => None,
+        };
+        match print {
+            Some(print) => self.signature(inst, print.scalars().into_iter(), empty()),
+            None => self.fail(inst, "its site is no print"),
+        }
     }
 
     fn leaf(&mut self, inst: Inst) {

@@ -205,7 +205,8 @@ impl Jam {
             Payload::Access { buffer, .. } => self.varying.buffers.contains(buffer),
             _ => false,
         };
-        let once = !private && data.opcode != Opcode::Atomic && !self.varying.any(&data.arguments);
+        let each = matches!(data.opcode, Opcode::Atomic | Opcode::Print);
+        let once = !private && !each && !self.varying.any(&data.arguments);
         if once {
             self.once(kernel, inst, to);
         } else {

@@ -37,7 +37,7 @@ pub fn mask(
     let mut run: Vec<Inst> = Vec::new();
     for inst in insts {
         let opcode = kernel.insts[inst].opcode;
-        let plain = matches!(opcode, Opcode::Store | Opcode::StoreVector | Opcode::Atomic);
+        let plain = matches!(opcode, Opcode::Store | Opcode::StoreVector | Opcode::Atomic | Opcode::Print);
         if plain && writes_for_all(kernel, inst) {
             run.push(inst);
             continue;

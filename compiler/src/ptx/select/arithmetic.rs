@@ -138,8 +138,8 @@ impl Selector<'_> {
                 };
                 self.math_function(function, result, arguments);
             }
-            Const | Symbol | Load | LoadIf | Store | StoreIf | StoreEach | Atomic | Check | Forall
-            | Reduce | For | While | If | Yield | LoadVector | StoreVector | Address | CopyAsync
+            Const | Symbol | Load | LoadIf | Store | StoreIf | StoreEach | Atomic | Check | Print
+            | Forall | Reduce | For | While | If | Yield | LoadVector | StoreVector | Address | CopyAsync
             | CopyAsyncIf | CopyCommit | CopyWait | BlockIndex | GridSize | ThreadIndex | Barrier
             | ShuffleXor | Outer | OuterFma | Pack | LoadMatrix | LoadMatrixTransposed | Mma | Index
             | Convert | ReduceAlong | Contract => {

@@ -75,6 +75,7 @@ impl Selector<'_> {
                 Opcode::StoreEach => self.store_each(inst)?,
                 Opcode::Atomic => self.atomic(inst)?,
                 Opcode::Check => self.check(inst)?,
+                Opcode::Print => self.print(inst)?,
                 Opcode::LoadVector => self.load_vector(inst)?,
                 Opcode::StoreVector => self.store_vector(inst)?,
                 Opcode::Address => self.address_of(inst)?,

@@ -174,7 +174,7 @@ fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) {
             }
             _ => {}
         }
-        used.checks |= data.opcode == Opcode::Check;
+        used.checks |= matches!(data.opcode, Opcode::Check | Opcode::Print);
         used.loops.extend(data.opcode.is_loop().then_some(inst));
         used.conjunctions.extend((data.opcode == Opcode::And).then_some(inst));
         for &region in &data.regions {

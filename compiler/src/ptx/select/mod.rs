@@ -38,6 +38,7 @@ mod neighbours;
 mod offsets;
 mod outer;
 mod plan;
+mod prints;
 mod random;
 mod selector;
 mod shared;

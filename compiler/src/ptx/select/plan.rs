@@ -118,6 +118,7 @@ pub(super) fn kernel_manifest(
                 unsigned: site.unsigned,
                 injection: site.injection,
                 assertion: site.assertion.clone(),
+                print: site.print.clone(),
                 line,
                 column,
             }

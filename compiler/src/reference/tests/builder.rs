@@ -179,6 +179,8 @@ impl Build {
                 unsigned: false,
                 injection: None,
                 assertion: None,
+                print: None,
+                printed: false,
             };
             *check = BoundsCheck::Runtime(self.kernel.sites.push(site));
         }

@@ -220,7 +220,11 @@ impl SyntaxError {
             ("+" | "-", _) if matches!(self.found, Some(T::LineEnd | T::Semicolon | T::CloseBrace)) => {
                 "an operand is missing; to add one, write `i += 1`"
             }
+            ("print", _) => "write `print(…)`, with what is printed in parentheses",
             _ => match (previous, self.found) {
+                (_, Some(T::Print)) if self.expects_label(Expect::Expression) => {
+                    "`print(…)` is a statement of its own and has no value"
+                }
                 (_, Some(T::Name)) if matches!(found, "and" | "or") => "write `&&` and `||`",
                 (_, Some(T::Name)) if matches!(found, "elif" | "elsif" | "elseif") => "write `else if`",
                 (_, Some(T::Assign)) if self.expects(T::OpenBrace) => "compare with `==`",

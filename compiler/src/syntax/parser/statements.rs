@@ -7,7 +7,7 @@ use super::super::ast::{AssignOp, Block, Expr, ExprKind, Stmt, StmtKind};
 use super::super::token::TokenKind as T;
 use super::error::Expect;
 use super::expressions::{self, Arm, chain_value};
-use super::{Bodies, Extra, Input, Map, Rule, Words};
+use super::{Bodies, Extra, Input, Map, Rule, Words, list};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use chumsky::prelude::*;
@@ -194,7 +194,9 @@ fn entry<'t>(
     let leave = just(T::Break).to(StmtKind::Break);
     let assertion =
         just(T::Assert).ignore_then(expression.clone()).map(|condition| StmtKind::Assert { condition });
-    let stmt = choice((binding(words, expression.clone()), forall, repeat, during, leave, assertion))
+    let operands = list(expression.clone()).delimited_by(just(T::OpenParen), just(T::CloseParen));
+    let print = just(T::Print).ignore_then(operands).map(|operands| StmtKind::Print { operands });
+    let stmt = choice((binding(words, expression.clone()), forall, repeat, during, leave, assertion, print))
         .map_with(|kind, e| Entry::Stmt(Box::new(Stmt { kind, span: e.span() })));
     choice((stmt, chain(bare, block), simple(expression))).labelled(Expect::Statement).boxed()
 }

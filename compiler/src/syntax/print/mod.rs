@@ -298,6 +298,11 @@ impl Printer {
                 self.put("assert ");
                 self.expression(condition, Place::Anything);
             }
+            StmtKind::Print { operands } => {
+                self.put("print(");
+                self.list(operands, ", ", |printer, operand| printer.expression(operand, Place::Anything));
+                self.put(")");
+            }
             StmtKind::If { .. } => self.if_statement(statement),
             // Stands for text that did not parse: nothing to print but a hint.
             StmtKind::Error => self.put("/* a statement that did not parse */"),

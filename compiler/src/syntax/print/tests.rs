@@ -160,6 +160,7 @@ impl Grower<'_> {
             },
             4 => StmtKind::While { condition: self.expr(), body: self.block(false) },
             5 => StmtKind::Assert { condition: self.expr() },
+            6 => StmtKind::Print { operands: self.some(3, Self::expr) },
             _ => StmtKind::If {
                 condition: self.expr(),
                 then: self.block(false),

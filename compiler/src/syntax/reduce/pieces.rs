@@ -180,6 +180,7 @@ impl Pieces<'_> {
                 self.block(then);
             }
             StmtKind::Assert { condition } => self.expression(condition),
+            StmtKind::Print { operands } => operands.iter().for_each(|operand| self.expression(operand)),
             StmtKind::Break | StmtKind::Error => {}
         }
     }

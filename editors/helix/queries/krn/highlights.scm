@@ -6,7 +6,7 @@
 ["kernel" "fn" "reduction"] @keyword.function
 "struct" @keyword.storage.type
 ["const" "static" "inout"] @keyword.storage.modifier
-["let" "var" "where" "schedule" "assert"] @keyword
+["let" "var" "where" "schedule" "assert" "print"] @keyword
 ["as" "in"] @keyword.operator
 ["if" "else"] @keyword.control.conditional
 (forall_statement "forall" @keyword.control.repeat)

@@ -5,7 +5,7 @@
 ["kernel" "fn" "reduction"] @keyword
 "struct" @keyword
 ["const" "static" "inout"] @keyword
-["let" "var" "where" "schedule" "assert"] @keyword
+["let" "var" "where" "schedule" "assert" "print"] @keyword
 ["as" "in"] @keyword
 ["if" "else"] @keyword
 (forall_statement "forall" @keyword)

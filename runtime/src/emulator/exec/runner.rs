@@ -171,8 +171,9 @@ fn special_value(
         SpecialReg::LaneMaskGt => !(bit | (bit - 1)) & low,
         SpecialReg::DynamicSharedSize => config.shared_bytes.into(),
         SpecialReg::TotalSharedSize => program.shared_bytes + u64::from(config.shared_bytes),
-        // One multiprocessor, one grid; blocks and clocks are filled elsewhere.
-        SpecialReg::NumSms | SpecialReg::GridId => 1,
+        SpecialReg::GridId => config.number,
+        // One multiprocessor; blocks and clocks are filled elsewhere.
+        SpecialReg::NumSms => 1,
         SpecialReg::SmId
         | SpecialReg::Ctaid(_)
         | SpecialReg::Clock

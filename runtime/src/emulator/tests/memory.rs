@@ -7,6 +7,7 @@ const WARP: LaunchConfig<'static> = LaunchConfig {
     grid: [1, 1, 1],
     block: [32, 1, 1],
     shared_bytes: 0,
+    number: 1,
     instruction_limit: 1 << 20,
     threads_at_most: 0,
     cancel: None,
