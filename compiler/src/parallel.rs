@@ -25,9 +25,13 @@ mod workers {
         THREADS.get_or_init(start).as_ref()
     }
 
-    /// What the work on each job gives, in the order of the jobs.
+    /// What the work on each job gives, in the order of the jobs. A worker of the caller's does all of it itself: it would
+    /// begin other work of its own pool while it waits, on the same stack, and the others are busy anyway.
     pub fn map<J: Send, R: Send>(jobs: Vec<J>, work: impl Fn(J) -> R + Send + Sync) -> Vec<R> {
-        match (jobs.len() > 1).then(threads).flatten() {
+        let is_ours = |threads: &&ThreadPool| {
+            threads.current_thread_index().is_some() || rayon::current_thread_index().is_none()
+        };
+        match (jobs.len() > 1).then(threads).flatten().filter(is_ours) {
             Some(threads) => {
                 threads.install(|| jobs.into_par_iter().with_max_len(1).map(work).collect::<Vec<R>>())
             }
@@ -47,6 +51,7 @@ mod workers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rayon::prelude::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
@@ -58,6 +63,17 @@ mod tests {
         });
         assert_eq!(squares, (0..1000).map(|job| job * job).collect::<Vec<_>>());
         assert_eq!(done.into_inner(), 1000);
+        // Within the caller's own workers: each does one job at a time, however many there are.
+        let depth = || {
+            thread_local!(static DEPTH: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
+            let depth = DEPTH.get() + 1;
+            DEPTH.set(depth);
+            map(vec![(); 4], |()| std::thread::yield_now());
+            DEPTH.set(depth - 1);
+            depth
+        };
+        let depths: Vec<usize> = (0..1000).into_par_iter().map(|_| depth()).collect();
+        assert_eq!(depths, [1; 1000]);
     }
 
     #[test]
