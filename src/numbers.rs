@@ -1,6 +1,7 @@
 //! Numbers and assignments from the command line, and numbers for people.
 
 use krn_compiler::data::{ElementType, HostArray, Scalar};
+pub use krn_runtime::grouped;
 use std::time::Duration;
 
 /// Splits `name=value`.
@@ -90,19 +91,6 @@ pub fn bytes(count: u64) -> String {
 /// `1 kernel`, `2 kernels`
 pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-/// `12,345,678`
-pub fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::source::SourceFile;
-use krn_compiler::syntax::{invalid_utf8, parse, print::print};
+use krn_compiler::syntax::{TokenKind, invalid_utf8, parse, print::print};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::fs;
@@ -139,100 +139,17 @@ fn random_bytes(rng: &mut impl Rng) -> Vec<u8> {
 }
 
 fn random_soup(rng: &mut impl Rng) -> Vec<u8> {
-    const WORDS: &[&str] = &[
-        "struct",
-        "fn",
-        "reduction",
-        "const",
-        "static",
-        "kernel",
-        "schedule",
-        "for",
-        "where",
-        "inout",
-        "let",
-        "var",
-        "forall",
-        "in",
-        "step",
-        "while",
-        "assert",
-        "print",
-        "if",
-        "else",
-        "as",
-        "true",
-        "false",
-        "sum",
-        "min",
-        "max",
-        "argmax",
-        "x",
-        "y",
-        "f32",
-        "Body",
-        "(",
-        ")",
-        "[",
-        "]",
-        "{",
-        "}",
-        "(",
-        "[",
-        "{",
-        "+",
-        "-",
-        "*",
-        "/",
-        "%",
-        "<<",
-        ">>",
-        "&",
-        "|",
-        "^",
-        "&&",
-        "||",
-        "==",
-        "!=",
-        "<",
-        "<=",
-        ">",
-        ">=",
-        "=",
-        "+=",
-        "min=",
-        "!",
-        ",",
-        ":",
-        ";",
-        "->",
-        ".",
-        "..",
-        "..=",
-        "1",
-        "0x",
-        "1.5",
-        "1e",
-        ".5",
-        "0u32",
-        "7q",
-        "/*",
-        "*/",
-        "//",
-        "\n",
-        "\n",
-        "\n",
-        "é",
-        "\"",
-        "?",
-        "\0",
-        "\u{feff}",
-        "\r\n",
-        "\t",
+    const OTHERS: &[&str] = &[
+        "step", "sum", "min", "max", "argmax", "x", "y", "f32", "Body", "(", ")", "[", "]", "{", "}", "(",
+        "[", "{", "+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "&&", "||", "==", "!=", "<", "<=", ">",
+        ">=", "=", "+=", "min=", "!", ",", ":", ";", "->", ".", "..", "..=", "1", "0x", "1.5", "1e", ".5",
+        "0u32", "7q", "/*", "*/", "//", "\n", "\n", "\n", "é", "\"", "?", "\0", "\u{feff}", "\r\n", "\t",
     ];
+    let keywords = TokenKind::ALL.iter().filter(|kind| kind.is_keyword()).map(|kind| kind.text());
+    let words: Vec<&str> = keywords.chain(OTHERS.iter().copied()).collect();
     let mut text = String::new();
     for _ in 0..rng.random_range(0..120) {
-        text.push_str(WORDS[rng.random_range(0..WORDS.len())]);
+        text.push_str(words[rng.random_range(0..words.len())]);
         if rng.random_bool(0.8) {
             text.push(' ');
         }

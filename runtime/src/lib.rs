@@ -30,7 +30,7 @@ pub use krn_compiler::data::{ElementType, HostArray, Leaf, Scalar};
 pub use krn_compiler::manifest::{Layout, Value};
 
 pub use backend::{DevicePtr, RawStream, UnderWay};
-pub use device::prints::{Print, Printed, Prints};
+pub use device::prints::{Print, Printed, Prints, grouped};
 pub use device::watch::NewVariant;
 pub use device::{Device, Selection};
 pub use error::compile::CompileFailure;

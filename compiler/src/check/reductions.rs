@@ -37,7 +37,7 @@ impl<'a> Checker<'a> {
             );
             return None;
         }
-        let count = scalars(self, &ty);
+        let count = self.program.scalar_count(&ty);
         if count > MOST_SCALARS {
             self.report(
                 Diagnostic::error(
@@ -90,18 +90,6 @@ fn constant(checker: &Checker<'_>, value: &Value, ty: &Type, span: Span) -> Opti
         _ => literal(value, ty)?,
     };
     Some(Expr { kind, ty: types::widened(ty), span })
-}
-
-/// How many scalars a value has.
-fn scalars(checker: &Checker<'_>, ty: &Type) -> u64 {
-    match ty {
-        Type::Scalar(_) => 1,
-        Type::Struct(id) => {
-            let fields = &checker.program.structs[*id].fields;
-            fields.iter().fold(0, |sum: u64, field| sum.saturating_add(scalars(checker, &field.ty)))
-        }
-        Type::Array(element, extent) => scalars(checker, element).saturating_mul(*extent),
-    }
 }
 
 /// The first thing of a body that needs memory, or can fail: where, what it is, and what to do.

@@ -2,7 +2,7 @@
 
 use super::elaborator::{Elaborator, Home};
 use super::scope::Binding;
-use super::typed::{ArrayId, Block, Expr, LocalId, Print, Printed, Stmt, StmtKind, Type};
+use super::typed::{Block, Expr, Print, Printed, Stmt, StmtKind, Type};
 use super::walk::{Node, walk_expr};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
@@ -187,7 +187,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             printed.push(Printed { text: super::spell::spell(operand), value });
         }
-        let count: u64 = printed.iter().map(|one| self.scalars_in(&one.value.ty)).sum();
+        let count = printed.iter().map(|one| self.checker.program.scalar_count(&one.value.ty));
+        let count = count.fold(0, u64::saturating_add);
         if count > Print::MOST_VALUES as u64 {
             let most = Print::MOST_VALUES;
             self.report(
@@ -203,18 +204,6 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
         if printed.len() == operands.len() {
             out.push(Stmt { kind: StmtKind::Print { operands: printed, site: None }, span });
-        }
-    }
-
-    /// Scalars that a value of the type has.
-    fn scalars_in(&self, ty: &Type) -> u64 {
-        match ty {
-            Type::Scalar(_) => 1,
-            Type::Struct(id) => {
-                let fields = &self.checker.program.structs[*id].fields;
-                fields.iter().map(|field| self.scalars_in(&field.ty)).fold(0, u64::saturating_add)
-            }
-            Type::Array(element, extent) => self.scalars_in(element).saturating_mul(*extent),
         }
     }
 
@@ -320,20 +309,15 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
 /// Where an expression changes a name or an array that is not its own.
 fn changed_from_outside(value: &Expr) -> Option<Span> {
-    let (mut locals, mut arrays, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut locals, mut changes) = (Vec::new(), Vec::new());
     walk_expr(value, &mut |node| {
         let Node::Stmt(stmt) = node else { return };
         match &stmt.kind {
             StmtKind::Let { local, .. } => locals.push(*local),
-            StmtKind::DefineArray { array, .. } => arrays.push(*array),
-            StmtKind::Assign { local, .. } => changes.push((Some(*local), None, stmt.span)),
-            StmtKind::Store { access, .. } => changes.push((None, Some(access.array), stmt.span)),
+            StmtKind::Assign { local, .. } => changes.push((*local, stmt.span)),
+            // An array from outside cannot be written in a value.
             _ => {}
         }
     });
-    let outside = |(local, array, _): &&(Option<LocalId>, Option<ArrayId>, Span)| {
-        local.is_some_and(|local| !locals.contains(&local))
-            || array.is_some_and(|array| !arrays.contains(&array))
-    };
-    changes.iter().find(outside).map(|(_, _, span)| *span)
+    changes.into_iter().find(|(local, _)| !locals.contains(local)).map(|(_, span)| span)
 }

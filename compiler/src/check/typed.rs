@@ -93,6 +93,20 @@ pub struct Program {
     pub levels: Vec<LevelDirective>,
 }
 
+impl Program {
+    /// How many scalars a value of the type has: each field, and each element of a fixed array.
+    pub fn scalar_count(&self, ty: &Type) -> u64 {
+        match ty {
+            Type::Scalar(_) => 1,
+            Type::Struct(id) => {
+                let fields = self.structs[*id].fields.iter();
+                fields.map(|field| self.scalar_count(&field.ty)).fold(0, u64::saturating_add)
+            }
+            Type::Array(element, extent) => self.scalar_count(element).saturating_mul(*extent),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct StructDef {
     pub name: String,

@@ -50,41 +50,31 @@ fn is_computed(kernel: &Kernel, expr: &Expr, variables: bool) -> bool {
     pure
 }
 
+/// Whether an expression, or one in it, is of a kind.
+fn has(expr: &Expr, is: impl Fn(&ExprKind) -> bool) -> bool {
+    let mut found = false;
+    walk_expr(expr, &mut |node| found |= matches!(node, Node::Expr(expr) if is(&expr.kind)));
+    found
+}
+
 /// Whether an expression names one of these indices.
 pub(super) fn depends_on(expr: &Expr, indices: &[IndexId]) -> bool {
-    let mut depends = false;
-    walk_expr(expr, &mut |node| {
-        depends |=
-            matches!(node, Node::Expr(Expr { kind: ExprKind::Index(index), .. }) if indices.contains(index));
-    });
-    depends
+    has(expr, |kind| matches!(kind, ExprKind::Index(index) if indices.contains(index)))
 }
 
 /// Whether an expression has a reduction in it.
 pub(super) fn reduces(expr: &Expr) -> bool {
-    let mut found = false;
-    walk_expr(expr, &mut |node| {
-        found |= matches!(node, Node::Expr(Expr { kind: ExprKind::Reduce { .. }, .. }));
-    });
-    found
+    has(expr, |kind| matches!(kind, ExprKind::Reduce { .. }))
 }
 
 /// Whether an expression names a variable.
 pub(super) fn names(expr: &Expr, local: LocalId) -> bool {
-    let mut found = false;
-    walk_expr(expr, &mut |node| {
-        found |= matches!(node, Node::Expr(Expr { kind: ExprKind::Local(known), .. }) if *known == local);
-    });
-    found
+    has(expr, |kind| matches!(kind, ExprKind::Local(known) if *known == local))
 }
 
 /// Whether an expression reads an array.
 fn reads_memory(expr: &Expr) -> bool {
-    let mut reads = false;
-    walk_expr(expr, &mut |node| {
-        reads |= matches!(node, Node::Expr(Expr { kind: ExprKind::Load { .. }, .. }));
-    });
-    reads
+    has(expr, |kind| matches!(kind, ExprKind::Load { .. }))
 }
 
 /// Axes in groups, whose ranges are computed before the first of them begins: within a group, no range depends on

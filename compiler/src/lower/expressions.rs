@@ -133,13 +133,13 @@ impl<'a> Lowerer<'a> {
         match step {
             Projection::Field(field) => {
                 let (_, before, field_ty) = structs::before_field(self.program, ty, *field);
-                let count = structs::scalar_count(self.program, &field_ty);
+                let count = self.program.scalar_count(&field_ty) as usize;
                 let part = values[before..before + count].to_vec();
                 self.project(&field_ty, part, rest)
             }
             Projection::Element { index, check } => {
                 let Type::Array(element, extent) = ty else { return values };
-                let count = structs::scalar_count(self.program, element);
+                let count = self.program.scalar_count(element) as usize;
                 let index = self.element_index(index, *check, *extent);
                 let mut picked = values[..count].to_vec();
                 for number in 1..*extent as usize {
@@ -181,13 +181,13 @@ impl<'a> Lowerer<'a> {
         match step {
             Projection::Field(field) => {
                 let (_, before, field_ty) = structs::before_field(self.program, ty, *field);
-                let count = structs::scalar_count(self.program, &field_ty);
+                let count = self.program.scalar_count(&field_ty) as usize;
                 let part = self.replace_part(&field_ty, old[before..before + count].to_vec(), rest, new);
                 result.splice(before..before + count, part);
             }
             Projection::Element { index, check } => {
                 let Type::Array(element, extent) = ty else { return new };
-                let count = structs::scalar_count(self.program, element);
+                let count = self.program.scalar_count(element) as usize;
                 let index = self.element_index(index, *check, *extent);
                 for number in 0..*extent as usize {
                     let at = number * count;

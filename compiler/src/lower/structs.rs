@@ -56,17 +56,6 @@ pub(super) fn leaf_count(program: &Program, ty: &Type) -> usize {
     }
 }
 
-/// How many scalars a value of the type has.
-pub(super) fn scalar_count(program: &Program, ty: &Type) -> usize {
-    match ty {
-        Type::Scalar(_) => 1,
-        Type::Struct(id) => {
-            program.structs[*id].fields.iter().map(|field| scalar_count(program, &field.ty)).sum()
-        }
-        Type::Array(element, extent) => scalar_count(program, element) * *extent as usize,
-    }
-}
-
 /// The leaves and the C layout of a type. A fixed array on its own has the leaves of its element.
 pub(super) fn element_type(program: &Program, ty: &Type) -> ElementType {
     match ty {
@@ -89,6 +78,6 @@ pub(super) fn before_field(program: &Program, ty: &Type, field: usize) -> (usize
     let Type::Struct(id) = ty else { return (0, 0, ty.clone()) };
     let fields = &program.structs[*id].fields;
     let leaves = fields[..field].iter().map(|before| leaf_count(program, &before.ty)).sum();
-    let scalars = fields[..field].iter().map(|before| scalar_count(program, &before.ty)).sum();
+    let scalars = fields[..field].iter().map(|before| program.scalar_count(&before.ty) as usize).sum();
     (leaves, scalars, fields[field].ty.clone())
 }

@@ -1,6 +1,8 @@
 //! Changes of programs, token by token: most of them leave something that parses, many something that checks.
 
+use krn_compiler::syntax::TokenKind;
 use rand::{Rng, RngExt};
+use std::sync::LazyLock;
 
 /// What changes are made of.
 pub struct Material {
@@ -25,39 +27,13 @@ const KINDS: &[&[&str]] = &[
     &["true", "false"],
     &["exp", "log", "sin", "sqrt", "rsqrt", "abs", "floor", "tanh", "erf"],
     &["soa", "aos"],
-    WORDS,
 ];
 
-const WORDS: &[&str] = &[
-    "struct",
-    "fn",
-    "reduction",
-    "const",
-    "static",
-    "kernel",
-    "schedule",
-    "for",
-    "where",
-    "inout",
-    "let",
-    "var",
-    "forall",
-    "in",
-    "step",
-    "while",
-    "assert",
-    "print",
-    "if",
-    "else",
-    "as",
-    "true",
-    "false",
-    "inf",
-    "nan",
-    "block",
-    "layout",
-    "cache",
-];
+/// Words that can stand for each other: those of the language, and some that are names elsewhere.
+static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let keywords = TokenKind::ALL.iter().filter(|kind| kind.is_keyword()).map(|kind| kind.text());
+    keywords.chain(["step", "inf", "nan", "block", "layout", "cache"]).collect()
+});
 
 const NUMBERS: &[&str] = &[
     "0",
@@ -148,7 +124,8 @@ fn blank(token: &str) -> bool {
 
 /// A token of the same kind, so that what comes out may still make sense.
 fn kin(token: &str, rng: &mut impl Rng, own: &[String]) -> String {
-    if let Some(kind) = KINDS.iter().find(|kind| kind.contains(&token)) {
+    let mut kinds = KINDS.iter().copied().chain([WORDS.as_slice()]);
+    if let Some(kind) = kinds.find(|kind| kind.contains(&token)) {
         return kind[rng.random_range(0..kind.len())].to_string();
     }
     if token.starts_with(|c: char| c.is_ascii_digit()) {

@@ -4,7 +4,7 @@ use super::context::Context;
 use crate::backend::DevicePtr;
 use crate::error::Result;
 use crate::memory_kind::{Advice, Place};
-use cudarc::driver::result::DriverError;
+use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUmem_advise};
 
 /// The driver's number for the host where it asks for a device.
@@ -33,6 +33,22 @@ pub(super) unsafe fn in_async(
         "cuMemcpyHtoDAsync",
         bytes as u64,
     ))
+}
+
+/// Returns when the bytes are there.
+///
+/// # Safety
+/// So many bytes lie at the pointer; the stream is open and not captured.
+pub(super) unsafe fn out(
+    stream: sys::CUstream,
+    bytes: &mut [u8],
+    pointer: DevicePtr,
+) -> std::result::Result<(), DriverError> {
+    // SAFETY: the caller's promise; the host's bytes are not used before the copy is done.
+    unsafe {
+        sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), pointer, bytes.len(), stream).result()?;
+        result::stream::synchronize(stream)
+    }
 }
 
 /// # Safety

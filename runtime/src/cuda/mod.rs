@@ -232,11 +232,7 @@ impl Backend for CudaDevice {
         }
         let queue = self.streams.get(stream)?;
         // SAFETY: as above; the bytes are there before this returns.
-        let copy = || unsafe {
-            sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), pointer, size, queue)
-                .result()
-                .and_then(|()| result::stream::synchronize(queue))
-        };
+        let copy = || unsafe { copies::out(queue, bytes, pointer) };
         self.context.wait_for(stream, &format!("cuMemcpyDtoHAsync of {size} bytes"), copy)
     }
 

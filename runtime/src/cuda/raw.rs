@@ -1,9 +1,9 @@
 //! Memory and streams that somebody else owns: what the driver knows of them.
 
 use super::context::Context;
+use super::copies;
 use crate::backend::{DevicePtr, RawStream};
 use crate::error::{Error, Result};
-use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUpointer_attribute};
 
 /// That the driver knows the first and the last of so many bytes, in the current context. Memory may be mapped piece by
@@ -61,14 +61,8 @@ pub(super) unsafe fn copy_out(
     pointer: DevicePtr,
     bytes: &mut [u8],
 ) -> Result<()> {
-    let (stream, size) = (raw.cast(), bytes.len());
-    // SAFETY: the caller's promise; the bytes are there before this returns.
-    let copied = unsafe {
-        sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), pointer, size, stream)
-            .result()
-            .and_then(|()| result::stream::synchronize(stream))
-    };
-    copied.map_err(context.failed("cuMemcpyDtoHAsync"))
+    // SAFETY: the caller's promise.
+    unsafe { copies::out(raw.cast(), bytes, pointer) }.map_err(context.failed("cuMemcpyDtoHAsync"))
 }
 
 /// Handles that stand for the stream of the calling thread, which is another one in each.

@@ -1,8 +1,7 @@
-//! What kernels print, and who is told.
+//! What kernels print.
 
 use krn_compiler::manifest::Value;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a kernel's launches have printed since somebody last looked: sorted by launch; in a launch by the values of the index
 /// names that prints have in common, outermost first, then by their place in the file; in one iteration as it printed them.
@@ -83,8 +82,8 @@ impl fmt::Display for Prints {
     }
 }
 
-/// `1,234,567`.
-fn grouped(count: u64) -> String {
+/// A count for people: `1,234,567`.
+pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -94,31 +93,6 @@ fn grouped(count: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-type Watcher = Arc<dyn Fn(&Prints) + Send + Sync>;
-
-/// Those who are told.
-#[derive(Default)]
-pub(crate) struct PrintWatchers {
-    known: Mutex<Vec<Watcher>>,
-}
-
-impl PrintWatchers {
-    pub fn add(&self, watcher: Watcher) {
-        // A panic elsewhere leaves the list whole: it is changed in single steps.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
-    }
-
-    /// Tells all of them; standard error, where there is nobody.
-    pub fn tell(&self, prints: &Prints) {
-        // Without the lock: they may do as they like, launch kernels among other things.
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if known.is_empty() {
-            eprintln!("{prints}");
-        }
-        known.iter().for_each(|watcher| watcher(prints));
-    }
 }
 
 #[cfg(test)]

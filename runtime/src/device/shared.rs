@@ -3,8 +3,8 @@
 use crate::backend::{Backend, Block, StreamNumber};
 use crate::device::builtin::Builtins;
 use crate::device::module_cache::ModuleCache;
-use crate::device::prints::PrintWatchers;
-use crate::device::watch::Watchers;
+use crate::device::prints::Prints;
+use crate::device::watch::{NewVariant, Watchers};
 use crate::error::{Error, Result};
 use crate::memory_kind::Memory;
 use crate::order::{Footprint, Order, Pool, Pooled};
@@ -32,9 +32,9 @@ pub(crate) struct Shared {
     /// Turns that a `while` at kernel level may have; 0 for any number.
     turn_limit: AtomicU64,
     /// Who is told of code that somebody waited for.
-    pub watchers: Watchers,
+    pub watchers: Watchers<NewVariant>,
     /// Who is told what kernels print.
-    pub print_watchers: PrintWatchers,
+    pub print_watchers: Watchers<Prints>,
     /// Where kernels on a stream report failures.
     records: Mutex<Vec<(StreamNumber, Weak<dyn FailureRecord>)>>,
     /// The stream for kernels for which none was chosen, while there are any.
@@ -49,7 +49,7 @@ impl Shared {
         let nobody: WeakHandle = Weak::<()>::new();
         let (records, launch_stream) = (Mutex::default(), Mutex::new(nobody));
         let (builtins, watchers) = (Builtins::default(), Watchers::default());
-        let (turn_limit, print_watchers) = (AtomicU64::new(0), PrintWatchers::default());
+        let (turn_limit, print_watchers) = (AtomicU64::new(0), Watchers::default());
         Self {
             builtins,
             backend,

@@ -1,5 +1,6 @@
-//! Who is told when somebody has waited for code.
+//! Who is told of what happens on a device: that somebody has waited for code, what kernels print.
 
+use crate::device::prints::Prints;
 use krn_compiler::manifest::Value;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -36,28 +37,50 @@ impl fmt::Display for NewVariant {
     }
 }
 
-type Watcher = Arc<dyn Fn(&NewVariant) + Send + Sync>;
+type Watcher<E> = Arc<dyn Fn(&E) + Send + Sync>;
 
-/// Those who are told.
-#[derive(Default)]
-pub(crate) struct Watchers {
-    known: Mutex<Vec<Watcher>>,
+/// Those who are told of such events.
+pub(crate) struct Watchers<E> {
+    known: Mutex<Vec<Watcher<E>>>,
 }
 
-impl Watchers {
-    pub fn add(&self, watcher: Watcher) {
+impl<E> Default for Watchers<E> {
+    fn default() -> Self {
+        Self { known: Mutex::default() }
+    }
+}
+
+impl<E> Watchers<E> {
+    pub fn add(&self, watcher: Watcher<E>) {
         // A panic elsewhere leaves the list whole: it is changed in single steps.
         self.known.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
     }
 
+    /// Tells all of them; how many they are.
+    fn each(&self, event: &E) -> usize {
+        // Without the lock: they may do as they like, launch kernels among other things.
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        known.iter().for_each(|watcher| watcher(event));
+        known.len()
+    }
+}
+
+impl Watchers<NewVariant> {
     /// Tells all of them, and the log on standard error where `KRN_LOG` names `variants`.
     pub fn tell(&self, variant: &NewVariant) {
         if is_logged() {
             eprintln!("krn: {variant}");
         }
-        // Without the lock: they may do as they like, launch kernels among other things.
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        known.iter().for_each(|watcher| watcher(variant));
+        self.each(variant);
+    }
+}
+
+impl Watchers<Prints> {
+    /// Tells all of them; standard error, where there is nobody.
+    pub fn tell(&self, prints: &Prints) {
+        if self.each(prints) == 0 {
+            eprintln!("{prints}");
+        }
     }
 }
 

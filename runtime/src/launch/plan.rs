@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::launch::module::Module;
 use crate::launch::operand::Operand;
 use crate::launch::prepared::{Prepared, Source, pointer};
-use crate::launch::sequence::{Sequence, goes_on};
+use crate::launch::sequence::{Sequence, goes_on_in};
 use crate::memory::array::DeviceArray;
 use crate::stream::record::ErrorRecord;
 use krn_compiler::manifest::{ArgumentKind, KernelManifest, LaunchArgument, SymbolKind};
@@ -141,11 +141,8 @@ impl Plan {
             })
         };
         self.launches.run(&mut submit, &mut |condition, turns| {
-            let cell = self.scratch.get(condition).and_then(|cell| cell.pointers().next());
-            let places = (cell, self.record.as_deref());
-            goes_on(&module.device, kernel, places, turns, &mut |pointer, bytes| {
-                backend.copy_out(self.stream, pointer, bytes)
-            })
+            let memory = (self.scratch.as_slice(), self.record.as_deref());
+            goes_on_in(&module.device, kernel, memory, self.stream, (condition, turns))
         })
     }
 

@@ -7,7 +7,7 @@ use crate::launch::argument::Argument;
 use crate::launch::binding::Binding;
 use crate::launch::counted::{CountedLaunch, TracedLaunch};
 use crate::launch::module::Module;
-use crate::launch::sequence::{Sequence, Todo, goes_on};
+use crate::launch::sequence::{Sequence, Todo, goes_on_in};
 use crate::launch::variants::Chosen;
 use crate::memory::array::DeviceArray;
 use crate::memory::storage::Storage;
@@ -208,11 +208,8 @@ impl<'m> Prepared<'m, '_> {
     /// Waits for a stream, and tells whether a `while` that has had so many turns has another one: its condition holds, and no
     /// check has failed so far.
     pub fn goes_on(&self, stream: StreamNumber, condition: usize, turns: u64) -> Result<bool> {
-        let cell = self.scratch.get(condition).and_then(|cell| cell.pointers().next());
-        let Module { device, .. } = self.module;
-        goes_on(device, &self.manifest.name, (cell, self.record.as_deref()), turns, &mut |pointer, bytes| {
-            device.backend.copy_out(stream, pointer, bytes)
-        })
+        let memory = (self.scratch.as_slice(), self.record.as_deref());
+        goes_on_in(&self.module.device, &self.manifest.name, memory, stream, (condition, turns))
     }
 
     /// Queues one of this plan's launches, within [`in_order`](Self::in_order).

@@ -1,8 +1,9 @@
 //! The launches of a plan in their order, with what is repeated as often as the device says.
 
-use crate::backend::DevicePtr;
+use crate::backend::{DevicePtr, StreamNumber};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::memory::array::DeviceArray;
 use crate::stream::record::ErrorRecord;
 
 /// One step, once sizes are known: loops of the host are written out.
@@ -74,6 +75,20 @@ impl<L> Sequence<L> {
             _ => None,
         }
     }
+}
+
+/// As [`goes_on`], for a launch on a stream of ours, whose scratch buffers are these.
+pub(crate) fn goes_on_in(
+    device: &Device,
+    kernel: &str,
+    (scratch, record): (&[DeviceArray], Option<&ErrorRecord>),
+    stream: StreamNumber,
+    (condition, turns): (usize, u64),
+) -> Result<bool> {
+    let cell = scratch.get(condition).and_then(|cell| cell.pointers().next());
+    goes_on(device, kernel, (cell, record), turns, &mut |pointer, bytes| {
+        device.backend.copy_out(stream, pointer, bytes)
+    })
 }
 
 /// Waits for the stream that `read` reads on, and tells whether a `while` of a kernel has another turn after so many: what
