@@ -28,16 +28,22 @@ class Workload:
 
     def host(self, name, array):
         """The array as the tool reads it: a struct of bytes is a record."""
+        if self.arrays[name][1] == "complex":
+            return array.view([("re", "f4"), ("im", "f4")])[..., 0]
         if self.arrays[name][1] == "pixel":
             return array.view([("r", "u1"), ("g", "u1"), ("b", "u1")])[..., 0]
         return array
 
 
 def make(kind, shape, dims, device):
+    if callable(kind):
+        return kind(shape, dims, device)
     if isinstance(kind, tuple):
         return torch.randint(0, dims[kind[1]], shape, device=device, dtype=kind[0])
     if kind == "pixel":
         return torch.randint(0, 256, (*shape, 3), device=device, dtype=torch.uint8)
+    if kind == "complex":
+        return torch.randn((*shape, 2), device=device)
     if kind == "positive":
         return torch.rand(shape, device=device) + 0.01
     if kind in (torch.uint8, torch.int8):
