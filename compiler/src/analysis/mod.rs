@@ -30,6 +30,7 @@ mod endless;
 mod float_bounds;
 mod form;
 mod grid;
+mod inside;
 mod known;
 pub mod model;
 mod multiples;
@@ -53,6 +54,7 @@ pub use endless::Endless;
 pub use float_bounds::{FloatBounds, least_normal};
 pub use form::{form, forms};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
+pub use inside::{Bounds, is_always_inside};
 pub use known::Known;
 pub use multiples::Multiples;
 pub use multiprocessor::{

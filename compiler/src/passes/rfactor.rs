@@ -29,7 +29,9 @@ use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
 use super::special::specialize;
 use crate::analysis::Conditions;
-use crate::analysis::contraction::{Class, Contraction, LEAST_SIDE, contractions};
+use crate::analysis::contraction::{
+    Class, Contraction, ContractionAxis, LEAST_SIDE, Range, contractions,
+};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -189,14 +191,12 @@ fn conditions(
     Some(conditions)
 }
 
-/// Whether `stage` may take a contraction, one of these reductions: its operands are elements of arrays, wherever they lie.
+/// Whether `stage` may take a contraction, one of these reductions: the host knows how many steps it has.
 fn is_product(contraction: &Contraction, reduces: &[Inst]) -> bool {
-    let sides = contraction.products().iter().flat_map(|product| [&product.left, &product.right]);
+    let is_known = |axis: &ContractionAxis| !axis.is_reduced || axis.range == Range::Host;
     reduces.contains(&contraction.reduce)
         && contraction.has_reuse()
-        && !contraction.leaves_out()
-        && !contraction.products().is_empty()
-        && sides.into_iter().all(|side| side.values.len() == 1 && !side.is_gathered)
+        && contraction.axes.iter().all(is_known)
 }
 
 /// Makes the launch for the later axes of a reduction, which becomes one over the first axis and what that launch

@@ -30,12 +30,13 @@ mod text;
 
 use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload};
-pub use axes::code;
-use axes::{Moves, loops};
+use axes::loops;
+pub use axes::{Moves, code};
 pub use bits::AxisBits;
 pub use exact::Exact;
 pub use parts::{Class, Contraction, ContractionAxis, Product, Range, Side, Terms};
 pub use shared::shared;
+pub use terms::masked_by;
 
 /// Rows, and columns, of the least tile that a product is computed in.
 pub const LEAST_SIDE: i64 = 16;

@@ -41,23 +41,29 @@ pub fn split(moves: &mut Moves<'_>, term: Value, combiner: Combiner) -> Option<(
 }
 
 /// The value without the conditions without which it is what adds nothing.
-fn unmasked(kernel: &Kernel, value: Value, combiner: Combiner, masks: &mut Vec<Value>) -> Value {
-    let Some(data) = kernel.definition_data(value) else { return value };
+fn unmasked(kernel: &Kernel, mut value: Value, combiner: Combiner, masks: &mut Vec<Value>) -> Value {
+    while let Some((condition, then)) = masked_by(kernel, value, combiner) {
+        masks.push(condition);
+        value = then;
+    }
+    value
+}
+
+/// The condition without which a value is what adds nothing, and what it is else.
+pub fn masked_by(kernel: &Kernel, value: Value, combiner: Combiner) -> Option<(Value, Value)> {
+    let data = kernel.definition_data(value)?;
     let (then, otherwise) = match data.opcode {
         Opcode::Select => (data.arguments[1], data.arguments[2]),
         Opcode::If if data.results.len() == 1 => {
             match (kernel.yields(data.regions[0]), kernel.yields(data.regions[1])) {
                 ([then], [otherwise]) => (*then, *otherwise),
-                _ => return value,
+                _ => return None,
             }
         }
-        _ => return value,
+        _ => return None,
     };
-    if combiner.width() != 1 || !is_identity(kernel, otherwise, combiner) {
-        return value;
-    }
-    masks.push(data.arguments[0]);
-    unmasked(kernel, then, combiner, masks)
+    let is_one = combiner.width() == 1 && is_identity(kernel, otherwise, combiner);
+    is_one.then(|| (data.arguments[0], then))
 }
 
 /// Whether a value is what adds nothing; of floats 0 does, but for the sign of a sum of zeros.

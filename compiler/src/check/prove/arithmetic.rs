@@ -180,8 +180,15 @@ impl Walker<'_> {
             (Builtin::Min, [Value::Int(left), Value::Int(right)]) => self.minimum(left, right),
             (Builtin::Max, [Value::Int(left), Value::Int(right)]) => self.maximum(left, right),
             (Builtin::Clamp, [Value::Int(value), Value::Int(low), Value::Int(high)]) => {
-                let raised = self.maximum(value, low);
-                self.minimum(&raised, high)
+                // The same number where the ends are in order, and then seen to lie between them.
+                let is_ordered = high.subtract(low).is_some_and(|room| self.facts.proves(&room));
+                if is_ordered {
+                    let lowered = self.minimum(value, high);
+                    self.maximum(&lowered, low)
+                } else {
+                    let raised = self.maximum(value, low);
+                    self.minimum(&raised, high)
+                }
             }
             (Builtin::Select, [condition, Value::Int(then), Value::Int(otherwise)]) => {
                 self.choose(&condition.clone().truth(), then, otherwise)

@@ -1,11 +1,16 @@
 //! How the threads of a block copy a tile to shared memory.
 
 use super::code::{load_vector, slice, store_vector};
-use super::tile::Tile;
+use super::tile::{Leaf, Tile};
+use crate::data::Scalar;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::Payload;
+use crate::ir::op::Opcode;
+
+/// The iterations at which a tile begins, as (fast, slow), and the last ones that it may read, where others stand for them.
+pub type Window = ((Value, Value), (Option<Value>, Option<Value>));
 
 /// A tile in a launch: this thread's place in it.
 pub struct Copier {
@@ -46,19 +51,84 @@ impl Copier {
         &self,
         emit: &mut Emit<'_>,
         map: &ValueMap,
-        (start, last): ((Value, Value), (Option<Value>, Option<Value>)),
+        window: Window,
         part: (i64, i64),
     ) -> Vec<Value> {
+        let fetched = self.fetch(emit, map, window, &[part]);
+        self.finish(emit, map, window, &[part], &fetched)
+    }
+
+    /// Reads what some of the parts are computed from: of each leaf, of each part, as many values as a part has.
+    pub fn fetch(
+        &self,
+        emit: &mut Emit<'_>,
+        map: &ValueMap,
+        (start, last): Window,
+        parts: &[(i64, i64)],
+    ) -> Vec<Value> {
         let tile = &self.tile;
-        let payload = emit.kernel.insts[tile.load].payload.clone();
         let span = emit.kernel.insts[tile.load].span;
         emit.at(span, |emit| {
-            if tile.given != tile.load {
-                let mut map = self.indices(emit, map, start, last, part);
-                return vec![slice(emit, emit.kernel.insts[tile.given].results[0], &mut map)];
+            let mut values = Vec::new();
+            for leaf in &tile.leaves {
+                for part in parts {
+                    let mut here = self.indices(emit, map, start, last, *part);
+                    let data = &emit.kernel.insts[leaf.inst];
+                    let (payload, result) = (data.payload.clone(), data.results[0]);
+                    if data.opcode != Opcode::Load {
+                        values.push(slice(emit, result, &mut here));
+                        continue;
+                    }
+                    let subscripts = data.arguments.clone();
+                    let indices: Vec<Value> =
+                        subscripts.iter().map(|value| slice(emit, *value, &mut here)).collect();
+                    let read = load_vector(emit, payload, &indices, leaf.scalar, leaf.lanes as u64);
+                    let lanes = tile.lanes as usize;
+                    values.extend(read.iter().cycle().take(lanes));
+                }
             }
-            let indices = self.subscripts(emit, map, start, last, part);
-            load_vector(emit, payload, &indices, tile.scalar, tile.lanes as u64).to_vec()
+            values
+        })
+    }
+
+    /// The types of what [`Self::fetch`] gives for so many parts.
+    pub fn fetched(&self, parts: usize) -> Vec<Scalar> {
+        let each = |leaf: &Leaf| vec![leaf.scalar; parts * self.tile.lanes as usize];
+        self.tile.leaves.iter().flat_map(each).collect()
+    }
+
+    /// Computes some of the parts from what was fetched for them.
+    pub fn finish(
+        &self,
+        emit: &mut Emit<'_>,
+        map: &ValueMap,
+        (start, last): Window,
+        parts: &[(i64, i64)],
+        fetched: &[Value],
+    ) -> Vec<Value> {
+        let tile = &self.tile;
+        if !tile.is_computed() {
+            return fetched.to_vec();
+        }
+        let span = emit.kernel.insts[tile.load].span;
+        let given = emit.kernel.insts[tile.given].results[0];
+        let lanes = tile.lanes as usize;
+        let of_leaf: Vec<&[Value]> = fetched.chunks(parts.len() * lanes).collect();
+        emit.at(span, |emit| {
+            let mut values = Vec::new();
+            for (number, part) in parts.iter().enumerate() {
+                let first = self.indices(emit, map, start, last, *part);
+                for lane in 0..lanes {
+                    let mut here = first.clone();
+                    let at = emit.add_int(first[&tile.fast.index], lane as i64);
+                    here.insert(tile.fast.index, at);
+                    for (leaf, own) in tile.leaves.iter().zip(&of_leaf) {
+                        here.insert(emit.kernel.insts[leaf.inst].results[0], own[number * lanes + lane]);
+                    }
+                    values.push(slice(emit, given, &mut here));
+                }
+            }
+            values
         })
     }
 

@@ -26,6 +26,7 @@
 //! unless it says `stage` too; a loop whose axes have `warps`, and a product whose axes have a `tile` or `per_thread`, which
 //! the plain loop carries out, again unless it says `stage`.
 
+mod canonical;
 mod code;
 mod conditions;
 mod copier;
@@ -146,12 +147,20 @@ impl Way {
     }
 }
 
-/// Stages a launch, with one axis a class where it is a product of several; whether that is possible.
+/// Stages a launch: in its canonical form, if it is a contraction, with one axis a class where it has several, or as it
+/// stands; whether that is possible.
 fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Option<&str>) -> bool {
+    let Some(position) = pattern::spread_loop(kernel, launch) else { return false };
     let own = kernel.launches[launch].body;
-    let flat = pattern::spread_loop(kernel, launch).and_then(|at| flatten::flattened(kernel, launch, at));
-    if let Some((flat, needed)) = flat {
-        kernel.launches[launch].body = flat;
+    let mut bodies = Vec::new();
+    let canonical = canonical::canonical(kernel, launch, position);
+    for body in canonical.into_iter().chain([own]) {
+        kernel.launches[launch].body = body;
+        bodies.extend(flatten::flattened(kernel, launch, position));
+        bodies.push((body, Conditions::new()));
+    }
+    for (body, needed) in bodies {
+        kernel.launches[launch].body = body;
         let staged = in_best_way(kernel, launch, &needed, target, shape);
         if staged != Some(Place::Here) {
             kernel.launches[launch].body = own;
@@ -160,7 +169,7 @@ fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Optio
             return true;
         }
     }
-    in_best_way(kernel, launch, &Conditions::new(), target, shape).is_some()
+    false
 }
 
 /// Stages a launch in the best way that the sizes allow: in its place, or in copies; `None` where none does.

@@ -5,7 +5,7 @@ use crate::analysis::{Affine, Atom, Polynomial, Stride, polynomial_of, sectors_p
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Symbol, Value};
 use crate::ir::kernel::{BufferKind, Definition, Factor, Kernel, Payload};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::placement::Spread;
 use crate::manifest::{BinaryOp, Expr, Layout};
 use cranelift_entity::{EntityRef, EntitySet};
@@ -66,6 +66,7 @@ pub struct Pattern<'k> {
     pub kernel: &'k Kernel,
     /// Where the loop stands in the launch's root block.
     pub position: usize,
+    pub forall: Inst,
     pub body: Block,
     pub axes: Vec<LoopAxis>,
     /// At the top of the body.
@@ -77,6 +78,7 @@ pub struct ReducePattern {
     pub inst: Inst,
     pub body: Block,
     pub axis: LoopAxis,
+    pub combiner: Combiner,
 }
 
 /// What a request costs, in sectors, where neighbouring lanes have nothing to do with each other.
@@ -111,7 +113,7 @@ impl<'k> Pattern<'k> {
             Some(inst) => Some(ReducePattern::of(kernel, *inst)?),
             None => None,
         };
-        Some(Self { kernel, position, body, axes, reduce, affine: Affine::new(kernel) })
+        Some(Self { kernel, position, forall, body, axes, reduce, affine: Affine::new(kernel) })
     }
 
     /// Whether the schedule says how large the tiles of a block or thread are.
@@ -292,7 +294,7 @@ impl ReducePattern {
         let body = kernel.insts[inst].regions[0];
         let Payload::Reduce { combiners, .. } = &kernel.insts[inst].payload else { return None };
         let [axis] = <[LoopAxis; 1]>::try_from(LoopAxis::of(kernel, inst)?).ok()?;
-        let single = combiners.len() == 1 && combiners[0].opcode().is_some();
-        single.then_some(Self { inst, body, axis })
+        let [combiner] = combiners[..] else { return None };
+        combiner.opcode().is_some().then_some(Self { inst, body, axis, combiner })
     }
 }

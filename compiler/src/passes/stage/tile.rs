@@ -20,12 +20,24 @@ pub struct Side {
     pub size: i64,
 }
 
+/// Something that is read for what a tile holds: a load, or a branch around some.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaf {
+    pub inst: Inst,
+    /// The type of the values that are read.
+    pub scalar: Scalar,
+    /// Neighbours along the fast side that are read at once; 1 too where it is the same for all of them.
+    pub lanes: i64,
+}
+
 /// The shape of a tile, all of it powers of two except the pitch.
 #[derive(Clone, Debug)]
 pub struct Tile {
     pub load: Inst,
-    /// What gives what the tile holds: the load, or the `if` that it stands in.
+    /// What gives what the tile holds: the load, or code that it is part of.
     pub given: Inst,
+    /// What is read for it: the load alone, unless more is computed.
+    pub leaves: Vec<Leaf>,
     pub scalar: Scalar,
     /// Along which neighbours lie side by side in global memory.
     pub fast: Side,
@@ -48,15 +60,12 @@ impl Tile {
     /// A tile that the threads of a block copy, `lanes` scalars at a time where that does not leave threads idle. They
     /// bring `piece` bytes of a row before they go to the next one. `None` where the tile has too few elements for them.
     pub fn new(
-        kernel: &Kernel,
-        load: Inst,
+        (load, scalar): (Inst, Scalar),
         (fast, slow): (Side, Side),
         (lanes, threads): (i64, i64),
         straight: bool,
         piece: i64,
     ) -> Option<Self> {
-        let Payload::Access { buffer, leaf } = kernel.insts[load].payload else { return None };
-        let scalar = kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
         let mut lanes = lanes.min(fast.size);
         while lanes > 1 && fast.size * slow.size < threads * lanes {
             lanes /= 2;
@@ -73,6 +82,7 @@ impl Tile {
         whole.then_some(Self {
             load,
             given: load,
+            leaves: vec![Leaf { inst: load, scalar, lanes }],
             scalar,
             fast,
             slow,
@@ -83,6 +93,11 @@ impl Tile {
             pitch: minor,
             swizzle: None,
         })
+    }
+
+    /// Whether it holds more than what a load gives.
+    pub fn is_computed(&self) -> bool {
+        self.given != self.load
     }
 
     pub fn bytes(&self) -> i64 {

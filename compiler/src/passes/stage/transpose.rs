@@ -147,7 +147,7 @@ impl Transpose {
                 conditions = needed.into_iter().fold(conditions, Conditions::needs);
                 load_lanes = wanted;
             }
-            let tile = Tile::new(kernel, *load, sides, (load_lanes, THREADS), true, LINES)?;
+            let tile = Tile::new((*load, pattern.scalar(*load)), sides, (load_lanes, THREADS), true, LINES)?;
             tiles.push(match kernel.schedule.stage(&tile.array(kernel)) {
                 Some((Some(Placement::Pad(pad)), _)) => tile.with_pad(i64::from(pad)),
                 Some((Some(Placement::Swizzle), _)) => tile.swizzled(),

@@ -10,6 +10,7 @@
 
 use super::BlockCode;
 use super::combine::{Fragments, Next};
+use super::masks::Terms;
 use super::transfer::Streams;
 use crate::ir::emit::Emit;
 use crate::ir::entities::Value;
@@ -23,7 +24,7 @@ pub struct Transfer<'t> {
     cut: &'t Cut,
     chunk: Value,
     slot: Value,
-    /// What was loaded, and is still to be stored.
+    /// What was fetched, and is still to be stored.
     parts: Vec<Value>,
 }
 
@@ -34,6 +35,8 @@ pub struct Cut {
     pub missing: Value,
     /// The first step of the first chunk: at the low end or in front of it.
     pub start: Value,
+    /// Which steps have terms.
+    pub terms: Terms,
 }
 
 impl BlockCode<'_> {
@@ -93,18 +96,46 @@ impl BlockCode<'_> {
         let steps = emit.mul_int(chunks, depth);
         let missing = emit.sub(steps, extent);
         let start = emit.sub(self.low, missing);
-        let Some(part) = &self.part else { return Cut { chunks, missing, start } };
-        let before = emit.mul_int(part.first, depth);
+        let terms = self.terms(emit);
+        let (mut first, mut chunks) = match &self.part {
+            Some(part) => (Some(part.first), part.chunks),
+            None => (None, chunks),
+        };
+        if terms.some.low.is_some() || terms.some.high.is_some() {
+            let zero = emit.int(0);
+            let begin = first.unwrap_or(zero);
+            let end = emit.add(begin, chunks);
+            let from_start = |emit: &mut Emit<'_>, step: Value| {
+                let steps = emit.sub(step, start);
+                emit.binary(Opcode::Max, steps, zero)
+            };
+            let from = terms.some.low.map_or(begin, |low| {
+                let steps = from_start(emit, low);
+                let chunk = emit.div_by(steps, depth);
+                emit.binary(Opcode::Max, chunk, begin)
+            });
+            let to = terms.some.high.map_or(end, |high| {
+                let steps = from_start(emit, high);
+                let steps = emit.add_int(steps, depth - 1);
+                let chunk = emit.div_by(steps, depth);
+                emit.min(chunk, end)
+            });
+            let count = emit.sub(to, from);
+            chunks = emit.binary(Opcode::Max, count, zero);
+            first = Some(from);
+        }
+        let Some(first) = first else { return Cut { chunks, missing, start, terms } };
+        let before = emit.mul_int(first, depth);
         let start = emit.add(start, before);
         let missing = match self.plan.fill {
             Some(_) => missing,
             None => {
                 let zero = emit.int(0);
-                let is_first = emit.binary(Opcode::Eq, part.first, zero);
+                let is_first = emit.binary(Opcode::Eq, first, zero);
                 emit.select(is_first, missing, zero)
             }
         };
-        Cut { chunks: part.chunks, missing, start }
+        Cut { chunks, missing, start, terms }
     }
 
     /// Brings the first chunks to the ring, up to its last place. The addresses of the chunk that follows.
@@ -117,7 +148,7 @@ impl BlockCode<'_> {
             self.clear(emit);
             emit.barrier();
         });
-        if self.plan.background && self.plan.fill.is_some() {
+        if self.plan.has_background() && self.plan.fill.is_some() {
             self.pad(emit, cut);
             // Each thread brings other elements with vectors than without.
             if self.aligned.is_some() {
@@ -127,11 +158,13 @@ impl BlockCode<'_> {
         emit.for_loop("place", (zero, end, one), &streams.addresses, |emit, place, addresses| {
             let exists = emit.binary(Opcode::Lt, place, cut.chunks);
             let step = self.first_step(emit, cut, place);
-            if !self.plan.background {
+            if self.plan.has_registers() {
                 emit.if_then(exists, |emit| {
-                    let values = self.load(emit, step, true);
+                    let values = self.load(emit, step);
                     self.store(emit, place, &values);
                 });
+            }
+            if !self.plan.has_background() {
                 return Vec::new();
             }
             emit.if_then(exists, |emit| self.copy(emit, streams, addresses, place, (step, true)));
@@ -198,28 +231,31 @@ impl BlockCode<'_> {
     /// What is done for the chunk that is brought before (`last` is false) and after the work on another one: its parts
     /// are copied, or loaded first and stored last.
     pub fn bring(&self, emit: &mut Emit<'_>, transfer: &mut Transfer<'_>, last: bool) {
+        if last {
+            if self.plan.has_registers() {
+                let step = self.first_step(emit, transfer.cut, transfer.chunk);
+                let values = self.computed(emit, step, &transfer.parts);
+                self.store(emit, transfer.slot, &values);
+            }
+            return;
+        }
         let exists = emit.binary(Opcode::Lt, transfer.chunk, transfer.cut.chunks);
-        match (self.plan.background, last) {
-            (true, false) => {
-                let step = self.first_step(emit, transfer.cut, transfer.chunk);
-                emit.if_then(exists, |emit| {
-                    self.copy(emit, transfer.streams, transfer.addresses, transfer.slot, (step, false));
-                });
-                emit.inst(Opcode::CopyCommit, Payload::None, &[]);
-            }
-            (true, true) => {}
-            (false, false) => {
-                let step = self.first_step(emit, transfer.cut, transfer.chunk);
-                let load = |emit: &mut Emit<'_>| self.load(emit, step, false);
-                transfer.parts = emit.if_else(exists, load, |emit| self.nothing(emit));
-            }
-            (false, true) => self.store(emit, transfer.slot, &transfer.parts),
+        let step = self.first_step(emit, transfer.cut, transfer.chunk);
+        if self.plan.has_background() {
+            emit.if_then(exists, |emit| {
+                self.copy(emit, transfer.streams, transfer.addresses, transfer.slot, (step, false));
+            });
+            emit.inst(Opcode::CopyCommit, Payload::None, &[]);
+        }
+        if self.plan.has_registers() {
+            let fetch = |emit: &mut Emit<'_>| self.fetch(emit, step);
+            transfer.parts = emit.if_else(exists, fetch, |emit| self.nothing(emit));
         }
     }
 
     /// Until all but so many of the latest chunks are there for all threads.
     pub fn wait(&self, emit: &mut Emit<'_>, under_way: i64) {
-        if self.plan.background {
+        if self.plan.has_background() {
             emit.inst(Opcode::CopyWait, Payload::Lanes(under_way as u8), &[]);
         }
         emit.barrier();
@@ -240,17 +276,19 @@ impl BlockCode<'_> {
         let (zero, unroll) = (emit.int(0), emit.int(shape.unroll));
         self.bring(emit, transfer, false);
         // Each step reads what the next one needs, the last one by `next`.
-        let steps = |emit: &mut Emit<'_>, begin: Value, next: Next<'_>, values: &[Value]| {
+        let steps = |emit: &mut Emit<'_>, begin: Value, next: Next<'_>, masked: bool, values: &[Value]| {
             let mut values = values.iter().copied();
             let fragments = like.refilled(&mut values);
+            let places = (slot, first, begin);
             let (fragments, sums) =
-                self.steps(emit, (slot, first, begin), fragments, values.collect(), Some(next));
+                self.steps(emit, places, (fragments, values.collect()), Some(next), masked);
             [fragments.flat(), sums].concat()
         };
         let of_next_chunk = |emit: &mut Emit<'_>| self.fragments(emit, ahead, (zero, 0));
-        let values = if shape.unroll == shape.depth {
-            steps(emit, zero, &of_next_chunk, values)
-        } else {
+        let all = |emit: &mut Emit<'_>, masked: bool| {
+            if shape.unroll == shape.depth {
+                return steps(emit, zero, &of_next_chunk, masked, values);
+            }
             let begin = self.begin(emit, chunk, transfer.cut);
             let end = emit.int(shape.depth);
             emit.for_loop("step", (begin, end, unroll), values, |emit, begin, values| {
@@ -262,8 +300,12 @@ impl BlockCode<'_> {
                     let values = emit.if_else(goes_on, own, |emit| of_next_chunk(emit).flat());
                     like.refilled(&mut values.into_iter())
                 };
-                steps(emit, begin, &next, values)
+                steps(emit, begin, &next, masked, values)
             })
+        };
+        let values = match self.has_all(emit, &transfer.cut.terms, first) {
+            None => all(emit, true),
+            Some(whole) => emit.if_else(whole, |emit| all(emit, false), |emit| all(emit, true)),
         };
         self.bring(emit, transfer, true);
         values

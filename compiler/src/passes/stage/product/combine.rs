@@ -73,15 +73,15 @@ impl BlockCode<'_> {
     }
 
     /// Combines the steps of the inner loop's body from `begin` on, of the chunk at `slot` whose first step is `first`. Each
-    /// reads what the next one needs, the last one by `next`, or nothing. The last fragments
-    /// and the sums.
+    /// reads what the next one needs, the last one by `next`, or nothing. Masks are asked where it is `masked`. The last
+    /// fragments and the sums.
     pub fn steps(
         &self,
         emit: &mut Emit<'_>,
         (slot, first, begin): (Value, Value, Value),
-        mut fragments: Fragments,
-        mut sums: Vec<Value>,
+        (mut fragments, mut sums): (Fragments, Vec<Value>),
         next: Option<Next<'_>>,
+        masked: bool,
     ) -> (Fragments, Vec<Value>) {
         let unroll = self.plan.shape.unroll;
         let place = emit.add(first, begin);
@@ -92,7 +92,7 @@ impl BlockCode<'_> {
                 None => None,
             };
             let place = emit.add_int(place, step);
-            sums = self.combine(emit, &fragments, place, &sums);
+            sums = self.combine(emit, &fragments, place, &sums, masked);
             fragments = ahead.unwrap_or(fragments);
         }
         (fragments, sums)
@@ -105,9 +105,11 @@ impl BlockCode<'_> {
         fragments: &Fragments,
         place: Value,
         sums: &[Value],
+        masked: bool,
     ) -> Vec<Value> {
         let plan = self.plan;
-        if plan.outer {
+        let masks: &[Value] = if masked { &plan.masks } else { &[] };
+        if plan.outer && masks.is_empty() {
             let [rows, columns] = &fragments.0;
             return emit.outer(&rows[0], &columns[0], sums);
         }
@@ -124,11 +126,12 @@ impl BlockCode<'_> {
                 for inst in &plan.steps {
                     copy_inst(emit, *inst, &mut map);
                 }
-                let contribution = mapped(&map, plan.contribution);
+                let term = mapped(&map, plan.term);
                 let sum = &mut sums[row * columns + column];
-                if let Some(value) = emit.combine_one(plan.combiner, *sum, contribution) {
-                    *sum = value;
-                }
+                let Some(combined) = emit.combine_one(plan.combiner, *sum, term) else { continue };
+                *sum = masks.iter().fold(combined, |combined, mask| {
+                    emit.select(mapped(&map, *mask), combined, *sum)
+                });
             }
         }
         sums

@@ -1,80 +1,13 @@
-//! What a product looks like in the source: which loads move with the rows, which with the columns, and what is computed
-//! of them.
+//! What a product looks like in the source: which operands move with the rows, which with the columns, and what is computed
+//! of both.
 
 use super::super::pattern::Pattern;
-use crate::data::Scalar;
-use crate::ir::entities::{Block, Inst, Value};
+use super::source::{Parts, Source};
+use crate::analysis::contraction::Moves;
+use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Kernel;
-use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::ir::op::{Combiner, Opcode};
 use cranelift_entity::EntitySet;
-
-/// An operand in the source.
-#[derive(Clone, Copy, Debug)]
-pub struct Source {
-    pub load: Inst,
-    /// What gives the operand: the load, or the `if` that it stands in.
-    pub given: Inst,
-}
-
-impl Source {
-    /// `None` where the instruction gives no operand.
-    fn of(kernel: &Kernel, inst: Inst) -> Option<Self> {
-        let data = &kernel.insts[inst];
-        match data.opcode {
-            Opcode::Load => Some(Self { load: inst, given: inst }),
-            Opcode::If if data.results.len() == 1 => {
-                let (mut loads, mut others) = (Vec::new(), 0);
-                for region in &data.regions {
-                    kernel.walk(*region, &mut |_, inside| match kernel.insts[inside].opcode {
-                        Opcode::Load => loads.push(inside),
-                        Opcode::Yield | Opcode::If => {}
-                        opcode if opcode.info().effect == Effect::Pure => {}
-                        _ => others += 1,
-                    });
-                }
-                let [load] = loads[..] else { return None };
-                (others == 0).then_some(Self { load, given: inst })
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether it is loaded where a condition holds, and is something else where not.
-    pub fn is_guarded(self) -> bool {
-        self.load != self.given
-    }
-
-    /// Whether nothing but zeros stand for it where it is not loaded.
-    pub fn is_zero_elsewhere(self, kernel: &Kernel) -> bool {
-        let data = &kernel.insts[self.given];
-        let [then, otherwise] = data.regions[..] else { return !self.is_guarded() };
-        let yields = |block: Block| kernel.yields(block).first().copied();
-        let zero = yields(otherwise).and_then(|value| kernel.constant_of(value));
-        yields(then).and_then(|value| kernel.defining_inst(value)) == Some(self.load)
-            && zero.is_some_and(|zero| {
-                Some(zero) == Combiner::Add.identity(kernel.value_type(self.value(kernel)))
-            })
-    }
-
-    /// The operand.
-    pub fn value(self, kernel: &Kernel) -> Value {
-        kernel.insts[self.given].results[0]
-    }
-
-    /// The loop indices that it moves with; `None` where memory decides of it.
-    fn depends(self, pattern: &Pattern<'_>) -> Option<EntitySet<Value>> {
-        let kernel = pattern.kernel;
-        let data = &kernel.insts[self.given];
-        let mut values = data.arguments.to_vec();
-        for region in &data.regions {
-            kernel.walk(*region, &mut |_, inside| {
-                let loaded = |value: &Value| kernel.defining_inst(*value) == Some(self.load);
-                values.extend(kernel.insts[inside].arguments.iter().filter(|value| !loaded(value)));
-            });
-        }
-        pattern.depends(&values)
-    }
-}
 
 /// Longer contributions than this, in instructions, are not copied once an element of a register tile.
 const MAX_STEPS: usize = 16;
@@ -83,8 +16,12 @@ const MAX_STEPS: usize = 16;
 pub struct Found {
     /// Positions of the axes of rows and columns.
     pub axes: [usize; 2],
+    /// The operands that move with the columns are the second ones; those that move with neither are with the rows.
     pub loads: [Vec<Source>; 2],
-    /// What the contribution is computed with, loads left out.
+    /// What is combined, and the conditions without which it is not.
+    pub term: Value,
+    pub masks: Vec<Value>,
+    /// What both are computed with, operands left out.
     pub steps: Vec<Inst>,
     /// Loop indices that the steps use.
     pub indices: EntitySet<Value>,
@@ -92,56 +29,39 @@ pub struct Found {
 
 impl Found {
     pub fn new(pattern: &mut Pattern<'_>) -> Option<Self> {
+        let columns = columns_axis(pattern)?;
+        let reduce = pattern.reduce.as_ref()?;
+        let mut moves = Moves::new(pattern.kernel, &[pattern.forall], reduce.inst);
+        let rows = (0..pattern.axes.len()).rev().filter(|axis| *axis != columns);
+        rows.into_iter().find_map(|rows| Self::of_axes(pattern, &mut moves, [rows, columns]))
+    }
+
+    fn of_axes(pattern: &Pattern<'_>, moves: &mut Moves<'_>, axes: [usize; 2]) -> Option<Self> {
         let kernel = pattern.kernel;
-        let body = pattern.reduce.as_ref()?.body;
-        let inner = pattern.reduce.as_ref()?.axis.index;
-        let insts = kernel.blocks[body].insts.clone();
-        let mut loads = Vec::new();
-        let mut steps = Vec::new();
-        let contribution = *kernel.yields(body).first()?;
-        let (needed, indices) = contribution_parts(kernel, contribution)?;
-        for inst in insts {
-            if let Some(source) = Source::of(kernel, inst) {
-                let depends = source.depends(pattern)?;
-                let load = source.load;
-                if pattern.is_written(load)
-                    || !depends.contains(inner)
-                    || pattern.scalar(load) == Scalar::Bool
-                {
-                    return None;
-                }
-                loads.push((source, depends));
-            } else if !kernel.insts[inst].regions.is_empty() {
-                return None;
-            } else if kernel.insts[inst].opcode != Opcode::Yield && needed.contains(inst) {
-                steps.push(inst);
+        let reduce = pattern.reduce.as_ref()?;
+        let parts = Parts::new(pattern, moves, axes)?;
+        let is_written = |source: &Source| source.loads(kernel).iter().any(|load| pattern.is_written(*load));
+        if parts.operands.iter().any(is_written) {
+            return None;
+        }
+        let [rows, columns] = axes.map(|axis| {
+            parts.operands.iter().filter(|source| moves.of(source.value(kernel)).contains(axis)).count()
+        });
+        if rows == 0 || columns == 0 {
+            return None;
+        }
+        // In the order of the source.
+        let insts = || [pattern.body, reduce.body].into_iter().flat_map(|block| &kernel.blocks[block].insts);
+        let mut loads = [Vec::new(), Vec::new()];
+        for inst in insts() {
+            if let Some(source) = parts.operands.iter().find(|source| source.given == *inst) {
+                let side = moves.of(source.value(kernel)).contains(axes[1]);
+                loads[usize::from(side)].push(*source);
             }
         }
-        // What is computed in front of the reduction is computed anew, but not loaded.
-        let before = kernel.blocks[pattern.body].insts.iter().copied().filter(|inst| needed.contains(*inst));
-        let before: Vec<Inst> = before.collect();
-        if before.iter().any(|inst| Source::of(kernel, *inst).is_some()) {
-            return None;
-        }
-        let steps: Vec<Inst> = before.into_iter().chain(steps).collect();
-        if steps.len() > MAX_STEPS {
-            return None;
-        }
-        let columns = columns_axis(pattern)?;
-        let column = pattern.index(columns);
-        let rows = (0..pattern.axes.len()).rev().find(|axis| {
-            let row = pattern.axes[*axis].index;
-            let sides = |row: Value| loads.iter().map(move |(_, on)| (on.contains(row), on.contains(column)));
-            *axis != columns
-                && sides(row).all(|(row, column)| row != column)
-                && sides(row).any(|(row, _)| row)
-                && sides(row).any(|(_, column)| column)
-        })?;
-        let row = pattern.index(rows);
-        let of = |index: Value| {
-            loads.iter().filter(|(_, on)| on.contains(index)).map(|(source, _)| *source).collect()
-        };
-        Some(Self { axes: [rows, columns], loads: [of(row), of(column)], steps, indices })
+        let steps: Vec<Inst> = insts().copied().filter(|inst| parts.steps.contains(*inst)).collect();
+        let Parts { term, masks, indices, .. } = parts;
+        (steps.len() <= MAX_STEPS).then_some(Self { axes, loads, term, masks, steps, indices })
     }
 }
 
@@ -152,40 +72,18 @@ impl Found {
     }
 
     /// Whether what is summed up is the product of a load that moves with the rows and one that moves with the columns.
-    pub fn is_outer(&self, kernel: &Kernel, contribution: Value, combiner: Combiner) -> bool {
-        let ([row], [column], [product]) = (&self.loads[0][..], &self.loads[1][..], &self.steps[..]) else {
+    pub fn is_outer(&self, kernel: &Kernel, combiner: Combiner) -> bool {
+        let contribution = self.term;
+        let ([row], [column], Some(product)) = (&self.loads[0][..], &self.loads[1][..], kernel.defining_inst(self.term)) else {
             return false;
         };
         let factors = [row, column].map(|source| source.value(kernel));
-        let data = &kernel.insts[*product];
+        let data = &kernel.insts[product];
         combiner == Combiner::Add
             && kernel.value_type(contribution).is_float()
-            && kernel.result_of(*product) == Some(contribution)
             && data.opcode == Opcode::Mul
             && (data.arguments[..] == factors || data.arguments.iter().rev().eq(&factors))
     }
-}
-
-/// The instructions that a value is computed with up to loads, and the loop indices that it uses beside them. `None`
-/// where something else than pure instructions and loads comes in.
-fn contribution_parts(kernel: &Kernel, value: Value) -> Option<(EntitySet<Inst>, EntitySet<Value>)> {
-    let (mut insts, mut indices) = (EntitySet::new(), EntitySet::new());
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        let Some(inst) = kernel.defining_inst(value) else {
-            indices.insert(value);
-            continue;
-        };
-        let data = &kernel.insts[inst];
-        if !insts.insert(inst) || Source::of(kernel, inst).is_some() {
-            continue;
-        }
-        if data.opcode.info().effect != Effect::Pure {
-            return None;
-        }
-        open.extend(&data.arguments);
-    }
-    Some((insts, indices))
 }
 
 /// The axis along which the stores' neighbours lie side by side.

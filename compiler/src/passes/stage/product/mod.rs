@@ -12,9 +12,11 @@
 //! | `shape.rs` | the parameters: sizes of tiles, and how threads share them |
 //! | `cost.rs` | what a launch with tiles of a shape costs: the cheapest is taken |
 //! | `wanted.rs` | what a schedule says of them |
-//! | `found.rs` | what a product looks like in the source |
+//! | `source.rs` | the operands, as they stand in the source |
+//! | `found.rs` | what a product looks like there |
 //! | `neutral.rs` | what stands for steps in front of the axis |
 //! | `operand.rs` | the tiles of one load, and what must hold for vectors |
+//! | `masks.rs` | which steps have terms, where masks say so |
 //! | `chunks.rs` | the loop over the chunks |
 //! | `shallow.rs` | the same where shared memory holds one or two of them |
 //! | `transfer.rs` | how a chunk comes to shared memory |
@@ -34,12 +36,14 @@ mod chunks;
 mod combine;
 mod cost;
 mod found;
+mod masks;
 mod neutral;
 mod operand;
 mod results;
 mod shallow;
 mod shape;
 mod share;
+mod source;
 mod staging;
 mod transfer;
 mod wanted;
@@ -102,15 +106,15 @@ pub struct Product {
     shape: Shape,
     /// Of the loads that move with the rows (y), then with the columns (x).
     operands: [Vec<Operand>; 2],
-    /// Whether tiles are copied in the background, not through registers.
-    background: bool,
     /// Whether vectors are taken, or may be.
     vectors: bool,
     /// What the launch tests for that; `None` where it is known.
     aligned: Option<Expr>,
-    /// What the contribution is computed with, loads left out.
+    /// What a term and its masks are computed with, operands left out.
     steps: Vec<Inst>,
-    contribution: Value,
+    /// What is combined, and the conditions without which it is not.
+    term: Value,
+    masks: Vec<Value>,
     /// Whether a step is an outer product, and no more.
     outer: bool,
     /// What shared memory holds for steps in front of the axis; where nothing is neutral, these are left out.
@@ -250,12 +254,12 @@ impl Product {
             blocks: blocks.clone(),
             shape: shape.clone(),
             operands: staging.operands.clone(),
-            background: staging.background,
             vectors: vectors == Vectors::Always || aligned.is_some(),
             aligned,
             steps: found.steps.clone(),
-            contribution: staging.contribution,
-            outer: found.is_outer(kernel, staging.contribution, staging.combiner),
+            term: found.term,
+            masks: found.masks.clone(),
+            outer: found.is_outer(kernel, staging.combiner),
             fill: staging.fill,
             indices: found.indices.clone(),
             group: staging.group,
@@ -283,6 +287,16 @@ impl Product {
             }
         }
         stages
+    }
+
+    /// Whether some tiles are copied in the background.
+    fn has_background(&self) -> bool {
+        self.operands.iter().flatten().any(|operand| operand.walk.is_some())
+    }
+
+    /// Whether some tiles are copied through registers.
+    fn has_registers(&self) -> bool {
+        self.operands.iter().flatten().any(|operand| operand.walk.is_none())
     }
 
     /// How many instructions and values the staged launch has, about.

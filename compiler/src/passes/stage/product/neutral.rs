@@ -24,13 +24,12 @@ impl Fill {
     pub fn new(
         pattern: &Pattern<'_>,
         found: &Found,
-        contribution: Value,
         combiner: Combiner,
     ) -> Option<Self> {
         let pairs = VALUES.iter().flat_map(|rows| VALUES.iter().map(|columns| Self([*rows, *columns])));
         pairs
             .into_iter()
-            .find(|fill| fill.is_neutral(pattern.kernel, found, contribution, combiner) == Some(true))
+            .find(|fill| fill.is_neutral(pattern.kernel, found, combiner) == Some(true))
     }
 
     /// What stands for a load of a side; integers have no infinities, but their smallest and largest values.
@@ -48,9 +47,9 @@ impl Fill {
         &self,
         kernel: &Kernel,
         found: &Found,
-        contribution: Value,
         combiner: Combiner,
     ) -> Option<bool> {
+        let contribution = found.term;
         let mut known: FxHashMap<Value, Constant> = FxHashMap::default();
         for (side, sources) in found.loads.iter().enumerate() {
             for source in sources {
@@ -59,8 +58,10 @@ impl Fill {
             }
         }
         for inst in &found.steps {
-            let value = Self::compute(kernel, *inst, &known)?;
-            known.insert(*kernel.insts[*inst].results.first()?, value);
+            // Masks are of no interest, and follow from indices.
+            if let Some(value) = Self::compute(kernel, *inst, &known) {
+                known.insert(*kernel.insts[*inst].results.first()?, value);
+            }
         }
         let scalar = kernel.value_type(contribution);
         let identity = combiner.identity(scalar)?;

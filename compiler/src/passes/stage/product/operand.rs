@@ -2,13 +2,15 @@
 
 use super::super::copier::Copier;
 use super::super::pattern::{LoopAxis, Pattern};
-use super::super::tile::{Side, Tile};
-use super::found::Source;
+use super::super::tile::{Leaf, Side, Tile};
+use super::source::Source;
 use super::shape::Shape;
 use crate::analysis::Stride;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Buffer, Value};
+use crate::data::Scalar;
+use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Payload};
+use crate::ir::op::Opcode;
 use crate::ir::schedule::Placement;
 use crate::manifest::{Expr, Layout};
 use crate::mutants::mutant;
@@ -55,11 +57,23 @@ pub fn walk(pattern: &mut Pattern<'_>, source: Source, [outer, inner]: [Value; 2
     if !copied {
         return None;
     }
-    if !source.is_guarded() && pattern.stride(load, inner) != Stride::Irregular {
+    if !source.is_computed() && pattern.stride(load, inner) != Stride::Irregular {
         return Some(Walk::Even);
     }
     let is_sum = pattern.is_separable(load, [outer, inner]);
     mutant!("flatten: every address is a sum of parts", is_sum, true).then_some(Walk::Uneven)
+}
+
+/// What must hold for all that moves along an axis to be read by vectors; `None` where it cannot be.
+fn vector_conditions(
+    pattern: &mut Pattern<'_>,
+    leaves: &[(Inst, Scalar, bool)],
+    axis: &LoopAxis,
+    lanes: u64,
+) -> Option<Vec<Expr>> {
+    let moving = leaves.iter().filter(|(.., moves)| *moves);
+    let needed = moving.map(|(inst, ..)| pattern.vector_condition(*inst, axis, lanes));
+    Some(needed.collect::<Option<Vec<_>>>()?.concat())
 }
 
 impl Operand {
@@ -72,16 +86,38 @@ impl Operand {
         walk: Option<Walk>,
     ) -> Option<Self> {
         let kernel = pattern.kernel;
-        let load = source.load;
+        let (load, stored) = (source.load, source.scalar(pattern));
         let across = Side { index: outer.index, size: shape.tile[side] };
         let deep = Side { index: inner.index, size: shape.depth };
         let straight = pattern.cost(load, across.index) <= pattern.cost(load, deep.index);
         let (sides, fast) = if straight { ((across, deep), outer) } else { ((deep, across), inner) };
+        let leaves: Vec<(Inst, Scalar, bool)> = source
+            .leaves(kernel)
+            .into_iter()
+            .map(|inst| {
+                let is_load = kernel.insts[inst].opcode == Opcode::Load;
+                let moves = is_load && pattern.stride(inst, fast.index) != Stride::Bytes(0);
+                let scalar = match is_load {
+                    true => pattern.scalar(inst),
+                    false => kernel.value_type(kernel.insts[inst].results[0]),
+                };
+                (inst, scalar, moves)
+            })
+            .collect();
+        let are_loads = leaves.iter().all(|(inst, ..)| kernel.insts[*inst].opcode == Opcode::Load);
         let tile = |lanes: i64| {
             let mut known = None;
             let tiles = PIECES.iter().filter_map(|piece| {
-                let mut tile = Tile::new(kernel, load, sides, (lanes, shape.threads()), straight, *piece)?;
+                let mut tile = Tile::new((load, stored), sides, (lanes, shape.threads()), straight, *piece)?;
                 tile.given = source.given;
+                if source.is_computed() {
+                    let kinds = leaves.iter().map(|(inst, scalar, moves)| Leaf {
+                        inst: *inst,
+                        scalar: *scalar,
+                        lanes: if *moves { tile.lanes } else { 1 },
+                    });
+                    tile.leaves = kinds.collect();
+                }
                 // A piece that is too long for the row gives the tile of a shorter one.
                 if known.replace(tile.across) == Some(tile.across) {
                     return None;
@@ -101,11 +137,11 @@ impl Operand {
         let dense = pattern.stride(load, sides.0.index) == Stride::Bytes(scalar.bytes());
         // A copy in the background cannot turn a vector round.
         let wanted =
-            if source.is_guarded() || walk.is_some() && !straight { 1 } else { (16 / scalar.bytes()).min(4) };
+            if !are_loads || walk.is_some() && !straight { 1 } else { (16 / scalar.bytes()).min(4) };
         let (mut vector, mut aligned) = (None, Vec::new());
         if wanted > 1
             && let Some(found) = tile(wanted).filter(|tile| tile.lanes > 1)
-            && let Some(needed) = pattern.vector_condition(load, fast, found.lanes as u64)
+            && let Some(needed) = vector_conditions(pattern, &leaves, fast, found.lanes as u64)
             && (walk.is_none() || found.stores_vectors())
         {
             scalar.pitch = found.pitch;

@@ -1,6 +1,7 @@
 //! What the body of the loop does with the results.
 
 use super::super::code::copy_group;
+use crate::passes::rematerialize::free_values;
 use super::{BlockCode, Product};
 use crate::ir::clone::mapped;
 use crate::ir::emit::Emit;
@@ -20,6 +21,7 @@ impl Product {
             let is_used = has_effect || data.results.iter().any(|value| used.contains(*value));
             if is_used && *inst != self.reduce {
                 used.extend(data.arguments.iter().copied());
+                used.extend(free_values(kernel, *inst));
                 needed.push(*inst);
             }
         }

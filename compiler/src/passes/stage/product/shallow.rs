@@ -17,7 +17,7 @@ impl BlockCode<'_> {
     pub fn reduce_shallow(&self, emit: &mut Emit<'_>, streams: &Streams, cut: &Cut) -> Vec<Value> {
         let shape = &self.plan.shape;
         let (zero, one) = (emit.int(0), emit.int(1));
-        if self.plan.background && self.plan.fill.is_some() {
+        if self.plan.has_background() && self.plan.fill.is_some() {
             self.pad(emit, cut);
             // Each thread brings other elements with vectors than without.
             if self.aligned.is_some() {
@@ -66,11 +66,12 @@ impl BlockCode<'_> {
         (chunk, slot): (Value, Value),
     ) {
         let step = self.first_step(emit, cut, chunk);
-        if self.plan.background {
+        if self.plan.has_background() {
             self.copy(emit, streams, addresses, slot, (step, true));
             emit.inst(Opcode::CopyCommit, Payload::None, &[]);
-        } else {
-            let values = self.load(emit, step, true);
+        }
+        if self.plan.has_registers() {
+            let values = self.load(emit, step);
             self.store(emit, slot, &values);
         }
     }
@@ -105,7 +106,7 @@ impl BlockCode<'_> {
         let shape = &self.plan.shape;
         let body = |emit: &mut Emit<'_>, begin: Value, sums: &[Value]| {
             let fragments = self.fragments(emit, slot, (begin, 0));
-            self.steps(emit, (slot, first, begin), fragments, sums.to_vec(), None).1
+            self.steps(emit, (slot, first, begin), (fragments, sums.to_vec()), None, true).1
         };
         if shape.unroll == shape.depth {
             let begin = emit.int(0);

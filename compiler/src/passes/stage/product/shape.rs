@@ -3,7 +3,7 @@
 
 use super::super::pattern::Pattern;
 use super::cost::Cycles;
-use super::found::Source;
+use super::source::Source;
 use crate::ir::emit::Emit;
 use crate::ir::entities::Value;
 use crate::ir::kernel::{Factor, Level};

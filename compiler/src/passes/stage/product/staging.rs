@@ -8,8 +8,8 @@ use super::shape::Shape;
 use super::{GROUP, MOST_SHARING, is_large, share};
 use crate::analysis::contraction::LEAST_SIDE;
 use crate::analysis::{GRID_LIMITS, Stride, block_count};
-use crate::ir::entities::{Inst, Value};
-use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::entities::Inst;
+use crate::ir::kernel::Kernel;
 use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
@@ -22,11 +22,9 @@ pub struct Staging {
     pub reduce: Inst,
     pub combiner: Combiner,
     pub inner: LoopAxis,
-    pub contribution: Value,
     pub shape: Shape,
     pub blocks: Blocks,
     pub operands: [Vec<Operand>; 2],
-    pub background: bool,
     pub fill: Option<Fill>,
     pub group: i64,
     pub vector_stores: EntitySet<Inst>,
@@ -49,14 +47,13 @@ impl Staging {
         let kernel = pattern.kernel;
         let reduce = pattern.reduce.as_ref()?;
         let (inst, inner) = (reduce.inst, reduce.axis.clone());
-        let contribution = *kernel.yields(reduce.body).first()?;
-        let Payload::Reduce { combiners, .. } = &kernel.insts[inst].payload else { return None };
+        let combiner = reduce.combiner;
         let [rows, columns] = found.axes;
         let blocks = Blocks::new(pattern, (columns, shape.tile[1]), (rows, shape.tile[0]), GROUP);
         let outer = [blocks.y.0.clone(), blocks.x.0.clone()];
 
         let mut needed: Vec<Expr> = Vec::new();
-        let fill = Fill::new(pattern, found, contribution, combiners[0]);
+        let fill = Fill::new(pattern, found, combiner);
         let mut shape = shape.clone();
         if fill.is_none() {
             shape.unroll = 1;
@@ -68,8 +65,7 @@ impl Staging {
                 .map(|source| operand::walk(pattern, *source, indices))
                 .collect::<Vec<_>>()
         });
-        let background = target.async_copies && walks.iter().flatten().all(Option::is_some);
-        if !background {
+        if !target.async_copies {
             walks.iter_mut().flatten().for_each(|walk| *walk = None);
         }
         let operands = loop {
@@ -98,7 +94,7 @@ impl Staging {
         let top = &kernel.blocks[pattern.body].insts;
         let stores: Vec<Inst> =
             top.iter().copied().filter(|inst| kernel.insts[*inst].opcode == Opcode::Store).collect();
-        let widest = stores.iter().map(|store| pattern.width(*store)).max()?;
+        let widest = pattern.stores().into_iter().map(|store| pattern.width(store)).max()?;
         let mut group = (16 / widest as i64).min(shape.piece(1));
         if is_large(&shape) {
             group = 1;
@@ -122,13 +118,11 @@ impl Staging {
         let needed = different;
         Some(Self {
             reduce: inst,
-            combiner: combiners[0],
+            combiner,
             inner,
-            contribution,
             shape,
             blocks,
             operands,
-            background,
             fill,
             group,
             vector_stores,

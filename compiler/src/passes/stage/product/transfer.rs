@@ -1,4 +1,4 @@
-//! How a chunk comes to shared memory: in the background, or through registers.
+//! How a chunk comes to shared memory: each operand in the background, or through registers.
 //!
 //! In the background each thread has the addresses of its parts in registers, and moves them on from chunk to chunk:
 //! parts of the same row of the source share one, from which they are a literal apart. Where addresses do not go evenly along
@@ -21,7 +21,7 @@ use crate::mutants::mutant;
 /// What carries a thread's parts from chunk to chunk.
 #[derive(Default)]
 pub struct Streams {
-    /// One a copier of [`BlockCode::copiers`]; none where tiles go through registers.
+    /// One a copier of [`BlockCode::copiers`] in the background.
     streams: Vec<Stream>,
     /// How far the addresses step with the reduced axis: their values, in the order of [`Streams::addresses`].
     steps: Vec<Value>,
@@ -115,11 +115,8 @@ impl BlockCode<'_> {
     /// The addresses of this thread's parts in the first chunk.
     pub fn streams(&self, emit: &mut Emit<'_>, cut: &Cut) -> Streams {
         let mut all = Streams::default();
-        if !self.plan.background {
-            return all;
-        }
         let next = emit.add_int(cut.start, 1);
-        for (side, staged, copier) in self.copiers() {
+        for (side, staged, copier) in self.copiers().filter(|(_, staged, _)| staged.walk.is_some()) {
             let tile = &copier.tile;
             let places = tile.parts().into_iter().map(|part| tile.place(part.0, part.1)).collect();
             if staged.walk == Some(Walk::Uneven) {
@@ -206,7 +203,7 @@ impl BlockCode<'_> {
         let mut here = copier.indices(emit, &self.map, start, last, part);
         let along = self.along(emit, (side, copier), here[&self.plan.inner.index]);
         let tile = &copier.tile;
-        let condition = (tile.given != tile.load).then(|| {
+        let condition = tile.is_computed().then(|| {
             let condition = emit.kernel.insts[tile.given].arguments[0];
             let condition = slice(emit, condition, &mut here);
             mutant!(
@@ -264,10 +261,11 @@ impl BlockCode<'_> {
         });
     }
 
-    /// Emits code for each operand, given its side, and the way in which it is copied: those that have one way only first,
+    /// Emits code for each operand that is copied in the background, given its side, and the way in which it is copied: those that have one way only first,
     /// then the others with vectors and without.
     fn each_copier(&self, emit: &mut Emit<'_>, mut code: impl FnMut(&mut Emit<'_>, usize, &Copier)) {
-        let (either, one): (Vec<_>, Vec<_>) = self.staged().partition(|(_, staged)| staged.vector.is_some());
+        let (either, one): (Vec<_>, Vec<_>) =
+            self.staged().filter(|(_, staged)| staged.walk.is_some()).partition(|(_, staged)| staged.vector.is_some());
         one.into_iter().for_each(|(side, staged)| code(emit, side, &staged.scalar));
         if either.is_empty() {
             return;
@@ -326,20 +324,20 @@ impl BlockCode<'_> {
         Some(emit.constant(constant))
     }
 
-    /// Loads this thread's parts of the chunk that begins at a step of the reduced axis; where it may lie in front of the
-    /// axis (`partial`), what is there.
-    pub fn load(&self, emit: &mut Emit<'_>, step: Value, partial: bool) -> Vec<Value> {
+    /// Those that are copied through registers.
+    fn in_registers(&self) -> impl Iterator<Item = (usize, &Staged)> {
+        self.staged().filter(|(_, staged)| staged.walk.is_none())
+    }
+
+    /// Loads this thread's parts of the chunk that begins at a step, which may lie in front of the axis: what is there.
+    pub fn load(&self, emit: &mut Emit<'_>, step: Value) -> Vec<Value> {
         self.either(emit, |emit, aligned| {
             let mut values = Vec::new();
-            for (side, staged) in self.staged() {
+            for (side, staged) in self.in_registers() {
                 let copier = staged.copier(aligned);
                 let window = self.window(emit, side, copier, step);
                 for part in copier.tile.parts() {
                     let load = |emit: &mut Emit<'_>| copier.load_part(emit, &self.map, window, part);
-                    if !partial {
-                        values.extend(load(emit));
-                        continue;
-                    }
                     let present = self.is_present(emit, copier, step, part);
                     let lanes = copier.tile.lanes as usize;
                     values.extend(emit.if_else(present, load, |emit| {
@@ -351,14 +349,47 @@ impl BlockCode<'_> {
         })
     }
 
-    /// As many values as [`Self::load`] gives, for a chunk that does not exist.
+    /// Reads what this thread's parts of a chunk are computed from, which begins at a step of the axis.
+    pub fn fetch(&self, emit: &mut Emit<'_>, step: Value) -> Vec<Value> {
+        self.either(emit, |emit, aligned| {
+            let mut values = Vec::new();
+            for (side, staged) in self.in_registers() {
+                let copier = staged.copier(aligned);
+                let window = self.window(emit, side, copier, step);
+                values.extend(copier.fetch(emit, &self.map, window, &copier.tile.parts()));
+            }
+            values
+        })
+    }
+
+    /// As many values as [`Self::fetch`] gives, for a chunk that does not exist.
     pub fn nothing(&self, emit: &mut Emit<'_>) -> Vec<Value> {
         self.either(emit, |emit, aligned| {
             let mut values = Vec::new();
-            for (side, staged) in self.staged() {
-                let tile = &staged.copier(aligned).tile;
-                let value = self.filler(emit, side, tile.scalar);
-                values.extend(vec![value; tile.parts().len() * tile.lanes as usize]);
+            for (_, staged) in self.in_registers() {
+                let copier = staged.copier(aligned);
+                let fetched = copier.fetched(copier.tile.parts().len()).into_iter();
+                values.extend(fetched.map(|scalar| emit.identity(Combiner::Add, scalar.widened())[0]));
+            }
+            values
+        })
+    }
+
+    /// This thread's parts of a chunk, from what [`Self::fetch`] gave for it.
+    pub fn computed(&self, emit: &mut Emit<'_>, step: Value, fetched: &[Value]) -> Vec<Value> {
+        if self.in_registers().all(|(_, staged)| !staged.tile().is_computed()) {
+            return fetched.to_vec();
+        }
+        self.either(emit, |emit, aligned| {
+            let mut rest = fetched;
+            let mut values = Vec::new();
+            for (side, staged) in self.in_registers() {
+                let copier = staged.copier(aligned);
+                let window = self.window(emit, side, copier, step);
+                let parts = copier.tile.parts();
+                let (own, others) = rest.split_at(copier.fetched(parts.len()).len());
+                rest = others;
+                values.extend(copier.finish(emit, &self.map, window, &parts, own));
             }
             values
         })
@@ -372,11 +403,11 @@ impl BlockCode<'_> {
         }
     }
 
-    /// Stores what [`Self::load`] gave to a place of the ring.
+    /// Stores what [`Self::load`] or [`Self::computed`] gave to a place of the ring.
     pub fn store(&self, emit: &mut Emit<'_>, slot: Value, values: &[Value]) {
         self.either(emit, |emit, aligned| {
             let mut rest = values;
-            for staged in self.operands.iter().flatten() {
+            for (_, staged) in self.in_registers() {
                 let copier = staged.copier(aligned);
                 let lanes = copier.tile.lanes as usize;
                 let (own, others) = rest.split_at(copier.tile.parts().len() * lanes);

@@ -52,7 +52,7 @@ pub struct Shape {
     pub depth: i64,
     /// Steps of one matrix instruction.
     pub steps: i64,
-    /// Elements of a copy, and the pad of a row of shared memory.
+    /// Elements of a copy.
     pub vector: i64,
     /// Chunks that shared memory holds.
     pub slots: i64,
@@ -72,14 +72,9 @@ impl Shape {
         [0, 1].map(|side| self.tile[side] / self.warps[side])
     }
 
-    /// Elements of the rows and of the columns that shared memory has for a chunk, with the pads.
-    fn elements(&self, found: &Found, side: usize) -> i64 {
-        let (tile, depth) = (self.tile[side], self.depth);
-        if found.factors[side].along_steps {
-            tile * (depth + self.vector)
-        } else {
-            depth * (tile + self.vector)
-        }
+    /// Elements of the rows, or of the columns, that shared memory has for a chunk.
+    fn elements(&self, side: usize) -> i64 {
+        self.tile[side] * self.depth
     }
 }
 
@@ -114,7 +109,7 @@ fn shape(
                 continue;
             }
             shape.resident = (REGISTERS as i64 / (threads * registers)).clamp(1, 4);
-            let bytes: i64 = (0..2).map(|side| shape.elements(found, side)).sum::<i64>() * size;
+            let bytes: i64 = (0..2).map(|side| shape.elements(side)).sum::<i64>() * size;
             let room = i64::from(target.shared_bytes);
             let wanted = if copied.contains(&true) { SLOTS[1] } else { SLOTS_OF_REGISTERS };
             shape.resident = shape.resident.min(room / (bytes * wanted));

@@ -126,7 +126,7 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
     Some(Plan { shape: shape.clone(), copied, whole })
 }
 
-/// That no tile and no chunk has a rest: one question.
+/// That no tile and no chunk has a rest, and that there are as many chunks as shared memory has places for.
 fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
     let parts =
         [(&sizes.outer[0], shape.tile[0]), (&sizes.outer[1], shape.tile[1]), (&sizes.steps, shape.depth)];
@@ -138,7 +138,8 @@ fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
         (Expr::Int(0), rest) | (rest, Expr::Int(0)) => rest,
         (left, right) => Expr::binary(BinaryOp::Add, left, right),
     });
-    Conditions::new().needs(Expr::binary(BinaryOp::Equal, all.unwrap_or(Expr::Int(0)), Expr::Int(0)))
+    let whole = Expr::binary(BinaryOp::Equal, all.unwrap_or(Expr::Int(0)), Expr::Int(0));
+    Conditions::new().needs(whole).needs_at_least(&sizes.steps, shape.slots * shape.depth)
 }
 
 /// What must hold for a factor to be copied in vectors; `None` where it cannot be.

@@ -45,6 +45,9 @@ pub struct Plan {
 /// Rows of tiles that blocks take before they go on to the next columns: what they read stays in the cache.
 const GROUP: i64 = 8;
 
+/// Vectors of 16 bytes that all banks have.
+const LINE_VECTORS: i64 = 8;
+
 /// Instructions of a loop's body, beside the sum, that are written twice: with masks and without.
 const SHORT: usize = 16;
 
@@ -119,7 +122,7 @@ fn shared(kernel: &mut Kernel, found: &Found, shape: &Shape, side: usize) -> Buf
         name: format!("{}_{}", factor.array, ["rows", "columns"][side]),
         kind: BufferKind::Shared,
         element: ElementType::scalar(found.scalars[side]),
-        extents: [shape.slots, slow, fast + shape.vector].map(Expr::Int).to_vec(),
+        extents: [shape.slots, slow, fast].map(Expr::Int).to_vec(),
         layout: Layout::Aos,
         layout_fixed: true,
         cache: None,
@@ -260,9 +263,25 @@ impl Program<'_> {
         part.map = writer.map;
     }
 
-    /// The subscripts of a place in shared memory.
-    fn subscripts(&self, side: usize, slot: Value, [outer, step]: [Value; 2]) -> [Value; 3] {
-        if self.found.factors[side].along_steps { [slot, outer, step] } else { [slot, step, outer] }
+    /// The subscripts of a place in shared memory. Vectors of a row are exchanged by the row's number, so that the same ones of
+    /// the rows of a matrix lie in different banks. Padding would do that too, but halves of the sectors of every other row
+    /// would lie in different ones there, and each of these sectors be read twice.
+    fn subscripts(
+        &self,
+        emit: &mut Emit<'_>,
+        side: usize,
+        slot: Value,
+        [outer, step]: [Value; 2],
+    ) -> [Value; 3] {
+        let shape = self.shape();
+        let along_steps = self.found.factors[side].along_steps;
+        let (row, place, extent) =
+            if along_steps { (outer, step, shape.depth) } else { (step, outer, shape.tile[side]) };
+        let vectors = (extent / shape.vector).min(LINE_VECTORS);
+        let line = emit.div_by(row, LINE_VECTORS / vectors);
+        let crossed = emit.rem_by(line, vectors);
+        let crossed = emit.mul_int(crossed, shape.vector);
+        [slot, row, emit.binary(Opcode::Xor, place, crossed)]
     }
 
     /// Begins to copy a chunk.
@@ -276,7 +295,7 @@ impl Program<'_> {
             emit.kernel.subscripts(&data).iter().map(|value| mapped(&part.map, *value)).collect();
         let address = emit.value(Opcode::Address, data.payload, &subscripts);
         let bytes = emit.int(self.shape().vector * self.found.scalars[side].size() as i64);
-        let mut operands = self.subscripts(side, slot, part.local).to_vec();
+        let mut operands = self.subscripts(emit, side, slot, part.local).to_vec();
         operands.extend([address, bytes]);
         let mask = part.masks[side].zip(part.masks[2]);
         let mask = mask.map(|(outer, steps)| emit.binary(Opcode::And, outer, steps));
@@ -328,7 +347,7 @@ impl Program<'_> {
             true => value,
             false => emit.value(Opcode::Cast, Payload::Cast(stored), &[value]),
         };
-        let mut operands = self.subscripts(side, slot, local).to_vec();
+        let mut operands = self.subscripts(emit, side, slot, local).to_vec();
         operands.push(value);
         let axes = fill_axes(self.found, self.plan, side).into_iter().collect();
         if emit.kernel.tile(value).axes != axes {
@@ -346,7 +365,9 @@ impl Program<'_> {
     fn contract(&mut self, emit: &mut Emit<'_>, steps: &Expr) -> Value {
         let shape = self.shape().clone();
         let chunks = Expr::binary(BinaryOp::CeilDiv, steps.clone(), Expr::Int(shape.depth));
-        let chunks = emit.expression(&chunks);
+        let (chunks, one_chunk) = (emit.expression(&chunks), emit.int(1));
+        // Of no steps there is a chunk of zeros.
+        let chunks = if self.plan.whole { chunks } else { emit.binary(Opcode::Max, chunks, one_chunk) };
         let [zero, one, ahead] = [0, 1, shape.slots - 1].map(|number| emit.int(number));
         let copied: Vec<usize> = (0..2).filter(|side| self.plan.copied[*side]).collect();
         let others: Vec<usize> = (0..2).filter(|side| !self.plan.copied[*side]).collect();
@@ -364,33 +385,49 @@ impl Program<'_> {
         let none = emit.identity(Combiner::Add, emit.kernel.value_type(result))[0];
         let all: AxisSet = [ROW, COLUMN].into_iter().collect();
         let tile = self.layouts.tile(all, self.fragments[2]);
-        let sums = emit.for_loop("chunk", (zero, chunks, one), &[none], |emit, chunk, carried| {
-            emit.kernel.values[carried[0]].tile = tile;
-            let slots = emit.int(shape.slots);
+        // A chunk of one instruction's steps is waited for before the next one is asked for.
+        let is_short = shape.depth == shape.steps;
+        let left = shape.slots - if is_short { 3 } else { 2 };
+        let left = mutant!("tile contraction: a chunk is read while it comes", left, left + 1);
+        let wait = |emit: &mut Emit<'_>, left: i64| {
             if !copied.is_empty() {
-                let left = mutant!(
-                    "tile contraction: a chunk is read while it comes",
-                    shape.slots - 2,
-                    shape.slots - 1
-                );
                 emit.bare_inst(Opcode::CopyWait, Payload::Lanes(left as u8), Short::new());
             }
+        };
+        wait(emit, shape.slots - 2);
+        let first = [0, 1].map(|side| self.fragment(emit, side, zero, 0));
+        let tiles = [tile, emit.kernel.values[first[0]].tile, emit.kernel.values[first[1]].tile];
+        let initial = [none, first[0], first[1]];
+        let results = emit.for_loop("chunk", (zero, chunks, one), &initial, |emit, chunk, carried| {
+            for (value, tile) in carried.iter().zip(tiles) {
+                emit.kernel.values[*value].tile = tile;
+            }
+            let slots = emit.int(shape.slots);
             let behind = emit.add(chunk, one);
             let values: Vec<_> =
                 others.iter().map(|side| (*side, self.compute(emit, *side, behind))).collect();
             let slot = emit.binary(Opcode::Rem, chunk, slots);
+            let slot_behind = emit.binary(Opcode::Rem, behind, slots);
             let mut sums = carried[0];
-            // What an instruction needs is loaded before the one in front of it is carried out.
-            let mut factors = [0, 1].map(|side| self.fragment(emit, side, slot, 0));
+            let mut factors = [carried[1], carried[2]];
             for first in (0..shape.depth).step_by(shape.steps as usize) {
+                // What an instruction needs is loaded before the one in front of it is carried out; behind the last chunk it is
+                // of no meaning.
                 let next = first + shape.steps;
-                let loaded =
-                    (next < shape.depth).then(|| [0, 1].map(|side| self.fragment(emit, side, slot, next)));
+                let loaded = if next < shape.depth {
+                    [0, 1].map(|side| self.fragment(emit, side, slot, next))
+                } else {
+                    for (side, value) in values.iter().copied() {
+                        self.keep(emit, side, slot_behind, value);
+                    }
+                    wait(emit, left);
+                    [0, 1].map(|side| self.fragment(emit, side, slot_behind, 0))
+                };
                 let from = place(emit);
                 let payload = Payload::Contract { along: AxisSet::one(STEP), atom: Atom::Mma };
                 sums = emit.value(Opcode::Contract, payload, &[factors[0], factors[1], sums]);
                 self.layouts.settle(emit.kernel, emit.block, from, self.fragments[2]);
-                factors = loaded.unwrap_or(factors);
+                factors = loaded;
                 if first == 0 && !copied.is_empty() {
                     // The matrix units have something to do meanwhile.
                     let next = emit.add(chunk, ahead);
@@ -398,14 +435,12 @@ impl Program<'_> {
                     self.copy_all(emit, next, slot, chunks);
                 }
             }
-            let slot = emit.binary(Opcode::Rem, behind, slots);
-            for (side, value) in values {
-                self.keep(emit, side, slot, value);
-            }
-            vec![sums]
+            vec![sums, factors[0], factors[1]]
         });
-        emit.kernel.values[sums[0]].tile = tile;
-        sums[0]
+        for (value, tile) in results.iter().zip(tiles) {
+            emit.kernel.values[*value].tile = tile;
+        }
+        results[0]
     }
 
     /// Some steps of a chunk of a factor, as fragments.
@@ -414,7 +449,7 @@ impl Program<'_> {
         let outer = Self::index(emit, [ROW, COLUMN][side]);
         let step = Self::index(emit, STEP);
         let step = emit.add_int(step, first);
-        let subscripts = self.subscripts(side, slot, [outer, step]);
+        let subscripts = self.subscripts(emit, side, slot, [outer, step]);
         let payload = Payload::Access { buffer: self.buffers[side], leaf: 0 };
         let fragment = emit.value(Opcode::Load, payload, &subscripts);
         emit.kernel.values[fragment].ty = self.found.scalars[side];

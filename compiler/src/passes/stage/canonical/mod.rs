@@ -1,0 +1,123 @@
+//! The canonical form of a contraction: what `flatten` and `product` look for, however it was spelled.
+//!
+//! ```text
+//! c[i, j] = if j <= i { sum(p: a[i, p] * b[p, j]) } else { 0.0 }      the sum is always computed, its result not always used
+//! c[i, j] = sum(p in 0..=i: a[i, p] * b[p, j])                        p runs over all that some i has, masked by p <= i
+//! c[i, j] = sum(p: if on[p] { a[i, p] * b[p, j] } else { 0.0 })       the product, masked
+//! c[i, j] = sum(p: a[i, p] * b[p, j] * d[p])                          (a[i, p] * d[p]) * b[p, j]: one factor a side
+//! ```
+//!
+//! What is computed where the source would not have got to it has no effect, and its loads lie inside of their arrays
+//! whatever the indices are (`analysis/inside.rs`). A masked term adds nothing, whatever its factors are.
+//!
+//! # Changes results
+//!
+//! Factors of a side are multiplied with each other before those of both sides are.
+
+mod branch;
+mod mask;
+mod range;
+mod regroup;
+
+use super::pattern::LoopAxis;
+use crate::analysis::contraction::{Contraction, Range, contractions};
+use crate::analysis::{Bounds, is_always_inside};
+use crate::ir::clone::ValueMap;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::kernel::{BlockData, Kernel};
+use crate::ir::op::{Effect, Opcode};
+use crate::manifest::{BinaryOp, Expr};
+
+/// A body for the launch in which its contraction has the canonical form; `None` where it has it already, or cannot have it.
+pub fn canonical(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<Block> {
+    let root = kernel.launches[launch].body;
+    let forall = kernel.blocks[root].insts[position];
+    let one = only(kernel, launch)?;
+    let body = kernel.insts[forall].regions[0];
+    let in_branch = !kernel.blocks[body].insts.contains(&one.reduce);
+    let in_part = one.axes.iter().any(|axis| axis.is_reduced && axis.range == Range::Indices);
+    let in_memory = one.axes.iter().any(|axis| axis.is_reduced && axis.range == Range::Memory);
+    if in_memory || !(in_branch || in_part || !one.masks.is_empty() || regroup::has_several(&one)) {
+        return None;
+    }
+    let block = kernel.blocks.push(BlockData::default());
+    let mut map = ValueMap::default();
+    for inst in kernel.blocks[root].insts.clone() {
+        kernel.clone_inst(inst, block, &mut map);
+    }
+    kernel.launches[launch].body = block;
+    let is_done = rewrite(kernel, launch, position, in_branch).is_some();
+    kernel.launches[launch].body = root;
+    is_done.then_some(block)
+}
+
+/// The one contraction of a launch, if rows and columns of it are used for many results.
+fn only(kernel: &Kernel, launch: Launch) -> Option<Contraction> {
+    let found = contractions(kernel, launch);
+    let Ok([one]) = <[Contraction; 1]>::try_from(found) else { return None };
+    one.has_reuse().then_some(one)
+}
+
+fn rewrite(kernel: &mut Kernel, launch: Launch, position: usize, in_branch: bool) -> Option<()> {
+    let forall = kernel.blocks[kernel.launches[launch].body].insts[position];
+    let body = kernel.insts[forall].regions[0];
+    let axes = LoopAxis::of(kernel, forall)?;
+    let reduce = only(kernel, launch)?.reduce;
+    if in_branch {
+        branch::hoist(kernel, (body, reduce), &axes)?;
+    }
+    let mut masks = range::widen(kernel, (body, reduce), &axes)?;
+    let term = mask::strip(kernel, reduce, &axes, &mut masks)?;
+    let region = kernel.insts[reduce].regions[0];
+    let term = regroup::regroup(kernel, (launch, forall), term)?;
+    let yielded = *kernel.yields(region).first()?;
+    let contribution = mask::masked(kernel, reduce, term, &masks)?;
+    if contribution != yielded {
+        let end = kernel.terminator(region)?;
+        kernel.insts[end].arguments[0] = contribution;
+    }
+    Some(())
+}
+
+/// Lets code be emitted in front of an instruction of a block.
+fn before<T>(
+    kernel: &mut Kernel,
+    block: Block,
+    inst: Inst,
+    code: impl FnOnce(&mut Emit<'_>) -> T,
+) -> Option<T> {
+    let at = kernel.blocks[block].insts.iter().position(|other| *other == inst)?;
+    let rest = kernel.blocks[block].insts.split_off(at);
+    let span = kernel.insts[inst].span;
+    let result = code(&mut Emit::new(kernel, block, span));
+    kernel.blocks[block].insts.extend(rest);
+    Some(result)
+}
+
+/// Whether an instruction may be executed where the source would not get to it: it is pure, or loads what is there whatever
+/// the indices of these axes are.
+fn may_run(kernel: &Kernel, inst: Inst, axes: &[LoopAxis]) -> bool {
+    let bounds = |index: Value| -> Option<Bounds> {
+        let axis = axes.iter().find(|axis| axis.index == index)?;
+        let high = match &axis.low {
+            Expr::Int(0) => axis.extent.clone(),
+            low => Expr::binary(BinaryOp::Add, low.clone(), axis.extent.clone()),
+        };
+        Some((axis.low.clone(), high))
+    };
+    let mut all = true;
+    let mut visit = |inst: Inst| {
+        let data = &kernel.insts[inst];
+        all &= match data.opcode {
+            Opcode::Load => is_always_inside(kernel, inst, &bounds),
+            Opcode::If | Opcode::Yield | Opcode::Reduce => true,
+            opcode => opcode.info().effect == Effect::Pure,
+        };
+    };
+    visit(inst);
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inside| visit(inside));
+    }
+    all
+}
