@@ -62,12 +62,12 @@ pub fn masked_by(kernel: &Kernel, value: Value, combiner: Combiner) -> Option<(V
         }
         _ => return None,
     };
-    let is_one = combiner.width() == 1 && is_identity(kernel, otherwise, combiner);
+    let is_one = combiner.width() == 1 && adds_nothing(kernel, otherwise, combiner);
     is_one.then(|| (data.arguments[0], then))
 }
 
 /// Whether a value is what adds nothing; of floats 0 does, but for the sign of a sum of zeros.
-fn is_identity(kernel: &Kernel, value: Value, combiner: Combiner) -> bool {
+pub fn adds_nothing(kernel: &Kernel, value: Value, combiner: Combiner) -> bool {
     let Some(constant) = kernel.constant_of(value) else { return false };
     let identity = combiner.identity(kernel.value_type(value));
     let zero = match constant {

@@ -11,11 +11,12 @@
 //! Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014), section 3.
 
 use super::super::numbers::quotient;
+use super::canonical::Sum;
 use super::pattern::LoopAxis;
 use super::times;
 use crate::analysis::contraction::{Class, Contraction, contractions};
 use crate::analysis::{Conditions, block_count};
-use crate::ir::clone::ValueMap;
+use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Axis, Block, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, InstData, Kernel, Payload, Regions, Short};
@@ -29,8 +30,13 @@ const MOST: i64 = i32::MAX as i64;
 type Group = Vec<usize>;
 
 /// A body for the launch with one axis a class, and what must hold for it. `None` where it has those already, or is no
-/// contraction that has rows and columns, or the schedule says something of the axes.
-pub fn flattened(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<(Block, Conditions)> {
+/// contraction that has rows and columns, or the schedule says something of the axes. Sums are added up as before.
+pub fn flattened(
+    kernel: &mut Kernel,
+    launch: Launch,
+    position: usize,
+    sum: Sum,
+) -> Option<(Block, Conditions, Sum)> {
     let root = kernel.launches[launch].body;
     let forall = kernel.blocks[root].insts[position];
     let body = kernel.insts[forall].regions[0];
@@ -61,7 +67,8 @@ pub fn flattened(kernel: &mut Kernel, launch: Launch, position: usize) -> Option
     }
     let flat = Flat { forall, reduce, outer, inner, groups };
     let conditions = flat.conditions();
-    Some((flat.body(kernel, root, position), conditions))
+    let (body, map) = flat.body(kernel, root, position);
+    Some((body, conditions, Sum { start: sum.start.map(|start| mapped(&map, start)), ..sum }))
 }
 
 /// Whether the schedule says of an axis what holds for it alone.
@@ -113,8 +120,9 @@ impl Flat {
         open.fold(Conditions::new(), Conditions::expects)
     }
 
-    /// The launch's body, in which the loop at a position and the reduction have an axis a group.
-    fn body(&self, kernel: &mut Kernel, root: Block, position: usize) -> Block {
+    /// The launch's body, in which the loop at a position and the reduction have an axis a group, and what stands there for
+    /// values of the other one.
+    fn body(&self, kernel: &mut Kernel, root: Block, position: usize) -> (Block, ValueMap) {
         let block = kernel.blocks.push(BlockData::default());
         let insts = kernel.blocks[root].insts.clone();
         let mut map = ValueMap::default();
@@ -147,7 +155,7 @@ impl Flat {
         for inst in &insts[position + 1..] {
             kernel.clone_inst(*inst, block, &mut map);
         }
-        block
+        (block, map)
     }
 
     /// Appends a loop, or reduction, like another one with an axis a group.

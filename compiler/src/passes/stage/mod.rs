@@ -46,6 +46,7 @@ use crate::ir::kernel::{BlockData, Kernel, Payload, Phase, Phases, Step};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind};
 use crate::manifest::{BinaryOp, Expr};
+use canonical::Sum;
 use pattern::{LoopAxis, Pattern};
 use product::Product;
 use transpose::Transpose;
@@ -154,14 +155,15 @@ fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Optio
     let own = kernel.launches[launch].body;
     let mut bodies = Vec::new();
     let canonical = canonical::canonical(kernel, launch, position);
-    for body in canonical.into_iter().chain([own]) {
+    let canonical = canonical.map(|canonical| (canonical.body, canonical.sum));
+    for (body, sum) in canonical.into_iter().chain([(own, Sum::default())]) {
         kernel.launches[launch].body = body;
-        bodies.extend(flatten::flattened(kernel, launch, position));
-        bodies.push((body, Conditions::new()));
+        bodies.extend(flatten::flattened(kernel, launch, position, sum));
+        bodies.push((body, Conditions::new(), sum));
     }
-    for (body, needed) in bodies {
+    for (body, needed, sum) in bodies {
         kernel.launches[launch].body = body;
-        let staged = in_best_way(kernel, launch, &needed, target, shape);
+        let staged = in_best_way(kernel, launch, (&needed, sum), target, shape);
         if staged != Some(Place::Here) {
             kernel.launches[launch].body = own;
         }
@@ -176,12 +178,12 @@ fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Optio
 fn in_best_way(
     kernel: &mut Kernel,
     launch: Launch,
-    needed: &Conditions,
+    (needed, sum): (&Conditions, Sum),
     target: &TargetFacts,
     shape: Option<&str>,
 ) -> Option<Place> {
     let mut done = None;
-    for way in ways(kernel, launch, target, shape) {
+    for way in ways(kernel, launch, target, (shape, sum)) {
         let condition = match ask(kernel, launch, &needed.clone().and(way.conditions())) {
             Answer::No => continue,
             Answer::Yes => None,
@@ -208,10 +210,15 @@ fn in_best_way(
 }
 
 /// The ways to stage a launch, the best first.
-fn ways(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Option<&str>) -> Vec<Way> {
+fn ways(
+    kernel: &mut Kernel,
+    launch: Launch,
+    target: &TargetFacts,
+    (shape, sum): (Option<&str>, Sum),
+) -> Vec<Way> {
     let found = |kernel| Pattern::find(kernel, launch).filter(|pattern| !pattern.has_warps());
     // What `tile` has left.
-    if let Some(plans) = found(kernel).and_then(Transpose::plans) {
+    if let Some(plans) = found(kernel).filter(|_| !sum.is_ordered).and_then(Transpose::plans) {
         let plans = plans.unwrap_or_else(|misfit| {
             let staged = |known: &Directive| matches!(known, Directive::Stage { array, .. } if misfit.arrays.contains(array));
             kernel.schedule.refuse(staged, &misfit.refusal);
@@ -223,7 +230,7 @@ fn ways(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Option
         };
         return plans.into_iter().filter_map(with_choices).collect();
     }
-    let plans = found(kernel).map_or(Ok(Vec::new()), |pattern| Product::plans(pattern, target, shape));
+    let plans = found(kernel).map_or(Ok(Vec::new()), |pattern| Product::plans(pattern, target, (shape, sum)));
     let plans = plans.unwrap_or_else(|refused| {
         let (wanted, refusal) = *refused;
         kernel.schedule.refuse(|known| wanted.is_read(known), &refusal);

@@ -5,6 +5,7 @@
 //! c[i, j] = sum(p in 0..=i: a[i, p] * b[p, j])                        p runs over all that some i has, masked by p <= i
 //! c[i, j] = sum(p: if on[p] { a[i, p] * b[p, j] } else { 0.0 })       the product, masked
 //! c[i, j] = sum(p: a[i, p] * b[p, j] * d[p])                          (a[i, p] * d[p]) * b[p, j]: one factor a side
+//! for p in k { t += a[i, p] * b[p, j] }                               a reduction that keeps its order
 //! ```
 //!
 //! What is computed where the source would not have got to it has no effect, and its loads lie inside of their arrays
@@ -15,6 +16,7 @@
 //! Factors of a side are multiplied with each other before those of both sides are.
 
 mod branch;
+mod loops;
 mod mask;
 mod range;
 mod regroup;
@@ -29,27 +31,54 @@ use crate::ir::kernel::{BlockData, Kernel};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 
+/// A body in canonical form.
+pub struct Canonical {
+    pub body: Block,
+    pub sum: Sum,
+}
+
+/// How the terms of a result are added up.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Sum {
+    /// In their order, as a loop does.
+    pub is_ordered: bool,
+    /// What that begins with, unless it adds nothing; a value of the body around the reduction.
+    pub start: Option<Value>,
+}
+
 /// A body for the launch in which its contraction has the canonical form; `None` where it has it already, or cannot have it.
-pub fn canonical(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<Block> {
+pub fn canonical(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<Canonical> {
     let root = kernel.launches[launch].body;
-    let forall = kernel.blocks[root].insts[position];
-    let one = only(kernel, launch)?;
-    let body = kernel.insts[forall].regions[0];
-    let in_branch = !kernel.blocks[body].insts.contains(&one.reduce);
-    let in_part = one.axes.iter().any(|axis| axis.is_reduced && axis.range == Range::Indices);
-    let in_memory = one.axes.iter().any(|axis| axis.is_reduced && axis.range == Range::Memory);
-    if in_memory || !(in_branch || in_part || !one.masks.is_empty() || regroup::has_several(&one)) {
+    let body_of = |kernel: &Kernel, root: Block| kernel.insts[kernel.blocks[root].insts[position]].regions[0];
+    let is_ordered = loops::find(kernel, body_of(kernel, root)).is_some();
+    if !is_ordered && !is_other(kernel, launch, body_of(kernel, root)) {
         return None;
     }
-    let block = kernel.blocks.push(BlockData::default());
+    let body = kernel.blocks.push(BlockData::default());
     let mut map = ValueMap::default();
     for inst in kernel.blocks[root].insts.clone() {
-        kernel.clone_inst(inst, block, &mut map);
+        kernel.clone_inst(inst, body, &mut map);
     }
-    kernel.launches[launch].body = block;
-    let is_done = rewrite(kernel, launch, position, in_branch).is_some();
+    kernel.launches[launch].body = body;
+    let within = body_of(kernel, body);
+    let start = match loops::find(kernel, within) {
+        Some(inst) => loops::convert(kernel, within, inst),
+        None => Some(None),
+    };
+    let is_done = start.is_some() && rewrite(kernel, launch, position).is_some();
     kernel.launches[launch].body = root;
-    is_done.then_some(block)
+    let sum = Sum { is_ordered, start: start.flatten() };
+    is_done.then_some(Canonical { body, sum })
+}
+
+/// Whether the launch's contraction has another form, and can have the canonical one.
+fn is_other(kernel: &Kernel, launch: Launch, body: Block) -> bool {
+    let Some(one) = only(kernel, launch) else { return false };
+    let reduced = || one.axes.iter().filter(|axis| axis.is_reduced);
+    let in_branch = !kernel.blocks[body].insts.contains(&one.reduce);
+    let in_part = reduced().any(|axis| axis.range == Range::Indices);
+    reduced().all(|axis| axis.range != Range::Memory)
+        && (in_branch || in_part || !one.masks.is_empty() || regroup::has_several(&one))
 }
 
 /// The one contraction of a launch, if rows and columns of it are used for many results.
@@ -59,14 +88,12 @@ fn only(kernel: &Kernel, launch: Launch) -> Option<Contraction> {
     one.has_reuse().then_some(one)
 }
 
-fn rewrite(kernel: &mut Kernel, launch: Launch, position: usize, in_branch: bool) -> Option<()> {
+fn rewrite(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<()> {
     let forall = kernel.blocks[kernel.launches[launch].body].insts[position];
     let body = kernel.insts[forall].regions[0];
     let axes = LoopAxis::of(kernel, forall)?;
     let reduce = only(kernel, launch)?.reduce;
-    if in_branch {
-        branch::hoist(kernel, (body, reduce), &axes)?;
-    }
+    branch::hoist(kernel, (body, reduce), &axes)?;
     let mut masks = range::widen(kernel, (body, reduce), &axes)?;
     let term = mask::strip(kernel, reduce, &axes, &mut masks)?;
     let region = kernel.insts[reduce].regions[0];

@@ -8,6 +8,7 @@
 //!
 //! Of rings of one or two chunks, `shallow.rs` has the loop.
 
+use super::super::code::slice;
 use super::BlockCode;
 use super::combine::{Fragments, Next};
 use super::masks::Terms;
@@ -84,8 +85,28 @@ impl BlockCode<'_> {
     pub fn identities(&self, emit: &mut Emit<'_>) -> Vec<Value> {
         let plan = self.plan;
         let scalar = emit.kernel.value_type(emit.kernel.insts[plan.reduce].results[0]);
-        let identity = emit.identity(plan.combiner, scalar)[0];
-        vec![identity; plan.shape.results()]
+        let Some(start) = plan.start else {
+            let identity = emit.identity(plan.combiner, scalar)[0];
+            return vec![identity; plan.shape.results()];
+        };
+        let [rows, columns] = [0, 1].map(|side| {
+            let last = emit.add_int(self.ends[side], -1);
+            let at = |at: i64| {
+                let index = self.index(emit, side, at);
+                // Rows and columns past the end are copies of the last one.
+                if plan.shape.inside { index } else { emit.min(index, last) }
+            };
+            (0..plan.shape.per_thread[side]).map(at).collect::<Vec<_>>()
+        });
+        let mut starts = Vec::with_capacity(plan.shape.results());
+        for row in rows {
+            for column in &columns {
+                let mut map = self.map.clone();
+                map.extend([(plan.blocks.y.0.index, row), (plan.blocks.x.0.index, *column)]);
+                starts.push(slice(emit, start, &mut map));
+            }
+        }
+        starts
     }
 
     fn cut(&self, emit: &mut Emit<'_>) -> Cut {

@@ -48,6 +48,7 @@ mod staging;
 mod transfer;
 mod wanted;
 
+use super::canonical::Sum;
 use super::conditions;
 use super::pattern::{LoopAxis, Pattern};
 use super::{Blocks, Place, high, staged};
@@ -115,6 +116,8 @@ pub struct Product {
     /// What is combined, and the conditions without which it is not.
     term: Value,
     masks: Vec<Value>,
+    /// What results begin with, unless it adds nothing.
+    start: Option<Value>,
     /// Whether a step is an outer product, and no more.
     outer: bool,
     /// What shared memory holds for steps in front of the axis; where nothing is neutral, these are left out.
@@ -139,7 +142,7 @@ impl Product {
     pub fn plans(
         mut pattern: Pattern<'_>,
         target: &TargetFacts,
-        first: Option<&str>,
+        (first, sum): (Option<&str>, Sum),
     ) -> Result<Vec<Self>, Box<(Wanted, Refusal)>> {
         let Some(found) = Found::new(&mut pattern) else { return Ok(Vec::new()) };
         let mut shapes = shapes(&pattern, &found.loads);
@@ -160,7 +163,8 @@ impl Product {
             sizes = wanted.directives(&shape);
             shapes = vec![shape];
         }
-        let whole = !sizes.is_empty() || pattern.kernel.schedule.split(&found.inner_name(&pattern)).is_some();
+        // What is added up in its order is not cut.
+        let whole = sum.is_ordered || !sizes.is_empty() || pattern.kernel.schedule.split(&found.inner_name(&pattern)).is_some();
         let mut stagings = Vec::new();
         for shape in &shapes {
             stagings.extend(Staging::new(&mut pattern, &found, shape, target));
@@ -202,7 +206,7 @@ impl Product {
             let of_shape = shares.iter().flat_map(|share| ways.iter().map(move |way| (*way, share)));
             let of_shape =
                 of_shape.filter_map(|way| Self::plan(&pattern, &found, staging, cheapest.clone(), way));
-            let of_shape = of_shape.map(|plan| Self { sizes: sizes.clone(), ..plan });
+            let of_shape = of_shape.map(|plan| Self { sizes: sizes.clone(), start: sum.start, ..plan });
             let place = if named { 0 } else { plans.len() };
             plans.splice(place..place, of_shape.collect::<Vec<_>>());
         }
@@ -259,6 +263,7 @@ impl Product {
             steps: found.steps.clone(),
             term: found.term,
             masks: found.masks.clone(),
+            start: None,
             outer: found.is_outer(kernel, staging.combiner),
             fill: staging.fill,
             indices: found.indices.clone(),

@@ -1,0 +1,143 @@
+//! Sums that loops add up in a variable, as reductions that keep their order.
+//!
+//! ```text
+//! var t = 0.0
+//! for k in c { for p in 0..3 { t += f[u, k, p] * x[k, i + p] } }     sum(k in c, p in 0..3: f[u, k, p] * x[k, i + p])
+//! ```
+//!
+//! A product adds up the terms of a result one after the other from the first one on, as the loops do, as long as its tiles are
+//! not shared among blocks.
+
+use super::before;
+use crate::analysis::contraction::{adds_nothing, code};
+use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::entities::{Axis, Block, Inst, Value};
+use crate::ir::kernel::{BlockData, Kernel, Payload, Regions, Short};
+use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::manifest::Expr;
+
+/// What loops combine in one variable.
+struct Nest {
+    /// Axes, their bounds and their indices, the outermost first.
+    axes: Vec<(Axis, Expr, Expr, Value)>,
+    /// The regions of the loops.
+    regions: Vec<Block>,
+    combiner: Combiner,
+    /// What the variable begins with, unless that adds nothing.
+    start: Option<Value>,
+    /// What is combined, and the instruction that does it.
+    term: Value,
+    combine: Inst,
+}
+
+/// The combiners of which loops are taken.
+const COMBINERS: [Combiner; 3] = [Combiner::Add, Combiner::Min, Combiner::Max];
+
+/// The loop of a body that stands for a reduction, if there is one and no other.
+pub fn find(kernel: &Kernel, body: Block) -> Option<Inst> {
+    let is_loop = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::For;
+    let mut loops = kernel.blocks[body].insts.iter().copied().filter(is_loop);
+    let (Some(one), None) = (loops.next(), loops.next()) else { return None };
+    nest(kernel, one).map(|_| one)
+}
+
+/// Puts a reduction in the place of the loop; what it begins with, unless that adds nothing.
+pub fn convert(kernel: &mut Kernel, body: Block, inst: Inst) -> Option<Option<Value>> {
+    let nest = nest(kernel, inst)?;
+    let (span, old) = (kernel.insts[inst].span, kernel.insts[inst].results[0]);
+    let bounds = before(kernel, body, inst, |emit| {
+        let ends = nest.axes.iter().flat_map(|(_, low, high, _)| [low, high]);
+        ends.map(|end| emit.expression(end)).collect::<Vec<_>>()
+    })?;
+    let region = kernel.blocks.push(BlockData::default());
+    let mut map = ValueMap::default();
+    for (.., index) in &nest.axes {
+        let param = kernel.add_param(region, kernel.values[*index].ty);
+        kernel.values[param].name = kernel.values[*index].name.clone();
+        map.insert(*index, param);
+    }
+    for block in &nest.regions {
+        for inst in kernel.blocks[*block].insts.clone() {
+            let is_loop = kernel.insts[inst].opcode == Opcode::For;
+            if !is_loop && inst != nest.combine && kernel.insts[inst].opcode != Opcode::Yield {
+                kernel.clone_inst(inst, region, &mut map);
+            }
+        }
+    }
+    let term = mapped(&map, nest.term);
+    let end = kernel.make_inst(Opcode::Yield, Payload::None, &[term], span);
+    kernel.blocks[region].insts.push(end);
+    let axes = nest.axes.iter().map(|(axis, ..)| *axis).collect::<Vec<_>>();
+    let payload = Payload::Reduce { axes: axes.into(), combiners: vec![nest.combiner].into() };
+    let reduce = kernel.make_inst(Opcode::Reduce, payload, &Short::from_slice(&bounds), span);
+    kernel.insts[reduce].regions = Regions::from_slice(&[region]);
+    let result = kernel.clone_result(old, reduce);
+    let at = kernel.blocks[body].insts.iter().position(|other| *other == inst)?;
+    kernel.blocks[body].insts[at] = reduce;
+    kernel.replace_uses(old, result);
+    Some(nest.start)
+}
+
+/// What the loop is made of; `None` where it does more than combine one value after the other in a variable, or the host cannot
+/// compute a bound.
+fn nest(kernel: &Kernel, inst: Inst) -> Option<Nest> {
+    let init = *kernel.insts[inst].arguments.get(3)?;
+    let (mut axes, mut regions) = (Vec::new(), Vec::new());
+    let mut inst = inst;
+    loop {
+        let data = &kernel.insts[inst];
+        let [low, high, step, _] = data.arguments[..] else { return None };
+        let region = data.regions[0];
+        let [index, carried] = kernel.blocks[region].params[..] else { return None };
+        let [axis] = data.payload.axes() else { return None };
+        let [yielded] = kernel.yields(region) else { return None };
+        let last = kernel.defining_inst(*yielded)?;
+        let insts = &kernel.blocks[region].insts;
+        let is_inner = kernel.insts[last].opcode == Opcode::For && kernel.insts[last].arguments.get(3) == Some(&carried);
+        let used = insts.iter().filter(|inst| uses(kernel, **inst, carried)).count();
+        let is_plain = insts.iter().all(|inst| *inst == last || is_pure(kernel, *inst));
+        if kernel.int_of(step) != Some(1) || used != 1 || !is_plain || !insts.contains(&last) {
+            return None;
+        }
+        axes.push((*axis, kernel.symbolic(low)?, kernel.symbolic(high)?, index));
+        regions.push(region);
+        if is_inner {
+            inst = last;
+            continue;
+        }
+        let data = &kernel.insts[last];
+        let [left, right] = data.arguments[..] else { return None };
+        let term = match (left == carried, right == carried) {
+            (true, false) => right,
+            (false, true) => left,
+            _ => return None,
+        };
+        let combiner = COMBINERS.into_iter().find(|combiner| combiner.opcode() == Some(data.opcode))?;
+        let start = (!adds_nothing(kernel, init, combiner)).then_some(init);
+        let mut is_known = true;
+        code(kernel, init, &mut |inst, _| is_known &= is_pure(kernel, inst));
+        return is_known.then_some(Nest { axes, regions, combiner, start, term, combine: last });
+    }
+}
+
+/// Whether an instruction, or one inside of it, uses a value.
+fn uses(kernel: &Kernel, inst: Inst, value: Value) -> bool {
+    let mut uses = kernel.insts[inst].arguments.contains(&value);
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inside| uses |= kernel.insts[inside].arguments.contains(&value));
+    }
+    uses
+}
+
+/// Whether an instruction computes and loads, and no more.
+fn is_pure(kernel: &Kernel, inst: Inst) -> bool {
+    let is_one = |inst: Inst| {
+        let opcode = kernel.insts[inst].opcode;
+        matches!(opcode, Opcode::Load | Opcode::If | Opcode::Yield) || opcode.info().effect == Effect::Pure
+    };
+    let mut all = is_one(inst);
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inside| all &= is_one(inside));
+    }
+    all
+}
