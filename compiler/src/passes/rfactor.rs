@@ -29,9 +29,7 @@ use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
 use super::special::specialize;
 use crate::analysis::Conditions;
-use crate::analysis::contraction::{
-    Class, Contraction, ContractionAxis, LEAST_SIDE, Range, contractions,
-};
+use crate::analysis::contraction::{Class, Contraction, ContractionAxis, LEAST_SIDE, Range, contractions};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -194,9 +192,7 @@ fn conditions(
 /// Whether `stage` may take a contraction, one of these reductions: the host knows how many steps it has.
 fn is_product(contraction: &Contraction, reduces: &[Inst]) -> bool {
     let is_known = |axis: &ContractionAxis| !axis.is_reduced || axis.range == Range::Host;
-    reduces.contains(&contraction.reduce)
-        && contraction.has_reuse()
-        && contraction.axes.iter().all(is_known)
+    reduces.contains(&contraction.reduce) && contraction.has_reuse() && contraction.axes.iter().all(is_known)
 }
 
 /// Makes the launch for the later axes of a reduction, which becomes one over the first axis and what that launch

@@ -214,11 +214,13 @@ fn runs_along(kernel: &Kernel, value: Value, axis: usize) -> bool {
     let Some(data) = kernel.definition_data(value) else { return false };
     match (&data.payload, data.opcode, &data.arguments[..]) {
         (Payload::Index(own), ..) => usize::from(*own) == axis,
-        (_, Opcode::Add | Opcode::Xor, [left, right]) => [(left, right), (right, left)].into_iter().any(|(index, rest)| {
-            runs_along(kernel, *index, axis)
-                && !kernel.tile(*rest).axes.contains(axis)
-                && is_multiple_of_row(kernel, *rest)
-        }),
+        (_, Opcode::Add | Opcode::Xor, [left, right]) => {
+            [(left, right), (right, left)].into_iter().any(|(index, rest)| {
+                runs_along(kernel, *index, axis)
+                    && !kernel.tile(*rest).axes.contains(axis)
+                    && is_multiple_of_row(kernel, *rest)
+            })
+        }
         _ => false,
     }
 }
@@ -230,7 +232,9 @@ fn is_multiple_of_row(kernel: &Kernel, value: Value) -> bool {
     let Some(data) = kernel.definition_data(value) else { return false };
     let mut operands = data.arguments.iter();
     match data.opcode {
-        Opcode::Add | Opcode::Sub | Opcode::Xor => operands.all(|operand| is_multiple_of_row(kernel, *operand)),
+        Opcode::Add | Opcode::Sub | Opcode::Xor => {
+            operands.all(|operand| is_multiple_of_row(kernel, *operand))
+        }
         Opcode::Mul => operands.any(|operand| is_multiple_of_row(kernel, *operand)),
         _ => false,
     }

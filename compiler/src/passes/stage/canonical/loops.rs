@@ -93,7 +93,8 @@ fn nest(kernel: &Kernel, inst: Inst) -> Option<Nest> {
         let [yielded] = kernel.yields(region) else { return None };
         let last = kernel.defining_inst(*yielded)?;
         let insts = &kernel.blocks[region].insts;
-        let is_inner = kernel.insts[last].opcode == Opcode::For && kernel.insts[last].arguments.get(3) == Some(&carried);
+        let is_inner =
+            kernel.insts[last].opcode == Opcode::For && kernel.insts[last].arguments.get(3) == Some(&carried);
         let used = insts.iter().filter(|inst| uses(kernel, **inst, carried)).count();
         let is_plain = insts.iter().all(|inst| *inst == last || is_pure(kernel, *inst));
         if kernel.int_of(step) != Some(1) || used != 1 || !is_plain || !insts.contains(&last) {

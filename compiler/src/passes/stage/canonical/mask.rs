@@ -43,9 +43,9 @@ pub fn masked(kernel: &mut Kernel, reduce: Inst, term: Value, masks: &[Value]) -
     let scalar = kernel.value_type(term);
     before(kernel, region, end, |emit| {
         let nothing = if masks.is_empty() { term } else { emit.identity(combiner, scalar)[0] };
-        masks.iter().fold(term, |term, mask| {
-            emit.value(Opcode::Select, Payload::None, &[*mask, term, nothing])
-        })
+        masks
+            .iter()
+            .fold(term, |term, mask| emit.value(Opcode::Select, Payload::None, &[*mask, term, nothing]))
     })
 }
 

@@ -12,11 +12,7 @@ type Hull = (Expr, Expr);
 
 /// Gives the reduction ranges that the host can compute, and the conditions under which a term is one of the source's.
 /// `None` where the ranges are not known, or a load may lie outside of its array in between.
-pub fn widen(
-    kernel: &mut Kernel,
-    (body, reduce): (Block, Inst),
-    axes: &[LoopAxis],
-) -> Option<Vec<Value>> {
+pub fn widen(kernel: &mut Kernel, (body, reduce): (Block, Inst), axes: &[LoopAxis]) -> Option<Vec<Value>> {
     let bounds = kernel.loop_bounds(reduce);
     let region = kernel.insts[reduce].regions[0];
     let mut masks = Vec::new();

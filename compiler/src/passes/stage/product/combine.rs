@@ -129,9 +129,9 @@ impl BlockCode<'_> {
                 let term = mapped(&map, plan.term);
                 let sum = &mut sums[row * columns + column];
                 let Some(combined) = emit.combine_one(plan.combiner, *sum, term) else { continue };
-                *sum = masks.iter().fold(combined, |combined, mask| {
-                    emit.select(mapped(&map, *mask), combined, *sum)
-                });
+                *sum = masks
+                    .iter()
+                    .fold(combined, |combined, mask| emit.select(mapped(&map, *mask), combined, *sum));
             }
         }
         sums

@@ -74,7 +74,9 @@ impl Found {
     /// Whether what is summed up is the product of a load that moves with the rows and one that moves with the columns.
     pub fn is_outer(&self, kernel: &Kernel, combiner: Combiner) -> bool {
         let contribution = self.term;
-        let ([row], [column], Some(product)) = (&self.loads[0][..], &self.loads[1][..], kernel.defining_inst(self.term)) else {
+        let ([row], [column], Some(product)) =
+            (&self.loads[0][..], &self.loads[1][..], kernel.defining_inst(self.term))
+        else {
             return false;
         };
         let factors = [row, column].map(|source| source.value(kernel));

@@ -92,7 +92,11 @@ impl BlockCode<'_> {
                 terms.some.high = tighter(emit, terms.some.high, most);
             }
             if let Some(mut all) = terms.all {
-                let end = mutant!("product: masks are asked in no chunk", if from { most } else { least }, if from { least } else { most });
+                let end = mutant!(
+                    "product: masks are asked in no chunk",
+                    if from { most } else { least },
+                    if from { least } else { most }
+                );
                 let known = if from { &mut all.low } else { &mut all.high };
                 *known = tighter(emit, *known, end);
                 terms.all = Some(all);

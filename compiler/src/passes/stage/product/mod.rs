@@ -164,7 +164,9 @@ impl Product {
             shapes = vec![shape];
         }
         // What is added up in its order is not cut.
-        let whole = sum.is_ordered || !sizes.is_empty() || pattern.kernel.schedule.split(&found.inner_name(&pattern)).is_some();
+        let whole = sum.is_ordered
+            || !sizes.is_empty()
+            || pattern.kernel.schedule.split(&found.inner_name(&pattern)).is_some();
         let mut stagings = Vec::new();
         for shape in &shapes {
             stagings.extend(Staging::new(&mut pattern, &found, shape, target));

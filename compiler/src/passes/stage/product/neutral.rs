@@ -21,15 +21,9 @@ const VALUES: [f64; 3] = [0.0, f64::NEG_INFINITY, f64::INFINITY];
 
 impl Fill {
     /// `None` where no such values are known: the contribution needs more than loads and literals, or is never neutral.
-    pub fn new(
-        pattern: &Pattern<'_>,
-        found: &Found,
-        combiner: Combiner,
-    ) -> Option<Self> {
+    pub fn new(pattern: &Pattern<'_>, found: &Found, combiner: Combiner) -> Option<Self> {
         let pairs = VALUES.iter().flat_map(|rows| VALUES.iter().map(|columns| Self([*rows, *columns])));
-        pairs
-            .into_iter()
-            .find(|fill| fill.is_neutral(pattern.kernel, found, combiner) == Some(true))
+        pairs.into_iter().find(|fill| fill.is_neutral(pattern.kernel, found, combiner) == Some(true))
     }
 
     /// What stands for a load of a side; integers have no infinities, but their smallest and largest values.
@@ -43,12 +37,7 @@ impl Fill {
         })
     }
 
-    fn is_neutral(
-        &self,
-        kernel: &Kernel,
-        found: &Found,
-        combiner: Combiner,
-    ) -> Option<bool> {
+    fn is_neutral(&self, kernel: &Kernel, found: &Found, combiner: Combiner) -> Option<bool> {
         let contribution = found.term;
         let mut known: FxHashMap<Value, Constant> = FxHashMap::default();
         for (side, sources) in found.loads.iter().enumerate() {

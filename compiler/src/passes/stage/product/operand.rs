@@ -3,11 +3,11 @@
 use super::super::copier::Copier;
 use super::super::pattern::{LoopAxis, Pattern};
 use super::super::tile::{Leaf, Side, Tile};
-use super::source::Source;
 use super::shape::Shape;
+use super::source::Source;
 use crate::analysis::Stride;
-use crate::ir::emit::Emit;
 use crate::data::Scalar;
+use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Payload};
 use crate::ir::op::Opcode;
@@ -136,8 +136,7 @@ impl Operand {
         let mut scalar = tile(1)?;
         let dense = pattern.stride(load, sides.0.index) == Stride::Bytes(scalar.bytes());
         // A copy in the background cannot turn a vector round.
-        let wanted =
-            if !are_loads || walk.is_some() && !straight { 1 } else { (16 / scalar.bytes()).min(4) };
+        let wanted = if !are_loads || walk.is_some() && !straight { 1 } else { (16 / scalar.bytes()).min(4) };
         let (mut vector, mut aligned) = (None, Vec::new());
         if wanted > 1
             && let Some(found) = tile(wanted).filter(|tile| tile.lanes > 1)

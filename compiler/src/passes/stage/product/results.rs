@@ -1,13 +1,13 @@
 //! What the body of the loop does with the results.
 
 use super::super::code::copy_group;
-use crate::passes::rematerialize::free_values;
 use super::{BlockCode, Product};
 use crate::ir::clone::mapped;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload, Short};
 use crate::ir::op::{Effect, Opcode};
+use crate::passes::rematerialize::free_values;
 use cranelift_entity::EntitySet;
 
 impl Product {

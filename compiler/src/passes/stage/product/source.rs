@@ -117,7 +117,8 @@ impl Parts {
         let reduce = pattern.reduce.as_ref()?;
         let mut term = *kernel.yields(reduce.body).first()?;
         let mut masks = Vec::new();
-        let is_select = |value| kernel.definition_data(value).is_some_and(|data| data.opcode == Opcode::Select);
+        let is_select =
+            |value| kernel.definition_data(value).is_some_and(|data| data.opcode == Opcode::Select);
         while let Some((mask, then)) = masked_by(kernel, term, reduce.combiner).filter(|_| is_select(term)) {
             masks.push(mask);
             term = then;
@@ -198,7 +199,8 @@ fn is_straight(kernel: &Kernel, value: Value) -> bool {
 /// in which its result would be made once, costs more than one in the background.
 fn is_cheap(kernel: &Kernel, inst: Inst) -> bool {
     let data = &kernel.insts[inst];
-    let is_slow = data.opcode.math().is_some() || matches!(data.opcode, Opcode::Div | Opcode::Rem | Opcode::Cast);
+    let is_slow =
+        data.opcode.math().is_some() || matches!(data.opcode, Opcode::Div | Opcode::Rem | Opcode::Cast);
     let mut others = data.arguments.iter().filter(|value| kernel.constant_of(**value).is_none());
     let (Some(one), None) = (others.next(), others.next()) else { return false };
     let is_load = kernel.defining_inst(*one).is_some_and(|load| Source::plain(kernel, load).is_some());

@@ -264,8 +264,10 @@ impl BlockCode<'_> {
     /// Emits code for each operand that is copied in the background, given its side, and the way in which it is copied: those that have one way only first,
     /// then the others with vectors and without.
     fn each_copier(&self, emit: &mut Emit<'_>, mut code: impl FnMut(&mut Emit<'_>, usize, &Copier)) {
-        let (either, one): (Vec<_>, Vec<_>) =
-            self.staged().filter(|(_, staged)| staged.walk.is_some()).partition(|(_, staged)| staged.vector.is_some());
+        let (either, one): (Vec<_>, Vec<_>) = self
+            .staged()
+            .filter(|(_, staged)| staged.walk.is_some())
+            .partition(|(_, staged)| staged.vector.is_some());
         one.into_iter().for_each(|(side, staged)| code(emit, side, &staged.scalar));
         if either.is_empty() {
             return;
