@@ -50,6 +50,27 @@ fn quotients_by_one_divisor_share_its_reciprocal() {
 }
 
 #[test]
+fn several_short_rows_are_one_warps_and_loaded_once() {
+    let source = "
+kernel unit(x: f32[rows, cols]) -> y: f32[rows, cols] {
+    forall r in rows {
+        let norm = sqrt(sum(c: x[r, c] * x[r, c]))
+        forall c in cols { y[r, c] = x[r, c] / max(norm, 1e-12) }
+    }
+}";
+    // Sixteen lanes have a vector each; the lanes of a row that is there no more load the last one again.
+    for (cols, name) in [(64, "unit_row_16"), (44, "unit_row_16"), (32, "unit_row_8"), (128, "unit_row_warp")] {
+        let unit = entry(source, cols, name);
+        assert_eq!(count(&unit, "ld.global.cs.v4.f32"), 1, "{unit}");
+        assert_eq!(count(&unit, "st.global.cs.v4.f32"), 1, "{unit}");
+    }
+    // Of zeros, which stand for what lies behind a row's end, the quotient takes no division.
+    let unit = entry(source, 64, "unit_row_16");
+    assert_eq!(count(&unit, "setp.eq.f32"), 4, "{unit}");
+    assert_eq!(unit.lines().filter(|line| line.contains(" bra ") && line.contains("divided")).count(), 2);
+}
+
+#[test]
 fn a_mean_over_a_row_of_known_length_divides_nothing() {
     let source = "
 kernel centre(x: f32[rows, cols]) -> y: f32[rows, cols] where cols >= 1 {

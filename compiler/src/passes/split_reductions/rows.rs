@@ -60,7 +60,9 @@ impl Shape {
     fn registers(&self) -> Option<u64> {
         let held = self.held?;
         let results = (self.vector * self.words.results - USUAL_RESULTS).max(0);
-        let other = OTHER_REGISTERS.min(OTHER_REGISTERS / 2 + 4 * held);
+        // Short rows leave registers enough for what is computed of their elements.
+        let few = OTHER_REGISTERS.min(OTHER_REGISTERS / 2 + 4 * held);
+        let other = if self.threads <= 32 && self.vector > 4 { OTHER_REGISTERS } else { few };
         // Whether a group lies within the row is one comparison each time, or a bit.
         let masks = if self.exact || held * self.vector >= 32 { 0 } else { 8 };
         let checks = if self.checked { CHECK_REGISTERS } else { 0 };
@@ -326,7 +328,9 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
     // are not multiples of a vector, scalar by scalar.
     let of_lane = (GROUPS / vector).max(1);
     let mut at_once: Vec<(i64, i64, &'static str)> = Vec::new();
-    if rows.exact && (rows.reused || !rows.own_array) {
+    // What the schedule wants unrolled is walked.
+    let walks = rows.own_array || kernel.schedule.unroll(&said.axis).is_some();
+    if rows.exact && (rows.reused || !walks) {
         let teams = [(2, "row_2"), (4, "row_4"), (8, "row_8"), (16, "row_16")];
         at_once.extend(teams.iter().filter(|_| short).map(|(lanes, suffix)| (*lanes, of_lane, *suffix)));
         let warps = [(1, "row_warp"), (2, "row_warp_2"), (4, "row_warp_4")];
