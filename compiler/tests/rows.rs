@@ -59,7 +59,8 @@ kernel unit(x: f32[rows, cols]) -> y: f32[rows, cols] {
     }
 }";
     // Sixteen lanes have a vector each; the lanes of a row that is there no more load the last one again.
-    for (cols, name) in [(64, "unit_row_16"), (44, "unit_row_16"), (32, "unit_row_8"), (128, "unit_row_warp")] {
+    for (cols, name) in [(64, "unit_row_16"), (44, "unit_row_16"), (32, "unit_row_8"), (128, "unit_row_warp")]
+    {
         let unit = entry(source, cols, name);
         assert_eq!(count(&unit, "ld.global.cs.v4.f32"), 1, "{unit}");
         assert_eq!(count(&unit, "st.global.cs.v4.f32"), 1, "{unit}");

@@ -35,10 +35,12 @@ pub(super) fn ranges(kernel: &Kernel, inst: Inst) -> Option<Vec<(i64, i64)>> {
     let extent = |(low, high): &(i64, i64)| high.checked_sub(*low).map(|extent| extent.max(0));
     let count = ranges.iter().try_fold(1i64, |count, range| count.checked_mul(extent(range)?))?;
     let mut plain = true;
+    let is_loop = data.opcode == Opcode::For;
     kernel.walk(data.regions[0], &mut |_, inst| {
         let data = &kernel.insts[inst];
         plain &= data.regions.is_empty() || data.opcode == Opcode::If;
         plain &= data.opcode.info().effect != Effect::Collective;
+        plain &= !is_loop || !data.opcode.info().effect.shows();
         // What threads have in common has loops of its own.
         if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload {
             plain &= kernel.buffers[buffer].kind != BufferKind::Shared;
