@@ -10,7 +10,8 @@
 //! comes before it in the same region or in one around it. Operands of commutative ops match in either order. A load
 //! from a buffer that is written is replaced where nothing between the two writes that buffer or waits for other
 //! threads: no other thread may write what this one reads (programs have no races), so memory holds the same. Of two
-//! bounds checks of the same subscript and extent the first stays.
+//! bounds checks of the same subscript and extent the first stays. Branches on one condition that do the same, and write nothing,
+//! are one: guarded loads of an element (`x[i + 1] else 0.0`) that several iterations of a thread have in common.
 //!
 //! # Limits
 //!
@@ -90,6 +91,24 @@ struct Key {
     width: usize,
     /// Of a load from a buffer that is written.
     version: Option<(u32, u32)>,
+    /// What stands in the regions of a branch.
+    inside: Vec<Step>,
+}
+
+/// An instruction in a branch.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Step {
+    opcode: Opcode,
+    payload: Payload,
+    operands: Vec<Operand>,
+    width: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Operand {
+    Outside(Value),
+    /// A result in the branch, by its number.
+    Inside(usize),
 }
 
 impl Key {
@@ -105,8 +124,41 @@ impl Key {
             arguments,
             width: data.results.len(),
             version,
+            inside: Vec::new(),
         }
     }
+}
+
+/// The instructions of a branch's regions, one after the other; `None` where one of them writes, or reads what is written.
+fn steps(kernel: &Kernel, inst: Inst, written: &EntitySet<Buffer>) -> Option<Vec<Step>> {
+    let (mut steps, mut numbers) = (Vec::new(), FxHashMap::default());
+    for region in &kernel.insts[inst].regions {
+        for inst in &kernel.blocks[*region].insts {
+            let data = &kernel.insts[*inst];
+            let repeats = match (data.opcode.info().effect, &data.payload) {
+                (Effect::Pure | Effect::Terminator, _) => data.regions.is_empty(),
+                (Effect::Read, Payload::Access { buffer, .. }) => !written.contains(*buffer),
+                _ => false,
+            };
+            if !repeats {
+                return None;
+            }
+            let operand = |value: &Value| match numbers.get(value) {
+                Some(number) => Operand::Inside(*number),
+                None => Operand::Outside(*value),
+            };
+            steps.push(Step {
+                opcode: data.opcode,
+                payload: data.payload.clone(),
+                operands: data.arguments.iter().map(operand).collect(),
+                width: data.results.len(),
+            });
+            for result in &data.results {
+                numbers.insert(*result, numbers.len());
+            }
+        }
+    }
+    Some(steps)
 }
 
 impl MemoryVersions {
@@ -177,7 +229,13 @@ impl Eliminator<'_> {
                 for at in 0..data.regions.len() {
                     self.block(self.kernel.insts[inst].regions[at]);
                 }
-                false
+                let data = &self.kernel.insts[inst];
+                if data.opcode != Opcode::If || data.results.is_empty() {
+                    return false;
+                }
+                let Some(inside) = steps(self.kernel, inst, &self.written) else { return false };
+                let key = Key { inside, ..Key::new(data, None) };
+                self.eliminate_by(key, inst, own)
             }
         }
     }
@@ -185,7 +243,10 @@ impl Eliminator<'_> {
     /// Whether an equal instruction is in scope, which then replaces this one: for a load from a buffer that is written, one
     /// in the same version of it.
     fn eliminate(&mut self, inst: Inst, version: Option<(u32, u32)>, own: &mut Vec<Key>) -> bool {
-        let key = Key::new(&self.kernel.insts[inst], version);
+        self.eliminate_by(Key::new(&self.kernel.insts[inst], version), inst, own)
+    }
+
+    fn eliminate_by(&mut self, key: Key, inst: Inst, own: &mut Vec<Key>) -> bool {
         let Some(other) = self.available.get(&key).copied() else {
             own.push(key.clone());
             self.available.insert(key, inst);

@@ -10,6 +10,7 @@ mod collapse;
 mod cse;
 mod dce;
 mod diff;
+mod distinct;
 mod fill;
 mod fingerprint;
 mod fold;

@@ -21,6 +21,7 @@
 //! schedule says `per_thread` of the last axis, the body may have loops, and the extent may be small; `vectorize` says
 //! how many neighbours at most. The other axes' `per_thread` is carried out by `map`.
 
+use super::distinct::distinct;
 use super::map::copies_fit;
 use super::pass::{Changed, Pass, PassContext};
 use super::special::{Special, specialize};
@@ -40,7 +41,7 @@ const VECTORS_IN_FLIGHT: u64 = 16;
 const SCALARS_IN_FLIGHT: u64 = 32;
 /// Iterations of a thread, along all axes, where each of its accesses is a scalar.
 const SCALARS: u64 = 4;
-/// A body of more instructions has enough to do.
+/// A body of more different instructions has enough to do.
 const MAX_BODY: usize = 300;
 /// Loops of fewer iterations are not worth it.
 const MIN_EXTENT: i128 = 4096;
@@ -246,7 +247,7 @@ fn is_plain(kernel: &Kernel, forall: Inst) -> bool {
             Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While
         );
     });
-    whole && plain && count <= MAX_BODY
+    whole && plain && (count <= MAX_BODY || distinct(kernel, region) <= MAX_BODY)
 }
 
 /// Halves a block of 256 threads: where each has several loads under way, smaller blocks end and start more evenly

@@ -1,18 +1,18 @@
 //! Short axes: threads along the last axis that would find no iterations there go to the axis before it.
 
-use crate::analysis::{Answer, Conditions, ask};
+use crate::analysis::{Affine, Answer, Conditions, Stride, accesses, ask};
 use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::manifest::Expr;
 
-/// Iterations of a thread along the last axis, as `per_thread` gives it of scalars of 32 bits.
-const OF_THREAD: u64 = 4;
-/// Iterations along the last axis up to which a block has fewer threads along it: few numbers, since each is a question of
-/// which the code depends.
-const CLASSES: [i64; 3] = [256, 64, 16];
+/// Bytes of a thread's vector, as `per_thread` gives it.
+const VECTOR_BYTES: u64 = 16;
+/// Threads along the last axis that a block has fewer of where it has not more vectors: each is a question of which the code
+/// depends.
+const THREADS: [i64; 6] = [128, 64, 32, 16, 8, 4];
 /// The most iterations of a loop inside that becomes straight code.
-const MOST_INSIDE: i128 = 16;
+const MOST_INSIDE: i128 = 32;
 
 /// How many threads a block has use for along the last axis, at this place, of a loop; `None` where it has use for all.
 pub fn threads_along(kernel: &mut Kernel, launch: Launch, forall: Inst, last: usize) -> Option<u64> {
@@ -22,18 +22,38 @@ pub fn threads_along(kernel: &mut Kernel, launch: Launch, forall: Inst, last: us
     }
     let (low, high) = *bounds.get(last)?;
     let extent = kernel.symbolic_extent(low, high)?;
-    let most = match extent {
+    let of_thread = of_thread(kernel, forall, last);
+    let needed = |extent: i64| extent.unsigned_abs().div_ceil(of_thread).next_power_of_two();
+    match extent {
         // Fewer are counted one by one.
-        Expr::Int(extent) => (CLASSES[2]..=CLASSES[0]).contains(&extent).then_some(extent),
+        Expr::Int(extent) => {
+            let few = (4 * of_thread as i64..=THREADS[0] * of_thread as i64).contains(&extent);
+            few.then(|| needed(extent))
+        }
         _ => {
-            let is_longer = |most: &i64| {
+            let is_longer = |threads: &i64| {
+                let most = threads * of_thread as i64;
                 ask(kernel, launch, &Conditions::new().prefers_at_least(&extent, most + 1)) == Answer::Yes
             };
-            let longer = CLASSES.iter().position(is_longer).unwrap_or(CLASSES.len());
-            longer.checked_sub(1).map(|at| CLASSES[at])
+            let longer = THREADS.iter().position(is_longer).unwrap_or(THREADS.len());
+            longer.checked_sub(1).map(|at| THREADS[at].unsigned_abs())
         }
-    }?;
-    Some(most.unsigned_abs().div_ceil(OF_THREAD))
+    }
+}
+
+/// Iterations along the last axis that a thread has, as `per_thread` gives them to it: a vector of what it stores side by
+/// side.
+fn of_thread(kernel: &Kernel, forall: Inst, last: usize) -> u64 {
+    let body = kernel.insts[forall].regions[0];
+    let index = kernel.blocks[body].params[last];
+    let mut affine = Affine::new(kernel);
+    let stores = accesses(kernel, body).into_iter().filter(|access| access.writes);
+    let steps = stores.filter_map(|access| match affine.stride(access.inst, index) {
+        Stride::Bytes(step) => u64::try_from(step).ok(),
+        _ => None,
+    });
+    let widest = steps.filter(|step| (1..=VECTOR_BYTES).contains(step)).max().unwrap_or(4);
+    (VECTOR_BYTES / widest).clamp(1, VECTOR_BYTES)
 }
 
 /// Whether the loop's body has no loops but short ones.

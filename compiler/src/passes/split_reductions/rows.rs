@@ -60,7 +60,9 @@ impl Shape {
     fn registers(&self) -> Option<u64> {
         let held = self.held?;
         let results = (self.vector * self.words.results - USUAL_RESULTS).max(0);
-        let other = OTHER_REGISTERS.min(OTHER_REGISTERS / 2 + 4 * held);
+        // Short rows leave registers enough for what is computed of their elements.
+        let few = OTHER_REGISTERS.min(OTHER_REGISTERS / 2 + 4 * held);
+        let other = if self.threads <= 32 && self.vector > 4 { OTHER_REGISTERS } else { few };
         // Whether a group lies within the row is one comparison each time, or a bit.
         let masks = if self.exact || held * self.vector >= 32 { 0 } else { 8 };
         let checks = if self.checked { CHECK_REGISTERS } else { 0 };
@@ -322,12 +324,23 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
     let several =
         |known: &Directive| matches!(known, Directive::PerThread { axis, .. } if rows.outer.contains(axis));
     let short = rows.short && !kernel.schedule.directives.iter().any(|said| several(&said.directive));
-    if rows.reused && short {
-        for (lanes, suffix) in [(2, "row_2"), (4, "row_4"), (8, "row_8")] {
-            shapes.push(shape(suffix, lanes, Some((GROUPS / vector).max(1)), vector, false));
-            if vector > 1 {
-                shapes.push(shape(suffix, lanes, Some(GROUPS.max(vector)), 1, false));
-            }
+    // Short ones at once, by as few lanes as can: what lies beyond the row's end costs as much as what lies within. Where rows
+    // are not multiples of a vector, scalar by scalar.
+    let of_lane = (GROUPS / vector).max(1);
+    let mut at_once: Vec<(i64, i64, &'static str)> = Vec::new();
+    // What the schedule wants unrolled is walked.
+    let walks = rows.own_array || kernel.schedule.unroll(&said.axis).is_some();
+    if rows.exact && (rows.reused || !walks) {
+        let teams = [(2, "row_2"), (4, "row_4"), (8, "row_8"), (16, "row_16")];
+        at_once.extend(teams.iter().filter(|_| short).map(|(lanes, suffix)| (*lanes, of_lane, *suffix)));
+        let warps = [(1, "row_warp"), (2, "row_warp_2"), (4, "row_warp_4")];
+        let more = warps.iter().filter(|(groups, _)| *groups >= of_lane && said.threads.is_none());
+        at_once.extend(more.map(|(groups, suffix)| (32, *groups, *suffix)));
+    }
+    for (lanes, held, suffix) in at_once {
+        shapes.push(shape(suffix, lanes, Some(held), vector, false));
+        if vector > 1 {
+            shapes.push(shape(suffix, lanes, Some(held * vector), 1, false));
         }
     }
     if rows.reused {
@@ -350,7 +363,6 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
         // one within, and these are what short rows wait for. The longest are those of a vocabulary (softmax, f32,
         // 16384×30000 on an H200: 1.16 ms held, 17.0 ms walked with an array in memory).
         let masked = [
-            (32, 4, "row_warp_masked"),
             (64, 4, "row_64_masked"),
             (128, 4, "row_128_masked"),
             (256, 4, "row_256_masked"),
@@ -376,10 +388,6 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
             shapes.push(shape("row_warp_walk", 32, None, vector, false));
         }
         shapes.push(shape("row_walk", long, None, vector, false));
-    }
-    if short && !rows.own_array {
-        let some = TEAMS.iter().filter(|(lanes, ..)| *lanes < 32);
-        shapes.extend(some.map(|(lanes, _, suffix)| shape(*suffix, *lanes, None, 1, false)));
     }
     let (mut changed, mut held) = (false, false);
     for shape in shapes {
@@ -462,7 +470,7 @@ fn conditions(rows: &Rows, shape: &Shape) -> Conditions {
     let is_team = rows.packs || shape.threads < 32;
     let team = TEAMS.iter().position(|(lanes, ..)| is_team && *lanes == shape.threads);
     let mut conditions = Conditions::new();
-    if rows.exact && team.is_some() {
+    if rows.exact && team.is_some() && rows.said.threads.is_some() {
         conditions = conditions.prefers(compared(BinaryOp::LessEqual, MIN_ROW));
     }
     let least = match (team, rows.exact) {

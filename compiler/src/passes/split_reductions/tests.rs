@@ -154,6 +154,6 @@ fn rows_are_shared_by_length() {
             }
             yield
         }";
-    let names = split(256, body, &[(3, 31), (3, 32), (2, 33), (2, 1024), (2, 1027)]);
-    assert_eq!(names, ["k_row_16_walk", "k_row_walk", "k_row_warp_walk"]);
+    let names = split(256, body, &[(3, 31), (3, 32), (2, 33), (2, 256), (2, 300), (2, 1024), (2, 1027)]);
+    assert_eq!(names, ["k_row_16", "k_row_8", "k_row_walk", "k_row_warp_4", "k_row_warp_walk"]);
 }

@@ -23,16 +23,19 @@ pub fn writes_for_all(kernel: &Kernel, inst: Inst) -> bool {
     found
 }
 
+/// Under which conditions a group takes place.
+pub struct Masks<'a> {
+    /// Whether it lies within the row; `None` where it does.
+    pub inside: Option<Value>,
+    /// Whether it writes memory that the team's threads have in common: only within the row.
+    pub writes: Option<Value>,
+    /// Values that depend on the index.
+    pub outside: &'a EntitySet<Value>,
+}
+
 /// Puts what writes memory for all under a condition, of which neighbours share one, and loads from places that depend on
-/// the index: those whose subscripts are among `outside`. Checks hold where it does not. Loops with a condition of their own
-/// end there.
-pub fn mask(
-    kernel: &mut Kernel,
-    block: Block,
-    active: Value,
-    outside: &EntitySet<Value>,
-    span: crate::source::Span,
-) {
+/// the index. Checks hold outside of the row. Loops with a condition of their own end there.
+pub fn mask(kernel: &mut Kernel, block: Block, masks: &Masks<'_>, span: crate::source::Span) {
     let insts = std::mem::take(&mut kernel.blocks[block].insts);
     let mut run: Vec<Inst> = Vec::new();
     for inst in insts {
@@ -42,8 +45,8 @@ pub fn mask(
             run.push(inst);
             continue;
         }
-        flush(kernel, block, active, &mut run, span);
-        if opcode == Opcode::Check {
+        flush(kernel, block, masks.writes, &mut run, span);
+        if let (Opcode::Check, Some(active)) = (opcode, masks.inside) {
             let holds = kernel.insts[inst].arguments[0];
             let mut emit = Emit::new(kernel, block, span);
             let absent = emit.value(Opcode::Not, Payload::None, &[active]);
@@ -51,16 +54,17 @@ pub fn mask(
             kernel.insts[inst].arguments[0] = holds;
         }
         for region in kernel.insts[inst].regions.clone() {
-            mask(kernel, region, active, outside, span);
+            mask(kernel, region, masks, span);
         }
-        if opcode == Opcode::While {
+        if let (Opcode::While, Some(active)) = (opcode, masks.inside) {
             // What is not there may never make its condition false.
             end_where(kernel, kernel.insts[inst].regions[0], active);
         }
         let data = &kernel.insts[inst];
-        if let (Opcode::Load, Payload::Access { buffer, .. }) = (opcode, &data.payload)
+        if let (Opcode::Load, Payload::Access { buffer, .. }, Some(active)) =
+            (opcode, &data.payload, masks.inside)
             && kernel.buffers[*buffer].kind != BufferKind::Private
-            && data.arguments.iter().any(|value| outside.contains(*value))
+            && data.arguments.iter().any(|value| masks.outside.contains(*value))
         {
             let data = &mut kernel.insts[inst];
             data.opcode = Opcode::LoadIf;
@@ -68,16 +72,26 @@ pub fn mask(
         }
         kernel.blocks[block].insts.push(inst);
     }
-    flush(kernel, block, active, &mut run, span);
+    flush(kernel, block, masks.writes, &mut run, span);
 }
 
-fn flush(kernel: &mut Kernel, block: Block, active: Value, run: &mut Vec<Inst>, span: crate::source::Span) {
+fn flush(
+    kernel: &mut Kernel,
+    block: Block,
+    writes: Option<Value>,
+    run: &mut Vec<Inst>,
+    span: crate::source::Span,
+) {
     if run.is_empty() {
         return;
     }
     let insts = std::mem::take(run);
+    let Some(writes) = writes else {
+        kernel.blocks[block].insts.extend(insts);
+        return;
+    };
     let mut emit = Emit::new(kernel, block, span);
-    emit.if_then(active, |emit| {
+    emit.if_then(writes, |emit| {
         let inner = emit.block;
         emit.kernel.blocks[inner].insts.extend(insts);
     });

@@ -13,7 +13,7 @@
 
 use super::coordinates::{Spread, Threads};
 use super::jam::{depending, jam};
-use super::mask::{mask, writes_for_all};
+use super::mask::{Masks, mask, writes_for_all};
 use super::slots::slots;
 use crate::analysis::Endless;
 use crate::data::{ElementType, Scalar};
@@ -196,11 +196,8 @@ impl Team {
         let Some(mut axis) = Spread::of(emit.kernel, inst).into_iter().next() else { return };
         axis.low = mapped(map, axis.low);
         axis.high = mapped(map, axis.high);
-        if let Some(inside) = self.inside.filter(|_| writes_for_all(emit.kernel, inst)) {
-            // What comes once more writes nothing: its range is empty.
-            axis.high = emit.select(inside, axis.high, axis.low);
-            axis.extent = None;
-        }
+        // What comes once more writes nothing.
+        let writes = self.inside.filter(|_| writes_for_all(emit.kernel, inst));
         let data = emit.kernel.insts[inst].clone();
         let combiners = match &data.payload {
             Payload::Reduce { combiners, .. } => combiners.clone(),
@@ -215,9 +212,16 @@ impl Team {
                 let (low, high) = emit.kernel.loop_bounds(inst)[0];
                 let mut endless = Endless::new(emit.kernel);
                 let of_memory = endless.is_of_memory(low) || endless.is_of_memory(high);
+                if let Some(writes) = writes {
+                    // Its range is empty.
+                    axis.high = emit.select(writes, axis.high, axis.low);
+                }
                 self.open(emit, (&axis, of_memory), data.regions[0], map, &partial)
             }
-            _ => self.at_once(emit, &axis, serial.unwrap_or(1) as i64, data.regions[0], map, &partial),
+            _ => {
+                let groups = serial.unwrap_or(1) as i64;
+                self.at_once(emit, (&axis, groups, writes), data.regions[0], map, &partial)
+            }
         };
         let mut at = 0;
         for combiner in &combiners {
@@ -228,19 +232,20 @@ impl Team {
         }
     }
 
-    /// A fixed number of groups, all at once; those outside are masked.
+    /// A fixed number of groups, all at once; those outside are masked. They write where a condition holds. What they load
+    /// does not depend on it, so that it is the same that another loop over the axis has loaded.
     fn at_once(
         &mut self,
         emit: &mut Emit<'_>,
-        axis: &Spread,
-        groups: i64,
+        (axis, groups, writes): (&Spread, i64, Option<Value>),
         body: Block,
         map: &ValueMap,
         partial: &Partial<'_>,
     ) -> Vec<Value> {
         let vector = axis.level_size(Level::Vector);
         let exact = matches!(&axis.extent, Some(Expr::Int(extent)) if *extent == groups * self.size * vector);
-        let group = self.group(emit.kernel, body, vector, map, !exact, emit.span);
+        let masks = Masked { reads: !exact, writes: writes.is_some() };
+        let group = self.group(emit.kernel, body, vector, map, masks, emit.span);
         let first = emit.mul_int(self.own, vector);
         let start = emit.add(axis.low, first);
         // All of the axis is within the groups, and so short: one 32-bit comparison with a literal a group.
@@ -259,6 +264,10 @@ impl Team {
                 let active = emit.binary(Opcode::Gt, left, before);
                 iteration.push(active);
                 actives.push(active);
+            }
+            if let Some(writes) = writes {
+                let all = actives.last().map(|active| emit.binary(Opcode::And, *active, writes));
+                iteration.push(all.unwrap_or(writes));
             }
             iterations.push(iteration);
         }
@@ -294,7 +303,7 @@ impl Team {
         partial: &Partial<'_>,
     ) -> Vec<Value> {
         let vector = axis.level_size(Level::Vector);
-        let group = self.group(emit.kernel, body, vector, map, false, emit.span);
+        let group = self.group(emit.kernel, body, vector, map, Masked::default(), emit.span);
         let turn = self.size * vector;
         let width = partial.types.len();
         let first = emit.mul_int(self.own, vector);
@@ -360,7 +369,7 @@ impl Team {
         if vector > 1 {
             let one = emit.int(1);
             let last = accumulators[..width].to_vec();
-            let single = self.group(emit.kernel, body, 1, map, false, emit.span);
+            let single = self.group(emit.kernel, body, 1, map, Masked::default(), emit.span);
             let after = emit.for_loop(&axis.name, (at, axis.high, one), &last, |emit, index, carried| {
                 let slot = emit.int(0);
                 let params = emit.kernel.blocks[single].params.clone();
@@ -388,7 +397,8 @@ impl Team {
         partial: &Partial<'_>,
         known: &[Value],
     ) -> Vec<Value> {
-        let group = self.group(emit.kernel, body, 1, map, true, emit.span);
+        let masks = Masked { reads: true, writes: false };
+        let group = self.group(emit.kernel, body, 1, map, masks, emit.span);
         let slot = emit.int(0);
         let mut iterations = Vec::new();
         let mut actives = Vec::new();
@@ -410,21 +420,22 @@ impl Team {
     }
 
     /// A block that runs a group of neighbours: its parameters are the first index, the number of the first slot,
-    /// and (if `masked`) whether the group is inside; it yields what the body yields, neighbour by neighbour.
+    /// and as far as that is `masked`, whether the group is inside, and whether it writes; it yields what the body yields, neighbour by neighbour.
     fn group(
         &self,
         kernel: &mut Kernel,
         body: Block,
         vector: i64,
         map: &ValueMap,
-        masked: bool,
+        masked: Masked,
         span: crate::source::Span,
     ) -> Block {
         let source = self.slotted(kernel, body);
         let group = kernel.blocks.push(BlockData::default());
         let index = kernel.add_param(group, Scalar::I64);
         let slot = kernel.add_param(group, Scalar::I64);
-        let active = masked.then(|| kernel.add_param(group, Scalar::Bool));
+        let inside = masked.reads.then(|| kernel.add_param(group, Scalar::Bool));
+        let writes = masked.writes.then(|| kernel.add_param(group, Scalar::Bool)).or(inside);
         let mut emit = Emit::new(kernel, group, span);
         let iterations: Vec<Vec<Value>> =
             (0..vector).map(|at| vec![emit.add_int(index, at), emit.add_int(slot, at)]).collect();
@@ -432,9 +443,9 @@ impl Team {
         let yields = jam(&mut emit, source, &params, &iterations, map, &self.own_slots());
         let all: Vec<Value> = yields.into_iter().flatten().collect();
         emit.inst(Opcode::Yield, Payload::None, &all);
-        if let Some(active) = active {
+        if writes.is_some() {
             let outside = depending(kernel, group, &[index, slot], &self.own_slots());
-            mask(kernel, group, active, &outside, span);
+            mask(kernel, group, &Masks { inside, writes, outside: &outside }, span);
         }
         group
     }
@@ -518,6 +529,15 @@ fn shared_row(kernel: &mut Kernel, scalar: Scalar, extent: i64) -> Buffer {
         layout_fixed: true,
         cache: None,
     })
+}
+
+/// What of a group takes place only where a condition holds.
+#[derive(Clone, Copy, Default)]
+struct Masked {
+    /// All of it, since it may lie behind the end.
+    reads: bool,
+    /// What it writes has a condition of its own.
+    writes: bool,
 }
 
 /// The reduction of which each thread has a part.

@@ -212,7 +212,11 @@ impl Found {
         let known = |at: usize| steps[at].as_ref().and_then(Polynomial::as_wrapped);
         let close =
             (0..steps.len()).filter(|at| known(*at).is_some_and(|step| step != 0 && step.abs() < GAP));
-        let Some(first) = close.min_by_key(|at| (known(*at).map(i64::abs), usize::MAX - at)) else {
+        // Of several that it follows alike (`x[j + q]`) the longest, of these the last.
+        let length =
+            |at: usize| polynomial_of(&self.axes[at].extent).map_or(SIZE, |extent| stand_in(&extent));
+        let key = |at: &usize| (known(*at).map(i64::abs), std::cmp::Reverse((length(*at), *at)));
+        let Some(first) = close.min_by_key(key) else {
             return Vec::new();
         };
         let mut run = vec![first];

@@ -1,4 +1,4 @@
-//! `unroll_short`: reductions of few iterations, and loops over local arrays, as straight code.
+//! `unroll_short`: reductions and loops of few iterations, and loops over local arrays, as straight code.
 //!
 //! ```text
 //! v9: f32 = reduce [max] axis3 "p" = 0..2, axis4 "q" = 0..2 { … x[2 * i + p, 2 * j + q] … }     before
@@ -16,9 +16,10 @@
 //!
 //! Of loops: the array has at most 64 scalars, none of them narrow; all of its subscripts, and the bounds of the
 //! loops that they are of, are numbers once these loops are straight code; that is at most 2048 instructions; the
-//! schedule says nothing of the loops' names but `unroll`. Of reductions: up to 16 iterations, counted by literals,
-//! which one thread runs, and no more than 512 instructions of them; no loops in it. The schedule says nothing of its
-//! names. Reductions that threads share, and products in shared memory, have been taken away before.
+//! schedule says nothing of the loops' names but `unroll`. Of reductions, and of loops that write nothing: up to 32
+//! iterations, counted by literals, which one thread runs, and no more than 512 different instructions of them; no loops
+//! in it. The schedule says nothing of its names. Reductions that threads share, and products in shared memory, have been
+//! taken away before.
 
 mod arrays;
 mod places;
@@ -43,7 +44,7 @@ impl Pass for UnrollShort {
     }
 
     fn reason(&self) -> &str {
-        "makes straight code of short reductions, and of loops that keep local arrays in memory"
+        "makes straight code of short reductions and loops, and of loops that keep local arrays in memory"
     }
 
     fn needs(&self) -> Phases {

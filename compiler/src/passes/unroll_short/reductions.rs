@@ -1,40 +1,51 @@
-//! Which reductions are short.
+//! Which reductions are short, and which loops.
 
 use crate::ir::entities::{Axis, Inst};
-use crate::ir::kernel::{Kernel, Level, Payload};
+use crate::ir::kernel::{BufferKind, Kernel, Level, Payload};
 use crate::ir::op::{Effect, Opcode};
+use crate::passes::distinct::distinct;
 
-/// Iterations of the longest reduction.
-const MOST_ITERATIONS: i64 = 16;
-/// Instructions of all iterations.
+/// Iterations of the longest one.
+const MOST_ITERATIONS: i64 = 32;
+/// Instructions of all iterations, without those that an iteration repeats.
 const MOST_INSTS: i64 = 512;
 
-/// The ranges of a short reduction of which the schedule says nothing.
+/// The ranges of a short reduction, or loop, of which the schedule says nothing.
 pub(super) fn ranges(kernel: &Kernel, inst: Inst) -> Option<Vec<(i64, i64)>> {
     let data = &kernel.insts[inst];
-    let Payload::Reduce { axes, .. } = &data.payload else { return None };
+    let (Opcode::Reduce | Opcode::For, Payload::Reduce { axes, .. } | Payload::Loop { axes }) =
+        (data.opcode, &data.payload)
+    else {
+        return None;
+    };
     let is_free = |axis: &Axis| {
         let axis = &kernel.axes[*axis];
-        axis.factors.iter().all(|factor| factor.level == Level::Serial)
+        !axis.nounroll
+            && axis.factors.iter().all(|factor| factor.level == Level::Serial)
             && !kernel.schedule.speaks_of(&axis.name)
     };
-    if data.opcode != Opcode::Reduce || !axes.iter().all(is_free) {
+    let steps = if data.opcode == Opcode::For { kernel.int_of(data.arguments[2]) } else { Some(1) };
+    if steps != Some(1) || !axes.iter().all(is_free) {
         return None;
     }
     let literal = |value| kernel.int_of(value).and_then(|value| i64::try_from(value).ok());
-    let bounds = data.arguments.chunks(2).map(|bounds| match bounds {
-        [low, high] => Some((literal(*low)?, literal(*high)?)),
-        _ => None,
-    });
+    let bounds = kernel.loop_bounds(inst).into_iter();
+    let bounds = bounds.map(|(low, high)| Some((literal(low)?, literal(high)?)));
     let ranges: Vec<(i64, i64)> = bounds.collect::<Option<_>>()?;
     let extent = |(low, high): &(i64, i64)| high.checked_sub(*low).map(|extent| extent.max(0));
     let count = ranges.iter().try_fold(1i64, |count, range| count.checked_mul(extent(range)?))?;
-    let (mut insts, mut plain) = (0, true);
+    let mut plain = true;
+    let is_loop = data.opcode == Opcode::For;
     kernel.walk(data.regions[0], &mut |_, inst| {
         let data = &kernel.insts[inst];
-        insts += 1;
         plain &= data.regions.is_empty() || data.opcode == Opcode::If;
         plain &= data.opcode.info().effect != Effect::Collective;
+        plain &= !is_loop || !data.opcode.info().effect.shows();
+        // What threads have in common has loops of its own.
+        if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = data.payload {
+            plain &= kernel.buffers[buffer].kind != BufferKind::Shared;
+        }
     });
-    (plain && count <= MOST_ITERATIONS && count * insts <= MOST_INSTS).then_some(ranges)
+    let fits = || count * distinct(kernel, data.regions[0]) as i64 <= MOST_INSTS;
+    (plain && count <= MOST_ITERATIONS && fits()).then_some(ranges)
 }

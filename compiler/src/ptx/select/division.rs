@@ -9,11 +9,12 @@
 //!
 //! is x/y rounded to nearest (Markstein's theorem), as long as nothing on the way leaves the range of normal numbers.
 //! That is looked at once for all: y is within 2^-20 and 2^100, and no quotient is below 2^-80 or NaN (then `rest` is a
-//! multiple of 2^-149, so it is exact; a quotient that overflows on the way becomes NaN). Otherwise all of them are computed anew by
-//! `div.rn`, behind a branch.
+//! multiple of 2^-149, so it is exact; a quotient that overflows on the way becomes NaN). Else the dividends that are 0, which are
+//! frequent, are left out: what lies behind the end of a row, what an activation or a mask has set to 0. Their quotient is x·r.
+//! Where that does not help, all quotients are computed anew by `div.rn`. Both stand behind branches.
 
 use super::super::instruction::*;
-use super::super::operand::{Operand, Reg};
+use super::super::operand::{Label, Operand, Reg};
 use super::super::types::Type;
 use super::selector::Selector;
 use crate::data::Scalar;
@@ -121,16 +122,37 @@ impl Selector<'_> {
             quotients.push((x, dst));
         }
         let Some(least) = least else { return };
-        let mut regular = self.setp(Compare::Ge, ty, least.into(), Operand::f32(LEAST_QUOTIENT));
-        if let Some(usual) = usual {
-            regular = self.logic(LogicBinaryOp::And, Type::Pred, regular.into(), usual.into());
-        }
         let done = self.builder.label("divided");
-        self.builder.emit_if(regular, Bra { uni: false, target: done });
+        self.divided_if_regular(least, usual, done);
+        let mut least: Option<Reg> = None;
+        for (x, dst) in &quotients {
+            let is_zero = self.setp(Compare::Eq, ty, *x, Operand::f32(0.0));
+            let (op, rounding) = (FloatBinaryOp::Mul, Some(Rounding::Rn));
+            let times = FloatBinary { op, rounding, ty, dst: *dst, a: *x, b: inverse, ..Default::default() };
+            self.builder.emit_if(is_zero, times);
+            let size = self.float_unary(FloatUnaryOp::Abs, (*dst).into());
+            let size = self.selp(ty, is_zero, Operand::f32(1.0), size.into());
+            least = Some(match least {
+                None => size,
+                Some(before) => self.float_least(before.into(), size.into()),
+            });
+        }
+        if let Some(least) = least {
+            self.divided_if_regular(least, usual, done);
+        }
         for (x, dst) in quotients {
             self.float_into(FloatBinaryOp::Div, ty, dst, x, y);
         }
         self.builder.place(done);
+    }
+
+    /// Goes on at a label where the quotients, of which this is the least in size, are what division gives.
+    fn divided_if_regular(&mut self, least: Reg, usual: Option<Reg>, done: Label) {
+        let mut regular = self.setp(Compare::Ge, Type::F32, least.into(), Operand::f32(LEAST_QUOTIENT));
+        if let Some(usual) = usual {
+            regular = self.logic(LogicBinaryOp::And, Type::Pred, regular.into(), usual.into());
+        }
+        self.builder.emit_if(regular, Bra { uni: false, target: done });
     }
 
     fn float_unary(&mut self, op: FloatUnaryOp, a: Operand) -> Reg {
