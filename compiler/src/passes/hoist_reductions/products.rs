@@ -23,7 +23,7 @@ use crate::ir::op::Opcode;
 
 /// Rows, columns and steps from which on a product is worth tiles, and what it leaves worth writing.
 pub const LEAST_ROWS: i64 = 16;
-pub const LEAST_STEPS: i64 = 64;
+const LEAST_STEPS: i64 = 64;
 
 /// The first of several products in a launch's loop, and the loop.
 pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {

@@ -23,7 +23,7 @@
 
 use super::launch::{Along, Part, launch_of, load};
 use super::own_arrays::{OwnArrays, give_axes};
-use super::worth::{is_short, pays_alone, pays_whole};
+use super::worth::{pays_alone, pays_whole};
 use crate::analysis::{written_buffers, written_by};
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
@@ -31,6 +31,7 @@ use crate::ir::op::{Effect, Opcode};
 use crate::passes::dce;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::is_rematerializable;
+use crate::passes::unroll_short::becomes_straight;
 use cranelift_entity::EntitySet;
 
 /// A reduction with loops in its terms, and what stands around it.
@@ -101,7 +102,7 @@ fn nests(kernel: &Kernel, launch: Launch) -> Vec<Nest> {
     let mut add = |chain: &[(Block, Inst)], around: &[Along], block: Block| {
         for inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[*inst];
-            if data.opcode != Opcode::Reduce || is_short(kernel, data.regions[0]) {
+            if data.opcode != Opcode::Reduce || becomes_straight(kernel, data.regions[0]) {
                 continue;
             }
             let chain = chain.iter().copied().chain([(block, *inst)]).collect();

@@ -1,7 +1,7 @@
 //! Whether what is inside a reduction's terms is worth a launch of its own, and the memory between.
 
 use super::launch::{Along, Part};
-use super::products::{LEAST_ROWS, LEAST_STEPS};
+use super::products::LEAST_ROWS;
 use super::terms::{Nest, is_loop};
 use crate::analysis::contraction::{Class, contractions};
 use crate::analysis::{Answer, Conditions, UNKNOWN_TRIPS, ask, trip_count};
@@ -11,25 +11,12 @@ use crate::manifest::{BinaryOp, Expr};
 use crate::passes::fill::{THREADS_AT_ONCE, columns_fill};
 use crate::passes::pass::TargetFacts;
 
-/// Steps of loops that literals count from which on a term is long.
-const FEW: u64 = 16;
+/// Steps of a loop from which on it is worth memory for its result.
+const LEAST_STEPS: u64 = 16;
 /// What a value costs that one launch writes and another one reads, in steps of a loop.
 const BETWEEN: i64 = 8;
 /// Bytes of scratch memory that a launch of its own may take.
 const MOST_BYTES: i64 = 1 << 30;
-
-/// Whether a term has no loops, or literals say that they have few steps.
-pub fn is_short(kernel: &Kernel, terms: Block) -> bool {
-    trips(kernel, terms) < FEW
-}
-
-fn trips(kernel: &Kernel, block: Block) -> u64 {
-    let of_one = |inst: &Inst| {
-        let inside = kernel.insts[*inst].regions.iter().map(|region| trips(kernel, *region)).sum::<u64>();
-        if is_loop(kernel, *inst) { trip_count(kernel, *inst).saturating_mul(inside.max(1)) } else { inside }
-    };
-    kernel.blocks[block].insts.iter().map(of_one).fold(0, u64::saturating_add)
-}
 
 /// How many steps the loops of a block have.
 fn steps(kernel: &Kernel, block: Block) -> Option<Expr> {
@@ -71,7 +58,7 @@ fn fits(conditions: Conditions, kernel: &Kernel, places: Expr, values: &[Value])
 /// Whether a loop in the terms that does not depend on the axes that are `left` pays: it is computed once for all of them. They
 /// have iterations, or it would not have run.
 pub fn pays_alone(kernel: &mut Kernel, launch: Launch, reduce: Inst, part: &Part, left: &[Along]) -> bool {
-    if trip_count(kernel, reduce) < FEW {
+    if trip_count(kernel, reduce) < LEAST_STEPS {
         return false;
     }
     let mut conditions = Conditions::new().prefers_at_least(&product(left.iter(), kernel), 2);
@@ -127,5 +114,5 @@ fn tiles(kernel: &Kernel, launch: Launch, nest: &Nest, steps: &Expr) -> Option<C
         product(own.copied(), kernel)
     };
     let least = Expr::binary(BinaryOp::Min, side(Class::M), side(Class::N));
-    Some(Conditions::new().prefers_at_least(&least, LEAST_ROWS).prefers_at_least(steps, LEAST_STEPS))
+    Some(Conditions::new().prefers_at_least(&least, LEAST_ROWS).prefers_at_least(steps, LEAST_STEPS as i64))
 }

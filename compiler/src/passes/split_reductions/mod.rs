@@ -26,6 +26,7 @@ mod columns;
 mod cost;
 mod grid;
 mod length;
+mod range;
 pub(super) mod rows;
 mod said;
 mod shared;
