@@ -344,7 +344,8 @@ pub(super) fn piece_launch(
     let span = kernel.insts[cut.reduce].span;
     // A block takes a piece, of a row where there are some.
     let single = outer.is_empty() || rows;
-    let reused = outer.last().is_some_and(|axis| {
+    // Loops that begin or end elsewhere do not run side by side.
+    let reused = cut.range.is_one && outer.last().is_some_and(|axis| {
         let region = kernel.insts[cut.reduce].regions[0];
         let mut affine = Affine::new(kernel);
         accesses(kernel, region).iter().any(|access| affine.stride(access.inst, axis.3) == Stride::Bytes(0))
