@@ -33,6 +33,9 @@
 //!
 //! So do all but the last of several products of matrices in one loop (`products.rs`): alone they are staged.
 //!
+//! The terms of a reduction that are made of other reductions, and loops in them, get a launch of their own (`terms.rs`): one
+//! thread would do them one by one.
+//!
 //! # Preconditions
 //!
 //! The reduction stands directly in the loop, and nothing that it needs is written by the loop that it leaves; by its launch,

@@ -53,6 +53,9 @@ impl OwnArrays {
 
 /// Gives the arrays the axes of a reduction as well, in the launch of its terms, whose loop has those axes last.
 pub fn give_axes(kernel: &mut Kernel, arrays: &OwnArrays, made: Launch, own: &[Along]) {
+    if arrays.0.is_empty() {
+        return;
+    }
     let root = kernel.launches[made].body;
     let Some(forall) = kernel.blocks[root].insts.last().copied() else { return };
     let body = kernel.insts[forall].regions[0];

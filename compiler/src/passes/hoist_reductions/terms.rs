@@ -19,7 +19,9 @@
 //! - Another reduction of which the terms are made goes first.
 //!
 //! Outside of parallel loops always; inside where they have too few iterations to fill the machine, or where what is inside
-//! is a product, which then comes by tiles (`worth.rs`). A few terms of a loop that literals count stay where they are.
+//! is a product, which then comes by tiles (`worth.rs`). Short reductions that become straight code stay where they are.
+//!
+//! Nothing that moves reads what the launch writes; arrays of a term's own get the axes of the reduction (`own_arrays.rs`).
 
 use super::launch::{Along, Part, launch_of, load};
 use super::own_arrays::{OwnArrays, give_axes};
@@ -36,14 +38,24 @@ use cranelift_entity::EntitySet;
 
 /// A reduction with loops in its terms, and what stands around it.
 pub struct Nest {
-    /// The blocks around its terms from the outside in, and the instruction of each that holds the next one.
-    chain: Vec<(Block, Inst)>,
-    /// The axes of the parallel loop around it.
+    /// The blocks around its terms from the outside in.
+    chain: Vec<Level>,
+    /// The axes of the parallel loops around it.
     pub around: Vec<Along>,
     pub reduce: Inst,
     /// The axes that it reduces.
     pub own: Vec<Along>,
     pub region: Block,
+}
+
+/// A block around terms.
+#[derive(Clone, Copy)]
+struct Level {
+    block: Block,
+    /// Of its instructions the one that holds the terms.
+    holds: Inst,
+    /// How many axes of parallel loops are around it.
+    axes: usize,
 }
 
 /// What gets a launch of its own.
@@ -95,28 +107,33 @@ fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option<Mov
     nests.iter().find_map(|nest| alone(kernel, launch, nest).or_else(|| whole(kernel, launch, nest, target)))
 }
 
-/// The reductions of a launch, or of its parallel loop, in whose terms are loops.
+/// The reductions of a launch and of its parallel loops in whose terms are loops.
 fn nests(kernel: &Kernel, launch: Launch) -> Vec<Nest> {
-    let root = kernel.launches[launch].body;
     let mut nests = Vec::new();
-    let mut add = |chain: &[(Block, Inst)], around: &[Along], block: Block| {
-        for inst in &kernel.blocks[block].insts {
-            let data = &kernel.insts[*inst];
-            if data.opcode != Opcode::Reduce || becomes_straight(kernel, data.regions[0]) {
-                continue;
+    add_nests(kernel, kernel.launches[launch].body, &[], &[], &mut nests);
+    nests
+}
+
+fn add_nests(kernel: &Kernel, block: Block, chain: &[Level], around: &[Along], nests: &mut Vec<Nest>) {
+    for inst in &kernel.blocks[block].insts {
+        let data = &kernel.insts[*inst];
+        let level = Level { block, holds: *inst, axes: around.len() };
+        let chain = [chain, &[level]].concat();
+        match data.opcode {
+            Opcode::Forall => {
+                let around = [around, &Along::of(kernel, *inst)].concat();
+                add_nests(kernel, data.regions[0], &chain, &around, nests);
             }
-            let chain = chain.iter().copied().chain([(block, *inst)]).collect();
-            let (around, own) = (around.to_vec(), Along::of(kernel, *inst));
-            nests.push(Nest { chain, around, reduce: *inst, own, region: data.regions[0] });
-        }
-    };
-    add(&[], &[], root);
-    for inst in &kernel.blocks[root].insts {
-        if kernel.insts[*inst].opcode == Opcode::Forall {
-            add(&[(root, *inst)], &Along::of(kernel, *inst), kernel.insts[*inst].regions[0]);
+            Opcode::Reduce if !becomes_straight(kernel, data.regions[0]) => nests.push(Nest {
+                chain,
+                around: around.to_vec(),
+                reduce: *inst,
+                own: Along::of(kernel, *inst),
+                region: data.regions[0],
+            }),
+            _ => {}
         }
     }
-    nests
 }
 
 /// A loop in the terms of a reduction that does not depend on all axes around.
@@ -177,23 +194,23 @@ fn whole(kernel: &mut Kernel, launch: Launch, nest: &Nest, target: &TargetFacts)
     }
     let part = Part { axes, insts, values, span: kernel.insts[nest.reduce].span };
     let names: Vec<&str> = nest.own.iter().map(|axis| axis.name.as_str()).collect();
-    let remark = format!("the terms over `{}` are computed side by side, by a launch of their own", names.join(", "));
+    let remark =
+        format!("the terms over `{}` are computed side by side, by a launch of their own", names.join(", "));
     Some(Moved { part, block: nest.region, before: terminator, arrays, own: nest.own.clone(), remark })
 }
 
 /// A reduction of whose result terms are made.
 fn goes_first(kernel: &Kernel, launch: Launch, nest: &Nest, inst: Inst) -> Option<Moved> {
-    let at = nest.chain.iter().position(|(block, _)| kernel.blocks[*block].insts.contains(&inst))?;
-    let (block, _) = nest.chain[at];
-    // Of the blocks around the terms, the last one is that of the parallel loop.
-    let axes = if at == 0 { Vec::new() } else { nest.around.clone() };
+    let at = nest.chain.iter().position(|level| kernel.blocks[level.block].insts.contains(&inst))?;
+    let Level { block, axes, .. } = nest.chain[at];
+    let axes = nest.around[..axes].to_vec();
     let values = kernel.insts[inst].results.to_vec();
     let mut wanted: EntitySet<Value> = EntitySet::new();
     needs_of(kernel, inst, &mut wanted);
     let mut insts = vec![inst];
-    for (block, until) in nest.chain[..=at].iter().rev() {
-        let until = if *block == nest.chain[at].0 { inst } else { *until };
-        insts.splice(0..0, slice(kernel, *block, until, &mut wanted));
+    for level in nest.chain[..=at].iter().rev() {
+        let until = if level.block == block { inst } else { level.holds };
+        insts.splice(0..0, slice(kernel, level.block, until, &mut wanted));
     }
     let fits = kernel.insts[inst].opcode == Opcode::Reduce && can_move(kernel, launch, (&insts, &[]), &axes);
     let part = Part { axes, insts, values, span: kernel.insts[inst].span };
@@ -237,21 +254,17 @@ fn slice(kernel: &Kernel, block: Block, until: Inst, wanted: &mut EntitySet<Valu
 /// The same of the blocks around a reduction's terms.
 fn slice_around(kernel: &Kernel, nest: &Nest, wanted: &mut EntitySet<Value>) -> Vec<Inst> {
     let mut insts = Vec::new();
-    for (block, until) in nest.chain.iter().rev() {
-        insts.splice(0..0, slice(kernel, *block, *until, wanted));
+    for level in nest.chain.iter().rev() {
+        insts.splice(0..0, slice(kernel, level.block, level.holds, wanted));
     }
     insts
 }
 
 /// Whether instructions may run in a launch before theirs: they read nothing that it writes, and the host knows how often they
 /// run. `terms`, which go away where they stand, may hold checks, and write arrays of their own.
-fn can_move(
-    kernel: &Kernel,
-    launch: Launch,
-    (insts, terms): (&[Inst], &[Inst]),
-    axes: &[Along],
-) -> bool {
-    let own: Vec<Buffer> = terms.iter().flat_map(|inst| written_by(kernel, *inst).iter().collect::<Vec<_>>()).collect();
+fn can_move(kernel: &Kernel, launch: Launch, (insts, terms): (&[Inst], &[Inst]), axes: &[Along]) -> bool {
+    let own: Vec<Buffer> =
+        terms.iter().flat_map(|inst| written_by(kernel, *inst).iter().collect::<Vec<_>>()).collect();
     let written = written_buffers(kernel, kernel.launches[launch].body);
     let mut fits = true;
     for inst in insts {

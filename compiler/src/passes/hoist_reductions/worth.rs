@@ -6,7 +6,7 @@ use super::terms::{Nest, is_loop};
 use crate::analysis::contraction::{Class, contractions};
 use crate::analysis::{Answer, Conditions, UNKNOWN_TRIPS, ask, trip_count};
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::Kernel;
+use crate::ir::kernel::{BufferKind, Kernel};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::fill::{THREADS_AT_ONCE, columns_fill};
 use crate::passes::pass::TargetFacts;
@@ -15,8 +15,8 @@ use crate::passes::pass::TargetFacts;
 const LEAST_STEPS: u64 = 16;
 /// What a value costs that one launch writes and another one reads, in steps of a loop.
 const BETWEEN: i64 = 8;
-/// Bytes of scratch memory that a launch of its own may take.
-const MOST_BYTES: i64 = 1 << 30;
+/// Bytes of scratch memory that are little on any machine.
+const LITTLE: i64 = 1 << 30;
 
 /// How many steps the loops of a block have.
 fn steps(kernel: &Kernel, block: Block) -> Option<Expr> {
@@ -48,11 +48,31 @@ fn product<'a>(axes: impl Iterator<Item = &'a Along>, kernel: &Kernel) -> Expr {
     extents.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right)).unwrap_or(Expr::Int(1))
 }
 
-/// And the values between take no more memory than is to be had.
-fn fits(conditions: Conditions, kernel: &Kernel, places: Expr, values: &[Value]) -> Conditions {
+/// Whether conditions hold, and the values between take no more memory than is to be had: little, or no more than the arrays
+/// that are passed.
+fn holds(
+    kernel: &mut Kernel,
+    launch: Launch,
+    conditions: &Conditions,
+    places: Expr,
+    values: &[Value],
+) -> bool {
     let bytes: u64 = values.iter().map(|value| kernel.value_type(*value).size()).sum();
-    let most = Expr::Int(MOST_BYTES / (bytes as i64).max(1));
-    conditions.prefers(Expr::binary(BinaryOp::LessEqual, places, most))
+    let bytes = Expr::binary(BinaryOp::Mul, places, Expr::Int(bytes as i64));
+    [Expr::Int(LITTLE), passed(kernel)].into_iter().any(|most| {
+        let fits = Expr::binary(BinaryOp::LessEqual, bytes.clone(), most);
+        ask(kernel, launch, &conditions.clone().prefers(fits)) == Answer::Yes
+    })
+}
+
+/// Bytes of the arrays that are passed.
+fn passed(kernel: &Kernel) -> Expr {
+    let arrays = kernel.buffers.values().filter(|data| matches!(data.kind, BufferKind::Argument { .. }));
+    let bytes = arrays.map(|data| {
+        let size = Expr::Int(data.element.size as i64);
+        data.extents.iter().cloned().fold(size, |left, right| Expr::binary(BinaryOp::Mul, left, right))
+    });
+    bytes.reduce(|left, right| Expr::binary(BinaryOp::Add, left, right)).unwrap_or(Expr::Int(0))
 }
 
 /// Whether a loop in the terms that does not depend on the axes that are `left` pays: it is computed once for all of them. They
@@ -65,8 +85,8 @@ pub fn pays_alone(kernel: &mut Kernel, launch: Launch, reduce: Inst, part: &Part
     for axis in left {
         conditions = conditions.needs_at_least(&axis.extent(kernel), 1);
     }
-    let conditions = fits(conditions, kernel, product(part.axes.iter(), kernel), &part.values);
-    ask(kernel, launch, &conditions) == Answer::Yes
+    let places = product(part.axes.iter(), kernel);
+    holds(kernel, launch, &conditions, places, &part.values)
 }
 
 /// Whether all of the terms pay, of which the launch of their own leaves `values`.
@@ -84,11 +104,10 @@ pub fn pays_whole(
     let (around, own) = (product(nest.around.iter(), kernel), product(nest.own.iter(), kernel));
     let Some(steps) = steps(kernel, nest.region) else { return false };
     let places = Expr::binary(BinaryOp::Mul, around.clone(), own.clone());
-    if let Some(conditions) = tiles(kernel, launch, nest, &steps) {
-        let conditions = fits(conditions, kernel, places.clone(), values);
-        if ask(kernel, launch, &conditions) == Answer::Yes {
-            return true;
-        }
+    if let Some(conditions) = tiles(kernel, launch, nest, &steps)
+        && holds(kernel, launch, &conditions, places.clone(), values)
+    {
+        return true;
     }
     if columns_fill(kernel, launch, &around, &times(own, Some(steps.clone())), target) {
         return false;
@@ -99,7 +118,7 @@ pub fn pays_whole(
     let full = Expr::binary(BinaryOp::Add, steps, Expr::Int(BETWEEN));
     let full = Expr::binary(BinaryOp::Mul, around, full);
     let conditions = Conditions::new().prefers(Expr::binary(BinaryOp::Less, full, few));
-    ask(kernel, launch, &fits(conditions, kernel, places, values)) == Answer::Yes
+    holds(kernel, launch, &conditions, places, values)
 }
 
 /// Where what is inside comes by tiles of rows and columns, some of which are the terms of a result.

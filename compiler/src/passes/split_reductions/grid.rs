@@ -1,4 +1,7 @@
 //! Grid: a reduction is cut into pieces, which a second launch combines.
+//!
+//! Where a reduction begins or ends elsewhere in each iteration of the loop around (`sum(i in 0..n - k: …)`), the pieces are
+//! those of the longest range, of which each iteration has its part (`range.rs`).
 
 use super::atomic::{self, Target};
 use super::range::{Range, range};
@@ -345,15 +348,19 @@ pub(super) fn piece_launch(
     // A block takes a piece, of a row where there are some.
     let single = outer.is_empty() || rows;
     // Loops that begin or end elsewhere do not run side by side.
-    let reused = cut.range.is_one && outer.last().is_some_and(|axis| {
-        let region = kernel.insts[cut.reduce].regions[0];
-        let mut affine = Affine::new(kernel);
-        accesses(kernel, region).iter().any(|access| affine.stride(access.inst, axis.3) == Stride::Bytes(0))
-    });
+    let reused = cut.range.is_one
+        && outer.last().is_some_and(|axis| {
+            let region = kernel.insts[cut.reduce].regions[0];
+            let mut affine = Affine::new(kernel);
+            accesses(kernel, region)
+                .iter()
+                .any(|access| affine.stride(access.inst, axis.3) == Stride::Bytes(0))
+        });
     let block = kernel.schedule.block().filter(|threads| *threads >= 32 && threads.is_power_of_two());
     let threads = if single { said.threads } else { block.map(i64::from) }.unwrap_or(256);
     let unit = if single { threads * said.vector(vector_of(kernel, cut.reduce) as i64) } else { 16 };
-    let length = piece_length(&Expr::binary(BinaryOp::Max, cut.range.extent.clone(), Expr::Int(0)), pieces, unit);
+    let length =
+        piece_length(&Expr::binary(BinaryOp::Max, cut.range.extent.clone(), Expr::Int(0)), pieces, unit);
     let mut extents = vec![Expr::Int(pieces)];
     for (_, low, high, _) in outer {
         let (low, high) = (kernel.symbolic(*low), kernel.symbolic(*high));
