@@ -7,7 +7,7 @@
 //!     yield v8
 //! }
 //!
-//! forall axis2 "r" (v0) { v1: f32 = reduce [max] …; …; store buf2[v0], v8 }       after: a launch of its own
+//! forall axis2 "r.part" (v0) { v1: f32 = reduce [max] …; …; store buf2[v0], v8 }       after: a launch of its own
 //! v9: f32 = reduce [add] axis0 "r" (v0) { v8: f32 = load buf2[v0]; yield v8 }
 //! ```
 //!
@@ -66,14 +66,23 @@ struct Moved {
     before: Inst,
     /// Arrays of a term's own, which get its axes.
     arrays: OwnArrays,
-    /// These axes.
+    /// The axes of the reduction.
     own: Vec<Along>,
     remark: String,
 }
 
 /// Gives what is inside the terms of a launch's reductions a launch of its own; whether there was something.
 pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
-    let Some(moved) = find(kernel, launch, target) else { return false };
+    let Some(mut moved) = find(kernel, launch, target) else { return false };
+    // Names that no directive can mean: they speak of the reduction's axes.
+    for axis in &mut moved.part.axes {
+        if moved.own.iter().any(|own| own.index == axis.index) {
+            axis.name = format!("{}.part", axis.name);
+            if !kernel.schedule.factored.contains(&axis.name) {
+                kernel.schedule.factored.push(axis.name.clone());
+            }
+        }
+    }
     let whole = moved.whole(kernel);
     let (made, scratch) = launch_of(kernel, launch, &moved.part, "terms");
     give_axes(kernel, &moved.arrays, made, &moved.own);
@@ -163,7 +172,7 @@ fn alone(kernel: &mut Kernel, launch: Launch, nest: &Nest) -> Option<Moved> {
             block: nest.region,
             before: reduce,
             arrays,
-            own: Vec::new(),
+            own: nest.own.clone(),
             remark,
         })
     })
