@@ -185,11 +185,16 @@ fn whole(kernel: &mut Kernel, launch: Launch, nest: &Nest, target: &TargetFacts)
     let indices: Vec<Value> = axes.iter().map(|axis| axis.index).collect();
     let arrays = OwnArrays::of(kernel, nest)?;
     let mut values: Vec<Value> = kernel.yields(nest.region).to_vec();
-    values.retain(|value| !is_rematerializable(kernel, *value, &indices, 16));
-    values.sort();
-    values.dedup();
     let terms: Vec<Inst> =
         kernel.blocks[nest.region].insts.iter().copied().filter(|inst| *inst != terminator).collect();
+    // What is the same for all terms, or made of indices, is there anyway.
+    let is_made = |value: Value| kernel.defining_inst(value).is_some_and(|inst| terms.contains(&inst));
+    values.retain(|value| is_made(*value) && !is_rematerializable(kernel, *value, &indices, 16));
+    values.sort();
+    values.dedup();
+    if values.is_empty() {
+        return None;
+    }
     let mut wanted = set(values.iter().copied());
     terms.iter().for_each(|inst| needs_of(kernel, *inst, &mut wanted));
     let around = slice_around(kernel, nest, &mut wanted);
