@@ -164,6 +164,11 @@ impl<'k> Emit<'k> {
         self.folded(Opcode::Min, (left, right), literals, |a, b| Some(a.min(b)))
     }
 
+    pub fn max(&mut self, left: Value, right: Value) -> Value {
+        let literals = (self.literal(left), self.literal(right));
+        self.folded(Opcode::Max, (left, right), literals, |a, b| Some(a.max(b)))
+    }
+
     /// An op, or the literal that it makes of two literals.
     fn folded(
         &mut self,

@@ -53,21 +53,27 @@ impl Pass for Dce {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let mut changed = self.begin(kernel) == Changed::Yes;
-        // A load that goes may have been the only one of its private buffer.
-        let private = kernel.buffers.values().any(|data| data.kind == BufferKind::Private);
-        while sweep(kernel, private) {
-            changed = true;
-            if !private {
-                break;
-            }
-        }
-        changed.into()
+        let settled = self.begin(kernel) == Changed::Yes;
+        (sweep(kernel) || settled).into()
     }
 }
 
+/// Removes what nothing depends on from all launches; whether there was something.
+pub(super) fn sweep(kernel: &mut Kernel) -> bool {
+    let mut changed = false;
+    // A load that goes may have been the only one of its private buffer.
+    let private = kernel.buffers.values().any(|data| data.kind == BufferKind::Private);
+    while sweep_once(kernel, private) {
+        changed = true;
+        if !private {
+            break;
+        }
+    }
+    changed
+}
+
 /// Removes dead instructions; whether there were any. `private`: whether there are private buffers.
-fn sweep(kernel: &mut Kernel, private: bool) -> bool {
+fn sweep_once(kernel: &mut Kernel, private: bool) -> bool {
     let mut loaded = EntitySet::new();
     if private {
         kernel.walk_all(&mut |_, inst| {

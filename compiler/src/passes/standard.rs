@@ -50,12 +50,12 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Before `collapse`, which it leaves loops without others beside them, and all that shares reductions.
         (Arc::new(Fuse), false),
         (Arc::new(Collapse), false),
-        // After `collapse`, which shows all axes of a loop.
+        // After `collapse`, which shows all axes of a loop; before all that shares reductions.
+        (Arc::new(ReduceAtomics), false),
+        // After `collapse`, which shows all axes of a loop, and `reduce_atomics`, which shows all reductions.
         (Arc::new(HoistReductions), false),
         // After `hoist_reductions`: what is left in a loop is what its iterations differ in.
         (Arc::new(SinkLoads), false),
-        // After `collapse`, which shows all axes of a loop; before all that shares reductions.
-        (Arc::new(ReduceAtomics), false),
         // After `collapse`, which shows how many iterations there are side by side; before all that looks for axes
         // to spread.
         (Arc::new(Rfactor), false),

@@ -16,6 +16,7 @@
 //! of them (`rfactor`); what is left after the last one is a parallel loop over all axes.
 
 use super::need::Need;
+use super::terms::is_loop;
 use crate::analysis::{Affine, written_buffers};
 use crate::data::Scalar;
 use crate::ir::entities::{Inst, Launch, Value};
@@ -53,10 +54,6 @@ pub fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option
     };
     let (extent, columns) = (iterations(reduce)?, iterations(forall)?);
     (!columns_fill(kernel, launch, &columns, &extent, target)).then_some((forall, need))
-}
-
-fn is_loop(kernel: &Kernel, inst: Inst) -> bool {
-    matches!(kernel.insts[inst].opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While)
 }
 
 /// Whether what a reduction reads lies along an index of the loop around it, and not along its own ones.

@@ -1,88 +1,68 @@
-//! A launch of its own for a reduction, whose results lie in scratch memory.
+//! A launch of its own for a part of a launch's code, whose results lie in scratch memory.
 
 use super::need::Need;
 use crate::analysis::block_count;
-use crate::data::ElementType;
+use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{AxisData, BlockData, BufferData, BufferKind, Kernel, Payload, Step};
 use crate::ir::op::Opcode;
 use crate::manifest::{Expr, Layout};
 use crate::passes::rematerialize::{free_values, rematerialize};
+use crate::source::Span;
 use smallvec::smallvec;
 
-/// Makes the launch, and loads what it leaves where the reduction stood.
+/// An axis of a launch of its own: the index that stands for it in the code that moves there, and its bounds.
+#[derive(Clone)]
+pub struct Along {
+    pub name: String,
+    pub low: Value,
+    pub high: Value,
+    pub index: Value,
+}
+
+impl Along {
+    /// The axes of a loop.
+    pub fn of(kernel: &Kernel, inst: Inst) -> Vec<Along> {
+        let axes = kernel.insts[inst].payload.axes().to_vec();
+        let params = kernel.blocks[kernel.insts[inst].regions[0]].params.to_vec();
+        let one = |((axis, index), (low, high)): ((Axis, Value), (Value, Value))| {
+            let name = kernel.axes[axis].name.clone();
+            Along { name, low, high, index }
+        };
+        axes.into_iter().zip(params).zip(kernel.loop_bounds(inst)).map(one).collect()
+    }
+
+    /// How many iterations it has; at least 0, as a range may end before it begins.
+    pub fn extent(&self, kernel: &Kernel) -> Expr {
+        let extent = kernel.symbolic_extent(self.low, self.high).unwrap_or(Expr::Int(0));
+        block_count(kernel, &extent, 1)
+    }
+}
+
+/// Code that gets a launch of its own, and the values that it leaves in scratch memory.
+pub struct Part {
+    pub axes: Vec<Along>,
+    /// In their order.
+    pub insts: Vec<Inst>,
+    pub values: Vec<Value>,
+    pub span: Span,
+}
+
+/// Makes a reduction's launch, and loads what it leaves where the reduction stood.
 pub fn split(kernel: &mut Kernel, launch: Launch, forall: Inst, need: &Need) {
     let body = kernel.insts[forall].regions[0];
-    let bounds = kernel.loop_bounds(forall);
-    let axes = kernel.insts[forall].payload.axes().to_vec();
-    let needed: Vec<usize> = (0..axes.len()).filter(|at| need.axes[*at]).collect();
-    let params: Vec<Value> = needed.iter().map(|at| kernel.blocks[body].params[*at]).collect();
-    let bounds: Vec<(Value, Value)> = needed.iter().map(|at| bounds[*at]).collect();
-    let extents: Vec<Expr> = bounds
-        .iter()
-        .map(|(low, high)| kernel.symbolic_extent(*low, *high).unwrap_or(Expr::Int(0)))
-        .map(|extent| block_count(kernel, &extent, 1))
-        .collect();
-    let results = kernel.insts[need.reduce].results.to_vec();
-    let scratch: Vec<Buffer> = results.iter().map(|value| scratch(kernel, *value, extents.clone())).collect();
-
-    // The launch.
-    let span = kernel.insts[need.reduce].span;
-    let root = kernel.blocks.push(BlockData::default());
-    let mut map = ValueMap::default();
-    let mut emit = Emit::new(kernel, root, span);
-    let arguments: Vec<Value> = bounds
-        .iter()
-        .flat_map(|(low, high)| [*low, *high])
-        .map(|value| rematerialize(&mut emit, value, &mut map))
-        .collect();
-    let lows: Vec<Value> = arguments.iter().step_by(2).copied().collect();
-    let outside = used_from_outside(kernel, need, body);
-    let mut emit = Emit::new(kernel, root, span);
-    for value in outside {
-        rematerialize(&mut emit, value, &mut map);
-    }
-    let inner = if needed.is_empty() { root } else { kernel.blocks.push(BlockData::default()) };
-    for param in &params {
-        let index = kernel.add_param(inner, crate::data::Scalar::I64);
-        kernel.values[index].name = kernel.values[*param].name.clone();
-        map.insert(*param, index);
-    }
-    for inst in &need.insts {
-        kernel.clone_inst(*inst, inner, &mut map);
-    }
-    let mut emit = Emit::new(kernel, inner, span);
-    let subscripts = places(&mut emit, params.iter().map(|param| mapped(&map, *param)), &lows);
-    for (buffer, value) in scratch.iter().zip(&results) {
-        emit.store(*buffer, 0, &subscripts, mapped(&map, *value));
-    }
-    if inner != root {
-        emit.inst(Opcode::Yield, Payload::None, &[]);
-        let axes = needed.iter().map(|at| kernel.axes[axes[*at]].name.clone()).collect::<Vec<_>>();
-        let axes = axes.into_iter().map(|name| kernel.axes.push(AxisData::new(name, Vec::new()))).collect();
-        let fresh = kernel.make_inst(Opcode::Forall, Payload::Loop { axes }, &arguments, span);
-        kernel.insts[fresh].regions = smallvec![inner];
-        kernel.blocks[root].insts.push(fresh);
-    }
-    let name = kernel.launches[launch].name.clone();
-    let made = kernel.add_launch(&name, "hoisted", root, launch);
-    kernel.replace_step(launch, &[Step::Launch(made), Step::Launch(launch)]);
-
-    // What it leaves is loaded in the place of the reduction.
-    let mut insts = std::mem::take(&mut kernel.blocks[body].insts);
-    let at = insts.iter().position(|inst| *inst == need.reduce).unwrap_or(insts.len());
-    let after = insts.split_off(at);
-    kernel.blocks[body].insts = insts;
-    let mut emit = Emit::new(kernel, body, span);
-    let lows: Vec<Value> = bounds.iter().map(|(low, _)| *low).collect();
-    let subscripts = places(&mut emit, params.iter().copied(), &lows);
-    for (buffer, value) in scratch.iter().zip(&results) {
-        let loaded = emit.load(*buffer, 0, &subscripts);
-        emit.kernel.replace_uses(*value, loaded);
-    }
-    kernel.blocks[body].insts.extend(after.into_iter().skip(1));
+    let axes = Along::of(kernel, forall).into_iter().zip(&need.axes);
+    let part = Part {
+        axes: axes.filter(|(_, needed)| **needed).map(|(axis, _)| axis).collect(),
+        insts: need.insts.clone(),
+        values: kernel.insts[need.reduce].results.to_vec(),
+        span: kernel.insts[need.reduce].span,
+    };
+    let (_, scratch) = launch_of(kernel, launch, &part, "hoisted");
+    load(kernel, body, need.reduce, &part, &scratch);
+    kernel.blocks[body].insts.retain(|inst| *inst != need.reduce);
     let name = kernel.launches[launch].name.clone();
     kernel.schedule.remark(
         &name,
@@ -90,22 +70,83 @@ pub fn split(kernel: &mut Kernel, launch: Launch, forall: Inst, need: &Need) {
     );
 }
 
+/// Makes the launch of a part, in front of the one that it is of, and says where its values lie.
+pub fn launch_of(kernel: &mut Kernel, launch: Launch, part: &Part, suffix: &str) -> (Launch, Vec<Buffer>) {
+    let extents: Vec<Expr> = part.axes.iter().map(|axis| axis.extent(kernel)).collect();
+    let scratch: Vec<Buffer> =
+        part.values.iter().map(|value| scratch(kernel, *value, extents.clone())).collect();
+    let span = part.span;
+    let root = kernel.blocks.push(BlockData::default());
+    let mut map = ValueMap::default();
+    let mut emit = Emit::new(kernel, root, span);
+    let bounds = part.axes.iter().flat_map(|axis| [axis.low, axis.high]);
+    let arguments: Vec<Value> = bounds.map(|value| rematerialize(&mut emit, value, &mut map)).collect();
+    let lows: Vec<Value> = arguments.iter().step_by(2).copied().collect();
+    let outside = used_from_outside(kernel, part);
+    let mut emit = Emit::new(kernel, root, span);
+    for value in outside {
+        rematerialize(&mut emit, value, &mut map);
+    }
+    let inner = if part.axes.is_empty() { root } else { kernel.blocks.push(BlockData::default()) };
+    for axis in &part.axes {
+        let index = kernel.add_param(inner, Scalar::I64);
+        kernel.values[index].name = kernel.values[axis.index].name.clone();
+        map.insert(axis.index, index);
+    }
+    for inst in &part.insts {
+        kernel.clone_inst(*inst, inner, &mut map);
+    }
+    let mut emit = Emit::new(kernel, inner, span);
+    let subscripts = places(&mut emit, part.axes.iter().map(|axis| mapped(&map, axis.index)), &lows);
+    for (buffer, value) in scratch.iter().zip(&part.values) {
+        emit.store(*buffer, 0, &subscripts, mapped(&map, *value));
+    }
+    if inner != root {
+        emit.inst(Opcode::Yield, Payload::None, &[]);
+        let axes = part.axes.iter().map(|axis| axis.name.clone()).collect::<Vec<_>>();
+        let axes = axes.into_iter().map(|name| kernel.axes.push(AxisData::new(name, Vec::new()))).collect();
+        let fresh = kernel.make_inst(Opcode::Forall, Payload::Loop { axes }, &arguments, span);
+        kernel.insts[fresh].regions = smallvec![inner];
+        kernel.blocks[root].insts.push(fresh);
+    }
+    let name = kernel.launches[launch].name.clone();
+    let made = kernel.add_launch(&name, suffix, root, launch);
+    kernel.replace_step(launch, &[Step::Launch(made), Step::Launch(launch)]);
+    (made, scratch)
+}
+
+/// Loads what a launch has left, in front of an instruction; that is what others use.
+pub fn load(kernel: &mut Kernel, block: Block, before: Inst, part: &Part, scratch: &[Buffer]) {
+    let mut insts = std::mem::take(&mut kernel.blocks[block].insts);
+    let at = insts.iter().position(|inst| *inst == before).unwrap_or(insts.len());
+    let after = insts.split_off(at);
+    kernel.blocks[block].insts = insts;
+    let mut emit = Emit::new(kernel, block, part.span);
+    let lows: Vec<Value> = part.axes.iter().map(|axis| axis.low).collect();
+    let subscripts = places(&mut emit, part.axes.iter().map(|axis| axis.index), &lows);
+    for (buffer, value) in scratch.iter().zip(&part.values) {
+        let loaded = emit.load(*buffer, 0, &subscripts);
+        emit.kernel.replace_uses(*value, loaded);
+    }
+    kernel.blocks[block].insts.extend(after);
+}
+
 /// Indices from 0.
 fn places(emit: &mut Emit<'_>, indices: impl Iterator<Item = Value>, lows: &[Value]) -> Vec<Value> {
     indices.zip(lows).map(|(index, low)| emit.sub(index, *low)).collect()
 }
 
-/// Values that the reduction, or what it is made of, uses from outside the loop.
-fn used_from_outside(kernel: &Kernel, need: &Need, body: Block) -> Vec<Value> {
+/// Values that a part uses and does not make.
+fn used_from_outside(kernel: &Kernel, part: &Part) -> Vec<Value> {
     let made = |value: &Value| {
-        kernel.blocks[body].params.contains(value)
-            || kernel.defining_inst(*value).is_some_and(|inst| need.insts.contains(&inst))
+        part.axes.iter().any(|axis| axis.index == *value)
+            || kernel.defining_inst(*value).is_some_and(|inst| part.insts.contains(&inst))
     };
     let uses = |inst: &Inst| {
         let arguments = kernel.insts[*inst].arguments.to_vec();
         free_values(kernel, *inst).into_iter().chain(arguments)
     };
-    need.insts.iter().flat_map(uses).filter(|value| !made(value)).collect()
+    part.insts.iter().flat_map(uses).filter(|value| !made(value)).collect()
 }
 
 fn scratch(kernel: &mut Kernel, value: Value, extents: Vec<Expr>) -> Buffer {

@@ -33,6 +33,9 @@
 //!
 //! So do all but the last of several products of matrices in one loop (`products.rs`): alone they are staged.
 //!
+//! The terms of a reduction that are made of other reductions, and loops in them, get a launch of their own (`terms.rs`): one
+//! thread would do them one by one.
+//!
 //! # Preconditions
 //!
 //! The reduction stands directly in the loop, and nothing that it needs is written by the loop that it leaves; by its launch,
@@ -43,10 +46,13 @@
 mod columns;
 mod launch;
 mod need;
+mod own_arrays;
 mod products;
+mod terms;
+mod worth;
 
 use super::collapse;
-use super::pass::{Changed, Pass, PassContext};
+use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::split_axes::split_axes;
 use crate::analysis::written_buffers;
 use crate::data::Scalar;
@@ -77,32 +83,48 @@ impl Pass for HoistReductions {
 
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
-        for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            while let Some(found) = find(kernel, launch) {
-                match found.way {
-                    Way::Around => around(kernel, &found),
-                    Way::Before => before(kernel, &found),
-                    Way::Launch => launch::split(kernel, launch, found.forall, &found.need),
-                }
-                changed = true;
-            }
-            let mut distributed = false;
-            while let Some((forall, need)) = columns::find(kernel, launch, &context.target) {
-                launch::split(kernel, launch, forall, &need);
-                distributed = true;
-            }
-            while let Some((forall, need)) = products::find(kernel, launch) {
-                launch::split(kernel, launch, forall, &need);
-                changed = true;
-            }
-            if distributed {
-                // What was behind the last one may be a loop over all axes now.
-                collapse::nested(kernel, launch);
-                changed = true;
-            }
+        let mut open: Vec<Launch> = kernel.launches.keys().rev().collect();
+        while let Some(launch) = open.pop() {
+            let before = kernel.launches.len();
+            changed |= of_launch(kernel, launch, &context.target);
+            // What has got a launch of its own may hold others.
+            open.extend(kernel.launches.keys().skip(before));
         }
         changed.into()
     }
+}
+
+/// Takes reductions out of the loops of a launch; whether there were any.
+fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
+    let mut changed = false;
+    loop {
+        while let Some(found) = find(kernel, launch) {
+            match found.way {
+                Way::Around => around(kernel, &found),
+                Way::Before => before(kernel, &found),
+                Way::Launch => launch::split(kernel, launch, found.forall, &found.need),
+            }
+            changed = true;
+        }
+        if !terms::split(kernel, launch, target) {
+            break;
+        }
+        changed = true;
+    }
+    let mut distributed = false;
+    while let Some((forall, need)) = columns::find(kernel, launch, target) {
+        launch::split(kernel, launch, forall, &need);
+        distributed = true;
+    }
+    while let Some((forall, need)) = products::find(kernel, launch) {
+        launch::split(kernel, launch, forall, &need);
+        changed = true;
+    }
+    if distributed {
+        // What was behind the last one may be a loop over all axes now.
+        collapse::nested(kernel, launch);
+    }
+    changed || distributed
 }
 
 /// A reduction that leaves a loop.

@@ -22,7 +22,7 @@ use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 
 /// Rows, columns and steps from which on a product is worth tiles, and what it leaves worth writing.
-const LEAST_ROWS: i64 = 16;
+pub const LEAST_ROWS: i64 = 16;
 const LEAST_STEPS: i64 = 64;
 
 /// The first of several products in a launch's loop, and the loop.

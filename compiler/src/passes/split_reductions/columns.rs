@@ -4,7 +4,7 @@ use super::atomic;
 use super::grid::{cut, piece_launch, record};
 use super::said::said;
 use super::shared;
-use crate::analysis::{Affine, Conditions, Stride, accesses};
+use crate::analysis::{Affine, Conditions, Stride, accesses, bucket};
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::ir::op::Opcode;
@@ -18,6 +18,11 @@ use crate::passes::special::{Special, specialize};
 
 /// The most pieces of a reduction for each of several outer iterations, where the machine does not ask for more.
 const MOST_PIECES: u32 = 64;
+
+/// Outer iterations that keep a block of threads busy, each with one of its own.
+const BLOCK: i64 = 256;
+/// Sectors of a request of 32 neighbours, where those of another way are one.
+const CONTIGUOUS: u64 = 4;
 
 /// So many pieces that all multiprocessors have equally many blocks, where the outer iterations are a power of two: 33
 /// of 132. n-body of 65536 on an H200: 38.9 TFLOP/s with 33, 37.9 with 32.
@@ -47,31 +52,34 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     if said(kernel, *reduce).pieces == Some(1) {
         return false;
     }
-    let Some(found) = cut(kernel, *reduce, &params) else { return false };
+    let around = around(kernel, forall);
+    let Some(found) = cut(kernel, *reduce, &around) else { return false };
     let said = said(kernel, *reduce);
     let wanted = said.pieces.is_some();
-    // Where the reduced axis is the contiguous one, rows are the better way.
+    // Where the reduced axis is the contiguous one, rows are the better way; and where neighbouring iterations read
+    // the same, but would leave most lanes of a block without one.
     let region = kernel.insts[*reduce].regions[0];
     let along = super::cost::loop_cost(kernel, region, kernel.blocks[region].params[0]);
     let Some(last) = params.last() else { return false };
     let across = super::cost::loop_cost(kernel, region, *last);
-    let rows = across.sectors > along.sectors;
+    let mut outer = Expr::Int(1);
+    for (low, high) in kernel.loop_bounds(forall) {
+        let Some(extent) = kernel.symbolic_extent(low, high) else { return false };
+        outer = if outer == Expr::Int(1) { extent } else { Expr::binary(BinaryOp::Mul, outer, extent) };
+    }
+    let rows = across.sectors > along.sectors
+        || along.sectors <= across.sectors.saturating_mul(CONTIGUOUS)
+            && bucket(kernel, launch, &outer, &[BLOCK]) == 0
+            && bucket(kernel, launch, &found.range.extent, &[MIN_SINGLE]) == 1;
     if rows && !said.team_fits() {
         return false;
     }
-    let reads_all = accesses(kernel, region).iter().all(|access| {
-        let mut affine = Affine::new(kernel);
-        affine.stride(access.inst, *last) != Stride::Bytes(0)
-    });
+    let mut affine = Affine::new(kernel);
+    let reads_all =
+        accesses(kernel, region).iter().all(|access| affine.stride(access.inst, *last) != Stride::Bytes(0));
     // What one iteration reads, those along another axis read too: that is for tiles.
     if !reads_all && params.len() > 1 && !wanted {
         return false;
-    }
-    let bounds = kernel.loop_bounds(forall);
-    let mut outer = Expr::Int(1);
-    for (low, high) in &bounds {
-        let Some(extent) = kernel.symbolic_extent(*low, *high) else { return false };
-        outer = if outer == Expr::Int(1) { extent } else { Expr::binary(BinaryOp::Mul, outer, extent) };
     }
     let multiprocessors = i64::from(target.multiprocessors);
     // A row has a team of threads anyway.
@@ -84,7 +92,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     };
     let columns = outer.clone();
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(multiprocessors * at_once));
-    let long = Expr::binary(BinaryOp::GreaterEqual, found.extent.clone(), Expr::Int(min_long));
+    let long = Expr::binary(BinaryOp::GreaterEqual, found.range.extent.clone(), Expr::Int(min_long));
     if !wanted && long.evaluate(&[]) == Some(manifest::Value::Bool(false)) {
         return false;
     }
@@ -123,6 +131,12 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     true
 }
 
+/// The indices of a loop with their bounds.
+fn around(kernel: &Kernel, forall: Inst) -> Vec<(Value, (Value, Value))> {
+    let params = kernel.blocks[kernel.insts[forall].regions[0]].params.iter().copied();
+    params.zip(kernel.loop_bounds(forall)).collect()
+}
+
 /// Makes the launch of the pieces of a launch's only reduction; it combines them. What is run instead. What all outer
 /// iterations read comes from shared memory.
 fn in_pieces(
@@ -137,7 +151,7 @@ fn in_pieces(
     let params = kernel.blocks[body].params.clone();
     let mut insts = kernel.blocks[body].insts.iter().copied();
     let reduce = insts.find(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)?;
-    let found = cut(kernel, reduce, &params)?;
+    let found = cut(kernel, reduce, &around(kernel, forall))?;
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return None };
     let bounds = kernel.loop_bounds(forall);
     let outer: Vec<(String, Value, Value, Value)> = axes

@@ -1,6 +1,10 @@
 //! Grid: a reduction is cut into pieces, which a second launch combines.
+//!
+//! Where a reduction begins or ends elsewhere in each iteration of the loop around (`sum(i in 0..n - k: …)`), the pieces are
+//! those of the longest range, of which each iteration has its part (`range.rs`).
 
 use super::atomic::{self, Target};
+use super::range::{Range, range};
 use super::said::{Said, said};
 use crate::analysis::{Affine, Conditions, Stride, accesses, block_count};
 use crate::data::{ElementType, Scalar};
@@ -18,6 +22,7 @@ use crate::passes::fill::MIN_SINGLE;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
 use crate::passes::special::{Special, specialize};
+use crate::passes::unroll_short::becomes_straight;
 use smallvec::smallvec;
 
 /// Iterations of the outer loop that one thread runs side by side where they read the same.
@@ -42,37 +47,37 @@ pub(super) struct Cut {
     reduce: Inst,
     low: Value,
     high: Value,
-    pub(super) extent: Expr,
+    pub(super) range: Range,
     combiners: Vec<Combiner>,
     types: Vec<Scalar>,
 }
 
-/// The reduction's data, if it has one axis of which the host knows the bounds, and if what its body needs from
-/// around it can be computed again: literals, symbols, `outer` values and sums of these.
-pub(super) fn cut(kernel: &Kernel, reduce: Inst, outer: &[Value]) -> Option<Cut> {
+/// The reduction's data, if it has one axis of which the host knows the bounds, or the longest of those that it has in the
+/// iterations of loops `around`; and if what its body needs from around it can be computed again: literals, symbols, indices
+/// and sums of these. Other reductions in it are those that become straight code.
+pub(super) fn cut(kernel: &Kernel, reduce: Inst, around: &[(Value, (Value, Value))]) -> Option<Cut> {
     let data = &kernel.insts[reduce];
     let Payload::Reduce { axes, combiners } = &data.payload else { return None };
     if axes.len() != 1 {
         return None;
     }
     let (low, high) = *kernel.loop_bounds(reduce).first()?;
-    let extent = kernel.symbolic_extent(low, high)?;
+    let range = range(kernel, reduce, around)?;
     let mut plain = true;
-    let mut loops = false;
     kernel.walk(data.regions[0], &mut |_, inst| {
-        let data = &kernel.insts[inst];
-        loops |= matches!(data.opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While);
-        plain &= !data.opcode.info().effect.shows();
+        plain &= !kernel.insts[inst].opcode.info().effect.shows();
     });
+    plain &= becomes_straight(kernel, data.regions[0]);
     let mut open = free_values(kernel, reduce);
     open.extend([low, high]);
-    let again = open.iter().all(|value| is_rematerializable(kernel, *value, outer, 16));
+    let outer: Vec<Value> = around.iter().map(|(index, _)| *index).collect();
+    let again = open.iter().all(|value| is_rematerializable(kernel, *value, &outer, 16));
     let scratch_types = data.results.iter().map(|value| kernel.value_type(*value)).collect();
-    (plain && !loops && again).then(|| Cut {
+    (plain && again).then(|| Cut {
         reduce,
         low,
         high,
-        extent,
+        range,
         combiners: combiners.to_vec(),
         types: scratch_types,
     })
@@ -106,7 +111,7 @@ pub(super) fn single(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) 
             && let Some(cut) = cut(kernel, *inst, &[])
         {
             any = true;
-            let enough = Expr::binary(BinaryOp::GreaterEqual, cut.extent, Expr::Int(MIN_SINGLE));
+            let enough = Expr::binary(BinaryOp::GreaterEqual, cut.range.extent, Expr::Int(MIN_SINGLE));
             conditions = conditions.prefers(enough);
         }
     }
@@ -342,15 +347,20 @@ pub(super) fn piece_launch(
     let span = kernel.insts[cut.reduce].span;
     // A block takes a piece, of a row where there are some.
     let single = outer.is_empty() || rows;
-    let reused = outer.last().is_some_and(|axis| {
-        let region = kernel.insts[cut.reduce].regions[0];
-        let mut affine = Affine::new(kernel);
-        accesses(kernel, region).iter().any(|access| affine.stride(access.inst, axis.3) == Stride::Bytes(0))
-    });
+    // Loops that begin or end elsewhere do not run side by side.
+    let reused = cut.range.is_one
+        && outer.last().is_some_and(|axis| {
+            let region = kernel.insts[cut.reduce].regions[0];
+            let mut affine = Affine::new(kernel);
+            accesses(kernel, region)
+                .iter()
+                .any(|access| affine.stride(access.inst, axis.3) == Stride::Bytes(0))
+        });
     let block = kernel.schedule.block().filter(|threads| *threads >= 32 && threads.is_power_of_two());
     let threads = if single { said.threads } else { block.map(i64::from) }.unwrap_or(256);
     let unit = if single { threads * said.vector(vector_of(kernel, cut.reduce) as i64) } else { 16 };
-    let length = piece_length(&Expr::binary(BinaryOp::Max, cut.extent.clone(), Expr::Int(0)), pieces, unit);
+    let length =
+        piece_length(&Expr::binary(BinaryOp::Max, cut.range.extent.clone(), Expr::Int(0)), pieces, unit);
     let mut extents = vec![Expr::Int(pieces)];
     for (_, low, high, _) in outer {
         let (low, high) = (kernel.symbolic(*low), kernel.symbolic(*high));
@@ -401,9 +411,11 @@ pub(super) fn piece_launch(
         (rematerialize(&mut emit, cut.low, &mut map), rematerialize(&mut emit, cut.high, &mut map));
     let length = emit.expression(&length);
     let start = emit.mul(piece, length);
-    let start = emit.add(low, start);
-    let end = emit.add(start, length);
+    let first = if cut.range.is_one { low } else { emit.expression(&cut.range.first) };
+    let first = emit.add(first, start);
+    let end = emit.add(first, length);
     let end = emit.min(end, high);
+    let start = if cut.range.is_one { first } else { emit.max(first, low) };
     // What the body needs from around it.
     let mut needed = Vec::new();
     emit.kernel.walk(emit.kernel.insts[cut.reduce].regions[0], &mut |_, inst| needed.push(inst));

@@ -119,11 +119,10 @@ impl<'k> Pattern<'k> {
     /// Whether the schedule says how large the tiles of a block or thread are.
     pub fn is_shaped(&self) -> bool {
         let schedule = &self.kernel.schedule;
+        // Elements of a thread are those of a loop: of what is summed up `per_thread` says nothing.
         let reduced = self.reduce.as_ref().map(|reduce| &reduce.axis);
-        self.axes
-            .iter()
-            .chain(reduced)
-            .any(|axis| schedule.tile(&axis.name).is_some() || schedule.per_thread(&axis.name).is_some())
+        self.axes.iter().any(|axis| schedule.per_thread(&axis.name).is_some())
+            || self.axes.iter().chain(reduced).any(|axis| schedule.tile(&axis.name).is_some())
     }
 
     /// Whether the schedule says where the warps go, and of no array that it is staged: the plain loop carries that out.

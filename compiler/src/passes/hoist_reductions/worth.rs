@@ -1,0 +1,137 @@
+//! Whether what is inside a reduction's terms is worth a launch of its own, and the memory between.
+
+use super::launch::{Along, Part};
+use super::products::LEAST_ROWS;
+use super::terms::{Nest, is_loop};
+use crate::analysis::contraction::{Class, contractions};
+use crate::analysis::{Answer, Conditions, UNKNOWN_TRIPS, ask, trip_count};
+use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::kernel::{BufferKind, Kernel};
+use crate::manifest::{BinaryOp, Expr};
+use crate::passes::fill::{THREADS_AT_ONCE, columns_fill};
+use crate::passes::pass::TargetFacts;
+
+/// Steps of a loop from which on it is worth memory for its result.
+const LEAST_STEPS: u64 = 16;
+/// What a value costs that one launch writes and another one reads, in steps of a loop.
+const BETWEEN: i64 = 8;
+/// Bytes of scratch memory that are little on any machine.
+const LITTLE: i64 = 1 << 30;
+
+/// How many steps the loops of a block have.
+fn steps(kernel: &Kernel, block: Block) -> Option<Expr> {
+    let of_one = |inst: &Inst| {
+        let inside = kernel.insts[*inst].regions.iter().filter_map(|region| steps(kernel, *region));
+        let inside = inside.reduce(|left, right| Expr::binary(BinaryOp::Add, left, right));
+        if is_loop(kernel, *inst) { Some(times(loop_steps(kernel, *inst), inside)) } else { inside }
+    };
+    let all = kernel.blocks[block].insts.iter().filter_map(of_one);
+    all.reduce(|left, right| Expr::binary(BinaryOp::Add, left, right))
+}
+
+fn loop_steps(kernel: &Kernel, inst: Inst) -> Expr {
+    let unknown = Expr::Int(UNKNOWN_TRIPS as i64);
+    let bounds = kernel.loop_bounds(inst).into_iter();
+    let extents = bounds.map(|(low, high)| kernel.symbolic_extent(low, high).unwrap_or(unknown.clone()));
+    extents.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right)).unwrap_or(unknown)
+}
+
+fn times(left: Expr, right: Option<Expr>) -> Expr {
+    match right {
+        Some(right) => Expr::binary(BinaryOp::Mul, left, right),
+        None => left,
+    }
+}
+
+fn product<'a>(axes: impl Iterator<Item = &'a Along>, kernel: &Kernel) -> Expr {
+    let extents = axes.map(|axis| kernel.symbolic_extent(axis.low, axis.high).unwrap_or(Expr::Int(1)));
+    extents.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right)).unwrap_or(Expr::Int(1))
+}
+
+/// Whether conditions hold, and the values between take no more memory than is to be had: little, or no more than the arrays
+/// that are passed.
+fn holds(
+    kernel: &mut Kernel,
+    launch: Launch,
+    conditions: &Conditions,
+    places: Expr,
+    values: &[Value],
+) -> bool {
+    let bytes: u64 = values.iter().map(|value| kernel.value_type(*value).size()).sum();
+    let bytes = Expr::binary(BinaryOp::Mul, places, Expr::Int(bytes as i64));
+    [Expr::Int(LITTLE), passed(kernel)].into_iter().any(|most| {
+        let fits = Expr::binary(BinaryOp::LessEqual, bytes.clone(), most);
+        ask(kernel, launch, &conditions.clone().prefers(fits)) == Answer::Yes
+    })
+}
+
+/// Bytes of the arrays that are passed.
+fn passed(kernel: &Kernel) -> Expr {
+    let arrays = kernel.buffers.values().filter(|data| matches!(data.kind, BufferKind::Argument { .. }));
+    let bytes = arrays.map(|data| {
+        let size = Expr::Int(data.element.size as i64);
+        data.extents.iter().cloned().fold(size, |left, right| Expr::binary(BinaryOp::Mul, left, right))
+    });
+    bytes.reduce(|left, right| Expr::binary(BinaryOp::Add, left, right)).unwrap_or(Expr::Int(0))
+}
+
+/// Whether a loop in the terms that does not depend on the axes that are `left` pays: it is computed once for all of them. They
+/// have iterations, or it would not have run.
+pub fn pays_alone(kernel: &mut Kernel, launch: Launch, reduce: Inst, part: &Part, left: &[Along]) -> bool {
+    if trip_count(kernel, reduce) < LEAST_STEPS {
+        return false;
+    }
+    let mut conditions = Conditions::new().prefers_at_least(&product(left.iter(), kernel), 2);
+    for axis in left {
+        conditions = conditions.needs_at_least(&axis.extent(kernel), 1);
+    }
+    let places = product(part.axes.iter(), kernel);
+    holds(kernel, launch, &conditions, places, &part.values)
+}
+
+/// Whether all of the terms pay, of which the launch of their own leaves `values`.
+pub fn pays_whole(
+    kernel: &mut Kernel,
+    launch: Launch,
+    nest: &Nest,
+    values: &[Value],
+    target: &TargetFacts,
+) -> bool {
+    // Else one block would have all of it.
+    if nest.around.is_empty() {
+        return true;
+    }
+    let (around, own) = (product(nest.around.iter(), kernel), product(nest.own.iter(), kernel));
+    let Some(steps) = steps(kernel, nest.region) else { return false };
+    let places = Expr::binary(BinaryOp::Mul, around.clone(), own.clone());
+    if let Some(conditions) = tiles(kernel, launch, nest, &steps)
+        && holds(kernel, launch, &conditions, places.clone(), values)
+    {
+        return true;
+    }
+    if columns_fill(kernel, launch, &around, &times(own, Some(steps.clone())), target) {
+        return false;
+    }
+    // Few threads take so many times as long as a full machine, which has the values between to write and read.
+    let threads = Expr::Int(i64::from(target.multiprocessors) * THREADS_AT_ONCE);
+    let few = Expr::binary(BinaryOp::Mul, steps.clone(), threads);
+    let full = Expr::binary(BinaryOp::Add, steps, Expr::Int(BETWEEN));
+    let full = Expr::binary(BinaryOp::Mul, around, full);
+    let conditions = Conditions::new().prefers(Expr::binary(BinaryOp::Less, full, few));
+    holds(kernel, launch, &conditions, places, values)
+}
+
+/// Where what is inside comes by tiles of rows and columns, some of which are the terms of a result.
+fn tiles(kernel: &Kernel, launch: Launch, nest: &Nest, steps: &Expr) -> Option<Conditions> {
+    let mut inside = Vec::new();
+    kernel.walk(nest.region, &mut |_, inst| inside.push(inst));
+    let all = contractions(kernel, launch);
+    let one = all.iter().find(|one| inside.contains(&one.reduce) && one.has_reuse() && !one.leaves_out())?;
+    let axes: Vec<&Along> = nest.around.iter().chain(&nest.own).collect();
+    let side = |class: Class| {
+        let own = one.of(class).filter_map(|axis| axes.iter().find(|known| known.index == axis.index));
+        product(own.copied(), kernel)
+    };
+    let least = Expr::binary(BinaryOp::Min, side(Class::M), side(Class::N));
+    Some(Conditions::new().prefers_at_least(&least, LEAST_ROWS).prefers_at_least(steps, LEAST_STEPS as i64))
+}
