@@ -14,6 +14,7 @@ use super::licm::Licm;
 use super::lower_tiles::LowerTiles;
 use super::map::Map;
 use super::merge_axes::MergeAxes;
+use super::moments::Moments;
 use super::narrow::Narrow;
 use super::normals::Normals;
 use super::pass::Pass;
@@ -50,6 +51,9 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Before `collapse`, which it leaves loops without others beside them, and all that shares reductions.
         (Arc::new(Fuse), false),
         (Arc::new(Collapse), false),
+        // After `collapse`, which gives reductions over several axes one order; before `hoist_reductions`, which gives each
+        // of them a launch of its own.
+        (Arc::new(Moments), false),
         // After `collapse`, which shows all axes of a loop.
         (Arc::new(HoistReductions), false),
         // After `hoist_reductions`: what is left in a loop is what its iterations differ in.
