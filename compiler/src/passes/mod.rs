@@ -9,6 +9,7 @@ mod by_launch;
 mod collapse;
 mod cse;
 mod dce;
+mod deviations;
 mod diff;
 mod fill;
 mod fingerprint;

@@ -30,13 +30,13 @@
 //! same element of a row (`place.rs`). What is left are loops of one axis over one range, along which memory is contiguous,
 //! and there are rows enough to fill the machine, or they are short: a few long ones are cut into pieces, each reduction
 //! by itself. Along another axis of memory, and over several axes, they are reductions alone, of which two become one
-//! (`reductions.rs`), or will (`deviations.rs`).
+//! (`reductions.rs`), or will (`rests.rs`).
 
-mod deviations;
 mod join;
 mod nest;
 mod place;
 mod reductions;
+mod rests;
 
 use super::fill::rows_fill;
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
@@ -122,7 +122,7 @@ fn fuse(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts
         return false;
     };
     let sides = ((&first, &before), (&second, &after));
-    let deviates = deviations::deviates(kernel, sides.0, sides.1, &axes, &handed.stored);
+    let deviates = rests::deviates(kernel, sides.0, sides.1, &axes, &handed.stored);
     // Reductions of a launch that runs once could not be cut side by side if one rests on the other.
     if handed.to_loops && !deviates {
         return false;
@@ -133,7 +133,9 @@ fn fuse(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts
     if !are_rows && !deviates && !reductions::join_walks(kernel, sides.0, sides.1) {
         return false;
     }
-    if let (Some([(low, high)]), true) = (bounds.map(Vec::as_slice), are_rows && !deviates && !axes.is_empty()) {
+    if let (Some([(low, high)]), true) =
+        (bounds.map(Vec::as_slice), are_rows && !deviates && !axes.is_empty())
+    {
         let extent = |(low, high): &(Expr, Expr)| match low {
             Expr::Int(0) => high.clone(),
             _ => Expr::binary(BinaryOp::Sub, high.clone(), low.clone()),

@@ -101,7 +101,8 @@ fn shares(kernel: &Kernel, reduces: [Inst; 2], around: [&[Value]; 2]) -> bool {
             let with: Vec<bool> = around.iter().map(|param| affine.any_depends(subscripts, *param)).collect();
             if with.iter().all(|moves| *moves) {
                 // A team reads a row once anyway. Over several axes there are no rows.
-                let mut is_row = |index: Value| subscripts.last().is_some_and(|last| affine.depends(*last, index));
+                let mut is_row =
+                    |index: Value| subscripts.last().is_some_and(|last| affine.depends(*last, index));
                 plain &= around.is_empty() || indices.len() > 1 || !is_row(indices[0]);
                 own.push(buffer);
             }

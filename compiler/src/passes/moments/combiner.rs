@@ -19,7 +19,7 @@ pub fn literal(scalar: Scalar, value: f32) -> Constant {
     }
 }
 
-/// The combiner of a count, a sum and a sum of squared deviations from the mean of what was counted.
+/// The combiner of a count, a sum of distances and a sum of their squared deviations from the mean of what was counted.
 ///
 /// ```text
 /// count = a.count + b.count

@@ -10,12 +10,14 @@
 //!     yield v14
 //! }
 //!
-//! v20: i64, v9: f32, v21: f32 = reduce [own0] axis1 "r" = v0..v1 (v3) {                                      after
+//! v9: f32, v20: i64, v21: f32, v22: f32 = reduce [add, own0] axis1 "r" = v0..v1 (v3) {                       after
 //!     v4: f32 = load buf0[v3, v2]
-//!     yield 1, v4, -0.0
+//!     v23: f32 = load buf0[v0, v2]
+//!     v24: f32 = sub v4, v23
+//!     yield v4, 1, v24, -0.0
 //! }
 //! v10: f32 = div v9, v5
-//! v17 = v21 + v20 * (v9 / v20 - v10)^2            0 where nothing was counted
+//! v17 = v22 + v20 * (v9 / v20 - v10)^2            0 where nothing was counted
 //! ```
 //!
 //! For any number `m`, and any parts of a walk, each with a count `n`, a mean `a` and a sum of squared deviations `q` from that,
@@ -23,6 +25,10 @@
 //! square of an element is formed (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
 //! variances", 1979). Parts are a reduction's contributions, which threads, blocks and launches merge as they do any
 //! (`combiner.rs`).
+//!
+//! Means of parts are those of distances from the first element, which is the same for all parts: of large numbers with small
+//! deviations the means would be rounded by more than they differ. An element is no further from the mean than the root of
+//! all squares added up, so what is lost where it lies far out is nothing beside them.
 //!
 //! # When
 //!
@@ -32,28 +38,26 @@
 //! # Preconditions
 //!
 //! Both reductions stand in one block, over the same axes with the same bounds, and each term of the second one is the square
-//! of what a term of the first one, computed again from the same, lies off a mean (`found.rs`). With an infinite element that
+//! of what a term of the first one, computed again from the same, lies off a mean (`passes/deviations.rs`). With an infinite element that
 //! mean is infinite too, of the same sign, or no number; so all comes out as a NaN either way. Where the sum of finite
-//! elements overflows, an infinite sum of squares becomes a NaN.
+//! elements overflows, or a distance between two, an infinite sum of squares becomes a NaN.
 
 mod combiner;
-mod found;
 
+use super::deviations::{Squares, squares};
 use super::fill::columns_fill;
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::split_reductions::rows;
 use super::tile::LONGEST_COLUMN;
 use crate::analysis::{Answer, Conditions, ask, written_buffers};
 use crate::data::Scalar;
-use crate::ir::clone::ValueMap;
+use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
-use found::Squares;
-pub use found::squares;
 
 pub struct Moments;
 
@@ -148,57 +152,82 @@ fn walks_again(
     ask(kernel, launch, &Conditions::new().prefers(long)) == Answer::Yes
 }
 
-/// Makes the sums of the first reduction parts of moments, of which the results of the second one are made.
+/// Adds moments to the first reduction, of which the results of the second one are made.
 fn rewrite(kernel: &mut Kernel, block: Block, found: &Found) {
     let [first, second] = found.reduces;
-    let Payload::Reduce { axes, combiners } = kernel.insts[first].payload.clone() else { return };
+    let Payload::Reduce { axes, mut combiners } = kernel.insts[first].payload.clone() else { return };
     let region = kernel.insts[first].regions[0];
     let Some(end) = kernel.blocks[region].insts.pop() else { return };
-    let span = kernel.insts[first].span;
-    let yields = kernel.insts[end].arguments.clone();
-    let results = std::mem::take(&mut kernel.insts[first].results);
-    let mut moments: Vec<(usize, [Value; 3])> = Vec::new();
-    let (mut combined, mut yielded) = (Vec::new(), Vec::new());
-    let mut at = 0;
-    for combiner in combiners {
-        let range = at..at + combiner.width();
-        if !found.squares.iter().any(|squares| squares.sum == at) {
-            combined.push(combiner);
-            yielded.extend_from_slice(&yields[range.clone()]);
-            results[range.clone()].iter().for_each(|value| kernel.adopt_result(first, *value));
-        } else {
-            let scalar = kernel.value_type(results[at]);
-            combined.push(combiner::moments(kernel, scalar));
-            let mut emit = Emit::new(kernel, region, span);
-            let one = emit.int(1);
-            let none = emit.constant(combiner::literal(scalar, -0.0));
-            yielded.extend([one, yields[at], none]);
-            let count = kernel.add_result(first, Scalar::I64);
-            kernel.adopt_result(first, results[at]);
-            let squares = kernel.add_result(first, scalar);
-            moments.push((at, [count, results[at], squares]));
+    let mut yields = kernel.insts[end].arguments.clone();
+    let mut known: Vec<(usize, Parts)> = Vec::new();
+    for Squares { sum, .. } in &found.squares {
+        if known.iter().any(|(of, _)| of == sum) {
+            continue;
         }
-        at = range.end;
+        let term = yields[*sum];
+        let scalar = kernel.value_type(term);
+        let reference = at_first(kernel, first, term);
+        let mut emit = Emit::new(kernel, region, kernel.insts[first].span);
+        let apart = emit.binary(Opcode::Sub, term, reference);
+        yields.extend([emit.int(1), apart, emit.constant(combiner::literal(scalar, -0.0))]);
+        combiners.push(combiner::moments(kernel, scalar));
+        let sum_of = kernel.insts[first].results[*sum];
+        let count = kernel.add_result(first, Scalar::I64);
+        kernel.add_result(first, scalar);
+        let squares = kernel.add_result(first, scalar);
+        known.push((*sum, Parts { count, sum: sum_of, squares }));
     }
-    kernel.insts[end].arguments = yielded.into();
+    kernel.insts[end].arguments = yields;
     kernel.blocks[region].insts.push(end);
-    kernel.insts[first].payload = Payload::Reduce { axes, combiners: combined.into() };
+    kernel.insts[first].payload = Payload::Reduce { axes, combiners };
 
     let mut insts = std::mem::take(&mut kernel.blocks[block].insts);
     let after = insts.split_off(insts.iter().position(|inst| *inst == second).unwrap_or(insts.len()));
     kernel.blocks[block].insts = insts;
     for (squares, result) in found.squares.iter().zip(kernel.insts[second].results.clone()) {
-        let Some((_, parts)) = moments.iter().find(|(sum, _)| *sum == squares.sum) else { continue };
+        let Some((_, parts)) = known.iter().find(|(sum, _)| *sum == squares.sum) else { continue };
         let mut emit = Emit::new(kernel, block, kernel.insts[second].span);
-        let value = from(&mut emit, *parts, squares.means);
+        let value = from(&mut emit, parts, squares.means);
         emit.kernel.values[value].name = emit.kernel.values[result].name.clone();
         kernel.replace_uses(result, value);
     }
     kernel.blocks[block].insts.extend(after.into_iter().skip(1));
 }
 
-/// The squared deviations from the means, added up, of a count, a sum and the squared deviations from the mean of that.
-fn from(emit: &mut Emit<'_>, [count, sum, squares]: [Value; 3], means: [Value; 2]) -> Value {
+/// Appends to a reduction's region what a term of it is in the first iteration, as which every other one knows it.
+fn at_first(kernel: &mut Kernel, reduce: Inst, term: Value) -> Value {
+    let region = kernel.insts[reduce].regions[0];
+    let lows = kernel.loop_bounds(reduce).into_iter().map(|(low, _)| low);
+    let mut map: ValueMap = kernel.blocks[region].params.iter().copied().zip(lows).collect();
+    for inst in kernel.blocks[region].insts.clone() {
+        let data = &kernel.insts[inst];
+        let moves = data.arguments.iter().any(|value| map.contains_key(value));
+        if moves && needs(kernel, region, term, inst) {
+            kernel.clone_inst(inst, region, &mut map);
+        }
+    }
+    mapped(&map, term)
+}
+
+/// Whether a value is made by an instruction of a region, or of what that gives.
+fn needs(kernel: &Kernel, region: Block, value: Value, inst: Inst) -> bool {
+    let Some(own) = kernel.defining_inst(value).filter(|own| kernel.blocks[region].insts.contains(own))
+    else {
+        return false;
+    };
+    own == inst || kernel.insts[own].arguments.iter().any(|value| needs(kernel, region, *value, inst))
+}
+
+/// What a walk leaves: how many terms it had, their sum, and the squares of their deviations from their mean, added up.
+struct Parts {
+    count: Value,
+    sum: Value,
+    squares: Value,
+}
+
+/// The squares of deviations from other means, added up.
+fn from(emit: &mut Emit<'_>, parts: &Parts, means: [Value; 2]) -> Value {
+    let Parts { count, sum, squares } = *parts;
     let scalar = emit.kernel.value_type(sum);
     let counted = emit.value(Opcode::Cast, Payload::Cast(scalar), &[count]);
     let own = emit.binary(Opcode::Div, sum, counted);

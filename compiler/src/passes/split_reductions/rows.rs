@@ -4,9 +4,7 @@ use super::cost::{Cost, loop_cost, ragged_cost};
 use super::length::{Length, length};
 use super::said::{Said, said};
 use super::streams::streams;
-use crate::analysis::{
-    Affine, Answer, Conditions, REGISTERS, Stride, accesses, ask, blocks_by_registers,
-};
+use crate::analysis::{Affine, Answer, Conditions, REGISTERS, Stride, accesses, ask, blocks_by_registers};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};

@@ -140,7 +140,11 @@ impl Terms<'_> {
             && of_second.arguments.len() == of_first.arguments.len()
             && of_second.results.len() == 1
             && self.is_plain(of_second)
-            && of_second.arguments.iter().zip(&of_first.arguments).all(|pair| self.are_equal(*pair.0, *pair.1));
+            && of_second
+                .arguments
+                .iter()
+                .zip(&of_first.arguments)
+                .all(|pair| self.are_equal(*pair.0, *pair.1));
         let equal = mutant!("moments: other terms", equal, of_second.opcode == of_first.opcode);
         self.equal.insert((second, first), equal);
         equal
@@ -167,10 +171,10 @@ fn is_positive(kernel: &Kernel, value: Value) -> bool {
             _ => false,
         },
         (Opcode::Cast, [from]) if kernel.value_type(*from).is_float() => is_positive(kernel, *from),
-        (Opcode::Cast, [from]) => {
-            kernel.symbolic(*from).is_some_and(|count| kernel.never_negative(&count))
+        (Opcode::Cast, [from]) => kernel.symbolic(*from).is_some_and(|count| kernel.never_negative(&count)),
+        (Opcode::Div | Opcode::Mul, [left, right]) => {
+            is_positive(kernel, *left) && is_positive(kernel, *right)
         }
-        (Opcode::Div | Opcode::Mul, [left, right]) => is_positive(kernel, *left) && is_positive(kernel, *right),
         _ => false,
     }
 }

@@ -5,7 +5,7 @@ use super::place::Stored;
 use crate::analysis::written_buffers;
 use crate::ir::clone::ValueMap;
 use crate::ir::kernel::Kernel;
-use crate::passes::moments::squares;
+use crate::passes::deviations::squares;
 
 /// Whether all reductions of the second launch add up squared deviations from means that the first one stores (`moments`),
 /// and there is nothing else to walk.
