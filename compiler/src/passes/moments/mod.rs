@@ -235,7 +235,6 @@ fn from(emit: &mut Emit<'_>, parts: &Parts, means: [Value; 2]) -> Value {
     let off = emit.binary(Opcode::Mul, counted, one);
     let off = emit.binary(Opcode::Mul, off, other);
     let all = emit.binary(Opcode::Add, squares, off);
-    let all = mutant!("moments: another mean than that of what was counted", all, squares);
     let none = emit.int(0);
     let some = emit.binary(Opcode::Gt, count, none);
     let zero = emit.constant(combiner::literal(scalar, 0.0));
