@@ -131,6 +131,7 @@ const PASSES: &[(&str, &[&str])] = &[
         "shared",
         &[
             "accumulate",
+            "deviations",
             "diff",
             "fill",
             "fingerprint",
@@ -162,6 +163,7 @@ const PASSES: &[(&str, &[&str])] = &[
         "tiles",
         &[
             "map",
+            "moments",
             "per_thread",
             "privatize",
             "reduce_atomics",

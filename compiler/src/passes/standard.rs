@@ -14,6 +14,7 @@ use super::licm::Licm;
 use super::lower_tiles::LowerTiles;
 use super::map::Map;
 use super::merge_axes::MergeAxes;
+use super::moments::Moments;
 use super::narrow::Narrow;
 use super::normals::Normals;
 use super::pass::Pass;
@@ -52,7 +53,9 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Collapse), false),
         // After `collapse`, which shows all axes of a loop; before all that shares reductions.
         (Arc::new(ReduceAtomics), false),
-        // After `collapse`, which shows all axes of a loop, and `reduce_atomics`, which shows all reductions.
+        // After `collapse`, which gives reductions over several axes one order, and `reduce_atomics`, which shows all
+        // reductions; before `hoist_reductions`, which gives each of them a launch of its own.
+        (Arc::new(Moments), false),
         (Arc::new(HoistReductions), false),
         // After `hoist_reductions`: what is left in a loop is what its iterations differ in.
         (Arc::new(SinkLoads), false),

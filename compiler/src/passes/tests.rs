@@ -1,3 +1,4 @@
+mod deviations;
 mod matrices;
 mod mutants;
 mod quick;

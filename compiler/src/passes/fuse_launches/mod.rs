@@ -29,12 +29,14 @@
 //! are. What either of them writes and the other one accesses, it accesses in the same iteration of these axes, and at the
 //! same element of a row (`place.rs`). What is left are loops of one axis over one range, along which memory is contiguous,
 //! and there are rows enough to fill the machine, or they are short: a few long ones are cut into pieces, each reduction
-//! by itself. Along another axis of memory they are reductions alone, of which two become one (`reductions.rs`).
+//! by itself. Along another axis of memory, and over several axes, they are reductions alone, of which two become one
+//! (`reductions.rs`), or will (`rests.rs`).
 
 mod join;
 mod nest;
 mod place;
 mod reductions;
+mod rests;
 
 use super::fill::rows_fill;
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
@@ -116,15 +118,24 @@ fn fuse(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts
     if !nest::are_alike(kernel, (&first, &before), (&second, &after), &axes) {
         return false;
     }
-    let Some(stored) = place::stored(kernel, (&first, &before), (&second, &after), &axes) else {
+    let Some(handed) = place::handed(kernel, (&first, &before), (&second, &after), &axes) else {
         return false;
     };
-    let bounds = before.bounds.as_ref().or(after.bounds.as_ref());
-    let are_rows = before.is_contiguous && after.is_contiguous;
-    if !are_rows && !reductions::join_walks(kernel, (&first, &before), (&second, &after)) {
+    let sides = ((&first, &before), (&second, &after));
+    let deviates = rests::deviates(kernel, sides.0, sides.1, &axes, &handed.stored);
+    // Reductions of a launch that runs once could not be cut side by side if one rests on the other.
+    if handed.to_loops && !deviates {
         return false;
     }
-    if let (Some((low, high)), true) = (bounds, are_rows && !axes.is_empty()) {
+    let bounds = before.bounds.as_ref().or(after.bounds.as_ref());
+    let several = before.has_several_axes() || after.has_several_axes();
+    let are_rows = before.is_contiguous && after.is_contiguous && !several;
+    if !are_rows && !deviates && !reductions::join_walks(kernel, sides.0, sides.1) {
+        return false;
+    }
+    if let (Some([(low, high)]), true) =
+        (bounds.map(Vec::as_slice), are_rows && !deviates && !axes.is_empty())
+    {
         let extent = |(low, high): &(Expr, Expr)| match low {
             Expr::Int(0) => high.clone(),
             _ => Expr::binary(BinaryOp::Sub, high.clone(), low.clone()),
@@ -144,7 +155,7 @@ fn fuse(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts
         }
     }
     join::join(kernel, (&first, &taken[0]), (&second, &taken[1]));
-    join::forward(kernel, &stored);
+    join::forward(kernel, &handed.stored);
     let name = kernel.launches[first.launch].name.clone();
     kernel.schedule.remark(&name, "statements over one space are computed together".to_string());
     true

@@ -103,11 +103,11 @@ pub fn access(kernel: &Kernel, inst: Inst) -> Option<(crate::ir::entities::Buffe
     }
 }
 
-/// What an iteration of the common axes walks: loops of one axis, side by side.
+/// What an iteration of the common axes walks: loops of one axis, side by side, or reductions of several.
 #[derive(Default)]
 pub struct Walk {
-    /// Of all of them; `None` where there is no loop.
-    pub bounds: Option<(Expr, Expr)>,
+    /// Of all of them, those of each axis; `None` where there is no loop.
+    pub bounds: Option<Vec<(Expr, Expr)>>,
     pub indices: Vec<Value>,
     pub reduces: bool,
     /// The reductions among them, where there is nothing else.
@@ -124,7 +124,7 @@ impl Walk {
         match left[..] {
             [] => {}
             [at] => {
-                walk.bounds = Some(nest.bounds[at].clone());
+                walk.bounds = Some(vec![nest.bounds[at].clone()]);
                 walk.indices.push(nest.params[at]);
             }
             _ => return None,
@@ -141,8 +141,11 @@ impl Walk {
                 return None;
             }
             if matches!(data.opcode, Opcode::Forall | Opcode::Reduce) {
-                let [pair] = kernel.loop_bounds(*inst)[..] else { return None };
-                let bounds = symbolic(kernel, pair)?;
+                let pairs = kernel.loop_bounds(*inst).into_iter();
+                let bounds = pairs.map(|pair| symbolic(kernel, pair)).collect::<Option<Vec<_>>>()?;
+                if bounds.len() > 1 && data.opcode == Opcode::Forall {
+                    return None;
+                }
                 if !left.is_empty() || walk.bounds.as_ref().is_some_and(|known| *known != bounds) {
                     return None;
                 }
@@ -158,6 +161,11 @@ impl Walk {
         walk.reductions = (!others && walk.reduces).then_some(reductions);
         walk.is_contiguous = walk.is_contiguous(kernel, nest);
         Some(walk)
+    }
+
+    /// Whether its loops have several axes.
+    pub fn has_several_axes(&self) -> bool {
+        self.bounds.as_ref().is_some_and(|bounds| bounds.len() > 1)
     }
 
     /// Whether what moves with an index of the loops does so along its array's last axis.

@@ -37,16 +37,25 @@ pub struct Stored {
     pub loads: Vec<Inst>,
 }
 
+/// What goes from the first launch to the second one.
+#[derive(Default)]
+pub struct Handed {
+    pub stored: Vec<Stored>,
+    /// Loops of a launch that runs once rest on it.
+    pub to_loops: bool,
+}
+
 type Side<'s> = (&'s Nest, &'s Walk);
 
 /// What the second launch loads of what the first one stores in each iteration; `None` where the launches may not become
 /// one, or do not share what they read.
-pub fn stored(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)]) -> Option<Vec<Stored>> {
+pub fn handed(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)]) -> Option<Handed> {
     let common: Vec<Value> = axes.iter().map(|pair| first.0.params[pair.0]).collect();
     let before = accesses(kernel, first, &common);
     let common: Vec<Value> = axes.iter().map(|pair| second.0.params[pair.1]).collect();
     let after = accesses(kernel, second, &common);
-    let mut found = Vec::new();
+    let mut all = Handed::default();
+    let found = &mut all.stored;
     let mut shares = false;
     let walks = first.1.bounds.is_some() && second.1.bounds.is_some();
     let mut both: Vec<Buffer> = before.keys().copied().filter(|buffer| after.contains_key(buffer)).collect();
@@ -70,13 +79,13 @@ pub fn stored(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)
         if places.contains(&Place::Index) {
             continue;
         }
-        // A value of an iteration: it is handed on. Reductions of a launch that runs once could not be cut side by side
-        // if one rests on the other.
+        // A value of an iteration: it is handed on.
         let handed = before.loads.is_empty() && after.stores.is_empty();
         let at_once = before.stores.iter().all(|store| kernel.blocks[first.0.body].insts.contains(store));
-        if !handed || !at_once || axes.is_empty() && second.1.bounds.is_some() {
+        if !handed || !at_once {
             return None;
         }
+        all.to_loops |= axes.is_empty() && second.1.bounds.is_some();
         let leaf = |inst: &Inst| &kernel.insts[*inst].payload;
         let mut loads = after.loads.clone();
         for store in &before.stores {
@@ -91,7 +100,7 @@ pub fn stored(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)
             return None;
         }
     }
-    shares.then_some(found)
+    shares.then_some(all)
 }
 
 fn accesses(kernel: &Kernel, (nest, walk): Side, common: &[Value]) -> FxHashMap<Buffer, Accesses> {

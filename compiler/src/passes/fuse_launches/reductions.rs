@@ -49,16 +49,23 @@ fn find(kernel: &Kernel, block: Block, around: &[Value]) -> Option<(Inst, Inst)>
     })
 }
 
-/// Whether two reductions have one axis each, with the same bounds and, where a schedule speaks of the second one's, the
-/// same name.
+/// Whether two reductions have the same axes: with the same bounds and, where a schedule speaks of the second one's, the
+/// same names.
 fn same_range(kernel: &Kernel, first: Inst, second: Inst) -> bool {
-    let bounds = |inst: Inst| match kernel.loop_bounds(inst)[..] {
-        [(low, high)] => Some((kernel.symbolic(low)?, kernel.symbolic(high)?)),
-        _ => None,
+    let bounds = |inst: Inst| {
+        let pairs = kernel.loop_bounds(inst).into_iter();
+        pairs
+            .map(|(low, high)| Some((kernel.symbolic(low)?, kernel.symbolic(high)?)))
+            .collect::<Option<Vec<_>>>()
     };
-    let name = |inst: Inst| kernel.axes[kernel.insts[inst].payload.axes()[0]].name.as_str();
+    let names = |inst: Inst| {
+        let axes = kernel.insts[inst].payload.axes().iter();
+        axes.map(|axis| kernel.axes[*axis].name.as_str())
+    };
     bounds(first).is_some_and(|known| bounds(second) == Some(known))
-        && (name(first) == name(second) || !kernel.schedule.speaks_of(name(second)))
+        && names(first)
+            .zip(names(second))
+            .all(|(first, second)| first == second || !kernel.schedule.speaks_of(second))
 }
 
 /// Whether a reduction of the second launch and one of the first become one, where iterations of both do nothing else.
@@ -78,7 +85,7 @@ fn shares(kernel: &Kernel, reduces: [Inst; 2], around: [&[Value]; 2]) -> bool {
     let mut walked = Vec::with_capacity(2);
     for (reduce, around) in reduces.into_iter().zip(around) {
         let region = kernel.insts[reduce].regions[0];
-        let index = kernel.blocks[region].params[0];
+        let indices = &kernel.blocks[region].params;
         let mut own: Vec<Buffer> = Vec::new();
         // Which of the loops' indices an array moves with that the reduction walks.
         let mut moves: Vec<Vec<bool>> = Vec::new();
@@ -88,14 +95,15 @@ fn shares(kernel: &Kernel, reduces: [Inst; 2], around: [&[Value]; 2]) -> bool {
             plain &= data.regions.is_empty() && matches!(effect, Effect::Pure | Effect::Read)
                 || data.opcode == Opcode::Yield;
             let Some((buffer, _, subscripts)) = access(kernel, inst) else { return };
-            if !affine.any_depends(subscripts, index) {
+            if !indices.iter().any(|index| affine.any_depends(subscripts, *index)) {
                 return;
             }
             let with: Vec<bool> = around.iter().map(|param| affine.any_depends(subscripts, *param)).collect();
             if with.iter().all(|moves| *moves) {
-                // A team reads a row once anyway.
-                plain &=
-                    around.is_empty() || subscripts.last().is_none_or(|last| !affine.depends(*last, index));
+                // A team reads a row once anyway. Over several axes there are no rows.
+                let mut is_row =
+                    |index: Value| subscripts.last().is_some_and(|last| affine.depends(*last, index));
+                plain &= around.is_empty() || indices.len() > 1 || !is_row(indices[0]);
                 own.push(buffer);
             }
             moves.push(with);

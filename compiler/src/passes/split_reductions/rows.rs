@@ -4,7 +4,7 @@ use super::cost::{Cost, loop_cost, ragged_cost};
 use super::length::{Length, length};
 use super::said::{Said, said};
 use super::streams::streams;
-use crate::analysis::{Affine, Conditions, REGISTERS, Stride, accesses, blocks_by_registers};
+use crate::analysis::{Affine, Answer, Conditions, REGISTERS, Stride, accesses, ask, blocks_by_registers};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
@@ -303,12 +303,9 @@ fn vector(kernel: &Kernel, loops: &[Inst]) -> i64 {
     narrowest.map_or(1, |width| (16 / width.max(1)).clamp(1, 8) as i64)
 }
 
-/// Makes copies of a launch that share its rows among teams, and lets the plan choose by the length of a row.
-pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFacts) -> bool {
+/// The ways in which rows may be shared, the best one first.
+fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> {
     let said = &rows.said;
-    if !said.team_fits() {
-        return false;
-    }
     let vector = said.vector(rows.vector);
     let mut shapes = Vec::new();
     let shape = |suffix, threads, held, vector, exact| Shape {
@@ -389,11 +386,35 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
         }
         shapes.push(shape("row_walk", long, None, vector, false));
     }
+    shapes.retain(|shape| shape.threads <= i64::from(target.max_threads) && shape.fits(rows.own_array));
+    shapes
+}
+
+/// Whether the threads that share a row hold it: loops after the first one find it there, or nearer than in memory where
+/// a row is less than a warp's.
+pub fn are_held(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFacts) -> bool {
+    if !rows.said.team_fits() {
+        return false;
+    }
+    let shapes = shapes(kernel, rows, target);
+    let mut held = shapes.iter().filter(|shape| shape.held.is_some());
+    if held.any(|shape| ask(kernel, launch, &conditions(rows, shape)) != Answer::No) {
+        return true;
+    }
+    let long = Conditions::new().prefers_at_least(&rows.extent, MIN_ROW);
+    ask(kernel, launch, &long) == Answer::No
+}
+
+/// Makes copies of a launch that share its rows among teams, and lets the plan choose by the length of a row.
+pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFacts) -> bool {
+    let said = &rows.said;
+    if !said.team_fits() {
+        return false;
+    }
+    let vector = said.vector(rows.vector);
+    let shapes = shapes(kernel, rows, target);
     let (mut changed, mut held) = (false, false);
     for shape in shapes {
-        if shape.threads > i64::from(target.max_threads) || !shape.fits(rows.own_array) {
-            continue;
-        }
         // For all sizes, one way to hold a row and one to walk it are enough.
         if held && shape.held.is_some() && kernel.specialization.is_general() {
             continue;

@@ -4,6 +4,7 @@
 //!
 //! `cargo test -p krn-compiler --lib mutants -- --nocapture` prints what caught each; `bench/mutants.py passes` counts them.
 
+use super::deviations::deviations;
 use super::matrices;
 use super::quick::{Sample, after, complaint, pipeline, programs_of, samples_of};
 use super::whole::Whole;
@@ -71,6 +72,9 @@ const MATRICES: &str = "tile contraction";
 
 /// What is held against convolutions, likewise: `stage` makes one axis of several.
 const CONVOLUTIONS: &str = "flatten";
+
+/// What is held against sums of squared deviations, likewise (`deviations.rs`).
+const MOMENTS: &str = "moments";
 
 /// Passes without wrong versions, each with the reason.
 const WITHOUT: &[(&str, &str)] = &[
@@ -238,6 +242,8 @@ fn every_mutant_is_caught() {
         names.iter().copied().partition(|name| owner(name) == MATRICES);
     let (of_convolutions, names): (Vec<&'static str>, Vec<&'static str>) =
         names.iter().copied().partition(|name| owner(name) == CONVOLUTIONS);
+    let (of_moments, names): (Vec<&'static str>, Vec<&'static str>) =
+        names.iter().copied().partition(|name| owner(name) == MOMENTS);
     let (of_the_whole, of_passes): (Vec<&'static str>, Vec<&'static str>) =
         names.iter().copied().partition(|name| WHOLE.contains(&owner(name)));
     let mut tried: Vec<(&'static str, Option<String>, u64)> = of_passes
@@ -253,7 +259,11 @@ fn every_mutant_is_caught() {
         let (caught, reached) = with(name, lower_tiles::tests::caught);
         (*name, caught, reached)
     }));
-    let texts = [(of_matrices, matrices::products()), (of_convolutions, matrices::convolutions())];
+    let texts = [
+        (of_matrices, matrices::products()),
+        (of_convolutions, matrices::convolutions()),
+        (of_moments, deviations()),
+    ];
     for (names, texts) in texts {
         tried.extend(side_by_side(&names, |name| {
             let (caught, reached) = with(name, || texts.iter().find_map(caught_from_text_to_numbers));

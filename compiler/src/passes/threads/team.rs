@@ -318,7 +318,11 @@ impl Team {
             let slot = emit.int(0);
             let iterations: Vec<Vec<Value>> = at.iter().map(|at| vec![*at, slot]).collect();
             let mut sums = known.to_vec();
-            for values in jam(emit, group, &params, &iterations, map, &slots) {
+            let mut groups = jam(emit, group, &params, &iterations, map, &slots);
+            if partial.has_own() {
+                groups = partial.merged(emit, groups);
+            }
+            for values in groups {
                 for (place, part) in values.chunks(width.max(1)).enumerate() {
                     let known = sums[place * width..(place + 1) * width].to_vec();
                     let sum = partial.follow(emit, &known, part);
@@ -578,6 +582,24 @@ impl Partial<'_> {
             values.extend(emit.combine_later(*combiner, &known[range.clone()], &part[range]));
         }
         values
+    }
+
+    /// Whether a combiner is the user's own, or has code as those have.
+    fn has_own(&self) -> bool {
+        self.combiners.iter().any(|combiner| matches!(combiner, Combiner::Own(..)))
+    }
+
+    /// What several groups contribute to each place in a vector, combined pair by pair: single contributions have
+    /// literals among their values, which what a thread has so far has not, and wait for nothing.
+    fn merged(&self, emit: &mut Emit<'_>, groups: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
+        let width = self.types.len();
+        let places = groups.first().map_or(0, |group| group.len() / width);
+        let mut all = Vec::new();
+        for place in 0..places {
+            let parts = groups.iter().map(|group| group[place * width..(place + 1) * width].to_vec());
+            all.extend(self.all(emit, parts.collect()));
+        }
+        vec![all]
     }
 
     /// The contribution where it counts, else the identity.

@@ -23,6 +23,7 @@ use crate::analysis::{Answer, Conditions, ask};
 use crate::ir::entities::Launch;
 use crate::ir::kernel::{Kernel, Phase, Phases};
 use blocks::Blocks;
+pub use columns::LONGEST as LONGEST_COLUMN;
 use directives::{is_said, record};
 use found::Found;
 pub use layouts::Layouts;

@@ -43,6 +43,8 @@ const LANES: i64 = 32;
 const WARPS: i64 = THREADS as i64 / LANES;
 /// 32-bit registers that a thread has at most for what it holds: half as many as where a multiprocessor has two blocks.
 const HELD: i64 = 64;
+/// Elements of the longest columns that are held, where each is one of these registers.
+pub const LONGEST: i64 = HELD * WARPS;
 /// So many are enough to keep memory busy: from there on more warps share a column.
 const ENOUGH: i64 = 32;
 /// The least class of extents of the walked axis; the others are doubled.
@@ -116,7 +118,7 @@ fn is_said(kernel: &Kernel, columns: &Columns) -> bool {
 fn blocks(kernel: &mut Kernel, launch: Launch, columns: &Columns) -> Option<Blocks> {
     let found = &columns.found;
     let (walked, lanes) = (columns.walked(), columns.lanes);
-    let longest = HELD * WARPS / columns.words;
+    let longest = LONGEST / columns.words;
     let classes: Vec<i64> = std::iter::successors(Some(SHORTEST), |class| Some(class * 2))
         .take_while(|class| *class <= longest)
         .collect();
