@@ -11,6 +11,9 @@ use cranelift_entity::EntitySet;
 /// Moves the reduction, with what it needs, in front of the branches that it stands in. `None` where some of it may not be
 /// done there, or memory decides of a branch: it may leave out nearly everything.
 pub fn hoist(kernel: &mut Kernel, (body, reduce): (Block, Inst), axes: &[LoopAxis]) -> Option<()> {
+    if kernel.blocks[body].insts.contains(&reduce) {
+        return Some(());
+    }
     let inner = LoopAxis::of(kernel, reduce)?;
     let all: Vec<LoopAxis> = axes.iter().cloned().chain(inner).collect();
     while !kernel.blocks[body].insts.contains(&reduce) {
