@@ -27,6 +27,8 @@ pub struct Schedule {
     pub conditional: Vec<Conditional>,
     /// What passes chose, in the order in which they did. No part of the text form.
     pub choices: Choices,
+    /// Launches of which no directives say all that was done.
+    pub unsaid: Vec<String>,
     /// How axes are spread over the machine, launch by launch, and how tiles lie in shared memory. Like choices no part
     /// of the text form.
     pub spreads: Vec<Spread>,
@@ -238,7 +240,15 @@ impl Schedule {
         });
     }
 
-    fn record(&mut self, choice: Choice) {
+    /// Says that directives would not make passes do what they did, and will do, to a launch.
+    pub fn leave_unsaid(&mut self, launch: &str) {
+        self.unsaid.push(launch.to_string());
+        let known: Vec<Choice> = self.choices.of(launch).cloned().collect();
+        known.into_iter().for_each(|choice| self.record(choice));
+    }
+
+    fn record(&mut self, mut choice: Choice) {
+        choice.reproducible &= !self.unsaid.contains(&choice.launch);
         self.choices.record(choice);
     }
 
@@ -263,6 +273,7 @@ impl Schedule {
     /// Gives all that is known of a launch to its new name.
     pub fn rename_launch(&mut self, from: &str, to: &str) {
         self.choices.rename(from, to);
+        self.unsaid.iter_mut().filter(|known| *known == from).for_each(|known| *known = to.to_string());
         let spreads = self.spreads.iter_mut().map(|spread| &mut spread.launch);
         let remarks = self.remarks.iter_mut().map(|remark| &mut remark.launch);
         spreads.chain(remarks).filter(|name| *name == from).for_each(|name| *name = to.to_string());
@@ -273,6 +284,9 @@ impl Schedule {
         let copy = |choice: &Choice| Choice { launch: to.to_string(), ..choice.clone() };
         let copies: Vec<Choice> = self.choices.of(from).map(copy).collect();
         copies.into_iter().for_each(|copy| self.choices.push(copy));
+        if self.unsaid.iter().any(|known| known == from) {
+            self.unsaid.push(to.to_string());
+        }
         let spreads = self.spreads.iter().filter(|spread| spread.launch == from);
         let copies: Vec<Spread> =
             spreads.map(|spread| Spread { launch: to.to_string(), ..spread.clone() }).collect();

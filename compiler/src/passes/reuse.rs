@@ -40,6 +40,8 @@ struct Tile {
     warps: u64,
     /// The axis along which the warps of a block stand, where it is not the last one.
     rows: Option<usize>,
+    /// Whether the body is long: perhaps what reductions have become, which `map` would copy as they were.
+    is_long: bool,
 }
 
 /// The most instructions of a short body, the elements that a thread then gets, and the warps of a block. 7 points of f32 on an
@@ -176,9 +178,10 @@ fn plan(kernel: &Kernel, forall: Inst) -> Option<Tile> {
     let body = kernel.insts[forall].regions[0];
     let mut size = 0;
     kernel.walk(body, &mut |_, _| size += 1);
-    let (_, elements, warps) = match size <= SHORT.0 {
-        true => SHORT,
-        false => Some(LONG).filter(|(most, ..)| distinct(kernel, body) <= *most)?,
+    let is_long = size > SHORT.0;
+    let (_, elements, warps) = match is_long {
+        false => SHORT,
+        true => Some(LONG).filter(|(most, ..)| distinct(kernel, body) <= *most)?,
     };
     let families = families(kernel, body);
     let bounds = kernel.loop_bounds(forall);
@@ -199,7 +202,7 @@ fn plan(kernel: &Kernel, forall: Inst) -> Option<Tile> {
     let most = counts.iter().copied().max().filter(|most| *most > 0)?;
     let axis = counts.iter().position(|count| *count == most)?;
     let rows = (0..last).rev().find(|at| *at != axis && counts[*at] > 0);
-    Some(Tile { axis, elements, warps, rows })
+    Some(Tile { axis, elements, warps, rows, is_long })
 }
 
 /// Whether the grid takes what threads leave of an axis, of which each has one iteration.
@@ -234,6 +237,9 @@ fn apply(kernel: &mut Kernel, launch: Launch, forall: Inst, tile: Tile) -> bool 
     let name = |axis: Axis| kernel.axes[axis].name.clone();
     let (axis, rows) = (name(axes[tile.axis]), name(tile.rows.map_or(last, |rows| axes[rows])));
     let (block, count) = (tile.warps as u32 * 32, tile.elements as u32);
+    if tile.is_long {
+        kernel.schedule.leave_unsaid(&launch);
+    }
     let reason = "small blocks end and start more evenly";
     kernel.schedule.chose(&launch, Directive::Block(block), reason);
     let reason = format!("neighbours along `{axis}` read the same elements");

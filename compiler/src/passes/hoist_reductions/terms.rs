@@ -18,8 +18,8 @@
 //! - Else all of the term goes: of what it yields, what is not merely made of indices lies in scratch memory.
 //! - Another reduction of which the terms are made goes first.
 //!
-//! Outside of parallel loops always; inside where they have too few iterations to fill the machine, or where what is inside
-//! is a product, which then comes by tiles (`worth.rs`). Short reductions that become straight code stay where they are.
+//! Outside of parallel loops always; inside where they have too few iterations to fill the machine (`worth.rs`). Short reductions
+//! that become straight code stay where they are.
 //!
 //! Nothing that moves reads what the launch writes; arrays of a term's own get the axes of the reduction (`own_arrays.rs`).
 
@@ -153,9 +153,9 @@ fn alone(kernel: &mut Kernel, launch: Launch, nest: &Nest) -> Option<Moved> {
     inner.into_iter().find_map(|reduce| {
         let values = kernel.insts[reduce].results.to_vec();
         let mut wanted = set(values.iter().copied());
+        needs_of(kernel, reduce, &mut wanted);
         let mut insts = slice(kernel, nest.region, reduce, &mut wanted);
         insts.push(reduce);
-        needs_of(kernel, reduce, &mut wanted);
         insts.splice(0..0, slice_around(kernel, nest, &mut wanted));
         let (axes, left): (Vec<Along>, Vec<Along>) =
             all.iter().cloned().partition(|axis| wanted.contains(axis.index));

@@ -1,12 +1,10 @@
 //! Whether what is inside a reduction's terms is worth a launch of its own, and the memory between.
 
 use super::launch::{Along, Part};
-use super::products::LEAST_ROWS;
 use super::terms::{Nest, is_loop};
-use crate::analysis::contraction::{Class, contractions};
 use crate::analysis::{Answer, Conditions, UNKNOWN_TRIPS, ask, trip_count};
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, Kernel};
+use crate::ir::kernel::{BufferKind, Kernel, Step};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::fill::{THREADS_AT_ONCE, columns_fill};
 use crate::passes::pass::TargetFacts;
@@ -101,14 +99,13 @@ pub fn pays_whole(
     if nest.around.is_empty() {
         return true;
     }
+    // Choices of launches multiply to variants, and a kernel that repeats some has many of them.
+    if kernel.plan.iter().any(|step| matches!(step, Step::While { .. })) {
+        return false;
+    }
     let (around, own) = (product(nest.around.iter(), kernel), product(nest.own.iter(), kernel));
     let Some(steps) = steps(kernel, nest.region) else { return false };
     let places = Expr::binary(BinaryOp::Mul, around.clone(), own.clone());
-    if let Some(conditions) = tiles(kernel, launch, nest, &steps)
-        && holds(kernel, launch, &conditions, places.clone(), values)
-    {
-        return true;
-    }
     if columns_fill(kernel, launch, &around, &times(own, Some(steps.clone())), target) {
         return false;
     }
@@ -119,19 +116,4 @@ pub fn pays_whole(
     let full = Expr::binary(BinaryOp::Mul, around, full);
     let conditions = Conditions::new().prefers(Expr::binary(BinaryOp::Less, full, few));
     holds(kernel, launch, &conditions, places, values)
-}
-
-/// Where what is inside comes by tiles of rows and columns, some of which are the terms of a result.
-fn tiles(kernel: &Kernel, launch: Launch, nest: &Nest, steps: &Expr) -> Option<Conditions> {
-    let mut inside = Vec::new();
-    kernel.walk(nest.region, &mut |_, inst| inside.push(inst));
-    let all = contractions(kernel, launch);
-    let one = all.iter().find(|one| inside.contains(&one.reduce) && one.has_reuse() && !one.leaves_out())?;
-    let axes: Vec<&Along> = nest.around.iter().chain(&nest.own).collect();
-    let side = |class: Class| {
-        let own = one.of(class).filter_map(|axis| axes.iter().find(|known| known.index == axis.index));
-        product(own.copied(), kernel)
-    };
-    let least = Expr::binary(BinaryOp::Min, side(Class::M), side(Class::N));
-    Some(Conditions::new().prefers_at_least(&least, LEAST_ROWS).prefers_at_least(steps, LEAST_STEPS as i64))
 }
