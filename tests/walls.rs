@@ -132,6 +132,7 @@ const PASSES: &[(&str, &[&str])] = &[
         &[
             "accumulate",
             "deviations",
+            "distinct",
             "diff",
             "fill",
             "fingerprint",
