@@ -16,7 +16,7 @@
 //! of them (`rfactor`); what is left after the last one is a parallel loop over all axes.
 
 use super::need::Need;
-use super::terms::is_loop;
+use super::nest::is_loop;
 use crate::analysis::{Affine, written_buffers};
 use crate::data::Scalar;
 use crate::ir::entities::{Inst, Launch, Value};

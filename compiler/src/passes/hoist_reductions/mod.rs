@@ -46,6 +46,7 @@
 mod columns;
 mod launch;
 mod need;
+mod nest;
 mod own_arrays;
 mod products;
 mod terms;

@@ -1,7 +1,7 @@
 //! Arrays of a term's own: one thread would fill them term by term, and each of many terms side by side needs its own.
 
 use super::launch::Along;
-use super::terms::Nest;
+use super::nest::Nest;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};

@@ -24,6 +24,7 @@
 //! Nothing that moves reads what the launch writes; arrays of a term's own get the axes of the reduction (`own_arrays.rs`).
 
 use super::launch::{Along, Part, launch_of, load};
+use super::nest::{Level, Nest, is_loop};
 use super::own_arrays::{OwnArrays, give_axes};
 use super::worth::{pays_alone, pays_whole};
 use crate::analysis::{written_buffers, written_by};
@@ -35,28 +36,6 @@ use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::is_rematerializable;
 use crate::passes::unroll_short::becomes_straight;
 use cranelift_entity::EntitySet;
-
-/// A reduction with loops in its terms, and what stands around it.
-pub struct Nest {
-    /// The blocks around its terms from the outside in.
-    chain: Vec<Level>,
-    /// The axes of the parallel loops around it.
-    pub around: Vec<Along>,
-    pub reduce: Inst,
-    /// The axes that it reduces.
-    pub own: Vec<Along>,
-    pub region: Block,
-}
-
-/// A block around terms.
-#[derive(Clone, Copy)]
-struct Level {
-    block: Block,
-    /// Of its instructions the one that holds the terms.
-    holds: Inst,
-    /// How many axes of parallel loops are around it.
-    axes: usize,
-}
 
 /// What gets a launch of its own.
 struct Moved {
@@ -230,11 +209,6 @@ fn goes_first(kernel: &Kernel, launch: Launch, nest: &Nest, inst: Inst) -> Optio
     let part = Part { axes, insts, values, span: kernel.insts[inst].span };
     let remark = "a reduction of which terms are made has a launch of its own".to_string();
     fits.then_some(Moved { part, block, before: inst, arrays: OwnArrays::default(), own: Vec::new(), remark })
-}
-
-/// Whether an instruction is a loop.
-pub fn is_loop(kernel: &Kernel, inst: Inst) -> bool {
-    matches!(kernel.insts[inst].opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While)
 }
 
 fn set(values: impl Iterator<Item = Value>) -> EntitySet<Value> {

@@ -1,7 +1,7 @@
 //! Whether what is inside a reduction's terms is worth a launch of its own, and the memory between.
 
 use super::launch::{Along, Part};
-use super::terms::{Nest, is_loop};
+use super::nest::{Nest, is_loop};
 use crate::analysis::{Answer, Conditions, UNKNOWN_TRIPS, ask, trip_count};
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Step};

@@ -1,0 +1,33 @@
+//! A reduction in whose terms are loops.
+
+use super::launch::Along;
+use crate::ir::entities::{Block, Inst};
+use crate::ir::kernel::Kernel;
+use crate::ir::op::Opcode;
+
+/// A reduction with loops in its terms, and what stands around it.
+pub struct Nest {
+    /// The blocks around its terms from the outside in.
+    pub chain: Vec<Level>,
+    /// The axes of the parallel loops around it.
+    pub around: Vec<Along>,
+    pub reduce: Inst,
+    /// The axes that it reduces.
+    pub own: Vec<Along>,
+    pub region: Block,
+}
+
+/// A block around terms.
+#[derive(Clone, Copy)]
+pub struct Level {
+    pub block: Block,
+    /// Of its instructions the one that holds the terms.
+    pub holds: Inst,
+    /// How many axes of parallel loops are around it.
+    pub axes: usize,
+}
+
+/// Whether an instruction is a loop.
+pub fn is_loop(kernel: &Kernel, inst: Inst) -> bool {
+    matches!(kernel.insts[inst].opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While)
+}
