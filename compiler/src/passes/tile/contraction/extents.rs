@@ -27,7 +27,7 @@ const BEGIN: i64 = 5_000;
 const OTHERS: i64 = 48;
 /// Registers that a thread can have.
 const MOST: i64 = 255;
-/// Bytes of a copy; and of a row of shared memory in addition: rows then begin in other banks, and vectors stay aligned.
+/// Bytes of a copy.
 const VECTOR: i64 = 16;
 /// Chunks that shared memory holds, at most and at least, where they are copied in the background.
 const SLOTS: [i64; 2] = [4, 3];
