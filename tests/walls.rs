@@ -144,6 +144,8 @@ const PASSES: &[(&str, &[&str])] = &[
             "numbers",
             "special",
             "split_axes",
+            "straight",
+            "sweep",
         ],
     ),
     (

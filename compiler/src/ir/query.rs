@@ -406,6 +406,12 @@ impl Kernel {
         Some(if low == Expr::Int(0) { high } else { Expr::binary(BinaryOp::Sub, high, low) })
     }
 
+    /// How many iterations a loop has along all of its axes, where the host can compute that.
+    pub fn symbolic_iterations(&self, inst: Inst) -> Option<Expr> {
+        let extents = self.loop_bounds(inst).into_iter().map(|(low, high)| self.symbolic_extent(low, high));
+        extents.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))?
+    }
+
     /// Whether an expression is made of dimensions and literals in a way that keeps it from being negative, or a fact says
     /// that what is subtracted is no more.
     pub fn never_negative(&self, expr: &Expr) -> bool {

@@ -22,7 +22,6 @@ use crate::data::Scalar;
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Opcode;
-use crate::manifest::{BinaryOp, Expr};
 use crate::passes::fill::columns_fill;
 use crate::passes::pass::TargetFacts;
 
@@ -47,12 +46,7 @@ pub fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option
     if bools || !alone || need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
         return None;
     }
-    let iterations = |inst: Inst| {
-        let extents =
-            kernel.loop_bounds(inst).into_iter().map(|(low, high)| kernel.symbolic_extent(low, high));
-        extents.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))?
-    };
-    let (extent, columns) = (iterations(reduce)?, iterations(forall)?);
+    let (extent, columns) = (kernel.symbolic_iterations(reduce)?, kernel.symbolic_iterations(forall)?);
     (!columns_fill(kernel, launch, &columns, &extent, target)).then_some((forall, need))
 }
 

@@ -31,10 +31,10 @@ use crate::analysis::{written_buffers, written_by};
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
-use crate::passes::dce;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::is_rematerializable;
-use crate::passes::unroll_short::becomes_straight;
+use crate::passes::straight::becomes_straight;
+use crate::passes::sweep::sweep;
 use cranelift_entity::EntitySet;
 
 /// What gets a launch of its own.
@@ -71,7 +71,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         kernel.blocks[moved.block].insts.retain(|inst| keep.contains(inst) || *inst == moved.before);
     }
     load(kernel, moved.block, moved.before, &moved.part, &scratch);
-    dce::sweep(kernel);
+    sweep(kernel);
     let name = kernel.launches[launch].name.clone();
     kernel.schedule.remark(&name, moved.remark);
     true

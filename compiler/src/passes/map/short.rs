@@ -5,14 +5,13 @@ use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::manifest::Expr;
+use crate::passes::straight::MOST_ITERATIONS;
 
 /// Bytes of a thread's vector, as `per_thread` gives it.
 const VECTOR_BYTES: u64 = 16;
 /// Threads along the last axis that a block has fewer of where it has not more vectors: each is a question of which the code
 /// depends.
 const THREADS: [i64; 6] = [128, 64, 32, 16, 8, 4];
-/// The most iterations of a loop inside that becomes straight code.
-const MOST_INSIDE: i128 = 32;
 
 /// How many threads a block has use for along the last axis, at this place, of a loop; `None` where it has use for all.
 pub fn threads_along(kernel: &mut Kernel, launch: Launch, forall: Inst, last: usize) -> Option<u64> {
@@ -66,7 +65,8 @@ fn is_plain(kernel: &Kernel, forall: Inst) -> bool {
                 .loop_bounds(inst)
                 .into_iter()
                 .map(|(low, high)| Some((kernel.int_of(high)? - kernel.int_of(low)?).max(0)));
-            plain &= trips.product::<Option<i128>>().is_some_and(|trips| trips <= MOST_INSIDE);
+            plain &=
+                trips.product::<Option<i128>>().is_some_and(|trips| trips <= i128::from(MOST_ITERATIONS));
         }
         _ => {}
     });

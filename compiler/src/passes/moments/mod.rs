@@ -136,14 +136,9 @@ fn walks_again(
     if let Some(rows) = around.and_then(|forall| rows::find(kernel, forall)) {
         return rows.exact && !rows::are_held(kernel, launch, &rows, target);
     }
-    let iterations = |kernel: &Kernel, inst: Inst| {
-        let bounds = kernel.loop_bounds(inst).into_iter();
-        let extents = bounds.map(|(low, high)| kernel.symbolic_extent(low, high));
-        extents.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))?
-    };
-    let Some(terms) = iterations(kernel, reduce) else { return false };
+    let Some(terms) = kernel.symbolic_iterations(reduce) else { return false };
     // Of few columns each is cut into pieces, by one launch for each reduction.
-    if let Some(columns) = around.and_then(|forall| iterations(kernel, forall))
+    if let Some(columns) = around.and_then(|forall| kernel.symbolic_iterations(forall))
         && !columns_fill(kernel, launch, &columns, &terms, target)
     {
         return true;

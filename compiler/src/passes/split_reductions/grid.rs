@@ -22,7 +22,7 @@ use crate::passes::fill::MIN_SINGLE;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
 use crate::passes::special::{Special, specialize};
-use crate::passes::unroll_short::becomes_straight;
+use crate::passes::straight::becomes_straight;
 use smallvec::smallvec;
 
 /// Iterations of the outer loop that one thread runs side by side where they read the same.

@@ -6,8 +6,8 @@ use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
-use crate::ir::kernel::{Payload, Short};
-use crate::ir::op::Opcode;
+use crate::ir::kernel::{Kernel, Payload, Short};
+use crate::ir::op::{Effect, Opcode};
 use cranelift_entity::EntitySet;
 
 /// Emits a value anew, with all that it is computed from up to what `map` has an answer for. All of that is pure, but for
@@ -96,4 +96,10 @@ pub fn store_vector(emit: &mut Emit<'_>, payload: Payload, indices: &[Value], va
     let opcode = if values.len() == 1 { Opcode::Store } else { Opcode::StoreVector };
     let operands: Vec<Value> = indices.iter().chain(values).copied().collect();
     emit.inst(opcode, payload, &operands);
+}
+
+/// Whether an instruction computes or loads, or is a branch: what can be done again elsewhere, if all inside of it can.
+pub fn is_plain(kernel: &Kernel, inst: Inst) -> bool {
+    let opcode = kernel.insts[inst].opcode;
+    matches!(opcode, Opcode::Load | Opcode::If | Opcode::Yield) || opcode.info().effect == Effect::Pure
 }

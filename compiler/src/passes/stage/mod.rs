@@ -153,22 +153,20 @@ impl Way {
 fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Option<&str>) -> bool {
     let Some(position) = pattern::spread_loop(kernel, launch) else { return false };
     let own = kernel.launches[launch].body;
-    let mut bodies = Vec::new();
     let canonical = canonical::canonical(kernel, launch, position);
     let canonical = canonical.map(|canonical| (canonical.body, canonical.sum));
     for (body, sum) in canonical.into_iter().chain([(own, Sum::default())]) {
         kernel.launches[launch].body = body;
-        bodies.extend(flatten::flattened(kernel, launch, position, sum));
-        bodies.push((body, Conditions::new(), sum));
-    }
-    for (body, needed, sum) in bodies {
-        kernel.launches[launch].body = body;
-        let staged = in_best_way(kernel, launch, (&needed, sum), target, shape);
-        if staged != Some(Place::Here) {
-            kernel.launches[launch].body = own;
-        }
-        if staged.is_some() {
-            return true;
+        let flat = flatten::flattened(kernel, launch, position, sum);
+        for (body, needed, sum) in flat.into_iter().chain([(body, Conditions::new(), sum)]) {
+            kernel.launches[launch].body = body;
+            let staged = in_best_way(kernel, launch, (&needed, sum), target, shape);
+            if staged != Some(Place::Here) {
+                kernel.launches[launch].body = own;
+            }
+            if staged.is_some() {
+                return true;
+            }
         }
     }
     false

@@ -22,6 +22,14 @@ pub struct LoopAxis {
 }
 
 impl LoopAxis {
+    /// What the index stays below.
+    pub fn high(&self) -> Expr {
+        match &self.low {
+            Expr::Int(0) => self.extent.clone(),
+            low => Expr::binary(BinaryOp::Add, low.clone(), self.extent.clone()),
+        }
+    }
+
     /// How the axis lies on the machine in a launch.
     pub fn spread(&self, launch: &str, factors: Vec<Factor>) -> Spread {
         let extent = Some(self.extent.clone());

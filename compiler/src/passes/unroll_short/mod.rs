@@ -33,7 +33,6 @@ use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use places::places;
-pub(super) use reductions::becomes_straight;
 use reductions::ranges;
 use rustc_hash::FxHashSet;
 

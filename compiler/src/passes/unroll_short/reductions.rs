@@ -1,42 +1,13 @@
 //! Which reductions are short, and which loops.
 
-use crate::analysis::trip_count;
-use crate::ir::entities::{Axis, Block, Inst};
+use crate::ir::entities::{Axis, Inst};
 use crate::ir::kernel::{BufferKind, Kernel, Level, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::passes::distinct::distinct;
+use crate::passes::straight::MOST_ITERATIONS;
 
-/// Iterations of the longest one.
-const MOST_ITERATIONS: i64 = 32;
 /// Instructions of all iterations, without those that an iteration repeats.
 const MOST_INSTS: i64 = 512;
-
-/// Whether all loops of a block are reductions that become straight code, those in others first.
-pub fn becomes_straight(kernel: &Kernel, block: Block) -> bool {
-    let count = iterations(kernel, block);
-    count.is_some_and(|count| count <= MOST_ITERATIONS as u64)
-}
-
-/// How many iterations the reductions of a block have; `None` where something else is a loop, or the schedule speaks of one.
-fn iterations(kernel: &Kernel, block: Block) -> Option<u64> {
-    let mut sum = 0u64;
-    for inst in &kernel.blocks[block].insts {
-        let data = &kernel.insts[*inst];
-        let inside = data.regions.iter().map(|region| iterations(kernel, *region)).sum::<Option<u64>>()?;
-        sum += match data.opcode {
-            Opcode::Reduce => {
-                let said = |axis: &Axis| kernel.schedule.speaks_of(&kernel.axes[*axis].name);
-                if data.payload.axes().iter().any(said) {
-                    return None;
-                }
-                trip_count(kernel, *inst).saturating_mul(inside.max(1))
-            }
-            Opcode::Forall | Opcode::For | Opcode::While => return None,
-            _ => inside,
-        };
-    }
-    Some(sum)
-}
 
 /// The ranges of a short reduction, or loop, of which the schedule says nothing.
 pub(super) fn ranges(kernel: &Kernel, inst: Inst) -> Option<Vec<(i64, i64)>> {

@@ -1,7 +1,7 @@
 //! A sum in a branch, in front of it.
 
 use super::super::pattern::LoopAxis;
-use super::may_run;
+use super::{may_run, with_own};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{Effect, Opcode};
@@ -14,8 +14,7 @@ pub fn hoist(kernel: &mut Kernel, (body, reduce): (Block, Inst), axes: &[LoopAxi
     if kernel.blocks[body].insts.contains(&reduce) {
         return Some(());
     }
-    let inner = LoopAxis::of(kernel, reduce)?;
-    let all: Vec<LoopAxis> = axes.iter().cloned().chain(inner).collect();
+    let all = with_own(kernel, reduce, axes)?;
     while !kernel.blocks[body].insts.contains(&reduce) {
         let (outer, branch, region) = around(kernel, body, reduce)?;
         if kernel.insts[branch].opcode != Opcode::If || reads(kernel, kernel.insts[branch].arguments[0]) {

@@ -8,12 +8,13 @@
 //! A product adds up the terms of a result one after the other from the first one on, as the loops do, as long as its tiles are
 //! not shared among blocks.
 
+use super::super::code::is_plain;
 use super::before;
 use crate::analysis::contraction::{adds_nothing, code};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::entities::{Axis, Block, Inst, Value};
 use crate::ir::kernel::{BlockData, Kernel, Payload, Regions, Short};
-use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::Expr;
 
 /// What loops combine in one variable.
@@ -132,13 +133,9 @@ fn uses(kernel: &Kernel, inst: Inst, value: Value) -> bool {
 
 /// Whether an instruction computes and loads, and no more.
 fn is_pure(kernel: &Kernel, inst: Inst) -> bool {
-    let is_one = |inst: Inst| {
-        let opcode = kernel.insts[inst].opcode;
-        matches!(opcode, Opcode::Load | Opcode::If | Opcode::Yield) || opcode.info().effect == Effect::Pure
-    };
-    let mut all = is_one(inst);
+    let mut all = is_plain(kernel, inst);
     for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inside| all &= is_one(inside));
+        kernel.walk(*region, &mut |_, inside| all &= is_plain(kernel, inside));
     }
     all
 }

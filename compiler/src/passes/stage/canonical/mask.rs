@@ -1,7 +1,7 @@
 //! Conditions without which a term adds nothing.
 
 use super::super::pattern::LoopAxis;
-use super::{before, may_run};
+use super::{before, may_run, with_own};
 use crate::analysis::contraction::masked_by;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
@@ -12,8 +12,7 @@ use crate::ir::op::{Combiner, Opcode};
 pub fn strip(kernel: &mut Kernel, reduce: Inst, axes: &[LoopAxis], masks: &mut Vec<Value>) -> Option<Value> {
     let region = kernel.insts[reduce].regions[0];
     let combiner = combiner(kernel, reduce)?;
-    let inner = LoopAxis::of(kernel, reduce)?;
-    let all: Vec<LoopAxis> = axes.iter().cloned().chain(inner).collect();
+    let all = with_own(kernel, reduce, axes)?;
     let mut term = *kernel.yields(region).first()?;
     while let Some((condition, then)) = masked_by(kernel, term, combiner) {
         let inst = kernel.defining_inst(term)?;

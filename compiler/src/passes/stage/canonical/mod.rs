@@ -29,7 +29,6 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, Kernel};
 use crate::ir::op::{Effect, Opcode};
-use crate::manifest::{BinaryOp, Expr};
 
 /// A body in canonical form.
 pub struct Canonical {
@@ -107,6 +106,11 @@ fn rewrite(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<()> {
     Some(())
 }
 
+/// The axes around a reduction, and its own.
+fn with_own(kernel: &Kernel, reduce: Inst, axes: &[LoopAxis]) -> Option<Vec<LoopAxis>> {
+    Some([axes, &LoopAxis::of(kernel, reduce)?].concat())
+}
+
 /// Lets code be emitted in front of an instruction of a block.
 fn before<T>(
     kernel: &mut Kernel,
@@ -127,11 +131,7 @@ fn before<T>(
 fn may_run(kernel: &Kernel, inst: Inst, axes: &[LoopAxis]) -> bool {
     let bounds = |index: Value| -> Option<Bounds> {
         let axis = axes.iter().find(|axis| axis.index == index)?;
-        let high = match &axis.low {
-            Expr::Int(0) => axis.extent.clone(),
-            low => Expr::binary(BinaryOp::Add, low.clone(), axis.extent.clone()),
-        };
-        Some((axis.low.clone(), high))
+        Some((axis.low.clone(), axis.high()))
     };
     let mut all = true;
     let mut visit = |inst: Inst| {

@@ -1,7 +1,7 @@
 //! Reduced ranges that follow from indices: all that some index has, and masks.
 
 use super::super::pattern::LoopAxis;
-use super::{before, may_run};
+use super::{before, may_run, with_own};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
@@ -36,8 +36,7 @@ pub fn widen(kernel: &mut Kernel, (body, reduce): (Block, Inst), axes: &[LoopAxi
         return Some(Vec::new());
     }
     kernel.insts[reduce].arguments = arguments;
-    let inner = LoopAxis::of(kernel, reduce)?;
-    let all: Vec<LoopAxis> = axes.iter().cloned().chain(inner).collect();
+    let all = with_own(kernel, reduce, axes)?;
     if !kernel.blocks[region].insts.iter().all(|inst| may_run(kernel, *inst, &all)) {
         return None;
     }
@@ -50,11 +49,7 @@ pub fn widen(kernel: &mut Kernel, (body, reduce): (Block, Inst), axes: &[LoopAxi
 /// What an integer is for all indices of the axes.
 fn hull(kernel: &Kernel, value: Value, axes: &[LoopAxis]) -> Option<Hull> {
     if let Some(axis) = axes.iter().find(|axis| axis.index == value) {
-        let high = match &axis.low {
-            Expr::Int(0) => axis.extent.clone(),
-            low => Expr::binary(BinaryOp::Add, low.clone(), axis.extent.clone()),
-        };
-        return Some((axis.low.clone(), high));
+        return Some((axis.low.clone(), axis.high()));
     }
     if let Some(known) = kernel.symbolic(value) {
         return Some((known.clone(), offset(known, 1)));

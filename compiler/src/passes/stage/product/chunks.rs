@@ -128,12 +128,12 @@ impl BlockCode<'_> {
             let end = emit.add(begin, chunks);
             let from_start = |emit: &mut Emit<'_>, step: Value| {
                 let steps = emit.sub(step, start);
-                emit.binary(Opcode::Max, steps, zero)
+                emit.max(steps, zero)
             };
             let from = terms.some.low.map_or(begin, |low| {
                 let steps = from_start(emit, low);
                 let chunk = emit.div_by(steps, depth);
-                emit.binary(Opcode::Max, chunk, begin)
+                emit.max(chunk, begin)
             });
             let to = terms.some.high.map_or(end, |high| {
                 let steps = from_start(emit, high);
@@ -142,7 +142,7 @@ impl BlockCode<'_> {
                 emit.min(chunk, end)
             });
             let count = emit.sub(to, from);
-            chunks = emit.binary(Opcode::Max, count, zero);
+            chunks = emit.max(count, zero);
             first = Some(from);
         }
         let Some(first) = first else { return Cut { chunks, missing, start, terms } };

@@ -53,13 +53,21 @@ impl Limit {
             (Opcode::Ge, false, true) => (false, left, 1),
             _ => return None,
         };
-        let mut follows = false;
+        let mut is_pure = true;
         code(kernel, place, &mut |inst, _| {
-            follows |= kernel.insts[inst].arguments.contains(&index)
-                || kernel.insts[inst].opcode.info().effect != Effect::Pure;
+            is_pure &= kernel.insts[inst].opcode.info().effect == Effect::Pure
         });
-        (!follows && place != index).then_some(Self { from, place, offset })
+        (is_pure && !follows(kernel, place, &[index])).then_some(Self { from, place, offset })
     }
+}
+
+/// Whether a value is one of these, or computed from one.
+fn follows(kernel: &Kernel, value: Value, from: &[Value]) -> bool {
+    let mut follows = from.contains(&value);
+    code(kernel, value, &mut |inst, _| {
+        follows |= kernel.insts[inst].arguments.iter().any(|argument| from.contains(argument));
+    });
+    follows
 }
 
 impl Product {
@@ -119,11 +127,7 @@ impl BlockCode<'_> {
             let end = emit.add_int(self.ends[side], -1);
             return Some(emit.min(last, end));
         }
-        let mut follows = false;
-        code(emit.kernel, value, &mut |inst, _| {
-            follows |= emit.kernel.insts[inst].arguments.iter().any(|argument| axes.contains(argument));
-        });
-        if !follows {
+        if !follows(emit.kernel, value, &axes) {
             let mut map: ValueMap = self.map.clone();
             return Some(slice(emit, value, &mut map));
         }

@@ -1,5 +1,6 @@
 //! The operands of a product: the largest parts of a contribution that do not move with the rows and the columns both.
 
+use super::super::code::is_plain;
 use super::super::pattern::Pattern;
 use crate::analysis::contraction::{Moves, code, masked_by};
 use crate::data::Scalar;
@@ -187,11 +188,7 @@ fn operand(
 /// Whether no loop is in the code of a value.
 fn is_straight(kernel: &Kernel, value: Value) -> bool {
     let mut is_straight = true;
-    code(kernel, value, &mut |inst, _| {
-        let opcode = kernel.insts[inst].opcode;
-        is_straight &= matches!(opcode, Opcode::Load | Opcode::If | Opcode::Yield)
-            || opcode.info().effect == Effect::Pure;
-    });
+    code(kernel, value, &mut |inst, _| is_straight &= is_plain(kernel, inst));
     is_straight
 }
 

@@ -367,7 +367,7 @@ impl Program<'_> {
         let chunks = Expr::binary(BinaryOp::CeilDiv, steps.clone(), Expr::Int(shape.depth));
         let (chunks, one_chunk) = (emit.expression(&chunks), emit.int(1));
         // Of no steps there is a chunk of zeros.
-        let chunks = if self.plan.whole { chunks } else { emit.binary(Opcode::Max, chunks, one_chunk) };
+        let chunks = if self.plan.whole { chunks } else { emit.max(chunks, one_chunk) };
         let [zero, one, ahead] = [0, 1, shape.slots - 1].map(|number| emit.int(number));
         let copied: Vec<usize> = (0..2).filter(|side| self.plan.copied[*side]).collect();
         let others: Vec<usize> = (0..2).filter(|side| !self.plan.copied[*side]).collect();
