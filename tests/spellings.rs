@@ -204,6 +204,7 @@ fn numbers(array: &HostArray) -> Vec<f64> {
         match leaf.scalar {
             Scalar::F32 => f64::from(f32::from_le_bytes(bytes[..4].try_into().expect("four bytes"))),
             Scalar::I64 => i64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")) as f64,
+            Scalar::I32 => f64::from(i32::from_le_bytes(bytes[..4].try_into().expect("four bytes"))),
             Scalar::U32 => f64::from(u32::from_le_bytes(bytes[..4].try_into().expect("four bytes"))),
             Scalar::I8 => f64::from(bytes[0] as i8),
             scalar => panic!("results of type {scalar}"),

@@ -289,3 +289,16 @@ contract("weight_gradient", {"b": 64, "t": 256, "k": 768, "n": 1024}, {"b": 3, "
          {"x": of("b t k"), "dy": of("b t n")}, lambda d, x, dy: dy.flatten(0, 1).T @ x.flatten(0, 1), results=("dw",), slack=1e-1)
 product("squared_error_of_product", 2048, 2048, 512, {"a": of("m k"), "b": of("k n"), "c": of("m n")},
         lambda d, a, b, c: ((a @ b - c) ** 2).sum().reshape(1), results=("loss",), slack=1e2)
+
+
+def complexes(of_complexes):
+    """A peer for arrays of structs: PyTorch's complex numbers, of the same bytes."""
+    return lambda d, *arrays: torch.view_as_real(of_complexes(*map(torch.view_as_complex, arrays)))
+
+
+product("complex_product", 2048, 2048, 2048, {"a": of("m k", "complex"), "b": of("k n", "complex")},
+        complexes(lambda a, b: a @ b), results=("c",), slack=1e-2)
+contract("complex_convolution", {"b": 16, "c": 32, "o": 64, "h": 58, "w": 58}, SMALL,
+         {"x": of("b c h w", "complex"), "f": of("o c 3 3", "complex")}, complexes(F.conv2d), slack=1e-2)
+product("shortest_and_longest", 1024, 1024, 1024, {"a": of("m k"), "b": of("k n")},
+        lambda d, a, b: (a[:, None, :] + b.T[None]).aminmax(dim=2), results=("least", "most"))

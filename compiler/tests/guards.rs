@@ -12,6 +12,8 @@ fn count() -> usize {
 /// Variants of a kernel at most, and of the kernel in the middle. Products of halves have most: shapes of tiles for matrix
 /// instructions, by how their factors come, and those of the code for few rows.
 const MOST: usize = 40;
+/// Where terms of a reduction have a launch of their own, the choices for the one and the other multiply.
+const MOST_WITH_TERMS: usize = 64;
 const MEDIAN: usize = 8;
 /// Of so many sizes that a known guard covers one is compiled again.
 const COMPILED_AGAIN: usize = 200;
@@ -60,8 +62,8 @@ fn each_kernel(mut each: impl FnMut(&CompiledModule, &Origin, &KernelManifest)) 
     }
 }
 
-/// How many variants the sizes come to.
-fn variants(origin: &Origin, kernel: &KernelManifest, numbers: &mut Numbers) -> usize {
+/// The variants that the sizes come to, by the names of their entries.
+fn variants(origin: &Origin, kernel: &KernelManifest, numbers: &mut Numbers) -> Vec<String> {
     let mut known: Vec<CompiledModule> = Vec::new();
     for round in 0..count() {
         let given: Vec<Option<Value>> =
@@ -85,7 +87,14 @@ fn variants(origin: &Origin, kernel: &KernelManifest, numbers: &mut Numbers) -> 
             None => known.push(made),
         }
     }
-    known.len()
+    let entries = |made: &CompiledModule| {
+        let parts = made.ptx.split(".entry ").skip(1);
+        let names: Vec<&str> = parts.filter_map(|part| part.split('(').next()).collect();
+        names.join(" ")
+    };
+    let mut names: Vec<String> = known.iter().map(entries).collect();
+    names.sort_unstable();
+    names
 }
 
 #[test]
@@ -93,8 +102,11 @@ fn a_guard_says_which_sizes_give_the_same_code() {
     let mut numbers = Numbers(7);
     let mut counts = Vec::new();
     each_kernel(|_, origin, kernel| {
-        let count = variants(origin, kernel, &mut numbers);
-        assert!(count <= MOST, "{}: {count} variants", kernel.name);
+        let variants = variants(origin, kernel, &mut numbers);
+        let count = variants.len();
+        let most =
+            if variants.iter().any(|entries| entries.contains("_terms")) { MOST_WITH_TERMS } else { MOST };
+        assert!(count <= most, "{}: {count} variants:\n{}", kernel.name, variants.join("\n"));
         counts.push((count, kernel.name.clone()));
     });
     counts.sort_unstable();

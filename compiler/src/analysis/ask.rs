@@ -158,6 +158,26 @@ pub fn bucket(kernel: &mut Kernel, launch: Launch, expr: &Expr, edges: &[i64]) -
     edges.iter().take_while(|edge| is_preferred(kernel, launch, &reaches(edge))).count()
 }
 
+/// The value of an expression, if that is one from 0 to `most`, on which code may rely: each has code of its own. `None` too
+/// for code that is right for all sizes.
+pub fn exact(kernel: &mut Kernel, expr: &Expr, most: i64) -> Option<i64> {
+    if kernel.specialization.is_general() || kernel.names_counter(expr) {
+        return None;
+    }
+    let is = |op, number: i64| Expr::binary(op, expr.clone(), Expr::Int(number));
+    let mut values = 0..=most;
+    let holds = |kernel: &Kernel, condition: &Expr| kernel.specialization.evaluate(condition) == Some(true);
+    if let Some(value) = values.find(|value| holds(kernel, &is(BinaryOp::Equal, *value))) {
+        kernel.specialization.relies_on(is(BinaryOp::Equal, value));
+        return Some(value);
+    }
+    let outside = [is(BinaryOp::Greater, most), is(BinaryOp::Less, 0)];
+    if let Some(other) = outside.into_iter().find(|condition| holds(kernel, condition)) {
+        kernel.specialization.chosen_by(other);
+    }
+    None
+}
+
 fn is_preferred(kernel: &mut Kernel, launch: Launch, condition: &Expr) -> bool {
     if let Some(Value::Bool(holds)) = condition.evaluate(&[]) {
         return holds;

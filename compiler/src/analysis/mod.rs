@@ -46,7 +46,7 @@ mod writes;
 pub use crate::algebra::Interval;
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use affine::{Affine, Stride};
-pub use ask::{Answer, Conditions, ask, bucket, holds};
+pub use ask::{Answer, Conditions, ask, bucket, exact, holds};
 pub use banked::{Banked, banked};
 pub use banks::{BANKS, least_wavefronts, wavefronts};
 pub use difference::difference;

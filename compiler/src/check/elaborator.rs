@@ -37,6 +37,8 @@ pub(super) struct Elaborator<'c, 'a> {
     /// Whether sizes that the options fix are numbers here. In a function they are not: its dimensions are what each call
     /// gives.
     pub fixes_sizes: bool,
+    /// The `let` whose value is checked.
+    pub defining: Option<&'a Ident>,
     /// Whether statements here run once over the whole grid (and not inside one iteration).
     pub at_kernel_level: bool,
     /// Whether values are computed here, so that nothing outside may be changed.
@@ -87,6 +89,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             scope: Scope::default(),
             home,
             fixes_sizes: home == Home::Kernel,
+            defining: None,
             at_kernel_level: home == Home::Kernel,
             pure_region: home != Home::Kernel,
             region_depth: 0,
@@ -317,15 +320,22 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             self.checker.global_names(|global| matches!(global, Global::Constant(_) | Global::Static(_))),
         );
         names.sort_unstable();
-        let help = nearest_or(
-            &name.name,
-            &names,
-            format!(
-                "declare it with `let {0} = …`, or if it is an index, bind it: `forall {0} in … {{ … }}` or \
-                 `sum({0}: …)`",
+        let help = match self.defining {
+            Some(own) if own.name == name.name => format!(
+                "`{}` is what this `let` defines, and has no value in it; a line that begins with an operator, as `-`, \
+                 continues the one before, unless that ends with `;`",
                 name.name
             ),
-        );
+            _ => nearest_or(
+                &name.name,
+                &names,
+                format!(
+                    "declare it with `let {0} = …`, or if it is an index, bind it: `forall {0} in … {{ … }}` or \
+                     `sum({0}: …)`",
+                    name.name
+                ),
+            ),
+        };
         self.refuse(
             Diagnostic::error(
                 codes::E0101,

@@ -242,6 +242,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     ) {
         let annotation = ty.map(|ty| self.checker.value_type(ty, "a `let` name without axes"));
         let written = value;
+        let around = self.defining.replace(name);
         let (value, narrow) = match annotation {
             Some(Some(storage)) => {
                 let narrow = super::elaborator::narrow_scalar(&storage);
@@ -254,6 +255,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             None => (self.literal_or_value(name, value), None),
         };
+        self.defining = around;
         if !self.may_shadow(name) {
             return;
         }

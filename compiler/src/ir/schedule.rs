@@ -240,6 +240,23 @@ impl Schedule {
         });
     }
 
+    /// Records how many neighbours an access brings. A directive of the source may not say more than 4 where wider elements lie
+    /// along the axis beside the narrow ones, so that more is only told, unless it was said.
+    pub fn chose_vector(
+        &mut self,
+        launch: &str,
+        axis: String,
+        width: u32,
+        reason: impl Into<String>,
+        said: bool,
+    ) {
+        let directive = Directive::Vectorize { axis, width };
+        match width > 4 && !said {
+            true => self.noted(launch, directive, reason),
+            false => self.chose(launch, directive, reason),
+        }
+    }
+
     /// Says that directives would not make passes do what they did, and will do, to a launch.
     pub fn leave_unsaid(&mut self, launch: &str) {
         self.unsaid.push(launch.to_string());

@@ -20,6 +20,7 @@ use super::normals::Normals;
 use super::pass::Pass;
 use super::peel::Peel;
 use super::per_thread::PerThread;
+use super::pin_windows::PinWindows;
 use super::privatize::Privatize;
 use super::reduce_atomics::ReduceAtomics;
 use super::reuse::Reuse;
@@ -51,6 +52,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Before `collapse`, which it leaves loops without others beside them, and all that shares reductions.
         (Arc::new(Fuse), false),
         (Arc::new(Collapse), false),
+        // After `collapse`, which gives reductions over several axes one order; before all that asks how long they are.
+        (Arc::new(PinWindows), false),
         // After `collapse`, which shows all axes of a loop; before all that shares reductions.
         (Arc::new(ReduceAtomics), false),
         // After `collapse`, which gives reductions over several axes one order, and `reduce_atomics`, which shows all

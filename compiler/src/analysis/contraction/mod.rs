@@ -36,7 +36,7 @@ pub use bits::AxisBits;
 pub use exact::Exact;
 pub use parts::{Class, Contraction, ContractionAxis, Product, Range, Side, Terms};
 pub use shared::shared;
-pub use terms::{adds_nothing, masked_by};
+pub use terms::{adds_nothing, common_mask, masked_by};
 
 /// Rows, and columns, of the least tile that a product is computed in.
 pub const LEAST_SIDE: i64 = 16;

@@ -54,16 +54,23 @@ pub fn masked_by(kernel: &Kernel, value: Value, combiner: Combiner) -> Option<(V
     let data = kernel.definition_data(value)?;
     let (then, otherwise) = match data.opcode {
         Opcode::Select => (data.arguments[1], data.arguments[2]),
-        Opcode::If if data.results.len() == 1 => {
-            match (kernel.yields(data.regions[0]), kernel.yields(data.regions[1])) {
-                ([then], [otherwise]) => (*then, *otherwise),
-                _ => return None,
-            }
+        Opcode::If => {
+            let at = data.results.iter().position(|result| *result == value)?;
+            let [then, otherwise] = data.regions[..] else { return None };
+            (*kernel.yields(then).get(at)?, *kernel.yields(otherwise).get(at)?)
         }
         _ => return None,
     };
     let is_one = combiner.width() == 1 && adds_nothing(kernel, otherwise, combiner);
     is_one.then(|| (data.arguments[0], then))
+}
+
+/// The condition without which all terms of a reduction are what adds nothing, and what they are else.
+pub fn common_mask(kernel: &Kernel, terms: &[Value], combiners: &[Combiner]) -> Option<(Value, Vec<Value>)> {
+    let each = terms.iter().zip(combiners).map(|(term, combiner)| masked_by(kernel, *term, *combiner));
+    let (masks, then): (Vec<_>, Vec<_>) = each.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let first = *masks.first()?;
+    masks.iter().all(|mask| *mask == first).then_some((first, then))
 }
 
 /// Whether a value is what adds nothing; of floats 0 does, but for the sign of a sum of zeros.

@@ -6,13 +6,16 @@ use crate::analysis::{Answer, Conditions, UNKNOWN_TRIPS, ask, trip_count};
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Step};
 use crate::manifest::{BinaryOp, Expr};
-use crate::passes::fill::{THREADS_AT_ONCE, columns_fill};
+use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
 
 /// Steps of a loop from which on it is worth memory for its result.
 const LEAST_STEPS: u64 = 16;
 /// What a value costs that one launch writes and another one reads, in steps of a loop.
 const BETWEEN: i64 = 8;
+/// What one more launch costs a thread, in steps of a loop; one more for each two threads of a multiprocessor, which hide
+/// what memory takes from each other (the figures are those of `fill.rs`).
+const LAUNCH: i64 = 64;
 /// Bytes of scratch memory that are little on any machine.
 const LITTLE: i64 = 1 << 30;
 
@@ -55,12 +58,17 @@ fn holds(
     places: Expr,
     values: &[Value],
 ) -> bool {
-    let bytes: u64 = values.iter().map(|value| kernel.value_type(*value).size()).sum();
-    let bytes = Expr::binary(BinaryOp::Mul, places, Expr::Int(bytes as i64));
+    let bytes = bytes(kernel, places, values);
     [Expr::Int(LITTLE), passed(kernel)].into_iter().any(|most| {
         let fits = Expr::binary(BinaryOp::LessEqual, bytes.clone(), most);
         ask(kernel, launch, &conditions.clone().prefers(fits)) == Answer::Yes
     })
+}
+
+/// Bytes of the values between.
+fn bytes(kernel: &Kernel, places: Expr, values: &[Value]) -> Expr {
+    let bytes: u64 = values.iter().map(|value| kernel.value_type(*value).size()).sum();
+    Expr::binary(BinaryOp::Mul, places, Expr::Int(bytes as i64))
 }
 
 /// Bytes of the arrays that are passed.
@@ -105,15 +113,28 @@ pub fn pays_whole(
     }
     let (around, own) = (product(nest.around.iter(), kernel), product(nest.own.iter(), kernel));
     let Some(steps) = steps(kernel, nest.region) else { return false };
-    let places = Expr::binary(BinaryOp::Mul, around.clone(), own.clone());
-    if columns_fill(kernel, launch, &around, &times(own, Some(steps.clone())), target) {
-        return false;
-    }
+    let int = Expr::Int;
+    let machine = i64::from(target.multiprocessors);
+    let all_of_one = times(own.clone(), Some(steps.clone()));
+    let is_short = {
+        let done = Expr::binary(BinaryOp::Mul, all_of_one, int(2 * machine));
+        let launched = Expr::binary(BinaryOp::Add, around.clone(), int(LAUNCH * 2 * machine));
+        Expr::binary(BinaryOp::Less, done, launched)
+    };
     // Few threads take so many times as long as a full machine, which has the values between to write and read.
-    let threads = Expr::Int(i64::from(target.multiprocessors) * THREADS_AT_ONCE);
-    let few = Expr::binary(BinaryOp::Mul, steps.clone(), threads);
-    let full = Expr::binary(BinaryOp::Add, steps, Expr::Int(BETWEEN));
-    let full = Expr::binary(BinaryOp::Mul, around, full);
-    let conditions = Conditions::new().prefers(Expr::binary(BinaryOp::Less, full, few));
-    holds(kernel, launch, &conditions, places, values)
+    let is_full = {
+        let few = Expr::binary(BinaryOp::Mul, steps.clone(), int(machine * THREADS_AT_ONCE));
+        let full = Expr::binary(BinaryOp::Add, steps, int(BETWEEN));
+        let full = Expr::binary(BinaryOp::Mul, around.clone(), full);
+        Expr::binary(BinaryOp::GreaterEqual, full, few)
+    };
+    let is_large = {
+        let places = Expr::binary(BinaryOp::Mul, around, own);
+        let most = Expr::binary(BinaryOp::Max, int(LITTLE), passed(kernel));
+        Expr::binary(BinaryOp::Greater, bytes(kernel, places, values), most)
+    };
+    // One question, so that each other launch of the kernel is asked for twice as many sizes and no more.
+    let or = |left, right| Expr::binary(BinaryOp::Or, left, right);
+    let keeps = or(or(is_short, is_full), is_large);
+    ask(kernel, launch, &Conditions::new().prefers(keeps)) == Answer::No
 }

@@ -99,7 +99,9 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     // What a schedule says is done whatever the sizes.
     let mut conditions = Conditions::new();
     if !wanted {
-        conditions = conditions.prefers(few).prefers(long.clone());
+        // What is asked anyway first: the length of rows, the number of columns.
+        let (first, second) = if rows { (long.clone(), few) } else { (few, long.clone()) };
+        conditions = conditions.prefers(first).prefers(second);
     }
     // A long reduction that is not cut has enough outer iterations to fill the machine.
     let all_read = !rows && !reads_all;

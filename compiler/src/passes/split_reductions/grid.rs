@@ -164,7 +164,7 @@ fn in_pieces(kernel: &mut Kernel, launch: Launch, name: &str, target: &TargetFac
         let name = kernel.launches[piece].name.clone();
         let (axis, width) = (said.axis.clone(), said.vector(fitting) as u32);
         let reason = if said.vector.is_some() { SAID } else { "one access brings so many neighbours" };
-        kernel.schedule.chose(&name, Directive::Vectorize { axis, width }, reason);
+        kernel.schedule.chose_vector(&name, axis, width, reason, said.vector.is_some());
         pieces.push(piece);
     }
     // Where all pieces meet in the results, what is left is straight code.

@@ -481,11 +481,7 @@ fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, vecto
         _ => format!("one access brings {vector} neighbours of a row"),
     };
     let (axis, width) = (said.axis.clone(), vector as u32);
-    // Of wider elements beside the narrow ones an access brings fewer.
-    match width > 4 && said.vector.is_none() {
-        true => kernel.schedule.noted(&name, Directive::Vectorize { axis, width }, reason),
-        false => kernel.schedule.chose(&name, Directive::Vectorize { axis, width }, reason),
-    }
+    kernel.schedule.chose_vector(&name, axis, width, reason, said.vector.is_some());
 }
 
 /// When a shape fits.

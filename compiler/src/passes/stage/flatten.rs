@@ -44,8 +44,11 @@ pub fn flattened(
         |inst: &Inst| matches!(&kernel.insts[*inst].payload, Payload::Reduce { axes, .. } if axes.len() > 1);
     let reduce = kernel.blocks[body].insts.iter().copied().find(has_several)?;
     let found = contractions(kernel, launch);
-    let [contraction] = found.as_slice() else { return None };
-    if contraction.reduce != reduce || !contraction.has_reuse() {
+    // Each value of the reduction is one; of all of them the axes are rows, columns or steps alike.
+    let (contraction, others) = found.split_first()?;
+    let classes = |one: &Contraction| one.axes.iter().map(|axis| axis.class).collect::<Vec<_>>();
+    let is_alike = |other: &Contraction| other.reduce == reduce && classes(other) == classes(contraction);
+    if contraction.reduce != reduce || !contraction.has_reuse() || !others.iter().all(is_alike) {
         return None;
     }
     let mut outer = LoopAxis::of(kernel, forall)?;
@@ -72,7 +75,7 @@ pub fn flattened(
 }
 
 /// Whether the schedule says of an axis what holds for it alone.
-fn is_scheduled(kernel: &Kernel, axis: &str) -> bool {
+pub fn is_scheduled(kernel: &Kernel, axis: &str) -> bool {
     let schedule = &kernel.schedule;
     schedule.tile(axis).is_some()
         || schedule.per_thread(axis).is_some()

@@ -13,7 +13,8 @@
 //!   for narrow elements along long axes; `tile` has made tiles of other such loops.
 //! - **product** (`product.rs`): a reduction some of whose loads do not move with one axis, and others not with
 //!   another. Tiles of both are brought to shared memory, and each thread computes a block of results in registers.
-//!   Where it has several axes of a class, as a convolution has, `flatten.rs` makes them one.
+//!   Where it has several axes of a class, as a convolution has, `flatten.rs` makes them one; several reductions over one
+//!   range `join.rs` makes one of several values.
 //!
 //! Every staged launch is a copy beside the original, under a condition on the sizes; where none holds the original
 //! runs. A variant for sizes that are multiples of a vector's length reads and writes 16 bytes at a time.
@@ -31,6 +32,7 @@ mod code;
 mod conditions;
 mod copier;
 mod flatten;
+mod join;
 mod pattern;
 mod product;
 mod tile;
@@ -148,27 +150,35 @@ impl Way {
     }
 }
 
-/// Stages a launch: in its canonical form, if it is a contraction, with one axis a class where it has several, or as it
-/// stands; whether that is possible.
+/// Stages a launch: with one reduction where it has several, in its canonical form, if it is a contraction, with one axis a
+/// class where it has several, or as it stands; whether that is possible.
 fn stage(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shape: Option<&str>) -> bool {
     let Some(position) = pattern::spread_loop(kernel, launch) else { return false };
     let own = kernel.launches[launch].body;
-    let canonical = canonical::canonical(kernel, launch, position);
-    let canonical = canonical.map(|canonical| (canonical.body, canonical.sum));
-    for (body, sum) in canonical.into_iter().chain([(own, Sum::default())]) {
-        kernel.launches[launch].body = body;
-        let flat = flatten::flattened(kernel, launch, position, sum);
-        for (body, needed, sum) in flat.into_iter().chain([(body, Conditions::new(), sum)]) {
+    let joined = join::joined(kernel, launch, position);
+    for base in joined.into_iter().chain([own]) {
+        kernel.launches[launch].body = base;
+        // Equal instructions in front of the loop are one in a body of several reductions.
+        let Some(position) = pattern::spread_loop(kernel, launch) else { continue };
+        let canonical = canonical::canonical(kernel, launch, position);
+        let canonical = canonical.map(|canonical| (canonical.body, canonical.sum));
+        for (body, sum) in canonical.into_iter().chain([(base, Sum::default())]) {
             kernel.launches[launch].body = body;
-            let staged = in_best_way(kernel, launch, (&needed, sum), target, shape);
-            if staged != Some(Place::Here) {
+            let flat = flatten::flattened(kernel, launch, position, sum);
+            for (body, needed, sum) in flat.into_iter().chain([(body, Conditions::new(), sum)]) {
+                kernel.launches[launch].body = body;
+                let staged = in_best_way(kernel, launch, (&needed, sum), target, shape);
+                if staged == Some(Place::Here) {
+                    return true;
+                }
                 kernel.launches[launch].body = own;
-            }
-            if staged.is_some() {
-                return true;
+                if staged.is_some() {
+                    return true;
+                }
             }
         }
     }
+    kernel.launches[launch].body = own;
     false
 }
 

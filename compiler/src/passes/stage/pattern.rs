@@ -86,7 +86,8 @@ pub struct ReducePattern {
     pub inst: Inst,
     pub body: Block,
     pub axis: LoopAxis,
-    pub combiner: Combiner,
+    /// Of each value that it combines; all by one operation.
+    pub combiners: Vec<Combiner>,
 }
 
 /// What a request costs, in sectors, where neighbouring lanes have nothing to do with each other.
@@ -301,7 +302,7 @@ impl ReducePattern {
         let body = kernel.insts[inst].regions[0];
         let Payload::Reduce { combiners, .. } = &kernel.insts[inst].payload else { return None };
         let [axis] = <[LoopAxis; 1]>::try_from(LoopAxis::of(kernel, inst)?).ok()?;
-        let [combiner] = combiners[..] else { return None };
-        combiner.opcode().is_some().then_some(Self { inst, body, axis, combiner })
+        let simple = combiners.iter().all(|combiner| combiner.opcode().is_some());
+        simple.then(|| Self { inst, body, axis, combiners: combiners.to_vec() })
     }
 }

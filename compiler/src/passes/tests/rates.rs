@@ -52,6 +52,10 @@ const EXEMPT: &[(&str, &str)] = &[
         "moments",
         "only sums of squared deviations from a mean of the same walk; tests/kernels/moments has them",
     ),
+    (
+        "pin_windows",
+        "only windows of unknown extents with 65536 results; tests/kernels/accesses/windows.krn has them",
+    ),
     ("normals", "only kernels with a square root in a loop, of a sum with a parameter; to be replaced"),
 ];
 

@@ -27,7 +27,7 @@ use crate::analysis::{Bounds, is_always_inside};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BlockData, Kernel};
+use crate::ir::kernel::{BlockData, Kernel, Short};
 use crate::ir::op::{Effect, Opcode};
 
 /// A body in canonical form.
@@ -72,37 +72,41 @@ pub fn canonical(kernel: &mut Kernel, launch: Launch, position: usize) -> Option
 
 /// Whether the launch's contraction has another form, and can have the canonical one.
 fn is_other(kernel: &Kernel, launch: Launch, body: Block) -> bool {
-    let Some(one) = only(kernel, launch) else { return false };
+    let all = of_one(kernel, launch);
+    let Some(one) = all.first() else { return false };
     let reduced = || one.axes.iter().filter(|axis| axis.is_reduced);
     let in_branch = !kernel.blocks[body].insts.contains(&one.reduce);
     let in_part = reduced().any(|axis| axis.range == Range::Indices);
+    let are_masked = all.iter().any(|one| !one.masks.is_empty());
     reduced().all(|axis| axis.range != Range::Memory)
-        && (in_branch || in_part || !one.masks.is_empty() || regroup::has_several(&one))
+        && (in_branch || in_part || are_masked || all.len() == 1 && regroup::has_several(one))
 }
 
-/// The one contraction of a launch, if rows and columns of it are used for many results.
-fn only(kernel: &Kernel, launch: Launch) -> Option<Contraction> {
-    let found = contractions(kernel, launch);
-    let Ok([one]) = <[Contraction; 1]>::try_from(found) else { return None };
-    one.has_reuse().then_some(one)
+/// The contractions of a launch, one for each value of its only reduction, if rows and columns are used for many results.
+fn of_one(kernel: &Kernel, launch: Launch) -> Vec<Contraction> {
+    let mut found = contractions(kernel, launch);
+    let first = found.first().map(|one| one.reduce);
+    if found.iter().any(|one| Some(one.reduce) != first || !one.has_reuse()) {
+        found.clear();
+    }
+    found
 }
 
 fn rewrite(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<()> {
     let forall = kernel.blocks[kernel.launches[launch].body].insts[position];
     let body = kernel.insts[forall].regions[0];
     let axes = LoopAxis::of(kernel, forall)?;
-    let reduce = only(kernel, launch)?.reduce;
+    let reduce = of_one(kernel, launch).first()?.reduce;
     branch::hoist(kernel, (body, reduce), &axes)?;
     let mut masks = range::widen(kernel, (body, reduce), &axes)?;
-    let term = mask::strip(kernel, reduce, &axes, &mut masks)?;
+    let mut terms = mask::strip(kernel, reduce, &axes, &mut masks)?;
     let region = kernel.insts[reduce].regions[0];
-    let term = regroup::regroup(kernel, (launch, forall), term)?;
-    let yielded = *kernel.yields(region).first()?;
-    let contribution = mask::masked(kernel, reduce, term, &masks)?;
-    if contribution != yielded {
-        let end = kernel.terminator(region)?;
-        kernel.insts[end].arguments[0] = contribution;
+    if let [term] = &mut terms[..] {
+        *term = regroup::regroup(kernel, (launch, forall), *term)?;
     }
+    let contributions = mask::masked(kernel, reduce, &axes, &terms, &masks)?;
+    let end = kernel.terminator(region)?;
+    kernel.insts[end].arguments = Short::from_slice(&contributions);
     Some(())
 }
 

@@ -15,7 +15,7 @@ pub fn has_several(one: &Contraction) -> bool {
 
 /// The term of the launch's contraction, the factors of each side multiplied first.
 pub fn regroup(kernel: &mut Kernel, (launch, forall): (Launch, Inst), term: Value) -> Option<Value> {
-    let one = super::only(kernel, launch)?;
+    let one = super::of_one(kernel, launch).pop()?;
     let [product] = one.products() else { return Some(term) };
     if !has_several(&one) || product.is_negative {
         return Some(term);

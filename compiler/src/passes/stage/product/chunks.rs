@@ -78,16 +78,19 @@ impl BlockCode<'_> {
             let addresses = streams.moved(emit, addresses, steps);
             [addresses, rest].concat()
         });
-        done[done.len() - shape.results()..].to_vec()
+        done[done.len() - shape.sums()..].to_vec()
     }
 
     /// What the thread's results are before the first step.
     pub fn identities(&self, emit: &mut Emit<'_>) -> Vec<Value> {
         let plan = self.plan;
-        let scalar = emit.kernel.value_type(emit.kernel.insts[plan.reduce].results[0]);
         let Some(start) = plan.start else {
-            let identity = emit.identity(plan.combiner, scalar)[0];
-            return vec![identity; plan.shape.results()];
+            let mut identities = Vec::with_capacity(plan.shape.sums());
+            for (combiner, term) in plan.combiners.iter().zip(&plan.terms) {
+                let identity = emit.identity(*combiner, emit.kernel.value_type(*term))[0];
+                identities.extend(vec![identity; plan.shape.results()]);
+            }
+            return identities;
         };
         let [rows, columns] = [0, 1].map(|side| {
             let last = emit.add_int(self.ends[side], -1);

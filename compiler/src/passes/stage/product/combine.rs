@@ -126,12 +126,14 @@ impl BlockCode<'_> {
                 for inst in &plan.steps {
                     copy_inst(emit, *inst, &mut map);
                 }
-                let term = mapped(&map, plan.term);
-                let sum = &mut sums[row * columns + column];
-                let Some(combined) = emit.combine_one(plan.combiner, *sum, term) else { continue };
-                *sum = masks
-                    .iter()
-                    .fold(combined, |combined, mask| emit.select(mapped(&map, *mask), combined, *sum));
+                let own = sums[row * columns + column..].iter_mut().step_by(rows * columns);
+                for ((sum, combiner), term) in own.zip(&plan.combiners).zip(&plan.terms) {
+                    let term = mapped(&map, *term);
+                    let Some(combined) = emit.combine_one(*combiner, *sum, term) else { continue };
+                    *sum = masks
+                        .iter()
+                        .fold(combined, |combined, mask| emit.select(mapped(&map, *mask), combined, *sum));
+                }
             }
         }
         sums

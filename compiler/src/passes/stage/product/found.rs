@@ -18,8 +18,8 @@ pub struct Found {
     pub axes: [usize; 2],
     /// The operands that move with the columns are the second ones; those that move with neither are with the rows.
     pub loads: [Vec<Source>; 2],
-    /// What is combined, and the conditions without which it is not.
-    pub term: Value,
+    /// What is combined, one for each value of the reduction, and the conditions without which nothing is.
+    pub terms: Vec<Value>,
     pub masks: Vec<Value>,
     /// What both are computed with, operands left out.
     pub steps: Vec<Inst>,
@@ -60,8 +60,8 @@ impl Found {
             }
         }
         let steps: Vec<Inst> = insts().copied().filter(|inst| parts.steps.contains(*inst)).collect();
-        let Parts { term, masks, indices, .. } = parts;
-        (steps.len() <= MAX_STEPS).then_some(Self { axes, loads, term, masks, steps, indices })
+        let Parts { terms, masks, indices, .. } = parts;
+        (steps.len() <= MAX_STEPS).then_some(Self { axes, loads, terms, masks, steps, indices })
     }
 }
 
@@ -72,17 +72,18 @@ impl Found {
     }
 
     /// Whether what is summed up is the product of a load that moves with the rows and one that moves with the columns.
-    pub fn is_outer(&self, kernel: &Kernel, combiner: Combiner) -> bool {
-        let contribution = self.term;
-        let ([row], [column], Some(product)) =
-            (&self.loads[0][..], &self.loads[1][..], kernel.defining_inst(self.term))
+    pub fn is_outer(&self, kernel: &Kernel, combiners: &[Combiner]) -> bool {
+        let ([contribution], [row], [column]) = (&self.terms[..], &self.loads[0][..], &self.loads[1][..])
         else {
+            return false;
+        };
+        let Some(product) = kernel.defining_inst(*contribution) else {
             return false;
         };
         let factors = [row, column].map(|source| source.value(kernel));
         let data = &kernel.insts[product];
-        combiner == Combiner::Add
-            && kernel.value_type(contribution).is_float()
+        combiners == [Combiner::Add]
+            && kernel.value_type(*contribution).is_float()
             && data.opcode == Opcode::Mul
             && (data.arguments[..] == factors || data.arguments.iter().rev().eq(&factors))
     }

@@ -67,7 +67,7 @@ use cranelift_entity::EntitySet;
 use found::Found;
 use neutral::Fill;
 use operand::{Operand, Staged};
-use shape::{Shape, shapes};
+use shape::{MOST_SUMS, Shape, shapes};
 use share::{Part, Share};
 use staging::Staging;
 use wanted::Wanted;
@@ -100,7 +100,7 @@ pub struct Product {
     position: usize,
     body: Block,
     reduce: Inst,
-    combiner: Combiner,
+    combiners: Vec<Combiner>,
     /// The reduced axis: its index, low end and extent.
     inner: LoopAxis,
     blocks: Blocks,
@@ -113,8 +113,8 @@ pub struct Product {
     aligned: Option<Expr>,
     /// What a term and its masks are computed with, operands left out.
     steps: Vec<Inst>,
-    /// What is combined, and the conditions without which it is not.
-    term: Value,
+    /// What is combined, one for each value of the reduction, and the conditions without which nothing is.
+    terms: Vec<Value>,
     masks: Vec<Value>,
     /// What results begin with, unless it adds nothing.
     start: Option<Value>,
@@ -149,7 +149,12 @@ impl Product {
         let stages = wanted::stages(&pattern, &found);
         for shape in &mut shapes {
             shape.stages = stages.unwrap_or(shape.stages);
+            shape.values = found.terms.len() as i64;
+            shape.resident = (shape.resident / shape.values as u32).max(1);
         }
+        let registers = |term: &Value| pattern.kernel.value_type(*term).size().div_ceil(4) as usize;
+        let registers: usize = found.terms.iter().map(registers).sum();
+        shapes.retain(|shape| shape.results() * registers <= MOST_SUMS);
         let wanted = Wanted::new(&pattern, &found);
         if wanted.is_none() && pattern.is_shaped() {
             return Ok(Vec::new());
@@ -175,7 +180,10 @@ impl Product {
         // Code for all sizes, and what branches of the plan choose, has few launches.
         let is_general = pattern.kernel.specialization.is_general();
         let several = is_general || costs.iter().any(|cost| pattern.kernel.names_counter(&cost.least()));
-        let never = whole || several;
+        // Parts of all values lie in one array.
+        let mut types = found.terms.iter().map(|term| pattern.kernel.value_type(*term));
+        let one = types.next();
+        let never = whole || several || types.any(|other| Some(other) != one);
         let mut plans = Vec::new();
         for (at, staging) in stagings.iter().enumerate() {
             let shape = &staging.shape;
@@ -196,7 +204,8 @@ impl Product {
             let mut cheapest = staging.usual(pattern.kernel).fold(Conditions::new(), Conditions::prefers);
             if let Some(other) = others.filter(|_| !chosen) {
                 let least = Expr::binary(BinaryOp::LessEqual, costs[at].least(), other);
-                cheapest = if asked { cheapest.needs(least) } else { cheapest.prefers(least) };
+                cheapest =
+                    if asked { cheapest.needs(least) } else { cheapest.prefers(staging.is_best(least)) };
             }
             let shared = Share::new(staging.blocks.tiles(pattern.kernel), &staging.inner, shape, &costs[at]);
             let shared = Some(shared).filter(|_| !never);
@@ -225,9 +234,7 @@ impl Product {
         let kernel = pattern.kernel;
         let Staging { shape, blocks, inner, needed, any, .. } = staging;
         if shape.inside {
-            for (axis, least) in [&blocks.y.0, &blocks.x.0].into_iter().zip(shape.tile) {
-                conditions = conditions.needs_at_least(&axis.extent, least);
-            }
+            conditions = staging.fills().into_iter().fold(conditions, Conditions::needs);
         }
         if let Some(share) = share {
             conditions = conditions.needs(share.fits());
@@ -255,7 +262,7 @@ impl Product {
             position: pattern.position,
             body: pattern.body,
             reduce: staging.reduce,
-            combiner: staging.combiner,
+            combiners: staging.combiners.clone(),
             inner: inner.clone(),
             blocks: blocks.clone(),
             shape: shape.clone(),
@@ -263,10 +270,10 @@ impl Product {
             vectors: vectors == Vectors::Always || aligned.is_some(),
             aligned,
             steps: found.steps.clone(),
-            term: found.term,
+            terms: found.terms.clone(),
             masks: found.masks.clone(),
             start: None,
-            outer: found.is_outer(kernel, staging.combiner),
+            outer: found.is_outer(kernel, &staging.combiners),
             fill: staging.fill,
             indices: found.indices.clone(),
             group: staging.group,
@@ -309,7 +316,7 @@ impl Product {
     /// How many instructions and values the staged launch has, about.
     pub fn room(&self) -> (usize, usize) {
         // Each result is combined once a step, and stored.
-        let results = self.shape.results();
+        let results = self.shape.sums();
         let bodies = if self.shape.unroll == self.shape.depth { 1 } else { 2 };
         let combined = bodies * self.shape.unroll as usize + 1;
         // All results of a step at once, where an outer product makes them.
@@ -331,7 +338,10 @@ impl Product {
         let block = (grid, self.shape.threads());
         let kind = if self.vectors && self.aligned.is_none() { "_vector" } else { "" };
         let suffix = format!("{}{kind}", self.shape.name);
-        let share = self.share.as_ref().map(|share| (share, share.allocate(kernel, self.reduce)));
+        let share = self
+            .share
+            .as_ref()
+            .map(|share| (share, share.allocate(kernel, (self.reduce, self.shape.values))));
         // First: what is staged in place is not there afterwards.
         let sums = share.map(|(share, parts)| {
             let (suffix, block) = (format!("{}_sums", self.shape.name), share.block_of_sums());

@@ -21,9 +21,9 @@ const VALUES: [f64; 3] = [0.0, f64::NEG_INFINITY, f64::INFINITY];
 
 impl Fill {
     /// `None` where no such values are known: the contribution needs more than loads and literals, or is never neutral.
-    pub fn new(pattern: &Pattern<'_>, found: &Found, combiner: Combiner) -> Option<Self> {
+    pub fn new(pattern: &Pattern<'_>, found: &Found, combiners: &[Combiner]) -> Option<Self> {
         let pairs = VALUES.iter().flat_map(|rows| VALUES.iter().map(|columns| Self([*rows, *columns])));
-        pairs.into_iter().find(|fill| fill.is_neutral(pattern.kernel, found, combiner) == Some(true))
+        pairs.into_iter().find(|fill| fill.is_neutral(pattern.kernel, found, combiners) == Some(true))
     }
 
     /// What stands for a load of a side; integers have no infinities, but their smallest and largest values.
@@ -37,8 +37,7 @@ impl Fill {
         })
     }
 
-    fn is_neutral(&self, kernel: &Kernel, found: &Found, combiner: Combiner) -> Option<bool> {
-        let contribution = found.term;
+    fn is_neutral(&self, kernel: &Kernel, found: &Found, combiners: &[Combiner]) -> Option<bool> {
         let mut known: FxHashMap<Value, Constant> = FxHashMap::default();
         for (side, sources) in found.loads.iter().enumerate() {
             for source in sources {
@@ -52,11 +51,14 @@ impl Fill {
                 known.insert(*kernel.insts[*inst].results.first()?, value);
             }
         }
-        let scalar = kernel.value_type(contribution);
-        let identity = combiner.identity(scalar)?;
-        let given = known.get(&contribution).copied().or_else(|| kernel.constant_of(contribution))?;
-        let combined = evaluate(combiner.opcode()?, &Payload::None, &[identity, given])?;
-        Some(combined == identity)
+        let is_left = |(term, combiner): (&Value, &Combiner)| {
+            let identity = combiner.identity(kernel.value_type(*term))?;
+            let given = known.get(term).copied().or_else(|| kernel.constant_of(*term))?;
+            let combined = evaluate(combiner.opcode()?, &Payload::None, &[identity, given])?;
+            Some(combined == identity)
+        };
+        let mut each = found.terms.iter().zip(combiners).map(is_left);
+        each.try_fold(true, |all, one| Some(all && one?))
     }
 
     fn compute(kernel: &Kernel, inst: Inst, known: &FxHashMap<Value, Constant>) -> Option<Constant> {

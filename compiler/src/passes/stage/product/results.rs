@@ -63,7 +63,7 @@ impl BlockCode<'_> {
     fn rows(&self, emit: &mut Emit<'_>, sums: &[Value], insts: &[Inst], group: i64) {
         let plan = self.plan;
         let [rows, columns] = plan.shape.per_thread;
-        let result = emit.kernel.insts[plan.reduce].results[0];
+        let results = emit.kernel.insts[plan.reduce].results.clone();
         let places: Vec<(i64, Value, Value)> = (0..columns)
             .step_by(group as usize)
             .map(|column| {
@@ -71,7 +71,7 @@ impl BlockCode<'_> {
                 (column, x, self.inside(emit, 1, x, group))
             })
             .collect();
-        let plain = self.plain_store(emit, insts).filter(|_| group == 1);
+        let plain = self.plain_store(emit, insts).filter(|_| group == 1 && results.len() == 1);
         let plain = plain.map(|store| self.plain_operands(emit, store));
         let skip = EntitySet::new();
         for row in 0..rows {
@@ -91,7 +91,9 @@ impl BlockCode<'_> {
                             map.insert(plan.blocks.y.0.index, y);
                             let x = emit.add_int(*x, lane);
                             map.insert(plan.blocks.x.0.index, x);
-                            map.insert(result, sums[(row * columns + column + lane) as usize]);
+                            let own = sums[(row * columns + column + lane) as usize..].iter();
+                            let own = own.step_by(plan.shape.results());
+                            map.extend(results.iter().copied().zip(own.copied()));
                             maps.push(map);
                         }
                         copy_group(emit, insts, &mut maps, &skip, &plan.vector_stores);

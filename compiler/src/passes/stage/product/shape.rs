@@ -39,6 +39,8 @@ pub struct Shape {
     pub inside: bool,
     /// Blocks that a multiprocessor has at a time.
     pub resident: u32,
+    /// Values that the reduction combines: a thread has as many for each of its results.
+    pub values: i64,
     /// What a step takes (`cost.rs`).
     pub cycles: Cycles,
 }
@@ -54,6 +56,7 @@ const LARGE: Shape = Shape {
     stages: 4,
     inside: true,
     resident: 1,
+    values: 1,
     cycles: Cycles { step: 283, alone: 0 },
 };
 
@@ -78,6 +81,7 @@ const MEDIUM: Shape = Shape {
     stages: 4,
     inside: false,
     resident: 4,
+    values: 1,
     cycles: Cycles { step: 80, alone: 10 },
 };
 
@@ -91,6 +95,7 @@ const SMALL: Shape = Shape {
     stages: 4,
     inside: false,
     resident: 4,
+    values: 1,
     cycles: Cycles { step: 62, alone: 11 },
 };
 
@@ -126,6 +131,9 @@ const NARROW: Shape = Shape {
     ..LOW
 };
 
+/// What a thread can add up at a time, of its 255 registers.
+pub const MOST_SUMS: usize = 128;
+
 /// How much dearer a step is of small tiles whose elements have 8 bytes.
 const WIDE: i64 = 3;
 
@@ -156,6 +164,11 @@ impl Shape {
     /// Results of a thread.
     pub fn results(&self) -> usize {
         (self.per_thread[0] * self.per_thread[1]) as usize
+    }
+
+    /// What it adds up for them: the first value of each, then the second.
+    pub fn sums(&self) -> usize {
+        self.results() * self.values as usize
     }
 
     /// Threads along rows and columns.
@@ -265,9 +278,10 @@ impl Shape {
         if !Self::STAGES.contains(&self.stages) {
             return no(format!("{} tiles in shared memory at a time: not 1 to 4", self.stages));
         }
-        let results = self.results();
-        if results > 128 {
-            return no(format!("{results} results a thread do not fit its registers"));
+        let (results, values) = (self.results(), self.values);
+        if self.sums() > MOST_SUMS {
+            let of = if values == 1 { String::new() } else { format!(" of {values} values") };
+            return no(format!("{results} results{of} a thread do not fit its registers"));
         }
         Ok(())
     }

@@ -130,8 +130,9 @@ impl Share {
         [blocks, Expr::Int(1), Expr::Int(1)]
     }
 
-    /// The scratch memory of the parts, for the results of a reduction.
-    pub fn allocate(&self, kernel: &mut Kernel, reduce: Inst) -> Buffer {
+    /// The scratch memory of the parts, for so many values of a reduction of one type: rows of the first one, then of the
+    /// second.
+    pub fn allocate(&self, kernel: &mut Kernel, (reduce, values): (Inst, i64)) -> Buffer {
         let scalar = kernel.value_type(kernel.insts[reduce].results[0]);
         kernel.buffers.push(BufferData {
             name: "parts".to_string(),
@@ -139,7 +140,7 @@ impl Share {
             element: ElementType::scalar(scalar),
             extents: vec![
                 self.where_any(self.blocks * PARTS),
-                Expr::Int(self.kept[0]),
+                Expr::Int(values * self.kept[0]),
                 Expr::Int(self.kept[1]),
             ],
             layout: Layout::Aos,
@@ -247,21 +248,26 @@ impl Product {
         emit.if_then(inside, |emit| {
             let span = emit.kernel.insts[self.reduce].span;
             let place = self.shape.kept_of(emit, within);
-            let sum = emit.at(span, |emit| self.sum(emit, number, (share, parts), place));
+            let sums: Vec<Value> = (0..self.combiners.len())
+                .map(|at| {
+                    let row = emit.add_int(place[0], at as i64 * share.kept[0]);
+                    emit.at(span, |emit| self.sum(emit, number, (share, parts, at), [row, place[1]]))
+                })
+                .collect();
             let insts = self.needed(emit.kernel);
             map.insert(self.blocks.y.0.index, at[0]);
             map.insert(self.blocks.x.0.index, at[1]);
-            map.insert(emit.kernel.insts[self.reduce].results[0], sum);
+            map.extend(emit.kernel.insts[self.reduce].results.iter().copied().zip(sums));
             copy_group(emit, &insts, &mut [map], &EntitySet::new(), &EntitySet::new());
         });
     }
 
-    /// The parts at a place of a shared tile, added up from the first block that has some of its chunks to the last.
+    /// The parts of a value at a place of a shared tile, added up from the first block that has some of its chunks to the last.
     fn sum(
         &self,
         emit: &mut Emit<'_>,
         number: Value,
-        (share, parts): (&Share, Buffer),
+        (share, parts, at): (&Share, Buffer, usize),
         [y, x]: [Value; 2],
     ) -> Value {
         let chunks = emit.expression(&share.chunks);
@@ -273,8 +279,8 @@ impl Product {
         let last = quotient(emit, last, per_block);
         let (zero, one) = (emit.int(0), emit.int(1));
         let end = emit.add(last, one);
-        let scalar = emit.kernel.value_type(emit.kernel.insts[self.reduce].results[0]);
-        let identity = emit.identity(self.combiner, scalar)[0];
+        let combiner = self.combiners[at];
+        let identity = emit.identity(combiner, emit.kernel.value_type(self.terms[at]))[0];
         let step = emit.int(AT_ONCE);
         let sums = emit.for_loop("part", (first, end, step), &[identity], |emit, turn, sums| {
             let mut sum = sums[0];
@@ -290,7 +296,7 @@ impl Product {
                 let slot = emit.add(slot, at);
                 let value = emit.load(parts, 0, &[slot, y, x]);
                 let value = if number == 0 { value } else { emit.select(exists, value, identity) };
-                sum = emit.combine(self.combiner, &[sum], &[value])[0];
+                sum = emit.combine(combiner, &[sum], &[value])[0];
             }
             vec![sum]
         });
@@ -311,6 +317,7 @@ impl BlockCode<'_> {
             .map(|column| emit.add_int(own[1], shape.kept_at(0, column)[1]))
             .collect();
         for (row, sums) in (0..).zip(sums.chunks(columns.len())) {
+            // Rows of the second value follow on those of the first one.
             let row = emit.add_int(own[0], shape.kept_at(row, 0)[0]);
             let each: Vec<_> =
                 columns.iter().zip(sums).map(|(column, sum)| (*column, *sum, always)).collect();

@@ -2,7 +2,7 @@
 
 use super::super::code::is_plain;
 use super::super::pattern::Pattern;
-use crate::analysis::contraction::{Moves, code, masked_by};
+use crate::analysis::contraction::{Moves, code, common_mask};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::Kernel;
@@ -101,8 +101,8 @@ impl Source {
 
 /// What a contribution is made of.
 pub struct Parts {
-    /// What is combined, and the conditions without which it is not.
-    pub term: Value,
+    /// What is combined, one for each value of the reduction, and the conditions without which nothing is.
+    pub terms: Vec<Value>,
     pub masks: Vec<Value>,
     pub operands: Vec<Source>,
     /// What is computed of them.
@@ -116,17 +116,20 @@ impl Parts {
     pub fn new(pattern: &Pattern<'_>, moves: &mut Moves<'_>, axes: [usize; 2]) -> Option<Self> {
         let kernel = pattern.kernel;
         let reduce = pattern.reduce.as_ref()?;
-        let mut term = *kernel.yields(reduce.body).first()?;
+        let mut terms = kernel.yields(reduce.body).to_vec();
         let mut masks = Vec::new();
         let is_select =
             |value| kernel.definition_data(value).is_some_and(|data| data.opcode == Opcode::Select);
-        while let Some((mask, then)) = masked_by(kernel, term, reduce.combiner).filter(|_| is_select(term)) {
+        let are_selects = |terms: &[Value]| terms.iter().all(|term| is_select(*term));
+        while let Some((mask, then)) =
+            common_mask(kernel, &terms, &reduce.combiners).filter(|_| are_selects(&terms))
+        {
             masks.push(mask);
-            term = then;
+            terms = then;
         }
         let (mut steps, mut indices) = (EntitySet::new(), EntitySet::new());
         let mut operands: Vec<Source> = Vec::new();
-        let mut open = [&[term], &masks[..]].concat();
+        let mut open = [&terms[..], &masks[..]].concat();
         while let Some(value) = open.pop() {
             let Some(inst) = kernel.defining_inst(value) else {
                 indices.insert(value);
@@ -146,7 +149,7 @@ impl Parts {
             steps.insert(inst);
             open.extend(&data.arguments);
         }
-        Some(Self { term, masks, operands, steps, indices })
+        Some(Self { terms, masks, operands, steps, indices })
     }
 }
 

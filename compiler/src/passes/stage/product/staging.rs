@@ -20,7 +20,7 @@ use cranelift_entity::EntitySet;
 /// What all plans of a shape have, whether they take vectors or not.
 pub struct Staging {
     pub reduce: Inst,
-    pub combiner: Combiner,
+    pub combiners: Vec<Combiner>,
     pub inner: LoopAxis,
     pub shape: Shape,
     pub blocks: Blocks,
@@ -47,13 +47,13 @@ impl Staging {
         let kernel = pattern.kernel;
         let reduce = pattern.reduce.as_ref()?;
         let (inst, inner) = (reduce.inst, reduce.axis.clone());
-        let combiner = reduce.combiner;
+        let combiners = reduce.combiners.clone();
         let [rows, columns] = found.axes;
         let blocks = Blocks::new(pattern, (columns, shape.tile[1]), (rows, shape.tile[0]), GROUP);
         let outer = [blocks.y.0.clone(), blocks.x.0.clone()];
 
         let mut needed: Vec<Expr> = Vec::new();
-        let fill = Fill::new(pattern, found, combiner);
+        let fill = Fill::new(pattern, found, &combiners);
         let mut shape = shape.clone();
         if fill.is_none() {
             shape.unroll = 1;
@@ -118,7 +118,7 @@ impl Staging {
         let needed = different;
         Some(Self {
             reduce: inst,
-            combiner,
+            combiners,
             inner,
             shape,
             blocks,
@@ -142,6 +142,21 @@ impl Staging {
         let fits = Expr::binary(BinaryOp::LessEqual, blocks.tiles(kernel), Expr::Int(limit - MOST_SHARING));
         let some = Expr::binary(BinaryOp::GreaterEqual, self.inner.extent.clone(), Expr::Int(1));
         [some, fits].into_iter()
+    }
+
+    /// What must hold where the blocks lie within the results.
+    pub fn fills(&self) -> Vec<Expr> {
+        let axes = [&self.blocks.y.0, &self.blocks.x.0].into_iter().zip(self.shape.tile);
+        let fills = axes
+            .map(|(axis, least)| Expr::binary(BinaryOp::GreaterEqual, axis.extent.clone(), Expr::Int(least)));
+        if self.shape.inside { fills.collect() } else { Vec::new() }
+    }
+
+    /// That the shape is the best one, and fits: one question for both, as the answer to one of them alone chooses nothing.
+    pub fn is_best(&self, is_cheapest: Expr) -> Expr {
+        let not = |all: Expr, part: Expr| Expr::binary(BinaryOp::Or, all, part.negated(true));
+        let misses = self.fills().into_iter().fold(is_cheapest.negated(true), not);
+        misses.negated(true)
     }
 
     /// What a launch with tiles of the shape costs.
