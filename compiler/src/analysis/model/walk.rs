@@ -14,7 +14,7 @@ use crate::manifest;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Rounds of a loop that are looked at, by how many loops are around it: all of the windows that filters have.
-const ROUNDS: [u64; 4] = [8, 5, 5, 1];
+const ROUNDS: [u64; 4] = [8, 5, 5, 2];
 
 /// Instructions that a division of integers of 32 bits takes, and of 64 bits.
 const NARROW_DIVISION: f64 = 20.0;
