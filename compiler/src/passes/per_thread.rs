@@ -111,11 +111,13 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
         return false;
     }
     let planned = if plain { plan(kernel, launch, forall, said) } else { None };
-    let mut is_smaller = false;
-    let planned = planned.map(|plan| match said.count {
-        None => fitted(kernel, launch, forall, plan, &mut is_smaller),
-        Some(_) => plan,
-    });
+    let (planned, is_smaller) = match planned {
+        Some(plan) if said.count.is_none() => {
+            let (plan, is_smaller) = fitted(kernel, launch, forall, plan);
+            (Some(plan), is_smaller)
+        }
+        planned => (planned, false),
+    };
     let planned = planned.filter(|plan| said.count.is_some() || plan.vector * plan.serial > 1);
     let planned = planned.or_else(|| {
         // Nothing that would gain by it: only what the schedule says.
@@ -181,25 +183,25 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
 }
 
 /// A plan by which the iterations of a block lie within a row, if there are rows: of those that do not, a block tests each.
-/// Blocks for rows of half their length become smaller, which is told.
-fn fitted(kernel: &mut Kernel, launch: Launch, forall: Inst, plan: Plan, is_smaller: &mut bool) -> Plan {
-    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return plan };
-    let [_, .., last] = axes[..] else { return plan };
+/// Blocks for rows of half their length become smaller; whether they did.
+fn fitted(kernel: &mut Kernel, launch: Launch, forall: Inst, plan: Plan) -> (Plan, bool) {
+    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return (plan, false) };
+    let [_, .., last] = axes[..] else { return (plan, false) };
     let side_by_side = |factor: &&Factor| matches!(factor.level, Level::Warp | Level::Lane);
     let threads = kernel.axes[last].factors.iter().filter(side_by_side);
     let threads: u64 = threads.filter_map(|factor| factor.size).product();
-    let Some((low, high)) = kernel.loop_bounds(forall).last().copied() else { return plan };
-    let Some(extent) = kernel.symbolic_extent(low, high) else { return plan };
+    let Some((low, high)) = kernel.loop_bounds(forall).last().copied() else { return (plan, false) };
+    let Some(extent) = kernel.symbolic_extent(low, high) else { return (plan, false) };
     let chunk = (threads * plan.vector) as i64;
     let counts = (1..=plan.serial.ilog2()).map(|power| chunk << power);
     let edges: Vec<i64> = [chunk / 2 + 1].into_iter().chain(counts).collect();
     let fits = bucket(kernel, launch, &extent, &edges);
-    if fits == 0 && smaller_block(kernel, launch, forall) {
+    let is_smaller = fits == 0 && smaller_block(kernel, launch, forall);
+    if is_smaller {
         let name = kernel.launches[launch].name.clone();
         kernel.schedule.chose(&name, Directive::Block(128), "rows are no longer than its iterations");
-        *is_smaller = true;
     }
-    Plan { serial: plan.serial.min(1 << fits.saturating_sub(1)), ..plan }
+    (Plan { serial: plan.serial.min(1 << fits.saturating_sub(1)), ..plan }, is_smaller)
 }
 
 /// Leaves a thread of scalar accesses few iterations along the axes but the last (7 points of f32, rows of 639 on an

@@ -20,15 +20,14 @@
 //! Code that is right for all sizes keeps its loops.
 
 use super::pass::{Changed, Pass, PassContext};
-use super::rematerialize::free_values;
 use super::straight::MOST_ITERATIONS;
+use crate::analysis::contraction::Moves;
 use crate::analysis::{Answer, Conditions, ask, exact};
 use crate::data::Scalar;
-use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::entities::{Block, Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Constant, Opcode};
 use crate::manifest::{BinaryOp, Expr};
-use cranelift_entity::EntitySet;
 
 pub struct PinWindows;
 
@@ -121,32 +120,17 @@ fn pin(kernel: &mut Kernel, launch: Launch, forall: Inst, (block, inst): (Block,
 
 /// Whether some subscript inside moves with the loop and with the one around it.
 fn is_window(kernel: &Kernel, forall: Inst, inst: Inst) -> bool {
-    let params = |inst: Inst| kernel.blocks[kernel.insts[inst].regions[0]].params.iter().copied();
+    let mut moves = Moves::new(kernel, &[forall], inst);
+    let own = moves.reduced();
     let mut is_one = false;
     kernel.walk(kernel.insts[inst].regions[0], &mut |_, inside| {
         let data = &kernel.insts[inside];
         if data.opcode == Opcode::Load {
             is_one |= data.arguments.iter().any(|index| {
-                let used = sources(kernel, *index);
-                params(inst).any(|own| used.contains(own))
-                    && params(forall).any(|around| used.contains(around))
+                let of = moves.of(*index).axes();
+                of.intersection(own).count() > 0 && of.without(own).count() > 0
             });
         }
     });
     is_one
-}
-
-/// All values that a value is made of.
-fn sources(kernel: &Kernel, value: Value) -> EntitySet<Value> {
-    let (mut seen, mut open) = (EntitySet::new(), vec![value]);
-    while let Some(value) = open.pop() {
-        if !seen.insert(value) {
-            continue;
-        }
-        if let Some(inst) = kernel.defining_inst(value) {
-            open.extend(kernel.insts[inst].arguments.iter().copied());
-            open.extend(free_values(kernel, inst));
-        }
-    }
-    seen
 }

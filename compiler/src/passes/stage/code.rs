@@ -5,10 +5,25 @@ use super::super::rematerialize::free_values;
 use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Inst, Value};
-use crate::ir::kernel::{Kernel, Payload, Short};
+use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::kernel::{BlockData, Kernel, Payload, Short};
 use crate::ir::op::{Effect, Opcode};
 use cranelift_entity::EntitySet;
+
+/// A copy of a launch's body, to be changed and to be forgotten where nothing comes of it.
+pub fn copied_body(kernel: &mut Kernel, launch: Launch) -> Block {
+    let block = kernel.blocks.push(BlockData::default());
+    let mut map = ValueMap::default();
+    for inst in kernel.blocks[kernel.launches[launch].body].insts.clone() {
+        kernel.clone_inst(inst, block, &mut map);
+    }
+    block
+}
+
+/// The body of the loop at a position of a block.
+pub fn loop_body(kernel: &Kernel, root: Block, position: usize) -> Block {
+    kernel.insts[kernel.blocks[root].insts[position]].regions[0]
+}
 
 /// Emits a value anew, with all that it is computed from up to what `map` has an answer for. All of that is pure, but for
 /// branches that load.

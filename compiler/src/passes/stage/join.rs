@@ -9,11 +9,12 @@
 //! Each combines by one operation, and none needs the result of another. What stands between them and is not needed by the
 //! later ones stands behind them afterwards. What the terms have in common, as fields of one struct, is read once.
 
+use super::code::{copied_body, loop_body};
 use super::flatten::is_scheduled;
 use super::pattern::LoopAxis;
 use crate::ir::clone::{ValueMap, mapped};
-use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BlockData, Kernel, Payload};
+use crate::ir::entities::{Block, Inst, Launch};
+use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 use crate::passes::equal::share_equal;
@@ -24,20 +25,15 @@ use cranelift_entity::EntitySet;
 /// one value, or they cannot be one.
 pub fn joined(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<Block> {
     let root = kernel.launches[launch].body;
-    let body_of = |kernel: &Kernel, root: Block| kernel.insts[kernel.blocks[root].insts[position]].regions[0];
-    let body = body_of(kernel, root);
+    let body = loop_body(kernel, root, position);
     let reduces = reductions(kernel, body);
     let values = reduces.iter().map(|reduce| kernel.insts[*reduce].results.len()).sum::<usize>();
     if values < 2 || !fit(kernel, body, &reduces) {
         return None;
     }
-    let block = kernel.blocks.push(BlockData::default());
-    let mut map = ValueMap::default();
-    for inst in kernel.blocks[root].insts.clone() {
-        kernel.clone_inst(inst, block, &mut map);
-    }
+    let block = copied_body(kernel, launch);
     if reduces.len() > 1 {
-        join(kernel, body_of(kernel, block));
+        join(kernel, loop_body(kernel, block, position));
     }
     kernel.launches[launch].body = block;
     share_equal(kernel, &[launch]);
@@ -48,17 +44,6 @@ pub fn joined(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<Bl
 fn reductions(kernel: &Kernel, body: Block) -> Vec<Inst> {
     let insts = kernel.blocks[body].insts.iter().copied();
     insts.filter(|inst| kernel.insts[*inst].opcode == Opcode::Reduce).collect()
-}
-
-/// What an instruction uses, inside of its regions too.
-fn uses(kernel: &Kernel, inst: Inst) -> impl Iterator<Item = Value> {
-    kernel.insts[inst]
-        .arguments
-        .iter()
-        .copied()
-        .chain(free_values(kernel, inst))
-        .collect::<Vec<_>>()
-        .into_iter()
 }
 
 /// Whether the reductions go over one range, and what the later ones need may stand in front of all of them.
@@ -101,7 +86,7 @@ fn needed(kernel: &Kernel, body: Block, reduces: &[Inst]) -> (EntitySet<Inst>, V
     let mut needed = EntitySet::new();
     let mut open: Vec<Inst> = reduces[1..].to_vec();
     while let Some(inst) = open.pop() {
-        for value in uses(kernel, inst) {
+        for value in kernel.insts[inst].arguments.iter().copied().chain(free_values(kernel, inst)) {
             let Some(from) = kernel.defining_inst(value).filter(|from| between.contains(from)) else {
                 continue;
             };
@@ -153,9 +138,7 @@ fn join(kernel: &mut Kernel, body: Block) -> Option<()> {
         let own = kernel.yields(inside).to_vec();
         yields.extend(own.iter().map(|value| mapped(&map, *value)));
         for result in kernel.insts[*other].results.clone() {
-            let ty = kernel.value_type(result);
-            let new = kernel.add_result(*first, ty);
-            kernel.values[new].name = kernel.values[result].name.clone();
+            let new = kernel.clone_result(result, *first);
             kernel.replace_uses(result, new);
         }
     }

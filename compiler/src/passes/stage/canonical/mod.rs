@@ -21,13 +21,13 @@ mod mask;
 mod range;
 mod regroup;
 
+use super::code::{copied_body, loop_body};
 use super::pattern::LoopAxis;
 use crate::analysis::contraction::{Contraction, Range, contractions};
 use crate::analysis::{Bounds, is_always_inside};
-use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BlockData, Kernel, Short};
+use crate::ir::kernel::{Kernel, Short};
 use crate::ir::op::{Effect, Opcode};
 
 /// A body in canonical form.
@@ -48,18 +48,14 @@ pub struct Sum {
 /// A body for the launch in which its contraction has the canonical form; `None` where it has it already, or cannot have it.
 pub fn canonical(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<Canonical> {
     let root = kernel.launches[launch].body;
-    let body_of = |kernel: &Kernel, root: Block| kernel.insts[kernel.blocks[root].insts[position]].regions[0];
-    let is_ordered = loops::find(kernel, body_of(kernel, root)).is_some();
-    if !is_ordered && !is_other(kernel, launch, body_of(kernel, root)) {
+    let within = loop_body(kernel, root, position);
+    let is_ordered = loops::find(kernel, within).is_some();
+    if !is_ordered && !is_other(kernel, launch, within) {
         return None;
     }
-    let body = kernel.blocks.push(BlockData::default());
-    let mut map = ValueMap::default();
-    for inst in kernel.blocks[root].insts.clone() {
-        kernel.clone_inst(inst, body, &mut map);
-    }
+    let body = copied_body(kernel, launch);
     kernel.launches[launch].body = body;
-    let within = body_of(kernel, body);
+    let within = loop_body(kernel, body, position);
     let start = match loops::find(kernel, within) {
         Some(inst) => loops::convert(kernel, within, inst),
         None => Some(None),
