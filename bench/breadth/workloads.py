@@ -28,9 +28,12 @@ class Workload:
 
     def host(self, name, array):
         """The array as the tool reads it: a struct of bytes is a record."""
-        if self.arrays[name][1] == "complex":
+        kind = self.arrays[name][1]
+        if hasattr(kind, "fields"):
+            return array.view(kind.fields)[..., 0]
+        if kind == "complex":
             return array.view([("re", "f4"), ("im", "f4")])[..., 0]
-        if self.arrays[name][1] == "pixel":
+        if kind == "pixel":
             return array.view([("r", "u1"), ("g", "u1"), ("b", "u1")])[..., 0]
         return array
 

@@ -122,7 +122,7 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     if !matches!(options.variants, Variants::Only(_)) {
         check_sizes(&program, &options.sizes, options.only.as_deref())?;
     }
-    let pipeline = options.resolved_pipeline()?;
+    let pipeline = options.resolved_pipeline()?.with_constants(crate::lower::constants(&program));
     // Passes that are not the compiler's own are held to the rules one by one.
     let mut pass_options = options.passes.clone();
     pass_options.verify |= options.pipeline.is_some();

@@ -1,16 +1,25 @@
-//! Loads that lie inside of their array whatever stands around them: each subscript is an index of a loop, or a literal,
-//! between 0 and the extent. They may be done where the source does not get to them.
+//! Loads that lie inside of their array whatever stands around them: each subscript is a literal, made of indices, or what
+//! the conditions of branches around the load itself keep between 0 and the extent. They may be done where the source does
+//! not get to them.
 
 use super::polynomial::polynomial_of;
+use super::ranges::Ranges;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 
-/// The low end of an index, and what it stays below.
+/// The least value of a subscript, and what it stays below.
 pub type Bounds = (Expr, Expr);
 
-/// Whether a load is inside wherever its indices are; `bounds` has those of an index, where they are known.
-pub fn is_always_inside(kernel: &Kernel, load: Inst, bounds: &dyn Fn(Value) -> Option<Bounds>) -> bool {
+/// Whether a load is inside wherever its indices are; `bounds` has those of a subscript, where they are known, and
+/// `conditions` hold where the load is done.
+pub fn is_always_inside(
+    kernel: &Kernel,
+    load: Inst,
+    bounds: &dyn Fn(Value) -> Option<Bounds>,
+    conditions: &[Value],
+) -> bool {
     let data = &kernel.insts[load];
     let Payload::Access { buffer, .. } = data.payload else { return false };
     let extents = &kernel.buffers[buffer].extents;
@@ -22,10 +31,41 @@ pub fn is_always_inside(kernel: &Kernel, load: Inst, bounds: &dyn Fn(Value) -> O
                 Some(Ok(at)) => Some((Expr::Int(at), Expr::Int(at + 1))),
                 _ => bounds(*subscript),
             };
-            known.is_some_and(|(low, high)| {
-                matches!(low, Expr::Int(low) if low >= 0) && is_at_most(&high, extent)
-            })
+            let known = known.as_ref();
+            let starts = known.is_some_and(|(low, _)| matches!(low, Expr::Int(low) if *low >= 0));
+            let ends = known.is_some_and(|(_, high)| is_at_most(high, extent));
+            let holds = |is_meant: &dyn Fn(Value) -> bool| {
+                conditions.iter().any(|condition| has_part(kernel, *condition, is_meant))
+            };
+            let starts = starts || holds(&|part| is_from_zero(kernel, part, *subscript));
+            (starts || Ranges::new(kernel).of(kernel, *subscript).low >= 0)
+                && (ends || holds(&|part| is_below(kernel, part, *subscript, extent)))
         })
+}
+
+/// Whether a condition, or one of those that all have to hold for it, is meant.
+fn has_part(kernel: &Kernel, condition: Value, is_meant: &dyn Fn(Value) -> bool) -> bool {
+    is_meant(condition)
+        || kernel.definition_data(condition).is_some_and(|data| {
+            data.opcode == Opcode::And
+                && data.arguments.iter().any(|part| has_part(kernel, *part, is_meant))
+        })
+}
+
+/// Whether a comparison says that a value is not below 0.
+fn is_from_zero(kernel: &Kernel, comparison: Value, value: Value) -> bool {
+    let Some(data) = kernel.definition_data(comparison) else { return false };
+    data.opcode == Opcode::Ge
+        && data.arguments[0] == value
+        && kernel.int_of(data.arguments[1]).is_some_and(|least| least >= 0)
+}
+
+/// Whether a comparison says that a value is below an extent.
+fn is_below(kernel: &Kernel, comparison: Value, value: Value, extent: &Expr) -> bool {
+    let Some(data) = kernel.definition_data(comparison) else { return false };
+    data.opcode == Opcode::Lt
+        && data.arguments[0] == value
+        && kernel.symbolic(data.arguments[1]).is_some_and(|high| is_at_most(&high, extent))
 }
 
 /// Whether one end is never above an extent, which is never below 0.

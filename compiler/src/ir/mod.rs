@@ -29,6 +29,7 @@ mod choices;
 pub mod clone;
 pub mod combiner;
 mod conditional;
+mod contents;
 mod directive;
 mod edit;
 pub mod emit;

@@ -51,7 +51,7 @@ use crate::manifest::{
 };
 use crate::source::{SourceFile, Span};
 use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use host::Limit;
 use rustc_hash::FxHashSet;
 
@@ -74,6 +74,17 @@ impl<'a> LowerOptions<'a> {
     }
 }
 
+/// The constant arrays of a program.
+pub fn constants(program: &Program) -> PrimaryMap<ConstantArray, ArrayData> {
+    let array = |constant: &typed::Constant| ArrayData {
+        name: constant.name.clone(),
+        element: constant.element.clone(),
+        extents: constant.extents.clone(),
+        bytes: constant.bytes.clone(),
+    };
+    program.constants.values().map(array).collect()
+}
+
 /// Lowers every kernel of a checked program.
 ///
 /// # Errors
@@ -83,15 +94,7 @@ pub fn lower(
     source: &SourceFile,
     options: LowerOptions<'_>,
 ) -> Result<Module, Diagnostics> {
-    let mut module = Module::default();
-    for constant in program.constants.values() {
-        module.constants.push(ArrayData {
-            name: constant.name.clone(),
-            element: constant.element.clone(),
-            extents: constant.extents.clone(),
-            bytes: constant.bytes.clone(),
-        });
-    }
+    let mut module = Module { constants: constants(program), ..Module::default() };
     for variable in program.statics.values() {
         module.statics.push(ArrayData {
             name: variable.name.clone(),

@@ -68,7 +68,7 @@ pub use cse::Cse;
 pub use dce::Dce;
 pub use diff::diff;
 pub use fold::{Fold, Simplify};
-pub use fuse::Fuse;
+pub use fuse::{Fuse, Inline};
 pub use fuse_launches::FuseLaunches;
 pub use fuse_multiply_add::FuseMultiplyAdd;
 pub use guards::Guards;

@@ -16,7 +16,8 @@
 //!
 //! # Preconditions
 //!
-//! With every size that the operands depend on below 2^31, both lie within u32 or i32 (`analysis/ranges.rs`). The divisor
+//! With every size that the operands depend on below 2^31, or below 2^29 where that is not enough for all of them, both lie
+//! within u32 or i32 (`analysis/ranges.rs`). The divisor
 //! is no literal (those become a multiplication), or the quotient stands in a serial loop. The launch's threads are not
 //! explicit yet, and share no memory.
 
@@ -33,8 +34,9 @@ use crate::manifest::{BinaryOp, Expr};
 
 pub struct Narrow;
 
-/// The largest i32: sizes up to it are narrow.
-const MOST: i64 = i32::MAX as i64;
+/// Sizes up to the first of these are narrow: the largest i32. Where a sum of several indices and sizes does not fit then, up
+/// to the next one.
+const MOST: [i64; 2] = [i32::MAX as i64, (i32::MAX >> 2) as i64];
 /// Longer chains of definitions are not followed.
 const MAX_DEPTH: u32 = 48;
 
@@ -142,11 +144,11 @@ fn plan(kernel: &Kernel, candidates: &[Candidate]) -> Option<Plan> {
         }
     }
     let mut sizes = finder.sizes;
-    let narrow_with = |sizes: &[Size]| -> Vec<(usize, Scalar)> {
+    let narrow_with = |sizes: &[Size], most: i64| -> Vec<(usize, Scalar)> {
         let mut ranges = Ranges::new(kernel);
         for size in sizes {
-            let high = size.known.high.min(MOST.into());
-            let supposed = Interval { low: size.known.low.max((-MOST).into()).min(high), high };
+            let high = size.known.high.min(most.into());
+            let supposed = Interval { low: size.known.low.max((-most).into()).min(high), high };
             size.values.iter().for_each(|value| ranges.suppose(*value, supposed));
         }
         let narrow = candidates.iter().filter_map(|candidate| {
@@ -155,22 +157,28 @@ fn plan(kernel: &Kernel, candidates: &[Candidate]) -> Option<Plan> {
         });
         narrow.collect()
     };
-    let narrow = narrow_with(&sizes);
+    let mut of_limits = MOST.map(|most| (narrow_with(&sizes, most), most)).into_iter();
+    let (mut narrow, mut most) = of_limits.next()?;
+    for (more, less) in of_limits {
+        if more.len() > narrow.len() {
+            (narrow, most) = (more, less);
+        }
+    }
     if narrow.is_empty() {
         return None;
     }
     // Without the sizes that do not matter.
     for expr in sizes.iter().map(|size| size.expr.clone()).collect::<Vec<_>>() {
         let fewer: Vec<Size> = sizes.iter().filter(|size| size.expr != expr).cloned().collect();
-        if narrow_with(&fewer) == narrow {
+        if narrow_with(&fewer, most) == narrow {
             sizes = fewer;
         }
     }
     let bounds = sizes.iter().flat_map(|size| {
-        let most = Expr::binary(BinaryOp::LessEqual, size.expr.clone(), Expr::Int(MOST));
-        let least = Expr::binary(BinaryOp::GreaterEqual, size.expr.clone(), Expr::Int(-MOST));
-        let below = size.known.low < (-MOST).into() && !kernel.never_negative(&size.expr);
-        [Some(most), below.then_some(least)]
+        let ends = Expr::binary(BinaryOp::LessEqual, size.expr.clone(), Expr::Int(most));
+        let starts = Expr::binary(BinaryOp::GreaterEqual, size.expr.clone(), Expr::Int(-most));
+        let below = size.known.low < (-most).into() && !kernel.never_negative(&size.expr);
+        [Some(ends), below.then_some(starts)]
     });
     let condition = bounds.flatten().reduce(|all, bound| Expr::binary(BinaryOp::And, all, bound));
     Some((condition, narrow))

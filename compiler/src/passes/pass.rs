@@ -1,17 +1,22 @@
 //! What a pass is, and what it is told.
 
 pub use super::target::TargetFacts;
-use crate::ir::kernel::{Kernel, Phase, Phases};
+use crate::ir::entities::ConstantArray;
+use crate::ir::kernel::{ArrayData, Kernel, Phase, Phases};
+use cranelift_entity::PrimaryMap;
+use std::sync::Arc;
 
 /// What a pass may look at beside the kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PassContext {
     pub target: TargetFacts,
+    /// The module's constant arrays, where they are known.
+    pub constants: Arc<PrimaryMap<ConstantArray, ArrayData>>,
 }
 
 impl PassContext {
     pub fn new(target: TargetFacts) -> Self {
-        Self { target }
+        Self { target, constants: Arc::default() }
     }
 }
 

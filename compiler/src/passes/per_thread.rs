@@ -307,9 +307,11 @@ fn give(kernel: &mut Kernel, forall: Inst, vector: u64, serial: u64) {
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return };
     let Some(axis) = axes.last().copied() else { return };
     let factors = &mut kernel.axes[axis].factors;
-    let after_grid = factors.iter().position(|f| f.level == Level::Grid).map_or(0, |at| at + 1);
+    // Behind what walks the range: the grid, or a loop of the thread itself.
+    let walks = |factor: &Factor| factor.level == Level::Grid || factor.size.is_none();
+    let inside = factors.iter().rposition(walks).map_or(0, |at| at + 1);
     if serial > 1 {
-        factors.insert(after_grid, Factor { level: Level::Serial, size: Some(serial) });
+        factors.insert(inside, Factor { level: Level::Serial, size: Some(serial) });
     }
     if vector > 1 {
         factors.push(Factor { level: Level::Vector, size: Some(vector) });

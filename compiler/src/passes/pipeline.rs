@@ -15,9 +15,11 @@ use super::past::Past;
 use super::pipeline_error::{PipelineError, unknown};
 use super::standard;
 use crate::clock::Start;
-use crate::ir::kernel::{Kernel, Phase, Phases};
+use crate::ir::entities::ConstantArray;
+use crate::ir::kernel::{ArrayData, Kernel, Phase, Phases};
 use crate::ir::text::{PrintOptions, print_kernel};
 use crate::ir::{verify, verify_threads};
+use cranelift_entity::PrimaryMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,6 +118,12 @@ impl Pipeline {
     /// No passes.
     pub fn empty(target: &TargetFacts) -> Self {
         Self { rows: Vec::new(), context: PassContext::new(target.clone()) }
+    }
+
+    /// The same passes, for kernels of a module with these constant arrays.
+    pub fn with_constants(mut self, constants: PrimaryMap<ConstantArray, ArrayData>) -> Self {
+        self.context.constants = Arc::new(constants);
+        self
     }
 
     /// The names, in order.

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A histogram's few bins would otherwise be fought over by the whole grid. The grid is as large as the machine and
-//! walks the range, so that each bin meets global memory once a block.
+//! walks the range, so that each bin meets global memory once a block. Of several axes the outermost one that is long enough
+//! is dealt out to the blocks; each block walks all of the others.
 //!
 //! Where there is room, each lane has a copy of its own, and the copies of one element lie side by side: the lanes of
 //! a warp then never meet, neither in a bin nor in a bank, whatever the data. Fewer than 32 copies are slower than one
@@ -28,7 +29,7 @@ use super::special::specialize;
 use crate::analysis::Conditions;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Buffer, Inst, Launch, Value};
+use crate::ir::entities::{Axis, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::{Combiner, Opcode};
 use crate::ir::schedule::Directive;
@@ -89,14 +90,19 @@ impl Pass for Privatize {
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            let Some(found) = find(kernel, launch) else { continue };
-            let Some(condition) = condition(kernel, &found) else { continue };
-            let conditions = Conditions::new().prefers(condition);
-            let special = specialize(kernel, launch, &conditions, "shared", |kernel, launch| {
-                apply(kernel, launch, context);
-                true
-            });
-            changed |= special.is_some();
+            for dealt in 0.. {
+                // Nothing any more once it is the launch itself that has changed.
+                let Some(found) = find(kernel, launch) else { break };
+                if dealt == kernel.loop_bounds(found.forall).len() {
+                    break;
+                }
+                let Some(conditions) = conditions(kernel, &found, dealt, context) else { continue };
+                let special = specialize(kernel, launch, &conditions, "shared", |kernel, launch| {
+                    apply(kernel, launch, dealt, context);
+                    true
+                });
+                changed |= special.is_some();
+            }
         }
         changed.into()
     }
@@ -121,9 +127,10 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     }
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
     let grid = Factor { level: Level::Grid, size: None };
-    let spread = axes.len() == 1
-        && kernel.axes[axes[0]].factors.first() == Some(&grid)
-        && kernel.axes[axes[0]].factors[1..].iter().all(|factor| factor.level.is_parallel());
+    let spread = axes.iter().all(|axis| {
+        let factors = &kernel.axes[*axis].factors;
+        factors.first() == Some(&grid) && factors[1..].iter().all(|factor| factor.level.is_parallel())
+    });
     let mut found: Option<(Buffer, Combiner)> = None;
     let mut fits = spread;
     kernel.walk(root, &mut |_, inst| {
@@ -150,18 +157,28 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     (fits && integer && native && small).then_some(Found { forall, buffer, op, extents, copies })
 }
 
-/// Enough iterations; `None` where the host does not know how many there are.
-fn condition(kernel: &Kernel, found: &Found) -> Option<Expr> {
-    let (low, high) = *kernel.loop_bounds(found.forall).first()?;
-    let extent = kernel.symbolic_extent(low, high)?;
+/// Enough iterations, and enough along the axis that is dealt out for every block to have some; `None` where the host does
+/// not know how many there are.
+fn conditions(kernel: &Kernel, found: &Found, dealt: usize, context: &PassContext) -> Option<Conditions> {
+    let bounds = kernel.loop_bounds(found.forall);
+    let extents = bounds.iter().map(|(low, high)| kernel.symbolic_extent(*low, *high));
+    let extents = extents.collect::<Option<Vec<Expr>>>()?;
     let count: i64 = found.extents.iter().product();
-    Some(Expr::binary(BinaryOp::GreaterEqual, extent, Expr::Int(count * MIN_TURNS)))
+    let least = |extent: Expr, least: i64| Expr::binary(BinaryOp::GreaterEqual, extent, Expr::Int(least));
+    let all = extents.iter().cloned().reduce(|all, extent| Expr::binary(BinaryOp::Mul, all, extent))?;
+    let conditions = Conditions::new().prefers(least(all, count * MIN_TURNS));
+    // What no axis before has enough of, the last one is taken for.
+    if dealt + 1 == extents.len() {
+        return Some(conditions);
+    }
+    let blocks = i64::from(context.target.multiprocessors) * found.copies.blocks as i64;
+    Some(conditions.prefers(least(extents[dealt].clone(), blocks)))
 }
 
-fn apply(kernel: &mut Kernel, launch: Launch, context: &PassContext) {
+fn apply(kernel: &mut Kernel, launch: Launch, dealt: usize, context: &PassContext) {
     let Some(found) = find(kernel, launch) else { return };
     let span = kernel.insts[found.forall].span;
-    spread(kernel, launch, &found, context);
+    spread(kernel, launch, &found, dealt, context);
     let data = kernel.buffers[found.buffer].clone();
     let scalar = data.element.as_scalar().unwrap_or(Scalar::U32);
     let mut extents = data.extents.clone();
@@ -216,18 +233,28 @@ fn apply(kernel: &mut Kernel, launch: Launch, context: &PassContext) {
     });
 }
 
-/// Lets a grid that fills the machine walk over the loop's range.
-fn spread(kernel: &mut Kernel, launch: Launch, found: &Found, context: &PassContext) {
+/// Lets a grid that fills the machine walk over the loop's range: each block has its part of one axis, and all of the others.
+fn spread(kernel: &mut Kernel, launch: Launch, found: &Found, dealt: usize, context: &PassContext) {
     let Payload::Loop { axes } = &kernel.insts[found.forall].payload else { return };
-    let factors = &mut kernel.axes[axes[0]].factors;
     let (threads, blocks) = (found.copies.threads, found.copies.blocks);
     let blocks = u64::from(context.target.multiprocessors) * blocks;
-    factors[0] = Factor { level: Level::Serial, size: None };
-    factors.insert(1, Factor { level: Level::Grid, size: Some(blocks) });
-    let warps = factors.iter_mut().find(|factor| factor.level == Level::Warp);
     let free = kernel.schedule.block().is_none() && threads <= context.target.max_threads;
-    if let Some(warps) = warps.filter(|_| free && context.target.warp_size == LANES as u32) {
-        warps.size = Some(u64::from(threads / LANES as u32));
+    let has_warps =
+        |axis: &&Axis| kernel.axes[**axis].factors.iter().any(|factor| factor.level == Level::Warp);
+    let one = axes.iter().filter(has_warps).count() == 1;
+    let resized = free && one && context.target.warp_size == LANES as u32;
+    for (at, axis) in axes.iter().enumerate() {
+        let factors = &mut kernel.axes[*axis].factors;
+        factors[0] = Factor { level: Level::Serial, size: None };
+        if at == dealt {
+            factors.insert(1, Factor { level: Level::Grid, size: Some(blocks) });
+        }
+        let warps = factors.iter_mut().find(|factor| factor.level == Level::Warp);
+        if let Some(warps) = warps.filter(|_| resized) {
+            warps.size = Some(u64::from(threads / LANES as u32));
+        }
+    }
+    if resized {
         kernel.launches[launch].threads = Some(threads);
         let launch = kernel.launches[launch].name.clone();
         let reason = "a block clears and adds up its copies of the array: large ones have fewer";

@@ -12,6 +12,8 @@
 //! - the schedule fixed its layout,
 //! - or every access to an element takes all its fields together and the struct is one that a single vector
 //!   access moves (4, 8 or 16 bytes): then the array of structs is as dense, and one request does for all fields,
+//! - or some access takes several fields of an element whose place memory says: neighbouring threads then read elements that
+//!   have nothing to do with each other, and the fields of one lie in one sector or two,
 //! - or nothing accesses it.
 //!
 //! Only arguments, results and scratch buffers change: constants, statics and private arrays keep the C layout
@@ -23,6 +25,7 @@
 //! AoSoA is never chosen, only kept.
 
 use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::contraction::reads_memory;
 use crate::ir::entities::{Block, Buffer, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
@@ -65,11 +68,14 @@ impl Pass for Soa {
             let mut used = groups.iter().filter(|((known, ..), _)| *known == buffer).peekable();
             let one_vector = matches!(element.size, 4 | 8 | 16) && scalars == element.leaves.len() as u64;
             let unused = mutant!("soa: an array that nothing accesses", used.peek().is_none(), false);
-            let keep = unused || (one_vector && used.all(|(_, leaves)| leaves.len() == element.leaves.len()));
-            let reason = if keep {
-                "all fields are used together, and one access moves the struct"
-            } else {
-                "neighbouring threads then read neighbouring fields"
+            let gathered =
+                used.clone().any(|((.., places, _), leaves)| leaves.len() > 1 && reads_memory(kernel, places));
+            let whole = one_vector && used.all(|(_, leaves)| leaves.len() == element.leaves.len());
+            let keep = unused || whole || gathered;
+            let reason = match (keep, gathered && !whole) {
+                (true, true) => "threads read elements here and there: the fields of one lie side by side",
+                (true, false) => "all fields are used together, and one access moves the struct",
+                (false, _) => "neighbouring threads then read neighbouring fields",
             };
             let layout = if keep { Layout::Aos } else { Layout::Soa };
             if matches!(kernel.buffers[buffer].kind, BufferKind::Argument { .. }) {

@@ -4,7 +4,7 @@ use super::collapse::Collapse;
 use super::cse::Cse;
 use super::dce::Dce;
 use super::fold::{Fold, Simplify};
-use super::fuse::Fuse;
+use super::fuse::{Fuse, Inline};
 use super::fuse_launches::FuseLaunches;
 use super::fuse_multiply_add::FuseMultiplyAdd;
 use super::guards::Guards;
@@ -45,6 +45,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(HoistChecks), false),
         // So early that the passes after it see literal extents and simple subscripts.
         (Arc::new(Fold), false),
+        // Before `merge_axes` and `fuse_launches`, to which what has a temporary between is two.
+        (Arc::new(Inline), false),
         // Before all that counts axes.
         (Arc::new(MergeAxes), false),
         // Before `fuse`, which computes what is left of arrays where they are read.
@@ -79,10 +81,11 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Before `per_thread`, which gives the launches that it makes their vectors.
         (Arc::new(Privatize), false),
         (Arc::new(Normals), false),
-        // While indices are those of loops, whose bounds say how large they are.
-        (Arc::new(Narrow), false),
         // Before `reuse` and `per_thread`, which look at loops without others inside.
         (Arc::new(UnrollShort), false),
+        // While indices are those of loops, whose bounds say how large they are; after `unroll_short`, which makes literals
+        // of what stands in constant arrays.
+        (Arc::new(Narrow), false),
         // Before `per_thread`, which adds to what it leaves.
         (Arc::new(Reuse), false),
         (Arc::new(PerThread), false),

@@ -2,7 +2,7 @@
 //! Every function gives `None` where the operands' types are none that the checker lets through.
 
 use super::bound::{ErrorModel, Format};
-use super::value::{Number, Plain};
+use super::value::{Number, Plain, Products};
 use crate::check::typed::{BinaryOp, CompareOp};
 
 /// One integer operation; the right operand of a shift may be of another integer type.
@@ -115,7 +115,12 @@ fn float_binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -
         let overflow = op == BinaryOp::Mul && value.is_infinite() && a.is_finite() && b.is_finite();
         if overflow && model.contraction { error.max(OVERFLOWED) } else { error }
     };
-    Some(Number { value: Plain::float(value, left.value.scalar())?, error })
+    let products = match op {
+        BinaryOp::Mul | BinaryOp::Div => Products { count: 1, magnitude: if value.is_finite() { value.abs() } else { 0.0 } },
+        BinaryOp::Add | BinaryOp::Sub => left.products.joined(right.products),
+        _ => Products::default(),
+    };
+    Some(Number { value: Plain::float(value, left.value.scalar())?, error, products })
 }
 
 /// Infinite where the sign (or being zero) of an operand hangs on its error and matters.
@@ -169,7 +174,7 @@ pub fn negate(operand: Number) -> Option<Number> {
         Plain::F64(a) => Plain::F64(-a),
         Plain::Bool(_) => return None,
     };
-    Some(Number { value, error: operand.error })
+    Some(Number { value, ..operand })
 }
 
 /// Logical on `bool`, bitwise on integers.
@@ -182,7 +187,7 @@ pub fn not(operand: Number) -> Option<Number> {
         Plain::U64(a) => Plain::U64(!a),
         Plain::F32(_) | Plain::F64(_) => return None,
     };
-    Some(Number { value, error: operand.error })
+    Some(Number::within(value, operand.error))
 }
 
 /// False with NaN, except `!=`. Uncertain where the bounds overlap.
@@ -241,7 +246,7 @@ pub fn extreme(largest: bool, left: Number, right: Number) -> Option<Number> {
     } else {
         left.error.max(right.error)
     };
-    Some(Number { value, error })
+    Some(Number::within(value, error))
 }
 
 #[cfg(test)]
@@ -309,11 +314,11 @@ mod tests {
         // Non-finite results of certain operands are certain.
         assert_eq!(bound(BinaryOp::Sub, number(f32::INFINITY), number(f32::INFINITY)), 0.0);
         assert_eq!(bound(BinaryOp::Div, number(-1.0), number(0.0)), 0.0);
-        let wobbly = Number { value: Plain::F32(1e-8), error: 1e-7 };
+        let wobbly = Number::within(Plain::F32(1e-8), 1e-7);
         assert_eq!(bound(BinaryOp::Div, number(1.0), wobbly), f64::INFINITY);
         assert_eq!(bound(BinaryOp::Mul, number(f32::INFINITY), wobbly), f64::INFINITY);
         assert_eq!(
-            bound(BinaryOp::Rem, Number { value: Plain::F32(1.999_999_9), error: 1e-5 }, number(1.0)),
+            bound(BinaryOp::Rem, Number::within(Plain::F32(1.999_999_9), 1e-5), number(1.0)),
             f64::INFINITY
         );
     }
@@ -347,13 +352,13 @@ mod tests {
         let sum = binary(BinaryOp::Add, true_infinity, number(f32::INFINITY), &model).unwrap();
         assert!(sum.value.as_float().unwrap().is_nan() && sum.error == 0.0);
         // An inexact number beside an infinity changes nothing.
-        let wobbly = Number { value: Plain::F32(1.0), error: 0.5 };
+        let wobbly = Number::within(Plain::F32(1.0), 0.5);
         assert_eq!(binary(BinaryOp::Add, number(f32::INFINITY), wobbly, &model).unwrap().error, 0.0);
     }
 
     #[test]
     fn comparisons_are_uncertain_where_bounds_overlap() {
-        let number = |value: f32, error| Number { value: Plain::F32(value), error };
+        let number = |value: f32, error| Number::within(Plain::F32(value), error);
         let less = |a, b| compare(CompareOp::Less, a, b).unwrap();
         assert!(!less(number(1.0, 0.0), number(1.0, 0.0)).is_uncertain());
         assert!(less(number(1.0, 0.1), number(1.05, 0.0)).is_uncertain());

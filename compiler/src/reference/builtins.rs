@@ -32,7 +32,7 @@ pub fn call(builtin: Builtin, arguments: &[Number], model: &ErrorModel) -> Optio
                 Plain::F64(a) => Plain::F64(a.abs()),
                 _ => return None,
             };
-            Some(Number { value, error: x.error })
+            Some(Number::within(value, x.error))
         }
         Builtin::Sign => sign(one()?),
         Builtin::Copysign => {
@@ -76,7 +76,7 @@ pub fn call(builtin: Builtin, arguments: &[Number], model: &ErrorModel) -> Optio
                 Plain::U64(a) => Plain::F64(f64::from_bits(a)),
                 _ => return None,
             };
-            Some(Number { value, error: x.error })
+            Some(Number::within(value, x.error))
         }
         // Of values of any type, and lazy: `Evaluator::value`.
         Builtin::Select => None,
@@ -86,7 +86,7 @@ pub fn call(builtin: Builtin, arguments: &[Number], model: &ErrorModel) -> Optio
 fn rounded(x: Number, function: fn(f64) -> f64) -> Option<Number> {
     let value = x.value.as_float()?;
     let result = Plain::float(function(value), x.value.scalar())?;
-    Some(Number { value: result, error: monotone_error(value, x.error, function) })
+    Some(Number::within(result, monotone_error(value, x.error, function)))
 }
 
 fn classify(x: Number, test: fn(f64) -> bool) -> Option<Number> {
@@ -112,7 +112,7 @@ fn sign(x: Number) -> Option<Number> {
         }
         _ => x.error,
     };
-    Some(Number { value, error })
+    Some(Number::within(value, error))
 }
 
 fn copysign(x: Number, y: Number) -> Option<Number> {
@@ -124,7 +124,7 @@ fn copysign(x: Number, y: Number) -> Option<Number> {
     let flips = y.error > 0.0 && y.value.as_float()?.abs() <= y.error || y.value.as_float()?.is_nan();
     let error = if flips { 2.0 * x.value.as_float()?.abs() + x.error } else { x.error };
     let error = if y.is_uncertain() || error.is_nan() { f64::INFINITY } else { error };
-    Some(Number { value, error })
+    Some(Number::within(value, error))
 }
 
 fn fma(x: Number, y: Number, z: Number) -> Option<Number> {
@@ -137,7 +137,7 @@ fn fma(x: Number, y: Number, z: Number) -> Option<Number> {
     let (a, b, c) = (x.value.as_float()?, y.value.as_float()?, z.value.as_float()?);
     let result = value.as_float()?;
     if x.is_uncertain() || y.is_uncertain() || z.is_uncertain() {
-        return Some(Number { value, error: f64::INFINITY });
+        return Some(Number::within(value, f64::INFINITY));
     }
     let straddle = (a.abs() <= x.error && x.error > 0.0 && b.is_infinite())
         || (b.abs() <= y.error && y.error > 0.0 && a.is_infinite());
@@ -151,7 +151,7 @@ fn fma(x: Number, y: Number, z: Number) -> Option<Number> {
     let error = if moved == 0.0 { 0.0 } else { moved + format.spacing(result.abs() + moved) };
     let exact = if result.is_infinite() { a * b + c } else { result };
     let error = if moved == 0.0 { 0.0 } else { format.settle(result, exact, error) };
-    Some(Number { value, error })
+    Some(Number::within(value, error))
 }
 
 /// A count of the bits of an integer, given in the low bits of a word and with its width.
@@ -163,10 +163,8 @@ fn bits(x: Number, count: fn(u64, u32) -> u32) -> Option<Number> {
         Plain::U64(a) => (a, 64),
         _ => return None,
     };
-    Some(Number {
-        value: Plain::wrapped(i128::from(count(pattern, width)), x.value.scalar())?,
-        error: x.error,
-    })
+    let value = Plain::wrapped(i128::from(count(pattern, width)), x.value.scalar())?;
+    Some(Number::within(value, x.error))
 }
 
 fn random_number(builtin: Builtin, seed: Number, counter: Number, model: &ErrorModel) -> Option<Number> {
@@ -185,7 +183,7 @@ fn random_number(builtin: Builtin, seed: Number, counter: Number, model: &ErrorM
                     .map(|value| Number::exact(value).uncertain_if(uncertain));
             }
             let error = (accuracy.ulp + 0.51) * Format::F32.spacing(value) + accuracy.absolute * radius;
-            Number { value: Plain::F32(value as f32), error }
+            Number::within(Plain::F32(value as f32), error)
         }
     };
     Some(number.uncertain_if(uncertain))

@@ -11,7 +11,7 @@ fn run(builtin: Builtin, arguments: &[Plain]) -> Plain {
 }
 
 fn bound(builtin: Builtin, value: f32, error: f64) -> f64 {
-    call(builtin, &[Number { value: Plain::F32(value), error }], &ErrorModel::default()).unwrap().error
+    call(builtin, &[Number::within(Plain::F32(value), error)], &ErrorModel::default()).unwrap().error
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn add_float(
         history.propagated + roundings * 1.01 + 0.5 * format.spacing(rounded)
     };
     // A stored value whose bound is final: the write must not round (or widen the bound) again.
-    let written = storage.write_scalar(place, format.scalar, Number { value, error: 0.0 });
+    let written = storage.write_scalar(place, format.scalar, Number::within(value, 0.0));
     if !written {
         return None;
     }
@@ -157,5 +157,5 @@ fn multiply_float(format: Format, current: Number, term: Number) -> Option<Numbe
         let rounding = if exact { 0.0 } else { 2.0 * format.spacing(a * b) };
         if near_ends && !exact { f64::INFINITY } else { format.settle(rounded, a * b, moved + rounding) }
     };
-    Some(Number { value: Plain::float(rounded, format.scalar.widened())?, error })
+    Some(Number::within(Plain::float(rounded, format.scalar.widened())?, error))
 }

@@ -43,7 +43,7 @@ fn float_to_float(value: f64, number: Number, format: Format, to: Scalar) -> Opt
     } else {
         direct
     };
-    Some(Number { value: Plain::float(rounded, to.widened())?, error })
+    Some(Number::within(Plain::float(rounded, to.widened())?, error))
 }
 
 fn integer_to_float(value: i128, format: Format, to: Scalar) -> Option<Number> {
@@ -57,7 +57,7 @@ fn integer_to_float(value: i128, format: Format, to: Scalar) -> Option<Number> {
     let rounded = format.round(value as f64);
     let detour = format.round(f64::from(value as f32));
     let error = if rounded == detour { 0.0 } else { (rounded - detour).abs() };
-    Some(Number { value: Plain::float(rounded, to.widened())?, error })
+    Some(Number::within(Plain::float(rounded, to.widened())?, error))
 }
 
 /// Truncates toward zero and saturates; NaN gives 0.
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_bound_that_spans_a_rounding_boundary_costs_one_step_and_otherwise_nothing() {
         let near =
-            |value: f32, error| convert(Number { value: Plain::F32(value), error }, Scalar::F16).unwrap();
+            |value: f32, error| convert(Number::within(Plain::F32(value), error), Scalar::F16).unwrap();
         assert_eq!(near(1.0, 1e-6).error, 0.0);
         assert_eq!(near(1.0 + 1.0 / 2048.0, 1e-6).error, 1.0 / 1024.0);
         assert!(near(65519.9, 1.0).is_uncertain());
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn truncating_across_an_integer_is_uncertain() {
         let cast =
-            |value: f32, error| convert(Number { value: Plain::F32(value), error }, Scalar::I32).unwrap();
+            |value: f32, error| convert(Number::within(Plain::F32(value), error), Scalar::I32).unwrap();
         assert!(cast(2.999_999, 1e-5).is_uncertain());
         assert!(!cast(2.5, 1e-5).is_uncertain());
     }

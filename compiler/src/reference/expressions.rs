@@ -169,7 +169,7 @@ impl<'a> Evaluator<'a> {
     /// A bool, and whether it is uncertain.
     pub(super) fn boolean(&mut self, expr: &'a Expr) -> Run<(bool, bool)> {
         match self.number(expr)? {
-            Number { value: Plain::Bool(value), error } => Ok((value, error != 0.0)),
+            Number { value: Plain::Bool(value), error, .. } => Ok((value, error != 0.0)),
             _ => self.malformed("a condition is not a bool", expr.span),
         }
     }

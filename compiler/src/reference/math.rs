@@ -128,5 +128,5 @@ fn inexact(builtin: Builtin, exact: f64, moved: f64, format: Format, model: &Err
     let error = moved + (accuracy.ulp + own) * format.spacing(exact.abs() + moved) + accuracy.absolute;
     let error = if exact.is_finite() || moved > 0.0 { format.settle(value, exact, error) } else { 0.0 };
     let error = if !exact.is_finite() && moved > 0.0 { f64::INFINITY } else { error };
-    Some(Number { value: Plain::float(value, format.scalar)?, error })
+    Some(Number::within(Plain::float(value, format.scalar)?, error))
 }

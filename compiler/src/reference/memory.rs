@@ -215,7 +215,7 @@ impl<'a> Storage<'a> {
         } else {
             self.errors.get(at * self.layout.slots + place.slot).copied().unwrap_or(0.0)
         };
-        Number { value, error }
+        Number::within(value, error)
     }
 
     /// Writes a wide scalar, rounded or wrapped to the memory's type. `false` where the types do not fit.

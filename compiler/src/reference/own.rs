@@ -430,7 +430,7 @@ fn bound_of(whole: Number, trees: &[Number], picks: bool) -> Number {
         .iter()
         .map(away)
         .fold(0.0, |most: f64, next| if next.is_nan() { f64::INFINITY } else { most.max(next) });
-    Number { value, error: ROOM * spread + 2.0 * format.spacing(middle) }
+    Number::within(value, ROOM * spread + 2.0 * format.spacing(middle))
 }
 
 /// Whether two values are the same but for rounding, beside the numbers that they come from.

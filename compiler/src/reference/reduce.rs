@@ -1,5 +1,7 @@
 //! Reductions. Sums accumulate in higher precision and are rounded once, sums of sums together; their bound is that of the
-//! worst order in which a device may add: `(terms - 1) * rounding * sum of magnitudes`, and the terms' own bounds.
+//! worst order in which a device may add: `(terms - 1) * rounding * sum of magnitudes`, and the terms' own bounds. A term that
+//! is a sum or difference of products may join product by product: each is a rounding more, of a partial sum that may be
+//! larger by that product.
 
 use super::arithmetic::{binary, compare, extreme};
 use super::bound::{ErrorModel, Format};
@@ -233,6 +235,8 @@ struct Accumulator {
     lost: f64,
     /// Of the finite terms. Sum: of their magnitudes. Product: of `max(1, magnitude)`.
     magnitude: f64,
+    /// Sum: of the products that terms are made of, where these are several, the sum of the magnitudes.
+    products: f64,
     /// Product: of `min(1, magnitude)` over the factors but zero.
     smallest: f64,
     /// Sum: of the terms' bounds. Product: of their relative bounds.
@@ -257,6 +261,7 @@ impl Accumulator {
             value: if sum { 0.0 } else { 1.0 },
             lost: 0.0,
             magnitude: if sum { 0.0 } else { 1.0 },
+            products: 0.0,
             smallest: 1.0,
             propagated: 0.0,
             quantum: f64::INFINITY,
@@ -289,6 +294,10 @@ impl Accumulator {
             self.value = next;
             self.magnitude += finite;
             self.propagated += term.error;
+            if term.products.count > 1 {
+                self.terms += u64::from(term.products.count) - 1;
+                self.products += term.products.magnitude;
+            }
         } else {
             // The error of the f64 product is kept to first order.
             let next = self.value * value;
@@ -354,7 +363,7 @@ impl Accumulator {
         } else {
             self.product_error(format, value)
         };
-        let number = Number { value: Plain::float(value, wide)?, error };
+        let number = Number::within(Plain::float(value, wide)?, error);
         super::convert::convert(number, self.scalar).map(|rounded| Number {
             error: rounded.error.max(if self.scalar.is_narrow() { 0.0 } else { error }),
             ..rounded
@@ -363,19 +372,21 @@ impl Accumulator {
 
     fn sum_error(&self, format: Format, value: f64) -> f64 {
         let magnitude = self.magnitude + self.propagated;
+        let passed = magnitude + self.products;
         if self.nonfinite {
-            let certain = self.nan || magnitude < format.max && !(self.overflowed && value.is_nan());
+            let certain = self.nan || passed < format.max && !(self.overflowed && value.is_nan());
             return if certain { 0.0 } else { f64::INFINITY };
         }
-        if magnitude >= format.max {
+        if passed >= format.max {
             return f64::INFINITY;
         }
-        let aligned = self.magnitude <= self.quantum * format.exact_integers();
+        // Of products that cancel the lowest bits are not known.
+        let aligned = self.products == 0.0 && self.magnitude <= self.quantum * format.exact_integers();
         if self.propagated == 0.0 && (self.terms <= 1 || aligned) {
             return 0.0;
         }
         // (1 + u)^n - 1 <= 1.01 n u for every n that could be evaluated; one more for a fused last product.
-        let roundings = self.terms as f64 * 0.5 * format.epsilon() * magnitude;
+        let roundings = 0.5 * format.epsilon() * (self.terms as f64 * magnitude + self.products);
         self.propagated + 1.01 * roundings + 0.5 * format.spacing(value)
     }
 

@@ -105,11 +105,40 @@ pub struct Number {
     /// in class and sign). Infinite: *uncertain*, nothing is promised (the value hangs on a comparison of two
     /// floats that are closer than their bounds, say). Integers and bools have zero or infinity only.
     pub error: f64,
+    pub products: Products,
+}
+
+/// Of a float that is a product, a quotient, or made of such by `+`, `-` and the sign alone: they may join a sum of which
+/// the float is a term one by one.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Products {
+    /// How many; zero of any other number.
+    pub count: u32,
+    /// The sum of their magnitudes.
+    pub magnitude: f64,
+}
+
+impl Products {
+    /// Those of a sum or difference: none if one side has none.
+    pub fn joined(self, other: Products) -> Products {
+        if self.count == 0 || other.count == 0 {
+            return Products::default();
+        }
+        Products {
+            count: self.count.saturating_add(other.count),
+            magnitude: self.magnitude + other.magnitude,
+        }
+    }
 }
 
 impl Number {
     pub fn exact(value: Plain) -> Number {
-        Number { value, error: 0.0 }
+        Number::within(value, 0.0)
+    }
+
+    /// A value with its bound, of whose making nothing matters.
+    pub fn within(value: Plain, error: f64) -> Number {
+        Number { value, error, products: Products::default() }
     }
 
     pub fn is_uncertain(self) -> bool {
@@ -151,7 +180,7 @@ impl Value {
     pub fn or_else(self, other: Option<&Value>) -> Value {
         match (self, other) {
             (Value::Number(mine), Some(Value::Number(theirs))) => {
-                Value::Number(Number { value: mine.value, error: either_error(mine, *theirs) })
+                Value::Number(Number::within(mine.value, either_error(mine, *theirs)))
             }
             (Value::Parts(mine), Some(Value::Parts(theirs))) if mine.len() == theirs.len() => Value::Parts(
                 mine.into_vec().into_iter().zip(theirs.iter()).map(|(a, b)| a.or_else(Some(b))).collect(),

@@ -134,6 +134,17 @@ impl<'k> Moves<'k> {
     }
 }
 
+/// Whether memory says some of these values.
+pub fn reads_memory(kernel: &Kernel, values: &[Value]) -> bool {
+    let mut reads = false;
+    for value in values {
+        code(kernel, *value, &mut |inst, _| {
+            reads |= kernel.insts[inst].opcode.info().effect == Effect::Read;
+        });
+    }
+    reads
+}
+
 /// Calls back for each instruction that a value is computed with, and whether it stands in a branch of that code.
 pub fn code(kernel: &Kernel, value: Value, visit: &mut impl FnMut(Inst, bool)) {
     let mut seen = rustc_hash::FxHashSet::default();

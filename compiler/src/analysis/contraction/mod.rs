@@ -31,7 +31,7 @@ mod text;
 use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload};
 use axes::loops;
-pub use axes::{Moves, code};
+pub use axes::{Moves, code, reads_memory};
 pub use bits::AxisBits;
 pub use exact::Exact;
 pub use parts::{Class, Contraction, ContractionAxis, Product, Range, Side, Terms};

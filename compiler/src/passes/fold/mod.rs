@@ -7,7 +7,7 @@
 //! v5: i64 = mul v3, v0                    (uses of v5 become uses of v3, where v0 is 1)
 //! ```
 //!
-//! A symbol of which the launch assumes `n == 4096` is that literal. An `if` on a literal becomes the region that is taken, one whose branches compute next to
+//! A load at literal subscripts of a constant array is what stands there. A symbol of which the launch assumes `n == 4096` is that literal. An `if` on a literal becomes the region that is taken, one whose branches compute next to
 //! nothing a `select`; a loop over a constant empty range becomes its results. What is left without use stays for `dce`.
 //!
 //! Every rule is exact: the result has the same bits for every input, NaN, infinities and -0.0 included. So
@@ -28,11 +28,12 @@ mod simpler;
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Ranges;
 use crate::data::Scalar;
-use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{InstData, Kernel, Payload, Phases};
+use crate::ir::entities::{Block, ConstantArray, Inst, Launch, Value};
+use crate::ir::kernel::{ArrayData, InstData, Kernel, Payload, Phases};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::ir::{Substitution, evaluate};
 use crate::mutants::mutant;
+use cranelift_entity::PrimaryMap;
 use simpler::{Operand, Simpler};
 
 pub struct Fold;
@@ -53,9 +54,10 @@ impl Pass for Fold {
         Phases::ALL
     }
 
-    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+    fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let (ranges, replaced) = (Ranges::new(kernel), kernel.of_values());
-        let mut folder = Folder { kernel, ranges, replaced, assuming: None, changed: false };
+        let constants = &*context.constants;
+        let mut folder = Folder { kernel, constants, ranges, replaced, assuming: None, changed: false };
         for launch in folder.kernel.launches.keys().collect::<Vec<_>>() {
             let kernel = &*folder.kernel;
             folder.assuming = kernel.conditions(Some(launch)).next().map(|_| launch);
@@ -92,6 +94,7 @@ impl Pass for Simplify {
 
 struct Folder<'k> {
     kernel: &'k mut Kernel,
+    constants: &'k PrimaryMap<ConstantArray, ArrayData>,
     ranges: Ranges,
     replaced: Substitution,
     /// The launch, where it assumes something.
@@ -113,6 +116,14 @@ impl Folder<'_> {
         }
     }
 
+    /// What is loaded at literal subscripts of a constant array is a literal.
+    fn known_element(&mut self, inst: Inst) {
+        if let Some(element) = self.kernel.known_element(inst, self.constants) {
+            self.kernel.rewrite_to_constant(inst, element);
+            self.changed = true;
+        }
+    }
+
     fn block(&mut self, block: Block) {
         let mut open = std::mem::take(&mut self.kernel.blocks[block].insts);
         open.reverse();
@@ -127,6 +138,7 @@ impl Folder<'_> {
             let opcode = data.opcode;
             match opcode {
                 Opcode::Symbol => self.known_symbol(inst),
+                Opcode::Load => self.known_element(inst),
                 Opcode::StoreIf | Opcode::LoadIf if self.conditional(inst) => continue,
                 Opcode::Check if self.holds(inst) => continue,
                 _ => {}

@@ -30,6 +30,7 @@
 //! loop that has another name where it is read.
 
 mod found;
+mod inline;
 mod plan;
 mod temporaries;
 mod unchanged;
@@ -44,6 +45,7 @@ use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use cranelift_entity::SecondaryMap;
+pub use inline::Inline;
 use plan::{
     Plan, Read, accessed, fills, indices, is_unscheduled, loaded_in, loops_around, reads, stand_together,
 };

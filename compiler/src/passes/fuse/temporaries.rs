@@ -30,10 +30,7 @@ struct Users {
 
 /// The first temporary that can be computed where it is read, the launch that fills it and the one that reads it.
 pub(super) fn find(kernel: &Kernel) -> Option<(Plan, Launch, Launch)> {
-    let is_temporary = |buffer: &Buffer| {
-        kernel.buffers[*buffer].kind == BufferKind::Scratch && !kernel.is_read_by_plan(*buffer)
-    };
-    let scratch = kernel.buffers.keys().filter(is_temporary);
+    let scratch = kernel.buffers.keys().filter(|buffer| is_temporary(kernel, *buffer));
     let mut parents = None;
     for buffer in scratch {
         let Some(users) = users(kernel, buffer) else { continue };
@@ -43,6 +40,11 @@ pub(super) fn find(kernel: &Kernel) -> Option<(Plan, Launch, Launch)> {
         }
     }
     None
+}
+
+/// Whether only launches access an array.
+pub(super) fn is_temporary(kernel: &Kernel, buffer: Buffer) -> bool {
+    kernel.buffers[buffer].kind == BufferKind::Scratch && !kernel.is_read_by_plan(buffer)
 }
 
 /// The two launches of a temporary, where one stores and another one loads, and nothing else is done with it.
@@ -126,7 +128,7 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> Op
 
 /// The launches that run after the first one until the second one, with that; `None` where they are not steps of one list
 /// in this order.
-fn between(steps: &[Step], first: Launch, second: Launch) -> Option<Vec<Launch>> {
+pub(super) fn between(steps: &[Step], first: Launch, second: Launch) -> Option<Vec<Launch>> {
     let place = |wanted: Launch| {
         steps.iter().position(|step| matches!(step, Step::Launch(launch) if *launch == wanted))
     };

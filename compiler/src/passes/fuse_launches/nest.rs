@@ -69,11 +69,22 @@ pub fn common_axes(kernel: &Kernel, first: &Nest, second: &Nest) -> Option<Vec<(
     kernel.walk(first.body, &mut |_, inst| accesses.extend(access(kernel, inst)));
     // What the first one writes says more than what both read.
     accesses.sort_by_key(|(_, inst, _)| !kernel.insts[*inst].opcode.info().effect.shows());
-    for (buffer, _, subscripts) in accesses {
+    // Indices themselves say more than what is made of one.
+    let mut affine = Affine::new(kernel);
+    let mut only = |nest: &Nest, value: &Value| {
+        let mut moving = (0..nest.params.len()).filter(|at| affine.depends(*value, nest.params[*at]));
+        moving.next().filter(|_| moving.next().is_none())
+    };
+    for ((buffer, _, subscripts), is_plain) in
+        [true, false].into_iter().flat_map(|is_plain| accesses.iter().map(move |access| (*access, is_plain)))
+    {
         kernel.walk(second.body, &mut |_, inst| {
             let Some((other, _, others)) = access(kernel, inst) else { return };
             for (left, right) in subscripts.iter().zip(others).filter(|_| other == buffer) {
-                let place = |nest: &Nest, value: &Value| nest.params.iter().position(|param| param == value);
+                let mut place = |nest: &Nest, value: &Value| match is_plain {
+                    true => nest.params.iter().position(|param| param == value),
+                    false => only(nest, value),
+                };
                 let (Some(left), Some(right)) = (place(first, left), place(second, right)) else { continue };
                 let free = found.iter().all(|known| known.0 != left && known.1 != right);
                 if free && first.bounds[left] == second.bounds[right] {

@@ -1,6 +1,7 @@
 //! Which axis gets the lanes, which the warps.
 
-use crate::analysis::{Affine, MemoryAccess, Stride, accesses, sectors_per_request};
+use crate::analysis::{Affine, MemoryAccess, Stride, accesses, sectors_per_request, trip_count};
+use crate::ir::Parents;
 use crate::ir::entities::Inst;
 use crate::ir::kernel::{BufferKind, Kernel};
 use crate::ir::op::Opcode;
@@ -81,11 +82,40 @@ struct AccessCost {
     strides: Vec<Stride>,
     /// Bytes of one scalar.
     width: u64,
+    /// How often it is done for one iteration.
+    weight: u64,
+}
+
+/// How often an access is done for one iteration of the loop around: a load is moved out of the loops whose iterations all
+/// read the same.
+fn weight(
+    kernel: &Kernel,
+    (parents, affine): (&Parents, &mut Affine<'_>),
+    forall: Inst,
+    access: &MemoryAccess,
+) -> u64 {
+    if access.writes {
+        return access.weight;
+    }
+    let mut moves = |inner: Inst| {
+        let params = kernel.insts[inner].regions.iter().flat_map(|region| &kernel.blocks[*region].params);
+        params.into_iter().any(|param| affine.stride(access.inst, *param) != Stride::Bytes(0))
+    };
+    let is_loop = |inst: &Inst| {
+        matches!(
+            kernel.insts[*inst].opcode,
+            Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While
+        )
+    };
+    let around = parents.enclosing(access.inst).take_while(|inst| *inst != forall).filter(is_loop);
+    let trips = around.map(|inner| if moves(inner) { trip_count(kernel, inner) } else { 1 });
+    trips.fold(1, u64::saturating_mul)
 }
 
 impl Costs {
     pub fn new(kernel: &Kernel, forall: Inst) -> Self {
         let body = kernel.insts[forall].regions[0];
+        let parents = kernel.parents();
         let mut affine = Affine::new(kernel);
         let extents = kernel.loop_bounds(forall).into_iter().map(|(low, high)| {
             let ends = kernel.int_of(low).zip(kernel.int_of(high));
@@ -97,7 +127,8 @@ impl Costs {
             let width = buffer.element.leaves[access.leaf as usize].scalar.size();
             let params = &kernel.blocks[body].params;
             let strides = params.iter().map(|param| affine.stride(access.inst, *param)).collect();
-            (buffer.kind != BufferKind::Private).then_some(AccessCost { access, strides, width })
+            let weight = weight(kernel, (&parents, &mut affine), forall, &access);
+            (buffer.kind != BufferKind::Private).then_some(AccessCost { access, strides, width, weight })
         });
         Self { extents, accesses: accesses.collect() }
     }
@@ -118,7 +149,7 @@ impl Costs {
         let outer = other
             .map_or(1, |other| self.extents[other].unwrap_or(u64::MAX).clamp(1, (warp_size / lanes).into()));
         let mut sum = 0u64;
-        for AccessCost { access, strides, width } in &self.accesses {
+        for AccessCost { strides, width, weight, .. } in &self.accesses {
             let sectors = match (strides[axis], other.map_or(Stride::Bytes(0), |other| strides[other])) {
                 (Stride::Bytes(inner_stride), Stride::Bytes(0)) => {
                     u64::from(sectors_per_request(inner_stride, *width, inner as u32, 0))
@@ -146,7 +177,7 @@ impl Costs {
             };
             // A partly filled warp costs as many requests as a full one, for fewer iterations.
             let filled = sectors * u64::from(warp_size) / (inner * outer);
-            sum = sum.saturating_add(filled.saturating_mul(access.weight));
+            sum = sum.saturating_add(filled.saturating_mul(*weight));
         }
         sum
     }

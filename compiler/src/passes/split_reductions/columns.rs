@@ -1,7 +1,7 @@
 //! Columns: a long reduction inside a loop is cut into pieces where the loop has few iterations.
 
 use super::atomic;
-use super::grid::{cut, piece_launch, record};
+use super::grid::{cut, piece_launch, record, streams};
 use super::said::said;
 use super::shared;
 use crate::analysis::{Affine, Conditions, Stride, accesses, bucket};
@@ -75,8 +75,8 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         return false;
     }
     let mut affine = Affine::new(kernel);
-    let reads_all =
-        accesses(kernel, region).iter().all(|access| affine.stride(access.inst, *last) != Stride::Bytes(0));
+    let reads_all = streams(kernel, *reduce, &params)
+        || accesses(kernel, region).iter().all(|access| affine.stride(access.inst, *last) != Stride::Bytes(0));
     // What one iteration reads, those along another axis read too: that is for tiles.
     if !reads_all && params.len() > 1 && !wanted {
         return false;

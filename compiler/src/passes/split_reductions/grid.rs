@@ -6,7 +6,7 @@
 use super::atomic::{self, Target};
 use super::range::{Range, range};
 use super::said::{Said, said};
-use crate::analysis::{Affine, Conditions, Stride, accesses, block_count};
+use crate::analysis::{Affine, MemoryAccess, Conditions, Stride, accesses, block_count};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
@@ -329,6 +329,18 @@ fn piece_length(extent: &Expr, pieces: i64, unit: i64) -> Expr {
     Expr::binary(BinaryOp::Mul, turns, Expr::Int(unit))
 }
 
+/// Whether each term of a reduction reads memory that no other one does: how fast that comes decides, whatever several
+/// iterations of the loop around read in common.
+pub(super) fn streams(kernel: &Kernel, reduce: Inst, around: &[Value]) -> bool {
+    let region = kernel.insts[reduce].regions[0];
+    let indices = [around, &kernel.blocks[region].params].concat();
+    let mut affine = Affine::new(kernel);
+    let moves = |access: &MemoryAccess| {
+        indices.iter().all(|index| affine.stride(access.inst, *index) != Stride::Bytes(0))
+    };
+    accesses(kernel, region).iter().any(moves)
+}
+
 /// A launch that computes the pieces of a reduction, `axes` outer (their bounds, and the values inside that stand
 /// for them); the reduction in its own launch becomes one over the pieces, or the identity where the pieces meet in the
 /// result itself.
@@ -349,6 +361,7 @@ pub(super) fn piece_launch(
     let single = outer.is_empty() || rows;
     // Loops that begin or end elsewhere do not run side by side.
     let reused = cut.range.is_one
+        && !streams(kernel, cut.reduce, &outer.iter().map(|axis| axis.3).collect::<Vec<_>>())
         && outer.last().is_some_and(|axis| {
             let region = kernel.insts[cut.reduce].regions[0];
             let mut affine = Affine::new(kernel);

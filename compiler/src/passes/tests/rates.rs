@@ -48,6 +48,7 @@ const FLOORS: &[(&str, usize)] = &[
 /// Passes without a floor, each with the reason.
 const EXEMPT: &[(&str, &str)] = &[
     ("hoist_checks", "only reductions over ranges that memory decides; tests/kernels/accesses has them"),
+    ("inline", "only temporaries that several places read; tests/kernels/locals/inline.krn has them"),
     (
         "moments",
         "only sums of squared deviations from a mean of the same walk; tests/kernels/moments has them",

@@ -11,6 +11,7 @@
 //!
 //! Loops whose rounds subscript a local array by their index keep it in memory. As straight code every subscript is a
 //! number, and `scalarize` makes registers of the array: a sorting network, a transform of eight, a cell of a lattice.
+//! Elements of constant arrays at such subscripts become literals too.
 //!
 //! # Preconditions
 //!
@@ -55,20 +56,35 @@ impl Pass for UnrollShort {
         &["map"]
     }
 
-    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+    fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            changed |= unroll_loops(kernel, launch);
             // Those inside others first.
             let blocks = match kernel.launches[launch].grid {
                 None => kernel.blocks_in(kernel.launches[launch].body),
                 Some(_) => Vec::new(),
             };
+            let mut is_straight = unroll_loops(kernel, launch);
             for block in blocks.into_iter().rev() {
-                changed |= unroll_block(kernel, launch, block);
+                is_straight |= unroll_block(kernel, launch, block);
             }
+            if is_straight {
+                known_elements(kernel, launch, context);
+            }
+            changed |= is_straight;
         }
         changed.into()
+    }
+}
+
+/// Elements of constant arrays are literals where their subscripts have become such: passes that follow look at them.
+fn known_elements(kernel: &mut Kernel, launch: Launch, context: &PassContext) {
+    let mut known = Vec::new();
+    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
+        known.extend(kernel.known_element(inst, &context.constants).map(|element| (inst, element)));
+    });
+    for (inst, element) in known {
+        kernel.rewrite_to_constant(inst, element);
     }
 }
 

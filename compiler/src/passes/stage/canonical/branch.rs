@@ -2,9 +2,10 @@
 
 use super::super::pattern::LoopAxis;
 use super::{may_run, with_own};
+use crate::analysis::contraction::reads_memory;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::Kernel;
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::Opcode;
 use crate::passes::rematerialize::free_values;
 use cranelift_entity::EntitySet;
 
@@ -17,7 +18,7 @@ pub fn hoist(kernel: &mut Kernel, (body, reduce): (Block, Inst), axes: &[LoopAxi
     let all = with_own(kernel, reduce, axes)?;
     while !kernel.blocks[body].insts.contains(&reduce) {
         let (outer, branch, region) = around(kernel, body, reduce)?;
-        if kernel.insts[branch].opcode != Opcode::If || reads(kernel, kernel.insts[branch].arguments[0]) {
+        if kernel.insts[branch].opcode != Opcode::If || reads_memory(kernel, &kernel.insts[branch].arguments[..1]) {
             return None;
         }
         let moved = needed(kernel, region, reduce);
@@ -58,13 +59,4 @@ fn needed(kernel: &Kernel, region: Block, inst: Inst) -> Vec<Inst> {
     }
     needed.reverse();
     needed
-}
-
-/// Whether memory is read for a value.
-fn reads(kernel: &Kernel, value: Value) -> bool {
-    let mut reads = false;
-    crate::analysis::contraction::code(kernel, value, &mut |inst, _| {
-        reads |= kernel.insts[inst].opcode.info().effect == Effect::Read;
-    });
-    reads
 }

@@ -127,24 +127,34 @@ fn before<T>(
 }
 
 /// Whether an instruction may be executed where the source would not get to it: it is pure, or loads what is there whatever
-/// the indices of these axes are.
+/// the indices of these axes are, or what the branches in it ask for.
 fn may_run(kernel: &Kernel, inst: Inst, axes: &[LoopAxis]) -> bool {
-    let bounds = |index: Value| -> Option<Bounds> {
-        let axis = axes.iter().find(|axis| axis.index == index)?;
-        Some((axis.low.clone(), axis.high()))
+    let bounds = |subscript: Value| range::hull(kernel, subscript, axes);
+    may_run_under(kernel, inst, &bounds, &mut Vec::new())
+}
+
+/// As [`may_run`], where these conditions hold.
+fn may_run_under(
+    kernel: &Kernel,
+    inst: Inst,
+    bounds: &dyn Fn(Value) -> Option<Bounds>,
+    conditions: &mut Vec<Value>,
+) -> bool {
+    let data = &kernel.insts[inst];
+    let may_itself = match data.opcode {
+        Opcode::Load => is_always_inside(kernel, inst, bounds, conditions),
+        Opcode::If | Opcode::Yield | Opcode::Reduce => true,
+        opcode => opcode.info().effect == Effect::Pure,
     };
-    let mut all = true;
-    let mut visit = |inst: Inst| {
-        let data = &kernel.insts[inst];
-        all &= match data.opcode {
-            Opcode::Load => is_always_inside(kernel, inst, &bounds),
-            Opcode::If | Opcode::Yield | Opcode::Reduce => true,
-            opcode => opcode.info().effect == Effect::Pure,
-        };
-    };
-    visit(inst);
-    for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inside| visit(inside));
-    }
-    all
+    may_itself
+        && data.regions.iter().enumerate().all(|(at, region)| {
+            let around = conditions.len();
+            if data.opcode == Opcode::If && at == 0 {
+                conditions.push(data.arguments[0]);
+            }
+            let insts = &kernel.blocks[*region].insts;
+            let may = insts.iter().all(|inside| may_run_under(kernel, *inside, bounds, conditions));
+            conditions.truncate(around);
+            may
+        })
 }

@@ -47,7 +47,7 @@ pub fn widen(kernel: &mut Kernel, (body, reduce): (Block, Inst), axes: &[LoopAxi
 }
 
 /// What an integer is for all indices of the axes.
-fn hull(kernel: &Kernel, value: Value, axes: &[LoopAxis]) -> Option<Hull> {
+pub(super) fn hull(kernel: &Kernel, value: Value, axes: &[LoopAxis]) -> Option<Hull> {
     if let Some(axis) = axes.iter().find(|axis| axis.index == value) {
         return Some((axis.low.clone(), axis.high()));
     }

@@ -127,9 +127,15 @@ impl BlockCode<'_> {
                     copy_inst(emit, *inst, &mut map);
                 }
                 let own = sums[row * columns + column..].iter_mut().step_by(rows * columns);
-                for ((sum, combiner), term) in own.zip(&plan.combiners).zip(&plan.terms) {
-                    let term = mapped(&map, *term);
-                    let Some(combined) = emit.combine_one(*combiner, *sum, term) else { continue };
+                for ((sum, combiner), addends) in own.zip(&plan.combiners).zip(&plan.addends) {
+                    let joined = addends.iter().try_fold(*sum, |sum, addend| {
+                        let value = mapped(&map, addend.value);
+                        match addend.is_negative {
+                            true => Some(emit.sub(sum, value)),
+                            false => emit.combine_one(*combiner, sum, value),
+                        }
+                    });
+                    let Some(combined) = joined else { continue };
                     *sum = masks
                         .iter()
                         .fold(combined, |combined, mask| emit.select(mapped(&map, *mask), combined, *sum));

@@ -1,7 +1,9 @@
 //! What a product looks like in the source: which operands move with the rows, which with the columns, and what is computed
 //! of both.
 
+use super::super::canonical::Sum;
 use super::super::pattern::Pattern;
+use super::addends::Addend;
 use super::source::{Parts, Source};
 use crate::analysis::contraction::Moves;
 use crate::ir::entities::{Inst, Value};
@@ -9,7 +11,8 @@ use crate::ir::kernel::Kernel;
 use crate::ir::op::{Combiner, Opcode};
 use cranelift_entity::EntitySet;
 
-/// Longer contributions than this, in instructions, are not copied once an element of a register tile.
+/// Longer contributions than this, in instructions that are not done once a row, column or step, are not copied once an
+/// element of a register tile.
 const MAX_STEPS: usize = 16;
 
 /// What is found in a launch of this form, before sizes are chosen.
@@ -18,8 +21,9 @@ pub struct Found {
     pub axes: [usize; 2],
     /// The operands that move with the columns are the second ones; those that move with neither are with the rows.
     pub loads: [Vec<Source>; 2],
-    /// What is combined, one for each value of the reduction, and the conditions without which nothing is.
+    /// What is combined, one for each value of the reduction, by its parts, and the conditions without which nothing is.
     pub terms: Vec<Value>,
+    pub addends: Vec<Vec<Addend>>,
     pub masks: Vec<Value>,
     /// What both are computed with, operands left out.
     pub steps: Vec<Inst>,
@@ -28,18 +32,23 @@ pub struct Found {
 }
 
 impl Found {
-    pub fn new(pattern: &mut Pattern<'_>) -> Option<Self> {
+    pub fn new(pattern: &mut Pattern<'_>, sum: Sum) -> Option<Self> {
         let columns = columns_axis(pattern)?;
         let reduce = pattern.reduce.as_ref()?;
         let mut moves = Moves::new(pattern.kernel, &[pattern.forall], reduce.inst);
         let rows = (0..pattern.axes.len()).rev().filter(|axis| *axis != columns);
-        rows.into_iter().find_map(|rows| Self::of_axes(pattern, &mut moves, [rows, columns]))
+        rows.into_iter().find_map(|rows| Self::of_axes(pattern, sum, &mut moves, [rows, columns]))
     }
 
-    fn of_axes(pattern: &Pattern<'_>, moves: &mut Moves<'_>, axes: [usize; 2]) -> Option<Self> {
+    fn of_axes(
+        pattern: &Pattern<'_>,
+        sum: Sum,
+        moves: &mut Moves<'_>,
+        axes: [usize; 2],
+    ) -> Option<Self> {
         let kernel = pattern.kernel;
         let reduce = pattern.reduce.as_ref()?;
-        let parts = Parts::new(pattern, moves, axes)?;
+        let parts = Parts::new(pattern, sum, moves, axes)?;
         let is_written = |source: &Source| source.loads(kernel).iter().any(|load| pattern.is_written(*load));
         if parts.operands.iter().any(is_written) {
             return None;
@@ -60,8 +69,12 @@ impl Found {
             }
         }
         let steps: Vec<Inst> = insts().copied().filter(|inst| parts.steps.contains(*inst)).collect();
-        let Parts { terms, masks, indices, .. } = parts;
-        (steps.len() <= MAX_STEPS).then_some(Self { axes, loads, terms, masks, steps, indices })
+        let mut is_of_several = |inst: &&Inst| {
+            kernel.insts[**inst].results.iter().any(|value| moves.of(*value).count() > 1)
+        };
+        let each = steps.iter().filter(&mut is_of_several).count();
+        let Parts { terms, addends, masks, indices, .. } = parts;
+        (each <= MAX_STEPS).then_some(Self { axes, loads, terms, addends, masks, steps, indices })
     }
 }
 

@@ -14,6 +14,7 @@
 //! | `wanted.rs` | what a schedule says of them |
 //! | `source.rs` | the operands, as they stand in the source |
 //! | `found.rs` | what a product looks like there |
+//! | `addends.rs` | what a term adds to its sum |
 //! | `neutral.rs` | what stands for steps in front of the axis |
 //! | `operand.rs` | the tiles of one load, and what must hold for vectors |
 //! | `masks.rs` | which steps have terms, where masks say so |
@@ -32,6 +33,7 @@
 //! around the copies and one around the stores. Large ones have a launch for each: a branch among their
 //! multiplications would keep the assembler from mixing them with the copies.
 
+mod addends;
 mod chunks;
 mod combine;
 mod cost;
@@ -62,6 +64,7 @@ use crate::ir::placement::{Spread, factors};
 use crate::ir::schedule::{Directive, Refusal};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
+use addends::Addend;
 use cost::Cost;
 use cranelift_entity::EntitySet;
 use found::Found;
@@ -113,8 +116,9 @@ pub struct Product {
     aligned: Option<Expr>,
     /// What a term and its masks are computed with, operands left out.
     steps: Vec<Inst>,
-    /// What is combined, one for each value of the reduction, and the conditions without which nothing is.
+    /// What is combined, one for each value of the reduction, by its parts, and the conditions without which nothing is.
     terms: Vec<Value>,
+    addends: Vec<Vec<Addend>>,
     masks: Vec<Value>,
     /// What results begin with, unless it adds nothing.
     start: Option<Value>,
@@ -144,7 +148,7 @@ impl Product {
         target: &TargetFacts,
         (first, sum): (Option<&str>, Sum),
     ) -> Result<Vec<Self>, Box<(Wanted, Refusal)>> {
-        let Some(found) = Found::new(&mut pattern) else { return Ok(Vec::new()) };
+        let Some(found) = Found::new(&mut pattern, sum) else { return Ok(Vec::new()) };
         let mut shapes = shapes(&pattern, &found.loads);
         let stages = wanted::stages(&pattern, &found);
         for shape in &mut shapes {
@@ -271,6 +275,7 @@ impl Product {
             aligned,
             steps: found.steps.clone(),
             terms: found.terms.clone(),
+            addends: found.addends.clone(),
             masks: found.masks.clone(),
             start: None,
             outer: found.is_outer(kernel, &staging.combiners),

@@ -4,12 +4,13 @@
 //! memory are filled with values of which the contribution leaves an identity as it is: zeros for a sum of products.
 
 use super::super::pattern::Pattern;
+use super::addends::Addend;
 use super::found::Found;
 use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::evaluate;
 use crate::ir::kernel::{Kernel, Payload};
-use crate::ir::op::{Combiner, Constant};
+use crate::ir::op::{Combiner, Constant, Opcode};
 use rustc_hash::FxHashMap;
 
 /// For the tiles that move with the rows, then with the columns.
@@ -51,13 +52,15 @@ impl Fill {
                 known.insert(*kernel.insts[*inst].results.first()?, value);
             }
         }
-        let is_left = |(term, combiner): (&Value, &Combiner)| {
-            let identity = combiner.identity(kernel.value_type(*term))?;
-            let given = known.get(term).copied().or_else(|| kernel.constant_of(*term))?;
-            let combined = evaluate(combiner.opcode()?, &Payload::None, &[identity, given])?;
-            Some(combined == identity)
+        let is_left = |(addend, combiner): (&Addend, &Combiner)| {
+            let identity = combiner.identity(kernel.value_type(addend.value))?;
+            let given = known.get(&addend.value).copied().or_else(|| kernel.constant_of(addend.value))?;
+            let opcode = if addend.is_negative { Opcode::Sub } else { combiner.opcode()? };
+            Some(evaluate(opcode, &Payload::None, &[identity, given])? == identity)
         };
-        let mut each = found.terms.iter().zip(combiners).map(is_left);
+        let all = found.addends.iter().zip(combiners);
+        let mut each =
+            all.flat_map(|(addends, combiner)| addends.iter().map(move |addend| (addend, combiner))).map(is_left);
         each.try_fold(true, |all, one| Some(all && one?))
     }
 

@@ -1,7 +1,9 @@
 //! The operands of a product: the largest parts of a contribution that do not move with the rows and the columns both.
 
 use super::super::code::is_plain;
+use super::super::canonical::Sum;
 use super::super::pattern::Pattern;
+use super::addends::{Addend, addends};
 use crate::analysis::contraction::{Moves, code, common_mask};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Value};
@@ -101,8 +103,9 @@ impl Source {
 
 /// What a contribution is made of.
 pub struct Parts {
-    /// What is combined, one for each value of the reduction, and the conditions without which nothing is.
+    /// What is combined, one for each value of the reduction, by its parts, and the conditions without which nothing is.
     pub terms: Vec<Value>,
+    pub addends: Vec<Vec<Addend>>,
     pub masks: Vec<Value>,
     pub operands: Vec<Source>,
     /// What is computed of them.
@@ -113,7 +116,12 @@ pub struct Parts {
 
 impl Parts {
     /// `None` where something else than pure code and loads comes in, or a load moves with the rows and the columns.
-    pub fn new(pattern: &Pattern<'_>, moves: &mut Moves<'_>, axes: [usize; 2]) -> Option<Self> {
+    pub fn new(
+        pattern: &Pattern<'_>,
+        sum: Sum,
+        moves: &mut Moves<'_>,
+        axes: [usize; 2],
+    ) -> Option<Self> {
         let kernel = pattern.kernel;
         let reduce = pattern.reduce.as_ref()?;
         let mut terms = kernel.yields(reduce.body).to_vec();
@@ -127,9 +135,18 @@ impl Parts {
             masks.push(mask);
             terms = then;
         }
+        // What is added up in its order takes each term whole.
+        let combined = terms.iter().zip(&reduce.combiners);
+        let addends: Vec<_> = combined
+            .map(|(term, combiner)| match sum.is_ordered {
+                true => vec![Addend::whole(*term)],
+                false => addends(kernel, *combiner, *term),
+            })
+            .collect();
         let (mut steps, mut indices) = (EntitySet::new(), EntitySet::new());
         let mut operands: Vec<Source> = Vec::new();
-        let mut open = [&terms[..], &masks[..]].concat();
+        let parts: Vec<Value> = addends.iter().flatten().map(|addend| addend.value).collect();
+        let mut open = [&parts[..], &masks[..]].concat();
         while let Some(value) = open.pop() {
             let Some(inst) = kernel.defining_inst(value) else {
                 indices.insert(value);
@@ -149,7 +166,7 @@ impl Parts {
             steps.insert(inst);
             open.extend(&data.arguments);
         }
-        Some(Self { terms, masks, operands, steps, indices })
+        Some(Self { terms, addends, masks, operands, steps, indices })
     }
 }
 
