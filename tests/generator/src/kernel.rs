@@ -4,6 +4,7 @@ use crate::Program;
 use crate::choices::Choices;
 use crate::expressions::Expressions;
 use crate::kernel_level::kernel_statement;
+use crate::own;
 use crate::schedules;
 use crate::scope::{ArrayName, Element, FunctionName, Names, Parameter, Scope};
 use crate::statements::Lines;
@@ -33,6 +34,12 @@ pub struct Draft {
     pub scheduled: Vec<(ArrayName, bool)>,
 }
 
+impl Draft {
+    pub fn declare(&mut self, item: &str) {
+        self.items.line(item);
+    }
+}
+
 /// The first list decides data, items and signature, each further one a statement (at least one).
 pub fn generate(lists: &[Vec<u32>]) -> Program {
     let (head, statements) =
@@ -58,6 +65,7 @@ pub fn generate(lists: &[Vec<u32>]) -> Program {
     let schedule = make.choices.take(12);
     draft.scope.has_structs = draft.structure;
     items(&mut make, &mut draft, seed);
+    own::declare(&mut draft, seed);
     let parameters = signature(&mut make, &mut draft, seed);
     let simplest = [Vec::new()];
     for list in if statements.is_empty() { &simplest[..] } else { statements } {
