@@ -237,7 +237,7 @@ impl Expressions<'_, '_> {
     }
 
     /// A name and its range, written out.
-    fn axis(&mut self, scope: &Scope, inner: &mut Scope) -> String {
+    pub fn axis(&mut self, scope: &Scope, inner: &mut Scope) -> String {
         let extent = self.range(scope);
         let name = self.names.fresh("p");
         let end = extent.text();

@@ -72,6 +72,10 @@ pub fn generate(lists: &[Vec<u32>]) -> Program {
         let mut choices = Choices::new(list);
         kernel_statement(&mut Expressions { choices: &mut choices, names: &mut names }, &mut draft);
     }
+    // One more statement of those numbers that the last one has from the middle on.
+    let last = statements.last().map_or(&[][..], Vec::as_slice);
+    let mut choices = Choices::new(&last[last.len() / 2..]);
+    own::statement(&mut Expressions { choices: &mut choices, names: &mut names }, &mut draft);
     let results =
         if draft.results.is_empty() { String::new() } else { format!(" -> {}", draft.results.join(", ")) };
     let source = format!(

@@ -2,9 +2,10 @@
 //! built-in one could stand. Which one a program has, its seed says.
 
 use crate::expressions::Expressions;
-use crate::kernel::Draft;
-use crate::scope::{OwnReduction, Scope};
-use crate::types::Wide;
+use crate::kernel::{Draft, shape};
+use crate::kernel_level::{iterate, result};
+use crate::scope::{MOST_LOOPS, OwnReduction, Scope};
+use crate::types::{Stored, Wide};
 
 /// Of so many programs one has reductions of its own.
 const OWN: u64 = 3;
@@ -117,6 +118,24 @@ pub fn declare(draft: &mut Draft, seed: u64) {
     draft.scope.reductions.extend(found);
 }
 
+/// `y[i, j] = own(p in m: e)`, where there is one.
+pub fn statement(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
+    if draft.scope.reductions.is_empty() {
+        return;
+    }
+    let own = make.choices.one_of(&draft.scope.reductions);
+    let mut extents = shape(make, draft.scope.dims);
+    extents.truncate(MOST_LOOPS - 1);
+    let stored = Stored { name: own.result.name(), wide: own.result };
+    let array = result(make, draft, stored, extents.clone());
+    let (indices, scope) = iterate(make, draft, &extents);
+    let mut inner = scope.clone();
+    let axis = make.axis(&scope, &mut inner);
+    let value = make.own_of(own, &axis, &inner, 2);
+    draft.body.line(&format!("{}[{}] = {value}", array.name, indices.join(", ")));
+    draft.scope.arrays.push(array);
+}
+
 impl Expressions<'_, '_> {
     /// A reduction of one's own that gives this type, over names that are bound in `inner`.
     pub fn own_reduction(&mut self, ty: Wide, axes: &str, inner: &Scope, depth: usize) -> Option<String> {
@@ -126,6 +145,10 @@ impl Expressions<'_, '_> {
             return None;
         }
         let own = self.choices.one_of(&found);
+        Some(self.own_of(own, axes, inner, depth))
+    }
+
+    fn own_of(&mut self, own: OwnReduction, axes: &str, inner: &Scope, depth: usize) -> String {
         let value = self.expression(own.of, inner, depth);
         let place = inner.indices.last().map_or("0", |index| index.name.as_str());
         let term = if own.literal.is_empty() {
@@ -133,6 +156,6 @@ impl Expressions<'_, '_> {
         } else {
             own.literal.replace("VALUE", &value).replace("PLACE", place)
         };
-        Some(format!("{}({axes}: {term}){}", own.name, own.part))
+        format!("{}({axes}: {term}){}", own.name, own.part)
     }
 }

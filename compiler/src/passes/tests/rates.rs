@@ -63,11 +63,19 @@ const EXEMPT: &[(&str, &str)] = &[
 const FORMS: &[(&str, usize)] = &[
     ("layout soa", 60),
     ("order", 100),
+    // Reductions of one's own, in the forms that reductions have.
+    ("own", 120),
+    ("own, layout soa", 40),
+    ("own, per_thread several", 50),
+    ("own, split several", 25),
+    ("own, vectorize several", 80),
     ("per_thread several", 150),
     ("split several", 60),
     ("stage several", 6),
     ("unroll several", 5),
     ("vectorize several", 200),
+    // Loops at kernel level that the device ends.
+    ("while", 30),
 ];
 
 /// What the passes say that they did to a kernel, what they made of it, and what it had of the language that has no pass of
