@@ -1,10 +1,12 @@
 //! Random well-typed kernels, from source to numbers: compiled (for a target and with passes that the program's
 //! seed picks), run on the emulator, and every output scalar held against the reference evaluator's bound.
 //!
-//! The 1500 programs of the ordinary run, the 150 of forms that have launches of their own, the 200 whose iterations have
-//! arrays of their own, the 400 small ones of the forms that passes look for, and the 200 whose arrays lie along different
-//! axes, are the same every time. `KRN_CASES=20000 cargo test --release -p
-//! krn-runtime --test all random_kernels::` tries that many new ones; `PROPTEST_RNG_SEED=7` picks which.
+//! The 1500 programs of the ordinary run, the 150 of forms that have launches of their own and as many large reductions of
+//! their own, the 200 whose iterations have arrays of their own, the 400 small ones of the forms that passes look for, the 300
+//! with reductions of their own and statements that depend on their order, and the 200 whose arrays lie along different axes,
+//! are the same every time.
+//! `KRN_CASES=20000 cargo test --release -p krn-runtime --test all random_kernels::` tries that many new ones;
+//! `PROPTEST_RNG_SEED=7` picks which.
 
 use krn_compiler::check::typed::Kernel;
 use krn_compiler::data::{HostArray, Scalar};
@@ -14,7 +16,9 @@ use krn_compiler::passes::{Pipeline, Stage, TargetFacts};
 use krn_compiler::reference::{EvalError, bind, can_sample, estimate_cost};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{Compilation, CompileError, CompileOptions, TARGETS, capability, compile};
-use krn_generator::{Program, columns, forms, locals, patterns, permutations, programs};
+use krn_generator::{
+    Program, columns, forms, idioms, locals, own_patterns, patterns, permutations, programs,
+};
 use krn_runtime::verify::{
     Case, CheckOptions, CheckReport, Fill, VerifyError, check, choose_sizes, fill, read_statics,
     reference_inputs,
@@ -299,6 +303,16 @@ fn arrays_of_an_iteration_agree_with_the_reference() {
 #[test]
 fn small_kernels_of_the_forms_that_passes_look_for_agree_with_the_reference() {
     try_all(forms(), 400, STEPS);
+}
+
+#[test]
+fn own_reductions_and_statements_in_order_agree_with_the_reference() {
+    try_all(idioms(), 300, STEPS);
+}
+
+#[test]
+fn large_own_reductions_agree_with_the_reference() {
+    try_all(own_patterns(), 150, PATTERN_STEPS);
 }
 
 #[test]

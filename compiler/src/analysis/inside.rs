@@ -47,8 +47,7 @@ pub fn is_always_inside(
 fn has_part(kernel: &Kernel, condition: Value, is_meant: &dyn Fn(Value) -> bool) -> bool {
     is_meant(condition)
         || kernel.definition_data(condition).is_some_and(|data| {
-            data.opcode == Opcode::And
-                && data.arguments.iter().any(|part| has_part(kernel, *part, is_meant))
+            data.opcode == Opcode::And && data.arguments.iter().any(|part| has_part(kernel, *part, is_meant))
         })
 }
 

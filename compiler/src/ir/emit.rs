@@ -132,6 +132,22 @@ impl<'k> Emit<'k> {
         self.value(Opcode::Select, Payload::None, &[condition, then, otherwise])
     }
 
+    /// Whether a thread is the lower one of two whose numbers differ in a bit.
+    pub fn is_lower(&mut self, thread: Value, bit: i64) -> Value {
+        let (bit, zero) = (self.int(bit), self.int(0));
+        let above = self.binary(Opcode::And, thread, bit);
+        self.binary(Opcode::Eq, above, zero)
+    }
+
+    /// What a thread has and what its partner has, as what the lower and the upper one of both have: the same in both.
+    pub fn in_order(&mut self, is_lower: Value, own: &mut [Value], partner: &mut [Value]) {
+        for (own, partner) in own.iter_mut().zip(partner) {
+            let lower = self.select(is_lower, *own, *partner);
+            *partner = self.select(is_lower, *partner, *own);
+            *own = lower;
+        }
+    }
+
     fn literal(&self, value: Value) -> Option<i64> {
         self.kernel.int_of(value).and_then(|value| i64::try_from(value).ok())
     }

@@ -68,8 +68,9 @@ impl Pass for Soa {
             let mut used = groups.iter().filter(|((known, ..), _)| *known == buffer).peekable();
             let one_vector = matches!(element.size, 4 | 8 | 16) && scalars == element.leaves.len() as u64;
             let unused = mutant!("soa: an array that nothing accesses", used.peek().is_none(), false);
-            let gathered =
-                used.clone().any(|((.., places, _), leaves)| leaves.len() > 1 && reads_memory(kernel, places));
+            let gathered = used
+                .clone()
+                .any(|((.., places, _), leaves)| leaves.len() > 1 && reads_memory(kernel, places));
             let whole = one_vector && used.all(|(_, leaves)| leaves.len() == element.leaves.len());
             let keep = unused || whole || gathered;
             let reason = match (keep, gathered && !whole) {

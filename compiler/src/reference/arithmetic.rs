@@ -116,7 +116,9 @@ fn float_binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -
         if overflow && model.contraction { error.max(OVERFLOWED) } else { error }
     };
     let products = match op {
-        BinaryOp::Mul | BinaryOp::Div => Products { count: 1, magnitude: if value.is_finite() { value.abs() } else { 0.0 } },
+        BinaryOp::Mul | BinaryOp::Div => {
+            Products { count: 1, magnitude: if value.is_finite() { value.abs() } else { 0.0 } }
+        }
         BinaryOp::Add | BinaryOp::Sub => left.products.joined(right.products),
         _ => Products::default(),
     };

@@ -1,7 +1,8 @@
 //! Reductions of the file's own. What rounding may do to them follows from no formula, since nobody knows what they
 //! compute: it is *measured*. Terms are folded once in `f64`, which gives the value; and [`TREES`] times in the
 //! kernel's own rounding, each time in another random tree, with products fused by chance. [`ROOM`] times the spread of
-//! all these, and two units in the last place, is the bound. Where terms have bounds themselves, trees take them at
+//! all these, and two units in the last place of the largest number that stood in its place on the way, is the bound: where
+//! most sums are exact, a few trees may all miss one that is not. Where terms have bounds themselves, trees take them at
 //! their ends: all at the upper one, all at the lower one, or each by chance.
 //!
 //! Integers and `bool`s must be the same in all trees; otherwise they are uncertain.
@@ -77,6 +78,8 @@ struct Tree {
     shift: Option<Shift>,
     places: Vec<Value>,
     count: u64,
+    /// For each number of a value the largest that has come of combining.
+    largest: Vec<f64>,
 }
 
 #[derive(Clone, Copy)]
@@ -91,7 +94,7 @@ impl Tree {
         let shift =
             [None, Some(Shift::Up), Some(Shift::Down)].get(number).copied().unwrap_or(Some(Shift::Chance));
         let places = vec![identity.clone(); [1, 32, 7, 64, 2, 256][number % 6]];
-        Self { seed, shift, places, count: 0 }
+        Self { seed, shift, places, count: 0, largest: Vec::new() }
     }
 }
 
@@ -124,15 +127,17 @@ impl<'a> Evaluator<'a> {
             Ok(())
         })?;
         let mut found = Vec::with_capacity(trees.len());
-        for tree in trees {
+        let mut largest = Vec::new();
+        for tree in &mut trees {
             found.push(self.finished(data, tree)?);
+            tree.largest.iter().enumerate().for_each(|(at, number)| keep_larger(&mut largest, at, *number));
         }
         if rounding.is_some() {
             return Ok(found.swap_remove(0));
         }
         let value = whole.as_ref().unwrap_or(&found[0]);
         let picks = picks(&data.body);
-        let mut result = self.bounded(value, &found, picks);
+        let mut result = self.bounded(value, &found, (picks, &mut largest.into_iter()));
         if uncertain || loose {
             result.taint();
         }
@@ -181,23 +186,30 @@ impl<'a> Evaluator<'a> {
         let known = &tree.places[place];
         let (a, b) = if chance >> 31 == 0 { (known, &term) } else { (&term, known) };
         tree.places[place] = self.combine_by_chance(data, tree.seed, a, b)?;
+        keep_largest(&mut tree.largest, &tree.places[place]);
         Ok(())
     }
 
     /// What all places of a tree have, in a random order.
-    fn finished(&mut self, data: &'a Reduction, mut tree: Tree) -> Run<Value> {
+    fn finished(&mut self, data: &'a Reduction, tree: &mut Tree) -> Run<Value> {
         let mut count = tree.count;
         while tree.places.len() > 1 {
             count += 1;
             let at = bits(tree.seed, count) as usize % (tree.places.len() - 1);
             let next = tree.places.remove(at + 1);
             tree.places[at] = self.combine_by_chance(data, tree.seed, &tree.places[at].clone(), &next)?;
+            keep_largest(&mut tree.largest, &tree.places[at]);
         }
         Ok(tree.places.swap_remove(0))
     }
 
     /// The value in the kernel's types, with bounds from what trees gave.
-    fn bounded(&mut self, value: &Value, trees: &[Value], picks: bool) -> Value {
+    fn bounded(
+        &mut self,
+        value: &Value,
+        trees: &[Value],
+        (picks, largest): (bool, &mut dyn Iterator<Item = f64>),
+    ) -> Value {
         let part = |value: &Value, at: usize| match value {
             Value::Parts(parts) => parts.get(at).cloned(),
             Value::Number(_) => None,
@@ -206,13 +218,13 @@ impl<'a> Evaluator<'a> {
             Value::Parts(parts) => {
                 let one = |(at, value): (usize, &Value)| {
                     let trees: Vec<Value> = trees.iter().filter_map(|tree| part(tree, at)).collect();
-                    self.bounded(value, &trees, picks)
+                    self.bounded(value, &trees, (picks, &mut *largest))
                 };
                 Value::Parts(parts.iter().enumerate().map(one).collect())
             }
             Value::Number(number) => {
                 let known: Vec<Number> = trees.iter().filter_map(Value::number).collect();
-                let number = bound_of(*number, &known, picks);
+                let number = bound_of(*number, &known, picks, largest.next().unwrap_or(0.0));
                 self.undecided |= number.is_uncertain();
                 Value::Number(number)
             }
@@ -364,6 +376,24 @@ fn each_number(value: &Value, visit: &mut dyn FnMut(Number)) {
     }
 }
 
+/// Keeps for each number of a value the largest so far.
+fn keep_largest(largest: &mut Vec<f64>, value: &Value) {
+    let mut at = 0;
+    each_number(value, &mut |number| {
+        keep_larger(largest, at, number.value.as_float().map_or(0.0, f64::abs));
+        at += 1;
+    });
+}
+
+fn keep_larger(largest: &mut Vec<f64>, at: usize, number: f64) {
+    if largest.len() <= at {
+        largest.resize(at + 1, 0.0);
+    }
+    if number.is_finite() {
+        largest[at] = largest[at].max(number);
+    }
+}
+
 fn map_numbers(value: &Value, map: &mut dyn FnMut(Number) -> Number) -> Value {
     match value {
         Value::Number(number) => Value::Number(map(*number)),
@@ -412,7 +442,7 @@ fn same(a: Plain, b: Plain) -> bool {
 }
 
 /// A scalar of the result, from the fold in `f64` or in the kernel's own type, and from the trees.
-fn bound_of(whole: Number, trees: &[Number], picks: bool) -> Number {
+fn bound_of(whole: Number, trees: &[Number], picks: bool, largest: f64) -> Number {
     let Some(own) = trees.first().map(|number| number.value.scalar()) else { return whole };
     let value = match (own, whole.value) {
         (Scalar::F32, Plain::F64(value)) => Plain::F32(value as f32),
@@ -430,7 +460,7 @@ fn bound_of(whole: Number, trees: &[Number], picks: bool) -> Number {
         .iter()
         .map(away)
         .fold(0.0, |most: f64, next| if next.is_nan() { f64::INFINITY } else { most.max(next) });
-    Number::within(value, ROOM * spread + 2.0 * format.spacing(middle))
+    Number::within(value, ROOM * spread + 2.0 * format.spacing(middle.abs().max(largest)))
 }
 
 /// Whether two values are the same but for rounding, beside the numbers that they come from.

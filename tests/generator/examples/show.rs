@@ -1,6 +1,7 @@
 //! Prints the program of a seed: `cargo run -p krn-generator --example show 7`, with `patterns` behind it a product, a
 //! transpose or the like at a larger size, with `locals` iterations that have arrays of their own, with `forms` small kernels
-//! of the forms that passes look for.
+//! of the forms that passes look for, with `idioms` those with reductions of their own, arrays in place and loops that the
+//! device ends, with `own` larger reductions of one's own.
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -17,6 +18,8 @@ fn main() {
         Some("permutations") => krn_generator::permutations().boxed(),
         Some("locals") => krn_generator::locals().boxed(),
         Some("forms") => krn_generator::forms().boxed(),
+        Some("own") => krn_generator::own_patterns().boxed(),
+        Some("idioms") => krn_generator::idioms().boxed(),
         _ => krn_generator::programs().boxed(),
     };
     match programs.new_tree(&mut runner) {

@@ -214,6 +214,9 @@ impl Expressions<'_, '_> {
             several = true;
         }
         let axes = axes.join(", ");
+        if let Some(own) = self.own_reduction(ty, &axes, &inner, depth - 1) {
+            return own;
+        }
         let (operation, of) = match ty {
             Wide::Bool => (self.choices.one_of(&["any", "all"]), Wide::Bool),
             Wide::I64 => match self.choices.below(6) {
@@ -234,7 +237,7 @@ impl Expressions<'_, '_> {
     }
 
     /// A name and its range, written out.
-    fn axis(&mut self, scope: &Scope, inner: &mut Scope) -> String {
+    pub fn axis(&mut self, scope: &Scope, inner: &mut Scope) -> String {
         let extent = self.range(scope);
         let name = self.names.fresh("p");
         let end = extent.text();

@@ -3,7 +3,9 @@
 //!
 //! All is small, so that thousands of them take seconds, and most numbers are whole, so that results are exact.
 
+mod own;
 mod spaces;
+mod turns;
 
 use crate::Program;
 use crate::choices::Choices;
@@ -21,6 +23,8 @@ struct Forms<'a> {
     scalar: &'static str,
     wide: &'static str,
     results: Vec<String>,
+    /// What stands before the kernel.
+    items: Vec<String>,
     lines: Vec<String>,
     /// Whether a loop over `j` runs in order.
     serial: bool,
@@ -633,6 +637,11 @@ pub fn generate(choices: &[u32]) -> Program {
     of_statements(choices, |forms| forms.statement())
 }
 
+/// The same, of reductions of one's own and of statements that depend on their order.
+pub fn of_idioms(choices: &[u32]) -> Program {
+    of_statements(choices, |forms| forms.idiom())
+}
+
 /// The same, of statements over one space.
 pub fn of_one_space(choices: &[u32]) -> Program {
     of_statements(choices, |forms| forms.over_one_space())
@@ -654,11 +663,19 @@ fn of_statements(choices: &[u32], statement: fn(&mut Forms)) -> Program {
     ];
     let count = 1 + choices.below(3);
     let unroll = choices.one_of(&["", "", ": 2", ": 3", ": 4", "whole"]);
-    let mut forms = Forms { choices, scalar, wide, results: Vec::new(), lines: Vec::new(), serial: false };
+    let mut forms = Forms {
+        choices,
+        scalar,
+        wide,
+        results: Vec::new(),
+        items: Vec::new(),
+        lines: Vec::new(),
+        serial: false,
+    };
     for _ in 0..count {
         statement(&mut forms);
     }
-    let Forms { results, lines, serial, .. } = forms;
+    let Forms { results, items: declared, lines, serial, .. } = forms;
     let body: String = lines.iter().map(|line| format!("    {line}\n")).collect();
     let names = [
         ("x", format!("{scalar}[n, m]")),
@@ -668,6 +685,8 @@ fn of_statements(choices: &[u32], statement: fn(&mut Forms)) -> Program {
         ("idx", "i32[n]".to_string()),
         ("z", format!("inout {scalar}[n, m]")),
         ("p", "inout P[n]".to_string()),
+        ("flat", format!("inout {scalar}[4 * n]")),
+        ("pairs", format!("inout {scalar}[2 * n * m]")),
         ("s", scalar.to_string()),
         ("k", "i32".to_string()),
     ];
@@ -687,6 +706,9 @@ fn of_statements(choices: &[u32], statement: fn(&mut Forms)) -> Program {
         let elements =
             ["P { a: 3, b: 1, c: 2 }", "P { a: 5, b: 2, c: 7 }", "P { a: 1, b: 4, c: 0 }"].join(", ");
         items.push_str(&format!("const TABLE: P[3] = [{elements}]\n\n"));
+    }
+    for item in declared {
+        items.push_str(&format!("{item}\n\n"));
     }
     let results = if results.is_empty() { String::new() } else { format!(" -> {}", results.join(", ")) };
     let fact = if fours { ", m % 4 == 0" } else { "" };

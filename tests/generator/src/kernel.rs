@@ -4,6 +4,7 @@ use crate::Program;
 use crate::choices::Choices;
 use crate::expressions::Expressions;
 use crate::kernel_level::kernel_statement;
+use crate::own;
 use crate::schedules;
 use crate::scope::{ArrayName, Element, FunctionName, Names, Parameter, Scope};
 use crate::statements::Lines;
@@ -33,6 +34,12 @@ pub struct Draft {
     pub scheduled: Vec<(ArrayName, bool)>,
 }
 
+impl Draft {
+    pub fn declare(&mut self, item: &str) {
+        self.items.line(item);
+    }
+}
+
 /// The first list decides data, items and signature, each further one a statement (at least one).
 pub fn generate(lists: &[Vec<u32>]) -> Program {
     let (head, statements) =
@@ -58,12 +65,17 @@ pub fn generate(lists: &[Vec<u32>]) -> Program {
     let schedule = make.choices.take(12);
     draft.scope.has_structs = draft.structure;
     items(&mut make, &mut draft, seed);
+    own::declare(&mut draft, seed);
     let parameters = signature(&mut make, &mut draft, seed);
     let simplest = [Vec::new()];
     for list in if statements.is_empty() { &simplest[..] } else { statements } {
         let mut choices = Choices::new(list);
         kernel_statement(&mut Expressions { choices: &mut choices, names: &mut names }, &mut draft);
     }
+    // One more statement of those numbers that the last one has from the middle on.
+    let last = statements.last().map_or(&[][..], Vec::as_slice);
+    let mut choices = Choices::new(&last[last.len() / 2..]);
+    own::statement(&mut Expressions { choices: &mut choices, names: &mut names }, &mut draft);
     let results =
         if draft.results.is_empty() { String::new() } else { format!(" -> {}", draft.results.join(", ")) };
     let source = format!(

@@ -374,7 +374,14 @@ fn repeated(make: &mut Expressions<'_, '_>, draft: &mut Draft) {
         draft.body.open(&format!("for {rounds} in 0..3 {{"));
     } else {
         draft.body.line(&format!("var {rounds}: i64 = 0"));
-        draft.body.open(&format!("while {rounds} < 3 {{"));
+        // At times a value that the device has computed ends it earlier.
+        let decided = make.choices.once_in(2);
+        let condition = if decided {
+            format!(" && {}", make.expression(Wide::Bool, &draft.scope.clone(), 2))
+        } else {
+            String::new()
+        };
+        draft.body.open(&format!("while {rounds} < 3{condition} {{"));
     }
     draft.scope.values.push((rounds.clone(), Wide::I64));
     let name = make.names.fresh("u");

@@ -19,6 +19,8 @@ mod forms;
 mod kernel;
 mod kernel_level;
 mod locals;
+mod own;
+mod own_patterns;
 mod patterns;
 mod permutations;
 mod random_schedule;
@@ -91,6 +93,17 @@ pub fn forms() -> impl Strategy<Value = Program> {
 /// Small kernels of statements over one space, which can be computed together or nearly can; shrinks.
 pub fn spaces() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..60).prop_map(|choices| forms::of_one_space(&choices))
+}
+
+/// Small kernels with reductions of their own, arrays in place, results that are read again and loops that the device ends;
+/// shrinks.
+pub fn idioms() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..120).prop_map(|choices| forms::of_idioms(&choices))
+}
+
+/// Reductions of one's own at sizes that give them teams, blocks and pieces; shrinks.
+pub fn own_patterns() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..20).prop_map(|choices| own_patterns::generate(&choices))
 }
 
 /// Element-wise kernels whose arrays lie along different axes; shrinks.

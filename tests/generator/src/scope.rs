@@ -39,6 +39,17 @@ pub enum Parameter {
     Array(Stored, usize),
 }
 
+/// A reduction of one's own, and the number of its result that is used.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnReduction {
+    pub name: &'static str,
+    /// The type of `VALUE` in the literal of a term; of the term itself, where there is no literal.
+    pub of: Wide,
+    pub literal: &'static str,
+    pub part: &'static str,
+    pub result: Wide,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Parameters, constants and `let`s: text and type.
@@ -51,6 +62,7 @@ pub struct Scope {
     /// Local arrays of the iteration that may be changed.
     pub mutable_arrays: Vec<ArrayName>,
     pub functions: Vec<FunctionName>,
+    pub reductions: Vec<OwnReduction>,
     /// Names of struct values (their parts are among the values), and whether the file has structs at all.
     pub structures: Vec<(String, Structure)>,
     pub has_structs: bool,

@@ -104,7 +104,8 @@ fn users(kernel: &Kernel, buffer: Buffer) -> Option<Users> {
         let (mut stores, mut loads) = (Vec::new(), Vec::new());
         kernel.walk(data.body, &mut |_, inst| {
             let data = &kernel.insts[inst];
-            let (Payload::Access { buffer: known, .. } | Payload::Atomic { buffer: known, .. }) = data.payload
+            let (Payload::Access { buffer: known, .. } | Payload::Atomic { buffer: known, .. }) =
+                data.payload
             else {
                 return;
             };
@@ -127,12 +128,7 @@ fn users(kernel: &Kernel, buffer: Buffer) -> Option<Users> {
     (!others && !read.is_empty()).then(|| Users { filled: *filled, stores: stores.clone(), read })
 }
 
-fn plans(
-    kernel: &Kernel,
-    parents: &Parents,
-    buffer: Buffer,
-    users: &Users,
-) -> Option<Vec<(Launch, Plan)>> {
+fn plans(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> Option<Vec<(Launch, Plan)>> {
     let first = *users.stores.first()?;
     let body = parents.block_of[first].expand()?;
     let producer = parents.owner_of[body].expand()?;
@@ -173,10 +169,10 @@ fn plans(
         for load in loads {
             let subscripts = kernel.subscripts(&kernel.insts[*load]);
             let loops = loops_around(kernel, parents, kernel.launches[*launch].body, *load)?;
-            let indices =
-                loops.iter().flat_map(|inst| &kernel.blocks[kernel.insts[*inst].regions[0]].params);
+            let indices = loops.iter().flat_map(|inst| &kernel.blocks[kernel.insts[*inst].regions[0]].params);
             let moves = indices.into_iter().all(|index| affine.any_depends(subscripts, *index));
-            if !moves || reads_memory(kernel, subscripts) || !is_unscheduled(kernel, producer, &loops, buffer) {
+            if !moves || reads_memory(kernel, subscripts) || !is_unscheduled(kernel, producer, &loops, buffer)
+            {
                 return None;
             }
             let indices: ValueMap = written.iter().copied().zip(subscripts.iter().copied()).collect();
@@ -244,8 +240,9 @@ impl Cost {
 fn pays(kernel: &Kernel, buffer: Buffer, cost: &Cost, users: &Users) -> bool {
     let own = kernel.buffers[buffer].element.size;
     let readers = users.read.len() as u64;
-    let few = users.read.iter().all(|(_, loads)| {
-        loads.len() <= MOST_PLACES && loads.len() * cost.loads <= MOST_READ
-    });
+    let few = users
+        .read
+        .iter()
+        .all(|(_, loads)| loads.len() <= MOST_PLACES && loads.len() * cost.loads <= MOST_READ);
     few && readers * cost.bytes <= cost.bytes + own * (1 + readers)
 }

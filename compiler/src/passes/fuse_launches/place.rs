@@ -1,11 +1,12 @@
 //! Which elements two launches access, and whether that allows to make them one.
 
 use super::nest::{Nest, Walk, access};
-use crate::ir::entities::{Buffer, Inst, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::Expr;
 use crate::mutants::mutant;
+use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
 /// A subscript, in words that both launches share.
@@ -85,7 +86,7 @@ pub fn handed(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)
         if !handed || !at_once {
             return None;
         }
-        all.to_loops |= axes.is_empty() && second.1.bounds.is_some();
+        all.to_loops |= axes.is_empty() && reaches_loops(kernel, second.0.body, &after.loads);
         let leaf = |inst: &Inst| &kernel.insts[*inst].payload;
         let mut loads = after.loads.clone();
         for store in &before.stores {
@@ -101,6 +102,26 @@ pub fn handed(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)
         }
     }
     shares.then_some(all)
+}
+
+/// Whether a loop or a branch of a body, or something in it, uses what is computed of what is loaded.
+fn reaches_loops(kernel: &Kernel, body: Block, loads: &[Inst]) -> bool {
+    let mut of_loads = EntitySet::new();
+    kernel.blocks[body].insts.iter().any(|inst| {
+        let data = &kernel.insts[*inst];
+        let rests = |inst: Inst| {
+            let mut arguments = kernel.insts[inst].arguments.iter();
+            loads.contains(&inst) || arguments.any(|value| of_loads.contains(*value))
+        };
+        let mut any = rests(*inst);
+        for region in &data.regions {
+            kernel.walk(*region, &mut |_, inst| any |= rests(inst));
+        }
+        if any {
+            of_loads.extend(data.results.iter().copied());
+        }
+        any && !data.regions.is_empty()
+    })
 }
 
 fn accesses(kernel: &Kernel, (nest, walk): Side, common: &[Value]) -> FxHashMap<Buffer, Accesses> {

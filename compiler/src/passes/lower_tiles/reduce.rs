@@ -35,12 +35,22 @@ impl Lowering<'_> {
         for digit in of(Dimension::Lane) {
             let lowest = mutant!("lower_tiles: neighbours do not meet", 0, 1);
             for bit in lowest..digit.size.trailing_zeros() {
-                let mask = Payload::Lanes((digit.position << bit) as u8);
+                let step = digit.position << bit;
+                let mask = Payload::Lanes(step as u8);
+                // Of what a user's combiner makes, the lower lane's part comes first in both lanes.
+                let has_own = combiners.iter().any(|combiner| matches!(combiner, Combiner::Own(..)));
+                let lower = has_own.then(|| {
+                    let lane = self.coordinates.number(emit, Dimension::Lane);
+                    emit.is_lower(lane, step as i64)
+                });
                 for sum in &mut sums {
-                    let other: Parts = sum
+                    let mut other: Parts = sum
                         .iter()
                         .map(|part| emit.value(Opcode::ShuffleXor, mask.clone(), &[*part]))
                         .collect();
+                    if let Some(lower) = lower {
+                        emit.in_order(lower, sum, &mut other);
+                    }
                     *sum = combine(emit, combiners, sum, &other);
                 }
             }
@@ -51,15 +61,18 @@ impl Lowering<'_> {
             sums = self.among_warps(emit, combiners, sums, (whole, result), (&lanes, &warps));
         }
         for (at, value) in data.results.iter().enumerate() {
-            let is_bool = emit.kernel.value_type(*value) == Scalar::Bool;
-            let scalars = sums.iter().map(|sum| if is_bool { truth(emit, sum[at]) } else { sum[at] });
+            let scalar = emit.kernel.value_type(*value);
+            let scalars = sums.iter().map(|sum| {
+                let was_number = scalar == Scalar::Bool && emit.kernel.value_type(sum[at]) != scalar;
+                if was_number { truth(emit, sum[at]) } else { sum[at] }
+            });
             let scalars = scalars.collect();
             self.registers.set(*value, shape.clone(), scalars);
         }
     }
 
-    /// What a register contributes; the identity where the mask does not hold. Truth values are 1 and 0, since lanes exchange
-    /// numbers.
+    /// What a register contributes; the identity where the mask does not hold. Truth values are 1 and 0, which instructions
+    /// combine as numbers; a user's combiner takes them as they are.
     fn contribution(
         &mut self,
         emit: &mut Emit<'_>,
@@ -80,7 +93,7 @@ impl Lowering<'_> {
                     *part = emit.select(mask, *part, identity);
                 }
             }
-            if scalar == Scalar::Bool {
+            if scalar == Scalar::Bool && !matches!(combiner, Combiner::Own(..)) {
                 parts[at] = number(emit, parts[at]);
             }
             at += combiner.width();

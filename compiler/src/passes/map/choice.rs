@@ -102,10 +102,7 @@ fn weight(
         params.into_iter().any(|param| affine.stride(access.inst, *param) != Stride::Bytes(0))
     };
     let is_loop = |inst: &Inst| {
-        matches!(
-            kernel.insts[*inst].opcode,
-            Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While
-        )
+        matches!(kernel.insts[*inst].opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While)
     };
     let around = parents.enclosing(access.inst).take_while(|inst| *inst != forall).filter(is_loop);
     let trips = around.map(|inner| if moves(inner) { trip_count(kernel, inner) } else { 1 });

@@ -76,7 +76,9 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     }
     let mut affine = Affine::new(kernel);
     let reads_all = streams(kernel, *reduce, &params)
-        || accesses(kernel, region).iter().all(|access| affine.stride(access.inst, *last) != Stride::Bytes(0));
+        || accesses(kernel, region)
+            .iter()
+            .all(|access| affine.stride(access.inst, *last) != Stride::Bytes(0));
     // What one iteration reads, those along another axis read too: that is for tiles.
     if !reads_all && params.len() > 1 && !wanted {
         return false;

@@ -6,7 +6,7 @@
 use super::atomic::{self, Target};
 use super::range::{Range, range};
 use super::said::{Said, said};
-use crate::analysis::{Affine, MemoryAccess, Conditions, Stride, accesses, block_count};
+use crate::analysis::{Affine, Conditions, MemoryAccess, Stride, accesses, block_count};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;

@@ -13,14 +13,14 @@ use crate::lower::{LowerOptions, lower};
 use crate::manifest::SymbolKind;
 use crate::passes::{Pipeline, PipelineError, PipelineOptions, TargetFacts};
 use crate::source::SourceFile;
-use krn_generator::{Program, columns, forms, locals, patterns, permutations, programs, spaces};
+use krn_generator::{Program, columns, forms, idioms, locals, patterns, permutations, programs, spaces};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
 /// Where kernels come from, and how many of each.
-pub const SOURCES: [(&str, usize); 8] = [
+pub const SOURCES: [(&str, usize); 9] = [
     ("forms", 400),
     ("spaces", 120),
     ("locals", 80),
@@ -29,6 +29,7 @@ pub const SOURCES: [(&str, usize); 8] = [
     ("patterns", 60),
     ("permutations", 80),
     ("columns", 200),
+    ("idioms", 200),
 ];
 
 /// A kernel before all passes.
@@ -80,6 +81,7 @@ pub fn programs_of(source: &str) -> Vec<Program> {
         "patterns" => sampled(patterns(), count),
         "permutations" => sampled(permutations(), count),
         "columns" => sampled(columns(), count),
+        "idioms" => sampled(idioms(), count),
         _ => unreachable!("`{source}` has no programs"),
     }
 }

@@ -3,7 +3,7 @@
 use super::quick::{SOURCES, Sample, samples_of};
 use crate::analysis::model::representative_sizes;
 use crate::ir::Specialization;
-use crate::ir::kernel::Kernel;
+use crate::ir::kernel::{Kernel, Step};
 use crate::passes::{Pipeline, PipelineOptions, PipelineReport};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -64,21 +64,42 @@ const EXEMPT: &[(&str, &str)] = &[
 const FORMS: &[(&str, usize)] = &[
     ("layout soa", 60),
     ("order", 100),
+    // Reductions of one's own, in the forms that reductions have.
+    ("own", 120),
+    ("own, layout soa", 40),
+    ("own, per_thread several", 50),
+    ("own, split several", 25),
+    ("own, vectorize several", 80),
     ("per_thread several", 150),
     ("split several", 60),
     ("stage several", 6),
     ("unroll several", 5),
     ("vectorize several", 200),
+    // Loops at kernel level that the device ends.
+    ("while", 30),
 ];
 
-/// What the passes say that they did to a kernel, and what they made of it.
-fn changes(pipeline: &Pipeline, sample: Sample) -> (PipelineReport, Kernel) {
+/// What the passes say that they did to a kernel, what they made of it, and what it had of the language that has no pass of
+/// its own.
+fn changes(pipeline: &Pipeline, sample: Sample) -> (PipelineReport, Kernel, Vec<&'static str>) {
     let mut kernel = sample.kernel;
+    let mut has = Vec::new();
+    has.extend((!kernel.combiners.is_empty()).then_some("own"));
+    has.extend(has_while(&kernel.plan).then_some("while"));
     // Small arrays have few forms.
     let values = representative_sizes(&kernel).unwrap_or_default().into_iter().map(Some).collect();
     kernel.specialization = Specialization::for_values(values);
     let report = pipeline.run(&mut kernel, &PipelineOptions::default(), &mut |_| {});
-    (report.unwrap_or_else(|error| panic!("{}: {error}", sample.name)), kernel)
+    (report.unwrap_or_else(|error| panic!("{}: {error}", sample.name)), kernel, has)
+}
+
+fn has_while(plan: &[Step]) -> bool {
+    plan.iter().any(|step| match step {
+        Step::Launch(_) => false,
+        Step::Repeat { body, .. } => has_while(body),
+        Step::Branch { then, otherwise, .. } => has_while(then) || has_while(otherwise),
+        Step::While { .. } => true,
+    })
 }
 
 #[test]
@@ -89,7 +110,7 @@ fn every_pass_and_form_occurs_in_random_kernels() {
     for (column, (source, _)) in SOURCES.iter().enumerate() {
         let changed: Vec<_> =
             samples_of(source).into_par_iter().map(|sample| changes(&pipeline, sample)).collect();
-        for (report, kernel) in changed {
+        for (report, kernel, has) in changed {
             for pass in report.passes.iter().filter(|pass| pass.changed) {
                 rates.entry(pass.name.clone()).or_default()[column] += 1;
             }
@@ -97,6 +118,10 @@ fn every_pass_and_form_occurs_in_random_kernels() {
                 kernel.schedule.choices.iter().map(|choice| form(&choice.directive.to_string())).collect();
             chosen.sort_unstable();
             chosen.dedup();
+            // Reductions of one's own have the forms of the built-in ones.
+            let of_own: Vec<String> = chosen.iter().map(|form| format!("own, {form}")).collect();
+            chosen.extend(if has.contains(&"own") { of_own } else { Vec::new() });
+            chosen.extend(has.into_iter().map(str::to_string));
             for form in chosen {
                 forms.entry(form).or_default()[column] += 1;
             }

@@ -23,8 +23,9 @@ use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{
     BlockData, BufferData, BufferKind, Combiners, Definition, Factor, InstData, Kernel, Level, Payload,
 };
-use crate::ir::op::{Combiner, Constant, Opcode};
+use crate::ir::op::{Combiner, Constant, Effect, Opcode};
 use crate::manifest::{Expr, Layout};
+use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
 /// Whether a loop is shared by the threads of a team, or by one thread's iterations side by side.
@@ -79,6 +80,10 @@ pub struct Team {
     looped: bool,
     /// Another meeting, of all threads, comes before this one comes again: its barrier is the one between.
     alternating: bool,
+    /// Conditions, or loops that each thread runs, stand around shared loops: all threads must see the same.
+    decides: bool,
+    /// What more than the first thread uses.
+    used_by_all: EntitySet<Value>,
     /// Row buffers that became one private slot for each element a thread owns.
     slots: FxHashMap<Buffer, Buffer>,
 }
@@ -88,7 +93,16 @@ impl Team {
         let own = threads.part(emit, axis, at);
         emit.name(own, "member");
         let size = axis.level_size(Level::Warp) * axis.level_size(Level::Lane);
-        Self { own, size, inside: None, looped, alternating: false, slots: FxHashMap::default() }
+        Self {
+            own,
+            size,
+            inside: None,
+            looped,
+            alternating: false,
+            decides: false,
+            used_by_all: EntitySet::new(),
+            slots: FxHashMap::default(),
+        }
     }
 
     /// Whether a warp has several of them.
@@ -110,6 +124,12 @@ impl Team {
         let mut map: ValueMap = params.into_iter().zip(indices.iter().copied()).collect();
         self.slots = slots(emit.kernel, body);
         self.alternating = meetings(emit.kernel, body) > 1;
+        self.decides = emit.kernel.blocks[body].insts.iter().any(|inst| {
+            let regions = &emit.kernel.insts[*inst].regions;
+            let mut within = regions.iter().map(|region| shared_loop(emit.kernel, *region));
+            !is_shared(emit.kernel, *inst) && within.any(|found| found.is_some())
+        });
+        self.used_by_all = used_by_all(emit.kernel, body);
         self.block(emit, body, &mut map);
     }
 
@@ -226,7 +246,11 @@ impl Team {
         let mut at = 0;
         for combiner in &combiners {
             let width = combiner.width();
-            let all = self.meet(emit, *combiner, &own[at..at + width]);
+            let is_own = matches!(combiner, Combiner::Own(..));
+            let mut results = data.results[at..at + width].iter();
+            let in_order = is_own && results.any(|result| self.used_by_all.contains(*result))
+                || combiner.is_position() && self.decides;
+            let all = self.meet(emit, (*combiner, in_order), &own[at..at + width]);
             map.extend(data.results[at..at + width].iter().copied().zip(all));
             at += width;
         }
@@ -477,12 +501,17 @@ impl Team {
     }
 
     /// Every thread's partial result becomes the result of all.
-    fn meet(&mut self, emit: &mut Emit<'_>, combiner: Combiner, own: &[Value]) -> Vec<Value> {
+    fn meet(
+        &mut self,
+        emit: &mut Emit<'_>,
+        (combiner, in_order): (Combiner, bool),
+        own: &[Value],
+    ) -> Vec<Value> {
         if self.size == 1 {
             return own.to_vec();
         }
         let lanes = self.size.min(32);
-        let mut values = shuffled(emit, combiner, own.to_vec(), lanes);
+        let mut values = self.shuffled(emit, (combiner, in_order), own.to_vec(), lanes);
         let warps = self.size / 32;
         if warps <= 1 {
             return values;
@@ -506,21 +535,60 @@ impl Team {
         if self.looped && !self.alternating {
             emit.barrier();
         }
-        shuffled(emit, combiner, values, warps)
+        self.shuffled(emit, (combiner, in_order), values, warps)
+    }
+
+    /// Butterfly over `lanes` neighbours. Sums of two lanes are the same in either order, to the bit; what a user's combiner
+    /// makes need not be, so the lower lane's part comes first in both, where more than the first thread uses it. The same is
+    /// done where threads decide by positions, which are the same for all, so that it can be seen.
+    fn shuffled(
+        &self,
+        emit: &mut Emit<'_>,
+        (combiner, in_order): (Combiner, bool),
+        mut values: Vec<Value>,
+        lanes: i64,
+    ) -> Vec<Value> {
+        let mut mask = lanes / 2;
+        while mask > 0 {
+            let payload = Payload::Lanes(mask as u8);
+            let mut others: Vec<Value> = values
+                .iter()
+                .map(|value| emit.value(Opcode::ShuffleXor, payload.clone(), &[*value]))
+                .collect();
+            if in_order {
+                let is_lower = emit.is_lower(self.own, mask);
+                emit.in_order(is_lower, &mut values, &mut others);
+            }
+            values = emit.combine(combiner, &values, &others);
+            mask /= 2;
+        }
+        values
     }
 }
 
-/// Butterfly over `lanes` neighbours.
-fn shuffled(emit: &mut Emit<'_>, combiner: Combiner, mut values: Vec<Value>, lanes: i64) -> Vec<Value> {
-    let mut mask = lanes / 2;
-    while mask > 0 {
-        let payload = Payload::Lanes(mask as u8);
-        let others: Vec<Value> =
-            values.iter().map(|value| emit.value(Opcode::ShuffleXor, payload.clone(), &[*value])).collect();
-        values = emit.combine(combiner, &values, &others);
-        mask /= 2;
+/// The values of a body that loops and branches in it use, or checks and prints, and what they are computed of. Others are
+/// written by the first thread alone.
+fn used_by_all(kernel: &Kernel, body: Block) -> EntitySet<Value> {
+    let mut used = EntitySet::new();
+    for inst in kernel.blocks[body].insts.iter().rev() {
+        let data = &kernel.insts[*inst];
+        let counts = match (data.opcode.info().effect, &data.payload) {
+            (Effect::Pure | Effect::Read, _) => data.results.iter().any(|result| used.contains(*result)),
+            // Each thread has private arrays of its own.
+            (Effect::Write, Payload::Access { buffer, .. }) => {
+                kernel.buffers[*buffer].kind == BufferKind::Private
+            }
+            _ => true,
+        };
+        if !counts {
+            continue;
+        }
+        used.extend(data.arguments.iter().copied());
+        for region in &data.regions {
+            kernel.walk(*region, &mut |_, inst| used.extend(kernel.insts[inst].arguments.iter().copied()));
+        }
     }
-    values
+    used
 }
 
 fn shared_row(kernel: &mut Kernel, scalar: Scalar, extent: i64) -> Buffer {

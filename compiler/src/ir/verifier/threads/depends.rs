@@ -130,6 +130,10 @@ impl Finder<'_> {
             ) if self.meets(&data.arguments).is_some() => {
                 operands & !self.meets(&data.arguments).unwrap_or(0)
             }
+            // The lower lane's part, or the upper one's: the same for both lanes that meet.
+            (Opcode::Select, _) if self.chosen(&data.arguments).is_some() => {
+                operands & !self.chosen(&data.arguments).unwrap_or(0)
+            }
             (Opcode::And | Opcode::Shr | Opcode::Rem | Opcode::Div, _)
             | (Opcode::Eq | Opcode::Ne | Opcode::Lt | Opcode::Le | Opcode::Gt | Opcode::Ge, _)
                 if self.kernel.value_type(data.arguments[0]) == Scalar::I64 =>
@@ -157,6 +161,16 @@ impl Finder<'_> {
             }
         };
         other(a, b).or_else(|| other(b, a))
+    }
+
+    /// The bit in which two lanes differ of which one chooses its own value and the other one that lane's.
+    fn chosen(&mut self, operands: &[Value]) -> Option<Bits> {
+        let [condition, values @ ..] = operands else { return None };
+        let bit = self.meets(values)?;
+        let table = self.tables.of(*condition)?;
+        let other = |at: usize| table.get(at ^ usize::from(bit));
+        let differs = |at: usize| other(at).is_some_and(|other| *other != table[at]);
+        (0..table.len()).all(differs).then_some(bit)
     }
 
     fn structured(&mut self, inst: Inst) {

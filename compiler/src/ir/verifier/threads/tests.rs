@@ -223,4 +223,39 @@ fn all_lanes_come_to_a_shuffle() {
     };
     assert_accepted(&met(&[16, 8, 4, 2, 1]));
     assert_refused(&met(&[16, 8, 4, 2]), "all threads of the block");
+    // So is what both compute of the lower one's value and the upper one's, unless both choose their own.
+    let chosen = |literal: &str| {
+        let mut text = String::from("v100: i64 = rem v3, v6\n");
+        let mut last = 100;
+        for mask in [16, 8, 4, 2, 1] {
+            let at = last;
+            let literal = if mask == 8 { literal.to_string() } else { mask.to_string() };
+            text += &format!(
+                "v{}: i64 = shuffle_xor {mask}: v{at}\nv{}: i64 = const {literal}\nv{}: i64 = and v3, v{}\n\
+                 v{}: bool = eq v{}, v0\nv{}: i64 = select v{}, v{at}, v{}\nv{}: i64 = select v{}, v{}, v{at}\n\
+                 v{}: i64 = sub v{}, v{}\n",
+                at + 1,
+                at + 2,
+                at + 3,
+                at + 2,
+                at + 4,
+                at + 3,
+                at + 5,
+                at + 4,
+                at + 1,
+                at + 6,
+                at + 4,
+                at + 1,
+                at + 7,
+                at + 5,
+                at + 6
+            );
+            last = at + 7;
+        }
+        format!(
+            "{text}v10: bool = lt v{last}, v6\nif v10 {{\nv30: i64 = shuffle_xor 1: v3\nyield\n}} else {{\nyield\n}}"
+        )
+    };
+    assert_accepted(&chosen("8"));
+    assert_refused(&chosen("32"), "all lanes of the warp");
 }

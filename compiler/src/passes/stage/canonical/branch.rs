@@ -18,7 +18,9 @@ pub fn hoist(kernel: &mut Kernel, (body, reduce): (Block, Inst), axes: &[LoopAxi
     let all = with_own(kernel, reduce, axes)?;
     while !kernel.blocks[body].insts.contains(&reduce) {
         let (outer, branch, region) = around(kernel, body, reduce)?;
-        if kernel.insts[branch].opcode != Opcode::If || reads_memory(kernel, &kernel.insts[branch].arguments[..1]) {
+        if kernel.insts[branch].opcode != Opcode::If
+            || reads_memory(kernel, &kernel.insts[branch].arguments[..1])
+        {
             return None;
         }
         let moved = needed(kernel, region, reduce);

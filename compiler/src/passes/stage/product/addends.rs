@@ -55,8 +55,7 @@ fn products(kernel: &Kernel, uses: &SecondaryMap<Value, u32>, part: Addend) -> O
         (Opcode::Mul, _) => Some(vec![part]),
         (Opcode::Neg, [value]) => of(*value, true),
         (Opcode::Add | Opcode::Sub, [left, right]) => {
-            let turned =
-                mutant!("product: what a term subtracts is added", *opcode == Opcode::Sub, false);
+            let turned = mutant!("product: what a term subtracts is added", *opcode == Opcode::Sub, false);
             Some([of(*left, false)?, of(*right, turned)?].concat())
         }
         _ => None,

@@ -40,12 +40,7 @@ impl Found {
         rows.into_iter().find_map(|rows| Self::of_axes(pattern, sum, &mut moves, [rows, columns]))
     }
 
-    fn of_axes(
-        pattern: &Pattern<'_>,
-        sum: Sum,
-        moves: &mut Moves<'_>,
-        axes: [usize; 2],
-    ) -> Option<Self> {
+    fn of_axes(pattern: &Pattern<'_>, sum: Sum, moves: &mut Moves<'_>, axes: [usize; 2]) -> Option<Self> {
         let kernel = pattern.kernel;
         let reduce = pattern.reduce.as_ref()?;
         let parts = Parts::new(pattern, sum, moves, axes)?;
@@ -69,9 +64,8 @@ impl Found {
             }
         }
         let steps: Vec<Inst> = insts().copied().filter(|inst| parts.steps.contains(*inst)).collect();
-        let mut is_of_several = |inst: &&Inst| {
-            kernel.insts[**inst].results.iter().any(|value| moves.of(*value).count() > 1)
-        };
+        let mut is_of_several =
+            |inst: &&Inst| kernel.insts[**inst].results.iter().any(|value| moves.of(*value).count() > 1);
         let each = steps.iter().filter(&mut is_of_several).count();
         let Parts { terms, addends, masks, indices, .. } = parts;
         (each <= MAX_STEPS).then_some(Self { axes, loads, terms, addends, masks, steps, indices })

@@ -59,8 +59,9 @@ impl Fill {
             Some(evaluate(opcode, &Payload::None, &[identity, given])? == identity)
         };
         let all = found.addends.iter().zip(combiners);
-        let mut each =
-            all.flat_map(|(addends, combiner)| addends.iter().map(move |addend| (addend, combiner))).map(is_left);
+        let mut each = all
+            .flat_map(|(addends, combiner)| addends.iter().map(move |addend| (addend, combiner)))
+            .map(is_left);
         each.try_fold(true, |all, one| Some(all && one?))
     }
 

@@ -1,7 +1,7 @@
 //! The operands of a product: the largest parts of a contribution that do not move with the rows and the columns both.
 
-use super::super::code::is_plain;
 use super::super::canonical::Sum;
+use super::super::code::is_plain;
 use super::super::pattern::Pattern;
 use super::addends::{Addend, addends};
 use crate::analysis::contraction::{Moves, code, common_mask};
@@ -116,12 +116,7 @@ pub struct Parts {
 
 impl Parts {
     /// `None` where something else than pure code and loads comes in, or a load moves with the rows and the columns.
-    pub fn new(
-        pattern: &Pattern<'_>,
-        sum: Sum,
-        moves: &mut Moves<'_>,
-        axes: [usize; 2],
-    ) -> Option<Self> {
+    pub fn new(pattern: &Pattern<'_>, sum: Sum, moves: &mut Moves<'_>, axes: [usize; 2]) -> Option<Self> {
         let kernel = pattern.kernel;
         let reduce = pattern.reduce.as_ref()?;
         let mut terms = kernel.yields(reduce.body).to_vec();
