@@ -158,7 +158,6 @@ const PASSES: &[(&str, &[&str])] = &[
             "fuse_launches",
             "hoist_checks",
             "hoist_reductions",
-            "inline",
             "merge_axes",
             "pin_windows",
             "sink_loads",

@@ -21,7 +21,7 @@ fn whole(source: &SourceFile) -> Module {
     let (program, _) = check_source(source);
     let mut module =
         lower::lower(&program, source, lower::LowerOptions::for_target(TARGET)).expect("it is lowered");
-    let pipeline = Pipeline::for_target(&TargetFacts::new(90));
+    let pipeline = Pipeline::for_target(&TargetFacts::new(90)).with_constants(module.constants.clone());
     let options = PipelineOptions { verify: false, ..PipelineOptions::default() };
     for kernel in &mut module.kernels {
         kernel.specialization = Specialization::for_values(VALUES.map(Some).to_vec());

@@ -55,6 +55,12 @@ impl Kernel {
         fresh
     }
 
+    /// Forgets all launches but the first ones, so many: those that were made behind them and that no step names.
+    pub fn keep_launches(&mut self, count: usize) {
+        let launches = std::mem::take(&mut self.launches);
+        self.launches = launches.into_iter().take(count).map(|(_, launch)| launch).collect();
+    }
+
     /// Puts other steps in the place of a launch's step.
     pub fn replace_step(&mut self, launch: Launch, steps: &[Step]) {
         let mut plan = std::mem::take(&mut self.plan);

@@ -26,8 +26,17 @@ fn row_of(kernel: &mut Kernel, launch: Launch, columns: &Expr, target: &TargetFa
     bucket(kernel, launch, columns, &edges)
 }
 
-/// How long columns must be to be cut, of which there are so many.
-pub fn least_long(kernel: &mut Kernel, launch: Launch, columns: &Expr, target: &TargetFacts) -> i64 {
+/// How long columns must be to be cut, of which there are so many; nobody is asked how many where none are long enough.
+pub fn least_long(
+    kernel: &mut Kernel,
+    launch: Launch,
+    columns: &Expr,
+    extent: &Expr,
+    target: &TargetFacts,
+) -> i64 {
+    if matches!(extent, Expr::Int(extent) if *extent < FEWER[0].1) {
+        return MIN_LONG;
+    }
     FEWER.get(row_of(kernel, launch, columns, target)).map_or(MIN_LONG, |(_, least)| *least)
 }
 
@@ -48,7 +57,7 @@ pub fn columns_fill(
     if bucket(kernel, launch, columns, &[enough]) == 1 {
         return true;
     }
-    let least = least_long(kernel, launch, columns, target);
+    let least = least_long(kernel, launch, columns, extent, target);
     bucket(kernel, launch, extent, &[least]) == 0
 }
 

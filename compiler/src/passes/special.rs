@@ -42,8 +42,10 @@ pub fn specialize(
             Some(Special::Always)
         }
         Answer::InPlan(condition) => {
+            let launches = kernel.launches.len();
             let copy = kernel.clone_launch(launch, suffix);
             if !form(kernel, copy) {
+                kernel.keep_launches(launches);
                 return None;
             }
             kernel.prefer(condition, copy, launch);

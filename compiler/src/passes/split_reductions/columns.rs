@@ -89,7 +89,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let min_long = match rows {
         _ if wanted => MIN_LONG,
         true => MIN_SINGLE,
-        false if reads_all => least_long(kernel, launch, &outer, target),
+        false if reads_all => least_long(kernel, launch, &outer, &found.range.extent, target),
         false => MIN_LONG,
     };
     let columns = outer.clone();

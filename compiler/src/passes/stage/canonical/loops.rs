@@ -3,6 +3,7 @@
 //! ```text
 //! var t = 0.0
 //! for k in c { for p in 0..3 { t += f[u, k, p] * x[k, i + p] } }     sum(k in c, p in 0..3: f[u, k, p] * x[k, i + p])
+//! for p in k { if on[p] { t += a[i, p] * b[p, j] } }                 sum(p in k: if on[p] { a[i, p] * b[p, j] } else { 0.0 })
 //! ```
 //!
 //! A product adds up the terms of a result one after the other from the first one on, as the loops do, as long as its tiles are
@@ -12,6 +13,7 @@ use super::super::code::is_plain;
 use super::before;
 use crate::analysis::contraction::{adds_nothing, code};
 use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::emit::Emit;
 use crate::ir::entities::{Axis, Block, Inst, Value};
 use crate::ir::kernel::{BlockData, Kernel, Payload, Regions, Short};
 use crate::ir::op::{Combiner, Opcode};
@@ -29,6 +31,8 @@ struct Nest {
     /// What is combined, and the instruction that does it.
     term: Value,
     combine: Inst,
+    /// The branch around it, if it stands in one: the variable stays as it is otherwise.
+    branch: Option<Inst>,
 }
 
 /// The combiners of which loops are taken.
@@ -60,12 +64,16 @@ pub fn convert(kernel: &mut Kernel, body: Block, inst: Inst) -> Option<Option<Va
     for block in &nest.regions {
         for inst in kernel.blocks[*block].insts.clone() {
             let is_loop = kernel.insts[inst].opcode == Opcode::For;
-            if !is_loop && inst != nest.combine && kernel.insts[inst].opcode != Opcode::Yield {
+            let is_combined = inst == nest.combine || Some(inst) == nest.branch;
+            if !is_loop && !is_combined && kernel.insts[inst].opcode != Opcode::Yield {
                 kernel.clone_inst(inst, region, &mut map);
             }
         }
     }
-    let term = mapped(&map, nest.term);
+    let term = match nest.branch {
+        Some(branch) => branched(kernel, region, &nest, branch, &mut map),
+        None => mapped(&map, nest.term),
+    };
     let end = kernel.make_inst(Opcode::Yield, Payload::None, &[term], span);
     kernel.blocks[region].insts.push(end);
     let axes = nest.axes.iter().map(|(axis, ..)| *axis).collect::<Vec<_>>();
@@ -77,6 +85,43 @@ pub fn convert(kernel: &mut Kernel, body: Block, inst: Inst) -> Option<Option<Va
     kernel.blocks[body].insts[at] = reduce;
     kernel.replace_uses(old, result);
     Some(nest.start)
+}
+
+/// Appends the branch with the term in its first arm, and what adds nothing in the other one; what it gives.
+fn branched(kernel: &mut Kernel, into: Block, nest: &Nest, branch: Inst, map: &mut ValueMap) -> Value {
+    let condition = mapped(map, kernel.insts[branch].arguments[0]);
+    let (span, then) = (kernel.insts[branch].span, kernel.insts[branch].regions[0]);
+    let scalar = kernel.value_type(nest.term);
+    let arms = [(); 2].map(|()| kernel.blocks.push(BlockData::default()));
+    for inst in kernel.blocks[then].insts.clone() {
+        if inst != nest.combine && kernel.insts[inst].opcode != Opcode::Yield {
+            kernel.clone_inst(inst, arms[0], map);
+        }
+    }
+    let nothing = Emit::new(kernel, arms[1], span).identity(nest.combiner, scalar)[0];
+    for (arm, value) in arms.into_iter().zip([mapped(map, nest.term), nothing]) {
+        let end = kernel.make_inst(Opcode::Yield, Payload::None, &[value], span);
+        kernel.blocks[arm].insts.push(end);
+    }
+    let copy = kernel.make_inst(Opcode::If, Payload::None, &[condition], span);
+    kernel.insts[copy].regions = Regions::from_slice(&arms);
+    kernel.blocks[into].insts.push(copy);
+    kernel.clone_result(kernel.insts[branch].results[0], copy)
+}
+
+/// The arm of a branch in which alone a variable is combined with something, and the instruction that does it.
+fn in_branch(kernel: &Kernel, branch: Inst, carried: Value) -> Option<(Block, Inst)> {
+    let data = &kernel.insts[branch];
+    let ([then, otherwise], Opcode::If, 1) = (&data.regions[..], data.opcode, data.results.len()) else {
+        return None;
+    };
+    let [combined] = kernel.yields(*then) else { return None };
+    let combine = kernel.defining_inst(*combined)?;
+    let insts = &kernel.blocks[*then].insts;
+    let used = insts.iter().filter(|inst| uses(kernel, **inst, carried)).count();
+    let pure = insts.iter().all(|inst| *inst == combine || is_pure(kernel, *inst));
+    let stays = kernel.yields(*otherwise) == [carried] && kernel.blocks[*otherwise].insts.len() == 1;
+    (pure && stays && used == 1 && insts.contains(&combine)).then_some((*then, combine))
 }
 
 /// What the loop is made of; `None` where it does more than combine one value after the other in a variable, or the host cannot
@@ -107,7 +152,9 @@ fn nest(kernel: &Kernel, inst: Inst) -> Option<Nest> {
             inst = last;
             continue;
         }
-        let data = &kernel.insts[last];
+        let branch = in_branch(kernel, last, carried);
+        let combine = branch.map_or(last, |(_, combine)| combine);
+        let data = &kernel.insts[combine];
         let [left, right] = data.arguments[..] else { return None };
         let term = match (left == carried, right == carried) {
             (true, false) => right,
@@ -118,7 +165,8 @@ fn nest(kernel: &Kernel, inst: Inst) -> Option<Nest> {
         let start = (!adds_nothing(kernel, init, combiner)).then_some(init);
         let mut is_known = true;
         code(kernel, init, &mut |inst, _| is_known &= is_pure(kernel, inst));
-        return is_known.then_some(Nest { axes, regions, combiner, start, term, combine: last });
+        let branch = branch.map(|_| last);
+        return is_known.then_some(Nest { axes, regions, combiner, start, term, combine, branch });
     }
 }
 
