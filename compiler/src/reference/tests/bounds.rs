@@ -51,6 +51,36 @@ fn a_dot_product_in_any_order_and_with_fused_products_is_inside() {
     }
 }
 
+/// `y = sum(i: …)`, of what is made of the elements of three arrays.
+fn sum_of(term: impl Fn([Expr; 3]) -> Expr) -> Build {
+    let mut b = Build::new();
+    let (x, n) = b.vector("a", ArrayRole::Input, Type::F32, "n");
+    let [z, w] = ["b", "c"].map(|name| b.array(name, ArrayRole::Input, Type::F32, vec![dim(n)]));
+    let y = b.array("y", ArrayRole::Result(ResultStart::Written), Type::F32, vec![]);
+    let i = b.index("i");
+    let term = term([x, z, w].map(|array| b.load(array, vec![index(i)])));
+    let value = reduce(ReduceOp::Sum, vec![axis(i, int(0), dim(n))], term, Type::F32);
+    let access = b.access(y, vec![]);
+    b.store(vec![], access, None, value);
+    b
+}
+
+#[test]
+fn products_of_a_term_may_join_the_sum_one_by_one_and_nothing_else_may() {
+    let tiny = |share: f32| share * f32::powi(2.0, -24);
+    let (mut a, mut c) = (vec![2.0f32], vec![1.0f32]);
+    a.extend([tiny(1.2); 20]);
+    c.extend([tiny(0.9); 20]);
+    let ones = vec![1.0f32; a.len()];
+    let one_by_one = a.iter().zip(&c).fold(0f32, |sum, (a, c)| (sum + a) - c);
+    let (ha, hb, hc) = (f32s(&a), f32s(&ones), f32s(&c));
+    let agrees = |b: &Build| check_scalar(b, &[("a", &ha), ("b", &hb), ("c", &hc)], one_by_one).agrees();
+    let times = |a: &Expr, b: &Expr| binary(BinaryOp::Mul, a.clone(), b.clone());
+    assert!(agrees(&sum_of(|[a, b, c]| binary(BinaryOp::Sub, times(&a, &b), times(&c, &b)))));
+    assert!(!agrees(&sum_of(|[a, _, c]| binary(BinaryOp::Sub, a, c))));
+    assert!(!agrees(&sum_of(|[a, b, c]| binary(BinaryOp::Sub, times(&a, &b), c))));
+}
+
 #[test]
 fn infinite_sums_are_certain_unless_the_order_or_contraction_matters() {
     let b = dot();

@@ -14,6 +14,8 @@ use cranelift_entity::EntitySet;
 /// Longer contributions than this, in instructions that are not done once a row, column or step, are not copied once an
 /// element of a register tile.
 const MAX_STEPS: usize = 16;
+/// What a division or an elementary function of floats counts as under a condition.
+const SLOW: usize = 8;
 
 /// What is found in a launch of this form, before sizes are chosen.
 pub struct Found {
@@ -64,9 +66,18 @@ impl Found {
             }
         }
         let steps: Vec<Inst> = insts().copied().filter(|inst| parts.steps.contains(*inst)).collect();
-        let mut is_of_several =
-            |inst: &&Inst| kernel.insts[**inst].results.iter().any(|value| moves.of(*value).count() > 1);
-        let each = steps.iter().filter(&mut is_of_several).count();
+        // What stands under a condition is done for all elements here, and hardly ever where it is a branch.
+        let is_masked = !parts.masks.is_empty();
+        let cost = |inst: &Inst| {
+            let data = &kernel.insts[*inst];
+            let is_slow = data.opcode.math().is_some() || matches!(data.opcode, Opcode::Div | Opcode::Rem);
+            let is_float = data.results.iter().all(|value| kernel.value_type(*value).is_float());
+            match data.results.iter().any(|value| moves.of(*value).count() > 1) {
+                true if is_masked && is_slow && is_float => SLOW,
+                of_several => usize::from(of_several),
+            }
+        };
+        let each: usize = steps.iter().map(cost).sum();
         let Parts { terms, addends, masks, indices, .. } = parts;
         (each <= MAX_STEPS).then_some(Self { axes, loads, terms, addends, masks, steps, indices })
     }
