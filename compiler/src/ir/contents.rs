@@ -21,12 +21,7 @@ impl Kernel {
         }
         let subscripts = data.arguments.iter().map(|subscript| i64::try_from(self.int_of(*subscript)?).ok());
         let element = constants.get(array)?.scalar(leaf, &subscripts.collect::<Option<Vec<i64>>>()?)?;
-        let is_nan = match element {
-            Constant::F32(bits) => f32::from_bits(bits).is_nan(),
-            Constant::F64(bits) => f64::from_bits(bits).is_nan(),
-            _ => false,
-        };
-        (!is_nan).then_some(element)
+        (!element.is_nan()).then_some(element)
     }
 }
 

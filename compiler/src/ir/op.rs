@@ -31,6 +31,16 @@ pub enum Constant {
     F64(u64),
 }
 
+impl Constant {
+    pub fn is_nan(self) -> bool {
+        match self {
+            Constant::F32(bits) => f32::from_bits(bits).is_nan(),
+            Constant::F64(bits) => f64::from_bits(bits).is_nan(),
+            Constant::Bool(_) | Constant::Int(..) => false,
+        }
+    }
+}
+
 /// How contributions meet: in a reduction, and in an atomic.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Combiner {

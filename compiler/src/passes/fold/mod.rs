@@ -240,7 +240,7 @@ impl Folder<'_> {
         });
         if known && !data.arguments.is_empty() && data.arguments.len() <= 3 {
             let folded = evaluate(data.opcode, &data.payload, &literals[..data.arguments.len()]);
-            return folded.filter(|constant| !is_nan(*constant)).map(Simpler::Constant);
+            return folded.filter(|constant| !constant.is_nan()).map(Simpler::Constant);
         }
         let operand_type = self.kernel.value_type(*data.arguments.first()?);
         let result_type = self.kernel.value_type(data.results[0]);
@@ -376,14 +376,6 @@ fn cost(data: &InstData) -> Option<usize> {
 fn has_rules(data: &InstData) -> bool {
     let leaf = matches!(data.opcode, Opcode::Const | Opcode::Symbol) || data.opcode.is_load();
     data.results.len() == 1 && !leaf
-}
-
-fn is_nan(constant: Constant) -> bool {
-    match constant {
-        Constant::F32(bits) => f32::from_bits(bits).is_nan(),
-        Constant::F64(bits) => f64::from_bits(bits).is_nan(),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -24,9 +24,9 @@
 use super::super::pass::{Changed, Pass, PassContext};
 use super::super::rematerialize::free_values;
 use super::plan::{Plan, fills, is_unscheduled, loaded_in, loops_around, reads, stand_together};
-use super::temporaries::{between, is_temporary};
+use super::temporaries::{Users, is_temporary, is_written, users};
+use crate::analysis::Affine;
 use crate::analysis::contraction::reads_memory;
-use crate::analysis::{Affine, each_write};
 use crate::ir::Parents;
 use crate::ir::clone::ValueMap;
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
@@ -90,44 +90,6 @@ fn find(kernel: &Kernel) -> Option<(Launch, Vec<(Launch, Plan)>)> {
     None
 }
 
-/// The launch that stores into a temporary, and those that load, each with its loads.
-struct Users {
-    filled: Launch,
-    stores: Vec<Inst>,
-    read: Vec<(Launch, Vec<Inst>)>,
-}
-
-/// `None` where several launches store, one does both, or something else is done.
-fn users(kernel: &Kernel, buffer: Buffer) -> Option<Users> {
-    let (mut written, mut read, mut others) = (Vec::new(), Vec::new(), false);
-    for (launch, data) in &kernel.launches {
-        let (mut stores, mut loads) = (Vec::new(), Vec::new());
-        kernel.walk(data.body, &mut |_, inst| {
-            let data = &kernel.insts[inst];
-            let (Payload::Access { buffer: known, .. } | Payload::Atomic { buffer: known, .. }) =
-                data.payload
-            else {
-                return;
-            };
-            match data.opcode {
-                _ if known != buffer => {}
-                Opcode::Store => stores.push(inst),
-                Opcode::Load => loads.push(inst),
-                _ => others = true,
-            }
-        });
-        others |= !stores.is_empty() && !loads.is_empty();
-        if !stores.is_empty() {
-            written.push((launch, stores));
-        }
-        if !loads.is_empty() {
-            read.push((launch, loads));
-        }
-    }
-    let [(filled, stores)] = &written[..] else { return None };
-    (!others && !read.is_empty()).then(|| Users { filled: *filled, stores: stores.clone(), read })
-}
-
 fn plans(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> Option<Vec<(Launch, Plan)>> {
     let first = *users.stores.first()?;
     let body = parents.block_of[first].expand()?;
@@ -158,12 +120,7 @@ fn plans(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> O
     let sources = loaded_in(kernel, body);
     let mut all = Vec::new();
     for (launch, loads) in &users.read {
-        let mut changed = false;
-        for between in between(&kernel.plan, users.filled, *launch)? {
-            let root = kernel.launches[between].body;
-            each_write(kernel, root, |buffer, _| changed |= sources.contains(&buffer));
-        }
-        if changed {
+        if is_written(kernel, &sources, (users.filled, *launch))? {
             return None;
         }
         for load in loads {

@@ -20,12 +20,11 @@ use crate::ir::kernel::{BufferKind, Kernel, Payload, Step};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 
-/// Where a temporary comes from and goes.
-struct Users {
-    written: Launch,
-    stores: Vec<Inst>,
-    read: Launch,
-    loads: Vec<Inst>,
+/// The launch that stores into a temporary, and those that load, each with its loads.
+pub(super) struct Users {
+    pub filled: Launch,
+    pub stores: Vec<Inst>,
+    pub read: Vec<(Launch, Vec<Inst>)>,
 }
 
 /// The first temporary that can be computed where it is read, the launch that fills it and the one that reads it.
@@ -34,9 +33,10 @@ pub(super) fn find(kernel: &Kernel) -> Option<(Plan, Launch, Launch)> {
     let mut parents = None;
     for buffer in scratch {
         let Some(users) = users(kernel, buffer) else { continue };
+        let [(read, loads)] = &users.read[..] else { continue };
         let parents = parents.get_or_insert_with(|| kernel.parents());
-        if let Some(plan) = plan(kernel, parents, buffer, &users) {
-            return Some((plan, users.written, users.read));
+        if let Some(plan) = plan(kernel, parents, buffer, &users, (*read, loads)) {
+            return Some((plan, users.filled, *read));
         }
     }
     None
@@ -47,41 +47,48 @@ pub(super) fn is_temporary(kernel: &Kernel, buffer: Buffer) -> bool {
     kernel.buffers[buffer].kind == BufferKind::Scratch && !kernel.is_read_by_plan(buffer)
 }
 
-/// The two launches of a temporary, where one stores and another one loads, and nothing else is done with it.
-fn users(kernel: &Kernel, buffer: Buffer) -> Option<Users> {
-    let (mut stores, mut loads, mut others) = (Vec::new(), Vec::new(), false);
-    let (mut written, mut read) = (Vec::new(), Vec::new());
+/// `None` where several launches store, one does both, or something else is done.
+pub(super) fn users(kernel: &Kernel, buffer: Buffer) -> Option<Users> {
+    let (mut written, mut read, mut others) = (Vec::new(), Vec::new(), false);
     for (launch, data) in &kernel.launches {
+        let (mut stores, mut loads) = (Vec::new(), Vec::new());
         kernel.walk(data.body, &mut |_, inst| {
             let data = &kernel.insts[inst];
-            let (users, insts) = match (data.opcode, &data.payload) {
-                (Opcode::Store, Payload::Access { buffer: known, .. }) if *known == buffer => {
-                    (&mut written, &mut stores)
-                }
-                (Opcode::Load, Payload::Access { buffer: known, .. }) if *known == buffer => {
-                    (&mut read, &mut loads)
-                }
-                (_, Payload::Access { buffer: known, .. } | Payload::Atomic { buffer: known, .. }) => {
-                    others |= *known == buffer;
-                    return;
-                }
-                _ => return,
+            let (Payload::Access { buffer: known, .. } | Payload::Atomic { buffer: known, .. }) =
+                data.payload
+            else {
+                return;
             };
-            insts.push(inst);
-            if users.last() != Some(&launch) {
-                users.push(launch);
+            match data.opcode {
+                _ if known != buffer => {}
+                Opcode::Store => stores.push(inst),
+                Opcode::Load => loads.push(inst),
+                _ => others = true,
             }
         });
+        others |= !stores.is_empty() && !loads.is_empty();
+        if !stores.is_empty() {
+            written.push((launch, stores));
+        }
+        if !loads.is_empty() {
+            read.push((launch, loads));
+        }
     }
-    let ([written], [read]) = (&written[..], &read[..]) else { return None };
-    (!others && written != read).then_some(Users { written: *written, stores, read: *read, loads })
+    let [(filled, stores)] = &written[..] else { return None };
+    (!others && !read.is_empty()).then(|| Users { filled: *filled, stores: stores.clone(), read })
 }
 
-fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> Option<Plan> {
-    let (first_store, first_load) = (*users.stores.first()?, *users.loads.first()?);
+fn plan(
+    kernel: &Kernel,
+    parents: &Parents,
+    buffer: Buffer,
+    users: &Users,
+    (read_in, loads): (Launch, &[Inst]),
+) -> Option<Plan> {
+    let (first_store, first_load) = (*users.stores.first()?, *loads.first()?);
     let body = parents.block_of[first_store].expand()?;
     let producer = parents.owner_of[body].expand()?;
-    let [outside, target] = [users.written, users.read].map(|launch| kernel.launches[launch].body);
+    let [outside, target] = [users.filled, read_in].map(|launch| kernel.launches[launch].body);
     let only = kernel.blocks[outside].insts.iter().all(|inst| {
         *inst == producer
             || kernel.insts[*inst].opcode.info().effect == Effect::Pure
@@ -90,7 +97,7 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> Op
     let written = kernel.subscripts(&kernel.insts[first_store]);
     let read = kernel.subscripts(&kernel.insts[first_load]);
     let in_one_place =
-        stand_together(kernel, parents, &users.stores) && stand_together(kernel, parents, &users.loads);
+        stand_together(kernel, parents, &users.stores) && stand_together(kernel, parents, loads);
     if parents.block_of[producer].expand() != Some(outside)
         || !only
         || !in_one_place
@@ -98,16 +105,11 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> Op
     {
         return None;
     }
-    let reads = reads(kernel, buffer, &users.stores, &users.loads)?;
+    let reads = reads(kernel, buffer, &users.stores, loads)?;
     let inside = parents.block_of[first_load].expand()?;
     let loops = loops_around(kernel, parents, target, first_load)?;
     let indices = indices(kernel, body, written, read, &loops)?;
-    let between = between(&kernel.plan, users.written, users.read)?;
-    let loaded = loaded_in(kernel, body);
-    let mut changed = false;
-    for launch in between {
-        each_write(kernel, kernel.launches[launch].body, |buffer, _| changed |= loaded.contains(&buffer));
-    }
+    let changed = is_written(kernel, &loaded_in(kernel, body), (users.filled, read_in))?;
     if mutant!("fuse: what a temporary is made of is written in between", changed, false) {
         return None;
     }
@@ -126,9 +128,23 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> Op
     })
 }
 
+/// Whether some of these buffers are written after the first launch until the second one, with that; `None` where these are
+/// not steps of one list in this order.
+pub(super) fn is_written(
+    kernel: &Kernel,
+    buffers: &[Buffer],
+    (first, second): (Launch, Launch),
+) -> Option<bool> {
+    let mut written = false;
+    for launch in between(&kernel.plan, first, second)? {
+        each_write(kernel, kernel.launches[launch].body, |buffer, _| written |= buffers.contains(&buffer));
+    }
+    Some(written)
+}
+
 /// The launches that run after the first one until the second one, with that; `None` where they are not steps of one list
 /// in this order.
-pub(super) fn between(steps: &[Step], first: Launch, second: Launch) -> Option<Vec<Launch>> {
+fn between(steps: &[Step], first: Launch, second: Launch) -> Option<Vec<Launch>> {
     let place = |wanted: Launch| {
         steps.iter().position(|step| matches!(step, Step::Launch(launch) if *launch == wanted))
     };
