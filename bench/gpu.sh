@@ -130,7 +130,7 @@ fi
 # Tests of the runtime that take their device from the environment, with cargo's hash in their names or without.
 if [ -n "${TESTS:-}" ]; then
     [ -x "$TESTS" ] || { echo "TESTS=$TESTS: no program" >&2; exit 2; }
-    for module in interop layouts streams stress; do
+    for module in interop layouts prints streams stress while_loops; do
         row "tests of the runtime: $module"
         check "$module" env KRN_DEVICE=cuda "$(realpath "$TESTS")" "$module::"
     done

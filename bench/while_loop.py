@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Times a `while` at kernel level beside a loop of the host in CUDA: conjugate gradients on a grid of n * n points, the same
-number of turns, and one word read back a turn.
+number of turns. The host in CUDA reads one word back a turn; Krn's condition stays on the device where the driver has
+conditional nodes (CUDA 12.3).
 
     bench/while_loop.py --krn target/release/krn [--sizes 64 256 1024 2048] [--turns 200] [--rounds 3] [--json FILE]
 

@@ -289,8 +289,11 @@ pub const RECORD_NUMBERS: usize = 8;
 /// Bytes of the error record, behind which the memory for prints begins.
 pub const FAILURE_BYTES: u64 = 8 + 8 * RECORD_NUMBERS as u64;
 
-/// Bytes of the counter of prints, behind which their records begin.
-pub const PRINT_COUNTER: u64 = 8;
+/// Bytes of the counter of prints and of the round, behind which their records begin.
+pub const PRINT_COUNTER: u64 = 16;
+
+/// Where in the error record's memory the round is.
+pub const PRINT_ROUND: u64 = FAILURE_BYTES + 8;
 
 /// One step of a launch plan.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -366,9 +369,10 @@ pub enum LaunchArgument {
     /// assertion, what stands behind the site are the values of its index names, as i64.
     ///
     /// Where the kernel has prints, their memory stands behind it ([`KernelManifest::record_bytes`] in all), zeroed likewise:
-    /// u64 how many there were, counted by atomic addition, then [`PRINT_RECORDS`] records of
+    /// u64 how many there were, counted by atomic addition, u64 the round (whose low u32 a graph counts up before each of its
+    /// turns), then [`PRINT_RECORDS`] records of
     /// [`KernelManifest::print_bytes`], of which those that were counted hold something. A record: u32 site, u32 thread of the
-    /// block, u64 number of the launch (`%gridid`), u32 block in x, y and z, u32 that is free, and the numbers of which
+    /// block, u64 number of the launch (`%gridid`), u32 block in x, y and z, u32 the round, and the numbers of which
     /// its [`PrintManifest`] tells.
     ErrorRecord,
 }

@@ -164,3 +164,20 @@ fn ptxas_takes_every_program_for_the_tested_targets() {
         .collect();
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
+
+/// The runtime's own kernels: what the driver's function does is up to the driver.
+#[test]
+fn ptxas_takes_the_kernels_of_graphs() {
+    let assembler = Assembler::find().unwrap_or_else(|error| panic!("{error}"));
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../runtime/src/cuda/");
+    for (file, extern_) in [("count_round.ptx", false), ("set_condition.ptx", true)] {
+        let text = std::fs::read_to_string(format!("{folder}{file}")).expect("it is there");
+        assert_eq!(text.contains(".extern"), extern_, "{file}");
+        for target in xtask::tested_targets(krn_compiler::TARGETS) {
+            let text = text
+                .replace(".target sm_75", &format!(".target {target}"))
+                .replace(".version 6.3", ".version 8.0");
+            assembler.assemble(&text, target).unwrap_or_else(|error| panic!("{file}: {error}"));
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use crate::emulator::{LaunchCounts, TracedAccess};
 use crate::error::Result;
 use crate::memory_kind::{Advice, Memory, Place};
+use crate::sequence::{Sequence, Todo};
 use krn_compiler::ptx;
 use std::any::Any;
 use std::ffi::c_void;
@@ -159,19 +160,52 @@ pub struct LaunchRequest<'a> {
 }
 
 /// One launch of a graph, with all that it needs.
-pub struct GraphNode {
+pub struct GraphLaunch {
     pub module: Arc<dyn LoadedModule>,
     pub launch: Arc<LaunchSpec>,
     /// In order.
     pub params: Vec<Param>,
-    /// Positions of earlier launches of the graph that come before it.
-    pub after: Vec<usize>,
 }
 
-impl GraphNode {
+impl GraphLaunch {
     pub fn request(&self, stream: StreamNumber) -> LaunchRequest<'_> {
         LaunchRequest { launch: &self.launch, stream, theirs: None, params: &self.params }
     }
+}
+
+impl PartialEq for GraphLaunch {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.module, &other.module) && self.launch == other.launch && self.params == other.params
+    }
+}
+
+/// What a graph does.
+#[derive(PartialEq)]
+pub enum GraphWork {
+    Launch(GraphLaunch),
+    /// Adds 1 to the u32 at that address, by which the prints of this turn are told from those of the one before: a GPU
+    /// gives a launch of a graph the same number each time (`%gridid`).
+    Round(DevicePtr),
+}
+
+/// Whether a loop of a graph has another turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoopCondition {
+    /// The address of a byte that is not 0 as long as the condition holds.
+    pub holds: DevicePtr,
+    /// The address of the error record, where the launches have one: the u32 there is 0 as long as no check failed.
+    pub record: Option<DevicePtr>,
+}
+
+/// Work of a graph, one after another.
+pub type GraphSequence = Sequence<GraphWork, LoopCondition>;
+
+/// A part of a graph.
+#[derive(PartialEq)]
+pub struct GraphNode {
+    pub todo: Todo<GraphWork, LoopCondition>,
+    /// Positions of earlier parts of the graph that come before it.
+    pub after: Vec<usize>,
 }
 
 /// A graph that a backend has made ready.
@@ -261,8 +295,26 @@ pub trait Backend: Send + Sync + Any {
     ) -> Result<Option<Vec<TracedAccess>>>;
     /// Makes launches ready to be queued as a whole.
     fn load_graph(&self, nodes: &[GraphNode]) -> Result<Box<dyn LoadedGraph>>;
-    /// Queues all launches of a graph, which was made of these.
-    fn launch_graph(&self, graph: &dyn LoadedGraph, nodes: &[GraphNode], stream: StreamNumber) -> Result<()>;
+    /// That graphs can hold loops: or why not, in words behind `because`.
+    fn takes_loops(&self) -> std::result::Result<(), String> {
+        Ok(())
+    }
+    /// Loads what graphs with loops, or with launches that print, need beside the kernels' code.
+    fn prepare_graphs(&self) -> Result<()> {
+        Ok(())
+    }
+    /// Adds work to the graph into which a stream that somebody else owns is being captured, behind what was captured of it.
+    ///
+    /// # Safety
+    /// The stream is open, and being captured.
+    unsafe fn extend_capture(&self, stream: RawStream, sequence: &GraphSequence) -> Result<()>;
+    /// Queues all work of a graph, which was made of these, on a stream of ours or on somebody else's.
+    fn launch_graph(
+        &self,
+        graph: &dyn LoadedGraph,
+        nodes: &[GraphNode],
+        to: (StreamNumber, Option<RawStream>),
+    ) -> Result<()>;
     /// Waits for everything queued.
     fn synchronize(&self) -> Result<()>;
     /// Makes sure that the stream of that number exists.

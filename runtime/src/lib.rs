@@ -20,6 +20,7 @@ pub mod npy;
 pub mod npz;
 mod order;
 pub mod profile;
+mod sequence;
 mod stream;
 mod transfer;
 mod typed;

@@ -287,6 +287,24 @@ fn a_driver_that_lacks_calls_is_too_old() {
     });
 }
 
+/// The fake driver has no conditional nodes.
+#[test]
+fn a_driver_without_conditional_nodes_captures_no_loop() {
+    with_driver("a_driver_without_conditional_nodes_captures_no_loop", "", |_| {
+        let repeated = "kernel k(x: inout f32[n]) { while max(i: x[i]) > 1.0 { x[i] = 0.5 * x[i] } }";
+        let device = open();
+        let module = device.load(&compiled(repeated, &[]).compiled).expect("it loads");
+        let kernel = module.kernel("k").expect("there");
+        let x = Array::<f32, 1>::zeros(&device, [5]).expect("small");
+        let arguments = [("x", Argument::Array(x.dynamic()))];
+        kernel.prepare(&[("n", 5.into())]).expect("it compiles");
+        let stream = device.stream().expect("opens");
+        let error = text(stream.capture(|captured| kernel.launch_on(captured, &arguments).map(drop)));
+        assert!(error.contains("has a `while` at kernel level, which cannot be captured"), "{error}");
+        assert!(error.contains("has no `cuGraphAddNode_v2`: CUDA 12.3 has it"), "{error}");
+    });
+}
+
 #[test]
 fn a_driver_too_old_for_the_ptx_says_both_versions() {
     let settings = "version=11060,cuModuleLoadDataEx=222@1,cuModuleLoadDataEx=218@2,cuModuleLoadDataEx=2@3";

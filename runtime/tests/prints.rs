@@ -4,7 +4,7 @@
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileOptions, CompiledModule, compile};
-use krn_runtime::{Argument, Array, Device, Error, ModuleOptions, Prints, Selection};
+use krn_runtime::{Argument, Array, Device, Error, ModuleOptions, Prints};
 use std::sync::mpsc::{Receiver, channel};
 
 fn iota(shape: &[u64]) -> HostArray {
@@ -22,7 +22,7 @@ fn printing(text: &str, without: &[&str]) -> CompiledModule {
 }
 
 fn watched() -> (Device, Receiver<Prints>) {
-    let device = Device::open_as(Selection::Emulator).expect("always there");
+    let device = crate::support::device();
     let (sender, receiver) = channel();
     device.watch_prints(move |prints| sender.send(prints.clone()).expect("the test listens"));
     (device, receiver)
@@ -206,6 +206,31 @@ fn launches_are_told_in_their_order_and_once() {
         all.iter().flat_map(values).collect::<Vec<_>>(),
         [line(0, 2), line(1, 2), line(0, 3), line(1, 3)]
     );
+}
+
+#[test]
+fn turns_of_a_captured_loop_are_told_in_their_order() {
+    let text = "\
+kernel k(x: inout i32[n]) {
+    while max(i: x[i]) < 12 {
+        forall i in n { print(x[i]); x[i] += 5 }
+    }
+}
+";
+    let (device, receiver) = watched();
+    let module = ModuleOptions::new().prints(true).from_source(&device, "t.krn", text).expect("good");
+    let kernel = module.kernel("k").expect("there");
+    let x = Array::<i32, 1>::zeros(&device, [2]).expect("small");
+    kernel.prepare(&[("n", 2.into())]).expect("good");
+    let stream = device.stream().expect("opens");
+    let graph = stream
+        .capture(|captured| kernel.launch_on(captured, &[("x", Argument::Array(x.dynamic()))]).map(drop))
+        .expect("captured");
+    graph.launch(&stream).and_then(|()| stream.synchronize()).expect("it runs");
+    let told: Vec<String> = receiver.try_iter().map(|prints| prints.to_string()).collect();
+    let line = |i: u64, value: u64| format!("t.krn:3:25: for i = {i}: x[i] = {value}");
+    let wanted = [line(0, 0), line(1, 0), line(0, 5), line(1, 5), line(0, 10), line(1, 10)];
+    assert_eq!(told.join("\n"), wanted.join("\n"));
 }
 
 #[test]

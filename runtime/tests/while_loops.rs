@@ -1,6 +1,7 @@
-//! `while` at kernel level: the host repeats launches as long as the device says, however they are launched.
+//! `while` at kernel level: launches are repeated as long as the device says, by the host or in a graph, however they are
+//! launched.
 
-use crate::support::compiled;
+use crate::support::{self, compiled};
 use krn_runtime::{Argument, Array, Device, Error, Launcher, Operand, Selection};
 use std::sync::Arc;
 
@@ -13,6 +14,19 @@ kernel halve(x: inout f32[n]) -> turns: i32 {
         t += 1
     }
     turns = t
+}
+// `inside` counts the turns of the loop inside.
+kernel nested(x: inout f32[n], y: inout f32[n]) -> inside: i32 {
+    var t = 0
+    while max(i: x[i]) > 1.0 {
+        y[i] = 8.0
+        while max(i: y[i]) > 1.0 {
+            y[i] = 0.5 * y[i]
+            t += 1
+        }
+        x[i] = 0.5 * x[i]
+    }
+    inside = t
 }
 kernel endless(x: inout f32[n]) { while n > 0 { x[i] = 0.5 * x[i] } }
 kernel picked(x: inout f32[n], at: i64) { while x[at] > 1.0 || n > 0 { x[i] = 0.5 * x[i] } }
@@ -96,16 +110,72 @@ fn a_failed_check_ends_the_loop_and_is_reported() {
 }
 
 #[test]
-fn it_is_not_captured() {
-    let device = device();
+fn a_captured_loop_has_the_turns_that_its_data_wants() {
+    let device = support::device();
     let module = device.load(&compiled(TEXT, &[]).compiled).expect("it loads");
     let kernel = module.kernel("halve").expect("there");
-    let x = filled(&device, 4.0);
+    let mut x = filled(&device, 4.0);
     kernel.prepare(&[("n", 100.into())]).expect("it compiles");
     let stream = device.stream().expect("a stream");
-    let captured = stream
-        .capture(|captured| kernel.launch_on(captured, &[("x", Argument::Array(x.dynamic()))]).map(drop));
-    let error = captured.err().expect("the host would have to wait");
-    assert!(error.to_string().contains("cannot be captured into a graph"), "{error}");
-    assert_eq!(x.to_vec().expect("its memory"), [4.0; 100]);
+    let mut made = Vec::new();
+    let graph = stream.capture(|captured| {
+        made = kernel.launch_on(captured, &[("x", Argument::Array(x.dynamic()))])?;
+        Ok(())
+    });
+    let graph = graph.expect("captured");
+    assert_eq!(x.to_vec().expect("its memory"), [4.0; 100], "nothing ran");
+    let turned = Array::<i32, 0>::from_dynamic(made.remove(0).1).expect("its type");
+    for (value, wanted) in [(4.0, 2), (0.5, 0), (1000.0, 10), (4.0, 2)] {
+        x.write(&[value; 100]).expect("it fits");
+        graph.launch(&stream).and_then(|()| stream.synchronize()).expect("it runs");
+        assert_eq!(turned.to_vec().expect("its memory"), [wanted], "{value}");
+        assert_eq!(x.to_vec().expect("its memory"), [value / f32::from(1u16 << wanted); 100]);
+    }
+}
+
+#[test]
+fn loops_within_loops_are_captured() {
+    let device = support::device();
+    let module = device.load(&compiled(TEXT, &[]).compiled).expect("it loads");
+    let kernel = module.kernel("nested").expect("there");
+    let (mut x, mut y) = (filled(&device, 0.0), filled(&device, 0.0));
+    kernel.prepare(&[("n", 100.into())]).expect("it compiles");
+    let stream = device.stream().expect("a stream");
+    let mut made = Vec::new();
+    let graph = stream.capture(|captured| {
+        let arguments = [("x", Argument::Array(x.dynamic())), ("y", Argument::Array(y.dynamic()))];
+        made = kernel.launch_on(captured, &arguments)?;
+        Ok(())
+    });
+    let graph = graph.expect("captured");
+    let inside = Array::<i32, 0>::from_dynamic(made.remove(0).1).expect("its type");
+    for (value, turns) in [(8.0, 9), (1.0, 0), (2.0, 3)] {
+        x.write(&[value; 100]).expect("it fits");
+        y.write(&[5.0; 100]).expect("it fits");
+        graph.launch(&stream).and_then(|()| stream.synchronize()).expect("it runs");
+        assert_eq!(inside.to_vec().expect("its memory"), [turns], "{value}");
+        assert_eq!(x.to_vec().expect("its memory"), [1.0; 100], "{value}");
+        assert_eq!(y.to_vec().expect("its memory")[7], if turns > 0 { 1.0 } else { 5.0 }, "{value}");
+    }
+}
+
+#[test]
+fn a_failed_check_ends_a_captured_loop_and_is_reported() {
+    let device = support::device();
+    let module = device.load(&compiled(TEXT, &[]).compiled).expect("it loads");
+    let kernel = module.kernel("picked").expect("there");
+    let x = filled(&device, 4.0);
+    let at = krn_compiler::data::HostArray {
+        element: krn_compiler::data::ElementType::scalar(krn_compiler::data::Scalar::I64),
+        shape: Vec::new(),
+        bytes: 100i64.to_le_bytes().into(),
+    };
+    let arguments = [("x", Argument::Array(x.dynamic())), ("at", Argument::Value(&at))];
+    let bound = kernel.bind(&arguments).expect("they fit");
+    let stream = device.stream().expect("a stream");
+    let graph = stream.capture(|captured| bound.launch_on(captured)).expect("captured");
+    let ended = graph.launch(&stream).and_then(|()| stream.synchronize());
+    let error = ended.expect_err("100 is outside").to_string();
+    assert!(error.contains("index 100 is outside axis 0 of `x`"), "{error}");
+    assert_eq!(x.to_vec().expect("its memory"), [4.0; 100], "it had a turn");
 }

@@ -10,6 +10,7 @@ mod current;
 mod errors;
 mod event;
 mod graph;
+mod graph_kernels;
 mod in_flight;
 mod module;
 mod raw;
@@ -18,8 +19,8 @@ mod user_event;
 mod versions;
 
 use crate::backend::{
-    self, Backend, Block, DevicePtr, GraphNode, LaunchRequest, LoadedGraph, LoadedModule, MachineCode,
-    RawStream, RecordedEvent, StreamNumber,
+    self, Backend, Block, DevicePtr, GraphNode, GraphSequence, GraphWork, LaunchRequest, LoadedGraph,
+    LoadedModule, MachineCode, RawStream, RecordedEvent, StreamNumber,
 };
 use crate::error::{Error, Result};
 use crate::memory_kind::{Advice, Memory, Place};
@@ -30,12 +31,13 @@ pub use current::CurrentContext;
 use errors::{driver_error, elsewhere};
 use event::Event;
 use graph::CudaGraph;
+use graph_kernels::GraphKernels;
 use krn_compiler::ptx;
 use module::CudaModule;
 use smallvec::SmallVec;
 use std::any::Any;
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use streams::Streams;
 use user_event::UserEvent;
@@ -48,6 +50,8 @@ pub struct CudaDevice {
     /// Of the L2 cache.
     cache_bytes: u64,
     streams: Arc<Streams>,
+    graph_kernels: Arc<GraphKernels>,
+    missing_loop_call: OnceLock<Option<&'static str>>,
 }
 
 /// What the driver says of itself: `CUDA 12.4, which takes PTX up to 8.4`.
@@ -120,7 +124,10 @@ impl CudaDevice {
             u64::try_from(attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?).unwrap_or(0);
         let capability = (major * 10 + minor) as u32;
         let context = Arc::new(Context::retain(device, format!("{name} (sm_{capability})"))?);
-        Ok(Self { streams: Arc::new(Streams::new(&context)), context, capability, cache_bytes })
+        let (streams, graph_kernels) =
+            (Arc::new(Streams::new(&context)), Arc::new(GraphKernels::new(&context)));
+        let missing_loop_call = OnceLock::new();
+        Ok(Self { streams, graph_kernels, missing_loop_call, context, capability, cache_bytes })
     }
 }
 
@@ -351,14 +358,54 @@ impl Backend for CudaDevice {
 
     fn load_graph(&self, nodes: &[GraphNode]) -> Result<Box<dyn LoadedGraph>> {
         self.context.enter()?;
-        Ok(Box::new(CudaGraph::load(&self.context, nodes)?))
+        Ok(Box::new(CudaGraph::load(&self.context, &self.graph_kernels, nodes)?))
     }
 
-    fn launch_graph(&self, graph: &dyn LoadedGraph, nodes: &[GraphNode], stream: StreamNumber) -> Result<()> {
+    fn takes_loops(&self) -> std::result::Result<(), String> {
+        let missing = self.missing_loop_call.get_or_init(versions::missing_loop_call);
+        missing.map_or(Ok(()), |call| {
+            Err(format!("the driver ({}) has no `{call}`: CUDA 12.3 has it", versions::driver_text()))
+        })
+    }
+
+    fn prepare_graphs(&self) -> Result<()> {
+        self.graph_kernels.count_round()?;
+        if self.takes_loops().is_ok() {
+            self.graph_kernels.set_condition()?;
+        }
+        Ok(())
+    }
+
+    unsafe fn extend_capture(&self, stream: RawStream, sequence: &GraphSequence) -> Result<()> {
+        self.context.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { graph::extend_capture(&self.context, &self.graph_kernels, stream.cast(), sequence) }
+    }
+
+    fn launch_graph(
+        &self,
+        graph: &dyn LoadedGraph,
+        nodes: &[GraphNode],
+        (stream, theirs): (StreamNumber, Option<RawStream>),
+    ) -> Result<()> {
         let graph = graph.as_any().downcast_ref::<CudaGraph>();
         let graph = graph.ok_or_else(|| elsewhere("cuGraphLaunch", "the graph was made"))?;
         self.context.enter()?;
-        graph.launch(self.streams.get(stream)?, stream, nodes)
+        match theirs {
+            Some(theirs) => graph.launch(theirs.cast()),
+            None => {
+                graph.launch(self.streams.get(stream)?)?;
+                // Of somebody else's stream nobody here would know when it is done.
+                nodes.iter().for_each(|node| {
+                    node.todo.each(&mut |work| {
+                        if let GraphWork::Launch(one) = work {
+                            self.context.launched(stream, &one.launch);
+                        }
+                    });
+                });
+                Ok(())
+            }
+        }
     }
 
     /// Counters need a profiler, which runs beside the program.

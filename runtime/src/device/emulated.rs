@@ -1,8 +1,8 @@
 //! The emulator as a device.
 
 use crate::backend::{
-    self, Backend, Block, DevicePtr, EntryNumber, GraphNode, LaunchRequest, LoadedGraph, LoadedModule,
-    MachineCode, RawStream, RecordedEvent, StreamNumber, UnderWay,
+    self, Backend, Block, DevicePtr, EntryNumber, GraphNode, GraphSequence, GraphWork, LaunchRequest,
+    LoadedGraph, LoadedModule, LoopCondition, MachineCode, RawStream, RecordedEvent, StreamNumber, UnderWay,
 };
 use crate::emulator::debug::Debugger;
 use crate::emulator::{
@@ -304,8 +304,31 @@ impl Backend for EmulatorDevice {
         Ok(Box::new(Replayed))
     }
 
-    fn launch_graph(&self, _: &dyn LoadedGraph, nodes: &[GraphNode], stream: StreamNumber) -> Result<()> {
-        nodes.iter().try_for_each(|node| self.launch(node.module.as_ref(), &node.request(stream)))
+    fn launch_graph(
+        &self,
+        _: &dyn LoadedGraph,
+        nodes: &[GraphNode],
+        (stream, _): (StreamNumber, Option<RawStream>),
+    ) -> Result<()> {
+        let mut work = |work: &GraphWork| match work {
+            GraphWork::Launch(one) => self.launch(one.module.as_ref(), &one.request(stream)),
+            // Each launch has a number of its own here.
+            GraphWork::Round(_) => Ok(()),
+        };
+        let mut goes_on = |condition: &LoopCondition, _| {
+            let (mut holds, mut claimed) = ([0], [0; 4]);
+            self.copy_out(stream, condition.holds, &mut holds)?;
+            if let Some(record) = condition.record {
+                self.copy_out(stream, record, &mut claimed)?;
+            }
+            Ok(holds != [0] && claimed == [0; 4])
+        };
+        nodes.iter().try_for_each(|node| node.todo.run(&mut work, &mut goes_on))
+    }
+
+    /// Nobody captures on the emulator but [`Stream::capture`](crate::Stream::capture), which keeps its own list.
+    unsafe fn extend_capture(&self, _: RawStream, _: &GraphSequence) -> Result<()> {
+        Err(Error::Stream("a stream of the emulator is never captured by somebody else".to_string()))
     }
 
     fn synchronize(&self) -> Result<()> {

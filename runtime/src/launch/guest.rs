@@ -4,17 +4,22 @@
 //! such launches, no stream of ours is taken, and nothing is allocated or waited for: a launch may be captured by
 //! the other library.
 
-use crate::backend::{Described, DevicePtr, LaunchRequest, LaunchSpec, LoadedModule, Param, RawStream};
+use crate::backend::{
+    Described, DevicePtr, GraphLaunch, LaunchRequest, LaunchSpec, LoadedModule, Param, RawStream,
+};
 use crate::device::shared::FailureRecord;
 use crate::error::{Error, Result};
 use crate::launch::binding::{self, Binding, Given};
+use crate::launch::captured::{GraphPlaces, check_loops};
 use crate::launch::kernel::Kernel;
 use crate::launch::launcher::Launcher;
 use crate::launch::plan::bytes_of;
-use crate::launch::prepared::{Prepared, Source, no_capture};
-use crate::launch::sequence::{Sequence, goes_on};
+use crate::launch::prepared::{Prepared, Source};
+use crate::launch::repeated::{KeptGraph, on_device};
 use crate::launch::sizes::Sizes;
+use crate::launch::turns::goes_on;
 use crate::memory::layout;
+use crate::sequence::Sequence;
 use crate::stream::record::ErrorRecord;
 use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, LaunchArgument, Layout, Value};
 use smallvec::SmallVec;
@@ -92,6 +97,7 @@ pub struct GuestPlan {
     launcher: Launcher,
     loaded: Arc<dyn LoadedModule>,
     launches: Sequence<Planned>,
+    graph: KeptGraph,
     /// Offsets of the scratch buffers, by allocation.
     scratch_places: Vec<Vec<u64>>,
     record: Option<Arc<ErrorRecord>>,
@@ -182,6 +188,7 @@ impl Launcher {
             launcher,
             loaded,
             launches,
+            graph: KeptGraph::default(),
             scratch_places,
             record,
             shapes,
@@ -273,7 +280,8 @@ impl GuestPlan {
     ///
     /// # Errors
     /// [`Error::RawPointer`] for an address that is no multiple of 16 bytes; [`Error::Argument`] where what is written
-    /// overlaps another array, or a `while` at kernel level would be captured; a failed driver call.
+    /// overlaps another array, or a `while` at kernel level would be captured and the driver has no graphs with loops; a failed
+    /// driver call.
     pub unsafe fn launch(
         &self,
         stream: RawStream,
@@ -282,12 +290,8 @@ impl GuestPlan {
         scratch: DevicePtr,
     ) -> Result<()> {
         self.check_addresses(addresses)?;
-        let device = &self.launcher.module().device;
-        // SAFETY: the caller's promise.
-        if self.launches.waits() && unsafe { device.backend.is_capturing(stream) }? {
-            return Err(no_capture(&self.launcher.manifest().name));
-        }
-        let mut submit = |launch: &Planned| {
+        let (manifest, device) = (self.launcher.manifest(), &self.launcher.module().device);
+        let params = |launch: &Planned| {
             let mut params: SmallVec<[Param; 24]> = SmallVec::new();
             for place in &launch.params {
                 let param = match place {
@@ -296,16 +300,44 @@ impl GuestPlan {
                     Place::Scratch(offset) => Some(Param::address(scratch + offset)),
                     Place::Value(bytes) => values.get(bytes.clone()).map(Param::new),
                 };
-                let Some(param) = param else { return Err(self.error("an argument is missing".to_string())) };
-                params.push(param);
+                params.push(param.ok_or_else(|| self.error("an argument is missing".to_string()))?);
             }
+            Ok::<_, Error>(params)
+        };
+        let cell = |number: usize| Some(scratch + self.scratch_places.get(number)?.first()?);
+        let (loops, prints) = (self.launches.waits(), manifest.print_bytes() > 0);
+        // SAFETY: the caller's promise.
+        let captured = (loops || prints) && unsafe { device.backend.is_capturing(stream) }?;
+        if captured && loops {
+            check_loops(device, &manifest.name)?;
+        }
+        if captured || loops && on_device(device) {
+            let record = self.record.as_deref().and_then(ErrorRecord::pointer);
+            let work = GraphPlaces { kernel: manifest, scratch: &cell, record }.work(
+                &self.launches,
+                &mut |launch| {
+                    Ok(GraphLaunch {
+                        module: Arc::clone(&self.loaded),
+                        launch: Arc::clone(&launch.spec),
+                        params: params(launch)?.to_vec(),
+                    })
+                },
+            )?;
+            self.record.iter().for_each(|record| record.mark_used());
+            return match captured {
+                // SAFETY: the caller's promise.
+                true => unsafe { device.backend.extend_capture(stream, &work) },
+                false => self.graph.launch(device, work, (0, Some(stream))),
+            };
+        }
+        let mut submit = |launch: &Planned| {
+            let params = params(launch)?;
             let request =
                 LaunchRequest { launch: &launch.spec, stream: 0, theirs: Some(stream), params: &params };
             device.backend.launch(self.loaded.as_ref(), &request)
         };
         let queued = self.launches.run(&mut submit, &mut |condition, turns| {
-            let cell = self.scratch_places.get(condition).and_then(|places| places.first());
-            let places = (cell.map(|offset| scratch + offset), self.record.as_deref());
+            let places = (cell(*condition), self.record.as_deref());
             goes_on(device, &self.launcher.manifest().name, places, turns, &mut |pointer, bytes| {
                 // SAFETY: the caller's promise; the memory is the launch's.
                 unsafe { device.backend.copy_out_of(stream, pointer, bytes) }

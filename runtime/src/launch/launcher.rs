@@ -8,6 +8,7 @@ use crate::launch::module::Module;
 use crate::launch::operand::Operand;
 use crate::launch::plan::Plan;
 use crate::launch::plan_cache::{Found, PlanCache};
+use crate::launch::repeated::on_device;
 use crate::memory::array::DeviceArray;
 use crate::memory_kind::Memory;
 use crate::order::Usage;
@@ -165,7 +166,7 @@ impl Launcher {
         let (backend, name) = (device.backend.as_ref(), self.manifest().name.as_str());
         let (order, all) = (&device.shared.order, uses.iter().copied());
         let submit = || plan.submit(module, name, operands, &results);
-        match plan.waits() {
+        match plan.waits() && !on_device(device) {
             true => order.run(backend, stream.number(), name, all, submit)?,
             false => order.enqueue(backend, stream.number(), name, all, submit)?,
         }

@@ -4,7 +4,8 @@
 //! - `variants.rs`, `code.rs`, `sizes.rs`, `prepare.rs`: which code runs for which sizes, compiled and loaded
 //!   when somebody wants it.
 //! - `binding.rs`, `scratch.rs`: arguments against the signature; the scratch buffers that a launch needs.
-//! - `sequence.rs`: the launches of a plan in their order, with what is repeated as often as the device says.
+//! - `turns.rs`, `captured.rs`, `repeated.rs`: whether a `while` has another turn; what a launch is in a graph; launches
+//!   that the device repeats by itself.
 //! - `kernel.rs`, `prepared.rs`: launches with arguments by name.
 //! - `launcher.rs`, `plan.rs`, `plan_cache.rs`, `decisive.rs`: launches with arguments by position, worked out once.
 //! - `guest.rs`: launches on streams and memory of other libraries.
@@ -12,6 +13,7 @@
 
 pub(crate) mod argument;
 pub(crate) mod binding;
+pub(crate) mod captured;
 pub(crate) mod code;
 pub(crate) mod counted;
 pub(crate) mod decisive;
@@ -25,8 +27,9 @@ pub(crate) mod plan;
 pub(crate) mod plan_cache;
 pub(crate) mod prepare;
 pub(crate) mod prepared;
+pub(crate) mod repeated;
 pub(crate) mod scratch;
-pub(crate) mod sequence;
 pub(crate) mod sizes;
 pub(crate) mod timing;
+pub(crate) mod turns;
 pub(crate) mod variants;

@@ -1,12 +1,15 @@
 //! The launches of a kernel for arguments of one type and shape, worked out once: what a typed kernel repeats.
 
-use crate::backend::{LaunchRequest, LaunchSpec, LoadedModule, Param, StreamNumber};
+use crate::backend::{GraphLaunch, LaunchRequest, LaunchSpec, LoadedModule, Param, StreamNumber};
 use crate::error::{Error, Result};
+use crate::launch::captured::GraphPlaces;
 use crate::launch::module::Module;
 use crate::launch::operand::Operand;
 use crate::launch::prepared::{Prepared, Source, pointer};
-use crate::launch::sequence::{Sequence, goes_on_in};
+use crate::launch::repeated::{KeptGraph, on_device};
+use crate::launch::turns::goes_on_in;
 use crate::memory::array::DeviceArray;
+use crate::sequence::Sequence;
 use crate::stream::record::ErrorRecord;
 use krn_compiler::manifest::{ArgumentKind, KernelManifest, LaunchArgument, SymbolKind};
 use smallvec::SmallVec;
@@ -65,6 +68,7 @@ pub(crate) struct Plan {
     /// The code of the variant that it is of.
     loaded: Arc<dyn LoadedModule>,
     launches: Sequence<Planned>,
+    graph: KeptGraph,
     pub scratch: Vec<DeviceArray>,
     pub record: Option<Arc<ErrorRecord>>,
     /// The places and shapes of the results to allocate.
@@ -111,7 +115,8 @@ impl Plan {
         }
         let record = prepared.record().cloned();
         let loaded = Arc::clone(&prepared.chosen.loaded);
-        Ok(Self { stream, wanted, loaded, launches, scratch: prepared.scratch, record, results })
+        let graph = KeptGraph::default();
+        Ok(Self { stream, wanted, loaded, launches, graph, scratch: prepared.scratch, record, results })
     }
 
     /// Whether it is worth keeping.
@@ -134,7 +139,25 @@ impl Plan {
         operands: &[Operand<'_>],
         results: &[DeviceArray],
     ) -> Result<()> {
-        let backend = &module.device.backend;
+        let device = &module.device;
+        if self.waits() && on_device(device) {
+            let places = GraphPlaces {
+                kernel: module.kernel(kernel)?.manifest(),
+                scratch: &|number| self.scratch.get(number)?.pointers().next(),
+                record: self.record.as_deref().and_then(ErrorRecord::pointer),
+            };
+            let work = places.work(&self.launches, &mut |planned| {
+                let mut params = Vec::new();
+                self.request(planned, kernel, operands, results, &mut |request| {
+                    params = request.params.to_vec();
+                    Ok(())
+                })?;
+                let (module, launch) = (Arc::clone(&self.loaded), Arc::clone(&planned.spec));
+                Ok(GraphLaunch { module, launch, params })
+            })?;
+            return self.graph.launch(device, work, (self.stream, None));
+        }
+        let backend = &device.backend;
         let mut submit = |launch: &Planned| {
             self.request(launch, kernel, operands, results, &mut |request| {
                 backend.launch(self.loaded.as_ref(), request)
@@ -142,11 +165,11 @@ impl Plan {
         };
         self.launches.run(&mut submit, &mut |condition, turns| {
             let memory = (self.scratch.as_slice(), self.record.as_deref());
-            goes_on_in(&module.device, kernel, memory, self.stream, (condition, turns))
+            goes_on_in(device, kernel, memory, self.stream, (*condition, turns))
         })
     }
 
-    /// Whether the host waits for some of its launches.
+    /// Whether the device says how often some of its launches are repeated.
     pub fn waits(&self) -> bool {
         self.launches.waits()
     }

@@ -1,16 +1,19 @@
 //! A launch that was checked and has all its memory: its steps worked out, queued, counted, traced.
 
-use crate::backend::{Described, GraphNode, LaunchRequest, LaunchSpec, Param, StreamNumber};
+use crate::backend::{Described, GraphLaunch, GraphSequence, LaunchRequest, LaunchSpec, Param, StreamNumber};
 use crate::device::shared::FailureRecord;
 use crate::error::{Error, Result};
 use crate::launch::argument::Argument;
 use crate::launch::binding::Binding;
+use crate::launch::captured::{GraphPlaces, check_loops};
 use crate::launch::counted::{CountedLaunch, TracedLaunch};
 use crate::launch::module::Module;
-use crate::launch::sequence::{Sequence, Todo, goes_on_in};
+use crate::launch::repeated::{KeptGraph, on_device};
+use crate::launch::turns::goes_on_in;
 use crate::launch::variants::Chosen;
 use crate::memory::array::DeviceArray;
 use crate::memory::storage::Storage;
+use crate::sequence::{Sequence, Todo};
 use crate::stream::Stream;
 use crate::stream::record::ErrorRecord;
 use krn_compiler::manifest::{Expr, KernelManifest, Launch, LaunchArgument, Step, SymbolKind, Value};
@@ -48,15 +51,8 @@ enum Event<'e> {
     },
 }
 
-/// What is wrong with a captured launch that the host would have to wait for.
-#[cold]
-pub(crate) fn no_capture(kernel: &str) -> Error {
-    let message = "has a `while` at kernel level, whose condition the host reads before each turn: it cannot be captured into \
-                   a graph; launch it outside of the capture, or count its turns with a `for`";
-    Error::Argument { kernel: kernel.to_string(), message: message.to_string() }
-}
-
-fn has_while(plan: &[Step]) -> bool {
+/// Whether the device decides how often some of these are launched.
+pub(crate) fn has_while(plan: &[Step]) -> bool {
     plan.iter().any(|step| match step {
         Step::Launch(_) => false,
         Step::Repeat { body, .. } => has_while(body),
@@ -115,8 +111,12 @@ impl<'m> Prepared<'m, '_> {
         let mut submit = |launch: &ReadyLaunch| self.submit_on(self.stream, launch);
         if has_while(&self.chosen.known.variant.plan) {
             let launches = self.ready_launches()?;
+            if on_device(&self.module.device) {
+                let work = self.graph_work(&launches)?;
+                return KeptGraph::default().launch(&self.module.device, work, (self.stream, None));
+            }
             return launches
-                .run(&mut submit, &mut |condition, turns| self.goes_on(self.stream, condition, turns));
+                .run(&mut submit, &mut |condition, turns| self.goes_on(self.stream, *condition, turns));
         }
         // There may be very many: they are not kept.
         self.walk(&mut |event| match event {
@@ -137,7 +137,7 @@ impl<'m> Prepared<'m, '_> {
         let device = &self.module.device;
         let uses = self.uses.iter().map(|(storage, write)| (&storage.usage, *write));
         let (order, backend) = (&device.shared.order, device.backend.as_ref());
-        match has_while(&self.chosen.known.variant.plan) {
+        match has_while(&self.chosen.known.variant.plan) && !on_device(device) {
             true => order.run(backend, stream, &self.manifest.name, uses, queue),
             false => order.enqueue(backend, stream, &self.manifest.name, uses, queue),
         }
@@ -147,20 +147,27 @@ impl<'m> Prepared<'m, '_> {
     pub fn capture(&self, stream: &Stream) -> Result<bool> {
         let Some(mut capture) = stream.captured() else { return Ok(false) };
         if has_while(&self.chosen.known.variant.plan) {
-            return Err(no_capture(&self.manifest.name));
+            check_loops(&self.module.device, &self.manifest.name)?;
         }
-        let mut nodes = Vec::new();
-        for todo in self.ready_launches()?.0 {
-            let Todo::Launch(launch) = todo else { return Err(no_capture(&self.manifest.name)) };
-            nodes.push(GraphNode {
-                module: Arc::clone(&self.chosen.loaded),
-                launch: launch.spec,
-                params: launch.params,
-                after: Vec::new(),
-            });
-        }
-        capture.add(nodes, &self.uses, self.record.as_ref());
+        let work = self.graph_work(&self.ready_launches()?)?;
+        capture.add(work, &self.uses, self.record.as_ref());
         Ok(true)
+    }
+
+    /// What its launches are in a graph.
+    pub fn graph_work(&self, launches: &Sequence<ReadyLaunch>) -> Result<GraphSequence> {
+        let places = GraphPlaces {
+            kernel: self.manifest,
+            scratch: &|number| self.scratch.get(number)?.pointers().next(),
+            record: self.record.as_deref().and_then(ErrorRecord::pointer),
+        };
+        places.work(launches, &mut |launch| {
+            Ok(GraphLaunch {
+                module: Arc::clone(&self.chosen.loaded),
+                launch: Arc::clone(&launch.spec),
+                params: launch.params.clone(),
+            })
+        })
     }
 
     pub fn record(&self) -> Option<&Arc<ErrorRecord>> {

@@ -7,7 +7,8 @@ use crate::launch::argument::Argument;
 use crate::launch::counted::{CountedLaunch, TracedLaunch};
 use crate::launch::kernel::Kernel;
 use crate::launch::prepared::{Prepared, ReadyLaunch};
-use crate::launch::sequence::Sequence;
+use crate::launch::repeated::{KeptGraph, on_device};
+use crate::sequence::Sequence;
 use crate::stream::Stream;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ const RUNS: (u128, u128) = (5, 50);
 pub struct Bound<'m, 'a> {
     prepared: Prepared<'m, 'a>,
     launches: Sequence<ReadyLaunch>,
+    graph: KeptGraph,
 }
 
 impl<'m> Kernel<'m> {
@@ -39,7 +41,7 @@ impl<'m> Kernel<'m> {
     pub fn bind<'a>(&self, arguments: &[(&str, Argument<'a>)]) -> Result<Bound<'m, 'a>> {
         let prepared = self.prepared(arguments)?;
         let launches = prepared.ready_launches()?;
-        Ok(Bound { prepared, launches })
+        Ok(Bound { prepared, launches, graph: KeptGraph::default() })
     }
 }
 
@@ -69,8 +71,11 @@ impl Bound<'_, '_> {
     }
 
     fn queue(&self, stream: StreamNumber) -> Result<()> {
-        self.prepared
-            .in_order(stream, || self.run(stream, &mut |launch| self.prepared.submit_on(stream, launch)))
+        let device = &self.prepared.module.device;
+        self.prepared.in_order(stream, || match self.launches.waits() && on_device(device) {
+            true => self.graph.launch(device, self.prepared.graph_work(&self.launches)?, (stream, None)),
+            false => self.run(stream, &mut |launch| self.prepared.submit_on(stream, launch)),
+        })
     }
 
     /// Runs the kernel once more and counts, launch by launch, what the hardware would; `None` (and nothing done) on
@@ -114,7 +119,7 @@ impl Bound<'_, '_> {
     }
 
     fn run(&self, stream: StreamNumber, launch: &mut dyn FnMut(&ReadyLaunch) -> Result<()>) -> Result<()> {
-        let mut goes_on = |condition, turns| self.prepared.goes_on(stream, condition, turns);
+        let mut goes_on = |condition: &usize, turns| self.prepared.goes_on(stream, *condition, turns);
         self.launches.run(launch, &mut goes_on)
     }
 

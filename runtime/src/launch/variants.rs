@@ -10,6 +10,7 @@ use crate::error::compile::CompileFailure;
 use crate::error::{Error, Result};
 use crate::launch::code::Code;
 use crate::launch::decisive::{by_guard, by_plan, by_signature, either};
+use crate::launch::prepared::has_while;
 use crate::launch::sizes::Sizes;
 use krn_compiler::manifest::{
     ArgumentKind, BufferManifest, Guard, KernelManifest, LaunchArgument, Manifest, Step, Variant,
@@ -49,6 +50,8 @@ pub(crate) struct KnownVariant {
     /// One an argument: whether it is one by value that a plan is made for.
     decisive: Vec<bool>,
     pub has_checks: bool,
+    /// Whether graphs that it is captured into need code of their own.
+    needs_graph_code: bool,
     has_statics: bool,
     /// Names and types of the kernel's arguments, for messages.
     pub heads: Arc<[String]>,
@@ -78,7 +81,8 @@ impl KnownVariant {
             format!("{}: {}", argument.name, element.name)
         });
         let heads = heads.collect();
-        Arc::new(Self { variant, code, decisive, has_checks, has_statics, heads })
+        let needs_graph_code = has_while(&variant.plan) || kernel.print_bytes() > 0;
+        Arc::new(Self { variant, code, decisive, has_checks, needs_graph_code, has_statics, heads })
     }
 
     /// The PTX of its entries.
@@ -168,6 +172,9 @@ impl ModuleCode {
         let has_statics = known.has_statics && self.addresses.get().is_none();
         if captured && (known.code.loaded().is_none() || has_statics) {
             return Err(not_prepared(manifest, sizes));
+        }
+        if known.needs_graph_code && !captured {
+            device.backend.prepare_graphs()?;
         }
         let (loaded, assemble) = known.code.load(device)?;
         let loaded = Arc::clone(loaded);

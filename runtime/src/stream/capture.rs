@@ -1,6 +1,6 @@
 //! What a stream that captures was given.
 
-use crate::backend::GraphNode;
+use crate::backend::{GraphNode, GraphSequence};
 use crate::memory::storage::Storage;
 use crate::stream::record::ErrorRecord;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ pub(crate) struct Capture {
     pub records: Vec<Arc<ErrorRecord>>,
 }
 
-/// One launch of a kernel: several launches on the device, perhaps.
+/// One launch of a kernel: several parts of the graph, perhaps.
 pub(crate) struct Call {
     pub uses: Vec<(Arc<Storage>, bool)>,
-    /// The position of its last launch on the device.
+    /// The position of its last part.
     last: usize,
 }
 
 impl Capture {
-    /// Adds one launch of a kernel: its launches on the device, which follow each other, and all that they use.
+    /// Adds one launch of a kernel: what it does on the device, and all that this uses.
     pub fn add(
         &mut self,
-        nodes: Vec<GraphNode>,
+        work: GraphSequence,
         uses: &[(Arc<Storage>, bool)],
         record: Option<&Arc<ErrorRecord>>,
     ) {
-        if nodes.is_empty() {
+        if work.0.is_empty() {
             return;
         }
         // A part that is used apart now will be none when the graph is launched.
@@ -40,9 +40,9 @@ impl Capture {
             })
         };
         let mut after: Vec<usize> = self.calls.iter().filter(in_the_way).map(|call| call.last).collect();
-        for mut node in nodes {
-            node.after = std::mem::replace(&mut after, vec![self.nodes.len()]);
-            self.nodes.push(node);
+        for todo in work.0 {
+            let after = std::mem::replace(&mut after, vec![self.nodes.len()]);
+            self.nodes.push(GraphNode { todo, after });
         }
         self.calls.push(Call { uses, last: self.nodes.len() - 1 });
         if let Some(record) = record

@@ -1,6 +1,6 @@
 //! Graphs: sequences of launches, worked out once and launched as a whole.
 
-use crate::backend::{GraphNode, LoadedGraph};
+use crate::backend::{GraphNode, GraphWork, LoadedGraph};
 use crate::device::{Device, same_device};
 use crate::error::Result;
 use crate::memory::storage::Storage;
@@ -99,13 +99,17 @@ impl Graph {
         let backend = self.device.backend.as_ref();
         let uses = self.uses.iter().map(|(storage, write)| (&storage.usage, *write));
         self.device.shared.order.enqueue(backend, number, "graph", uses, || {
-            backend.launch_graph(self.loaded.as_ref(), &self.nodes, number)
+            backend.launch_graph(self.loaded.as_ref(), &self.nodes, (number, None))
         })
     }
 
-    /// Launches on the device, in one launch of the graph.
+    /// Launches on the device, in one launch of the graph. Those that a `while` repeats count once.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        let mut launches = 0;
+        for node in &self.nodes {
+            node.todo.each(&mut |work| launches += usize::from(matches!(work, GraphWork::Launch(_))));
+        }
+        launches
     }
 
     /// Whether nothing was captured.

@@ -24,10 +24,11 @@ struct Record<'a> {
 pub(super) fn lines(kernel: &KernelManifest, bytes: &[u8]) -> Vec<Print> {
     let size = kernel.print_bytes() as usize;
     let mut records: Vec<Record<'_>> = Vec::new();
-    // Launches of a stream follow each other, so that the records of one stand together.
+    // Launches of a stream follow each other, so that the records of one stand together. A graph's have the same number each
+    // time, in other rounds.
     let (mut launch, mut last) = (0, None);
     for (slot, bytes) in bytes.chunks_exact(size.max(1)).enumerate() {
-        let (site, number) = (word(bytes, 0) as usize, wide(bytes, 8));
+        let (site, number) = (word(bytes, 0) as usize, (wide(bytes, 8), word(bytes, 28)));
         if last.replace(number).is_some_and(|last| last != number) {
             launch += 1;
         }

@@ -82,7 +82,7 @@ impl ErrorRecord {
         let kept = count.min(PRINT_RECORDS);
         bytes.resize(first + (kept * size) as usize, 0);
         self.array.read_words(stream, &mut bytes)?;
-        self.array.zero_words(stream, FAILURE_BYTES, PRINT_COUNTER)?;
+        self.array.zero_words(stream, FAILURE_BYTES, 8)?;
         self.array.device().shared.print_watchers.tell(&Prints {
             kernel: kernel.name.clone(),
             file: self.manifest.source.clone(),

@@ -264,6 +264,17 @@ calls! {
         let capturing = stream.addr() == CAPTURED;
         unsafe { give(status, capturing.into()) }
     }
+    fn cuStreamGetCaptureInfo_v2(
+        stream: Handle,
+        status: *mut c_uint,
+        number: *mut u64,
+        graph: *mut Handle,
+        after: *mut *const Handle,
+        count: *mut usize,
+    ) {
+        unsafe { give(status, 0) }
+    }
+    fn cuStreamUpdateCaptureDependencies(stream: Handle, nodes: *mut Handle, count: usize, flags: c_uint) { 0 }
     fn cuStreamGetCtx(stream: Handle, context: *mut Handle) {
         unsafe { give(context, std::ptr::without_provenance_mut(0x100)) }
     }

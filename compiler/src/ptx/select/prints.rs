@@ -20,7 +20,9 @@ use super::selector::{Selector, signed_type};
 use crate::data::Scalar;
 use crate::ir::entities::Inst;
 use crate::ir::kernel::Payload;
-use crate::manifest::{FAILURE_BYTES, PRINT_COUNTER, PRINT_HEADER, PRINT_RECORDS, PrintManifest};
+use crate::manifest::{
+    FAILURE_BYTES, PRINT_COUNTER, PRINT_HEADER, PRINT_RECORDS, PRINT_ROUND, PrintManifest,
+};
 use cranelift_entity::EntityRef;
 use smallvec::smallvec;
 
@@ -91,6 +93,16 @@ impl Selector<'_> {
             self.builder.emit(Mov { ty, dst: place, a: special.into() });
             store(self, offset, ty, place.into());
         }
+        let round = self.temp(Type::B32);
+        let address = Address::new(Base::Reg(memory), PRINT_ROUND as i64);
+        self.builder.emit(Ld {
+            space: Space::Global,
+            ty: Type::U32,
+            dst: smallvec![round],
+            address,
+            ..Default::default()
+        });
+        store(self, 28, Type::U32, round.into());
         for (at, (ty, value)) in numbers.into_iter().enumerate() {
             store(self, PRINT_HEADER as i64 + 8 * at as i64, ty, value);
         }
