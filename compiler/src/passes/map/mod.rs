@@ -79,7 +79,7 @@ impl Pass for Map {
 
 /// Spreads a `forall` over the grid; the threads of a block.
 fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassContext) -> u32 {
-    let wanted = kernel.schedule.block().unwrap_or(context.target.default_threads);
+    let wanted = kernel.schedule.block().unwrap_or_else(|| short::block(kernel, forall, &context.target));
     let warp = context.target.warp_size;
     let limit = context.target.max_threads;
     let whole =
@@ -90,7 +90,7 @@ fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassConte
     let costs = Costs::new(kernel, forall);
     let order = order(kernel, forall, &costs, &context.target);
     let along = match order.last() {
-        Some(last) if requested.is_none() => short::threads_along(kernel, launch, forall, *last),
+        Some(last) if requested.is_none() => short::threads_along(kernel, launch, (forall, *last), whole),
         _ => None,
     };
     let choice = Choice::new(kernel, (&costs, order, along), whole, requested.as_ref(), &context.target);

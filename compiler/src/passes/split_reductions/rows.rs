@@ -21,6 +21,8 @@ pub struct Rows {
     /// Elements of a row, as the host knows it; of all rows, or about so many.
     pub extent: Expr,
     pub exact: bool,
+    /// How many rows there are, in all and along the last axis, where the host knows.
+    count: Option<(Expr, Expr)>,
     /// Neighbours that one access of a thread brings where rows are aligned.
     pub vector: i64,
     /// More than one loop walks the row: it is worth keeping it in registers.
@@ -52,9 +54,16 @@ struct Shape {
     words: Held,
     /// Subscripts are checked: a thread has the indices until all loads are under way.
     checked: bool,
+    /// Fewer threads than there could be, each with more of the row: for so many rows that they fill the machine all the same.
+    few: bool,
 }
 
 impl Shape {
+    /// Elements of a row that its threads hold.
+    fn holds(&self) -> Option<i64> {
+        self.held.map(|held| held * self.vector * self.threads)
+    }
+
     /// 32-bit registers of a thread that holds its part of a row: those of each element, those of the reductions' results for
     /// each place in a vector, and those of the code.
     fn registers(&self) -> Option<u64> {
@@ -92,6 +101,15 @@ const TEAMS: [(i64, i64, &str); 5] = [
 ];
 /// The same of rows that cannot share a warp: the threads of a warp that has several of them wait for the longest.
 const MIN_MEAN: i64 = 12;
+/// Lanes that bring a line of 128 bytes by one vector each: how few take a row without more requests.
+const LINE_LANES: i64 = 8;
+/// Elements of a row that a lane has at most where few lanes take it.
+const LANE_ELEMENTS: i64 = 16;
+/// The same, times the 32-bit registers that a reduction's results take: those of extremes and where they are take three,
+/// and a comparison each (argmax of f32 on an H100, rows of 256: 50 us by 8 elements a lane, 61 by 16).
+const LANE_RESULTS: i64 = 32;
+/// Threads of a multiprocessor with which few lanes a row keep its memory busy, each with several accesses under way.
+const BUSY_THREADS: i64 = 1024;
 /// Rows of fewer elements are one warp's.
 const WARP_ROW: i64 = 1024;
 /// 32-bit registers that a thread of four groups or more has beside the elements that it holds.
@@ -149,6 +167,8 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let outer = axes.iter().map(|axis| kernel.axes[*axis].name.clone()).collect();
     // Where rows begin and end differs: none begins at a multiple of a vector, or is held.
     let vector = if exact { vector } else { 1 };
+    let last = kernel.loop_bounds(forall).last().and_then(|(low, high)| kernel.symbolic_extent(*low, *high));
+    let count = kernel.symbolic_iterations(forall).zip(last);
     let mut checked = false;
     kernel.walk(body, &mut |_, inst| checked |= kernel.insts[inst].opcode == Opcode::Check);
     let straight = &kernel.blocks[body].insts;
@@ -163,6 +183,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         outer,
         extent,
         exact,
+        count,
         vector,
         said,
     })
@@ -316,6 +337,7 @@ fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> {
         exact,
         words: rows.held,
         checked: rows.checked,
+        few: false,
     };
     // Several rows of a thread's own are for longer ones: lanes of one warp could not meet.
     let several =
@@ -334,7 +356,27 @@ fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> {
         let more = warps.iter().filter(|(groups, _)| *groups >= of_lane && said.threads.is_none());
         at_once.extend(more.map(|(groups, suffix)| (32, *groups, *suffix)));
     }
+    let lines = [
+        (LINE_LANES, 2, "row_8_of_2"),
+        (LINE_LANES, 4, "row_8_of_4"),
+        (2 * LINE_LANES, 2, "row_16_of_2"),
+        (2 * LINE_LANES, 4, "row_16_of_4"),
+    ];
+    let mut few: Vec<Shape> = Vec::new();
+    if short && vector > 1 && !at_once.is_empty() && said.threads.is_none() {
+        for (lanes, groups, suffix) in lines {
+            let elements = groups * vector;
+            let fits = elements <= LANE_ELEMENTS && elements * rows.held.results <= LANE_RESULTS;
+            let new = Shape { few: true, ..shape(suffix, lanes, Some(groups), vector, false) };
+            if groups > of_lane && fits && few.last().is_none_or(|last| last.holds() < new.holds()) {
+                few.push(new);
+            }
+        }
+    }
     for (lanes, held, suffix) in at_once {
+        // As long rows by fewer lanes first.
+        let holds = |few: &mut Shape| few.holds() <= Some(lanes * held * vector) && few.threads < lanes;
+        shapes.extend(few.extract_if(.., holds));
         shapes.push(shape(suffix, lanes, Some(held), vector, false));
         if vector > 1 {
             shapes.push(shape(suffix, lanes, Some(held * vector), 1, false));
@@ -398,7 +440,7 @@ pub fn are_held(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &Targe
     }
     let shapes = shapes(kernel, rows, target);
     let mut held = shapes.iter().filter(|shape| shape.held.is_some());
-    if held.any(|shape| ask(kernel, launch, &conditions(rows, shape)) != Answer::No) {
+    if held.any(|shape| ask(kernel, launch, &conditions(rows, shape, target)) != Answer::No) {
         return true;
     }
     let long = Conditions::new().prefers_at_least(&rows.extent, MIN_ROW);
@@ -420,7 +462,7 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
             continue;
         }
         let special =
-            specialize(kernel, launch, &conditions(rows, &shape), shape.suffix, |kernel, launch| {
+            specialize(kernel, launch, &conditions(rows, &shape, target), shape.suffix, |kernel, launch| {
                 let applied = apply(kernel, launch, &shape, said);
                 if applied {
                     let width = if shape.threads < 32 { shape.vector } else { vector };
@@ -484,8 +526,16 @@ fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, vecto
     kernel.schedule.chose_vector(&name, axis, width, reason, said.vector.is_some());
 }
 
+/// How many rows a block has.
+fn rows_of_block(shape: &Shape, said: &Said) -> i64 {
+    match shape.threads {
+        ..=32 => 32 / shape.threads.max(1) * (said.threads.unwrap_or(256) / 32),
+        _ => 1,
+    }
+}
+
 /// When a shape fits.
-fn conditions(rows: &Rows, shape: &Shape) -> Conditions {
+fn conditions(rows: &Rows, shape: &Shape, target: &TargetFacts) -> Conditions {
     let extent = || rows.extent.clone();
     let compared = |op, number: i64| Expr::binary(op, extent(), Expr::Int(number));
     let is_team = rows.packs || shape.threads < 32;
@@ -510,12 +560,20 @@ fn conditions(rows: &Rows, shape: &Shape) -> Conditions {
         let rest = Expr::binary(BinaryOp::Rem, extent(), Expr::Int(shape.vector));
         conditions = conditions.needs(Expr::binary(BinaryOp::Equal, rest, Expr::Int(0)));
     }
-    match shape.held.map(|held| held * shape.vector * shape.threads) {
+    match shape.holds() {
         Some(most) if shape.exact => conditions.needs(compared(BinaryOp::Equal, most)),
         // The general plan holds rows as well, and tests that they are not longer.
         Some(most) => {
             let held = compared(BinaryOp::LessEqual, most);
-            conditions.prefers(held.clone()).expects(held)
+            let conditions = conditions.prefers(held.clone()).expects(held);
+            match (shape.few, &rows.count) {
+                (false, _) => conditions,
+                // A block has rows of one value of the other axes.
+                (true, Some((count, last))) => conditions
+                    .prefers_at_least(count, i64::from(target.multiprocessors) * BUSY_THREADS / shape.threads)
+                    .prefers_at_least(last, 2 * rows_of_block(shape, &rows.said)),
+                (true, None) => conditions.prefers(Expr::Bool(false)),
+            }
         }
         None => conditions,
     }
@@ -531,7 +589,7 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };
     // A block of several warps, each with a row of its own, or with several.
     let rows_a_warp = 32 / shape.threads.clamp(1, 32) as u64;
-    let rows_a_block = if shape.threads <= 32 { said.threads.unwrap_or(256) as u64 / 32 } else { 1 };
+    let rows_a_block = rows_of_block(shape, said) as u64 / rows_a_warp;
     for (at, axis) in axes.iter().enumerate() {
         let mut factors = vec![Factor { level: Level::Grid, size: None }];
         if at + 1 == axes.len() && rows_a_block > 1 {

@@ -149,7 +149,7 @@ impl Product {
         (first, sum): (Option<&str>, Sum),
     ) -> Result<Vec<Self>, Box<(Wanted, Refusal)>> {
         let Some(found) = Found::new(&mut pattern, sum) else { return Ok(Vec::new()) };
-        let mut shapes = shapes(&pattern, &found.loads);
+        let mut shapes = shapes(&pattern, &found.loads, found.terms.len());
         let stages = wanted::stages(&pattern, &found);
         for shape in &mut shapes {
             shape.stages = stages.unwrap_or(shape.stages);
