@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import krn
 import torch
 import torch.distributed as dist
 from krn import distributed
 from krn.torch import register
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 TEXT = """
 kernel matmul(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }
@@ -66,6 +69,59 @@ class Counted:
     def take(self) -> list[str]:
         calls, self.calls = self.calls, []
         return calls
+
+
+def one_of(rank: int, size: int, port: int, said: pathlib.Path) -> None:
+    """One of some processes without GPUs on this machine; what it says goes into a file."""
+    file = os.open(said, os.O_WRONLY | os.O_CREAT)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.environ |= {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(size),
+        "LOCAL_RANK": str(rank),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "KRN_DEVICE": "cpu",
+    }
+    torch.set_num_threads(1)
+    main()
+
+
+def dtensors(kernels: krn.Module, mesh: DeviceMesh, random: Callable[..., torch.Tensor]) -> None:
+    """The same by DTensor, which finds the way: its results, where they lie, and what was communicated."""
+    from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
+    from torch.distributed.tensor.debug import CommDebugMode
+
+    operators = {}
+    for name in ("matmul", "softmax", "attention", "gravity"):
+        operators[name] = register(kernels[name], f"krn_sharded::{name}")
+        distributed.register_sharding(operators[name])
+    is_split = mesh.size() > 1
+
+    def same(name: str, arrays: list[torch.Tensor], places: list[Any], lies: Any, collectives: int) -> None:
+        given = [distribute_tensor(array, mesh, [place]) for array, place in zip(arrays, places, strict=True)]
+        with CommDebugMode() as counted:
+            made = operators[name](*given)
+        if is_split:
+            assert made.placements == (lies,), (name, places, made.placements)
+            assert counted.get_total_counts() == collectives, (name, places, counted.get_comm_counts())
+        assert torch.allclose(made.full_tensor(), kernels[name](*arrays), rtol=1e-4, atol=1e-4), (name, places)
+
+    a, b = random(16, 24), random(24, 8)
+    same("matmul", [a, b], [Shard(0), Replicate()], Shard(0), 0)
+    same("matmul", [a, b], [Replicate(), Shard(1)], Shard(1), 0)
+    same("matmul", [a, b], [Shard(1), Shard(0)], Partial("sum"), 0)
+    same("matmul", [a, b], [Replicate(), Replicate()], Replicate(), 0)
+    x = random(16, 40)
+    same("softmax", [x], [Shard(0)], Shard(0), 0)
+    q, k, v = random(16, 8), random(24, 8), random(24, 4)
+    same("attention", [q, k, v], [Shard(0), Replicate(), Replicate()], Shard(0), 0)
+    same("attention", [q, k, v], [Shard(0), Shard(0), Shard(0)], Shard(0), 2)
+    bodies = random(32, 4)
+    same("gravity", [bodies, bodies], [Shard(0), Replicate()], Shard(0), 0)
+    same("gravity", [bodies, bodies], [Shard(0), Shard(0)], Shard(0), 1)
+    same("gravity", [bodies, bodies], [Replicate(), Shard(0)], Partial("sum"), 0)
 
 
 def main() -> None:
@@ -126,22 +182,7 @@ def main() -> None:
     bits = torch.arange(64, dtype=torch.int32).mul(2654435).reshape(16, 4).to(kind)
     same(distributed.shard(kernels.parity, mesh, "n")(part(bits, 0)), kernels.parity(bits), ["all_gather"])
 
-    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
-
-    matmul = register(kernels.matmul, "krn_sharded::matmul")
-    softmax = register(kernels.softmax, "krn_sharded::softmax")
-    distributed.register_sharding(matmul)
-    distributed.register_sharding(softmax)
-    whole = kernels.matmul(a, b)
-    for places in ((Shard(0), Replicate()), (Replicate(), Shard(1)), (Shard(1), Shard(0)), (Replicate(), Replicate())):
-        given = [distribute_tensor(t, mesh, [place]) for t, place in zip((a, b), places, strict=True)]
-        made = matmul(*given)
-        assert torch.allclose(made.full_tensor(), whole, rtol=1e-4, atol=1e-4)
-        if size > 1 and places[0] == Shard(0):
-            assert made.placements == (Shard(0),), made.placements
-    made = softmax(distribute_tensor(x, mesh, [Shard(0)]))
-    assert made.placements == (Shard(0),)
-    assert torch.allclose(made.full_tensor(), kernels.softmax(x), rtol=1e-4, atol=1e-5)
+    dtensors(kernels, mesh, random)
     if rank == 0:
         print(f"{size} processes on {kind}: all results are one process' own", flush=True)
     dist.barrier()

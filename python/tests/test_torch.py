@@ -7,7 +7,7 @@ from typing import Any
 import krn
 import pytest
 
-torch = pytest.importorskip("torch", reason="no torch here; bench/python.sh runs these on a GPU machine")
+torch = pytest.importorskip("torch", reason="no torch here")
 
 import krn.torch as krn_torch  # noqa: E402
 
