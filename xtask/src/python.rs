@@ -1,12 +1,14 @@
 //! The Python package: its wheel made of what cargo has built, installed in an environment of its own, and tested there.
 
+use crate::torch;
 use crate::workspace::workspace_root;
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
+use std::time::Instant;
 
-/// What the tests need.
+/// What the tests need. Those of torch need [`torch::REQUIREMENT`] as well.
 pub const REQUIREMENTS: &[&str] = &["jax>=0.5,<1", "numpy>=2,<3", "pytest>=8,<10", "ruff>=0.12,<1"];
 
 /// The file that says which requirements a finished environment meets.
@@ -23,25 +25,93 @@ fn program(name: &str) -> PathBuf {
     folder().join(bin).join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Makes the environment unless it is there. Returns its folder and whether anything was done.
+/// Makes the environment unless it is there. Returns its folder and whether anything was done. Where the interpreter that
+/// it is made from has a torch that the tests can use, the environment has it.
 pub fn install() -> Result<(PathBuf, bool)> {
     let folder = folder();
-    let target = workspace_root().join("target");
-    fs::create_dir_all(&target).with_context(|| format!("cannot create `{}`", target.display()))?;
-    // Others may run the same setup: one installs, the others wait and find it done.
-    let lock = File::create(target.join("python-tests.lock")).context("cannot create the lock file")?;
-    lock.lock().context("cannot lock the installation")?;
-    let stamp = REQUIREMENTS.join("\n") + "\n";
-    if fs::read_to_string(folder.join(STAMP)).is_ok_and(|known| known == stamp) {
+    let _lock = lock()?;
+    let interpreter = interpreter()?;
+    let own = torch::of_interpreter(interpreter);
+    let mut stamp = REQUIREMENTS.join("\n") + "\n";
+    if let Some(version) = &own {
+        stamp += &format!("torch {version}, of `{interpreter}`\n");
+    }
+    let with_torch = format!("{stamp}{}\n", torch::REQUIREMENT);
+    if fs::read_to_string(folder.join(STAMP)).is_ok_and(|known| known == stamp || known == with_torch) {
         return Ok((folder, false));
     }
-    let interpreter = interpreter()?;
-    run(Command::new(interpreter).args(["-m", "venv", "--clear"]).arg(&folder))?;
-    run(Command::new(program("python"))
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-        .args(REQUIREMENTS))?;
+    let shared: &[&str] = if own.is_some() { &["--system-site-packages"] } else { &[] };
+    run(Command::new(interpreter).args(["-m", "venv", "--clear"]).args(shared).arg(&folder))?;
+    run(pip().args(REQUIREMENTS))?;
     fs::write(folder.join(STAMP), stamp).context("cannot write the stamp")?;
     Ok((folder, true))
+}
+
+/// An installation of torch that runs beside other work. It is stopped where nobody waits for it.
+pub struct Installation {
+    /// None where torch is there already.
+    pip: Option<Child>,
+    _lock: File,
+}
+
+/// Begins to install torch in the environment, which is there, unless it has it.
+pub fn begin_torch() -> Result<Installation> {
+    let lock = lock()?;
+    if has_torch() {
+        return Ok(Installation { pip: None, _lock: lock });
+    }
+    println!("installing {} into {}, meanwhile ({})", torch::REQUIREMENT, folder().display(), torch::SIZE);
+    // What is imported is compiled then: most of it never is.
+    let mut command = pip();
+    command.arg("--no-compile").arg(torch::REQUIREMENT);
+    let child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
+    Ok(Installation { pip: Some(child), _lock: lock })
+}
+
+impl Installation {
+    /// Waits until torch is there.
+    pub fn finish(mut self) -> Result<()> {
+        let Some(child) = &mut self.pip else { return Ok(()) };
+        let waiting = Instant::now();
+        if !child.wait().context("cannot wait for pip")?.success() {
+            bail!("pip could not install {}", torch::REQUIREMENT);
+        }
+        println!("torch is installed; {} s were waited for it", waiting.elapsed().as_secs());
+        let stamp = folder().join(STAMP);
+        let known = fs::read_to_string(&stamp).context("cannot read the stamp")?;
+        fs::write(stamp, format!("{known}{}\n", torch::REQUIREMENT)).context("cannot write the stamp")
+    }
+}
+
+impl Drop for Installation {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.pip {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Whether the environment has torch, its own or the interpreter's.
+pub fn has_torch() -> bool {
+    let is_torch = |line: &str| line == torch::REQUIREMENT || line.starts_with("torch ");
+    fs::read_to_string(folder().join(STAMP)).is_ok_and(|known| known.lines().any(is_torch))
+}
+
+/// Others may run the same setup: one installs, the others wait and find it done.
+fn lock() -> Result<File> {
+    let target = workspace_root().join("target");
+    fs::create_dir_all(&target).with_context(|| format!("cannot create `{}`", target.display()))?;
+    let lock = File::create(target.join("python-tests.lock")).context("cannot create the lock file")?;
+    lock.lock().context("cannot lock the installation")?;
+    Ok(lock)
+}
+
+/// `pip install` in the environment.
+fn pip() -> Command {
+    let mut command = Command::new(program("python"));
+    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    command
 }
 
 /// Python 3, by either of its names.
@@ -67,10 +137,7 @@ pub fn install_wheel(library: &Path) -> Result<PathBuf> {
         bail!("pack.py failed: {}", String::from_utf8_lossy(&packed.stderr).trim());
     }
     let wheel = PathBuf::from(String::from_utf8_lossy(&packed.stdout).trim());
-    run(Command::new(program("python"))
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-        .args(["--no-index", "--no-deps", "--force-reinstall"])
-        .arg(&wheel))?;
+    run(pip().args(["--no-index", "--no-deps", "--force-reinstall"]).arg(&wheel))?;
     Ok(wheel)
 }
 
@@ -84,11 +151,25 @@ pub fn test() -> Result<()> {
         .arg(python.join("pyproject.toml"))
         .arg(&python)
         .args(bench))?;
-    run(Command::new(program("python"))
+    let mut tests = Command::new(program("python"));
+    tests
         .args(["-m", "pytest", "-rs", "-p", "no:cacheprovider"])
         .arg(python.join("tests"))
         .env("KRN_ROOT", workspace_root())
-        .current_dir(folder()))
+        // What several processes import is compiled once.
+        .env_remove("PYTHONDONTWRITEBYTECODE")
+        .current_dir(folder());
+    if has_torch() {
+        return run(tests.env(torch::IS_THERE, "1"));
+    }
+    run(&mut tests)?;
+    println!(
+        "SKIPPED: the tests of the Python package with torch, gloo and DTensor, and the examples of docs/ that need torch. \
+         `cargo xtask test --torch` installs it into {} and runs them ({}); or let `python3` be one that has torch.",
+        folder().display(),
+        torch::SIZE
+    );
+    Ok(())
 }
 
 fn run(command: &mut Command) -> Result<()> {
