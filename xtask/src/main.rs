@@ -96,17 +96,17 @@ fn test(environment: &[(&str, &str)], with_torch: bool) -> Result<()> {
     cargo(&workspace, &environment)?;
     python(&["-m", "unittest", "discover", "bench"])?;
     extension()?;
-    python_package()
+    python_package(with_torch)
 }
 
 /// The tests of the Python package, of the library that has been built.
-fn python_package() -> Result<()> {
+fn python_package(with_torch: bool) -> Result<()> {
     let (before, after) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     // Where cargo leaves what is built as a dependency.
     let library = xtask::workspace_root().join(format!("target/debug/deps/{before}krn_python{after}"));
     let wheel = package::install_wheel(&library)?;
     println!("installed {}", wheel.display());
-    package::test()
+    package::test(with_torch)
 }
 
 /// The tests of the extension for VS Code, with the tool that has been built.

@@ -14,6 +14,9 @@ pub const REQUIREMENTS: &[&str] = &["jax>=0.5,<1", "numpy>=2,<3", "pytest>=8,<10
 /// The file that says which requirements a finished environment meets.
 const STAMP: &str = "krn-requirements.txt";
 
+/// What lets the environment import from where the interpreter's torch is, after its own packages.
+const NEIGHBOUR: &str = "torch-of-the-interpreter.pth";
+
 /// Where the environment is.
 pub fn folder() -> PathBuf {
     workspace_root().join("target").join("python-tests")
@@ -25,26 +28,46 @@ fn program(name: &str) -> PathBuf {
     folder().join(bin).join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Makes the environment unless it is there. Returns its folder and whether anything was done. Where the interpreter that
-/// it is made from has a torch that the tests can use, the environment has it.
+/// Makes the environment unless it is there. Returns its folder and whether anything was done. It can import the torch of
+/// the interpreter that it is made from, where that has one.
 pub fn install() -> Result<(PathBuf, bool)> {
     let folder = folder();
     let _lock = lock()?;
     let interpreter = interpreter()?;
-    let own = torch::of_interpreter(interpreter);
+    let found = torch::of_interpreter(interpreter);
     let mut stamp = REQUIREMENTS.join("\n") + "\n";
-    if let Some(version) = &own {
-        stamp += &format!("torch {version}, of `{interpreter}`\n");
+    if let Some(torch) = &found {
+        stamp += &format!("torch {} in {}\n", torch.version, torch.folder.display());
     }
     let with_torch = format!("{stamp}{}\n", torch::REQUIREMENT);
     if fs::read_to_string(folder.join(STAMP)).is_ok_and(|known| known == stamp || known == with_torch) {
         return Ok((folder, false));
     }
-    let shared: &[&str] = if own.is_some() { &["--system-site-packages"] } else { &[] };
-    run(Command::new(interpreter).args(["-m", "venv", "--clear"]).args(shared).arg(&folder))?;
+    run(Command::new(interpreter).args(["-m", "venv", "--clear"]).arg(&folder))?;
     run(pip().args(REQUIREMENTS))?;
+    if let Some(torch) = &found {
+        let line = format!("{}\n", torch.folder.display());
+        fs::write(packages()?.join(NEIGHBOUR), line).context("cannot write into the environment")?;
+    }
     fs::write(folder.join(STAMP), stamp).context("cannot write the stamp")?;
     Ok((folder, true))
+}
+
+/// Where the packages of the environment are.
+fn packages() -> Result<PathBuf> {
+    let said = Command::new(program("python"))
+        .args(["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"])
+        .output()
+        .context("cannot run the environment's Python")?;
+    Ok(PathBuf::from(String::from_utf8_lossy(&said.stdout).trim()))
+}
+
+/// Whether the environment can import torch.
+fn imports_torch() -> bool {
+    Command::new(program("python"))
+        .args(["-c", "import torch"])
+        .output()
+        .is_ok_and(|said| said.status.success())
 }
 
 /// An installation of torch that runs beside other work. It is stopped where nobody waits for it.
@@ -57,9 +80,13 @@ pub struct Installation {
 /// Begins to install torch in the environment, which is there, unless it has it.
 pub fn begin_torch() -> Result<Installation> {
     let lock = lock()?;
-    if has_torch() {
+    let neighbour = packages()?.join(NEIGHBOUR);
+    let known = fs::read_to_string(folder().join(STAMP)).context("cannot read the stamp")?;
+    if known.lines().any(|line| line == torch::REQUIREMENT) || neighbour.is_file() && imports_torch() {
         return Ok(Installation { pip: None, _lock: lock });
     }
+    // One that cannot be imported would do for pip.
+    let _ = fs::remove_file(neighbour);
     println!("installing {} into {}, meanwhile ({})", torch::REQUIREMENT, folder().display(), torch::SIZE);
     // What is imported is compiled then: most of it never is.
     let mut command = pip();
@@ -90,12 +117,6 @@ impl Drop for Installation {
             let _ = child.wait();
         }
     }
-}
-
-/// Whether the environment has torch, its own or the interpreter's.
-pub fn has_torch() -> bool {
-    let is_torch = |line: &str| line == torch::REQUIREMENT || line.starts_with("torch ");
-    fs::read_to_string(folder().join(STAMP)).is_ok_and(|known| known.lines().any(is_torch))
 }
 
 /// Others may run the same setup: one installs, the others wait and find it done.
@@ -142,7 +163,8 @@ pub fn install_wheel(library: &Path) -> Result<PathBuf> {
 }
 
 /// The tests of the package that is installed, from a folder where its source is not in the way; and its style.
-pub fn test() -> Result<()> {
+/// With `needs_torch` nothing is skipped for want of it.
+pub fn test(needs_torch: bool) -> Result<()> {
     let python = workspace_root().join("python");
     let bench =
         ["python_overhead.py", "python_scaling.py"].map(|name| workspace_root().join("bench").join(name));
@@ -159,10 +181,13 @@ pub fn test() -> Result<()> {
         // What several processes import is compiled once.
         .env_remove("PYTHONDONTWRITEBYTECODE")
         .current_dir(folder());
-    if has_torch() {
+    if needs_torch {
         return run(tests.env(torch::IS_THERE, "1"));
     }
     run(&mut tests)?;
+    if imports_torch() {
+        return Ok(());
+    }
     println!(
         "SKIPPED: the tests of the Python package with torch, gloo and DTensor, and the examples of docs/ that need torch. \
          `cargo xtask test --torch` installs it into {} and runs them ({}); or let `python3` be one that has torch.",

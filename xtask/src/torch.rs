@@ -1,5 +1,6 @@
 //! torch for the tests of the Python package: who wants it, and where it comes from.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 /// What is installed from PyPI: versions that the tests have passed with. For Linux it comes with NVIDIA's libraries, of
@@ -12,7 +13,8 @@ const OLDEST: (u32, u32) = (2, 11);
 /// What installing it takes.
 pub const SIZE: &str = "for Linux 3 GB to download, 5 GB on the disk";
 
-/// Says to the tests of the package that torch is there: they fail then where it is not, and skip nothing for want of it.
+/// Says to the tests of the package that torch was installed for them: they fail where it cannot be imported, and skip
+/// nothing for want of it.
 pub const IS_THERE: &str = "KRN_TORCH_IS_THERE";
 
 /// Whether this is continuous integration, where nothing is left out.
@@ -20,15 +22,25 @@ pub fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|said| !said.is_empty() && said != "false" && said != "0")
 }
 
-/// The version of torch that an interpreter has, where the tests can use it.
-pub fn of_interpreter(interpreter: &str) -> Option<String> {
-    let said = Command::new(interpreter)
-        .args(["-c", "from importlib.metadata import version; print(version('torch'))"])
-        .output()
-        .ok()
-        .filter(|said| said.status.success())?;
-    let version = String::from_utf8_lossy(&said.stdout).trim().to_string();
-    is_new_enough(&version).then_some(version)
+/// A torch that somebody else installed.
+pub struct Found {
+    pub version: String,
+    /// Where it can be imported from.
+    pub folder: PathBuf,
+}
+
+/// The torch that an interpreter has, where it is new enough for the tests.
+pub fn of_interpreter(interpreter: &str) -> Option<Found> {
+    const PROGRAM: &str = "from importlib.metadata import distribution
+torch = distribution('torch')
+print(torch.version)
+print(torch.locate_file(''))";
+    let said = Command::new(interpreter).args(["-c", PROGRAM]).output().ok();
+    let said = said.filter(|said| said.status.success())?;
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    let (version, folder) = text.trim().split_once('\n')?;
+    let found = Found { version: version.trim().to_string(), folder: PathBuf::from(folder.trim()) };
+    is_new_enough(&found.version).then_some(found)
 }
 
 fn is_new_enough(version: &str) -> bool {
