@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import runpy
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -71,8 +72,9 @@ class Counted:
         return calls
 
 
-def one_of(rank: int, size: int, port: int, said: pathlib.Path) -> None:
-    """One of some processes without GPUs on this machine; what it says goes into a file."""
+def one_of(rank: int, size: int, port: int, said: pathlib.Path, script: tuple[str, ...] = ()) -> None:
+    """One of some processes without GPUs on this machine: of this program, or of a script with its arguments. What it says
+    goes into a file."""
     file = os.open(said, os.O_WRONLY | os.O_CREAT)
     os.dup2(file, 1)
     os.dup2(file, 2)
@@ -85,7 +87,12 @@ def one_of(rank: int, size: int, port: int, said: pathlib.Path) -> None:
         "KRN_DEVICE": "cpu",
     }
     torch.set_num_threads(1)
-    main()
+    if script:
+        sys.argv = list(script)
+        runpy.run_path(script[0], run_name="__main__")
+    else:
+        main()
+    sys.stdout.flush()
 
 
 def dtensors(kernels: krn.Module, mesh: DeviceMesh, random: Callable[..., torch.Tensor]) -> None:

@@ -258,3 +258,9 @@ def test_cupy_and_the_cuda_array_interface(kernels: krn.Module) -> None:
     both = torch.empty(1000, device="cuda")
     kernels.scale(x, 2.0, both)
     assert torch.equal(both, torch.as_tensor(y, device="cuda"))
+
+
+def test_the_calls_for_the_sanitizer_run() -> None:
+    import sanitized
+
+    sanitized.main()
