@@ -88,11 +88,16 @@ pub fn begin_torch() -> Result<Installation> {
     // One that cannot be imported would do for pip.
     let _ = fs::remove_file(neighbour);
     println!("installing {} into {}, meanwhile ({})", torch::REQUIREMENT, folder().display(), torch::SIZE);
-    // What is imported is compiled then: most of it never is.
-    let mut command = pip();
-    command.arg("--no-compile").arg(torch::REQUIREMENT);
+    let mut command = pip_for_torch();
     let child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
     Ok(Installation { pip: Some(child), _lock: lock })
+}
+
+fn pip_for_torch() -> Command {
+    let mut command = pip();
+    // What is imported is compiled then: most of it never is.
+    command.arg("--no-compile").arg(torch::REQUIREMENT);
+    command
 }
 
 impl Installation {
@@ -101,7 +106,8 @@ impl Installation {
         let Some(child) = &mut self.pip else { return Ok(()) };
         let waiting = Instant::now();
         if !child.wait().context("cannot wait for pip")?.success() {
-            bail!("pip could not install {}", torch::REQUIREMENT);
+            println!("pip could not install {}: once more", torch::REQUIREMENT);
+            run(&mut pip_for_torch())?;
         }
         println!("torch is installed; {} s were waited for it", waiting.elapsed().as_secs());
         let stamp = folder().join(STAMP);
