@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 import runpy
@@ -44,6 +45,8 @@ fn pull(at: Body, from: Body) -> Vec3 {
 }
 kernel gravity(at: Body[m], other: Body[n]) -> a: Vec3[m] { a[i] = sum(j: pull(at[i], other[j])) }
 kernel largest(x: f32[n]) -> y: f32 { y = max(i: x[i]) }
+kernel smallest(x: f32[n]) -> y: f32 { y = min(i: x[i]) }
+kernel smallest_narrow(x: f16[n, m]) -> y: f16[m] { y[j] = min(i: x[i, j]) }
 kernel any_above(x: f32[n], limit: f32) -> y: bool { y = any(i: x[i] > limit) }
 kernel all_above(x: f32[n], limit: f32) -> y: bool { y = all(i: x[i] > limit) }
 kernel parity(x: i32[n, m]) -> y: i32[m] { y[j] = xor(i: x[i, j]) }
@@ -101,7 +104,7 @@ def dtensors(kernels: krn.Module, mesh: DeviceMesh, random: Callable[..., torch.
     from torch.distributed.tensor.debug import CommDebugMode
 
     operators = {}
-    for name in ("matmul", "softmax", "attention", "gravity"):
+    for name in ("matmul", "softmax", "attention", "gravity", "largest"):
         operators[name] = register(kernels[name], f"krn_sharded::{name}")
         distributed.register_sharding(operators[name])
     is_split = mesh.size() > 1
@@ -129,6 +132,8 @@ def dtensors(kernels: krn.Module, mesh: DeviceMesh, random: Callable[..., torch.
     same("gravity", [bodies, bodies], [Shard(0), Replicate()], Shard(0), 0)
     same("gravity", [bodies, bodies], [Shard(0), Shard(0)], Shard(0), 1)
     same("gravity", [bodies, bodies], [Replicate(), Shard(0)], Partial("sum"), 0)
+    # DTensor's own `max` of partial results would lose NaN: it gathers what is reduced.
+    same("largest", [random(64)], [Shard(0)], Replicate(), 1)
 
 
 def main() -> None:
@@ -181,6 +186,24 @@ def main() -> None:
 
     y = random(64)
     same(distributed.shard(kernels.largest, mesh, "n")(part(y, 0)), y.max(), ["all_reduce"])
+    for name in ("largest", "smallest"):
+        extreme = distributed.shard(kernels[name], mesh, "n")
+        for place in (0, 9, 63):
+            for value in (float("nan"), -float("nan"), float("inf"), -float("inf")):
+                y_odd = y.clone()
+                y_odd[place] = value
+                given, wanted = float(extreme(part(y_odd, 0))), float(kernels[name](y_odd))
+                assert given == wanted or (math.isnan(given) and math.isnan(wanted)), (name, place, value, given)
+            zeros = torch.full((64,), 0.0 if name == "smallest" else -0.0, device=kind)
+            zeros[place] *= -1
+            assert math.copysign(1, float(extreme(part(zeros, 0)))) == math.copysign(1, float(zeros[place]))
+    counted.take()
+    rows = random(16, 4).half()
+    rows[11, 2] = float("nan")
+    given = distributed.shard(kernels.smallest_narrow, mesh, "n")(part(rows, 0))
+    counted.take()
+    assert given.dtype == torch.float16 and torch.equal(given.isnan().cpu(), torch.tensor([False, False, True, False]))
+    assert torch.equal(given.nan_to_num(), rows.amin(0).nan_to_num())
     above = distributed.shard(kernels.any_above, mesh, "n")(part(y, 0), float(y.max()) - 1e-3)
     assert above.dtype == torch.bool and bool(above)
     below = distributed.shard(kernels.all_above, mesh, "n")
