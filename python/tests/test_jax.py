@@ -6,7 +6,7 @@ import krn
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax", reason="no JAX here; bench/python.sh runs these on a GPU machine")
+jax = pytest.importorskip("jax", reason="no JAX here")
 
 import jax.numpy as jnp  # noqa: E402
 import krn.jax as krn_jax  # noqa: E402

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pathlib
+import shutil
+import sysconfig
 from typing import Any
 
 import krn
 import pytest
 
-torch = pytest.importorskip("torch", reason="no torch here; bench/python.sh runs these on a GPU machine")
+torch = pytest.importorskip("torch", reason="no torch here")
 
 import krn.torch as krn_torch  # noqa: E402
 
@@ -152,6 +155,25 @@ def test_operators_are_compiled_into_programs(ops: dict[str, Any], device: str) 
     assert torch.allclose(x.grad, 2 * x.detach())
 
 
+def test_the_default_backend_compiles_around_operators(
+    ops: dict[str, Any], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a CPU, where it writes C++ for the rest of the program."""
+    if not any(shutil.which(name) for name in ("g++", "c++", "clang++")):
+        pytest.skip("no C++ compiler, which torch's Inductor needs")
+    if not pathlib.Path(sysconfig.get_path("include"), "Python.h").is_file():
+        pytest.skip("no headers of Python, which torch's Inductor needs")
+    from torch._inductor import config
+
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    # Each set of instructions of the CPU that it knows would be tried by a compilation.
+    monkeypatch.setattr(config.cpp, "simdlen", 1)
+    program = torch.compile(lambda x: 2 * ops["square"](x + 1), fullgraph=True)
+    x = torch.randn(100)
+    assert torch.allclose(program(x), 2 * (x + 1) ** 2)
+    assert any(tmp_path.rglob("*.cpp"))
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 def test_kernels_are_captured_in_graphs(kernels: krn.Module) -> None:
     x, y = torch.randn(70_000, device="cuda"), torch.zeros(70_000, device="cuda")
@@ -236,3 +258,9 @@ def test_cupy_and_the_cuda_array_interface(kernels: krn.Module) -> None:
     both = torch.empty(1000, device="cuda")
     kernels.scale(x, 2.0, both)
     assert torch.equal(both, torch.as_tensor(y, device="cuda"))
+
+
+def test_the_calls_for_the_sanitizer_run() -> None:
+    import sanitized
+
+    sanitized.main()

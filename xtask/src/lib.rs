@@ -5,6 +5,7 @@ pub mod cuda_tools;
 pub mod node;
 pub mod ptxas;
 pub mod python;
+pub mod torch;
 mod workspace;
 
 pub use workspace::workspace_root;

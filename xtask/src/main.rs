@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
-use xtask::{chromium, cuda_tools, node, python as package};
+use xtask::{chromium, cuda_tools, node, python as package, torch};
 
 const USAGE: &str = "usage: cargo xtask <chore>
 
@@ -10,11 +10,14 @@ chores:
   setup    install what the tests need: NVIDIA's ptxas, cuobjdump and nvdisasm into target/cuda-tools, a Chromium by the
            system's package manager, unless there is one, the packages of editors/vscode by npm, and what the tests of
            the Python package need into target/python-tests
+           --torch: torch as well, as for `test`
   test     setup, then formatting, lints (warnings denied), every test of the workspace, of the benchmark scripts, of
            the extension for VS Code and of the Python package
-           --all: in full, which takes an hour or more: all targets, every row of the recognition table on the emulator,
-           more selections of passes that are off, ten times as many random programs from a seed that the clock picks
-           and that is printed, and the compiler checked for wasm32 (`rustup target add wasm32-unknown-unknown`)";
+           --torch: with torch from PyPI in target/python-tests, which tests of the Python package need (for Linux 3 GB to
+           download); so it is where the environment says CI. Elsewhere these are skipped, unless python3 has a torch
+           --all: in full, which takes an hour or more: with torch, all targets, every row of the recognition table on the
+           emulator, more selections of passes that are off, ten times as many random programs from a seed that the clock
+           picks and that is printed, and the compiler checked for wasm32 (`rustup target add wasm32-unknown-unknown`)";
 
 /// Random programs of each test of them, and seconds of broken inputs, where tests run in full.
 const CASES: &str = "15000";
@@ -26,20 +29,11 @@ const WASM: &str = "wasm32-unknown-unknown";
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["setup"] => {
-            let (folder, installed) = cuda_tools::install()?;
-            let said = |installed| if installed { "installed" } else { "already installed" };
-            println!("{} in {}", said(installed), folder.display());
-            let (browser, installed) = chromium::install()?;
-            println!("{}: {}", said(installed), browser.display());
-            let (packages, installed) = node::install()?;
-            println!("{} in {}", said(installed), packages.display());
-            let (environment, installed) = package::install()?;
-            println!("{} in {}", said(installed), environment.display());
-            Ok(())
-        }
-        ["test"] => test(&[]),
-        ["test", "--all"] => test_all(),
+        ["setup"] => setup(torch::is_ci()),
+        ["setup", "--torch"] => setup(true),
+        ["test"] => test(&[], torch::is_ci()),
+        ["test", "--torch"] => test(&[], true),
+        ["test", "--all"] | ["test", "--all", "--torch"] | ["test", "--torch", "--all"] => test_all(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())
@@ -47,6 +41,20 @@ fn main() -> Result<()> {
         [] => bail!("which chore?\n\n{USAGE}"),
         [chore, ..] => bail!("there is no chore `{chore}`\n\n{USAGE}"),
     }
+}
+
+/// Installs what the tests need.
+fn setup(with_torch: bool) -> Result<()> {
+    let (folder, installed) = cuda_tools::install()?;
+    let said = |installed| if installed { "installed" } else { "already installed" };
+    println!("{} in {}", said(installed), folder.display());
+    let (browser, installed) = chromium::install()?;
+    println!("{}: {}", said(installed), browser.display());
+    let (packages, installed) = node::install()?;
+    println!("{} in {}", said(installed), packages.display());
+    let (environment, installed) = package::install()?;
+    println!("{} in {}", said(installed), environment.display());
+    if with_torch { package::begin_torch()?.finish() } else { Ok(()) }
 }
 
 /// Everything that must hold before a release: [`test`], with more of all that is left out there.
@@ -61,7 +69,7 @@ fn test_all() -> Result<()> {
     let said = environment.map(|(name, value)| format!("{name}={value}")).join(" ");
     println!("in full: {said}");
     cargo(&["check", "--package", "krn-compiler", "--lib", "--target", WASM], &[])?;
-    test(&environment)?;
+    test(&environment, true)?;
     println!(
         "ran in full ({said}): all targets, every row of the recognition table on the emulator, passes off one by one and \
          in 64 random selections, {CASES} random programs a test, {FUZZED} s of broken inputs; the compiler for {WASM}"
@@ -70,30 +78,35 @@ fn test_all() -> Result<()> {
 }
 
 /// Everything that must hold before a change lands; `environment` is the tests'.
-fn test(environment: &[(&str, &str)]) -> Result<()> {
+fn test(environment: &[(&str, &str)], with_torch: bool) -> Result<()> {
     cuda_tools::install()?;
     chromium::install()?;
     node::install()?;
     package::install()?;
+    // Mostly a download: beside what cargo builds it takes little time of its own.
+    let torch = with_torch.then(package::begin_torch).transpose()?;
     cargo(&["fmt", "--all", "--check"], &[])?;
     let environment: Vec<(&str, &str)> = environment.iter().copied().chain(linted()?).collect();
     // Built as a dependency: a program of its tests could not be linked.
     let workspace = ["test", "--workspace", "--exclude", "krn-python"];
     cargo(&[&workspace[..], &["--all-targets", "--no-run"]].concat(), &environment)?;
+    if let Some(torch) = torch {
+        torch.finish()?;
+    }
     cargo(&workspace, &environment)?;
     python(&["-m", "unittest", "discover", "bench"])?;
     extension()?;
-    python_package()
+    python_package(with_torch)
 }
 
 /// The tests of the Python package, of the library that has been built.
-fn python_package() -> Result<()> {
+fn python_package(with_torch: bool) -> Result<()> {
     let (before, after) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     // Where cargo leaves what is built as a dependency.
     let library = xtask::workspace_root().join(format!("target/debug/deps/{before}krn_python{after}"));
     let wheel = package::install_wheel(&library)?;
     println!("installed {}", wheel.display());
-    package::test()
+    package::test(with_torch)
 }
 
 /// The tests of the extension for VS Code, with the tool that has been built.

@@ -1,10 +1,11 @@
-from typing import Any
+from typing import Any, final
 
 from typing_extensions import Self
 
 __version__: str
 versions: str
 
+@final
 class Program:
     def manifest(self) -> str: ...
     def warnings(self) -> list[str]: ...

@@ -66,6 +66,25 @@ _TRUTHS = {"and": dist.ReduceOp.MIN, "or": dist.ReduceOp.MAX}
 _BITS = {"and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwise_xor}
 
 
+def _keys(values: torch.Tensor, operator: str) -> torch.Tensor:
+    """Integers in the order of some floats. The collectives' own `min` and `max` of floats lose NaN, and take -0 for +0;
+    here NaN is before all, or after all, so that it stays."""
+    wide = values if values.dtype == torch.float64 else values.float()
+    bits = wide.view(torch.int64 if wide.dtype == torch.float64 else torch.int32)
+    largest = torch.iinfo(bits.dtype).max
+    return torch.where(wide.isnan(), largest if operator == "max" else -largest - 1, _turned(bits))
+
+
+def _values(keys: torch.Tensor) -> torch.Tensor:
+    return _turned(keys).view(torch.float64 if keys.dtype == torch.int64 else torch.float32)
+
+
+def _turned(bits: torch.Tensor) -> torch.Tensor:
+    """Negative floats have their order turned round as integers. Doing this twice gives the same again."""
+    information = torch.iinfo(bits.dtype)
+    return bits ^ ((bits >> (information.bits - 1)) & information.max)
+
+
 class Sharded:
     """A kernel of which each process computes a part; see `shard`."""
 
@@ -96,7 +115,11 @@ class Sharded:
 
     def _combine(self, result: torch.Tensor) -> None:
         operator = self.rule.operator or "sum"
-        if operator in _OPERATORS:
+        if operator in ("min", "max") and result.is_floating_point():
+            keys = _keys(result, operator)
+            dist.all_reduce(keys, op=_OPERATORS[operator], group=self._group)
+            result.copy_(_values(keys))
+        elif operator in _OPERATORS:
             dist.all_reduce(result, op=_OPERATORS[operator], group=self._group)
         elif result.dtype == torch.bool and operator in _TRUTHS:
             dist.all_reduce(result.view(torch.uint8), op=_TRUTHS[operator], group=self._group)
@@ -158,7 +181,8 @@ def part(whole: torch.Tensor, axis: int, mesh: DeviceMesh, mesh_dim: int | str =
 def register_sharding(operator: Operator) -> None:
     """Tells DTensor how an operator of `krn.torch` can be split, so that calls with DTensors find their way.
 
-    Of each call DTensor takes the way with the least communication, and redistributes arguments that lie otherwise.
+    Of each call DTensor takes the way with the least communication, and redistributes arguments that lie otherwise. It
+    combines `min` and `max` of floats without their NaN, so it is not told that these have partial results.
     """
     from torch.distributed.tensor import Partial, Replicate, Shard
     from torch.distributed.tensor.experimental import register_sharding as register
@@ -167,6 +191,12 @@ def register_sharding(operator: Operator) -> None:
     inputs = [(argument["name"], manifest.direction(argument) is not None) for argument in operator._inputs]
     results = [result["name"] for result in operator._results]
     combined = {"sum": "sum", "product": "product", "max": "max", "min": "min"}
+    elements = {result["name"]: result["kind"]["array"]["buffer"]["element"] for result in operator._results}
+
+    def is_usable(rule: Rule) -> bool:
+        scalars = {manifest.row(elements[name])[0] for name in rule.partial}
+        is_float = any(getattr(torch, manifest.NAMES[scalar]).is_floating_point for scalar in scalars)
+        return rule.operator in combined and not (rule.operator in ("min", "max") and is_float)
 
     def ways(*_: Any, **__: Any) -> list[tuple[list[Any], list[Any]]]:
         def way(rule: Rule | None) -> tuple[list[Any], list[Any]]:
@@ -181,7 +211,7 @@ def register_sharding(operator: Operator) -> None:
             ]
             return outputs, [place(name) if is_array else None for name, is_array in inputs]
 
-        usable = [rule for rule in known.values() if rule.operator is None or rule.operator in combined]
+        usable = [rule for rule in known.values() if rule.operator is None or is_usable(rule)]
         return [way(None), *map(way, usable)]
 
     register(operator.default)(ways)
