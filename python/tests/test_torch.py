@@ -29,6 +29,15 @@ kernel narrow(x: bf16[n]) -> y: f16[n] { y[i] = x[i] }
 kernel gather(x: f32[n], at: i32[m]) -> y: f32[m] { y[i] = x[at[i]] }
 """
 
+WHILE = """
+kernel halve(x: inout f32[n]) -> turns: i32 {
+    var t = 0
+    while max(i: x[i]) > 1.0 { x[i] = 0.5 * x[i]
+ t += 1 }
+    turns = t
+}
+"""
+
 
 @pytest.fixture(scope="module")
 def kernels() -> krn.Module:
@@ -191,6 +200,24 @@ def test_kernels_are_captured_in_graphs(kernels: krn.Module) -> None:
     broken = torch.cuda.CUDAGraph()
     with pytest.raises(krn.DeviceError, match="prepare"), torch.cuda.graph(broken):
         fresh(x, torch.zeros(5, dtype=torch.int32, device="cuda"), y[:5].clone())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_a_while_is_a_loop_of_the_graph() -> None:
+    kernel = krn.compile(WHILE).halve
+    x = torch.full((1000,), 4.0, device="cuda")
+    # On a stream, and on the default one.
+    assert kernel(x).item() == 2 and (x == 1).all()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        x.mul_(2)
+        turns = kernel(x)
+        x.add_(1)
+    for value, wanted in [(4.0, 3), (0.25, 0), (512.0, 10), (1.0, 1)]:
+        x.fill_(value)
+        graph.replay()
+        assert turns.item() == wanted
+        assert (x == 2 * value / 2**wanted + 1).all()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

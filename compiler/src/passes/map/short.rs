@@ -36,7 +36,7 @@ pub fn threads_along(
             few.then(|| needed(extent))
         }
         _ => {
-            let is_longer = |threads: &i64| {
+            let mut is_longer = |threads: &i64| {
                 let most = threads * of_thread as i64;
                 ask(kernel, launch, &Conditions::new().prefers_at_least(&extent, most + 1)) == Answer::Yes
             };
