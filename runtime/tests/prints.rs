@@ -4,8 +4,11 @@
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileOptions, CompiledModule, compile};
-use krn_runtime::{Argument, Array, Device, Error, ModuleOptions, Prints, Selection};
+use krn_runtime::{Argument, Array, Device, Error, ModuleOptions, Prints, Selection, kernels};
 use std::sync::mpsc::{Receiver, channel};
+
+kernels!("prints.krn", name = silent, targets = ["sm_90"]);
+kernels!("prints.krn", name = telling, targets = ["sm_90"], prints = true);
 
 fn iota(shape: &[u64]) -> HostArray {
     let count = shape.iter().product::<u64>();
@@ -206,6 +209,30 @@ fn launches_are_told_in_their_order_and_once() {
         all.iter().flat_map(values).collect::<Vec<_>>(),
         [line(0, 2), line(1, 2), line(0, 3), line(1, 3)]
     );
+}
+
+#[test]
+fn typed_kernels_print_where_the_macro_was_asked_for_it() {
+    let (device, receiver) = watched();
+    let mut x = Array::from_slice(&device, [2], &[1.0f32, 3.0]).expect("small");
+    silent::Kernels::load(&device).and_then(|kernels| kernels.halve(&mut x)).expect("launched");
+    device.synchronize().expect("done");
+    assert!(receiver.try_recv().is_err(), "nobody asked");
+    let kernels = telling::Kernels::load(&device).expect("it loads");
+    kernels.halve(&mut x).expect("launched");
+    kernels.stream().synchronize().expect("done");
+    let told = receiver.try_recv().expect("it has printed");
+    let file = "tests/prints.krn";
+    assert_eq!(
+        told.to_string(),
+        format!("{file}:5:9: for i = 0: x[i] = 0.5\n{file}:5:9: for i = 1: x[i] = 1.5")
+    );
+    // What is compiled when its sizes come prints as well; reading an array tells it.
+    let mut x = Array::from_slice(&device, [100_003], &vec![4.0f32; 100_003]).expect("small");
+    kernels.halve(&mut x).expect("launched");
+    assert_eq!(x.to_vec().expect("there")[100_002], 2.0);
+    let told = receiver.try_recv().expect("it has printed");
+    assert_eq!((told.kernel.as_str(), told.lines.len(), told.left_out), ("halve", 4096, 100_003 - 4096));
 }
 
 #[test]
