@@ -92,6 +92,7 @@ pub use krn_macros::KrnStruct;
 /// kernels!("gravity.krn");
 /// kernels!("gravity.krn", name = small, sizes = { n: 64 }, targets = ["sm_80", "sm_90"]);
 /// kernels!("gravity.krn", for = [{ n: 4096 }, { n: 64, eps: 1e-5 }]);
+/// kernels!("gravity.krn", prints = true);
 /// kernels!("gravity.krn", structs = { Body: crate::Body });
 /// ```
 ///
@@ -100,6 +101,7 @@ pub use krn_macros::KrnStruct;
 /// - `for`: sizes and parameters that code is made for now, beside the usual ones. Any others are compiled when they come,
 ///   from the text of the file, which the program keeps.
 /// - `targets`: what to compile for, instead of `sm_75`, `sm_80` and `sm_90`. A device takes the newest that runs there.
+/// - `prints`: has `print` tell values ([`Device::watch_prints`]). Without it prints are left out, and cost nothing.
 /// - `structs`: types with `#[derive(KrnStruct)]` to use instead of new ones.
 ///
 /// # What the module holds

@@ -4,8 +4,11 @@
 use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileOptions, CompiledModule, compile};
-use krn_runtime::{Argument, Array, Device, Error, ModuleOptions, Prints};
+use krn_runtime::{Argument, Array, Device, Error, ModuleOptions, Prints, kernels};
 use std::sync::mpsc::{Receiver, channel};
+
+kernels!("prints.krn", name = silent, targets = ["sm_90"]);
+kernels!("prints.krn", name = telling, targets = ["sm_90"], prints = true);
 
 fn iota(shape: &[u64]) -> HostArray {
     let count = shape.iter().product::<u64>();
@@ -209,28 +212,7 @@ fn launches_are_told_in_their_order_and_once() {
 }
 
 #[test]
-fn turns_of_a_captured_loop_are_told_in_their_order() {
-    let text = "\
-kernel k(x: inout i32[n]) {
-    while max(i: x[i]) < 12 {
-        forall i in n { print(x[i]); x[i] += 5 }
-    }
-}
-";
-    let (device, receiver) = watched();
-    let module = ModuleOptions::new().prints(true).from_source(&device, "t.krn", text).expect("good");
-    let kernel = module.kernel("k").expect("there");
-    let x = Array::<i32, 1>::zeros(&device, [2]).expect("small");
-    kernel.prepare(&[("n", 2.into())]).expect("good");
-    let stream = device.stream().expect("opens");
-    let graph = stream
-        .capture(|captured| kernel.launch_on(captured, &[("x", Argument::Array(x.dynamic()))]).map(drop))
-        .expect("captured");
-    graph.launch(&stream).and_then(|()| stream.synchronize()).expect("it runs");
-    let told: Vec<String> = receiver.try_iter().map(|prints| prints.to_string()).collect();
-    let line = |i: u64, value: u64| format!("t.krn:3:25: for i = {i}: x[i] = {value}");
-    let wanted = [line(0, 0), line(1, 0), line(0, 5), line(1, 5), line(0, 10), line(1, 10)];
-    assert_eq!(told.join("\n"), wanted.join("\n"));
+use krn_runtime::{Argument, Array, Device, Error, ModuleOptions, Prints, kernels};
 }
 
 #[test]

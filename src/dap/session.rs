@@ -38,6 +38,8 @@ pub struct Session {
     interrupted: Arc<AtomicBool>,
     /// The last stop, for who asks why.
     last: Mutex<Option<Stop>>,
+    /// Whose lanes the editor's threads were at the last stop: launch, block, warp, and which of them did not wait.
+    shown: Mutex<Option<(u64, u64, usize, u32)>>,
     said: AtomicU64,
     blind: bool,
 }
@@ -55,6 +57,7 @@ impl Session {
             pausing: AtomicBool::new(false),
             interrupted: Arc::default(),
             last: Mutex::new(None),
+            shown: Mutex::new(None),
             said: AtomicU64::new(0),
             blind,
         })
@@ -157,7 +160,11 @@ impl Session {
         if !stop.breakpoints.is_empty() {
             body["hitBreakpointIds"] = stop.breakpoints.clone().into();
         }
-        self.stops().look_at(moment, stop.lane);
+        let mut stops = self.stops();
+        stops.look_at(moment, stop.lane);
+        let lanes = (stops.launch, moment.block, moment.warp, moment.active);
+        drop(stops);
+        let before = self.shown.lock().unwrap_or_else(PoisonError::into_inner).replace(lanes);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop);
         self.pausing.store(false, Ordering::SeqCst);
         self.standing.store(true, Ordering::SeqCst);
@@ -165,6 +172,10 @@ impl Session {
         if self.interrupted.load(Ordering::SeqCst) {
             self.standing.store(false, Ordering::SeqCst);
             return;
+        }
+        if before.is_some_and(|before| before != lanes) {
+            // The threads have other names now: an editor that keeps what it was told asks again for one that was gone.
+            self.client.event("thread", json!({ "reason": "exited", "threadId": thread }));
         }
         self.client.event("stopped", body);
         loop {

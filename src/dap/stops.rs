@@ -91,7 +91,7 @@ pub struct Stops {
     warp: Option<usize>,
     lane: Option<usize>,
     /// The number of the launch, and its record of failures.
-    launch: u64,
+    pub launch: u64,
     record: Option<u64>,
     failing: Option<Failing>,
     has_failed: bool,

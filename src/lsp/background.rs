@@ -36,7 +36,7 @@ pub struct Made {
 pub enum Outcome {
     Chosen(Option<Chosen>),
     Reports(Vec<Diagnostic>),
-    /// All of a job is there.
+    /// All hints of a job are there.
     Done,
 }
 
@@ -86,11 +86,13 @@ fn work(to_do: &Receiver<Job>, made: &Sender<Made>, versions: &Versions) {
         }
         waiting.extend(to_do.try_iter());
         waiting.retain(current);
-        let hints = waiting.iter().position(|job| job.what == What::Hints);
+        // What was asked for last is what is in view now.
+        let hints = waiting.iter().rposition(|job| job.what == What::Hints);
         let Some(mut job) = waiting.remove(hints.unwrap_or(0)) else { continue };
         // One kernel at a time, so that what has become urgent meanwhile comes first.
         let (kernel, result) = match (job.kernels.is_empty(), job.what) {
-            (true, _) => (String::new(), Outcome::Done),
+            (true, What::Hints) => (String::new(), Outcome::Done),
+            (true, What::Reports) => continue,
             (false, What::Hints) => {
                 let kernel = job.kernels.remove(0);
                 let result = chosen(&job.source, &kernel);

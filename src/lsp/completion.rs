@@ -22,6 +22,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("while", "while ${1:condition} {\n\t$0\n}"),
     ("break", "break"),
     ("assert", "assert ${0:condition}"),
+    ("print", "print(${0:values})"),
     ("if", "if ${1:condition} {\n\t$0\n}"),
     ("else", "else {\n\t$0\n}"),
 ];

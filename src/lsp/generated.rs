@@ -4,7 +4,8 @@ use krn_compiler::analysis::model::{Space, model, representative_sizes, spell_si
 use krn_compiler::diagnostic::{Diagnostic, Diagnostics};
 use krn_compiler::source::{SourceFile, Span};
 use krn_compiler::{Advise, CompileError, CompileOptions, Variants, compile, explain_schedules};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of one kernel.
 #[derive(Clone, Default, Debug)]
@@ -25,6 +26,8 @@ pub struct Cost {
 /// Of one text.
 #[derive(Default)]
 pub struct Generated {
+    /// The kernels that the other thread was asked to make hints of.
+    pub asked: RefCell<BTreeSet<String>>,
     /// By the name of the kernel; `None` where it does not compile.
     pub kernels: BTreeMap<String, Option<Chosen>>,
     /// By the name of the kernel.

@@ -44,7 +44,7 @@ fn word(document: &Document, token: Token) -> Option<String> {
             }
             None => words::directive(word),
         },
-        _ => None,
+        _ => words::statement(word).map(str::to_string),
     }
 }
 

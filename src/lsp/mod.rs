@@ -25,6 +25,7 @@ mod semantic;
 mod server;
 mod signature;
 mod symbols;
+mod transport;
 mod typed;
 mod words;
 

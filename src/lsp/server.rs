@@ -4,6 +4,7 @@ use super::background::{Background, Job, Made, Outcome, What};
 use super::capabilities::capabilities;
 use super::document::Document;
 use super::positions::Encoding;
+use super::transport::{self, Outgoing};
 use super::{
     actions, commands, completion, diagnostics, folding, formatting, hints, hover, lenses, navigation,
     rename, semantic, signature, symbols,
@@ -30,7 +31,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// # Errors
 /// The connection breaks.
 pub fn serve() -> Result<(), Failure> {
-    let (connection, threads) = Connection::stdio();
+    let (connection, client, threads) = transport::stdio()?;
     let (id, parameters) = connection.initialize_start()?;
     let parameters: lsp::InitializeParams = serde_json::from_value(parameters)?;
     let general = parameters.capabilities.general.as_ref();
@@ -51,7 +52,7 @@ pub fn serve() -> Result<(), Failure> {
     };
     connection.initialize_finish(id, serde_json::to_value(result)?)?;
     let mut server = Server {
-        client: connection.sender.clone(),
+        client,
         encoding,
         refreshes,
         documents: HashMap::new(),
@@ -59,6 +60,7 @@ pub fn serve() -> Result<(), Failure> {
         background: Background::start(),
         answers: unbounded(),
         asked: 0,
+        waiting: Vec::new(),
     };
     server.run(&connection)?;
     drop(server);
@@ -68,7 +70,7 @@ pub fn serve() -> Result<(), Failure> {
 }
 
 struct Server {
-    client: Sender<Message>,
+    client: Sender<Outgoing>,
     encoding: Encoding,
     /// Whether the client asks for hints again when it is told to.
     refreshes: bool,
@@ -80,10 +82,19 @@ struct Server {
     answers: (Sender<Response>, Receiver<Response>),
     /// Requests that the server has made.
     asked: i32,
+    /// Requests for hints that are answered when the other thread has made what they want.
+    waiting: Vec<Waiting>,
 }
 
-/// What a request comes to.
-type Answer = Result<Value, (ErrorCode, String)>;
+/// A request for the hints of a part of a text.
+struct Waiting {
+    id: RequestId,
+    uri: String,
+    range: lsp::Range,
+}
+
+/// What a request comes to: JSON.
+type Answer = Result<String, (ErrorCode, String)>;
 
 impl Server {
     fn run(&mut self, connection: &Connection) -> Result<(), Failure> {
@@ -99,14 +110,18 @@ impl Server {
                     Message::Response(_) => {}
                 },
                 recv(made) -> made => self.made(made?)?,
-                recv(answers) -> answer => self.client.send(Message::Response(answer?))?,
+                recv(answers) -> answer => self.send(Message::Response(answer?))?,
                 default(idle) => self.publish()?,
             }
         }
     }
 
+    fn send(&self, message: Message) -> Result<(), Failure> {
+        Ok(self.client.send(Outgoing::Message(message))?)
+    }
+
     fn notify(&self, method: &str, parameters: impl Serialize) -> Result<(), Failure> {
-        Ok(self.client.send(Message::Notification(Notification::new(method.to_string(), parameters)))?)
+        self.send(Message::Notification(Notification::new(method.to_string(), parameters)))
     }
 
     fn notification(&mut self, notification: Notification) -> Result<(), Failure> {
@@ -124,6 +139,7 @@ impl Server {
                 let changed =
                     self.documents.get(&uri).map(|old| old.changed(version, parameters.content_changes));
                 changed.into_iter().for_each(|document| self.put(document));
+                self.give_up(&uri)?;
             }
             "textDocument/didClose" => {
                 let parameters: lsp::DidCloseTextDocumentParams =
@@ -132,6 +148,7 @@ impl Server {
                 self.documents.remove(&uri.0);
                 self.dirty.remove(&uri.0);
                 self.background.text(&uri.0, None);
+                self.give_up(&uri.0)?;
                 let parameters =
                     lsp::PublishDiagnosticsParams { uri, version: None, diagnostics: Vec::new() };
                 self.notify("textDocument/publishDiagnostics", parameters)?;
@@ -182,7 +199,10 @@ impl Server {
             return Ok(());
         }
         match made.result {
-            Outcome::Chosen(chosen) => drop(document.generated.kernels.insert(made.kernel, chosen)),
+            Outcome::Chosen(chosen) => {
+                document.generated.kernels.insert(made.kernel, chosen);
+                self.answer_waiting(&made.uri)?;
+            }
             Outcome::Reports(reports) => {
                 let news = !reports.is_empty();
                 document.generated.reports.insert(made.kernel, reports);
@@ -194,7 +214,7 @@ impl Server {
                 self.asked += 1;
                 let id = RequestId::from(self.asked);
                 let request = Request::new(id, "workspace/inlayHint/refresh".to_string(), Value::Null);
-                self.client.send(Message::Request(request))?;
+                self.send(Message::Request(request))?;
             }
             Outcome::Done => {}
         }
@@ -208,13 +228,59 @@ impl Server {
                 Ok(()) => return Ok(()),
                 Err(failure) => Err(failure),
             },
+            "textDocument/inlayHint" if !self.refreshes => match self.wait(&request) {
+                true => return Ok(()),
+                false => self.answer(request),
+            },
             _ => self.answer(request),
         };
-        let response = match answer {
-            Ok(value) => Response::new_ok(id, value),
-            Err((code, message)) => Response::new_err(id, code as i32, message),
+        self.reply(id, answer)
+    }
+
+    fn reply(&self, id: RequestId, answer: Answer) -> Result<(), Failure> {
+        let outgoing = match answer {
+            Ok(text) => Outgoing::Answer(id, text),
+            Err((code, message)) => {
+                Outgoing::Message(Message::Response(Response::new_err(id, code as i32, message)))
+            }
         };
-        Ok(self.client.send(Message::Response(response))?)
+        Ok(self.client.send(outgoing)?)
+    }
+
+    /// A client that is not told to ask again is answered when all hints are there: whether this one has to wait for some.
+    fn wait(&mut self, request: &Request) -> bool {
+        let uri = request.params["textDocument"]["uri"].as_str().unwrap_or_default().to_string();
+        let (Some(document), Ok(range)) = (self.documents.get(&uri), parsed(request.params["range"].clone()))
+        else {
+            return false;
+        };
+        self.missing_hints(document, range);
+        let waits = is_missing(document, range);
+        if waits {
+            self.waiting.push(Waiting { id: request.id.clone(), uri, range });
+        }
+        waits
+    }
+
+    /// Answers who waited for what has been made of a text.
+    fn answer_waiting(&mut self, uri: &str) -> Result<(), Failure> {
+        let Some(document) = self.documents.get(uri) else { return Ok(()) };
+        let ready = |known: &mut Waiting| known.uri == uri && !is_missing(document, known.range);
+        for known in self.waiting.extract_if(.., ready).collect::<Vec<_>>() {
+            self.reply(known.id, given(hints::hints(document, known.range)))?;
+        }
+        Ok(())
+    }
+
+    /// Tells who waited for hints of a text that there is another one now, or none.
+    fn give_up(&mut self, uri: &str) -> Result<(), Failure> {
+        for known in self.waiting.extract_if(.., |known| known.uri == uri).collect::<Vec<_>>() {
+            self.reply(
+                known.id,
+                Err((ErrorCode::ContentModified, "the text has changed since".to_string())),
+            )?;
+        }
+        Ok(())
     }
 
     /// Runs the tool beside the server, and answers when it has ended.
@@ -296,18 +362,25 @@ impl Server {
         }
     }
 
-    /// Has the kernels in view compiled of which nothing is known.
+    /// Has the kernels in view compiled of which nobody has asked yet.
     fn missing_hints(&self, document: &Document, range: lsp::Range) {
         if document.diagnostics().has_errors() {
             return;
         }
         let names = hints::in_range(document, range).into_iter().map(|kernel| kernel.name.name.clone());
-        let missing: Vec<String> =
-            names.filter(|name| !document.generated.kernels.contains_key(name)).collect();
+        let mut asked = document.generated.asked.borrow_mut();
+        let missing: Vec<String> = names.filter(|name| asked.insert(name.clone())).collect();
         if !missing.is_empty() {
             self.ask(document, What::Hints, missing);
         }
     }
+}
+
+/// Whether hints are still to be made of kernels in a range.
+fn is_missing(document: &Document, range: lsp::Range) -> bool {
+    let kernels = &document.generated.kernels;
+    !document.diagnostics().has_errors()
+        && hints::in_range(document, range).iter().any(|kernel| !kernels.contains_key(&kernel.name.name))
 }
 
 fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, (ErrorCode, String)> {
@@ -315,5 +388,5 @@ fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, (ErrorCode, String)> {
 }
 
 fn given(value: impl Serialize) -> Answer {
-    serde_json::to_value(value).map_err(|error| (ErrorCode::InternalError, error.to_string()))
+    serde_json::to_string(&value).map_err(|error| (ErrorCode::InternalError, error.to_string()))
 }

@@ -42,6 +42,24 @@ pub fn reduction(word: &str) -> Option<String> {
     Some(text.to_string())
 }
 
+/// A statement that the language has and that says nothing of itself.
+pub fn statement(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "forall" => "Iterations in any order, on as many threads as there is room for.",
+        "for" => "Iterations one after the other.",
+        "while" => "Iterations one after the other, as long as the condition holds.",
+        "break" => "Ends the loop around it.",
+        "assert" => {
+            "Where the condition does not hold, the launch fails, with the line and the indices. `--unchecked` leaves it out."
+        }
+        "print" => {
+            "Tells values of this iteration, where prints are asked for: `krn run --prints`, `prints = true` in `kernels!`, \
+             `ModuleOptions::prints`. Otherwise it is left out, and costs nothing."
+        }
+        _ => return None,
+    })
+}
+
 /// A directive: how it is written, and what may stand in it.
 pub fn directive(word: &str) -> Option<String> {
     let (_, form) = directives().find(|(name, _)| *name == word)?;

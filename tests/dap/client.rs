@@ -129,6 +129,14 @@ impl Client {
         }
     }
 
+    /// The events of a name that have come, which are taken out.
+    pub fn seen(&mut self, name: &str) -> Vec<Value> {
+        let (found, rest): (VecDeque<Value>, _) =
+            self.events.drain(..).partition(|event| event["event"] == name);
+        self.events = rest;
+        found.into_iter().map(|event| event["body"].clone()).collect()
+    }
+
     /// The line, from 1 on, on which a text stands first.
     pub fn line(&self, text: &str) -> usize {
         let at = self.text.find(text).unwrap_or_else(|| panic!("there is no `{text}`"));

@@ -81,6 +81,26 @@ fn a_conditional_breakpoint_stops_one_lane_and_steps_go_on_from_there() {
 }
 
 #[test]
+fn the_threads_of_another_warp_are_others() {
+    let mut client = sums(json!({ "stopOnEntry": true }));
+    let own = client.line("let own");
+    client.set(json!([{ "line": own, "condition": "i == 37" }]));
+    client.begin();
+    let names = |client: &mut Client| client.ask("threads", json!({}))["threads"][5]["name"].clone();
+    client.stopped();
+    assert_eq!(names(&mut client), "lane 5 · thread (5, 0, 0)");
+    // Within the warp nothing is told; of another one the thread in focus is gone before it is named anew.
+    let mut told = Vec::new();
+    for command in ["next", "continue"] {
+        client.ask(command, json!({ "threadId": 1 }));
+        client.stopped();
+        told.push(client.seen("thread"));
+    }
+    assert_eq!(told, [vec![], vec![json!({ "reason": "exited", "threadId": 6 })]]);
+    assert_eq!(names(&mut client), "lane 5 · thread (37, 0, 0)");
+}
+
+#[test]
 fn watches_are_expressions_of_the_language() {
     let mut client = sums(json!({ "block": 0, "warp": 2, "lane": 3 }));
     let line = client.line("s += term");

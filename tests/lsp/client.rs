@@ -48,6 +48,15 @@ fn read(from: &mut impl BufRead) -> Option<Value> {
 impl Client {
     /// A server that knows this text.
     pub fn open(text: &str) -> Self {
+        Self::start(text, json!({ "inlayHint": { "refreshSupport": true } }))
+    }
+
+    /// The same for a client that does not ask for hints again.
+    pub fn open_plain(text: &str) -> Self {
+        Self::start(text, json!({}))
+    }
+
+    fn start(text: &str, workspace: Value) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_krn"))
             .arg("lsp")
             .env("KRN_PTXAS", "")
@@ -77,7 +86,7 @@ impl Client {
         };
         let capabilities = json!({
             "general": { "positionEncodings": ["utf-8", "utf-16"] },
-            "workspace": { "inlayHint": { "refreshSupport": true } },
+            "workspace": workspace,
         });
         let answer = client.ask_with(
             "initialize",
@@ -125,6 +134,10 @@ impl Client {
         self.next += 1;
         let id = self.next;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }));
+        self.answer_to(id)
+    }
+
+    fn answer_to(&mut self, id: i64) -> Value {
         loop {
             let message = self.receive();
             if message["id"] == id && message.get("method").is_none() {
@@ -167,15 +180,32 @@ impl Client {
         self.ask_with(&format!("textDocument/{method}"), parameters)
     }
 
+    /// Asks about the whole file and changes it before there is an answer; the message of the error.
+    pub fn cut_off(&mut self, method: &str) -> String {
+        let parameters = self.whole();
+        self.next += 1;
+        let id = self.next;
+        let method = format!("textDocument/{method}");
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }));
+        let end = self.text.len();
+        self.replace(end, end, "\n");
+        let message = self.answer_to(id);
+        message["error"]["message"].as_str().unwrap_or_else(|| panic!("{method}: {message}")).to_string()
+    }
+
     /// Asks about the whole file.
     pub fn ask_all(&mut self, method: &str) -> Value {
+        let parameters = self.whole();
+        self.ask_with(&format!("textDocument/{method}"), parameters)
+    }
+
+    fn whole(&self) -> Value {
         let range = json!({ "start": self.position(0), "end": self.position(self.text.len()) });
         let options = json!({ "tabSize": 4, "insertSpaces": true });
-        let parameters = json!({
+        json!({
             "textDocument": { "uri": URI }, "range": range, "options": options,
             "context": { "diagnostics": [], "includeDeclaration": true },
-        });
-        self.ask_with(&format!("textDocument/{method}"), parameters)
+        })
     }
 
     /// Asks about some lines.

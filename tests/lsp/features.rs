@@ -54,6 +54,7 @@ fn names_are_explained_found_and_changed() {
     assert!(exp.contains("eˣ") && exp.contains("at most 2 ulp in `f32`"), "{exp}");
     assert!(hover(&mut client, "sum(j").contains("Over nothing 0"));
     assert!(hover(&mut client, "block 128").contains("1 to 1024"));
+    assert!(hover(&mut client, "forall i").contains("in any order"));
     assert_eq!(client.ask("hover", "{\n    forall"), Value::Null);
 
     let defined = client.ask("definition", "length(point");
@@ -103,7 +104,10 @@ fn what_could_be_written_is_proposed() {
         |list: &[String], wanted: &[&str]| wanted.iter().all(|name| list.iter().any(|known| known == name));
     let code = proposed("d[i] = l", "d[i] = ");
     assert!(
-        has(&code, &["l", "i", "point", "shift", "n", "SCALE", "length", "exp", "sum", "forall"]),
+        has(
+            &code,
+            &["l", "i", "point", "shift", "n", "SCALE", "length", "exp", "sum", "forall", "assert", "print"]
+        ),
         "{code:?}"
     );
     assert!(!has(&code, &["j"]) && !has(&code, &["block"]) && !has(&code, &["turned"]), "{code:?}");
@@ -248,6 +252,7 @@ fn hints_show_what_nobody_wrote() {
     let behind = |text: &str| TEXT.find(text).expect("it is there") + text.len();
     let first = client.ask_all("inlayHint");
     let first = texts(&first, &client);
+    client.ask_all("inlayHint");
     assert!(first.contains(&(behind("let l"), ": f32".to_string())), "{first:?}");
     assert!(first.contains(&(behind("sum(j"), " in 0..n".to_string())), "{first:?}");
     assert!(first.contains(&(behind("    b[j, i"), " in 0..m".to_string())), "{first:?}");
@@ -262,6 +267,25 @@ fn hints_show_what_nobody_wrote() {
     let written = then.iter().find(|(at, _)| *at == behind("    b[j, i]")).expect("what the write costs");
     assert!(written.1.contains("sectors"), "{written:?}");
     assert!(first.iter().all(|hint| then.contains(hint)));
+    // Whoever asks twice has them made once.
+    assert_eq!(client.refreshes, 1);
+}
+
+#[test]
+fn a_client_that_does_not_ask_again_is_answered_when_all_hints_are_there() {
+    let mut client = Client::open_plain(TEXT);
+    let hints = client.ask_all("inlayHint");
+    let labels: Vec<&str> =
+        hints.as_array().expect("a list").iter().filter_map(|hint| hint["label"].as_str()).collect();
+    assert!(labels.iter().any(|label| label.contains("stage a")), "{labels:?}");
+    assert_eq!(client.refreshes, 0);
+    // Typing ends the wait.
+    let many: String =
+        (0..400).map(|at| format!("kernel k{at}(x: f32[n]) -> y: f32[n] {{ y[i] = x[i] }}\n")).collect();
+    client.reopen(&many);
+    assert!(client.cut_off("inlayHint").contains("changed"));
+    client.replace(0, 0, "kernel");
+    assert!(client.ask_all("inlayHint").is_array(), "of a text with mistakes there is nothing to wait for");
 }
 
 #[test]

@@ -126,7 +126,8 @@ static bool starts_statement(TSLexer *lexer) {
     advance(lexer);
     return lexer->lookahead != '=';
   }
-  return c > 0x7f || strchr("+-*/%&|^<>=,:;.{})]", c) == NULL;
+  static const char NEVER_FIRST[] = "+-*/%&|^<>=,:;.{})]";
+  return c > 0x7f || memchr(NEVER_FIRST, c, LENGTH(NEVER_FIRST)) == NULL;
 }
 
 // A number, with its suffix. False where it is no number of the language, such as `0x` and `1q`.
@@ -156,9 +157,9 @@ static bool scan_number(TSLexer *lexer) {
     if (second == 'b' && lexer->lookahead == 'f') {
       // `0bf16` is a zero of the type `bf16`.
       suffix[0] = 'b';
-      char rest[WORD_SIZE];
+      char rest[WORD_SIZE] = "";
       read_word(lexer, rest);
-      strncpy(suffix + 1, rest, WORD_SIZE - 2);
+      memcpy(suffix + 1, rest, WORD_SIZE - 2);
     } else {
       has_prefix = true;
       while (lexer->lookahead == '_' || is_digit(lexer->lookahead)) {

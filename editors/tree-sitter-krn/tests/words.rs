@@ -92,6 +92,33 @@ fn the_scanner_knows_suffixes() {
     assert_eq!(quoted(&scanner, "SUFFIXES[] = {", "}", '"'), set(SUFFIXES.iter().copied()));
 }
 
+/// What of C's library a parser finds that runs as WebAssembly, as Zed runs it.
+const LIBRARY: [&str; 12] = [
+    "malloc", "calloc", "realloc", "free", "memchr", "memcmp", "memcpy", "memmove", "memset", "strcmp",
+    "strncmp", "strncpy",
+];
+
+#[test]
+fn the_scanner_calls_what_there_is_in_zed() {
+    let scanner = read("tree-sitter-krn/src/scanner.c");
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let (mut defined, mut called) = (Words::new(), Words::new());
+    for line in scanner.lines() {
+        let code = line.split("//").next().unwrap_or_default();
+        for (at, _) in code.match_indices('(') {
+            let before = &code[..at];
+            let start = before.rfind(|c| !is_name(c)).map_or(0, |at| at + 1);
+            let words = if code.starts_with(' ') { &mut called } else { &mut defined };
+            if !before[..start].ends_with("->") {
+                words.insert(before[start..].to_string());
+            }
+        }
+    }
+    let own = set(["", "if", "for", "while", "switch", "sizeof"]);
+    let library: Words = called.difference(&defined).filter(|name| !own.contains(*name)).cloned().collect();
+    assert!(library.contains("strcmp") && library.is_subset(&set(LIBRARY)), "{library:?}");
+}
+
 #[test]
 fn queries_know_types_and_functions() {
     for (path, ty, function, call) in [

@@ -43,6 +43,22 @@ impl zed::Extension for Krn {
         })
     }
 
+    /// What the dialog for a new session says.
+    fn dap_config_to_scenario(&mut self, config: zed::DebugConfig) -> Result<zed::DebugScenario, String> {
+        let zed::DebugRequest::Launch(launch) = config.request else {
+            return Err("`krn` attaches to nothing: it starts a kernel".to_string());
+        };
+        let stop = config.stop_on_entry.unwrap_or(true);
+        let fields = serde_json::json!({ "request": "launch", "program": launch.program, "stopOnEntry": stop });
+        Ok(zed::DebugScenario {
+            label: config.label,
+            adapter: config.adapter,
+            build: None,
+            config: fields.to_string(),
+            tcp_connection: None,
+        })
+    }
+
     /// Nothing is attached to.
     fn dap_request_kind(
         &mut self,

@@ -7,7 +7,7 @@ use proc_macro2::Ident;
 use std::collections::{BTreeMap, BTreeSet};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::{Error, Lit, LitInt, LitStr, Result, Token, braced, bracketed};
+use syn::{Error, Lit, LitBool, LitInt, LitStr, Result, Token, braced, bracketed};
 
 /// Compiled for without a word of the user: every GPU since Turing runs one of them.
 const DEFAULT_TARGETS: [&str; 3] = ["sm_75", "sm_80", "sm_90"];
@@ -20,6 +20,8 @@ pub struct Arguments {
     pub sizes: BTreeMap<String, u64>,
     /// Sizes and parameters that code is made for beside the usual.
     pub variants: Vec<SymbolValues>,
+    /// Whether `print` tells values.
+    pub prints: bool,
     /// The user's own types for structs of the file, by the file's name of each.
     pub structs: BTreeMap<String, (Ident, syn::Path)>,
 }
@@ -31,7 +33,8 @@ impl Parse for Arguments {
         })?;
         let targets = DEFAULT_TARGETS.map(str::to_string).to_vec();
         let (sizes, structs) = (BTreeMap::new(), BTreeMap::new());
-        let mut arguments = Self { path, name: None, targets, sizes, variants: Vec::new(), structs };
+        let mut arguments =
+            Self { path, name: None, targets, sizes, variants: Vec::new(), prints: false, structs };
         let mut seen = BTreeSet::new();
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
@@ -49,10 +52,11 @@ impl Parse for Arguments {
                 "targets" => arguments.targets = targets_of(input)?,
                 "sizes" => arguments.sizes = sizes_of(input)?,
                 "for" => arguments.variants = variants_of(input)?,
+                "prints" => arguments.prints = input.parse::<LitBool>()?.value,
                 "structs" => arguments.structs = structs_of(input)?,
                 _ => {
                     let message = format!(
-                        "`{option}` is no option: there are `name`, `targets`, `sizes`, `for` and `structs`"
+                        "`{option}` is no option: there are `name`, `targets`, `sizes`, `for`, `prints` and `structs`"
                     );
                     return Err(Error::new(option.span(), message));
                 }
@@ -155,7 +159,7 @@ mod tests {
     #[test]
     fn options_are_read() {
         let all = quote!("a/b.krn", name = other, targets = ["sm_80", "sm_90a"], sizes = { k: 64, n: 1_000 },
-            for = [{ m: 4_096, eps: -1e-5 }, { wide: true }], structs = { Body: crate::bodies::Body },);
+            for = [{ m: 4_096, eps: -1e-5 }, { wide: true }], prints = true, structs = { Body: crate::bodies::Body },);
         let arguments: Arguments = syn::parse2(all).expect("good options");
         assert_eq!(arguments.path.value(), "a/b.krn");
         assert_eq!(arguments.name.expect("there").to_string(), "other");
@@ -167,8 +171,9 @@ mod tests {
         };
         let first = set(&[("m", Value::Int(4096)), ("eps", Value::Float(-1e-5))]);
         assert_eq!(arguments.variants, [first, set(&[("wide", Value::Bool(true))])]);
+        assert!(arguments.prints);
         let plain: Arguments = syn::parse2(quote!("a.krn")).expect("a path");
-        assert_eq!(plain.targets, DEFAULT_TARGETS);
+        assert_eq!((&plain.targets[..], plain.prints), (&DEFAULT_TARGETS.map(str::to_string)[..], false));
     }
 
     #[test]
@@ -189,6 +194,7 @@ mod tests {
         assert!(refused(quote!("a.krn", for = [{ m: 1, m: 2 }])).contains("`m` was given twice"));
         assert!(refused(quote!("a.krn", for = [{ m: "a" }])).contains("expected a number or a bool"));
         assert!(refused(quote!("a.krn", for = { m: 1 })).contains("expected square brackets"));
+        assert!(refused(quote!("a.krn", prints = 1)).contains("expected boolean literal"));
         assert!(refused(quote!("a.krn" "b.krn")).contains("expected `,`"));
     }
 }

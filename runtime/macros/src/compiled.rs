@@ -44,6 +44,7 @@ impl Compiled {
             let mut options = CompileOptions::for_target(target);
             options.sizes.clone_from(&arguments.sizes);
             options.variants = Variants::With(arguments.variants.clone());
+            options.prints = arguments.prints;
             let Compilation { compiled, program, warnings, .. } =
                 compile(&source, &options).map_err(|error| match error {
                     CompileError::Diagnostics(diagnostics) => messages::errors(&source, &diagnostics, span),
