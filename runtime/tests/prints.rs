@@ -212,7 +212,52 @@ fn launches_are_told_in_their_order_and_once() {
 }
 
 #[test]
-use krn_runtime::{Argument, Array, Device, Error, ModuleOptions, Prints, kernels};
+fn typed_kernels_print_where_the_macro_was_asked_for_it() {
+    let (device, receiver) = watched();
+    let mut x = Array::from_slice(&device, [2], &[1.0f32, 3.0]).expect("small");
+    silent::Kernels::load(&device).and_then(|kernels| kernels.halve(&mut x)).expect("launched");
+    device.synchronize().expect("done");
+    assert!(receiver.try_recv().is_err(), "nobody asked");
+    let kernels = telling::Kernels::load(&device).expect("it loads");
+    kernels.halve(&mut x).expect("launched");
+    kernels.stream().synchronize().expect("done");
+    let told = receiver.try_recv().expect("it has printed");
+    let file = "tests/prints.krn";
+    assert_eq!(
+        told.to_string(),
+        format!("{file}:5:9: for i = 0: x[i] = 0.5\n{file}:5:9: for i = 1: x[i] = 1.5")
+    );
+    // What is compiled when its sizes come prints as well; reading an array tells it.
+    let mut x = Array::from_slice(&device, [100_003], &vec![4.0f32; 100_003]).expect("small");
+    kernels.halve(&mut x).expect("launched");
+    assert_eq!(x.to_vec().expect("there")[100_002], 2.0);
+    let told = receiver.try_recv().expect("it has printed");
+    assert_eq!((told.kernel.as_str(), told.lines.len(), told.left_out), ("halve", 4096, 100_003 - 4096));
+}
+
+#[test]
+fn turns_of_a_captured_loop_are_told_in_their_order() {
+    let text = "\
+kernel k(x: inout i32[n]) {
+    while max(i: x[i]) < 12 {
+        forall i in n { print(x[i]); x[i] += 5 }
+    }
+}
+";
+    let (device, receiver) = watched();
+    let module = ModuleOptions::new().prints(true).from_source(&device, "t.krn", text).expect("good");
+    let kernel = module.kernel("k").expect("there");
+    let x = Array::<i32, 1>::zeros(&device, [2]).expect("small");
+    kernel.prepare(&[("n", 2.into())]).expect("good");
+    let stream = device.stream().expect("opens");
+    let graph = stream
+        .capture(|captured| kernel.launch_on(captured, &[("x", Argument::Array(x.dynamic()))]).map(drop))
+        .expect("captured");
+    graph.launch(&stream).and_then(|()| stream.synchronize()).expect("it runs");
+    let told: Vec<String> = receiver.try_iter().map(|prints| prints.to_string()).collect();
+    let line = |i: u64, value: u64| format!("t.krn:3:25: for i = {i}: x[i] = {value}");
+    let wanted = [line(0, 0), line(1, 0), line(0, 5), line(1, 5), line(0, 10), line(1, 10)];
+    assert_eq!(told.join("\n"), wanted.join("\n"));
 }
 
 #[test]
