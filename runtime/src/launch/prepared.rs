@@ -9,7 +9,7 @@ use crate::launch::captured::{GraphPlaces, check_loops};
 use crate::launch::counted::{CountedLaunch, TracedLaunch};
 use crate::launch::module::Module;
 use crate::launch::repeated::{KeptGraph, on_device};
-use crate::launch::turns::goes_on_in;
+use crate::launch::turns::{goes_on_in, has_while};
 use crate::launch::variants::Chosen;
 use crate::memory::array::DeviceArray;
 use crate::memory::storage::Storage;
@@ -49,16 +49,6 @@ enum Event<'e> {
     End {
         condition: usize,
     },
-}
-
-/// Whether the device decides how often some of these are launched.
-pub(crate) fn has_while(plan: &[Step]) -> bool {
-    plan.iter().any(|step| match step {
-        Step::Launch(_) => false,
-        Step::Repeat { body, .. } => has_while(body),
-        Step::Branch { then, otherwise, .. } => has_while(then) || has_while(otherwise),
-        Step::While { .. } => true,
-    })
 }
 
 /// One launch of a plan, its parameters worked out.

@@ -1,10 +1,21 @@
-//! Whether a `while` of a kernel has another turn, as the device says.
+//! Whether a plan has a `while`, and whether that has another turn, as the device says.
 
 use crate::backend::{DevicePtr, StreamNumber};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::memory::array::DeviceArray;
 use crate::stream::record::ErrorRecord;
+use krn_compiler::manifest::Step;
+
+/// Whether the device decides how often some of these are launched.
+pub(crate) fn has_while(plan: &[Step]) -> bool {
+    plan.iter().any(|step| match step {
+        Step::Launch(_) => false,
+        Step::Repeat { body, .. } => has_while(body),
+        Step::Branch { then, otherwise, .. } => has_while(then) || has_while(otherwise),
+        Step::While { .. } => true,
+    })
+}
 
 /// As [`goes_on`], for a launch on a stream of ours, whose scratch buffers are these.
 pub(crate) fn goes_on_in(

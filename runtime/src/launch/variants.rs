@@ -10,8 +10,8 @@ use crate::error::compile::CompileFailure;
 use crate::error::{Error, Result};
 use crate::launch::code::Code;
 use crate::launch::decisive::{by_guard, by_plan, by_signature, either};
-use crate::launch::prepared::has_while;
 use crate::launch::sizes::Sizes;
+use crate::launch::turns::has_while;
 use krn_compiler::manifest::{
     ArgumentKind, BufferManifest, Guard, KernelManifest, LaunchArgument, Manifest, Step, Variant,
 };
