@@ -197,6 +197,21 @@ pub struct LoopCondition {
     pub record: Option<DevicePtr>,
 }
 
+impl LoopCondition {
+    /// What the memory says that `read` reads.
+    pub fn goes_on(&self, read: &mut dyn FnMut(DevicePtr, &mut [u8]) -> Result<()>) -> Result<bool> {
+        let (mut holds, mut claimed) = ([0], [0; 4]);
+        read(self.holds, &mut holds)?;
+        if holds == [0] {
+            return Ok(false);
+        }
+        if let Some(record) = self.record {
+            read(record, &mut claimed)?;
+        }
+        Ok(claimed == [0; 4])
+    }
+}
+
 /// Work of a graph, one after another.
 pub type GraphSequence = Sequence<GraphWork, LoopCondition>;
 

@@ -2,6 +2,7 @@
 //! launched.
 
 use crate::support::{self, compiled};
+use krn_compiler::data::{ElementType, HostArray, Scalar};
 use krn_runtime::{Argument, Array, Device, Error, Launcher, Operand, Selection};
 use std::sync::Arc;
 
@@ -34,6 +35,11 @@ kernel picked(x: inout f32[n], at: i64) { while x[at] > 1.0 || n > 0 { x[i] = 0.
 
 fn device() -> Device {
     Device::open_as(Selection::Emulator).expect("always there")
+}
+
+/// An argument by value.
+fn place(at: i64) -> HostArray {
+    HostArray { element: ElementType::scalar(Scalar::I64), shape: Vec::new(), bytes: at.to_le_bytes().into() }
 }
 
 fn filled(device: &Device, value: f32) -> Array<f32, 1> {
@@ -98,11 +104,7 @@ fn a_failed_check_ends_the_loop_and_is_reported() {
     let device = device();
     let module = device.load(&compiled(TEXT, &[]).compiled).expect("it loads");
     let x = filled(&device, 4.0);
-    let at = krn_compiler::data::HostArray {
-        element: krn_compiler::data::ElementType::scalar(krn_compiler::data::Scalar::I64),
-        shape: Vec::new(),
-        bytes: 100i64.to_le_bytes().into(),
-    };
+    let at = place(100);
     let arguments = [("x", Argument::Array(x.dynamic())), ("at", Argument::Value(&at))];
     let error = module.kernel("picked").expect("there").launch(&arguments).expect_err("100 is outside");
     assert!(error.to_string().contains("index 100 is outside axis 0 of `x`"), "{error}");
@@ -165,11 +167,7 @@ fn a_failed_check_ends_a_captured_loop_and_is_reported() {
     let module = device.load(&compiled(TEXT, &[]).compiled).expect("it loads");
     let kernel = module.kernel("picked").expect("there");
     let x = filled(&device, 4.0);
-    let at = krn_compiler::data::HostArray {
-        element: krn_compiler::data::ElementType::scalar(krn_compiler::data::Scalar::I64),
-        shape: Vec::new(),
-        bytes: 100i64.to_le_bytes().into(),
-    };
+    let at = place(100);
     let arguments = [("x", Argument::Array(x.dynamic())), ("at", Argument::Value(&at))];
     let bound = kernel.bind(&arguments).expect("they fit");
     let stream = device.stream().expect("a stream");

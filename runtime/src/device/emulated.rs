@@ -316,12 +316,7 @@ impl Backend for EmulatorDevice {
             GraphWork::Round(_) => Ok(()),
         };
         let mut goes_on = |condition: &LoopCondition, _| {
-            let (mut holds, mut claimed) = ([0], [0; 4]);
-            self.copy_out(stream, condition.holds, &mut holds)?;
-            if let Some(record) = condition.record {
-                self.copy_out(stream, record, &mut claimed)?;
-            }
-            Ok(holds != [0] && claimed == [0; 4])
+            condition.goes_on(&mut |pointer, bytes| self.copy_out(stream, pointer, bytes))
         };
         nodes.iter().try_for_each(|node| node.todo.run(&mut work, &mut goes_on))
     }

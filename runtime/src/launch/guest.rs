@@ -98,6 +98,9 @@ pub struct GuestPlan {
     loaded: Arc<dyn LoadedModule>,
     launches: Sequence<Planned>,
     graph: KeptGraph,
+    /// Whether the device repeats launches, and whether some print: in graphs these need more than the launches.
+    loops: bool,
+    prints: bool,
     /// Offsets of the scratch buffers, by allocation.
     scratch_places: Vec<Vec<u64>>,
     record: Option<Arc<ErrorRecord>>,
@@ -187,6 +190,8 @@ impl Launcher {
         Ok(GuestPlan {
             launcher,
             loaded,
+            loops: launches.waits(),
+            prints: manifest.print_bytes() > 0,
             launches,
             graph: KeptGraph::default(),
             scratch_places,
@@ -305,13 +310,12 @@ impl GuestPlan {
             Ok::<_, Error>(params)
         };
         let cell = |number: usize| Some(scratch + self.scratch_places.get(number)?.first()?);
-        let (loops, prints) = (self.launches.waits(), manifest.print_bytes() > 0);
         // SAFETY: the caller's promise.
-        let captured = (loops || prints) && unsafe { device.backend.is_capturing(stream) }?;
-        if captured && loops {
+        let captured = (self.loops || self.prints) && unsafe { device.backend.is_capturing(stream) }?;
+        if captured && self.loops {
             check_loops(device, &manifest.name)?;
         }
-        if captured || loops && on_device(device) {
+        if captured || self.loops && on_device(device) {
             let record = self.record.as_deref().and_then(ErrorRecord::pointer);
             let work = GraphPlaces { kernel: manifest, scratch: &cell, record }.work(
                 &self.launches,

@@ -1,6 +1,6 @@
 //! Whether a plan has a `while`, and whether that has another turn, as the device says.
 
-use crate::backend::{DevicePtr, StreamNumber};
+use crate::backend::{DevicePtr, LoopCondition, StreamNumber};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::memory::array::DeviceArray;
@@ -49,15 +49,8 @@ pub(crate) fn goes_on(
     turns: u64,
     read: &mut dyn FnMut(DevicePtr, &mut [u8]) -> Result<()>,
 ) -> Result<bool> {
-    let (mut holds, mut claimed) = ([0], [0; 4]);
-    read(condition.ok_or_else(|| no_memory(kernel))?, &mut holds)?;
-    if holds == [0] {
-        return Ok(false);
-    }
-    if let Some(record) = record.and_then(ErrorRecord::pointer) {
-        read(record, &mut claimed)?;
-    }
-    let more = claimed == [0; 4];
+    let holds = condition.ok_or_else(|| no_memory(kernel))?;
+    let more = LoopCondition { holds, record: record.and_then(ErrorRecord::pointer) }.goes_on(read)?;
     match device.shared.turn_limit() {
         Some(limit) if more && turns >= limit => Err(Error::Endless { kernel: kernel.to_string(), turns }),
         _ => Ok(more),
