@@ -189,15 +189,10 @@ fn conditions(
     Some(conditions)
 }
 
-/// Whether `stage` may take a contraction, one of these reductions: the host knows how many steps it has, and no side is a
-/// chain of factors, of which one may be a factor of what the later axes give.
+/// Whether `stage` may take a contraction, one of these reductions: the host knows how many steps it has.
 fn is_product(contraction: &Contraction, reduces: &[Inst]) -> bool {
     let is_known = |axis: &ContractionAxis| !axis.is_reduced || axis.range == Range::Host;
-    let mut sides = contraction.products().iter().flat_map(|product| [&product.left, &product.right]);
-    reduces.contains(&contraction.reduce)
-        && contraction.has_reuse()
-        && contraction.axes.iter().all(is_known)
-        && sides.all(|side| side.values.len() == 1)
+    reduces.contains(&contraction.reduce) && contraction.has_reuse() && contraction.axes.iter().all(is_known)
 }
 
 /// Makes the launch for the later axes of a reduction, which becomes one over the first axis and what that launch

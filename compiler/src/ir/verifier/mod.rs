@@ -32,7 +32,7 @@
 //!   Where an axis has only sized factors and a constant extent, they cover it. A launch has 1 to 1024 threads,
 //!   at most 32 or a multiple of 32.
 //! - `mapped` and later: a loop whose axes have `grid`, `cluster`, `warp` or `lane` factors is a `forall` that
-//!   stands in no other loop, or one inside it, of one axis without `grid`, that a team of threads shares. Its lanes
+//!   stands in no other loop, or one inside it, without `grid`, of which a team of threads shares the last axis. Its lanes
 //!   and warps, times those of the loop around it, are exactly the launch's threads: lanes multiply to
 //!   min(threads, 32), warps to the rest. Earlier axes of one loop are the outer ones.
 //! - `mapped` and later: an axis whose grid factor is `*` has bounds that the host can compute (`symbolic`).

@@ -143,8 +143,14 @@ impl Verifier<'_> {
                 if factors().any(|factor| matches!(factor.level, Level::Grid | Level::Cluster)) {
                     self.fail(inst, "a loop inside another is spread over the grid");
                 }
-                if !matches!(kernel.insts[inst].opcode, Opcode::Forall | Opcode::Reduce) || axes.len() > 1 {
-                    self.fail(inst, "a team shares a `forall` or a `reduce` of one axis");
+                let is_open =
+                    |axis: &Axis| kernel.axes[*axis].factors.iter().all(|factor| factor.size.is_none());
+                let around = axes.split_last().is_none_or(|(_, around)| around.iter().all(is_open));
+                if !matches!(kernel.insts[inst].opcode, Opcode::Forall | Opcode::Reduce) || !around {
+                    self.fail(
+                        inst,
+                        "a team shares the last axis of a `forall` or a `reduce`, and walks the others",
+                    );
                 }
                 all_lanes = lanes.saturating_mul(outer_lanes);
                 all_warps = warps.saturating_mul(outer_warps);

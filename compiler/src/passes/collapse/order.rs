@@ -8,8 +8,8 @@
 //!     v5: f32 = load buf0[v4, v3]
 //! ```
 //!
-//! Each axis counts by the last subscript of a load that hangs on it; axes of the same count keep their order, as do all
-//! of argmin and argmax, where the first of equal values wins.
+//! Each axis counts by the last subscript of a load that hangs on it, then by those of all loads; axes of the same count
+//! keep their order, as do all of argmin and argmax, where the first of equal values wins.
 
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{InstData, Kernel, Payload};
@@ -62,22 +62,24 @@ fn order(kernel: &Kernel, inst: Inst) -> Option<Vec<usize>> {
     }
     let body = data.regions[0];
     let params = &kernel.blocks[body].params;
-    let mut distances = vec![usize::MAX; params.len()];
+    // The least distance from the last subscript, and the sum of those in all loads.
+    let mut distances = vec![(usize::MAX, 0); params.len()];
     kernel.walk(body, &mut |_, inst| {
         let data = &kernel.insts[inst];
         if data.opcode.info().effect != Effect::Read {
             return;
         }
-        for (distance, subscript) in kernel.subscripts(data).iter().rev().enumerate() {
-            for (param, least) in params.iter().zip(&mut distances) {
-                if *least > distance && hangs_on(kernel, *subscript, *param, DEPTH) {
-                    *least = distance;
-                }
+        let subscripts = kernel.subscripts(data);
+        for (param, (least, sum)) in params.iter().zip(&mut distances) {
+            let mut rising = subscripts.iter().rev();
+            if let Some(distance) = rising.position(|subscript| hangs_on(kernel, *subscript, *param, DEPTH)) {
+                *least = distance.min(*least);
+                *sum += distance;
             }
         }
     });
     // Memory says nothing of an axis that no subscript depends on.
-    if distances.contains(&usize::MAX) {
+    if distances.iter().any(|(least, _)| *least == usize::MAX) {
         return None;
     }
     let mut order: Vec<usize> = (0..params.len()).collect();

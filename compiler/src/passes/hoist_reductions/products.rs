@@ -23,7 +23,7 @@ use crate::ir::op::Opcode;
 
 /// Rows, columns and steps from which on a product is worth tiles, and what it leaves worth writing.
 pub const LEAST_ROWS: i64 = 16;
-const LEAST_STEPS: i64 = 64;
+pub const LEAST_STEPS: i64 = 64;
 
 /// The first of several products in a launch's loop, and the loop.
 pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
@@ -59,7 +59,7 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
 }
 
 /// Whether a reduction adds up products of two factors, of which each is the same for all iterations along some axis around.
-fn is_product(kernel: &Kernel, one: &Contraction) -> bool {
+pub fn is_product(kernel: &Kernel, one: &Contraction) -> bool {
     kernel.insts[one.reduce].results.len() == 1
         && one.products().len() == 1
         && one.axes.iter().filter(|axis| axis.is_reduced).count() == 1

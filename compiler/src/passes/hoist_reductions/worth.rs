@@ -2,6 +2,8 @@
 
 use super::launch::{Along, Part};
 use super::nest::{Nest, is_loop};
+use super::products::{LEAST_ROWS, LEAST_STEPS as PRODUCT_STEPS, is_product};
+use crate::analysis::contraction::{Class, contractions};
 use crate::analysis::{Answer, Conditions, UNKNOWN_TRIPS, ask, trip_count};
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Step};
@@ -121,12 +123,17 @@ pub fn pays_whole(
         let launched = Expr::binary(BinaryOp::Add, around.clone(), int(LAUNCH * 2 * machine));
         Expr::binary(BinaryOp::Less, done, launched)
     };
-    // Few threads take so many times as long as a full machine, which has the values between to write and read.
+    // Few threads take so many times as long as a full machine, which has the values between to write and read. A product
+    // in tiles is so many times as fast as what each thread does alone.
     let is_full = {
         let few = Expr::binary(BinaryOp::Mul, steps.clone(), int(machine * THREADS_AT_ONCE));
         let full = Expr::binary(BinaryOp::Add, steps, int(BETWEEN));
         let full = Expr::binary(BinaryOp::Mul, around.clone(), full);
-        Expr::binary(BinaryOp::GreaterEqual, full, few)
+        let is_full = Expr::binary(BinaryOp::GreaterEqual, full, few);
+        match is_no_tile(kernel, launch, nest) {
+            Some(alone) => Expr::binary(BinaryOp::And, is_full, alone),
+            None => is_full,
+        }
     };
     let is_large = {
         let places = Expr::binary(BinaryOp::Mul, around, own);
@@ -137,4 +144,24 @@ pub fn pays_whole(
     let or = |left, right| Expr::binary(BinaryOp::Or, left, right);
     let keeps = or(or(is_short, is_full), is_large);
     ask(kernel, launch, &Conditions::new().prefers(keeps)) == Answer::No
+}
+
+/// Of the one reduction in the terms that is a product, with rows and columns among the axes around: that it is too small
+/// for tiles.
+fn is_no_tile(kernel: &Kernel, launch: Launch, nest: &Nest) -> Option<Expr> {
+    let loops: Vec<Inst> =
+        kernel.blocks[nest.region].insts.iter().copied().filter(|inst| is_loop(kernel, *inst)).collect();
+    let [reduce] = loops[..] else { return None };
+    let all = contractions(kernel, launch);
+    let product = all.iter().find(|one| one.reduce == reduce && is_product(kernel, one))?;
+    let side = |class: Class| {
+        let axes = nest.around.iter().chain(&nest.own);
+        let own: Vec<&Along> =
+            axes.filter(|axis| product.of(class).any(|known| known.index == axis.index)).collect();
+        (!own.is_empty()).then(|| self::product(own.into_iter(), kernel))
+    };
+    let (rows, columns) = (side(Class::M)?, side(Class::N)?);
+    let few = Expr::binary(BinaryOp::Less, Expr::binary(BinaryOp::Min, rows, columns), Expr::Int(LEAST_ROWS));
+    let short = Expr::binary(BinaryOp::Less, loop_steps(kernel, reduce), Expr::Int(PRODUCT_STEPS));
+    Some(Expr::binary(BinaryOp::Or, few, short))
 }

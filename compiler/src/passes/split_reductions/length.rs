@@ -12,17 +12,22 @@ pub struct Length {
     pub exact: bool,
 }
 
-/// The length that all loops of a row have, or the mean one of loops that end where their row does.
+/// The length that all loops of a row have; the longest of several that the host knows; or the mean one of loops that end
+/// where their row does.
 pub fn length(kernel: &Kernel, forall: Inst, loops: &[Inst]) -> Option<Length> {
-    let bounds = kernel.loop_bounds(*loops.first()?)[0];
-    let same = |inst: &Inst| {
-        let found = kernel.loop_bounds(*inst)[0];
-        let equal =
-            |a: Value, b: Value| a == b || kernel.symbolic(a).is_some_and(|a| Some(a) == kernel.symbolic(b));
-        equal(found.0, bounds.0) && equal(found.1, bounds.1)
-    };
-    if let Some(extent) = kernel.symbolic_extent(bounds.0, bounds.1) {
-        return loops.iter().all(same).then_some(Length { extent, exact: true });
+    let first = *loops.first()?;
+    let extents: Option<Vec<Expr>> = loops.iter().map(|inst| known(kernel, *inst)).collect();
+    if let Some(extents) = extents {
+        let exact = loops.iter().all(|inst| same_range(kernel, first, *inst));
+        let longest = |left, right| Expr::binary(BinaryOp::Max, left, right);
+        let mut all = Vec::new();
+        for extent in extents {
+            if !all.contains(&extent) {
+                all.push(extent);
+            }
+        }
+        let extent = if exact { known(kernel, first) } else { all.into_iter().reduce(longest) };
+        return Some(Length { extent: extent?, exact });
     }
     let of_all: Option<Vec<Expr>> = loops.iter().map(|inst| mean(kernel, forall, *inst)).collect();
     // The shortest says least.
@@ -30,13 +35,27 @@ pub fn length(kernel: &Kernel, forall: Inst, loops: &[Inst]) -> Option<Length> {
     Some(Length { extent, exact: false })
 }
 
+/// How many elements a loop goes through along its last axis, where the host knows.
+fn known(kernel: &Kernel, inst: Inst) -> Option<Expr> {
+    let (low, high) = kernel.loop_bounds(inst).pop()?;
+    kernel.symbolic_extent(low, high)
+}
+
+/// Whether two loops go through the same elements along their last axes.
+pub fn same_range(kernel: &Kernel, a: Inst, b: Inst) -> bool {
+    let equal =
+        |a: Value, b: Value| a == b || kernel.symbolic(a).is_some_and(|a| Some(a) == kernel.symbolic(b));
+    let bounds = kernel.loop_bounds(a).pop().zip(kernel.loop_bounds(b).pop());
+    bounds.is_some_and(|(a, b)| equal(a.0, b.0) && equal(a.1, b.1))
+}
+
 /// The mean length of rows that lie behind one another in an array, as those of a sparse matrix do, or of which each is a
 /// part of an array's row, one end of which moves from row to row.
 fn mean(kernel: &Kernel, forall: Inst, inst: Inst) -> Option<Expr> {
     let around = &kernel.blocks[kernel.insts[forall].regions[0]].params;
+    let [(low, high)] = kernel.loop_bounds(inst)[..] else { return None };
     let region = kernel.insts[inst].regions[0];
     let index = kernel.blocks[region].params[0];
-    let (low, high) = kernel.loop_bounds(inst)[0];
     let mut affine = Affine::new(kernel);
     // Of axes with which no end moves, all iterations go through the same rows.
     let axes = kernel.loop_bounds(forall).into_iter().zip(around);

@@ -27,6 +27,7 @@ mod cost;
 mod grid;
 mod length;
 mod range;
+mod row_shapes;
 pub(super) mod rows;
 mod said;
 mod shared;

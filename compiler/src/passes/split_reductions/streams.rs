@@ -4,7 +4,7 @@
 //! the caches first, so that what all rows read stays there: layer norm of f32, 16384², on an H200: 4045 GB/s, without
 //! 3995; of bf16, 32768×4096: 4022 and 3973.
 
-use super::rows::row_place;
+use super::rows::{row_index, row_place};
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 
@@ -22,10 +22,9 @@ pub fn streams(kernel: &Kernel, body: Block, loops: &[Inst]) -> Vec<Buffer> {
             && matches!(data.payload, Payload::Access { .. });
         let owner = parents.enclosing(inst).find(|outer| loops.contains(outer));
         let rank = kernel.buffers[buffer].extents.len();
-        let place = owner.filter(|_| plain).and_then(|owner| {
-            let index = kernel.blocks[kernel.insts[owner].regions[0]].params[0];
-            row_place(&data.arguments[..rank], index)
-        });
+        let place = owner
+            .filter(|_| plain)
+            .and_then(|owner| row_place(&data.arguments[..rank], row_index(kernel, owner)));
         let place =
             place.filter(|(_, rest)| rest.len() == outer.len() && outer.iter().all(|o| rest.contains(o)));
         match place {

@@ -26,6 +26,7 @@ pub(super) mod coordinates;
 pub(super) mod jam;
 mod mask;
 mod own;
+mod partial;
 mod slots;
 mod team;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Level, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::Expr;
-use crate::passes::split_reductions::rows::{RowPlace, row_place};
+use crate::passes::split_reductions::rows::{RowPlace, row_index, row_place};
 use rustc_hash::FxHashMap;
 
 /// Row buffers of the iteration whose elements are only ever touched by the thread that owns them, all at once:
@@ -92,10 +92,9 @@ fn row_access(
     rank: usize,
 ) -> Option<RowAccess> {
     let owner = parents.enclosing(inst).find(|owner| is_shared(kernel, *owner))?;
-    let axis = Spread::of(kernel, owner).into_iter().next()?;
+    let axis = Spread::of(kernel, owner).pop()?;
     let region = kernel.insts[owner].regions[0];
-    let index = kernel.blocks[region].params[0];
-    let place = row_place(&kernel.insts[inst].arguments[..rank], index)?;
+    let place = row_place(&kernel.insts[inst].arguments[..rank], row_index(kernel, owner))?;
     let plain = matches!(kernel.insts[inst].payload, Payload::Access { .. });
     let sized = axis.factors.iter().all(|factor| factor.size.is_some());
     (plain && sized).then(|| RowAccess {

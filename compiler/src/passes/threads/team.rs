@@ -14,6 +14,7 @@
 use super::coordinates::{Spread, Threads};
 use super::jam::{depending, jam};
 use super::mask::{Masks, mask, writes_for_all};
+use super::partial::{Partial, positions_rise};
 use super::slots::slots;
 use crate::analysis::Endless;
 use crate::data::{ElementType, Scalar};
@@ -21,7 +22,7 @@ use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{
-    BlockData, BufferData, BufferKind, Combiners, Definition, Factor, InstData, Kernel, Level, Payload,
+    BlockData, BufferData, BufferKind, Combiners, Factor, InstData, Kernel, Level, Payload,
 };
 use crate::ir::op::{Combiner, Constant, Effect, Opcode};
 use crate::manifest::{Expr, Layout};
@@ -62,7 +63,7 @@ pub fn shared_loop(kernel: &Kernel, block: Block) -> Option<Inst> {
 
 /// The warp and lane factors of a shared loop, as an axis that takes part in numbering the block's threads.
 pub fn team_axis(kernel: &Kernel, inst: Inst) -> Option<Spread> {
-    let mut axis = Spread::of(kernel, inst).into_iter().next()?;
+    let mut axis = Spread::of(kernel, inst).pop()?;
     axis.factors.retain(|factor| matches!(factor.level, Level::Warp | Level::Lane));
     Some(axis)
 }
@@ -213,7 +214,8 @@ impl Team {
     }
 
     fn shared(&mut self, emit: &mut Emit<'_>, inst: Inst, map: &mut ValueMap) {
-        let Some(mut axis) = Spread::of(emit.kernel, inst).into_iter().next() else { return };
+        let mut around = Spread::of(emit.kernel, inst);
+        let Some(mut axis) = around.pop() else { return };
         axis.low = mapped(map, axis.low);
         axis.high = mapped(map, axis.high);
         // What comes once more writes nothing.
@@ -224,25 +226,35 @@ impl Team {
             _ => Combiners::new(),
         };
         let types: Vec<Scalar> = data.results.iter().map(|value| emit.kernel.value_type(*value)).collect();
-        let in_order = positions_rise(emit.kernel, data.regions[0], &combiners);
+        let in_order = around.is_empty() && positions_rise(emit.kernel, data.regions[0], &combiners);
         let partial = Partial { combiners: &combiners, types: &types, in_order };
         let serial = axis.factors.first().filter(|factor| factor.level == Level::Serial).and_then(|f| f.size);
-        let own = match axis.factors.first() {
-            Some(Factor { level: Level::Serial, size: None }) => {
-                let (low, high) = emit.kernel.loop_bounds(inst)[0];
-                let mut endless = Endless::new(emit.kernel);
-                let of_memory = endless.is_of_memory(low) || endless.is_of_memory(high);
-                if let Some(writes) = writes {
-                    // Its range is empty.
-                    axis.high = emit.select(writes, axis.high, axis.low);
-                }
-                self.open(emit, (&axis, of_memory), data.regions[0], map, &partial)
-            }
-            _ => {
+        let of_memory = emit.kernel.loop_bounds(inst).last().is_some_and(|(low, high)| {
+            let mut endless = Endless::new(emit.kernel);
+            endless.is_of_memory(*low) || endless.is_of_memory(*high)
+        });
+        let is_open = matches!(axis.factors.first(), Some(Factor { level: Level::Serial, size: None }));
+        if let Some(writes) = writes.filter(|_| is_open) {
+            // Its range is empty.
+            axis.high = emit.select(writes, axis.high, axis.low);
+        }
+        // One accumulator for each place in a vector.
+        let mut known = Vec::new();
+        if !around.is_empty() {
+            (0..axis.level_size(Level::Vector)).for_each(|_| known.extend(partial.identity(emit)));
+        }
+        let mut inner = |team: &mut Self, emit: &mut Emit<'_>, map: &ValueMap, known: &[Value]| match is_open
+        {
+            true => team.open(emit, (&axis, of_memory), data.regions[0], map, (&partial, known)),
+            false => {
                 let groups = serial.unwrap_or(1) as i64;
-                self.at_once(emit, (&axis, groups, writes), data.regions[0], map, &partial)
+                team.at_once(emit, (&axis, groups, writes), data.regions[0], map, (&partial, known))
             }
         };
+        let params = emit.kernel.blocks[data.regions[0]].params.clone();
+        let columns = self.nest(emit, (&around, &params), map, &known, &mut inner);
+        let columns = columns.chunks(types.len().max(1)).map(<[Value]>::to_vec).collect();
+        let own = partial.all(emit, columns);
         let mut at = 0;
         for combiner in &combiners {
             let width = combiner.width();
@@ -256,6 +268,24 @@ impl Team {
         }
     }
 
+    /// Loops over the axes around the one that is shared, each of which every thread walks whole, with the accumulators
+    /// that it has so far.
+    fn nest(
+        &mut self,
+        emit: &mut Emit<'_>,
+        (around, params): (&[Spread], &[Value]),
+        map: &mut ValueMap,
+        known: &[Value],
+        inner: &mut Walk<'_>,
+    ) -> Vec<Value> {
+        let Some((axis, rest)) = around.split_first() else { return inner(self, emit, map, known) };
+        let bounds = (mapped(map, axis.low), mapped(map, axis.high), emit.int(1));
+        emit.for_loop(&axis.name, bounds, known, |emit, index, carried| {
+            map.insert(params[0], index);
+            self.nest(emit, (rest, &params[1..]), map, carried, inner)
+        })
+    }
+
     /// A fixed number of groups, all at once; those outside are masked. They write where a condition holds. What they load
     /// does not depend on it, so that it is the same that another loop over the axis has loaded.
     fn at_once(
@@ -264,7 +294,7 @@ impl Team {
         (axis, groups, writes): (&Spread, i64, Option<Value>),
         body: Block,
         map: &ValueMap,
-        partial: &Partial<'_>,
+        (partial, known): (&Partial<'_>, &[Value]),
     ) -> Vec<Value> {
         let vector = axis.level_size(Level::Vector);
         let exact = matches!(&axis.extent, Some(Expr::Int(extent)) if *extent == groups * self.size * vector);
@@ -297,8 +327,8 @@ impl Team {
         }
         let params = emit.kernel.blocks[group].params.clone();
         let yields = jam(emit, group, &params, &iterations, map, &self.own_slots());
-        // One accumulator for each place in a vector, then all of them together.
-        let mut columns: Vec<Vec<Value>> = Vec::new();
+        let mut columns: Vec<Vec<Value>> =
+            known.chunks(partial.types.len().max(1)).map(<[Value]>::to_vec).collect();
         for (at, values) in yields.iter().enumerate() {
             for (place, part) in values.chunks(partial.types.len().max(1)).enumerate() {
                 let mut part = part.to_vec();
@@ -311,7 +341,7 @@ impl Team {
                 }
             }
         }
-        partial.all(emit, columns)
+        columns.concat()
     }
 
     /// Loops over the groups of an open axis, several at a time, then one at a time: for all threads as often, so that
@@ -324,16 +354,16 @@ impl Team {
         (axis, of_memory): (&Spread, bool),
         body: Block,
         map: &ValueMap,
-        partial: &Partial<'_>,
+        (partial, known): (&Partial<'_>, &[Value]),
     ) -> Vec<Value> {
         let vector = axis.level_size(Level::Vector);
         let group = self.group(emit.kernel, body, vector, map, Masked::default(), emit.span);
         let turn = self.size * vector;
         let width = partial.types.len();
         let first = emit.mul_int(self.own, vector);
-        let mut accumulators: Vec<Value> = Vec::new();
-        for _ in 0..vector {
-            accumulators.extend(partial.identity(emit));
+        let mut accumulators = known.to_vec();
+        if known.is_empty() {
+            (0..vector).for_each(|_| accumulators.extend(partial.identity(emit)));
         }
         let params = emit.kernel.blocks[group].params.clone();
         let slots = self.own_slots();
@@ -409,8 +439,7 @@ impl Team {
             });
             accumulators.splice(..width, after);
         }
-        let columns = accumulators.chunks(partial.types.len().max(1)).map(<[Value]>::to_vec).collect();
-        partial.all(emit, columns)
+        accumulators
     }
 
     /// So many single elements of each thread, all at once; those behind the end are masked.
@@ -459,6 +488,13 @@ impl Team {
         span: crate::source::Span,
     ) -> Block {
         let source = self.slotted(kernel, body);
+        // The axes around the shared one have indices already.
+        let around = kernel.blocks[body].params.len() - 1;
+        let own: Vec<Value> = kernel.blocks[source].params.drain(..around).collect();
+        let given = kernel.blocks[body].params.iter().map(|index| mapped(map, *index));
+        let mut map = map.clone();
+        map.extend(own.into_iter().zip(given.collect::<Vec<_>>()));
+        let map = &map;
         let group = kernel.blocks.push(BlockData::default());
         let index = kernel.add_param(group, Scalar::I64);
         let slot = kernel.add_param(group, Scalar::I64);
@@ -603,6 +639,9 @@ fn shared_row(kernel: &mut Kernel, scalar: Scalar, extent: i64) -> Buffer {
     })
 }
 
+/// Walks the shared axis of a loop, of accumulators to accumulators.
+type Walk<'a> = dyn FnMut(&mut Team, &mut Emit<'_>, &ValueMap, &[Value]) -> Vec<Value> + 'a;
+
 /// What of a group takes place only where a condition holds.
 #[derive(Clone, Copy, Default)]
 struct Masked {
@@ -610,109 +649,4 @@ struct Masked {
     reads: bool,
     /// What it writes has a condition of its own.
     writes: bool,
-}
-
-/// The reduction of which each thread has a part.
-struct Partial<'a> {
-    combiners: &'a [Combiner],
-    types: &'a [Scalar],
-    /// Later iterations have higher positions.
-    in_order: bool,
-}
-
-impl Partial<'_> {
-    fn identity(&self, emit: &mut Emit<'_>) -> Vec<Value> {
-        let mut values = Vec::with_capacity(self.types.len());
-        for combiner in self.combiners {
-            let scalar = self.types[values.len()];
-            values.extend(emit.identity(*combiner, scalar));
-        }
-        values
-    }
-
-    fn combine(&self, emit: &mut Emit<'_>, a: &[Value], b: &[Value]) -> Vec<Value> {
-        let mut values = Vec::with_capacity(a.len());
-        for combiner in self.combiners {
-            let range = values.len()..values.len() + combiner.width();
-            values.extend(emit.combine(*combiner, &a[range.clone()], &b[range]));
-        }
-        values
-    }
-
-    /// What a thread has so far, and the contribution of an iteration after all of these.
-    fn follow(&self, emit: &mut Emit<'_>, known: &[Value], part: &[Value]) -> Vec<Value> {
-        if !self.in_order {
-            return self.combine(emit, known, part);
-        }
-        let mut values = Vec::with_capacity(known.len());
-        for combiner in self.combiners {
-            let range = values.len()..values.len() + combiner.width();
-            values.extend(emit.combine_later(*combiner, &known[range.clone()], &part[range]));
-        }
-        values
-    }
-
-    /// Whether a combiner is the user's own, or has code as those have.
-    fn has_own(&self) -> bool {
-        self.combiners.iter().any(|combiner| matches!(combiner, Combiner::Own(..)))
-    }
-
-    /// What several groups contribute to each place in a vector, combined pair by pair: single contributions have
-    /// literals among their values, which what a thread has so far has not, and wait for nothing.
-    fn merged(&self, emit: &mut Emit<'_>, groups: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
-        let width = self.types.len();
-        let places = groups.first().map_or(0, |group| group.len() / width);
-        let mut all = Vec::new();
-        for place in 0..places {
-            let parts = groups.iter().map(|group| group[place * width..(place + 1) * width].to_vec());
-            all.extend(self.all(emit, parts.collect()));
-        }
-        vec![all]
-    }
-
-    /// The contribution where it counts, else the identity.
-    fn masked(&self, emit: &mut Emit<'_>, active: Value, values: &[Value]) -> Vec<Value> {
-        let identity = self.identity(emit);
-        values.iter().zip(identity).map(|(value, identity)| emit.select(active, *value, identity)).collect()
-    }
-
-    /// All of them combined, pair by pair.
-    fn all(&self, emit: &mut Emit<'_>, mut columns: Vec<Vec<Value>>) -> Vec<Value> {
-        if self.types.is_empty() {
-            return Vec::new();
-        }
-        while columns.len() > 1 {
-            columns = columns
-                .chunks(2)
-                .map(|pair| match pair {
-                    [a, b] => self.combine(emit, a, b),
-                    other => other.concat(),
-                })
-                .collect();
-        }
-        columns.pop().unwrap_or_default()
-    }
-}
-
-/// Whether the positions that a loop's body yields for argmin and argmax rise with the loop's index: they are that
-/// index, or the sum of it and something from outside.
-fn positions_rise(kernel: &Kernel, body: Block, combiners: &[Combiner]) -> bool {
-    let index = kernel.blocks[body].params[0];
-    let inside = |value: Value| match kernel.values[value].definition {
-        Definition::Result(inst, _) => kernel.blocks[body].insts.contains(&inst),
-        Definition::Param(block, _) => block == body,
-    };
-    let yields = kernel.yields(body);
-    let mut at = 0;
-    combiners.iter().all(|combiner| {
-        let range = at..at + combiner.width();
-        at = range.end;
-        let Some([_, position]) = yields.get(range).filter(|_| combiner.is_position()) else { return true };
-        *position == index
-            || kernel.definition_data(*position).is_some_and(|data| {
-                data.opcode == Opcode::Add
-                    && data.arguments.contains(&index)
-                    && data.arguments.iter().filter(|value| inside(**value)).count() == 1
-            })
-    })
 }
