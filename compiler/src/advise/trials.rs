@@ -132,7 +132,10 @@ impl<'a> Trials<'a> {
             }
             Proposal::Directive(line) => vec![Candidate {
                 edits: vec![add_directive(source, typed, subject.target, line)],
-                advice: format!("add `{line}` to the schedule of `{}`", typed.name),
+                advice: match typed.schedule_for(subject.target) {
+                    Some(_) => format!("add `{line}` to the schedule of `{}`", typed.name),
+                    None => format!("write `schedule {} {{ {line} }}` behind the kernel", typed.name),
+                },
                 labels: Vec::new(),
             }],
             Proposal::Fact(fact) => add_fact(source, &typed.name, fact)
