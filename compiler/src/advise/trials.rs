@@ -24,6 +24,7 @@ pub(super) struct Mend {
     pub labels: Vec<Label>,
     /// Whether some of it is left, which nothing mends.
     still: bool,
+    /// What is left of the costs.
     score: f64,
 }
 
@@ -183,6 +184,8 @@ impl<'a> Trials<'a> {
             find(&after).iter().any(|other| other.about == finding.about && other.place.start == start);
         let said = finding.gain.spell(&new);
         let help = format!("{}{said}", candidate.advice);
+        // Of what the kernel costs at the same extents: a fact is not better because it allows small ones alone.
+        let score = score / whole.max(f64::MIN_POSITIVE);
         Some(Mend { edits: candidate.edits, help, labels: candidate.labels, still, score })
     }
 }
