@@ -38,16 +38,17 @@ fn work(to_do: &Receiver<Text>, done: &Sender<(String, i32)>) {
     while let Ok(first) = to_do.recv() {
         let mut texts = vec![first];
         texts.extend(to_do.try_iter());
-        for at in 0..texts.len() {
-            let text = &texts[at];
+        while !texts.is_empty() {
+            let text = texts.remove(0);
             // Only the last version of a text is of interest.
-            if texts[at + 1..].iter().any(|later| later.uri == text.uri) {
+            if texts.iter().any(|later| later.uri == text.uri) {
                 continue;
             }
             text.analysis.checked();
-            if done.send((text.uri.clone(), text.version)).is_err() {
+            if done.send((text.uri, text.version)).is_err() {
                 return;
             }
+            drop(text.before);
         }
     }
 }
