@@ -371,8 +371,9 @@ impl Server {
                 let range = range()?;
                 // While the other thread checks.
                 document.names();
+                let known = given(hints::hints(document, range));
                 self.missing_hints(document, range);
-                given(hints::hints(document, range))
+                known
             }
             method => Err((ErrorCode::MethodNotFound, format!("there is no `{method}`"))),
         }
