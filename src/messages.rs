@@ -9,7 +9,8 @@ use krn_compiler::diagnostic::json::to_json_lines;
 use krn_compiler::diagnostic::levels::{self, Level};
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::diagnostic::suggest::nearest;
-use krn_compiler::source::SourceFile;
+use krn_compiler::source::{SourceFile, Span};
+use krn_compiler::syntax::ast::{Ident, Item};
 use krn_compiler::{Advise, Compilation, CompileError, CompileOptions, syntax};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -49,15 +50,37 @@ pub fn show(source: &SourceFile, diagnostics: &Diagnostics, format: MessageForma
     }
 }
 
-/// Compiles and shows what there is to say.
-pub fn compile(source: &SourceFile, options: &CompileOptions, format: MessageFormat) -> Result<Compilation> {
+/// Compiles and shows what there is to say; where a kernel is named, not what is said of others.
+pub fn compile(
+    source: &SourceFile,
+    options: &CompileOptions,
+    kernel: Option<&str>,
+    format: MessageFormat,
+) -> Result<Compilation> {
     match krn_compiler::compile(source, options) {
-        Ok(compilation) => {
+        Ok(mut compilation) => {
+            let others = kernel.map_or_else(Vec::new, |kernel| of_others(source, kernel));
+            let inside = |other: &Span, own: Span| other.start <= own.start && own.end <= other.end;
+            compilation
+                .warnings
+                .retain(|warning| !others.iter().any(|other| inside(other, warning.primary.span)));
             show(source, &compilation.warnings, format)?;
             Ok(compilation)
         }
         Err(error) => Err(refused(source, error, format)),
     }
+}
+
+/// Where other kernels than this one stand, and their schedules.
+fn of_others(source: &SourceFile, kernel: &str) -> Vec<Span> {
+    let (file, _) = syntax::parse(source);
+    let other = |name: &Ident| name.name != kernel;
+    let others = file.items.iter().filter_map(|item| match item {
+        Item::Kernel(item) => other(&item.name).then_some(item.span),
+        Item::Schedule(item) => item.kernel.as_ref().is_some_and(other).then_some(item.span),
+        _ => None,
+    });
+    others.collect()
 }
 
 /// Shows why a file did not compile.

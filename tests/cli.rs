@@ -430,6 +430,22 @@ fn warnings_are_allowed_and_denied_by_the_command_line_and_the_file() {
 }
 
 #[test]
+fn what_is_said_of_other_kernels_is_left_out_where_one_is_named() {
+    let folder = folder();
+    let text = format!(
+        "fn common(x: f32) -> f32 {{ let spare = x; x }}\n{}",
+        SLOW.replace("* x[i]", "* common(x[i])")
+    );
+    let file = write(folder.path(), "slow.krn", text);
+    for (kernel, sizes, own) in [("turn", "m=2 n=3", true), ("double", "n=3", false)] {
+        let mut arguments = vec!["run", &file, "--kernel", kernel, "--device", "emulator", "-D"];
+        arguments.extend(sizes.split(' '));
+        let (_, err) = run(&arguments, 0);
+        assert_eq!((err.contains("[W0601]"), err.contains("[W0101]")), (own, true), "{kernel}: {err}");
+    }
+}
+
+#[test]
 fn check_asks_the_assembler_where_there_is_one() {
     let ptxas = xtask::cuda_tools::find("ptxas").unwrap_or_else(|error| panic!("{error}"));
     let file = "compiler/tests/diagnostics/W0605-a-sort-in-memory.krn";

@@ -15,7 +15,7 @@ mod variants;
 
 pub use error::CompileError;
 pub use explain::{ExplainedSchedule, explain_forms, explain_schedules, explain_sizes};
-pub use front::check;
+pub use front::{check, check_tree};
 pub use options::{Advise, Assembler, CompileOptions, SymbolValues, Variants};
 pub use origin::{Origin, OriginText};
 pub use shared::{SharedArray, shared_arrays};
@@ -112,8 +112,10 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
     let Some(capability) = capability(&options.target) else {
         return Err(CompileError::UnknownTarget(options.target.clone()));
     };
+    let (file, mistakes) = syntax::parse(source);
     let (program, diagnostics) =
-        check_parsed(source, syntax::parse(source), &options.sizes, options.only.as_deref());
+        check_parsed(source, &file, mistakes, &options.sizes, options.only.as_deref());
+    drop(file);
     let mut diagnostics = apply(diagnostics, &[], &options.levels);
     if diagnostics.has_errors() {
         return Err(CompileError::Diagnostics(diagnostics));

@@ -88,6 +88,29 @@ fn what_a_help_line_says_can_be_pasted_and_the_warning_is_gone() {
     }
 }
 
+/// The color decides whether an element is taken, not where it lies.
+const COLORS: &str = "\
+kernel ising(spin: inout i8[h, w], u: f32[h, w], color: i64) {
+    forall i in h, j in w {
+        if (i + j) % 2 == color {
+            let around = (spin[i - 1, j] else 0) + (spin[i + 1, j] else 0) + (spin[i, j - 1] else 0)
+                + (spin[i, j + 1] else 0)
+            let s = spin[i, j]
+            if u[i, j] < exp(-2.0 * (s * around) as f32) {
+                spin[i, j] = -s
+            }
+        }
+    }
+}
+";
+
+#[test]
+fn what_does_not_say_where_an_access_lies_is_not_proposed_as_a_multiple() {
+    let source = SourceFile::new("ising.krn", COLORS);
+    let found = advice_with(&source, None);
+    assert!(found.is_empty(), "{}", rendered(&source, &found));
+}
+
 #[test]
 fn the_good_example_of_every_page_is_silent() {
     for source in examples(1) {

@@ -3,12 +3,15 @@
 //! shows: `E0004-unterminated-comment.krn`. To add one, write the file and run with `INSTA_UPDATE=always`.
 
 use crate::support::assembler::assembler;
-use krn_compiler::diagnostic::{Diagnostics, Severity, codes, render};
+use krn_compiler::diagnostic::edit::apply_edits;
+use krn_compiler::diagnostic::{Diagnostic, Diagnostics, Severity, codes, render};
 use krn_compiler::source::SourceFile;
 use krn_compiler::syntax;
 use krn_compiler::{Advise, CompileError, CompileOptions};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 /// The whole front end, as the tool runs it: text to diagnostics.
 fn front_end(name: &str, bytes: &[u8]) -> (SourceFile, Diagnostics) {
@@ -109,4 +112,34 @@ fn every_error_has_a_help_line_and_reads_like_the_others() {
             assert!(report.primary.span.end as usize <= file.text().len(), "{name}: a span outside the file");
         }
     });
+}
+
+/// The codes of mistakes whose help line a program can carry out; those of unknown names where a known one is near.
+const MENDED: [&str; 14] = [
+    "E0008", "E0011", "E0012", "E0101", "E0102", "E0103", "E0115", "E0212", "E0224", "E0501", "E0502",
+    "E0504", "E0509", "E0518",
+];
+
+#[test]
+fn what_the_help_of_a_mistake_says_is_carried_out_by_its_edits() {
+    let shown = Mutex::new(BTreeSet::new());
+    insta::glob!("diagnostics/E*.krn", |path| {
+        let (name, file, reports) = run(path);
+        for report in reports.iter().filter(|report| report.severity == Severity::Error) {
+            let help = report.help.as_deref().expect("a help line");
+            assert!(!help.starts_with("did you mean") || report.edits.len() == 1, "{name}: {help}");
+            if report.edits.is_empty() {
+                continue;
+            }
+            assert!(report.edits.iter().all(|edit| help.contains(edit.text.trim())), "{name}: {help}");
+            let text = apply_edits(file.text(), &report.edits);
+            let (_, after) = front_end(&name, text.as_bytes());
+            let same = |other: &Diagnostic| {
+                other.code == report.code && other.primary.span.start == report.primary.span.start
+            };
+            assert!(!after.iter().any(same), "{name}: {}", text);
+            shown.lock().expect("no panic yet").insert(report.code.0);
+        }
+    });
+    assert_eq!(shown.into_inner().expect("no panic yet"), BTreeSet::from(MENDED));
 }

@@ -19,7 +19,8 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     let device = open(options.device)?;
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
     compile.only.clone_from(&options.kernel.kernel);
-    let mut compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
+    let mut compilation =
+        messages::compile(&source, &compile, options.kernel.kernel.as_deref(), MessageFormat::Human)?;
     if let Some(path) = &options.ptx {
         changed_ptx::replace(&mut compilation.compiled, path)?;
     }

@@ -28,7 +28,8 @@ pub fn run(options: &BuildOptions) -> Result<()> {
     }
     compile.ir = options.emit == Emit::Ir;
     compile.text_only = true;
-    let compilation = messages::compile(&source, &compile, options.message_format)?;
+    let compilation =
+        messages::compile(&source, &compile, options.kernel.as_deref(), options.message_format)?;
     known(&compilation, options)?;
     eprint!("{}", compilation.printed);
     if options.time_passes {
@@ -71,7 +72,7 @@ fn fat(source: &SourceFile, options: &BuildOptions, compile: &mut CompileOptions
         compile.target = target.to_string();
         // What there is to say of the file is said once, for the first target.
         let compilation = match modules.is_empty() {
-            true => messages::compile(source, compile, options.message_format)?,
+            true => messages::compile(source, compile, options.kernel.as_deref(), options.message_format)?,
             false => krn_compiler::compile(source, compile)
                 .map_err(|error| messages::refused(source, error, options.message_format))?,
         };

@@ -54,7 +54,7 @@ fn count(path: &Path, options: &TestOptions) -> Result<Costs> {
     let source = messages::load(path, MessageFormat::Human)?;
     let compile = messages::options(&options.compile, None)?;
     // Mistakes are shown as everywhere.
-    messages::compile(&source, &compile, MessageFormat::Human)?;
+    messages::compile(&source, &compile, None, MessageFormat::Human)?;
     costs(&source, &compile).map_err(|error| match error {
         CostError::Run(error) => Failure::new(DEVICE, format!("{}: {error}", path.display())),
         error => Failure::new(INPUT, format!("{}: {error}", path.display())),

@@ -35,7 +35,8 @@ fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
     compile.only.clone_from(&options.kernel);
     let values = options.for_sizes.as_deref().map(request::symbol_values).transpose()?;
     compile.variants = Variants::For(values.unwrap_or_default());
-    let compilation = messages::compile(&source, &compile, options.message_format)?;
+    let compilation =
+        messages::compile(&source, &compile, options.kernel.as_deref(), options.message_format)?;
     let mut explained = explain_schedules(&compilation);
     if let Some(wanted) = &options.kernel {
         let kernels = compilation.program.kernels.iter();

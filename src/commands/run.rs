@@ -58,7 +58,8 @@ pub fn run(options: &RunOptions) -> Result<()> {
     }
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
     messages::set_levels(&mut compile, &options.levels, Advise::Everything)?;
-    let mut compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
+    let mut compilation =
+        messages::compile(&source, &compile, options.kernel.kernel.as_deref(), MessageFormat::Human)?;
     if let Some(path) = &options.ptx {
         changed_ptx::replace(&mut compilation.compiled, path)?;
     }

@@ -162,7 +162,7 @@ pub fn run(options: &TestOptions) -> Result<()> {
 fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<Tally> {
     let source = messages::load(path, MessageFormat::Human)?;
     let compile = messages::options(&options.compile, device.capability())?;
-    let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
+    let compilation = messages::compile(&source, &compile, None, MessageFormat::Human)?;
     let modules = Modules {
         special: device.load(&compilation.compiled)?,
         general: device.load(&compilation.compiled.general())?,

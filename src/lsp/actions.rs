@@ -49,7 +49,9 @@ pub fn resolved(document: &Document, action: CodeAction) -> Result<CodeAction, S
     let kernel = kernel.ok_or_else(|| format!("there is no kernel `{name}`"))?;
     let chosen = match document.generated.kernels.get(name) {
         Some(Some(chosen)) => chosen.clone(),
-        _ => generated::chosen(&document.source, name).ok_or_else(|| format!("`{name}` does not compile"))?,
+        _ => {
+            generated::chosen(document.source(), name).ok_or_else(|| format!("`{name}` does not compile"))?
+        }
     };
     let edit = edit_of(document, vec![schedule_edit(document, kernel, &chosen.schedule)]);
     Ok(CodeAction { edit: Some(edit), ..action })

@@ -7,6 +7,11 @@ use krn_compiler::source::SourceFile;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
+
+/// How long there must have been no new job before one is begun after a time without any: what is asked about a new text
+/// meanwhile is answered first.
+const SHORT: Duration = Duration::from_millis(20);
 
 /// What is to be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,6 +88,9 @@ fn work(to_do: &Receiver<Job>, made: &Sender<Made>, versions: &Versions) {
         if waiting.is_empty() {
             let Ok(job) = to_do.recv() else { return };
             waiting.push_back(job);
+            while let Ok(job) = to_do.recv_timeout(SHORT) {
+                waiting.push_back(job);
+            }
         }
         waiting.extend(to_do.try_iter());
         waiting.retain(current);

@@ -1,6 +1,6 @@
-//! An open file, and what is known of its text. Everything is worked out when it is first asked for, and forgotten with
-//! the text.
+//! An open file, and places in its text. What is known of the text is forgotten with it.
 
+use super::analysis::Analysis;
 use super::generated::Generated;
 use super::positions::{Encoding, Lines};
 use gen_lsp_types::{Position, Range, TextDocumentContentChangeEvent, TextEdit, Uri};
@@ -8,19 +8,15 @@ use krn_compiler::check::typed::Program;
 use krn_compiler::diagnostic::Diagnostics;
 use krn_compiler::names::Names;
 use krn_compiler::source::{SourceFile, Span};
-use krn_compiler::syntax::{self, Token, TokenKind, ast};
-use std::cell::OnceCell;
+use krn_compiler::syntax::{Token, ast};
+use std::sync::Arc;
 
 pub struct Document {
     pub uri: Uri,
     pub version: i32,
-    pub source: SourceFile,
     encoding: Encoding,
     lines: Lines,
-    tree: OnceCell<ast::File>,
-    checked: OnceCell<(Program, Diagnostics)>,
-    names: OnceCell<Names>,
-    tokens: OnceCell<Vec<Token>>,
+    pub analysis: Arc<Analysis>,
     /// What the other thread has made of this text so far.
     pub generated: Generated,
 }
@@ -30,14 +26,10 @@ impl Document {
         let name = uri.0.rsplit('/').next().unwrap_or_default().to_string();
         Self {
             lines: Lines::of(&text, encoding),
-            source: SourceFile::new(name, text),
+            analysis: Arc::new(Analysis::new(SourceFile::new(name, text))),
             uri,
             version,
             encoding,
-            tree: OnceCell::new(),
-            checked: OnceCell::new(),
-            names: OnceCell::new(),
-            tokens: OnceCell::new(),
             generated: Generated::default(),
         }
     }
@@ -61,12 +53,16 @@ impl Document {
         Self::new(self.uri.clone(), version, text, self.encoding)
     }
 
+    pub fn source(&self) -> &SourceFile {
+        &self.analysis.source
+    }
+
     pub fn text(&self) -> &str {
-        self.source.text()
+        self.source().text()
     }
 
     pub fn slice(&self, span: Span) -> &str {
-        self.source.slice(span)
+        self.source().slice(span)
     }
 
     pub fn encoding(&self) -> Encoding {
@@ -74,7 +70,7 @@ impl Document {
     }
 
     pub fn tree(&self) -> &ast::File {
-        self.tree.get_or_init(|| syntax::parse(&self.source).0)
+        self.analysis.tree()
     }
 
     /// The items of the tree, those with mistakes as well, in the order of the text.
@@ -93,28 +89,20 @@ impl Document {
     }
 
     pub fn program(&self) -> &Program {
-        &self.checked().0
+        &self.analysis.checked().0
     }
 
     pub fn diagnostics(&self) -> &Diagnostics {
-        &self.checked().1
-    }
-
-    fn checked(&self) -> &(Program, Diagnostics) {
-        self.checked.get_or_init(|| krn_compiler::check_source(&self.source))
+        &self.analysis.checked().1
     }
 
     pub fn names(&self) -> &Names {
-        self.names.get_or_init(|| Names::of(self.tree()))
+        self.analysis.names()
     }
 
     /// The tokens of the text, ends of statements not among them.
     pub fn tokens(&self) -> &[Token] {
-        self.tokens.get_or_init(|| {
-            let mut tokens = syntax::laid_out(&self.source);
-            tokens.retain(|token| token.kind != TokenKind::LineEnd && token.span.start < token.span.end);
-            tokens
-        })
+        self.analysis.tokens()
     }
 
     pub fn offset(&self, position: Position) -> u32 {

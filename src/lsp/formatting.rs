@@ -8,7 +8,7 @@ use krn_compiler::source::Span;
 /// One edit for the lines that change; none where the file does not parse, or is in style.
 pub fn formatting(document: &Document) -> Option<Vec<TextEdit>> {
     let text = document.text();
-    let formatted = format(&document.source).ok()?;
+    let formatted = format(document.source()).ok()?;
     let same = |pair: &(u8, u8)| pair.0 == pair.1;
     let bounded = |text: &str, mut at: usize| {
         while !text.is_char_boundary(at) {

@@ -1,11 +1,14 @@
 //! The language server: the protocol alone, over the compiler. One file a feature.
 //!
-//! The main thread answers from the text as it is (`server.rs`). What needs code generation is made by another thread
-//! (`background.rs`), which gives up on a text that has changed since.
+//! The main thread answers from the text as it is (`server.rs`); what is known of that is worked out once for all who ask
+//! (`analysis.rs`). Another thread checks each text meanwhile (`checking.rs`). What needs code generation is made by a third
+//! one (`background.rs`), which gives up on a text that has changed since.
 
 mod actions;
+mod analysis;
 mod background;
 mod capabilities;
+mod checking;
 mod commands;
 mod completion;
 mod context;

@@ -31,7 +31,7 @@ pub fn rename(document: &Document, position: Position, name: &str) -> Result<Wor
     let mut spans = names.uses_of(used.symbol);
     spans.extend(in_directives(document, used.symbol));
     let edits: Vec<Edit> = spans.iter().map(|span| Edit::replace(*span, name)).collect();
-    let after = SourceFile::new(document.source.name(), apply_edits(document.text(), &edits));
+    let after = SourceFile::new(document.source().name(), apply_edits(document.text(), &edits));
     if Names::of(&parse(&after).0).structure() != names.structure() {
         return Err(format!("`{name}` means something else there already"));
     }

@@ -2,6 +2,7 @@
 
 use super::background::{Background, Job, Made, Outcome, What};
 use super::capabilities::capabilities;
+use super::checking::{Checking, Text};
 use super::document::Document;
 use super::positions::Encoding;
 use super::transport::{self, Outgoing};
@@ -20,8 +21,8 @@ use std::error::Error;
 use std::thread;
 use std::time::Duration;
 
-/// How long the server waits for another message before it checks a text that has changed, and where none has.
-const SHORT: Duration = Duration::from_millis(5);
+/// How long nobody must have said anything before all kernels of a text are compiled, and where none has changed.
+const QUIET: Duration = Duration::from_millis(100);
 const LONG: Duration = Duration::from_secs(3600);
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -56,7 +57,8 @@ pub fn serve() -> Result<(), Failure> {
         encoding,
         refreshes,
         documents: HashMap::new(),
-        dirty: BTreeSet::new(),
+        unreported: BTreeSet::new(),
+        checking: Checking::start(),
         background: Background::start(),
         answers: unbounded(),
         asked: 0,
@@ -75,8 +77,9 @@ struct Server {
     /// Whether the client asks for hints again when it is told to.
     refreshes: bool,
     documents: HashMap<String, Document>,
-    /// Texts of which the client has not been told what is wrong.
-    dirty: BTreeSet<String>,
+    /// Texts without mistakes whose kernels are compiled when there is nothing else to do.
+    unreported: BTreeSet<String>,
+    checking: Checking,
     background: Background,
     /// Answers of commands, which take as long as the tool runs.
     answers: (Sender<Response>, Receiver<Response>),
@@ -99,9 +102,9 @@ type Answer = Result<String, (ErrorCode, String)>;
 impl Server {
     fn run(&mut self, connection: &Connection) -> Result<(), Failure> {
         loop {
-            // What is wrong with a text is told when nobody has asked anything for a moment.
-            let idle = if self.dirty.is_empty() { LONG } else { SHORT };
+            let idle = if self.unreported.is_empty() { LONG } else { QUIET };
             let (made, answers) = (self.background.made.clone(), self.answers.1.clone());
+            let checked = self.checking.checked.clone();
             select! {
                 recv(connection.receiver) -> message => match message? {
                     Message::Request(request) if connection.handle_shutdown(&request)? => return Ok(()),
@@ -109,9 +112,10 @@ impl Server {
                     Message::Notification(notification) => self.notification(notification)?,
                     Message::Response(_) => {}
                 },
+                recv(checked) -> text => self.checked(text?)?,
                 recv(made) -> made => self.made(made?)?,
                 recv(answers) -> answer => self.send(Message::Response(answer?))?,
-                default(idle) => self.publish()?,
+                default(idle) => self.report(),
             }
         }
     }
@@ -146,7 +150,7 @@ impl Server {
                     serde_json::from_value(notification.params)?;
                 let uri = parameters.text_document.uri;
                 self.documents.remove(&uri.0);
-                self.dirty.remove(&uri.0);
+                self.unreported.remove(&uri.0);
                 self.background.text(&uri.0, None);
                 self.give_up(&uri.0)?;
                 let parameters =
@@ -160,22 +164,32 @@ impl Server {
 
     fn put(&mut self, document: Document) {
         let uri = document.uri.0.clone();
-        self.background.text(&uri, Some(document.version));
-        self.dirty.insert(uri.clone());
-        self.documents.insert(uri, document);
+        let (version, analysis) = (document.version, document.analysis.clone());
+        self.background.text(&uri, Some(version));
+        self.unreported.remove(&uri);
+        let before = self.documents.insert(uri.clone(), document).map(|before| before.analysis);
+        self.checking.check(Text { uri, version, analysis, before });
     }
 
-    /// Tells what is wrong with the texts that have changed, and has their kernels compiled.
-    fn publish(&mut self) -> Result<(), Failure> {
-        for uri in std::mem::take(&mut self.dirty) {
-            self.tell(&uri)?;
-            let Some(document) = self.documents.get(&uri) else { continue };
-            if !document.diagnostics().has_errors() {
-                let kernels = document.kernels().map(|kernel| kernel.name.name.clone()).collect();
-                self.ask(document, What::Reports, kernels);
-            }
+    /// Tells what is wrong with a text, once that is known.
+    fn checked(&mut self, (uri, version): (String, i32)) -> Result<(), Failure> {
+        let Some(document) = self.documents.get(&uri).filter(|known| known.version == version) else {
+            return Ok(());
+        };
+        self.tell(&uri)?;
+        if !document.diagnostics().has_errors() {
+            self.unreported.insert(uri);
         }
         Ok(())
+    }
+
+    /// Has the kernels compiled of the texts that have changed.
+    fn report(&mut self) {
+        for uri in std::mem::take(&mut self.unreported) {
+            let Some(document) = self.documents.get(&uri) else { continue };
+            let kernels = document.kernels().map(|kernel| kernel.name.name.clone()).collect();
+            self.ask(document, What::Reports, kernels);
+        }
     }
 
     fn tell(&self, uri: &str) -> Result<(), Failure> {
@@ -189,7 +203,7 @@ impl Server {
     }
 
     fn ask(&self, document: &Document, what: What, kernels: Vec<String>) {
-        let (uri, version, source) = (document.uri.0.clone(), document.version, document.source.clone());
+        let (uri, version, source) = (document.uri.0.clone(), document.version, document.source().clone());
         self.background.ask(Job { uri, version, source, what, kernels });
     }
 
@@ -355,8 +369,11 @@ impl Server {
             "textDocument/codeAction" => given(actions::actions(document, range()?)),
             "textDocument/inlayHint" => {
                 let range = range()?;
+                // While the other thread checks.
+                document.names();
+                let known = given(hints::hints(document, range));
                 self.missing_hints(document, range);
-                given(hints::hints(document, range))
+                known
             }
             method => Err((ErrorCode::MethodNotFound, format!("there is no `{method}`"))),
         }

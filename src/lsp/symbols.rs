@@ -82,6 +82,6 @@ fn symbol(
         deprecated: None,
         range: document.range(whole),
         selection_range: document.range(own),
-        children: Some(children),
+        children: (!children.is_empty()).then_some(children),
     }
 }

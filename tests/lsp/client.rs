@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub const URI: &str = "file:///t.krn";
 
@@ -15,7 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
-    messages: Receiver<Value>,
+    messages: Receiver<(Instant, Value)>,
+    /// When the last message was there that was looked at, before anybody read its JSON.
+    pub arrived: Instant,
     next: i64,
     version: i64,
     /// The text as the client has it.
@@ -26,7 +28,7 @@ pub struct Client {
     pub refreshes: usize,
 }
 
-fn read(from: &mut impl BufRead) -> Option<Value> {
+fn read(from: &mut impl BufRead) -> Option<(Instant, Value)> {
     let mut length = 0;
     loop {
         let mut line = String::new();
@@ -42,7 +44,8 @@ fn read(from: &mut impl BufRead) -> Option<Value> {
     }
     let mut bytes = vec![0; length];
     from.read_exact(&mut bytes).ok()?;
-    serde_json::from_slice(&bytes).ok()
+    let arrived = Instant::now();
+    Some((arrived, serde_json::from_slice(&bytes).ok()?))
 }
 
 impl Client {
@@ -78,6 +81,7 @@ impl Client {
             child,
             stdin,
             messages,
+            arrived: Instant::now(),
             next: 0,
             version: 0,
             text: String::new(),
@@ -119,7 +123,9 @@ impl Client {
 
     /// Takes the next message; those that the server sends by itself are noted.
     fn receive(&mut self) -> Value {
-        let message = self.messages.recv_timeout(PATIENCE).expect("the server is there and answers");
+        let received = self.messages.recv_timeout(PATIENCE).expect("the server is there and answers");
+        let (arrived, message) = received;
+        self.arrived = arrived;
         if message["method"] == "textDocument/publishDiagnostics" {
             let found = message["params"]["diagnostics"].as_array().expect("a list").clone();
             self.diagnostics = Some((message["params"]["version"].as_i64().unwrap_or(-1), found));

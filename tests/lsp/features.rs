@@ -227,6 +227,24 @@ fn mistakes_come_with_their_mends() {
 }
 
 #[test]
+fn the_name_that_was_probably_meant_is_put_in() {
+    let right = "kernel k(values: f32[n]) -> y: f32[n] {\n    y[i] = sqrt(values[i])\n}\n\n\
+        schedule k {\n    block 128\n}\n";
+    for (word, slip) in
+        [("f32[n] {", "f23[n] {"), ("sqrt", "sqtr"), ("values[i]", "vaules[i]"), ("block", "blok")]
+    {
+        let text = right.replace(word, slip);
+        let mut client = Client::open(&text);
+        assert_eq!(client.codes().len(), 1, "{text}");
+        let actions = client.ask_all("codeAction");
+        let list = actions.as_array().expect("a list");
+        let fix = list.iter().find(|action| action["kind"] == "quickfix").expect("a fix");
+        assert!(fix["title"].as_str().is_some_and(|title| title.starts_with("did you mean")), "{fix}");
+        assert_eq!(client.after(&fix["edit"]["changes"][URI]), right);
+    }
+}
+
+#[test]
 fn test_directives_are_renamed_with_what_they_name() {
     let text = "// Not dims here.\n// krn-test: dims dims=1,2; n=3\n// krn-test: in x=ramp(0, dims)\n\
         kernel k(x: i32[dims], y: f32[n]) -> z: f32[dims] {\n    z[i] = y[0] * x[i] as f32\n}\n";

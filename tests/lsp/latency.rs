@@ -24,21 +24,23 @@ schedule k{at} {{ block 128 }}
     text
 }
 
-/// The least of several times, each after a change: nothing is left of the answer before.
-fn least(client: &mut Client, ask: impl Fn(&mut Client)) -> Duration {
-    (0..7)
+/// How long answers took, each after a change, so that nothing is left of the answer before: from the question until the
+/// whole answer is there, in order. What a client makes of its JSON is its own affair.
+fn times(client: &mut Client, ask: impl Fn(&mut Client)) -> Vec<Duration> {
+    let mut times: Vec<Duration> = (0..7)
         .map(|_| {
             let end = client.text.len();
             client.replace(end, end, "\n");
             let start = Instant::now();
             ask(client);
-            start.elapsed()
+            client.arrived.duration_since(start)
         })
-        .min()
-        .unwrap_or_default()
+        .collect();
+    times.sort();
+    times
 }
 
-/// 20 ms is what an optimised build must keep; one for debugging is slower, and shares the machine with other tests.
+/// 20 ms is what an optimised build must keep; one for debugging is slower. The least counts: the machine has other work.
 #[test]
 fn answers_about_2000_lines_come_at_once() {
     let limit = if cfg!(debug_assertions) { Duration::from_millis(400) } else { Duration::from_millis(20) };
@@ -46,21 +48,19 @@ fn answers_about_2000_lines_come_at_once() {
     assert!(text.lines().count() > 1900);
     let mut client = Client::open(&text);
     let mut table = String::new();
+    let mut note = |method: &str, times: Vec<Duration>| {
+        table.push_str(&format!("{method}: {:?}, median {:?}\n", times[0], times[times.len() / 2]));
+        assert!(times[0] < limit, "{table}");
+    };
     for method in ["hover", "completion", "signatureHelp", "definition", "references"] {
-        let time = least(&mut client, |client| drop(client.ask(method, "exp(l)")));
-        table.push_str(&format!("{method}: {time:?}\n"));
-        assert!(time < limit, "{table}");
+        note(method, times(&mut client, |client| drop(client.ask(method, "exp(l)"))));
     }
     for method in
         ["documentSymbol", "semanticTokens/full", "foldingRange", "formatting", "codeLens", "inlayHint"]
     {
-        let time = least(&mut client, |client| drop(client.ask_all(method)));
-        table.push_str(&format!("{method}: {time:?}\n"));
-        assert!(time < limit, "{table}");
+        note(method, times(&mut client, |client| drop(client.ask_all(method))));
     }
-    let time = least(&mut client, |client| drop(client.codes()));
-    table.push_str(&format!("diagnostics: {time:?}\n"));
-    assert!(time < limit, "{table}");
+    note("diagnostics", times(&mut client, |client| drop(client.codes())));
     println!("{table}");
 }
 

@@ -6,11 +6,13 @@
 use super::finding::{Finding, Gain};
 use super::mends::Proposal;
 use super::subject::Modelled;
+use crate::check::typed::{self, BinaryOp, Expr, ExprKind, Type};
+use crate::check::walk::{Node, walk_statements};
 use crate::diagnostic::codes;
-use crate::ir::FoundOwners;
-use crate::ir::entities::{Inst, Symbol};
-use crate::ir::kernel::{Definition, Payload, SymbolData};
+use crate::ir::entities::Symbol;
+use crate::ir::kernel::SymbolData;
 use crate::manifest::SymbolKind;
+use crate::source::Span;
 
 /// Bounds that are proposed: of two and of three sizes so large the product is below 2^31.
 const BOUNDS: [u32; 2] = [32768, 1024];
@@ -20,19 +22,31 @@ pub(super) fn find(modelled: &Modelled<'_>) -> Vec<Finding> {
     for launch in &modelled.launches {
         for division in &launch.divisions {
             let place = modelled.kernel.insts[division.inst].span;
-            let symbols = symbols(modelled, division.inst);
+            let symbols = modelled.symbols(&modelled.kernel.insts[division.inst].arguments);
             if symbols.is_empty() || found.iter().any(|known| known.place == place) {
                 continue;
             }
+            let written = modelled.typed.and_then(|typed| written(typed, place));
+            let what = match written {
+                Some(_) => "an index is divided in 64 bits",
+                None => "the compiler divides an index here, to find its parts, in 64 bits",
+            };
+            let names = symbols.iter().map(|symbol| format!("`{}`", modelled.kernel.symbols[*symbol].name));
             found.push(Finding {
                 code: codes::W0610,
                 place,
-                span: place,
+                span: written.unwrap_or(place),
                 about: String::new(),
-                message: "an index is divided in 64 bits, which takes some hundred instructions".to_string(),
+                message: format!("{what}, which takes some hundred instructions"),
                 label: "in 32 bits it would take about twenty, but nothing says that the index fits"
                     .to_string(),
-                notes: Vec::new(),
+                notes: vec![format!(
+                    "the index is computed from {}; a product of two numbers up to {}, or of three up to {}, fits in 32 \
+                     bits",
+                    names.collect::<Vec<_>>().join(", "),
+                    BOUNDS[0],
+                    BOUNDS[1]
+                )],
                 proposals: proposals(modelled, &symbols),
                 gain: Gain::Divisions,
             });
@@ -62,35 +76,19 @@ fn proposals(modelled: &Modelled<'_>, symbols: &[Symbol]) -> Vec<Proposal> {
     proposals
 }
 
-/// The sizes and parameters that the operands of a division are computed from, in the order of the signature; of a loop's index
-/// those of its bounds.
-fn symbols(modelled: &Modelled<'_>, division: Inst) -> Vec<Symbol> {
-    let kernel = modelled.kernel;
-    let mut owners = FoundOwners::default();
-    let mut open = kernel.insts[division].arguments.to_vec();
-    let (mut seen, mut found) = (Vec::new(), Vec::new());
-    while let Some(value) = open.pop() {
-        if seen.contains(&value) {
-            continue;
+/// The first division of integers that is written within a span.
+fn written(typed: &typed::Kernel, within: Span) -> Option<Span> {
+    let mut found: Option<Span> = None;
+    walk_statements(&typed.body, &mut |node| {
+        if let Node::Expr(Expr { kind: ExprKind::Binary { op: BinaryOp::Div | BinaryOp::Rem, .. }, ty, span }) =
+            node
+            && matches!(ty, Type::Scalar(scalar) if scalar.is_integer())
+            && within.start <= span.start
+            && span.end <= within.end
+            && found.is_none_or(|known| span.start < known.start)
+        {
+            found = Some(*span);
         }
-        seen.push(value);
-        match kernel.values[value].definition {
-            Definition::Result(inst, _) => match kernel.insts[inst].payload {
-                Payload::Symbol(symbol) => found.push(symbol),
-                _ => open.extend(kernel.insts[inst].arguments.iter().copied()),
-            },
-            Definition::Param(block, position) => {
-                let bounds = owners.of(kernel, block).map(|inst| kernel.loop_bounds(inst));
-                let bounds = bounds.and_then(|bounds| bounds.get(usize::from(position)).copied());
-                open.extend(bounds.into_iter().flat_map(|(low, high)| [low, high]));
-            }
-        }
-    }
-    found.retain(|symbol| {
-        let data = &kernel.symbols[*symbol];
-        data.scalar.is_integer() && matches!(data.kind, SymbolKind::Dim { .. } | SymbolKind::Parameter { .. })
     });
-    found.sort();
-    found.dedup();
     found
 }

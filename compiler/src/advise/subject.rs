@@ -7,10 +7,12 @@ use crate::analysis::model::{
 };
 use crate::analysis::{Multiprocessor, warps_by_registers};
 use crate::check::typed;
-use crate::ir::entities::{Buffer, Value};
-use crate::ir::kernel::{BufferData, Kernel, Module};
-use crate::manifest;
+use crate::ir::FoundOwners;
+use crate::ir::entities::{Buffer, Symbol, Value};
+use crate::ir::kernel::{BufferData, Definition, Kernel, Module, Payload};
+use crate::manifest::{self, SymbolKind};
 use crate::source::{SourceFile, Span};
+use rustc_hash::FxHashSet;
 
 /// Asks the assembler about entries of a kernel, given its text and its module.
 pub type Assemble<'a> = dyn Fn(&SourceFile, &Module, &Kernel, &[&str]) -> Option<Usages> + 'a;
@@ -39,6 +41,8 @@ pub(crate) struct Modelled<'a> {
     pub launches: Vec<LaunchCost>,
     /// Of the launches' entries, where the assembler was asked.
     pub usages: Option<Usages>,
+    /// The kernel as it was checked; `None` in a trial.
+    pub typed: Option<&'a typed::Kernel>,
 }
 
 /// The accesses of one place in the text to one array, over all launches and copies of the code.
@@ -82,7 +86,8 @@ impl Site<'_> {
 impl<'a> Modelled<'a> {
     pub fn new(subject: &Subject<'a>) -> Option<Self> {
         let sizes = representative_sizes(subject.kernel)?;
-        Self::at(subject.source, subject.kernel, subject.capability, sizes)
+        let modelled = Self::at(subject.source, subject.kernel, subject.capability, sizes)?;
+        Some(Self { typed: Some(subject.typed), ..modelled })
     }
 
     pub fn at(
@@ -92,7 +97,7 @@ impl<'a> Modelled<'a> {
         sizes: Vec<manifest::Value>,
     ) -> Option<Self> {
         let launches = model(kernel, &sizes)?;
-        Some(Self { source, kernel, capability, sizes, launches, usages: None })
+        Some(Self { source, kernel, capability, sizes, launches, usages: None, typed: None })
     }
 
     /// Asks the assembler, where there is one, about the entries that are launched.
@@ -120,6 +125,39 @@ impl<'a> Modelled<'a> {
     pub fn subscripts(&self, access: &AccessCost) -> &'a [Value] {
         let rank = self.kernel.rank(access.buffer, access.leaf);
         self.kernel.insts[access.inst].arguments.get(..rank).unwrap_or(&[])
+    }
+
+    /// The sizes and integer parameters that values are computed from, in the order of the signature; of a loop's index those
+    /// of its bounds.
+    pub fn symbols(&self, values: &[Value]) -> Vec<Symbol> {
+        let kernel = self.kernel;
+        let mut owners = FoundOwners::default();
+        let mut open = values.to_vec();
+        let (mut seen, mut found) = (FxHashSet::default(), Vec::new());
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            match kernel.values[value].definition {
+                Definition::Result(inst, _) => match kernel.insts[inst].payload {
+                    Payload::Symbol(symbol) => found.push(symbol),
+                    _ => open.extend(kernel.insts[inst].arguments.iter().copied()),
+                },
+                Definition::Param(block, position) => {
+                    let bounds = owners.of(kernel, block).map(|inst| kernel.loop_bounds(inst));
+                    let bounds = bounds.and_then(|bounds| bounds.get(usize::from(position)).copied());
+                    open.extend(bounds.into_iter().flat_map(|(low, high)| [low, high]));
+                }
+            }
+        }
+        found.retain(|symbol| {
+            let data = &kernel.symbols[*symbol];
+            data.scalar.is_integer()
+                && matches!(data.kind, SymbolKind::Dim { .. } | SymbolKind::Parameter { .. })
+        });
+        found.sort();
+        found.dedup();
+        found
     }
 
     pub fn buffer(&self, buffer: Buffer) -> &'a BufferData {

@@ -24,6 +24,7 @@ pub(super) struct Mend {
     pub labels: Vec<Label>,
     /// Whether some of it is left, which nothing mends.
     still: bool,
+    /// What is left of the costs.
     score: f64,
 }
 
@@ -132,7 +133,10 @@ impl<'a> Trials<'a> {
             }
             Proposal::Directive(line) => vec![Candidate {
                 edits: vec![add_directive(source, typed, subject.target, line)],
-                advice: format!("add `{line}` to the schedule of `{}`", typed.name),
+                advice: match typed.schedule_for(subject.target) {
+                    Some(_) => format!("add `{line}` to the schedule of `{}`", typed.name),
+                    None => format!("write `schedule {} {{ {line} }}` behind the kernel", typed.name),
+                },
                 labels: Vec::new(),
             }],
             Proposal::Fact(fact) => add_fact(source, &typed.name, fact)
@@ -180,6 +184,8 @@ impl<'a> Trials<'a> {
             find(&after).iter().any(|other| other.about == finding.about && other.place.start == start);
         let said = finding.gain.spell(&new);
         let help = format!("{}{said}", candidate.advice);
+        // Of what the kernel costs at the same extents: a fact is not better because it allows small ones alone.
+        let score = score / whole.max(f64::MIN_POSITIVE);
         Some(Mend { edits: candidate.edits, help, labels: candidate.labels, still, score })
     }
 }

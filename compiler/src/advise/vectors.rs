@@ -6,7 +6,8 @@ use super::subject::Modelled;
 use super::text::verb;
 use crate::analysis::model::{AccessCost, LANES, Space};
 use crate::diagnostic::codes;
-use crate::manifest::SymbolKind;
+use crate::ir::entities::Symbol;
+use cranelift_entity::EntityRef;
 
 /// Bytes of the widest access.
 const VECTOR: u64 = 16;
@@ -53,10 +54,9 @@ fn finding(modelled: &Modelled<'_>, access: &AccessCost) -> Option<Finding> {
     let (what, span, _) = modelled.named(site);
     let scalar = data.element.leaves[access.leaf as usize].scalar.size();
     let width = VECTOR.checked_div(scalar).filter(|width| *width > 1)?;
-    let known = |kind: &SymbolKind| !matches!(kind, SymbolKind::Counter);
-    let symbols =
-        modelled.kernel.symbols.values().filter(|symbol| symbol.scalar.is_integer() && known(&symbol.kind));
-    let proposals = symbols.map(|symbol| Proposal::Fact(format!("{} % {width} == 0", symbol.name))).collect();
+    let proposals = placing(modelled, access)
+        .map(|symbol| Proposal::Fact(format!("{} % {width} == 0", modelled.kernel.symbols[symbol].name)))
+        .collect();
     Some(Finding {
         code: codes::W0611,
         place,
@@ -74,4 +74,17 @@ fn finding(modelled: &Modelled<'_>, access: &AccessCost) -> Option<Finding> {
         proposals,
         gain: Gain::Requests,
     })
+}
+
+/// The sizes and parameters that say where an access begins: those of its subscripts and of the array's extents.
+fn placing(modelled: &Modelled<'_>, access: &AccessCost) -> impl Iterator<Item = Symbol> {
+    let mut of_extents: Vec<usize> = Vec::new();
+    for extent in &modelled.buffer(access.buffer).extents {
+        extent.each_symbol(&mut |symbol| of_extents.push(symbol));
+    }
+    let of_subscripts = modelled.symbols(modelled.subscripts(access));
+    let symbols = modelled.kernel.symbols.iter().filter(|(_, data)| data.scalar.is_integer());
+    let places =
+        move |symbol: &Symbol| of_extents.contains(&symbol.index()) || of_subscripts.contains(symbol);
+    symbols.map(|(symbol, _)| symbol).filter(places)
 }

@@ -3,14 +3,15 @@
 use super::elaborator::{Elaborator, axis, narrow_scalar, root_name};
 use super::expressions::access::{Place, Root};
 use super::items::Global;
-use super::occurrences::{Node, for_each_child};
+use super::occurrences::{Node, declaration, for_each_child};
 use super::scope::{Binding, Entry};
-use super::spell::{assignment, spell};
+use super::spell::{assignment, axes, spell};
 use super::typed::{
     ArrayId, ArrayRole, BinaryOp, Builtin, Combine, CombineOp, Expr, ExprKind, Stmt, StmtKind, Type,
 };
 use super::types;
 use crate::data::Scalar;
+use crate::diagnostic::edit::Edit;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, AssignOp, Ident};
@@ -68,12 +69,17 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             root.span,
             format!("`{}` is {what} and cannot be assigned to", root.name),
             "not mutable",
-        )
-        .help(format!("declare a variable: `var {} = …`", root.name));
+        );
+        let mut target = root.name.clone();
         if let Some(span) = span {
             diagnostic = diagnostic.label(span, "declared here");
+            if let Some((statement, decls)) = declaration(self.checker.file, span) {
+                target.push_str(&decls.map(|decls| format!("[{}]", axes(decls))).unwrap_or_default());
+                let word = Span::new(statement.start, statement.start + "let".len() as u32);
+                diagnostic.edits.push(Edit::replace(word, "var"));
+            }
         }
-        self.report(diagnostic);
+        self.report(diagnostic.help(format!("declare a variable: `var {target} = …`")));
     }
 
     /// Whether the array may be written here; reports why not.

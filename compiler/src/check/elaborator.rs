@@ -3,7 +3,7 @@
 //! It holds the tables that it fills (a [`Kernel`], also for functions, whose tables are merged into the
 //! caller's when they are inlined), the visible names, and where in the body it stands.
 
-use super::items::{Checker, Global, nearest_or};
+use super::items::{Checker, Global};
 use super::polynomial::Polynomial;
 use super::ranges::Bounds;
 use super::scope::{Binding, EnclosingLoop, Literals, Mark, Scope};
@@ -320,41 +320,33 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             self.checker.global_names(|global| matches!(global, Global::Constant(_) | Global::Static(_))),
         );
         names.sort_unstable();
-        let help = match self.defining {
-            Some(own) if own.name == name.name => format!(
+        let unknown = Diagnostic::error(
+            codes::E0101,
+            name.span,
+            format!("there is no `{}` here", name.name),
+            "not a known name",
+        );
+        self.refuse(match self.defining {
+            Some(own) if own.name == name.name => unknown.help(format!(
                 "`{}` is what this `let` defines, and has no value in it; a line that begins with an operator, as `-`, \
                  continues the one before, unless that ends with `;`",
                 name.name
-            ),
-            _ => nearest_or(
+            )),
+            _ => unknown.nearest_or(
                 &name.name,
-                &names,
+                names,
                 format!(
                     "declare it with `let {0} = …`, or if it is an index, bind it: `forall {0} in … {{ … }}` or \
                      `sum({0}: …)`",
                     name.name
                 ),
             ),
-        };
-        self.refuse(
-            Diagnostic::error(
-                codes::E0101,
-                name.span,
-                format!("there is no `{}` here", name.name),
-                "not a known name",
-            )
-            .help(help),
-        )
+        })
     }
 
     /// In a shape or a fact an unknown name was meant as a dimension.
     fn unbound_dimension<T>(&mut self, name: &Ident) -> Option<T> {
         let known = self.scope.visible();
-        let help = nearest_or(
-            &name.name,
-            &known,
-            format!("a dimension stands by itself in the shape of some parameter: `x: f32[{}]`", name.name),
-        );
         self.refuse(
             Diagnostic::error(
                 codes::E0115,
@@ -362,7 +354,15 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 format!("no parameter binds the dimension `{}`", name.name),
                 "not a known dimension",
             )
-            .help(help),
+            .nearest_or(
+                &name.name,
+                known,
+                format!(
+                    "a dimension stands in the shape of some parameter, by itself or as a multiple plus a constant: \
+                     `x: f32[{0}]`, `x: f32[32 * {0}]`, `x: f32[{0} + 1]`",
+                    name.name
+                ),
+            ),
         )
     }
 

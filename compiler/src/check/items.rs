@@ -5,7 +5,7 @@ use super::functions::Function;
 use super::typed::{Builtin, ConstId, Expr, Program, StaticId, StructId, Type};
 use super::types;
 use crate::data::Scalar;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, codes, suggest};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, Ident, Item};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -173,12 +173,4 @@ pub(super) fn duplicate(code: Code, what: &str, name: &Ident, first: Span) -> Di
     )
     .label(first, "first defined here")
     .help(format!("rename one of them, for example `{}2`", name.name))
-}
-
-/// `help` where no known name is near, else the nearest one.
-pub(super) fn nearest_or(name: &str, candidates: &[&str], help: impl Into<String>) -> String {
-    match suggest::nearest(name, candidates.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => help.into(),
-    }
 }

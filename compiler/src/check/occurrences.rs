@@ -6,7 +6,7 @@ use super::items::{ConstantValue, Global};
 use super::scope::Binding;
 use super::typed::{Expr as TypedExpr, Type};
 use crate::source::Span;
-use crate::syntax::ast::{AxisDecl, Block, Expr, ExprKind, Range, Stmt, StmtKind};
+use crate::syntax::ast::{AxisDecl, Block, Expr, ExprKind, File, Item, Range, Stmt, StmtKind};
 
 #[derive(Clone, Copy)]
 pub(super) enum Node<'a> {
@@ -27,6 +27,27 @@ pub(super) fn for_each_child<'a>(node: Node<'a>, visit: &mut dyn FnMut(Node<'a>)
         }
         Node::Stmt(stmt) => stmt_children(stmt, visit),
     }
+}
+
+/// The `let` that gives the name at this place, and the axes of the array that it is.
+pub(super) fn declaration(file: &File, name: Span) -> Option<(Span, Option<&[AxisDecl]>)> {
+    let mut left: Vec<Node<'_>> = Vec::new();
+    for item in &file.items {
+        match item {
+            Item::Kernel(kernel) => left.push(Node::Block(&kernel.body)),
+            Item::Function(function) => left.push(Node::Block(&function.body)),
+            _ => {}
+        }
+    }
+    while let Some(node) = left.pop() {
+        if let Node::Stmt(Stmt { kind: StmtKind::Let { name: own, axes, .. }, span }) = node
+            && own.span == name
+        {
+            return Some((*span, axes.as_deref()));
+        }
+        for_each_child(node, &mut |child| left.push(child));
+    }
+    None
 }
 
 fn range_children<'a>(range: &'a Range, visit: &mut dyn FnMut(Node<'a>)) {

@@ -7,7 +7,7 @@ mod shape;
 mod sizes;
 
 use super::elaborator::Elaborator;
-use super::items::{Checker, Global, nearest_or};
+use super::items::{Checker, Global};
 use super::scope::Binding;
 use super::typed::{
     ArrayId, ArrayRole, CacheMode, Directive, DirectiveKind, IndexId, Layout, Schedule, StmtKind, Type,
@@ -65,7 +65,6 @@ impl<'a> Checker<'a> {
                     continue;
                 }
                 let kernels = self.global_names(|global| matches!(global, Global::Kernel));
-                let help = nearest_or(&kernel.name, &kernels, "name a kernel of this file");
                 self.report(
                     Diagnostic::error(
                         codes::E0501,
@@ -73,15 +72,13 @@ impl<'a> Checker<'a> {
                         format!("there is no kernel `{}` to schedule", kernel.name),
                         "not a kernel",
                     )
-                    .help(help),
+                    .nearest_or(&kernel.name, kernels, "name a kernel of this file"),
                 );
                 continue;
             }
             if let Some(target) = &item.target
                 && !TARGETS.contains(&target.name.as_str())
             {
-                let help =
-                    nearest_or(&target.name, TARGETS, format!("the targets are {}", TARGETS.join(", ")));
                 self.report(
                     Diagnostic::error(
                         codes::E0502,
@@ -89,7 +86,11 @@ impl<'a> Checker<'a> {
                         format!("there is no target `{}`", target.name),
                         "not a target",
                     )
-                    .help(help),
+                    .nearest_or(
+                        &target.name,
+                        TARGETS.iter().copied(),
+                        format!("the targets are {}", TARGETS.join(", ")),
+                    ),
                 );
                 continue;
             }
@@ -174,7 +175,6 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let word = directive.name.name.as_str();
         let Some((_, form)) = DIRECTIVES.iter().find(|(name, _)| *name == word) else {
             let names = DIRECTIVES.map(|(name, _)| name);
-            let help = nearest_or(word, &names, format!("the directives are {}", names.join(", ")));
             self.report(
                 Diagnostic::error(
                     codes::E0504,
@@ -182,7 +182,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     format!("there is no directive `{word}`"),
                     "not a directive",
                 )
-                .help(help),
+                .nearest_or(word, names, format!("the directives are {}", names.join(", "))),
             );
             return;
         };
@@ -354,17 +354,19 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         known.extend(self.kernel.arrays.values().map(|array| array.name.as_str()));
         known.sort_unstable();
         known.dedup();
-        let help = nearest_or(&name.name, &known, format!("the kernel has {}", known.join(", ")));
-        let kernel = self.kernel.name.clone();
-        self.report(
-            Diagnostic::error(
-                codes::E0509,
-                name.span,
-                format!("the kernel `{kernel}` has no `{}` that could be scheduled here", name.name),
-                "not a name of the kernel",
-            )
-            .help(help),
+        let kernel = &self.kernel.name;
+        let unknown = Diagnostic::error(
+            codes::E0509,
+            name.span,
+            format!("the kernel `{kernel}` has no `{}` that could be scheduled here", name.name),
+            "not a name of the kernel",
+        )
+        .nearest_or(
+            &name.name,
+            known.iter().copied(),
+            format!("the kernel has {}", known.join(", ")),
         );
+        self.report(unknown);
     }
 
     fn array_argument(

@@ -18,6 +18,13 @@ pub(super) fn spell_operand(expr: &Expr) -> String {
     out
 }
 
+/// Index names, with the ranges that are written: `i in 0..n, j`.
+pub(super) fn axes(axes: &[AxisDecl]) -> String {
+    let mut out = String::new();
+    write_axes(&mut out, axes);
+    out
+}
+
 const AS: u8 = 11;
 const UNARY: u8 = 12;
 const POSTFIX: u8 = 13;

@@ -1,6 +1,6 @@
 //! Types by name: what a type expression means, what a type is called, what its values widen to.
 
-use super::items::{Checker, Global, nearest_or};
+use super::items::{Checker, Global};
 use super::typed::{Program, StructId, Type};
 use crate::data::{ElementType, Scalar};
 use crate::diagnostic::{Diagnostic, codes};
@@ -77,11 +77,6 @@ impl<'a> Checker<'a> {
             None => {
                 let mut names: Vec<&str> = Scalar::ALL.iter().map(|scalar| scalar.name()).collect();
                 names.extend(self.global_names(|global| matches!(global, Global::Struct(_))));
-                let help = nearest_or(
-                    &ident.name,
-                    &names,
-                    "the scalar types are bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32 and f64",
-                );
                 self.report(
                     Diagnostic::error(
                         codes::E0102,
@@ -89,7 +84,11 @@ impl<'a> Checker<'a> {
                         format!("there is no type `{}`", ident.name),
                         "not a known type",
                     )
-                    .help(help),
+                    .nearest_or(
+                        &ident.name,
+                        names,
+                        "the scalar types are bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32 and f64",
+                    ),
                 );
                 None
             }

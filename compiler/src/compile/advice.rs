@@ -78,8 +78,8 @@ fn recompiled(
     options: &CompileOptions,
     pipeline: &Pipeline,
 ) -> Option<Module> {
-    let (program, diagnostics) =
-        check_parsed(source, syntax::parse_alone(source, name), &options.sizes, Some(name));
+    let (file, mistakes) = syntax::parse_alone(source, name);
+    let (program, diagnostics) = check_parsed(source, &file, mistakes, &options.sizes, Some(name));
     if diagnostics.has_errors() {
         return None;
     }

@@ -17,18 +17,29 @@ use std::collections::BTreeSet;
 /// Parses and checks a file. The program holds the kernels that have no mistakes; what could not be parsed
 /// keeps nothing else from being checked.
 pub fn check(source: &SourceFile) -> (Program, Diagnostics) {
-    check_parsed(source, syntax::parse(source), &Sizes::new(), None)
+    let (file, mistakes) = syntax::parse(source);
+    check_tree(source, &file, mistakes)
+}
+
+/// As [`check`], where [`syntax::parse`] has made the tree already and found these mistakes.
+pub fn check_tree(
+    source: &SourceFile,
+    file: &syntax::ast::File,
+    mistakes: Diagnostics,
+) -> (Program, Diagnostics) {
+    check_parsed(source, file, mistakes, &Sizes::new(), None)
 }
 
 /// Checks what was parsed of a file. What stands in a line with a mistake in the syntax is not judged: it may not be what was
 /// meant.
 pub(super) fn check_parsed(
     source: &SourceFile,
-    (file, mut diagnostics): (syntax::ast::File, Diagnostics),
+    file: &syntax::ast::File,
+    mut diagnostics: Diagnostics,
     sizes: &Sizes,
     only: Option<&str>,
 ) -> (Program, Diagnostics) {
-    let (program, mut found) = check::check_for(&file, sizes, only);
+    let (program, mut found) = check::check_for(file, sizes, only);
     let line = |diagnostic: &Diagnostic| source.line_column(diagnostic.primary.span.start).0;
     let broken: BTreeSet<usize> = diagnostics.iter().map(line).map(|line| line as usize).collect();
     found.retain(|diagnostic| !broken.contains(&(line(diagnostic) as usize)));

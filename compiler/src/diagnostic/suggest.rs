@@ -1,5 +1,30 @@
 //! "Did you mean": the known name that is nearest to what the user wrote.
 
+use super::Diagnostic;
+use super::edit::Edit;
+
+impl Diagnostic {
+    /// For a diagnostic that points at an unknown name: proposes the nearest of the known ones, as the help line and as
+    /// the edit that puts it in the place of the other; `help` where none is near.
+    pub fn nearest_or<'a>(
+        self,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+        help: impl Into<String>,
+    ) -> Self {
+        match nearest(name, known) {
+            Some(near) => self.did_you_mean(near),
+            None => self.help(help),
+        }
+    }
+
+    /// Proposes what was probably meant by the word that the diagnostic points at.
+    pub fn did_you_mean(mut self, word: &str) -> Self {
+        self.edits.push(Edit::replace(self.primary.span, word));
+        self.help(format!("did you mean `{word}`?"))
+    }
+}
+
 /// The candidate nearest to `name` by edit distance (insertions, deletions, substitutions and swaps of
 /// neighbours count one each), if it is near enough to be meant: at most a third of the letters differ.
 /// Among equally near ones the first wins. Case differences count as nothing but break no tie.

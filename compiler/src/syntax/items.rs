@@ -126,20 +126,17 @@ fn report_stray(file: &SourceFile, token: &Token, out: &mut Diagnostics) {
         );
         return;
     }
-    let help = match meant(text) {
-        Some(word) => format!("did you mean `{word}`?"),
-        None => "put statements into a kernel: `kernel name(x: f32[n]) -> y: f32[n] { … }`".to_string(),
-    };
     let shown: String = text.chars().take(40).collect();
-    out.push(
-        Diagnostic::error(
-            codes::E0012,
-            token.span,
-            format!("`{shown}` stands outside of any item"),
-            "expected `kernel`, `fn`, `reduction`, `struct`, `const`, `static` or `schedule`",
-        )
-        .help(help),
+    let stray = Diagnostic::error(
+        codes::E0012,
+        token.span,
+        format!("`{shown}` stands outside of any item"),
+        "expected `kernel`, `fn`, `reduction`, `struct`, `const`, `static` or `schedule`",
     );
+    out.push(match meant(text) {
+        Some(word) => stray.did_you_mean(word),
+        None => stray.help("put statements into a kernel: `kernel name(x: f32[n]) -> y: f32[n] { … }`"),
+    });
 }
 
 fn meant(word: &str) -> Option<&'static str> {

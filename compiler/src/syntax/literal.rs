@@ -4,7 +4,6 @@
 //! [`check`] to report mistakes; the parser calls [`value`] for the meaning. All three agree on the parts,
 //! which [`split`] finds.
 
-use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::source::Span;
 
@@ -203,22 +202,22 @@ fn check_float(text: &str, plain: &str, suffix: &str, span: Span, out: &mut Diag
 
 fn unknown_suffix(text: &str, suffix: &str, span: Span, out: &mut Diagnostics) {
     let start = span.end - suffix.len() as u32;
-    let help = match (suffix, nearest(suffix, SUFFIXES.iter().copied())) {
-        ("f", _) => format!("write `{}f32`", &text[..text.len() - 1]),
-        ("u" | "l" | "ul" | "L" | "UL" | "U", _) => "write `u32`, `u64` or `i64` as the suffix".to_string(),
-        ("e" | "E", _) => "an exponent needs digits, as in `1e3`".to_string(),
-        (_, Some(known)) => format!("did you mean `{known}`?"),
-        (_, None) => format!("the suffixes are `{}`", SUFFIXES.join("`, `")),
-    };
-    out.push(
-        Diagnostic::error(
-            codes::E0008,
-            Span::new(start, span.end),
-            format!("unknown suffix `{}` on a number", clip(suffix)),
-            "this names no number type",
-        )
-        .help(help),
+    let unknown = Diagnostic::error(
+        codes::E0008,
+        Span::new(start, span.end),
+        format!("unknown suffix `{}` on a number", clip(suffix)),
+        "this names no number type",
     );
+    out.push(match suffix {
+        "f" => unknown.help(format!("write `{}f32`", &text[..text.len() - 1])),
+        "u" | "l" | "ul" | "L" | "UL" | "U" => unknown.help("write `u32`, `u64` or `i64` as the suffix"),
+        "e" | "E" => unknown.help("an exponent needs digits, as in `1e3`"),
+        _ => unknown.nearest_or(
+            suffix,
+            SUFFIXES.iter().copied(),
+            format!("the suffixes are `{}`", SUFFIXES.join("`, `")),
+        ),
+    });
 }
 
 /// At most some 40 characters of a text that could be a megabyte long.

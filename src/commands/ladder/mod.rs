@@ -31,7 +31,8 @@ fn run_with(options: &LadderOptions, pipeline: Option<Pipeline>) -> Result<(Stri
     let device = open(options.device)?;
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
     compile.pipeline = pipeline;
-    let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
+    let compilation =
+        messages::compile(&source, &compile, options.kernel.kernel.as_deref(), MessageFormat::Human)?;
     let subject = Subject {
         source: &source,
         compilation: &compilation,

@@ -24,7 +24,8 @@ pub fn run(options: &ProfileOptions) -> Result<()> {
     let source = messages::load(&arguments.kernel.file, MessageFormat::Human)?;
     let machine = machine(arguments.device)?;
     let compile = compile_options(arguments, gpu, machine.as_ref())?;
-    let compilation = messages::compile(&source, &compile, MessageFormat::Human)?;
+    let compilation =
+        messages::compile(&source, &compile, arguments.kernel.kernel.as_deref(), MessageFormat::Human)?;
     let subject = Subject {
         source: &source,
         compilation: &compilation,

@@ -39,7 +39,7 @@ pub fn run(options: &ReportOptions) -> Result<()> {
     let machine = machine(arguments.device)?;
     let mut compile = compile_options(arguments, gpu, machine.as_ref())?;
     compile.ir = true;
-    let all = messages::compile(&source, &compile, MessageFormat::Human)?;
+    let all = messages::compile(&source, &compile, arguments.kernel.kernel.as_deref(), MessageFormat::Human)?;
     let name = crate::request::pick(&all.program, &arguments.kernel)?.name.clone();
     let subject = Subject {
         source: &source,

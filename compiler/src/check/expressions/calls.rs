@@ -3,7 +3,7 @@
 use super::super::elaborator::{Elaborator, Home};
 use super::super::functions::ParamType;
 use super::super::inline::Argument;
-use super::super::items::{Global, nearest_or};
+use super::super::items::Global;
 use super::super::typed::{Expr, ExprKind, Type};
 use super::super::types;
 use crate::builtins::{Builtin, Signature};
@@ -73,11 +73,6 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         names.extend(REDUCTIONS);
         names.extend(self.checker.global_names(|global| matches!(global, Global::Function(_))));
         names.sort_unstable();
-        let help = nearest_or(
-            &callee.name,
-            &names,
-            format!("define it: `fn {}(x: f32) -> f32 {{ … }}`", callee.name),
-        );
         self.refuse(
             Diagnostic::error(
                 codes::E0103,
@@ -85,7 +80,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 format!("there is no function `{}`", callee.name),
                 "not a known function",
             )
-            .help(help),
+            .nearest_or(
+                &callee.name,
+                names,
+                format!("define it: `fn {}(x: f32) -> f32 {{ … }}`", callee.name),
+            ),
         )
     }
 
@@ -511,17 +510,18 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn unknown_field(&mut self, field: &Ident, id: super::super::typed::StructId) {
         let definition = &self.checker.program.structs[id];
         let names: Vec<&str> = definition.fields.iter().map(|field| field.name.as_str()).collect();
-        let help = nearest_or(&field.name, &names, format!("its fields are {}", names.join(", ")));
-        let (name, span) = (definition.name.clone(), definition.span);
-        self.report(
-            Diagnostic::error(
-                codes::E0224,
-                field.span,
-                format!("`{name}` has no field `{}`", field.name),
-                "not a field",
-            )
-            .label(span, "the struct")
-            .help(help),
+        let unknown = Diagnostic::error(
+            codes::E0224,
+            field.span,
+            format!("`{}` has no field `{}`", definition.name, field.name),
+            "not a field",
+        )
+        .label(definition.span, "the struct")
+        .nearest_or(
+            &field.name,
+            names.iter().copied(),
+            format!("its fields are {}", names.join(", ")),
         );
+        self.report(unknown);
     }
 }

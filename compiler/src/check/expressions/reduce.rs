@@ -1,7 +1,7 @@
 //! Reductions.
 
 use super::super::elaborator::{Elaborator, narrow_scalar};
-use super::super::items::{Global, nearest_or};
+use super::super::items::Global;
 use super::super::occurrences::Node;
 use super::super::spell::reduction;
 use super::super::typed::{Axis, Expr, ExprKind, Reducer, Type};
@@ -134,11 +134,6 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             .chain(REDUCTIONS.iter().copied())
             .collect();
         names.sort_unstable();
-        let help = nearest_or(
-            &word.name,
-            &names,
-            format!("declare it: `reduction {}(a: f32, b: f32) -> f32 from 0.0 {{ … }}`", word.name),
-        );
         self.refuse(
             Diagnostic::error(
                 codes::E0103,
@@ -146,7 +141,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 format!("there is no reduction `{}`", word.name),
                 "not a known reduction",
             )
-            .help(help),
+            .nearest_or(
+                &word.name,
+                names,
+                format!("declare it: `reduction {}(a: f32, b: f32) -> f32 from 0.0 {{ … }}`", word.name),
+            ),
         )
     }
 

@@ -2,7 +2,7 @@
 //! without a kernel, of all in the file.
 
 use super::{given_twice, malformed};
-use crate::check::items::{Checker, nearest_or};
+use crate::check::items::Checker;
 use crate::check::typed::LevelDirective;
 use crate::diagnostic::levels::{self, Level};
 use crate::diagnostic::{Diagnostic, codes};
@@ -67,7 +67,6 @@ impl<'a> Checker<'a> {
             };
             let Some(code) = levels::warning(&name.name).filter(|code| code.0 == name.name) else {
                 let known = levels::warnings();
-                let help = nearest_or(&name.name, &known, format!("the warnings are {}", known.join(", ")));
                 self.report(
                     Diagnostic::error(
                         codes::E0518,
@@ -75,7 +74,11 @@ impl<'a> Checker<'a> {
                         format!("there is no warning `{}`", name.name),
                         "not the code of a warning",
                     )
-                    .help(help),
+                    .nearest_or(
+                        &name.name,
+                        known.iter().copied(),
+                        format!("the warnings are {}", known.join(", ")),
+                    ),
                 );
                 continue;
             };

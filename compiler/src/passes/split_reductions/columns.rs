@@ -130,6 +130,13 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let Some(special) = special else { return whole(kernel) };
     kernel.replace_step(special.of(launch), &steps);
     if special != Special::Always {
+        // What a schedule says is done at every turn, and not where it pays alone.
+        for step in steps.iter().filter(|_| !wanted) {
+            if let Step::Launch(piece) = step {
+                let name = kernel.launches[*piece].name.clone();
+                kernel.schedule.leave_unsaid(&name);
+            }
+        }
         whole(kernel);
     }
     true

@@ -6,7 +6,6 @@
 
 use super::super::token::{Token, TokenKind};
 use super::Input;
-use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
 use chumsky::DefaultExpected;
@@ -132,8 +131,12 @@ impl SyntaxError {
             false => format!("expected {expected}"),
         };
         let before = previous.map_or("", |token| slice(token.span));
-        let help = self.help(before, previous.map(|token| token.kind), slice(self.span));
-        Diagnostic::error(codes::E0011, span, message, label).help(help)
+        let found = slice(self.span);
+        let unexpected = Diagnostic::error(codes::E0011, span, message, label);
+        match self.habit(before, previous.map(|token| token.kind), found) {
+            Some(help) => unexpected.help(help),
+            None => unexpected.nearest_or(found, self.words(), self.plain_help()),
+        }
     }
 
     fn expects(&self, kind: TokenKind) -> bool {
@@ -200,7 +203,7 @@ impl SyntaxError {
     }
 
     /// What to write instead, for mistakes that people bring along from other languages.
-    fn help(&self, before: &str, previous: Option<TokenKind>, found: &str) -> String {
+    fn habit(&self, before: &str, previous: Option<TokenKind>, found: &str) -> Option<&'static str> {
         use TokenKind as T;
         let text = match (before, self.found) {
             ("return", _) => "the value of a function is the last expression of its body; drop `return`",
@@ -258,22 +261,22 @@ impl SyntaxError {
                 (_, Some(kind)) if kind.is_keyword() && self.expects(T::CloseParen) => {
                     "close the bracket with `)` before this word"
                 }
-                _ => return self.plain_help(found),
+                _ => return None,
             },
         };
-        text.to_string()
+        Some(text)
     }
 
-    fn plain_help(&self, found: &str) -> String {
+    /// The words that could stand where a name was found.
+    fn words(&self) -> impl Iterator<Item = &'static str> {
+        let word = |kind: &TokenKind| kind.is_keyword() || *kind == TokenKind::Step;
+        let fits = move |kind: &&TokenKind| self.expects(**kind) && word(kind);
+        let all = TokenKind::ALL.iter().filter(fits).map(|kind| kind.text());
+        all.filter(|_| self.found == Some(TokenKind::Name))
+    }
+
+    fn plain_help(&self) -> String {
         use TokenKind as T;
-        if self.found == Some(T::Name) {
-            let words =
-                T::ALL.iter().filter(|kind| self.expects(**kind) && (kind.is_keyword() || **kind == T::Step));
-            let words = words.map(|kind| kind.text());
-            if let Some(word) = nearest(found, words) {
-                return format!("did you mean `{word}`?");
-            }
-        }
         if self.expects(T::OpenBrace) && !self.expects(T::LineEnd) && !self.expects(T::Comma) {
             return "the body stands in braces: `{ … }`".to_string();
         }
