@@ -12,7 +12,7 @@ fn count() -> usize {
 /// Variants of a kernel at most, and of the kernel in the middle. Most have k-means, whose points are added up along an axis
 /// that may be short beside what finds their centres; and products of halves: shapes of tiles for matrix instructions, by
 /// how their factors come, and those of the code for few rows.
-const MOST: usize = 44;
+const MOST: usize = 48;
 /// Where terms of a reduction have a launch of their own, the choices for the one and the other multiply.
 const MOST_WITH_TERMS: usize = 64;
 const MEDIAN: usize = 8;

@@ -335,6 +335,8 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     if shape.held.is_some() {
         kernel.launches[launch].streams = streams(kernel, body, &loops);
     }
+    // How many registers several loops in one another take, no shape says.
+    let is_nest = loops.iter().any(|inst| kernel.loop_bounds(*inst).len() > 1);
     for inst in loops {
         let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else {
             continue;
@@ -366,8 +368,8 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     let threads = shape.threads as u64 * rows_a_warp * rows_a_block;
     kernel.launches[launch].threads = u32::try_from(threads).ok();
     // As many blocks as leave a thread the registers that it needs.
-    kernel.launches[launch].resident =
-        shape.registers().map(|registers| blocks_by_registers(threads, registers));
+    let registers = shape.registers().filter(|_| !is_nest);
+    kernel.launches[launch].resident = registers.map(|registers| blocks_by_registers(threads, registers));
     true
 }
 

@@ -180,9 +180,13 @@ impl Product {
         for shape in &shapes {
             stagings.extend(Staging::new(&mut pattern, &found, shape, target));
         }
-        let costs: Vec<Cost> = stagings.iter().map(|staging| staging.cost(pattern.kernel, target)).collect();
         // Code for all sizes, and what branches of the plan choose, has few launches.
         let is_general = pattern.kernel.specialization.is_general();
+        if is_general {
+            // Where others are better is asked first: what is taken ends the questions.
+            stagings.sort_by_key(|staging| staging.shape.is_common());
+        }
+        let costs: Vec<Cost> = stagings.iter().map(|staging| staging.cost(pattern.kernel, target)).collect();
         let several = is_general || costs.iter().any(|cost| pattern.kernel.names_counter(&cost.least()));
         // Parts of all values lie in one array.
         let mut types = found.terms.iter().map(|term| pattern.kernel.value_type(*term));
