@@ -2,7 +2,7 @@
 
 use crate::support::examples;
 use krn_compiler::data::Scalar;
-use krn_compiler::manifest::{Guard, KernelManifest, SymbolKind, Value};
+use krn_compiler::manifest::{Guard, KernelManifest, Step, SymbolKind, Value};
 use krn_compiler::{CompileOptions, CompiledModule, Origin, compile};
 
 /// Sizes for each kernel: for a full run as many as the promise is about.
@@ -115,6 +115,47 @@ fn a_guard_says_which_sizes_give_the_same_code() {
     let (median, _) = &counts[counts.len() / 2];
     assert!(*median <= MEDIAN, "{counts:?}");
     assert!(counts.iter().filter(|(count, _)| *count > 1).count() > 10, "sizes matter: {counts:?}");
+}
+
+/// The entries that a plan launches for these sizes, without what tells variants apart.
+fn launched(steps: &[Step], values: &[Value], entries: &mut Vec<String>) {
+    for step in steps {
+        match step {
+            Step::Launch(launch) => entries.push(launch.entry.replace("_general", "")),
+            Step::Branch { condition, then, otherwise } => {
+                launched(if condition.holds(values) { then } else { otherwise }, values, entries);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The code for all sizes has two shapes of tiles; where it says that it is the one to take, another one would not be taken.
+#[test]
+fn code_for_all_sizes_is_taken_where_its_tiles_are_the_best() {
+    let mut numbers = Numbers(5);
+    let mut taken = 0;
+    each_kernel(|_, origin, kernel| {
+        let Some(general) = kernel.variants.last().filter(|last| last.guard.relies_on.is_empty()) else {
+            return;
+        };
+        for _ in 0..count() {
+            let given: Vec<Option<Value>> =
+                kernel.symbols.iter().map(|symbol| numbers.value(&symbol.kind, symbol.scalar)).collect();
+            let values: Vec<Value> = given.iter().map(|value| value.unwrap_or(Value::Int(0))).collect();
+            let mut own = Vec::new();
+            launched(&general.plan, &values, &mut own);
+            if !general.guard.holds(&values) || !own.iter().any(|entry| entry.contains("_tiled")) {
+                continue;
+            }
+            taken += 1;
+            let made = origin.specialize(&kernel.name, &given).expect("it compiled before");
+            let mut others = Vec::new();
+            launched(&made.manifest.kernels[0].variants[0].plan, &values, &mut others);
+            assert_eq!(own, others, "{} for {values:?}", kernel.name);
+        }
+    });
+    assert!(taken > 20, "{taken} sizes only");
 }
 
 /// Signature, facts, sites, layouts and symbols are those of the kernel, whatever it is compiled for.

@@ -32,7 +32,7 @@ impl Stride {
 
 /// Forms of the values of one kernel, computed once each.
 pub struct Affine<'k> {
-    kernel: &'k Kernel,
+    pub(super) kernel: &'k Kernel,
     owners: FoundOwners,
     forms: FxHashMap<Value, Rc<Polynomial>>,
 }
@@ -180,7 +180,7 @@ impl<'k> Affine<'k> {
     }
 
     /// Bytes from one value of each subscript of an access to the next one; `None` in it for no polynomial of moderate size.
-    fn scales(&self, inst: Inst) -> Option<Vec<Option<Polynomial>>> {
+    pub(super) fn scales(&self, inst: Inst) -> Option<Vec<Option<Polynomial>>> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         let (Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. }) = data.payload else {

@@ -10,6 +10,7 @@
 //! - `float_bounds.rs`: what a float is at least.
 //! - `form.rs`: how a launch spreads its work over threads, in words.
 //! - `grid.rs`: how many blocks an axis needs.
+//! - `lanes.rs`: the sectors of neighbouring lanes whose addresses do not move evenly.
 //! - `known.rs`: what is known of the sizes of a launch, from facts and assumptions together.
 //! - `model/`: one warp of a launch, lane by lane, at model sizes: what its accesses and branches cost.
 //! - `multiprocessor.rs`: how many blocks of a kernel one holds.
@@ -32,6 +33,7 @@ mod form;
 mod grid;
 mod inside;
 mod known;
+mod lanes;
 pub mod model;
 mod multiples;
 mod multiprocessor;
@@ -56,6 +58,7 @@ pub use form::{form, forms};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use inside::{Bounds, is_always_inside};
 pub use known::Known;
+pub use lanes::sectors_of_lanes;
 pub use multiples::Multiples;
 pub use multiprocessor::{
     MOST_VECTOR_RESULTS, Multiprocessor, REGISTERS, blocks_by_registers, warps_by_registers,

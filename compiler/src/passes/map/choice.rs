@@ -1,8 +1,10 @@
 //! Which axis gets the lanes, which the warps.
 
-use crate::analysis::{Affine, MemoryAccess, Stride, accesses, sectors_per_request, trip_count};
+use crate::analysis::{
+    Affine, MemoryAccess, Stride, accesses, sectors_of_lanes, sectors_per_request, trip_count,
+};
 use crate::ir::Parents;
-use crate::ir::entities::Inst;
+use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{BufferKind, Kernel};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
@@ -80,6 +82,8 @@ struct AccessCost {
     access: MemoryAccess,
     /// One an axis.
     strides: Vec<Stride>,
+    /// The sectors of 32 neighbours along each axis that it does not move evenly with, where its subscripts say them.
+    irregular: Vec<Option<u64>>,
     /// Bytes of one scalar.
     width: u64,
     /// How often it is done for one iteration.
@@ -123,9 +127,21 @@ impl Costs {
             let buffer = &kernel.buffers[access.buffer];
             let width = buffer.element.leaves[access.leaf as usize].scalar.size();
             let params = &kernel.blocks[body].params;
-            let strides = params.iter().map(|param| affine.stride(access.inst, *param)).collect();
+            let strides: Vec<Stride> =
+                params.iter().map(|param| affine.stride(access.inst, *param)).collect();
             let weight = weight(kernel, (&parents, &mut affine), forall, &access);
-            (buffer.kind != BufferKind::Private).then_some(AccessCost { access, strides, width, weight })
+            let of_lanes = |(param, stride): (&Value, &Stride)| match stride {
+                Stride::Irregular => sectors_of_lanes(&affine, access.inst, *param, 32),
+                _ => None,
+            };
+            let irregular = params.iter().zip(&strides).map(of_lanes).collect();
+            (buffer.kind != BufferKind::Private).then_some(AccessCost {
+                access,
+                strides,
+                irregular,
+                width,
+                weight,
+            })
         });
         Self { extents, accesses: accesses.collect() }
     }
@@ -146,7 +162,7 @@ impl Costs {
         let outer = other
             .map_or(1, |other| self.extents[other].unwrap_or(u64::MAX).clamp(1, (warp_size / lanes).into()));
         let mut sum = 0u64;
-        for AccessCost { strides, width, weight, .. } in &self.accesses {
+        for AccessCost { strides, irregular, width, weight, .. } in &self.accesses {
             let sectors = match (strides[axis], other.map_or(Stride::Bytes(0), |other| strides[other])) {
                 (Stride::Bytes(inner_stride), Stride::Bytes(0)) => {
                     u64::from(sectors_per_request(inner_stride, *width, inner as u32, 0))
@@ -170,7 +186,7 @@ impl Costs {
                 (_, Stride::Bytes(outer_stride)) if other.is_some() => {
                     inner * u64::from(sectors_per_request(outer_stride, *width, outer as u32, 0))
                 }
-                _ => SCATTERED.min(inner * outer),
+                _ => outer * irregular[axis].unwrap_or(SCATTERED).min(inner),
             };
             // A partly filled warp costs as many requests as a full one, for fewer iterations.
             let filled = sectors * u64::from(warp_size) / (inner * outer);

@@ -1,6 +1,6 @@
 //! What the accesses of a loop cost where the lanes of a warp go along an index.
 
-use crate::analysis::{Affine, Stride, accesses, sectors_per_request};
+use crate::analysis::{Affine, Stride, accesses, sectors_of_lanes, sectors_per_request};
 use crate::ir::entities::{Block, Buffer, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 
@@ -49,7 +49,8 @@ pub fn loop_cost(kernel: &Kernel, region: Block, index: Value) -> Cost {
         let width = buffer.element.leaves[access.leaf as usize].scalar.size();
         let sectors = match affine.stride(access.inst, index) {
             Stride::Bytes(stride) => u64::from(sectors_per_request(stride, width, 32, 0)),
-            _ => SCATTERED,
+            Stride::Irregular => sectors_of_lanes(&affine, access.inst, index, 32).unwrap_or(SCATTERED),
+            Stride::Symbolic => SCATTERED,
         };
         cost.add(Cost { sectors: sectors.saturating_mul(access.weight) });
     }
