@@ -123,17 +123,13 @@ pub fn pays_whole(
         let launched = Expr::binary(BinaryOp::Add, around.clone(), int(LAUNCH * 2 * machine));
         Expr::binary(BinaryOp::Less, done, launched)
     };
-    // Few threads take so many times as long as a full machine, which has the values between to write and read. A product
-    // in tiles is so many times as fast as what each thread does alone.
-    let is_full = {
+    // Few threads take so many times as long as a full machine, which has the values between to write and read.
+    let [is_full, is_part] = {
         let few = Expr::binary(BinaryOp::Mul, steps.clone(), int(machine * THREADS_AT_ONCE));
         let full = Expr::binary(BinaryOp::Add, steps, int(BETWEEN));
         let full = Expr::binary(BinaryOp::Mul, around.clone(), full);
-        let is_full = Expr::binary(BinaryOp::GreaterEqual, full, few);
-        match is_no_tile(kernel, launch, nest) {
-            Some(alone) => Expr::binary(BinaryOp::And, is_full, alone),
-            None => is_full,
-        }
+        let compared = |op| Expr::binary(op, full.clone(), few.clone());
+        [compared(BinaryOp::GreaterEqual), compared(BinaryOp::Less)]
     };
     let is_large = {
         let places = Expr::binary(BinaryOp::Mul, around, own);
@@ -142,7 +138,13 @@ pub fn pays_whole(
     };
     // One question, so that each other launch of the kernel is asked for twice as many sizes and no more.
     let or = |left, right| Expr::binary(BinaryOp::Or, left, right);
-    let keeps = or(or(is_short, is_full), is_large);
+    let and = |left, right| Expr::binary(BinaryOp::And, left, right);
+    let stays = match is_no_tile(kernel, launch, nest) {
+        // A product in tiles is so many times as fast as what each thread of a full machine does alone.
+        Some(alone) => or(and(is_full, alone), and(is_part, is_short)),
+        None => or(is_short, is_full),
+    };
+    let keeps = or(stays, is_large);
     ask(kernel, launch, &Conditions::new().prefers(keeps)) == Answer::No
 }
 

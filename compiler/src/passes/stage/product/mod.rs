@@ -183,8 +183,8 @@ impl Product {
         // Code for all sizes, and what branches of the plan choose, has few launches.
         let is_general = pattern.kernel.specialization.is_general();
         if is_general {
-            // Where others are better is asked first: what is taken ends the questions.
-            stagings.sort_by_key(|staging| staging.shape.is_common());
+            // Where others are better is asked first: what is taken for all the rest ends the questions.
+            stagings.sort_by_key(|staging| staging.shape.is_common() && !staging.shape.inside);
         }
         let costs: Vec<Cost> = stagings.iter().map(|staging| staging.cost(pattern.kernel, target)).collect();
         let several = is_general || costs.iter().any(|cost| pattern.kernel.names_counter(&cost.least()));
@@ -202,7 +202,7 @@ impl Product {
             }
             let named = first.is_some_and(|first| first == shape.name);
             let others = stagings.iter().zip(&costs).skip(at + 1);
-            let others = others.filter(|(other, _)| !several || asked || other.shape.is_common());
+            let others = others.filter(|(other, _)| !several || is_general || other.shape.is_common());
             let others = others.map(|(_, cost)| cost.least());
             let others = others.chain([staging.without(pattern.kernel, target)]);
             let chosen = named || !sizes.is_empty();
