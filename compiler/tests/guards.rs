@@ -15,7 +15,7 @@ fn count() -> usize {
 const MOST: usize = 48;
 /// Where terms of a reduction have a launch of their own, the choices for the one and the other multiply: tiles and rows for
 /// the distances from centres, rows of all lengths for the nearest one.
-const MOST_WITH_TERMS: usize = 176;
+const MOST_WITH_TERMS: usize = 224;
 const MEDIAN: usize = 8;
 /// Of so many sizes that a known guard covers one is compiled again.
 const COMPILED_AGAIN: usize = 200;

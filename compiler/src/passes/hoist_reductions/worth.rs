@@ -2,8 +2,8 @@
 
 use super::launch::{Along, Part};
 use super::nest::{Nest, is_loop};
-use super::products::{LEAST_ROWS, LEAST_STEPS as PRODUCT_STEPS, is_product};
-use crate::analysis::contraction::{Class, contractions};
+use super::products::{LEAST_ROWS, LEAST_STEPS as PRODUCT_STEPS};
+use crate::analysis::contraction::{Class, Contraction, contractions};
 use crate::analysis::{Answer, Conditions, UNKNOWN_TRIPS, ask, trip_count};
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Step};
@@ -148,14 +148,15 @@ pub fn pays_whole(
     ask(kernel, launch, &Conditions::new().prefers(keeps)) == Answer::No
 }
 
-/// Of the one reduction in the terms that is a product, with rows and columns among the axes around: that it is too small
+/// Of the one reduction in the terms whose operands tiles share, with rows and columns among the axes around: that it is too small
 /// for tiles.
 fn is_no_tile(kernel: &Kernel, launch: Launch, nest: &Nest) -> Option<Expr> {
     let loops: Vec<Inst> =
         kernel.blocks[nest.region].insts.iter().copied().filter(|inst| is_loop(kernel, *inst)).collect();
     let [reduce] = loops[..] else { return None };
     let all = contractions(kernel, launch);
-    let product = all.iter().find(|one| one.reduce == reduce && is_product(kernel, one))?;
+    let is_tiled = |one: &&Contraction| one.reduce == reduce && one.has_reuse() && !one.leaves_out();
+    let product = all.iter().find(is_tiled).filter(|_| kernel.insts[reduce].results.len() == 1)?;
     let side = |class: Class| {
         let axes = nest.around.iter().chain(&nest.own);
         let own: Vec<&Along> =
