@@ -5,7 +5,7 @@ use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::evaluate;
 use crate::ir::kernel::{Definition, Kernel, Payload};
-use crate::ir::op::{Constant, Opcode};
+use crate::ir::op::Constant;
 use rustc_hash::FxHashMap;
 
 /// A size that nobody knows.
@@ -50,9 +50,8 @@ fn value_of(kernel: &Kernel, value: Value, known: &mut FxHashMap<Value, Constant
         Definition::Param(..) => number(0),
         Definition::Result(inst, _) => {
             let data = &kernel.insts[inst];
-            match (data.opcode, &data.payload) {
-                (Opcode::Const, Payload::Constant(constant)) => Some(*constant),
-                (_, Payload::Symbol(_)) => number(LARGE),
+            match data.payload {
+                Payload::Symbol(_) => number(LARGE),
                 _ => {
                     let operands: Option<Vec<Constant>> =
                         data.arguments.iter().map(|value| value_of(kernel, *value, known)).collect();

@@ -124,12 +124,11 @@ pub fn pays_whole(
         Expr::binary(BinaryOp::Less, done, launched)
     };
     // Few threads take so many times as long as a full machine, which has the values between to write and read.
-    let [is_full, is_part] = {
+    let is_full = {
         let few = Expr::binary(BinaryOp::Mul, steps.clone(), int(machine * THREADS_AT_ONCE));
         let full = Expr::binary(BinaryOp::Add, steps, int(BETWEEN));
         let full = Expr::binary(BinaryOp::Mul, around.clone(), full);
-        let compared = |op| Expr::binary(op, full.clone(), few.clone());
-        [compared(BinaryOp::GreaterEqual), compared(BinaryOp::Less)]
+        Expr::binary(BinaryOp::GreaterEqual, full, few)
     };
     let is_large = {
         let places = Expr::binary(BinaryOp::Mul, around, own);
@@ -141,7 +140,7 @@ pub fn pays_whole(
     let and = |left, right| Expr::binary(BinaryOp::And, left, right);
     let stays = match is_no_tile(kernel, launch, nest) {
         // A product in tiles is so many times as fast as what each thread of a full machine does alone.
-        Some(alone) => or(and(is_full, alone), and(is_part, is_short)),
+        Some(alone) => or(and(is_full.clone(), alone), and(is_full.negated(true), is_short)),
         None => or(is_short, is_full),
     };
     let keeps = or(stays, is_large);

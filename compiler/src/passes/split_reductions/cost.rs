@@ -19,19 +19,22 @@ impl Cost {
 /// What one request costs where the addresses of neighbouring lanes have nothing to do with each other.
 const SCATTERED: u64 = 32;
 
-/// Whether a launch reads of a buffer what it wrote itself: a temporary is written by one and read by others.
+/// Whether a block both reads and writes a buffer: a temporary is written by one launch and read by others.
+pub fn reads_and_writes(kernel: &Kernel, block: Block, buffer: Buffer) -> bool {
+    let (mut reads, mut writes) = (false, false);
+    kernel.walk(block, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        if matches!(data.payload, Payload::Access { buffer: found, .. } if found == buffer) {
+            let write = data.opcode.info().effect.shows();
+            (reads, writes) = (reads || !write, writes || write);
+        }
+    });
+    reads && writes
+}
+
+/// Whether a launch reads of a buffer what it wrote itself.
 fn lives_in_a_launch(kernel: &Kernel, buffer: Buffer) -> bool {
-    kernel.launches.values().any(|launch| {
-        let (mut reads, mut writes) = (false, false);
-        kernel.walk(launch.body, &mut |_, inst| {
-            let data = &kernel.insts[inst];
-            if matches!(data.payload, Payload::Access { buffer: found, .. } if found == buffer) {
-                let write = data.opcode.info().effect.shows();
-                (reads, writes) = (reads || !write, writes || write);
-            }
-        });
-        reads && writes
-    })
+    kernel.launches.values().any(|launch| reads_and_writes(kernel, launch.body, buffer))
 }
 
 /// The cost of the accesses of a region with neighbouring lanes at neighbouring values of `index`.

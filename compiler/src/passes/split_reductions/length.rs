@@ -26,8 +26,7 @@ pub fn length(kernel: &Kernel, forall: Inst, loops: &[Inst]) -> Option<Length> {
                 all.push(extent);
             }
         }
-        let extent = if exact { known(kernel, first) } else { all.into_iter().reduce(longest) };
-        return Some(Length { extent: extent?, exact });
+        return Some(Length { extent: all.into_iter().reduce(longest)?, exact });
     }
     let of_all: Option<Vec<Expr>> = loops.iter().map(|inst| mean(kernel, forall, *inst)).collect();
     // The shortest says least.

@@ -1,6 +1,6 @@
 //! Rows: an iteration whose loops all walk one contiguous range is given to a team of threads.
 
-use super::cost::{Cost, loop_cost, ragged_cost};
+use super::cost::{Cost, loop_cost, ragged_cost, reads_and_writes};
 use super::length::{Length, length, same_range};
 use super::row_shapes::{GROUPS, Held, MIN_ROW, Rows, Shape, conditions, rows_of_block, shapes};
 use super::said::{Said, said};
@@ -14,7 +14,6 @@ use crate::ir::schedule::{Directive, SAID};
 use crate::passes::accumulate::{accumulations, into_atomics};
 use crate::passes::pass::TargetFacts;
 use crate::passes::special::{Special, specialize};
-use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
 /// What of a launch's outer loop is rows, if it pays to share them.
@@ -54,22 +53,16 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         axis: if first.vector.is_none() && next.vector.is_some() { next.axis } else { first.axis },
         ..first
     })?;
-    let (mut own_array, mut read, mut written) = (false, EntitySet::new(), EntitySet::new());
+    let mut own_array = false;
     kernel.walk(body, &mut |_, inst| {
         let Payload::Access { buffer, .. } = kernel.insts[inst].payload else { return };
-        match kernel.buffers[buffer].kind {
-            BufferKind::Private => own_array = true,
-            BufferKind::Scratch if kernel.insts[inst].opcode.info().effect.shows() => {
-                written.insert(buffer);
-            }
-            BufferKind::Scratch => {
-                read.insert(buffer);
-            }
-            _ => {}
-        }
+        own_array |= match kernel.buffers[buffer].kind {
+            BufferKind::Private => true,
+            // What another launch has written is read like an argument, and what another one reads is a result.
+            BufferKind::Scratch => reads_and_writes(kernel, body, buffer),
+            _ => false,
+        };
     });
-    // What another launch has written is read like an argument, and what another one reads is a result.
-    own_array |= written.iter().any(|buffer| read.contains(buffer));
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
     let outer = axes.iter().map(|axis| kernel.axes[*axis].name.clone()).collect();
     // Where rows begin and end differs: none begins at a multiple of a vector, or is held.
@@ -82,7 +75,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let meets = loops.iter().all(|inst| straight.contains(inst));
     Some(Rows {
         // What several axes go through is more than threads hold.
-        reused: loops.len() > 1 && exact && loops.iter().all(|inst| kernel.loop_bounds(*inst).len() == 1),
+        reused: loops.len() > 1 && exact && !has_nest(kernel, &loops),
         held: held(kernel, &kernel.blocks[body].params, &loops),
         checked,
         packs: !exact && meets,
@@ -191,6 +184,11 @@ fn buffers_allow(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
                 *first == place && same_range(kernel, *in_loop, owner)
             })
     })
+}
+
+/// Whether a thread walks other axes around the one that the team shares.
+fn has_nest(kernel: &Kernel, loops: &[Inst]) -> bool {
+    loops.iter().any(|inst| kernel.loop_bounds(*inst).len() > 1)
 }
 
 /// The index along the row: of a loop's axes the last one, which the team shares. Each thread walks the others whole.
@@ -336,7 +334,7 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
         kernel.launches[launch].streams = streams(kernel, body, &loops);
     }
     // How many registers several loops in one another take, no shape says.
-    let is_nest = loops.iter().any(|inst| kernel.loop_bounds(*inst).len() > 1);
+    let has_nest = has_nest(kernel, &loops);
     for inst in loops {
         let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else {
             continue;
@@ -368,7 +366,7 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     let threads = shape.threads as u64 * rows_a_warp * rows_a_block;
     kernel.launches[launch].threads = u32::try_from(threads).ok();
     // As many blocks as leave a thread the registers that it needs.
-    let registers = shape.registers().filter(|_| !is_nest);
+    let registers = shape.registers().filter(|_| !has_nest);
     kernel.launches[launch].resident = registers.map(|registers| blocks_by_registers(threads, registers));
     true
 }

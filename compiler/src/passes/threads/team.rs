@@ -229,11 +229,12 @@ impl Team {
         let in_order = around.is_empty() && positions_rise(emit.kernel, data.regions[0], &combiners);
         let partial = Partial { combiners: &combiners, types: &types, in_order };
         let serial = axis.factors.first().filter(|factor| factor.level == Level::Serial).and_then(|f| f.size);
-        let of_memory = emit.kernel.loop_bounds(inst).last().is_some_and(|(low, high)| {
-            let mut endless = Endless::new(emit.kernel);
-            endless.is_of_memory(*low) || endless.is_of_memory(*high)
-        });
         let is_open = matches!(axis.factors.first(), Some(Factor { level: Level::Serial, size: None }));
+        let bounds = emit.kernel.loop_bounds(inst).last().copied().filter(|_| is_open);
+        let of_memory = bounds.is_some_and(|(low, high)| {
+            let mut endless = Endless::new(emit.kernel);
+            endless.is_of_memory(low) || endless.is_of_memory(high)
+        });
         if let Some(writes) = writes.filter(|_| is_open) {
             // Its range is empty.
             axis.high = emit.select(writes, axis.high, axis.low);
