@@ -166,6 +166,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "pin_windows",
             "sink_loads",
             "soa",
+            "speculate",
         ],
     ),
     (

@@ -69,15 +69,16 @@ def peers(workload, dims, compiled):
     cache = torch.cuda.get_device_properties(0).L2_cache_size
     sets = [inputs] + [workload.inputs(dims, "cuda") for _ in range(min(2 * cache // max(size, 1), 9))]
     call = lambda *given: workload.peer(dims, *given)  # noqa: E731
-    eager = graph_time(call, sets)
-    if not compiled:
-        return eager, math.nan
-    try:
-        torch._dynamo.reset()
-        return eager, graph_time(torch.compile(call, dynamic=False), sets)
-    except Exception as error:
-        print(f"{workload.name}: torch.compile: {str(error).splitlines()[:1]}", file=sys.stderr)
-        return eager, math.nan
+    times = []
+    for name, make in (("torch", lambda: call), ("torch.compile", lambda: torch.compile(call, dynamic=False))):
+        if name == "torch" or compiled:
+            try:
+                torch._dynamo.reset()
+                times.append(graph_time(make(), sets))
+            except Exception as error:
+                print(f"{workload.name}: {name}: {str(error).splitlines()[:1]}", file=sys.stderr)
+                times.append(math.nan)
+    return times if compiled else (*times, math.nan)
 
 
 def agrees(program, workload, folder):
@@ -139,10 +140,10 @@ def main():
         torch.cuda.empty_cache()
         ours = krn(options.krn, workload, workload.dims)
         eager, compiled = peers(workload, workload.dims, options.compile)
-        best = min(time for time in (eager, compiled) if not math.isnan(time))
+        best = min((time for time in (eager, compiled) if not math.isnan(time)), default=math.nan)
         rows.append({"workload": workload.name, "krn": ours, "torch": eager, "compiled": compiled, "ratio": best / ours})
         print(f"{workload.name:28} {ours:10.1f} {eager:10.1f} {compiled:10.1f}   {best / ours:.2f}", flush=True)
-    ratios = [row["ratio"] for row in rows]
+    ratios = [row["ratio"] for row in rows if not math.isnan(row["ratio"])]
     low = sorted(row["workload"] for row in rows if not row["ratio"] >= 0.9)
     print(f"geometric mean {geometric_mean(ratios):.3f} of {len(rows)}; below 0.9: {len(low)}: {' '.join(low)}")
     if options.json:

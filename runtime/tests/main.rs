@@ -4,6 +4,7 @@
 mod advice;
 mod assertions;
 mod builtins;
+mod checked_products;
 mod counters;
 mod errors;
 #[cfg(target_os = "linux")]

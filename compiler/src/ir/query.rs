@@ -11,8 +11,8 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 use std::ops::ControlFlow;
 
-/// Elements of a row that a lane of a `load_matrix` names.
-const MATRIX_ROW: usize = 8;
+/// Bytes of a row that a lane of a `load_matrix` names.
+const MATRIX_ROW: u64 = 16;
 
 /// Where every instruction and every block stands. A snapshot: edits make it stale.
 #[derive(Clone, Debug, Default)]
@@ -191,7 +191,10 @@ impl Kernel {
     /// How many elements next to each other a load or a store touches.
     pub fn width(&self, data: &InstData) -> usize {
         match data.opcode {
-            opcode if opcode.loads_matrices() => MATRIX_ROW,
+            opcode if opcode.loads_matrices() => {
+                let Payload::Access { buffer, .. } = data.payload else { return 1 };
+                (MATRIX_ROW / self.buffers[buffer].element.size) as usize
+            }
             opcode if opcode.is_load() => data.results.len(),
             Opcode::StoreVector => self.written_values(data),
             _ => 1,

@@ -16,8 +16,8 @@
 //!
 //! # Preconditions
 //!
-//! With every size that the operands depend on below 2^31, or below 2^29 where that is not enough for all of them, both lie
-//! within u32 or i32 (`analysis/ranges.rs`). The divisor
+//! With every size that the operands depend on below 2^31, or below 2^29 or 2^15 where that is not enough for all of them, both
+//! lie within u32 or i32 (`analysis/ranges.rs`). The divisor
 //! is no literal (those become a multiplication), or the quotient stands in a serial loop. The launch's threads are not
 //! explicit yet, and share no memory.
 
@@ -35,8 +35,8 @@ use crate::manifest::{BinaryOp, Expr};
 pub struct Narrow;
 
 /// Sizes up to the first of these are narrow: the largest i32. Where a sum of several indices and sizes does not fit then, up
-/// to the next one.
-const MOST: [i64; 2] = [i32::MAX as i64, (i32::MAX >> 2) as i64];
+/// to the next one; where a product of two does not, up to the last.
+const MOST: [i64; 3] = [i32::MAX as i64, (i32::MAX >> 2) as i64, i16::MAX as i64];
 /// Longer chains of definitions are not followed.
 const MAX_DEPTH: u32 = 48;
 

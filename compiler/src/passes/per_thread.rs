@@ -21,23 +21,20 @@
 //! schedule says `per_thread` of the last axis, the body may have loops, and the extent may be small; `vectorize` says
 //! how many neighbours at most. The other axes' `per_thread` is carried out by `map`.
 
+use super::contiguous::{Contiguous, VECTOR_BYTES, Walk, contiguous, is_aligned};
 use super::distinct::distinct;
-use super::map::copies_fit;
+use super::map::{copies_fit, share_threads};
 use super::pass::{Changed, Pass, PassContext};
 use super::special::{Special, specialize};
-use crate::analysis::{
-    Affine, Conditions, MemoryAccess, Multiples, SECTOR_BYTES, Stride, accesses, bucket, factors,
-};
-use crate::ir::entities::{Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
+use crate::analysis::{Conditions, Multiples, bucket, factors};
+use crate::ir::entities::{Inst, Launch};
+use crate::ir::kernel::{Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{BinaryOp, Expr};
 
 pub struct PerThread;
 
-/// The widest access of a thread.
-const VECTOR_BYTES: u64 = 16;
 /// Bytes that a thread should have under way: where an access brings a vector, and where one brings a scalar.
 const VECTORS_IN_FLIGHT: u64 = 16;
 const SCALARS_IN_FLIGHT: u64 = 32;
@@ -107,8 +104,9 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
     }
     let plain = is_plain(kernel, forall);
     if !plain && said.count.is_none() && said.vector.is_none() {
+        let shared = share_threads(kernel, launch, forall);
         record(kernel, launch, &name, &Plan { vector: 1, serial: 1, conditions: Vec::new() }, false);
-        return false;
+        return shared;
     }
     let planned = if plain { plan(kernel, launch, forall, said) } else { None };
     let (planned, is_smaller) = match planned {
@@ -266,7 +264,7 @@ fn is_plain(kernel: &Kernel, forall: Inst) -> bool {
     let has = |axis: &crate::ir::entities::Axis, wanted: fn(&Factor) -> bool| {
         kernel.axes[*axis].factors.iter().any(wanted)
     };
-    let lanes = |factor: &Factor| factor.level == Level::Lane && factor.size.is_some_and(|size| size >= 4);
+    let lanes = |factor: &Factor| factor.level == Level::Lane && factor.size.is_some_and(|size| size >= 2);
     let whole = axes.last().is_some_and(|axis| has(axis, lanes))
         && axes.iter().any(|axis| has(axis, |factor| factor.level == Level::Grid));
     let region = kernel.insts[forall].regions[0];
@@ -316,24 +314,6 @@ fn give(kernel: &mut Kernel, forall: Inst, vector: u64, serial: u64) {
     if vector > 1 {
         factors.push(Factor { level: Level::Vector, size: Some(vector) });
     }
-}
-
-/// The accesses of a body that walk along its last axis without gaps.
-struct Contiguous {
-    found: Vec<Walk>,
-    /// Others, which leave gaps within a sector: neighbours of one thread make several requests of them.
-    spread: usize,
-    /// Whether there are atomics among them, each of which combines one scalar.
-    combines: bool,
-}
-
-/// One access that walks along the last axis without gaps; or the first of several that do so together, as `x[2 * j]` and
-/// `x[2 * j + 1]` do.
-struct Walk {
-    inst: Inst,
-    /// Bytes an iteration.
-    step: u64,
-    loads: bool,
 }
 
 /// How many iterations along its last axis are worth several a thread: more than there are threads, and many of a loop that has
@@ -427,87 +407,6 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     }
     let serial = said.count.unwrap_or_else(|| flight(1).max(2));
     Some(Plan { vector: 1, serial, conditions: Vec::new() })
-}
-
-/// How the accesses of a body walk along its last axis.
-fn contiguous(kernel: &Kernel, body: crate::ir::entities::Block, param: Value) -> Contiguous {
-    let mut affine = Affine::new(kernel);
-    let mut found = Vec::new();
-    let mut combines = false;
-    let mut dense: Vec<(Buffer, u64)> = Vec::new();
-    let mut strided: Vec<(Buffer, u64)> = Vec::new();
-    let all = accesses(kernel, body);
-    for access in &all {
-        let data = &kernel.buffers[access.buffer];
-        let width = data.element.leaves[access.leaf as usize].scalar.size();
-        let Stride::Bytes(stride) = affine.stride(access.inst, param) else { continue };
-        let Ok(step) = u64::try_from(stride) else { continue };
-        let whole = step == width
-            || (data.layout == Layout::Aos && step == data.element.size)
-            || is_first_of_dense(kernel, &mut affine, &all, access, step);
-        if step > width && whole {
-            dense.push((access.buffer, step));
-        } else if step > width && step < SECTOR_BYTES {
-            strided.push((access.buffer, step));
-        }
-        let memory = !matches!(data.kind, BufferKind::Private | BufferKind::Constant(_));
-        let atomic = matches!(kernel.insts[access.inst].opcode, Opcode::Atomic);
-        combines |= memory && whole && atomic;
-        if memory && whole && !atomic && matches!(step, 1 | 2 | 4 | 8 | 16) {
-            found.push(Walk { inst: access.inst, step, loads: !access.writes });
-        }
-    }
-    // What the first of a dense group leaves out is brought with it.
-    let spread = strided.into_iter().filter(|access| !dense.contains(access)).count();
-    Contiguous { found, spread, combines }
-}
-
-/// Whether an access of scalars, and others of the body at the next places, are all that lies between it and the next
-/// iteration's.
-fn is_first_of_dense(
-    kernel: &Kernel,
-    affine: &mut Affine<'_>,
-    all: &[MemoryAccess],
-    access: &MemoryAccess,
-    step: u64,
-) -> bool {
-    let data = &kernel.buffers[access.buffer];
-    let width = data.element.size;
-    let is_scalar = data.element.leaves.len() == 1 && data.element.leaves[0].scalar.size() == width;
-    if !is_scalar || step <= width || !step.is_multiple_of(width) {
-        return false;
-    }
-    // Elements behind it, of each access to the same rows.
-    let mut places: Vec<i64> = Vec::new();
-    for other in all.iter().filter(|other| other.buffer == access.buffer && other.writes == access.writes) {
-        let [own, others] = [access, other].map(|access| kernel.subscripts(&kernel.insts[access.inst]));
-        let Some(((last, rows), (other_last, other_rows))) = own.split_last().zip(others.split_last()) else {
-            return false;
-        };
-        let same = rows.iter().zip(other_rows).all(|(own, other)| affine.form(*own) == affine.form(*other));
-        let behind = affine.form(*other_last).subtract(&affine.form(*last));
-        places.extend(behind.filter(|_| same).and_then(|behind| behind.as_wrapped()));
-    }
-    (0..(step / width) as i64).all(|at| places.contains(&at)) && !places.iter().any(|at| *at < 0)
-}
-
-/// Whether the access' address is a multiple of the vector's bytes where the last index is one of the vector.
-fn is_aligned(kernel: &Kernel, multiples: &mut Multiples, access: &Walk, vector: u64) -> bool {
-    let data = &kernel.insts[access.inst];
-    let Payload::Access { buffer, .. } = data.payload else { return false };
-    let buffer = &kernel.buffers[buffer];
-    // A subscript counts elements, of which an iteration may have several.
-    let several = if buffer.layout == Layout::Aos { (access.step / buffer.element.size).max(1) } else { 1 };
-    let wanted = several * vector.min(VECTOR_BYTES / access.step.min(VECTOR_BYTES));
-    let mut stride = 1u64;
-    for (at, extent) in buffer.extents.iter().enumerate().rev() {
-        let divisor = multiples.of(kernel, data.arguments[at]);
-        if divisor.saturating_mul(stride) < wanted {
-            return false;
-        }
-        stride = stride.saturating_mul(multiples.of_expression(extent));
-    }
-    true
 }
 
 /// The extents of inner axes of the accessed buffers that are no literals, in the order of their symbols.

@@ -28,6 +28,7 @@ use super::rfactor::Rfactor;
 use super::scalarize::Scalarize;
 use super::sink_loads::SinkLoads;
 use super::soa::Soa;
+use super::speculate::Speculate;
 use super::split_reductions::SplitReductions;
 use super::stage::Stage;
 use super::strength_reduce::StrengthReduce;
@@ -64,6 +65,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(HoistReductions), false),
         // After `hoist_reductions`: what is left in a loop is what its iterations differ in.
         (Arc::new(SinkLoads), false),
+        // Before all that asks which loads a loop has, and how they lie.
+        (Arc::new(Speculate), false),
         // After `collapse`, which shows how many iterations there are side by side; before all that looks for axes
         // to spread.
         (Arc::new(Rfactor), false),

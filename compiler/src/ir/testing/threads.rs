@@ -198,18 +198,21 @@ impl Interpreter<'_> {
             // The rows of all words, by the lane that names them.
             let mut rows = Vec::new();
             for indices in &operands[..8 * data.results.len()] {
-                let places = self.neighbours(buffer, 0, indices, 8)?;
+                let places = self.neighbours(buffer, 0, indices, 16 / scalar.size() as usize)?;
                 let element =
                     |(leaf, at): &(u32, usize)| element_bits(scalar, self.memory[&(buffer, *leaf)][*at]);
                 rows.push(places.iter().map(element).collect::<Vec<u32>>());
             }
             for (at, lane) in lanes.iter().enumerate() {
                 let word = |number: usize| {
+                    let (each, bits) = (4 / scalar.size() as usize, 8 * scalar.size());
                     let part = |part: usize| match data.opcode {
-                        Opcode::LoadMatrix => rows[8 * number + at / 4][2 * (at % 4) + part],
+                        Opcode::LoadMatrix => rows[8 * number + at / 4][each * (at % 4) + part],
                         _ => rows[8 * number + 2 * (at % 4) + part][at / 4],
                     };
-                    Constant::Int(Scalar::U32, i128::from(part(0) | part(1) << 16))
+                    let word =
+                        (0..each).map(|at| part(at) << (bits * at as u64)).fold(0, |all, part| all | part);
+                    Constant::Int(Scalar::U32, i128::from(word))
                 };
                 let words = (0..data.results.len()).map(word).collect();
                 self.give(&data.results, *lane, words, team);

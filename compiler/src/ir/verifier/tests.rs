@@ -465,7 +465,7 @@ fn matrix_instructions_have_their_words() {
     refused("v3: u32 = pack f32 v1", "has no parts of a word");
     assert_eq!(complaint_about("v3: u32, v4: u32 = load_matrix buf0[v0, v0]"), "");
     refused("v3: u32, v4: u32, v5: u32 = load_matrix buf0[v0, v0]", "3 words: not 1, 2 or 4");
-    refused("v3: u32 = load_matrix buf1[v0, v0]", "elements of 16 bits");
+    refused("v3: u32 = load_matrix buf1[v0, v0]", "elements of 8 or 16 bits");
     refused("v3: bf16 = load buf0[v0, v0]", "a value of a storage type, outside of phase `tiled`");
     refused(
         "v3: f32 = load buf0[v0, v0]\nv4: bf16 = cast bf16 v3\nv5: bf16 = add v4, v4",

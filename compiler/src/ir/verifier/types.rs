@@ -462,8 +462,11 @@ impl<'k> Verifier<'k> {
         if buffer.kind != BufferKind::Shared {
             self.fail(inst, "matrices come from shared memory");
         }
-        if buffer.element.as_scalar().is_none_or(|scalar| scalar.size() != 2) || leaf != 0 {
-            self.fail(inst, "matrices have elements of 16 bits");
+        let size = buffer.element.as_scalar().map(Scalar::size).filter(|_| leaf == 0);
+        let transposed = data.opcode == Opcode::LoadMatrixTransposed;
+        if size != Some(2) && (transposed || size != Some(1)) {
+            let bits = if transposed { "16 bits" } else { "8 or 16 bits" };
+            self.fail(inst, format!("matrices have elements of {bits}"));
         }
     }
 

@@ -36,6 +36,10 @@
 //! The terms of a reduction that are made of other reductions, and loops in them, get a launch of their own (`terms.rs`): one
 //! thread would do them one by one.
 //!
+//! Products that fill an array of an iteration's own get one as well (`distribute.rs`): then tiles share their operands.
+//!
+//! Checks that not all results of a product need leave it, and its tiles, for a launch of their own (`checks.rs`).
+//!
 //! # Preconditions
 //!
 //! The reduction stands directly in the loop, and nothing that it needs is written by the loop that it leaves; by its launch,
@@ -43,7 +47,9 @@
 //! of the reduction's axis. All its accesses are inside their arrays even if the axes that it leaves are empty: their
 //! subscripts are indices that run over whole extents; or these axes are not empty, by a fact.
 
+mod checks;
 mod columns;
+mod distribute;
 mod launch;
 mod need;
 mod nest;
@@ -97,7 +103,10 @@ impl Pass for HoistReductions {
 
 /// Takes reductions out of the loops of a launch; whether there were any.
 fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
-    let mut changed = false;
+    let mut changed = checks::split(kernel, launch);
+    while distribute::split(kernel, launch) {
+        changed = true;
+    }
     loop {
         while let Some(found) = find(kernel, launch) {
             match found.way {

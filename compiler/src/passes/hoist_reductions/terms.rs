@@ -26,7 +26,7 @@
 use super::launch::{Along, Part, launch_of, load};
 use super::nest::{Level, Nest, is_loop};
 use super::own_arrays::{OwnArrays, give_axes};
-use super::worth::{pays_alone, pays_whole};
+use super::worth::{axes_of_terms, pays_alone, pays_whole};
 use crate::analysis::{written_buffers, written_by};
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
@@ -160,7 +160,7 @@ fn alone(kernel: &mut Kernel, launch: Launch, nest: &Nest) -> Option<Moved> {
 /// All of the terms of a reduction, or another one that has to go first.
 fn whole(kernel: &mut Kernel, launch: Launch, nest: &Nest, target: &TargetFacts) -> Option<Moved> {
     let terminator = *kernel.blocks[nest.region].insts.last()?;
-    let axes: Vec<Along> = nest.around.iter().chain(&nest.own).cloned().collect();
+    let axes = axes_of_terms(kernel, launch, nest);
     let indices: Vec<Value> = axes.iter().map(|axis| axis.index).collect();
     let arrays = OwnArrays::of(kernel, nest)?;
     let mut values: Vec<Value> = kernel.yields(nest.region).to_vec();
@@ -218,7 +218,7 @@ fn set(values: impl Iterator<Item = Value>) -> EntitySet<Value> {
 }
 
 /// Adds what an instruction, and what is inside, uses.
-fn needs_of(kernel: &Kernel, inst: Inst, wanted: &mut EntitySet<Value>) {
+pub fn needs_of(kernel: &Kernel, inst: Inst, wanted: &mut EntitySet<Value>) {
     wanted.extend(kernel.insts[inst].arguments.iter().copied());
     for region in &kernel.insts[inst].regions {
         kernel.walk(*region, &mut |_, inst| wanted.extend(kernel.insts[inst].arguments.iter().copied()));
@@ -226,7 +226,7 @@ fn needs_of(kernel: &Kernel, inst: Inst, wanted: &mut EntitySet<Value>) {
 }
 
 /// What values are made of in a block in front of an instruction, in its order; adds what that uses.
-fn slice(kernel: &Kernel, block: Block, until: Inst, wanted: &mut EntitySet<Value>) -> Vec<Inst> {
+pub fn slice(kernel: &Kernel, block: Block, until: Inst, wanted: &mut EntitySet<Value>) -> Vec<Inst> {
     let before = kernel.blocks[block].insts.iter().take_while(|inst| **inst != until);
     let mut insts = Vec::new();
     for inst in before.copied().collect::<Vec<_>>().into_iter().rev() {
@@ -250,7 +250,7 @@ fn slice_around(kernel: &Kernel, nest: &Nest, wanted: &mut EntitySet<Value>) -> 
 
 /// Whether instructions may run in a launch before theirs: they read nothing that it writes, and the host knows how often they
 /// run. `terms`, which go away where they stand, may hold checks, and write arrays of their own.
-fn can_move(kernel: &Kernel, launch: Launch, (insts, terms): (&[Inst], &[Inst]), axes: &[Along]) -> bool {
+pub fn can_move(kernel: &Kernel, launch: Launch, (insts, terms): (&[Inst], &[Inst]), axes: &[Along]) -> bool {
     let own: Vec<Buffer> =
         terms.iter().flat_map(|inst| written_by(kernel, *inst).iter().collect::<Vec<_>>()).collect();
     let written = written_buffers(kernel, kernel.launches[launch].body);

@@ -12,7 +12,7 @@ use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
 
 /// Steps of a loop from which on it is worth memory for its result.
-const LEAST_STEPS: u64 = 16;
+pub const LEAST_STEPS: u64 = 16;
 /// What a value costs that one launch writes and another one reads, in steps of a loop.
 const BETWEEN: i64 = 8;
 /// What one more launch costs a thread, in steps of a loop; one more for each two threads of a multiprocessor, which hide
@@ -46,7 +46,8 @@ fn times(left: Expr, right: Option<Expr>) -> Expr {
     }
 }
 
-fn product<'a>(axes: impl Iterator<Item = &'a Along>, kernel: &Kernel) -> Expr {
+/// The iterations of several axes.
+pub fn product<'a>(axes: impl Iterator<Item = &'a Along>, kernel: &Kernel) -> Expr {
     let extents = axes.map(|axis| kernel.symbolic_extent(axis.low, axis.high).unwrap_or(Expr::Int(1)));
     extents.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right)).unwrap_or(Expr::Int(1))
 }
@@ -150,12 +151,7 @@ pub fn pays_whole(
 /// Of the one reduction in the terms whose operands tiles share, with rows and columns among the axes around: that it is too small
 /// for tiles.
 fn is_no_tile(kernel: &Kernel, launch: Launch, nest: &Nest) -> Option<Expr> {
-    let loops: Vec<Inst> =
-        kernel.blocks[nest.region].insts.iter().copied().filter(|inst| is_loop(kernel, *inst)).collect();
-    let [reduce] = loops[..] else { return None };
-    let all = contractions(kernel, launch);
-    let is_tiled = |one: &&Contraction| one.reduce == reduce && one.has_reuse() && !one.leaves_out();
-    let product = all.iter().find(is_tiled).filter(|_| kernel.insts[reduce].results.len() == 1)?;
+    let product = product_of_terms(kernel, launch, nest)?;
     let side = |class: Class| {
         let axes = nest.around.iter().chain(&nest.own);
         let own: Vec<&Along> =
@@ -164,6 +160,30 @@ fn is_no_tile(kernel: &Kernel, launch: Launch, nest: &Nest) -> Option<Expr> {
     };
     let (rows, columns) = (side(Class::M)?, side(Class::N)?);
     let few = Expr::binary(BinaryOp::Less, Expr::binary(BinaryOp::Min, rows, columns), Expr::Int(LEAST_ROWS));
-    let short = Expr::binary(BinaryOp::Less, loop_steps(kernel, reduce), Expr::Int(PRODUCT_STEPS));
+    let steps = loop_steps(kernel, product.reduce);
+    let short = Expr::binary(BinaryOp::Less, steps, Expr::Int(PRODUCT_STEPS));
     Some(Expr::binary(BinaryOp::Or, few, short))
+}
+
+/// The one reduction in the terms, if tiles share its operands.
+fn product_of_terms(kernel: &Kernel, launch: Launch, nest: &Nest) -> Option<Contraction> {
+    let loops: Vec<Inst> =
+        kernel.blocks[nest.region].insts.iter().copied().filter(|inst| is_loop(kernel, *inst)).collect();
+    let [reduce] = loops[..] else { return None };
+    let is_tiled = |one: &Contraction| one.reduce == reduce && one.has_reuse() && !one.leaves_out();
+    let product = contractions(kernel, launch).into_iter().find(is_tiled);
+    product.filter(|_| kernel.insts[reduce].results.len() == 1)
+}
+
+/// The axes of a launch of terms, as the values that it leaves lie in memory. A product's rows or columns come last, which lie side
+/// by side in its tiles: what sums up the terms walks along an axis that both sides move with as well where that comes first.
+pub fn axes_of_terms(kernel: &Kernel, launch: Launch, nest: &Nest) -> Vec<Along> {
+    let is_batch = |axis: &Along| {
+        let product = product_of_terms(kernel, launch, nest);
+        product.is_some_and(|product| product.of(Class::Batch).any(|known| known.index == axis.index))
+    };
+    match nest.own.iter().all(is_batch) {
+        true => nest.own.iter().chain(&nest.around).cloned().collect(),
+        false => nest.around.iter().chain(&nest.own).cloned().collect(),
+    }
 }

@@ -1,7 +1,7 @@
 //! Tiles of storage types: as words, of which each has neighbouring registers of the layout, the first one lowest.
 //!
-//! Fragments of 16-bit types that lie in shared memory are loaded by `load_matrix` where eight elements that follow each other
-//! along an axis are eight neighbours there:
+//! Fragments of types of 8 or 16 bits that lie in shared memory are loaded by `load_matrix` where the elements of 16 bytes that
+//! follow each other along an axis are neighbours there:
 //!
 //! ```text
 //! v5: bf16 {i, p} layout0 = load buf3[v0, v1, v2]        v1 and v2 are indices of i and p
@@ -9,8 +9,8 @@
 //! a0, a1, a2, a3 = load_matrix buf3[v0, row, step]       row and step are those that the lane names, not those that it gets
 //! ```
 //!
-//! In such a matrix, lane 4r + c gets elements 2c and 2c + 1 of row r; of a transposed one it gets element r of rows 2c and
-//! 2c + 1. So the axis along which memory runs is moved by the registers of a word and the two lower bits of the lane's
+//! In such a matrix, lane 4r + c gets elements 2c and 2c + 1 of row r, or four of 8 bits from 4c on; of a transposed one of
+//! 16 bits it gets element r of rows 2c and 2c + 1. So the axis along which memory runs is moved by the registers of a word and the two lower bits of the lane's
 //! number, or by the three upper ones. The subscripts are computed once more, for what the first lanes' first rows hold.
 //! Others are loaded element by element, and packed.
 
@@ -24,12 +24,15 @@ use crate::layout::{Digit, Dimension, ValueLayout};
 use crate::manifest::{Expr, Layout};
 use crate::mutants::mutant;
 
-/// Elements of a row of a matrix.
-const ROW: i64 = 8;
+/// Bytes of a row of a matrix, and of a word of one.
+const ROW: u64 = 16;
+const WORD: u64 = 4;
 
 /// Where a matrix lies in memory.
 struct Matrix {
     transposed: bool,
+    /// Elements of a word.
+    each: u64,
     /// Words that one instruction loads: 1, 2 or 4.
     words: u64,
     /// For each axis, what makes up the coordinate of a row.
@@ -53,7 +56,7 @@ impl Lowering<'_> {
         let scalar = emit.kernel.value_type(result);
         let shape = self.registers.shape_of(emit.kernel, self.tiling, result);
         if let Some(matrix) = self.matrix(emit.kernel, data, scalar)
-            && let Some(words) = self.load_matrices(emit, data, &matrix, 2 * shape.own.len() as u64)
+            && let Some(words) = self.load_matrices(emit, data, &matrix, shape.own.len() as u64)
         {
             self.registers.set(result, shape, words);
             return;
@@ -88,10 +91,11 @@ impl Lowering<'_> {
             return None;
         };
         let buffer = &kernel.buffers[*buffer];
-        let whole_rows = matches!(buffer.extents.last(), Some(Expr::Int(extent)) if extent % ROW == 0);
+        let (each, of_row) = (WORD / scalar.size(), (ROW / scalar.size()) as i64);
+        let whole_rows = matches!(buffer.extents.last(), Some(Expr::Int(extent)) if extent % of_row == 0);
         if buffer.kind != BufferKind::Shared
             || buffer.element.as_scalar() != Some(scalar)
-            || scalar.size() != 2
+            || !matches!(scalar.size(), 1 | 2)
             || buffer.layout != Layout::Aos
             || !whole_rows
         {
@@ -100,27 +104,30 @@ impl Lowering<'_> {
         let (last, others) = data.arguments.split_last()?;
         let tile = kernel.tile(data.results[0]);
         let layout = self.tiling.layout(tile)?;
-        let along = tile.axes.iter().find(|axis| runs_along(kernel, *last, *axis))?;
+        let along = tile.axes.iter().find(|axis| runs_along(kernel, *last, *axis, of_row))?;
         if others.iter().any(|subscript| kernel.tile(*subscript).axes.contains(along))
             || !data.arguments.iter().all(|subscript| can_be_computed_again(kernel, *subscript))
         {
             return None;
         }
         let axis_bits = bits_of(layout, &self.tiling.axes[along].name)?;
-        let lowest: Vec<Digit> = [1, 2, 4]
+        let lowest: Vec<Digit> = [1, 2, 4, 8]
             .iter()
+            .filter(|position| **position < of_row as u64)
             .filter_map(|position| axis_bits.iter().find(|(at, _)| at == position).map(|(_, source)| *source))
             .collect();
         let bit = |dimension, position| Digit { dimension, position, size: 2 };
         let [register, lane] = [Dimension::Register, Dimension::Lane];
-        let transposed = if lowest == [bit(register, 1), bit(lane, 1), bit(lane, 2)] {
+        let of_word = [1, 2].into_iter().filter(|place| *place < each).map(|place| bit(register, place));
+        let in_order: Vec<Digit> = of_word.chain([bit(lane, 1), bit(lane, 2)]).collect();
+        let transposed = if lowest == in_order {
             false
-        } else if lowest == [bit(lane, 4), bit(lane, 8), bit(lane, 16)] {
+        } else if each == 2 && lowest == [bit(lane, 4), bit(lane, 8), bit(lane, 16)] {
             true
         } else {
             return None;
         };
-        let words = layout.extent(register) / 2;
+        let words = layout.extent(register) / each;
         let words = if words % 4 == 0 {
             4
         } else if words % 2 == 0 {
@@ -136,11 +143,11 @@ impl Lowering<'_> {
                 let lanes = match (source.dimension, source.position) {
                     (Dimension::Lane, 1 | 2) => transposed.then_some(2 * source.position),
                     (Dimension::Lane, upper) => (!transposed).then_some(upper / 4),
-                    (Dimension::Register, 1) => transposed.then_some(1),
-                    (Dimension::Register, place) if place < 2 * words => Some(mutant!(
+                    (Dimension::Register, place) if place < each => transposed.then_some(1),
+                    (Dimension::Register, place) if place < each * words => Some(mutant!(
                         "lower_tiles: matrices come in another order",
-                        4 * place,
-                        24 - 4 * place
+                        8 * place / each,
+                        24 - 8 * place / each
                     )),
                     (Dimension::Register, place) => {
                         row.registers.push((position, place));
@@ -158,21 +165,22 @@ impl Lowering<'_> {
             row.threads = merged(row.threads);
             axes.push(row);
         }
-        Some(Matrix { transposed, words, axes })
+        Some(Matrix { transposed, each, words, axes })
     }
 
-    /// Loads so many registers, in words.
+    /// Loads so many words.
     fn load_matrices(
         &mut self,
         emit: &mut Emit<'_>,
         data: &InstData,
         matrix: &Matrix,
-        registers: u64,
+        count: u64,
     ) -> Option<Vec<Value>> {
         let transposed = mutant!("lower_tiles: matrices are not transposed", matrix.transposed, false);
         let opcode = if transposed { Opcode::LoadMatrixTransposed } else { Opcode::LoadMatrix };
         let mut words = Vec::new();
-        for first in (0..registers).step_by(2 * matrix.words as usize) {
+        for first in (0..count).step_by(matrix.words as usize) {
+            let first = matrix.each * first;
             let subscripts: Option<Vec<Value>> =
                 data.arguments.iter().map(|value| self.named(emit, *value, matrix, first)).collect();
             let inst = emit.bare_inst(opcode, data.payload.clone(), subscripts?.into());
@@ -210,32 +218,30 @@ impl Lowering<'_> {
 }
 
 /// Whether a value is the index along an axis, with a multiple of a row added or crossed that the axis does not move.
-fn runs_along(kernel: &Kernel, value: Value, axis: usize) -> bool {
+fn runs_along(kernel: &Kernel, value: Value, axis: usize, row: i64) -> bool {
     let Some(data) = kernel.definition_data(value) else { return false };
     match (&data.payload, data.opcode, &data.arguments[..]) {
         (Payload::Index(own), ..) => usize::from(*own) == axis,
         (_, Opcode::Add | Opcode::Xor, [left, right]) => {
             [(left, right), (right, left)].into_iter().any(|(index, rest)| {
-                runs_along(kernel, *index, axis)
+                runs_along(kernel, *index, axis, row)
                     && !kernel.tile(*rest).axes.contains(axis)
-                    && is_multiple_of_row(kernel, *rest)
+                    && is_multiple(kernel, *rest, row)
             })
         }
         _ => false,
     }
 }
 
-fn is_multiple_of_row(kernel: &Kernel, value: Value) -> bool {
+fn is_multiple(kernel: &Kernel, value: Value, row: i64) -> bool {
     if let Some(literal) = kernel.int_of(value) {
-        return literal % i128::from(ROW) == 0;
+        return literal % i128::from(row) == 0;
     }
     let Some(data) = kernel.definition_data(value) else { return false };
     let mut operands = data.arguments.iter();
     match data.opcode {
-        Opcode::Add | Opcode::Sub | Opcode::Xor => {
-            operands.all(|operand| is_multiple_of_row(kernel, *operand))
-        }
-        Opcode::Mul => operands.any(|operand| is_multiple_of_row(kernel, *operand)),
+        Opcode::Add | Opcode::Sub | Opcode::Xor => operands.all(|operand| is_multiple(kernel, *operand, row)),
+        Opcode::Mul => operands.any(|operand| is_multiple(kernel, *operand, row)),
         _ => false,
     }
 }

@@ -25,19 +25,19 @@ pub struct Choice {
 const SCATTERED: u64 = 32;
 
 impl Choice {
-    /// `along` is for how many threads at most there is use along the last axis, where that is known. `requested` are threads, or
-    /// warps, along the axes in their present order.
+    /// `along` is for how many threads at most there is use along the last axes, the very last one first, where that is known.
+    /// `requested` are threads, or warps, along the axes in their present order.
     pub fn new(
         kernel: &Kernel,
-        (costs, order, along): (&Costs, Vec<usize>, Option<u64>),
+        (costs, order, along): (&Costs, Vec<usize>, [Option<u64>; 2]),
         threads: u32,
         requested: Option<&Requested>,
         target: &TargetFacts,
     ) -> Self {
         let reused = reused_axis(kernel, costs, &order);
         let mut extents: Vec<Option<u64>> = order.iter().map(|at| costs.extents[*at]).collect();
-        if let Some(last) = extents.last_mut() {
-            *last = along.or(*last);
+        for (extent, along) in extents.iter_mut().rev().zip(along) {
+            *extent = along.or(*extent);
         }
         let (mut lanes, mut warps) = threads_of(&extents, reused, threads, target.warp_size);
         let ordered = |counts: &Vec<u32>| order.iter().map(|at| counts[*at]).collect::<Vec<u32>>();
@@ -244,31 +244,30 @@ fn threads_of(
 ) -> (Vec<u32>, Vec<u32>) {
     let count = extents.len();
     let (mut lanes, mut warps) = (vec![1; count], vec![1; count]);
-    let Some(last) = count.checked_sub(1) else { return (lanes, warps) };
     let all_lanes = threads.min(warp_size);
     let all_warps = (threads / warp_size).max(1);
-    let extent = extents[last].unwrap_or(u64::MAX);
 
     // An axis shorter than a warp leaves lanes to the axis before it.
-    let needed = capped_power_of_two(extent, all_lanes);
-    lanes[last] = if last > 0 && all_lanes.is_multiple_of(needed) { needed } else { all_lanes };
-    if last > 0 {
-        lanes[last - 1] = all_lanes / lanes[last];
+    let mut left = all_lanes;
+    for at in (0..count).rev() {
+        let needed = capped_power_of_two(extents[at].unwrap_or(u64::MAX), left);
+        lanes[at] = if at > 0 && left.is_multiple_of(needed) { needed } else { left };
+        left /= lanes[at];
     }
 
-    // Warps likewise, to the nearest axis that has iterations for them; a power of two at a time, so that they can be shared.
-    let needed = capped_power_of_two(extent.div_ceil(u64::from(lanes[last])), all_warps);
-    let left = u64::from(all_warps / needed.min(all_warps));
-    let has_room = |at: &usize| extents[*at].is_none_or(|extent| extent >= left * u64::from(lanes[*at]));
-    let other = reused.or((0..last).rev().find(has_room)).or(last.checked_sub(1));
-    match other {
-        Some(other) => {
-            let wanted = if reused.is_some() { 1 } else { needed };
-            warps[last] = if all_warps.is_multiple_of(wanted) { wanted } else { all_warps };
-            warps[other] = all_warps / warps[last];
-        }
-        // Nobody takes the rest: the block is smaller.
-        None => warps[last] = needed,
+    // Warps likewise, a power of two at a time, so that they can be shared; those that nobody takes the block does not have.
+    let mut left = all_warps;
+    let has_room =
+        |at: &usize| extents[*at].is_none_or(|extent| extent >= u64::from(left) * u64::from(lanes[*at]));
+    if let Some(reused) = reused.filter(has_room) {
+        warps[reused] = left;
+        return (lanes, warps);
+    }
+    for at in (0..count).rev() {
+        let extent = extents[at].unwrap_or(u64::MAX);
+        let needed = capped_power_of_two(extent.div_ceil(u64::from(lanes[at])), left);
+        warps[at] = if left.is_multiple_of(needed) { needed } else { left };
+        left /= warps[at];
     }
     (lanes, warps)
 }

@@ -12,7 +12,8 @@
 //! `per_thread`, or `warps`, say how many threads stand along each axis (`requested.rs`).
 //!
 //! An axis shorter than a warp shares the lanes with the axis before it; one shorter than a block shares the
-//! warps. How long the last axis of a loop without others inside is, sizes are asked (`short.rs`). Where both axes are reused (a matrix product: one operand does not depend on `i`, the other not on
+//! warps. How long the last axis of a loop is, sizes are asked (`short.rs`): here where the body has no loops, and by
+//! `per_thread` of those that no other pass has taken. Where both axes are reused (a matrix product: one operand does not depend on `i`, the other not on
 //! `j`), warps go to the other axis, so that a block reads fewer different elements.
 //!
 //! # Limits
@@ -34,6 +35,7 @@ use choice::{Choice, Costs, hinted_order, order};
 use cranelift_entity::EntitySet;
 pub(super) use requested::copies_fit;
 use requested::{Requested, is_staged_product, names, requested};
+pub(super) use short::share_threads;
 
 pub struct Map;
 
@@ -89,9 +91,9 @@ fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassConte
     let tiled = matches!(requested, Some(Requested::Threads(_)));
     let costs = Costs::new(kernel, forall);
     let order = order(kernel, forall, &costs, &context.target);
-    let along = match order.last() {
-        Some(last) if requested.is_none() => short::threads_along(kernel, launch, (forall, *last), whole),
-        _ => None,
+    let along = match requested {
+        None => short::threads_along(kernel, launch, (forall, &order), whole),
+        Some(_) => [None; 2],
     };
     let choice = Choice::new(kernel, (&costs, order, along), whole, requested.as_ref(), &context.target);
     follow_order(kernel, forall);

@@ -61,7 +61,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let region = kernel.insts[*reduce].regions[0];
     let along = super::cost::loop_cost(kernel, region, kernel.blocks[region].params[0]);
     let Some(last) = params.last() else { return false };
-    let across = super::cost::loop_cost(kernel, region, *last);
+    let across = super::cost::outer_cost(kernel, region, forall);
     let mut outer = Expr::Int(1);
     for (low, high) in kernel.loop_bounds(forall) {
         let Some(extent) = kernel.symbolic_extent(low, high) else { return false };

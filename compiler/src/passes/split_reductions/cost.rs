@@ -1,7 +1,7 @@
 //! What the accesses of a loop cost where the lanes of a warp go along an index.
 
 use crate::analysis::{Affine, Stride, accesses, sectors_of_lanes, sectors_per_request};
-use crate::ir::entities::{Block, Buffer, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 
 /// Sectors that a warp's requests touch, summed over the accesses.
@@ -15,6 +15,9 @@ impl Cost {
         self.sectors = self.sectors.saturating_add(other.sectors);
     }
 }
+
+/// Lanes of a warp.
+const WARP: u32 = 32;
 
 /// What one request costs where the addresses of neighbouring lanes have nothing to do with each other.
 const SCATTERED: u64 = 32;
@@ -39,6 +42,23 @@ fn lives_in_a_launch(kernel: &Kernel, buffer: Buffer) -> bool {
 
 /// The cost of the accesses of a region with neighbouring lanes at neighbouring values of `index`.
 pub fn loop_cost(kernel: &Kernel, region: Block, index: Value) -> Cost {
+    cost_of_lanes(kernel, region, index, WARP)
+}
+
+/// The same of lanes along the last axis of a loop around, of which a short one has too few for a warp.
+pub fn outer_cost(kernel: &Kernel, region: Block, forall: Inst) -> Cost {
+    let index = kernel.blocks[kernel.insts[forall].regions[0]].params.last();
+    let ends =
+        kernel.loop_bounds(forall).last().map(|(low, high)| (kernel.int_of(*low), kernel.int_of(*high)));
+    let lanes = match ends {
+        Some((Some(low), Some(high))) => (high - low).clamp(1, WARP.into()) as u32,
+        _ => WARP,
+    };
+    index.map(|index| cost_of_lanes(kernel, region, *index, lanes)).unwrap_or_default()
+}
+
+/// What a warp's worth of iterations costs with so many lanes side by side.
+fn cost_of_lanes(kernel: &Kernel, region: Block, index: Value, lanes: u32) -> Cost {
     let mut affine = Affine::new(kernel);
     let mut cost = Cost::default();
     for access in accesses(kernel, region) {
@@ -51,8 +71,11 @@ pub fn loop_cost(kernel: &Kernel, region: Block, index: Value) -> Cost {
         }
         let width = buffer.element.leaves[access.leaf as usize].scalar.size();
         let sectors = match affine.stride(access.inst, index) {
-            Stride::Bytes(stride) => u64::from(sectors_per_request(stride, width, 32, 0)),
-            Stride::Irregular => sectors_of_lanes(&affine, access.inst, index, 32).unwrap_or(SCATTERED),
+            Stride::Bytes(stride) => {
+                let of_lanes = u64::from(sectors_per_request(stride, width, lanes, 0));
+                of_lanes * u64::from(WARP) / u64::from(lanes)
+            }
+            Stride::Irregular => sectors_of_lanes(&affine, access.inst, index, WARP).unwrap_or(SCATTERED),
             Stride::Symbolic => SCATTERED,
         };
         cost.add(Cost { sectors: sectors.saturating_mul(access.weight) });

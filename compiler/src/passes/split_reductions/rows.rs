@@ -1,6 +1,6 @@
 //! Rows: an iteration whose loops all walk one contiguous range is given to a team of threads.
 
-use super::cost::{Cost, loop_cost, ragged_cost, reads_and_writes};
+use super::cost::{Cost, loop_cost, outer_cost, ragged_cost, reads_and_writes};
 use super::length::{Length, length, same_range};
 use super::row_shapes::{GROUPS, Held, MIN_ROW, Rows, Shape, conditions, rows_of_block, shapes};
 use super::said::{Said, said};
@@ -39,7 +39,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         let mut affine = Affine::new(kernel);
         own.add(match affine.depends(low, outer) && affine.coefficient(low, outer).is_none() {
             true => ragged_cost(kernel, region, index, outer),
-            false => loop_cost(kernel, region, outer),
+            false => outer_cost(kernel, region, forall),
         });
     }
     if shared.sectors >= own.sectors {

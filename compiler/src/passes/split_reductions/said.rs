@@ -22,12 +22,13 @@ pub fn said(kernel: &Kernel, inst: Inst) -> Said {
     let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else {
         return Said::default();
     };
-    let Some(axis) = axes.first() else { return Said::default() };
-    let axis = kernel.axes[*axis].name.clone();
+    let (Some(first), Some(last)) = (axes.first(), axes.last()) else { return Said::default() };
+    // The first axis is cut to pieces, the last one is shared by a team.
+    let [first, axis] = [first, last].map(|axis| kernel.axes[*axis].name.clone());
     let schedule = &kernel.schedule;
     let threads = schedule.warps(&axis).map(|warps| 32 * warps).or(schedule.block());
     Said {
-        pieces: schedule.split(&axis).map(i64::from),
+        pieces: schedule.split(&first).map(i64::from),
         threads: threads.map(i64::from),
         vector: schedule.vectorize(&axis).map(i64::from),
         axis,

@@ -17,6 +17,7 @@ const FLOORS: &[(&str, usize)] = &[
     ("collapse", 30),
     ("hoist_reductions", 15),
     ("sink_loads", 20),
+    ("speculate", 3),
     ("reduce_atomics", 15),
     ("rfactor", 15),
     ("soa", 60),

@@ -1,11 +1,12 @@
 //! Factors become coordinates: which iterations of a distributed loop a thread runs.
 //!
 //! The grid's x axis walks the last axis that has a grid factor, y the one before it, z all earlier ones as one
-//! mixed-radix number. Within a block, threads are numbered by warps (of the axes' warp factors, later axes
+//! mixed-radix number, which is taken apart in 32 bits where sizes allow it. Within a block, threads are numbered by warps (of the axes' warp factors, later axes
 //! faster), then lanes. A loop over a grid axis stands wherever its block count may be beyond the hardware's
 //! limit, so that every extent is covered.
 
 use crate::analysis::{block_count, may_exceed};
+use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Factor, Kernel, Level, Payload};
@@ -111,43 +112,58 @@ pub fn grid_counts(kernel: &Kernel, axes: &[Spread]) -> Option<[Expr; 3]> {
     Some(grid)
 }
 
+/// The axes that the grid walks.
+fn on_grid(axes: &[Spread]) -> Vec<usize> {
+    (0..axes.len()).filter(|at| axes[*at].factors.iter().any(|f| f.level == Level::Grid)).collect()
+}
+
+/// The blocks of several axes that z walks, which each thread takes apart; `None` where it need not.
+pub fn mixed<'g>(axes: &[Spread], grid: &'g [Expr; 3]) -> Option<&'g Expr> {
+    (on_grid(axes).len() > 3).then_some(&grid[2])
+}
+
+/// The grid of a launch: its blocks in x, y and z, and whether z is taken apart in 32 bits.
+pub struct Grid<'g> {
+    pub counts: &'g [Expr; 3],
+    pub narrow: bool,
+}
+
 /// Emits this thread's block coordinate of each axis (0 for an axis without a grid factor), inside loops where the
 /// grid may be too small, and calls `body` with them.
 pub fn with_blocks(
     emit: &mut Emit<'_>,
     axes: &[Spread],
-    grid: &[Expr; 3],
+    grid: &Grid<'_>,
     body: &mut dyn FnMut(&mut Emit<'_>, &[Value]),
 ) {
-    let spread: Vec<usize> =
-        (0..axes.len()).filter(|at| axes[*at].factors.iter().any(|f| f.level == Level::Grid)).collect();
+    let spread = on_grid(axes);
     hardware_axis(emit, axes, grid, &spread, spread.len().min(3), &mut Vec::new(), body);
 }
 
 fn hardware_axis(
     emit: &mut Emit<'_>,
     axes: &[Spread],
-    grid: &[Expr; 3],
+    grid: &Grid<'_>,
     spread: &[usize],
     left: usize,
     found: &mut Vec<Value>,
     body: &mut dyn FnMut(&mut Emit<'_>, &[Value]),
 ) {
     let Some(axis) = left.checked_sub(1) else {
-        let blocks = block_coordinates(emit, axes, spread, found);
+        let blocks = block_coordinates(emit, axes, (spread, grid.narrow), found);
         body(emit, &blocks);
         return;
     };
     let payload = Payload::Grid(axis as u8);
     let index = emit.value(Opcode::BlockIndex, payload.clone(), &[]);
-    if !may_exceed(emit.kernel, axis, &grid[axis]) {
+    if !may_exceed(emit.kernel, axis, &grid.counts[axis]) {
         emit.name(index, ["block", "block_y", "block_z"][axis]);
         found.push(index);
         hardware_axis(emit, axes, grid, spread, axis, found, body);
         found.pop();
         return;
     }
-    let high = emit.expression(&grid[axis]);
+    let high = emit.expression(&grid.counts[axis]);
     let step = emit.value(Opcode::GridSize, payload, &[]);
     let name = ["block", "block_y", "block_z"][axis];
     emit.for_loop(name, (index, high, step), &[], |emit, index, _| {
@@ -159,7 +175,12 @@ fn hardware_axis(
 }
 
 /// Takes z apart, last axis fastest.
-fn block_coordinates(emit: &mut Emit<'_>, axes: &[Spread], spread: &[usize], found: &[Value]) -> Vec<Value> {
+fn block_coordinates(
+    emit: &mut Emit<'_>,
+    axes: &[Spread],
+    (spread, narrow): (&[usize], bool),
+    found: &[Value],
+) -> Vec<Value> {
     let zero = emit.int(0);
     let mut blocks = vec![zero; axes.len()];
     // z, y, x.
@@ -180,14 +201,26 @@ fn block_coordinates(emit: &mut Emit<'_>, axes: &[Spread], spread: &[usize], fou
                 (size, _) => Expr::Int(size.unwrap_or(1) as i64),
             };
             let count = emit.expression(&count);
-            blocks[*at] = emit.binary(Opcode::Rem, rest, count);
-            rest = emit.binary(Opcode::Div, rest, count);
+            (rest, blocks[*at]) = taken_apart(emit, rest, count, narrow);
         }
     }
     for (at, block) in spread[leading..].iter().zip(found) {
         blocks[*at] = block;
     }
     blocks
+}
+
+/// The quotient and the remainder of blocks by how many an axis has.
+fn taken_apart(emit: &mut Emit<'_>, blocks: Value, count: Value, narrow: bool) -> (Value, Value) {
+    if !narrow {
+        let remainder = emit.binary(Opcode::Rem, blocks, count);
+        return (emit.binary(Opcode::Div, blocks, count), remainder);
+    }
+    let cast = |emit: &mut Emit<'_>, to, value| emit.value(Opcode::Cast, Payload::Cast(to), &[value]);
+    let (blocks, count) = (cast(emit, Scalar::U32, blocks), cast(emit, Scalar::U32, count));
+    let quotient = emit.binary(Opcode::Div, blocks, count);
+    let remainder = emit.binary(Opcode::Rem, blocks, count);
+    (cast(emit, Scalar::I64, quotient), cast(emit, Scalar::I64, remainder))
 }
 
 /// The threads of a block, shared among axes: warps first, then lanes, later axes faster.

@@ -6,11 +6,12 @@
 //!
 //! The iterations must be free of conflicts, as those of a `forall` are; each keeps its own order.
 
+use crate::analysis::written_buffers;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BlockData, BufferKind, InstData, Kernel, Payload, Regions, Short};
-use crate::ir::op::{Combiner, Opcode};
+use crate::ir::op::{Combiner, Effect, Opcode};
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
@@ -35,6 +36,88 @@ pub fn jam(
     jam.block(emit.kernel, body, emit.block);
     let yields = emit.kernel.yields(body).to_vec();
     jam.maps.iter().map(|map| yields.iter().map(|value| mapped(map, *value)).collect()).collect()
+}
+
+/// As [`jam`], of a body that yields nothing: all iterations load side by side, and then each finishes in its turn, so that no
+/// registers hold what others have computed so far. Bodies that load what they write, or with control that is the same for all
+/// iterations, are jammed.
+pub fn jam_in_turn(
+    emit: &mut Emit<'_>,
+    body: Block,
+    params: &[Value],
+    iterations: &[Vec<Value>],
+    map: &ValueMap,
+    common: &[Buffer],
+) {
+    let kernel = &*emit.kernel;
+    let varying = Varying::new(kernel, body, params, common);
+    let loads = loads(kernel, body);
+    let is_of_all = |inst: &Inst| !kernel.insts[*inst].regions.is_empty() && !varying.differs(kernel, *inst);
+    let Some(loads) = loads.filter(|_| !kernel.blocks[body].insts.iter().any(is_of_all)) else {
+        jam(emit, body, params, iterations, map, common);
+        return;
+    };
+    let mut maps = vec![map.clone(); iterations.len()];
+    for (map, values) in maps.iter_mut().zip(iterations) {
+        map.extend(params.iter().copied().zip(values.iter().copied()));
+    }
+    let mut jam = Jam { varying, maps, privates: FxHashMap::default() };
+    let insts = kernel.blocks[body].insts.iter().copied();
+    let insts = insts.filter(|inst| kernel.insts[*inst].opcode != Opcode::Yield);
+    let (first, rest): (Vec<Inst>, Vec<Inst>) = insts.partition(|inst| loads.contains(*inst));
+    first.iter().for_each(|inst| jam.inst(emit.kernel, *inst, emit.block));
+    for at in 0..iterations.len() {
+        for inst in &rest {
+            if !jam.is_once(emit.kernel, *inst) {
+                jam.one(emit.kernel, *inst, emit.block, at);
+            } else if at == 0 {
+                jam.once(emit.kernel, *inst, emit.block);
+            }
+        }
+    }
+}
+
+/// The loads of a block, those in branches too that do nothing else, and what they are made of; `None` where some are of what the
+/// block writes, or something else than pure code stands before them.
+fn loads(kernel: &Kernel, body: Block) -> Option<EntitySet<Inst>> {
+    let written = written_buffers(kernel, body);
+    let reads = |inst: Inst| {
+        let data = &kernel.insts[inst];
+        match (data.opcode, &data.payload) {
+            (Opcode::Load, Payload::Access { buffer, .. }) => !written.contains(*buffer),
+            _ => false,
+        }
+    };
+    let is_pure = |inst: Inst| {
+        let opcode = kernel.insts[inst].opcode;
+        opcode == Opcode::Yield || opcode.info().effect == Effect::Pure
+    };
+    let (mut found, mut wanted) = (EntitySet::new(), EntitySet::<Value>::new());
+    for inst in kernel.blocks[body].insts.iter().rev() {
+        let data = &kernel.insts[*inst];
+        let (mut has_load, mut is_plain) =
+            (reads(*inst), reads(*inst) || is_pure(*inst) || data.opcode == Opcode::If);
+        for region in &data.regions {
+            kernel.walk(*region, &mut |_, inside| {
+                has_load |= reads(inside);
+                is_plain &= reads(inside) || is_pure(inside);
+            });
+        }
+        let is_wanted = data.results.iter().any(|result| wanted.contains(*result));
+        if is_wanted && !is_plain {
+            return None;
+        }
+        if is_wanted || has_load && is_plain {
+            found.insert(*inst);
+            wanted.extend(data.arguments.iter().copied());
+            for region in &data.regions {
+                kernel.walk(*region, &mut |_, inside| {
+                    wanted.extend(kernel.insts[inside].arguments.iter().copied())
+                });
+            }
+        }
+    }
+    Some(found)
 }
 
 /// The values of a block, and of what is inside, that depend on some of its parameters.
@@ -201,17 +284,22 @@ impl Jam {
             }
             return;
         }
-        let private = match data.payload {
-            Payload::Access { buffer, .. } => self.varying.buffers.contains(buffer),
-            _ => false,
-        };
-        let each = matches!(data.opcode, Opcode::Atomic | Opcode::Print);
-        let once = !private && !each && !self.varying.any(&data.arguments);
-        if once {
+        if self.is_once(kernel, inst) {
             self.once(kernel, inst, to);
         } else {
             self.each(kernel, inst, to);
         }
+    }
+
+    /// Whether all iterations do the same.
+    fn is_once(&self, kernel: &Kernel, inst: Inst) -> bool {
+        let data = &kernel.insts[inst];
+        let private = match data.payload {
+            Payload::Access { buffer, .. } => self.varying.buffers.contains(buffer),
+            _ => false,
+        };
+        let each = matches!(data.opcode, Opcode::Atomic | Opcode::Print) || !data.regions.is_empty();
+        !private && !each && !self.varying.any(&data.arguments)
     }
 
     /// One copy for all iterations.
@@ -233,12 +321,15 @@ impl Jam {
 
     /// A copy, with everything inside, for each iteration.
     fn each(&mut self, kernel: &mut Kernel, inst: Inst, to: Block) {
-        for at in 0..self.maps.len() {
-            let mut map = std::mem::take(&mut self.maps[at]);
-            let copy = kernel.clone_inst(inst, to, &mut map);
-            self.maps[at] = map;
-            self.own_privates(kernel, copy, at);
-        }
+        (0..self.maps.len()).for_each(|at| self.one(kernel, inst, to, at));
+    }
+
+    /// That of one iteration.
+    fn one(&mut self, kernel: &mut Kernel, inst: Inst, to: Block, at: usize) {
+        let mut map = std::mem::take(&mut self.maps[at]);
+        let copy = kernel.clone_inst(inst, to, &mut map);
+        self.maps[at] = map;
+        self.own_privates(kernel, copy, at);
     }
 
     /// Turns accesses to private buffers into accesses to the iteration's own copies.

@@ -33,14 +33,15 @@ mod team;
 mod tests;
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::may_exceed;
+use crate::analysis::{Answer, Conditions, ask, may_exceed};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::placement;
-use coordinates::{Spread, Threads, block_stride, grid_counts, open_serial, with_blocks};
+use crate::manifest::{BinaryOp, Expr};
+use coordinates::{Grid, Spread, Threads, block_stride, grid_counts, mixed, open_serial, with_blocks};
 use team::Team;
 
 pub struct ThreadsPass;
@@ -93,8 +94,10 @@ fn spread_launch(kernel: &mut Kernel, launch: Launch) {
         || axes.iter().any(|axis| open_serial(axis).is_some());
     let mut all = Spread::of(kernel, forall);
     all.extend(shared.and_then(|inst| team::team_axis(kernel, inst)));
+    let narrow = mixed(&axes, &grid).is_some_and(|blocks| is_narrow(kernel, launch, blocks));
+    let counts = Grid { counts: &grid, narrow };
     let mut emit = Emit::new(kernel, root, span);
-    with_blocks(&mut emit, &axes, &grid, &mut |emit, blocks| {
+    with_blocks(&mut emit, &axes, &counts, &mut |emit, blocks| {
         let threads = Threads::new(emit, &all);
         let mut bases = Vec::with_capacity(axes.len());
         for (at, axis) in axes.iter().enumerate() {
@@ -118,6 +121,13 @@ fn spread_launch(kernel: &mut Kernel, launch: Launch) {
         let launch = launch.clone();
         kernel.schedule.spread(placement::Spread { launch, axis: name, extent, factors });
     }
+}
+
+/// Whether blocks are numbered in 32 bits, for all sizes that the code is for. No GPU divides 64-bit integers.
+fn is_narrow(kernel: &mut Kernel, launch: Launch, blocks: &Expr) -> bool {
+    let most = Expr::Int(i64::from(i32::MAX));
+    let conditions = Conditions::new().needs(Expr::binary(BinaryOp::LessEqual, blocks.clone(), most));
+    ask(kernel, launch, &conditions) == Answer::Yes
 }
 
 /// Where the distributed loop stands: in the launch's root, or in a branch there that all threads take alike.

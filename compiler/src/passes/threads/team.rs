@@ -12,7 +12,7 @@
 //! the more loads are under way.
 
 use super::coordinates::{Spread, Threads};
-use super::jam::{depending, jam};
+use super::jam::{depending, jam, jam_in_turn};
 use super::mask::{Masks, mask, writes_for_all};
 use super::partial::{Partial, positions_rise};
 use super::slots::slots;
@@ -39,6 +39,17 @@ pub fn is_shared(kernel: &Kernel, inst: Inst) -> bool {
             .iter()
             .flat_map(|axis| &kernel.axes[*axis].factors)
             .any(|factor| factor.level.is_parallel() || factor.size.is_some())
+}
+
+/// What is done for an element, in instructions, of which groups of elements can be under way side by side: each keeps what it
+/// has computed so far in registers.
+const SIDE_BY_SIDE: usize = 12;
+
+/// The instructions of a block, and of what is inside, that are more than literals.
+fn work(kernel: &Kernel, block: Block) -> usize {
+    let mut count = 0;
+    kernel.walk(block, &mut |_, inst| count += usize::from(kernel.insts[inst].opcode != Opcode::Const));
+    count
 }
 
 /// How often the threads of a team meet each time that a block runs, whatever its branches do.
@@ -327,6 +338,10 @@ impl Team {
             iterations.push(iteration);
         }
         let params = emit.kernel.blocks[group].params.clone();
+        if partial.types.is_empty() && work(emit.kernel, body) > SIDE_BY_SIDE {
+            jam_in_turn(emit, group, &params, &iterations, map, &self.own_slots());
+            return Vec::new();
+        }
         let yields = jam(emit, group, &params, &iterations, map, &self.own_slots());
         let mut columns: Vec<Vec<Value>> =
             known.chunks(partial.types.len().max(1)).map(<[Value]>::to_vec).collect();

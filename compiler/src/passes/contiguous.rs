@@ -1,0 +1,109 @@
+//! Which accesses of a loop's body walk along its last axis without gaps, so that a vector can bring neighbours.
+
+use crate::analysis::{Affine, MemoryAccess, Multiples, SECTOR_BYTES, Stride, accesses};
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::op::Opcode;
+use crate::manifest::Layout;
+
+/// The widest access of a thread.
+pub const VECTOR_BYTES: u64 = 16;
+
+/// The accesses of a body that walk along its last axis without gaps.
+pub struct Contiguous {
+    pub found: Vec<Walk>,
+    /// Others, which leave gaps within a sector: neighbours of one thread make several requests of them.
+    pub spread: usize,
+    /// Whether there are atomics among them, each of which combines one scalar.
+    pub combines: bool,
+}
+
+/// One access that walks along the last axis without gaps; or the first of several that do so together, as `x[2 * j]` and
+/// `x[2 * j + 1]` do.
+pub struct Walk {
+    pub inst: Inst,
+    /// Bytes an iteration.
+    pub step: u64,
+    pub loads: bool,
+}
+
+/// How the accesses of a body walk along its last axis.
+pub fn contiguous(kernel: &Kernel, body: Block, param: Value) -> Contiguous {
+    let mut affine = Affine::new(kernel);
+    let mut found = Vec::new();
+    let mut combines = false;
+    let mut dense: Vec<(Buffer, u64)> = Vec::new();
+    let mut strided: Vec<(Buffer, u64)> = Vec::new();
+    let all = accesses(kernel, body);
+    for access in &all {
+        let data = &kernel.buffers[access.buffer];
+        let width = data.element.leaves[access.leaf as usize].scalar.size();
+        let Stride::Bytes(stride) = affine.stride(access.inst, param) else { continue };
+        let Ok(step) = u64::try_from(stride) else { continue };
+        let whole = step == width
+            || (data.layout == Layout::Aos && step == data.element.size)
+            || is_first_of_dense(kernel, &mut affine, &all, access, step);
+        if step > width && whole {
+            dense.push((access.buffer, step));
+        } else if step > width && step < SECTOR_BYTES {
+            strided.push((access.buffer, step));
+        }
+        let memory = !matches!(data.kind, BufferKind::Private | BufferKind::Constant(_));
+        let atomic = matches!(kernel.insts[access.inst].opcode, Opcode::Atomic);
+        combines |= memory && whole && atomic;
+        if memory && whole && !atomic && matches!(step, 1 | 2 | 4 | 8 | 16) {
+            found.push(Walk { inst: access.inst, step, loads: !access.writes });
+        }
+    }
+    // What the first of a dense group leaves out is brought with it.
+    let spread = strided.into_iter().filter(|access| !dense.contains(access)).count();
+    Contiguous { found, spread, combines }
+}
+
+/// Whether an access of scalars, and others of the body at the next places, are all that lies between it and the next
+/// iteration's.
+fn is_first_of_dense(
+    kernel: &Kernel,
+    affine: &mut Affine<'_>,
+    all: &[MemoryAccess],
+    access: &MemoryAccess,
+    step: u64,
+) -> bool {
+    let data = &kernel.buffers[access.buffer];
+    let width = data.element.size;
+    let is_scalar = data.element.leaves.len() == 1 && data.element.leaves[0].scalar.size() == width;
+    if !is_scalar || step <= width || !step.is_multiple_of(width) {
+        return false;
+    }
+    // Elements behind it, of each access to the same rows.
+    let mut places: Vec<i64> = Vec::new();
+    for other in all.iter().filter(|other| other.buffer == access.buffer && other.writes == access.writes) {
+        let [own, others] = [access, other].map(|access| kernel.subscripts(&kernel.insts[access.inst]));
+        let Some(((last, rows), (other_last, other_rows))) = own.split_last().zip(others.split_last()) else {
+            return false;
+        };
+        let same = rows.iter().zip(other_rows).all(|(own, other)| affine.form(*own) == affine.form(*other));
+        let behind = affine.form(*other_last).subtract(&affine.form(*last));
+        places.extend(behind.filter(|_| same).and_then(|behind| behind.as_wrapped()));
+    }
+    (0..(step / width) as i64).all(|at| places.contains(&at)) && !places.iter().any(|at| *at < 0)
+}
+
+/// Whether the access' address is a multiple of the vector's bytes where the last index is one of the vector.
+pub fn is_aligned(kernel: &Kernel, multiples: &mut Multiples, access: &Walk, vector: u64) -> bool {
+    let data = &kernel.insts[access.inst];
+    let Payload::Access { buffer, .. } = data.payload else { return false };
+    let buffer = &kernel.buffers[buffer];
+    // A subscript counts elements, of which an iteration may have several.
+    let several = if buffer.layout == Layout::Aos { (access.step / buffer.element.size).max(1) } else { 1 };
+    let wanted = several * vector.min(VECTOR_BYTES / access.step.min(VECTOR_BYTES));
+    let mut stride = 1u64;
+    for (at, extent) in buffer.extents.iter().enumerate().rev() {
+        let divisor = multiples.of(kernel, data.arguments[at]);
+        if divisor.saturating_mul(stride) < wanted {
+            return false;
+        }
+        stride = stride.saturating_mul(multiples.of_expression(extent));
+    }
+    true
+}

@@ -1,0 +1,189 @@
+//! `speculate`: loads what a condition of data asks for before it is known, where that lies side by side in memory.
+//!
+//! ```text
+//! v5: bool = …                                              (of what is loaded)       before
+//! v8: f32 = if v5 { v6: f32 = load buf0[v1, v2]; yield v6 } else { v7: f32 = const 0.0; yield v7 }
+//!
+//! v5: bool = …                                                                         after
+//! v6: f32 = load buf0[v1, v2]
+//! v7: f32 = const 0.0
+//! v8: f32 = select v5, v6, v7
+//! ```
+//!
+//! A load of its own for each thread that the condition lets through takes a request of each; neighbours that are loaded anyway
+//! come by vectors, and several loops over a row load them once. LLVM calls it speculative execution.
+//!
+//! # Preconditions
+//!
+//! The condition is made of what is loaded: conditions of indices alone leave out whole parts of an array. The loads are of
+//! elements that are there whatever the condition is: each subscript is an index that runs over the whole extent, or a literal.
+//! The last one is the index of the innermost loop. Their array is not written by the launch. Beside them the branches hold little,
+//! and nothing slow.
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::written_buffers;
+use crate::data::Scalar;
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
+use crate::ir::op::{Effect, Opcode};
+use crate::manifest::Expr;
+use crate::mutants::mutant;
+use cranelift_entity::EntitySet;
+
+pub struct Speculate;
+
+/// Branches with more instructions stay branches.
+const MOST: usize = 16;
+
+impl Pass for Speculate {
+    fn name(&self) -> &str {
+        "speculate"
+    }
+
+    fn reason(&self) -> &str {
+        "loads neighbours before a condition of data is known"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Abstract])
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut changed = false;
+        for root in kernel.launches.values().map(|launch| launch.body).collect::<Vec<_>>() {
+            let written = written_buffers(kernel, root);
+            changed |= within(kernel, root, &mut Vec::new(), &written);
+        }
+        changed.into()
+    }
+}
+
+/// An index of a loop around, and its bounds.
+#[derive(Clone, Copy)]
+struct Index {
+    value: Value,
+    low: Value,
+    high: Value,
+}
+
+fn within(kernel: &mut Kernel, block: Block, around: &mut Vec<Index>, written: &EntitySet<Buffer>) -> bool {
+    let mut changed = false;
+    for inst in kernel.blocks[block].insts.clone() {
+        let data = &kernel.insts[inst];
+        let (opcode, regions) = (data.opcode, data.regions.to_vec());
+        let outer = around.len();
+        match opcode {
+            Opcode::Forall | Opcode::Reduce => {
+                let params = kernel.blocks[regions[0]].params.to_vec();
+                let bounds = kernel.loop_bounds(inst);
+                around.extend(params.into_iter().zip(bounds).map(|(value, (low, high))| Index {
+                    value,
+                    low,
+                    high,
+                }));
+            }
+            // What a loop's turn loads, the next one may not.
+            Opcode::For | Opcode::While => continue,
+            _ => {}
+        }
+        for region in &regions {
+            changed |= within(kernel, *region, around, written);
+        }
+        around.truncate(outer);
+        if opcode == Opcode::If && may_be_flat(kernel, inst, around, written) {
+            flatten(kernel, block, inst);
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// Whether a branch loads what may be loaded before, and does little else.
+fn may_be_flat(kernel: &Kernel, inst: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
+    let data = &kernel.insts[inst];
+    let is_number = |value: &Value| kernel.value_type(*value) != Scalar::Bool;
+    let insts: Vec<Inst> =
+        data.regions.iter().flat_map(|region| kernel.blocks[*region].insts.iter().copied()).collect();
+    let is_load = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Load;
+    !data.results.is_empty()
+        && data.results.iter().all(is_number)
+        && insts.len() <= MOST
+        && insts.iter().any(is_load)
+        && insts.iter().all(|inst| match is_load(inst) {
+            true => is_neighbour(kernel, *inst, around, written),
+            false => is_little(kernel, *inst),
+        })
+        && mutant!(
+            "speculate: conditions of indices alone leave nothing out",
+            is_of_memory(kernel, data.arguments[0]),
+            true
+        )
+}
+
+fn is_little(kernel: &Kernel, inst: Inst) -> bool {
+    let data = &kernel.insts[inst];
+    let is_slow =
+        data.opcode.math().is_some() || matches!(data.opcode, Opcode::Div | Opcode::Rem | Opcode::Sqrt);
+    let is_pure = data.opcode.info().effect == Effect::Pure && data.regions.is_empty();
+    data.opcode == Opcode::Yield || (is_pure && !is_slow)
+}
+
+/// Whether a load is of an element that is there whatever the indices are, with its neighbours along the innermost one.
+fn is_neighbour(kernel: &Kernel, load: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
+    let data = &kernel.insts[load];
+    let Payload::Access { buffer, .. } = data.payload else { return false };
+    let array = &kernel.buffers[buffer];
+    let is_inside = |(subscript, extent): (&Value, &Expr)| {
+        if let (Some(at), Expr::Int(extent)) = (kernel.int_of(*subscript), extent) {
+            return (0..i128::from(*extent)).contains(&at);
+        }
+        let index = around.iter().find(|index| index.value == *subscript);
+        index.is_some_and(|index| {
+            kernel.int_of(index.low) == Some(0)
+                && mutant!(
+                    "speculate: every index lies within the array",
+                    kernel.symbolic(index.high).as_ref() == Some(extent),
+                    true
+                )
+        })
+    };
+    let innermost = around.last().map(|index| index.value);
+    array.element.as_scalar().is_some()
+        && mutant!("speculate: what the launch writes is loaded before", !written.contains(buffer), true)
+        && data.arguments.last().copied() == innermost
+        && data.arguments.iter().zip(&array.extents).all(is_inside)
+}
+
+/// Whether a value is made of what is loaded.
+fn is_of_memory(kernel: &Kernel, value: Value) -> bool {
+    let Some(inst) = kernel.defining_inst(value) else { return false };
+    let data = &kernel.insts[inst];
+    data.opcode.is_load()
+        || !data.regions.is_empty()
+        || data.arguments.iter().any(|argument| is_of_memory(kernel, *argument))
+}
+
+/// Does what stands in both branches in front of them, and selects between the results.
+fn flatten(kernel: &mut Kernel, block: Block, inst: Inst) {
+    let Some(at) = kernel.blocks[block].insts.iter().position(|other| *other == inst) else { return };
+    let after = kernel.blocks[block].insts.split_off(at + 1);
+    kernel.blocks[block].insts.pop();
+    let data = kernel.insts[inst].clone();
+    let mut yields = Vec::new();
+    for region in &data.regions {
+        yields.push(kernel.yields(*region).to_vec());
+        let insts = std::mem::take(&mut kernel.blocks[*region].insts);
+        let is_yield = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Yield;
+        let insts: Vec<Inst> = insts.into_iter().filter(|inst| !is_yield(inst)).collect();
+        kernel.blocks[block].insts.extend(insts);
+    }
+    let mut emit = Emit::new(kernel, block, data.span);
+    for ((result, then), otherwise) in data.results.iter().zip(&yields[0]).zip(&yields[1]) {
+        let (then, otherwise) =
+            mutant!("speculate: the other branch is taken", (*then, *otherwise), (*otherwise, *then));
+        let value = emit.select(data.arguments[0], then, otherwise);
+        emit.kernel.replace_uses(*result, value);
+    }
+    kernel.blocks[block].insts.extend(after);
+}
