@@ -158,7 +158,9 @@ fn telling_texts(source: &SourceFile) -> Vec<(String, &'static str, String)> {
 #[test]
 fn ptxas_takes_every_program_for_the_tested_targets() {
     let assembler = Assembler::find().unwrap_or_else(|error| panic!("{error}"));
-    let texts: Vec<(String, &str, String)> = programs().par_iter().flat_map(telling_texts).collect();
+    let mut texts: Vec<(String, &str, String)> = programs().par_iter().flat_map(telling_texts).collect();
+    // All compile, whatever is assembled.
+    texts.retain(|(name, ..)| !name.starts_with("bench/") || xtask::is_program_in_share(name));
     let jobs: Vec<Job<'_>> = texts.iter().map(|(_, target, text)| Job { text, target }).collect();
     let answers = assembler.assemble_all(&jobs);
     let complaints: Vec<String> = answers

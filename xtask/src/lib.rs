@@ -28,7 +28,7 @@ pub fn is_in_share(name: &str, one_in: u64) -> bool {
 }
 
 /// Whether a test that has others beside it compiles a program, by its path in the repository: all examples, and of all others
-/// one in four. Every program is compiled and assembled by some test, and run unless it is a benchmark.
+/// one in four. Every program is compiled by some test, and assembled and run unless it is a benchmark.
 pub fn is_program_in_share(path: &str) -> bool {
     path.starts_with("examples/") || is_in_share(path, 4)
 }
