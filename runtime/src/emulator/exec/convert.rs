@@ -235,6 +235,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn integers_become_floats_as_the_exact_way_says() {
+        let ends = (0..64).flat_map(|bit| [-2, -1, 0, 1, 2].map(|by| (1u64 << bit).wrapping_add_signed(by)));
+        let others = (1..2000u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (at % 64));
+        for a in ends.chain(others) {
+            let exact = |value: i128| round::round(odd_from_integer(value), F32, Rounding::Rn);
+            assert_eq!((a as f32).to_bits(), exact(a.into()), "{a}");
+            assert_eq!((a as i64 as f32).to_bits(), exact((a as i64).into()), "{a}");
+        }
+    }
+
+    #[test]
     fn fast_half_conversions_agree_with_the_exact_ones() {
         for bits in 0..=0xffffu32 {
             let expected = round::round(round::widen(bits, F16), F32, Rounding::Rn);
