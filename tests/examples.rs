@@ -23,9 +23,16 @@ fn bare(path: &str) -> Vec<Value> {
     out.lines().map(|line| serde_json::from_str(line).expect("one JSON object a kernel")).collect()
 }
 
+/// A quarter of them, unless tests run in full: `krn test` runs all.
 #[test]
-fn a_bare_run_of_every_example_takes_seconds_and_checks_something() {
-    let files = Mutex::new(examples());
+fn a_bare_run_of_an_example_takes_seconds_and_checks_something() {
+    let mut files = examples();
+    files.retain(|path| {
+        let name = path.file_name().expect("a name").to_string_lossy();
+        xtask::is_in_share(&name, 4)
+    });
+    assert!(files.len() >= 4, "only {files:?}");
+    let files = Mutex::new(files);
     let check = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).expect("readable");
         let kernels = text.lines().filter(|line| line.starts_with("kernel ")).count();

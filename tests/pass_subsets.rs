@@ -1,5 +1,6 @@
 //! Every pass can be left out: the examples agree with the reference with each single pass off, and with random
-//! selections of passes. Where tests run in full, these are more, and on more cases.
+//! selections of passes. Where tests run in full, these are more, and on more cases; else, of the single passes a quarter is
+//! off in each file.
 //!
 //! The reference is evaluated once a case; code that an earlier selection had already is not run again.
 
@@ -132,7 +133,7 @@ fn examples_agree_with_the_reference_whatever_passes_run() {
     });
     let (wrong, codes) = found.into_inner().expect("no panic with it");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(codes > 3 * count, "passes change code: {codes} codes of {count} files");
+    assert!(codes > 2 * count, "passes change code: {codes} codes of {count} files");
 }
 
 /// What is wrong with a file's kernels under the selections, and how many codes they made.
@@ -145,6 +146,10 @@ fn tried(path: &Path, selections: &[(String, Vec<String>)]) -> (Vec<String>, usi
     let checked = checked_cases(&source, &whole, &device);
     let mut seen = BTreeSet::new();
     for (selection, without) in selections {
+        // Of the passes, another quarter is off in each file.
+        if without.len() == 1 && !xtask::is_in_share(&format!("{name}, {selection}"), 4) {
+            continue;
+        }
         let compilation = match compiled(&source, without) {
             Ok(compilation) => compilation,
             Err(error) => {

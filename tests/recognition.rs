@@ -39,17 +39,8 @@ fn files() -> Vec<String> {
     files
 }
 
-/// Always the same tenth, spread over all files.
-fn is_of_the_tenth(name: &str) -> bool {
-    let hash = name
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    (hash >> 20) % 10 == 0
-}
-
 /// What the kernels cost now, and where model and emulator differ.
 fn counted() -> (Costs, Vec<String>) {
-    let all = xtask::tests_run_in_full();
     let files = files();
     let (next, found) = (AtomicUsize::new(0), Mutex::new((Vec::new(), Vec::new())));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -58,7 +49,7 @@ fn counted() -> (Costs, Vec<String>) {
             scope.spawn(|| {
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let text = std::fs::read_to_string(root().join(file)).expect("a file of kernels");
-                    let checked = |kernel: &str| all || is_of_the_tenth(&format!("{file}:{kernel}"));
+                    let checked = |kernel: &str| xtask::is_in_share(&format!("{file}:{kernel}"), 10);
                     let source = SourceFile::new(file.as_str(), text);
                     let (costs, differ) =
                         costs_checked(&source, &CompileOptions::for_target("sm_90"), &checked)

@@ -37,6 +37,7 @@ use front::check_parsed;
 use generate::Generated;
 use generator::Generator;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What a device loads: PTX as text, the same as data, and the manifest that says how to launch it.
 #[derive(Clone, PartialEq, Debug)]
@@ -65,8 +66,8 @@ impl CompiledModule {
 #[derive(Clone, Debug)]
 pub struct Compilation {
     pub compiled: CompiledModule,
-    /// The typed program, for the reference evaluator.
-    pub program: Program,
+    /// The typed program, for the reference evaluator; what the module was compiled from shares it.
+    pub program: Arc<Program>,
     ir: ir::ModuleApart,
     /// Whether the IR has its bodies.
     bodies: bool,
@@ -109,21 +110,39 @@ fn check_sizes(program: &Program, sizes: &Sizes, only: Option<&str>) -> Result<(
 /// # Errors
 /// Mistakes in the file as diagnostics; an unknown target, pass or dimension; see [`CompileError`].
 pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilation, CompileError> {
-    let Some(capability) = capability(&options.target) else {
+    if capability(&options.target).is_none() {
         return Err(CompileError::UnknownTarget(options.target.clone()));
-    };
-    let (file, mistakes) = syntax::parse(source);
-    let (program, diagnostics) =
-        check_parsed(source, &file, mistakes, &options.sizes, options.only.as_deref());
-    drop(file);
-    let mut diagnostics = apply(diagnostics, &[], &options.levels);
-    if diagnostics.has_errors() {
-        return Err(CompileError::Diagnostics(diagnostics));
     }
+    let (program, diagnostics) = checked(source, options)?;
     // A kernel that is compiled once more may be one of several, and have just some of the sizes that were given.
     if !matches!(options.variants, Variants::Only(_)) {
         check_sizes(&program, &options.sizes, options.only.as_deref())?;
     }
+    generated(source, options, Arc::new(program), diagnostics)
+}
+
+/// Parses and checks a file.
+fn checked(source: &SourceFile, options: &CompileOptions) -> Result<(Program, Diagnostics), CompileError> {
+    let (file, mistakes) = syntax::parse(source);
+    let (program, diagnostics) =
+        check_parsed(source, &file, mistakes, &options.sizes, options.only.as_deref());
+    let diagnostics = apply(diagnostics, &[], &options.levels);
+    if diagnostics.has_errors() {
+        return Err(CompileError::Diagnostics(diagnostics));
+    }
+    Ok((program, diagnostics))
+}
+
+/// Compiles a program that was checked, with these warnings.
+fn generated(
+    source: &SourceFile,
+    options: &CompileOptions,
+    program: Arc<Program>,
+    mut diagnostics: Diagnostics,
+) -> Result<Compilation, CompileError> {
+    let Some(capability) = capability(&options.target) else {
+        return Err(CompileError::UnknownTarget(options.target.clone()));
+    };
     let pipeline = options.resolved_pipeline()?.with_constants(crate::lower::constants(&program));
     // Passes that are not the compiler's own are held to the rules one by one.
     let mut pass_options = options.passes.clone();
@@ -151,13 +170,22 @@ pub fn compile(source: &SourceFile, options: &CompileOptions) -> Result<Compilat
         ptx: selected.text,
         module: selected.module,
         manifest: selected.manifest,
-        origin: Some(Origin::new(source.clone(), options.clone())),
+        origin: Some(Origin::of_checked(source.clone(), options.clone(), program.clone())),
     };
     let bodies = options.ir;
     Ok(Compilation { compiled, program, ir, bodies, warnings: diagnostics, reports, printed })
 }
 
 impl Origin {
+    /// The program, checked when somebody first asks for it.
+    fn program(&self) -> Result<Arc<Program>, CompileError> {
+        if let Some(known) = self.known_program() {
+            return Ok(known);
+        }
+        let (program, _) = checked(self.source(), self.options())?;
+        Ok(self.keep_program(Arc::new(program)))
+    }
+
     /// Compiles a kernel for values of its symbols, in the order of its manifest; counters, and others of which nothing
     /// is known, are `None`. The module has the entries of that variant alone, and its manifest that kernel, with one
     /// variant: whatever it is compiled for, signature, facts, sites and layouts are those of the kernel.
@@ -177,6 +205,8 @@ impl Origin {
             text_only: false,
             ..self.options().clone()
         };
-        Ok(compile(self.source(), &options)?.compiled)
+        // Bounds and races were proved when it was checked, which takes longer than all passes.
+        let program = self.program()?;
+        Ok(generated(self.source(), &options, program, Diagnostics::new())?.compiled)
     }
 }

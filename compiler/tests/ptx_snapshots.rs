@@ -40,8 +40,11 @@ fn examples_compile_to_the_ptx_that_was_reviewed() {
 fn the_same_file_gives_the_same_bytes() {
     let files = std::fs::read_dir(folder()).expect("the examples are there").filter_map(Result::ok);
     let paths = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == "krn"));
-    let examples: Vec<String> =
-        paths.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
+    let examples: Vec<String> = paths
+        .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
+        .filter(|example| xtask::is_in_share(example, 4))
+        .collect();
+    assert!(examples.len() >= 4, "only {examples:?}");
     let targets = [TARGETS[0], "sm_90"];
     let all = || -> Vec<String> {
         examples.iter().flat_map(|example| targets.map(|target| ptx(example, target))).collect()

@@ -53,7 +53,10 @@ fn compiles(program: &Program) -> Result<(), TestCaseError> {
 
 /// `KRN_CASES=20000 cargo test -p krn-compiler --test all random_kernels::` looks harder.
 fn cases() -> u32 {
-    std::env::var("KRN_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(300)
+    std::env::var("KRN_CASES")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or_else(|| xtask::share_of_cases(300))
 }
 
 proptest! {

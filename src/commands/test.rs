@@ -276,7 +276,16 @@ fn test_kernel(
     )?;
     outcome.skipped = cases.skipped;
     for case in &cases.cases {
-        let run = |module: &Module| match run_case(compilation, kernel, manifest, module, case, &directives) {
+        let mut inputs = Inputs { case: None, known: None };
+        let mut run = |module: &Module| match run_case(
+            compilation,
+            kernel,
+            manifest,
+            module,
+            case,
+            &mut inputs,
+            &directives,
+        ) {
             Err(failure) if failure.code != crate::exit::INTERRUPTED => {
                 let text = format!("  {}: {}\n", case.label, failure.message());
                 Ok((Finding::Failed(text), 0, Some(failure.code)))
@@ -300,6 +309,13 @@ fn test_kernel(
     Ok(outcome)
 }
 
+/// What is made once for all modules that a case runs on.
+struct Inputs {
+    case: Option<verify::Case>,
+    /// What the reference says.
+    known: Option<verify::Known>,
+}
+
 /// Whether the general plan is what runs for the sizes of a case.
 fn is_general(manifest: &KernelManifest, case: &TestCase) -> bool {
     let known = case.sizes().symbol_values(manifest);
@@ -315,11 +331,17 @@ fn run_case(
     manifest: &KernelManifest,
     module: &Module,
     case: &TestCase,
+    Inputs { case: made, known }: &mut Inputs,
     directives: &Directives,
 ) -> Result<(Finding, u64, Option<u8>)> {
-    let case_inputs = case.inputs(manifest).map_err(|message| Failure::new(crate::exit::INPUT, message))?;
-    let check = CheckOptions::default();
-    let result = verify::check(module, &compilation.program, kernel, &case_inputs, &check);
+    let inputs = match made {
+        Some(inputs) => inputs,
+        None => {
+            made.insert(case.inputs(manifest).map_err(|message| Failure::new(crate::exit::INPUT, message))?)
+        }
+    };
+    let (program, check) = (&compilation.program, CheckOptions::default());
+    let result = verify::check_once_more(module, program, kernel, inputs, &check, known);
     let failed =
         |code: u8, what: &str| (Finding::Failed(format!("  {}:{what}\n", case.label)), 0, Some(code));
     let passed = (Finding::Passed, 0, None);

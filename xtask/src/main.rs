@@ -15,9 +15,14 @@ chores:
            the extension for VS Code and of the Python package
            --torch: with torch from PyPI in target/python-tests, which tests of the Python package need (for Linux 3 GB to
            download); so it is where the environment says CI. Elsewhere these are skipped, unless python3 has a torch
-           --all: in full, which takes an hour or more: with torch, all targets, every row of the recognition table on the
-           emulator, more selections of passes that are off, ten times as many random programs from a seed that the clock
-           picks and that is printed, and the compiler checked for wasm32 (`rustup target add wasm32-unknown-unknown`)";
+           Of what repeats, a share runs that is the same every time, chosen by names: all programs compile; a quarter of
+           the benchmarks is assembled and held against the reference; of test kernels and benchmarks a quarter serves for
+           what is asked of them beside that (spills, advice, pasted schedules, sm_75 beside sm_90a); a tenth of
+           the recognition table on the emulator; a quarter of the passes off in each example, and a quarter of the examples
+           at the sizes of a bare run; a quarter of the kernels in place that nearly race; a third of the random programs
+           --all: in full, which takes an hour or more: with torch, every share whole, all targets, more selections of passes
+           that are off, thirty times as many random programs from a seed that the clock picks and that is printed, and the
+           compiler checked for wasm32 (`rustup target add wasm32-unknown-unknown`)";
 
 /// Random programs of each test of them, and seconds of broken inputs, where tests run in full.
 const CASES: &str = "15000";
@@ -71,8 +76,8 @@ fn test_all() -> Result<()> {
     cargo(&["check", "--package", "krn-compiler", "--lib", "--target", WASM], &[])?;
     test(&environment, true)?;
     println!(
-        "ran in full ({said}): all targets, every row of the recognition table on the emulator, passes off one by one and \
-         in 64 random selections, {CASES} random programs a test, {FUZZED} s of broken inputs; the compiler for {WASM}"
+        "ran in full ({said}): all targets, every share of programs, every row of the recognition table on the emulator, \
+         passes off one by one and in 64 random selections, {CASES} random programs a test, {FUZZED} s of broken inputs; the compiler for {WASM}"
     );
     Ok(())
 }

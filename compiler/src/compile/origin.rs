@@ -1,23 +1,40 @@
 //! What a module was compiled from: enough to compile its kernels for other sizes.
 
 use super::options::CompileOptions;
+use crate::check::typed::Program;
 use crate::source::SourceFile;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a module was compiled from. Copies share it.
 #[derive(Clone)]
 pub struct Origin {
     source: Arc<SourceFile>,
     options: Arc<CompileOptions>,
+    /// The checked program, where somebody has checked it.
+    program: Arc<OnceLock<Arc<Program>>>,
 }
 
 impl Origin {
     /// Of a file that compiles with these options.
     pub fn new(source: SourceFile, options: CompileOptions) -> Self {
-        Self { source: Arc::new(source), options: Arc::new(options) }
+        Self { source: Arc::new(source), options: Arc::new(options), program: Arc::default() }
+    }
+
+    /// Of a file that was checked with these options.
+    pub(super) fn of_checked(source: SourceFile, options: CompileOptions, program: Arc<Program>) -> Self {
+        Self { program: Arc::new(OnceLock::from(program)), ..Self::new(source, options) }
+    }
+
+    pub(super) fn known_program(&self) -> Option<Arc<Program>> {
+        self.program.get().cloned()
+    }
+
+    /// Keeps it for whoever asks next, unless another thread was faster.
+    pub(super) fn keep_program(&self, program: Arc<Program>) -> Arc<Program> {
+        self.program.get_or_init(|| program).clone()
     }
 
     pub fn source(&self) -> &SourceFile {

@@ -61,9 +61,9 @@ impl Pipeline {
             return Ok((kernel, Begun { report, rest: self.rows.len(), untouched: None }));
         }
         self.check_launches(&kernel)?;
-        let untouched = (!options.verify).then(|| kernel.clone());
+        let untouched = (!options.barriers).then(|| kernel.clone());
         if options.verify {
-            verified(&kernel, None, options)?;
+            verified(&kernel, None, options.barriers)?;
         }
         let mut report = PipelineReport::default();
         for row in &self.rows[..rest] {
@@ -89,8 +89,8 @@ impl Pipeline {
         for row in rows {
             changed.push(self.step(row, part, options, &mut |_| {})?.changed);
         }
-        if !options.verify && !rows.is_empty() {
-            verified(part, self.names().last(), options)?;
+        if !rows.is_empty() {
+            self.verified_at_end(part, options)?;
         }
         Ok(changed)
     }

@@ -18,7 +18,7 @@ use crate::clock::Start;
 use crate::ir::entities::ConstantArray;
 use crate::ir::kernel::{ArrayData, Kernel, Phase, Phases};
 use crate::ir::text::{PrintOptions, print_kernel};
-use crate::ir::{verify, verify_threads};
+use crate::ir::{VerifierError, verify, verify_threads};
 use cranelift_entity::PrimaryMap;
 use std::fmt;
 use std::sync::Arc;
@@ -66,10 +66,12 @@ impl PassSelection {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PipelineOptions {
     /// Verify the kernel before the first pass and after each that changed it, and that each pass says truly whether it
-    /// did: as long again as the passes take. The default in builds with debug assertions. With explicit threads, their
-    /// barriers are verified too. Else the kernel is verified once, after the last pass, without its barriers; where that
-    /// finds something, all passes run again, with this, so that the guilty one is named.
+    /// did: as long again as the passes take. The default in builds with debug assertions. The barriers of explicit threads
+    /// are verified too, after the last pass. Else the kernel is verified once, after the last pass, without its barriers.
+    /// Where that finds something, all passes run again, with this and `barriers`, so that the guilty one is named.
     pub verify: bool,
+    /// Verify the barriers of explicit threads wherever `verify` looks: as long again.
+    pub barriers: bool,
     /// Measure each pass.
     pub time: bool,
     pub print_before: PassSelection,
@@ -85,6 +87,7 @@ impl Default for PipelineOptions {
         let none = PassSelection::None;
         Self {
             verify: cfg!(debug_assertions),
+            barriers: false,
             time: false,
             print_before: none.clone(),
             print_after: none.clone(),
@@ -273,15 +276,15 @@ impl Pipeline {
             }
         }
         self.check_launches(kernel)?;
-        let untouched = (!options.verify).then(|| kernel.clone());
+        let untouched = (!options.barriers).then(|| kernel.clone());
         if options.verify {
-            verified(kernel, None, options)?;
+            verified(kernel, None, options.barriers)?;
         }
         let mut report = PipelineReport::default();
         for row in &self.rows {
             report.passes.push(self.step(row, kernel, options, sink)?);
         }
-        let broken = if options.verify { Ok(()) } else { verified(kernel, self.names().last(), options) };
+        let broken = self.verified_at_end(kernel, options);
         match untouched.zip(broken.err()) {
             Some((untouched, broken)) => Err(self.guilty(untouched, broken)),
             None => Ok(report),
@@ -328,30 +331,44 @@ impl Pipeline {
         }
         // What did not change holds as before.
         if options.verify && (changed || row.pass.leaves().is_some()) {
-            verified(kernel, Some(name), options)?;
+            verified(kernel, Some(name), options.barriers)?;
         }
         Ok(PassReport { name: name.to_string(), changed, duration })
+    }
+
+    /// What nobody has looked at after each pass.
+    pub(super) fn verified_at_end(
+        &self,
+        kernel: &Kernel,
+        options: &PipelineOptions,
+    ) -> Result<(), PipelineError> {
+        match (options.verify, options.barriers) {
+            (false, _) => verified(kernel, self.names().last(), false),
+            (true, false) => barriers_verified(kernel, self.names().last()),
+            (true, true) => Ok(()),
+        }
     }
 
     /// The error of a kernel that the passes broke, when nobody looked after each: all run again, with that. `broken` is
     /// what stands of one that breaks a kernel at times only.
     pub(super) fn guilty(&self, mut untouched: Kernel, broken: PipelineError) -> PipelineError {
-        let one_by_one = PipelineOptions { verify: true, ..PipelineOptions::default() };
+        let one_by_one = PipelineOptions { verify: true, barriers: true, ..PipelineOptions::default() };
         self.run(&mut untouched, &one_by_one, &mut |_| {}).err().unwrap_or(broken)
     }
 }
 
-/// The kernel as the verifier accepts it.
-pub(super) fn verified(
-    kernel: &Kernel,
-    pass: Option<&str>,
-    options: &PipelineOptions,
-) -> Result<(), PipelineError> {
-    let threads = || if options.verify { verify_threads(kernel) } else { Ok(()) };
-    verify(kernel).and_then(|()| threads()).map_err(|errors| {
-        let (pass, kernel) = (pass.map(str::to_string), kernel.name.clone());
-        PipelineError::Verifier { pass, kernel, errors }
-    })
+/// The kernel as the verifier accepts it, after a pass; its barriers too, where they are asked for.
+pub(super) fn verified(kernel: &Kernel, pass: Option<&str>, barriers: bool) -> Result<(), PipelineError> {
+    verify(kernel).map_err(|errors| refused(kernel, pass, errors))?;
+    if barriers { barriers_verified(kernel, pass) } else { Ok(()) }
+}
+
+fn barriers_verified(kernel: &Kernel, pass: Option<&str>) -> Result<(), PipelineError> {
+    verify_threads(kernel).map_err(|errors| refused(kernel, pass, errors))
+}
+
+fn refused(kernel: &Kernel, pass: Option<&str>, errors: Vec<VerifierError>) -> PipelineError {
+    PipelineError::Verifier { pass: pass.map(str::to_string), kernel: kernel.name.clone(), errors }
 }
 
 impl fmt::Display for Pipeline {

@@ -266,6 +266,7 @@ fn the_runner_reports_times_and_prints() -> Result<(), PipelineError> {
     let mut kernel = generate(&[3; 60]);
     let options = PipelineOptions {
         verify: true,
+        barriers: true,
         time: true,
         print_before: PassSelection::Names(vec!["fold".into()]),
         print_after: PassSelection::Names(vec!["dce".into()]),

@@ -8,13 +8,14 @@ use krn_compiler::fat::{Fat, Image};
 use krn_compiler::source::SourceFile;
 use krn_compiler::syntax::ast::File;
 use krn_compiler::{Compilation, CompileError, CompileOptions, Variants, compile, syntax};
+use std::sync::Arc;
 use syn::Error;
 
 /// A file that has compiled.
 pub struct Compiled {
     pub source: SourceFile,
     pub file: File,
-    pub program: Program,
+    pub program: Arc<Program>,
     pub warnings: Diagnostics,
     /// The module for all targets.
     pub document: Fat,
@@ -39,7 +40,7 @@ impl Compiled {
             }
         };
         let mut images = Vec::with_capacity(arguments.targets.len());
-        let mut found: Option<(Program, Diagnostics)> = None;
+        let mut found: Option<(Arc<Program>, Diagnostics)> = None;
         for target in &arguments.targets {
             let mut options = CompileOptions::for_target(target);
             options.sizes.clone_from(&arguments.sizes);

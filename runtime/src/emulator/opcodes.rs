@@ -190,6 +190,8 @@ pub enum Conversion {
     F64FromU32,
     F64FromS64,
     F64FromU64,
+    F32FromS64,
+    F32FromU64,
     /// Towards zero.
     S32FromF32,
     U32FromF32,

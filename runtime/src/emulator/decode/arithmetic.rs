@@ -337,6 +337,8 @@ fn quick_conversion(op: &Cvt, dst: RegClass, src: RegClass) -> Option<Code> {
     let code = match (op.dst_ty, op.src_ty, op.rounding) {
         (Type::F32, Type::S32, Some(Rounding::Rn)) => Conversion::F32FromS32,
         (Type::F32, Type::U32, Some(Rounding::Rn)) => Conversion::F32FromU32,
+        (Type::F32, Type::S64, Some(Rounding::Rn)) => Conversion::F32FromS64,
+        (Type::F32, Type::U64, Some(Rounding::Rn)) => Conversion::F32FromU64,
         (Type::F64, Type::S32, _) => Conversion::F64FromS32,
         (Type::F64, Type::U32, _) => Conversion::F64FromU32,
         (Type::F64, Type::S64, Some(Rounding::Rn)) => Conversion::F64FromS64,

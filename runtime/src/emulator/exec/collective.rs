@@ -15,6 +15,16 @@ use crate::emulator::program::{Inst, NOWHERE};
 /// Checks the member masks of the lanes that execute, and yields the mask.
 pub fn members(r: &Registers, column: u32, active: u32, live: u32) -> Outcome<u32> {
     let masks = r.c32(column);
+    // Most have the same mask in every lane.
+    let uniform = active.trailing_zeros() < 32 && {
+        let first = masks[active.trailing_zeros() as usize];
+        let differ =
+            (0..32).fold(0, |bits, lane| bits | (masks[lane] ^ first) & (active >> lane & 1).wrapping_neg());
+        differ == 0 && active & !first == 0 && first & live & !active == 0
+    };
+    if uniform {
+        return Ok(masks[active.trailing_zeros() as usize]);
+    }
     let mut groups = 0u32;
     for lane in lanes_of(active) {
         let mask = masks[lane];
@@ -73,30 +83,49 @@ pub fn run(op: Collective, r: &mut Registers, i: &Inst, active: u32, live: u32) 
 }
 
 fn shuffle(mode: ShflMode, r: &mut Registers, i: &Inst, active: u32) {
+    // A loop a mode.
+    match mode {
+        ShflMode::Up => shuffle_by(r, i, active, |at| {
+            let source = at.own.wrapping_sub(at.distance);
+            (source, source as i32 >= at.most as i32)
+        }),
+        ShflMode::Down => {
+            shuffle_by(r, i, active, |at| (at.own + at.distance, at.own + at.distance <= at.most))
+        }
+        ShflMode::Bfly => {
+            shuffle_by(r, i, active, |at| (at.own ^ at.distance, at.own ^ at.distance <= at.most))
+        }
+        ShflMode::Idx => shuffle_by(r, i, active, |at| {
+            let source = at.least | (at.distance & !at.segment);
+            (source, source <= at.most)
+        }),
+    }
+}
+
+/// What a lane's shuffle says.
+struct Shuffled {
+    own: u32,
+    distance: u32,
+    segment: u32,
+    least: u32,
+    most: u32,
+}
+
+/// `from` says which lane a lane's value comes from, and whether that one is in range.
+#[inline(always)]
+fn shuffle_by(r: &mut Registers, i: &Inst, active: u32, from: impl Fn(Shuffled) -> (u32, bool)) {
     let (values, distances, controls) = (*r.c32(i.a), *r.c32(i.b), *r.c32(i.c));
     let mut out = [0; 32];
     let mut in_range = 0;
-    for lane in lanes_of(active) {
+    for lane in 0..32 {
         let own = lane as u32;
-        let (distance, clamp) = (distances[lane] & 31, controls[lane] & 31);
         let segment = controls[lane] >> 8 & 31;
         let least = own & segment;
-        let most = least | (clamp & !segment);
-        let (source, fits) = match mode {
-            ShflMode::Up => {
-                let source = own.wrapping_sub(distance);
-                (source, source as i32 >= most as i32)
-            }
-            ShflMode::Down => (own + distance, own + distance <= most),
-            ShflMode::Bfly => (own ^ distance, own ^ distance <= most),
-            ShflMode::Idx => {
-                let source = least | (distance & !segment);
-                (source, source <= most)
-            }
-        };
-        let source = if fits { source } else { own };
+        let most = least | (controls[lane] & 31 & !segment);
+        let (source, fits) = from(Shuffled { own, distance: distances[lane] & 31, segment, least, most });
+        let source = (if fits { source } else { own }) & 31;
         in_range |= u32::from(fits) << lane;
-        out[lane] = if active >> source & 1 == 1 { values[source as usize] } else { 0 };
+        out[lane] = values[source as usize] & (active >> source & 1).wrapping_neg();
     }
     let predicate = (i.imm >> 32) as u32;
     if i.d != NOWHERE {

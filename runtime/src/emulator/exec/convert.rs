@@ -26,6 +26,8 @@ multiversioned! {
             Conversion::Low16S => map1(r, i, mask, |a: u32| a as i16 as u32),
             Conversion::F32FromS32 => map1(r, i, mask, |a: u32| (a as i32 as f32).to_bits()),
             Conversion::F32FromU32 => map1(r, i, mask, |a: u32| (a as f32).to_bits()),
+            Conversion::F32FromS64 => map1(r, i, mask, |a: u64| (a as i64 as f32).to_bits()),
+            Conversion::F32FromU64 => map1(r, i, mask, |a: u64| (a as f32).to_bits()),
             Conversion::F64FromS32 => map1(r, i, mask, |a: u32| f64::from(a as i32).to_bits()),
             Conversion::F64FromU32 => map1(r, i, mask, |a: u32| f64::from(a).to_bits()),
             Conversion::F64FromS64 => map1(r, i, mask, |a: u64| (a as i64 as f64).to_bits()),
@@ -211,6 +213,12 @@ fn narrow_format(ty: Type) -> Option<Format> {
 
 /// An integer of at most 65 bits as an `f64` rounded to odd, so that rounding it again is exact.
 fn odd_from_integer(value: i128) -> f64 {
+    // Most are small, and exact.
+    if let Ok(small) = i64::try_from(value)
+        && small.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS
+    {
+        return small as f64;
+    }
     let nearest = value as f64;
     let error = value - nearest as i128;
     if error == 0 || nearest.to_bits() & 1 == 1 {
@@ -225,6 +233,17 @@ fn odd_from_integer(value: i128) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_become_floats_as_the_exact_way_says() {
+        let ends = (0..64).flat_map(|bit| [-2, -1, 0, 1, 2].map(|by| (1u64 << bit).wrapping_add_signed(by)));
+        let others = (1..2000u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (at % 64));
+        for a in ends.chain(others) {
+            let exact = |value: i128| round::round(odd_from_integer(value), F32, Rounding::Rn);
+            assert_eq!((a as f32).to_bits(), exact(a.into()), "{a}");
+            assert_eq!((a as i64 as f32).to_bits(), exact((a as i64).into()), "{a}");
+        }
+    }
 
     #[test]
     fn fast_half_conversions_agree_with_the_exact_ones() {
