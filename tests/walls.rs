@@ -135,6 +135,7 @@ const PASSES: &[(&str, &[&str])] = &[
         "shared",
         &[
             "accumulate",
+            "contiguous",
             "deviations",
             "distinct",
             "equal",

@@ -1,7 +1,7 @@
 //! W0610: indices are divided in 64 bits, since nobody says that they fit in 32.
 //!
-//! Where every index that is divided is below 2^31 as soon as each size is, the compiler makes a variant of the launch by
-//! itself. What is left are products: of two sizes below 2^31 the product need not be.
+//! Where every index that is divided is below 2^31 as soon as each size is, or as soon as each is below 2^15, the compiler makes
+//! a variant of the launch by itself. What is left are products of more than two sizes, and of parameters that may be negative.
 
 use super::finding::{Finding, Gain};
 use super::mends::Proposal;

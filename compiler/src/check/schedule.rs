@@ -381,8 +381,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             Some(Binding::Array { id, .. }) => Some((id, name)),
             Some(Binding::Poisoned) => self.poisoned(),
             _ => {
+                // An array of an iteration's own may become a temporary, and be staged.
+                let own = word == "stage";
                 let temporary = |(_, array): &(ArrayId, &super::typed::Array)| {
-                    array.name == name.name && array.role == ArrayRole::Temporary
+                    array.name == name.name
+                        && (array.role == ArrayRole::Temporary || own && array.role == ArrayRole::Private)
                 };
                 if let Some((id, _)) = self.kernel.arrays.iter().find(temporary) {
                     return Some((id, name));

@@ -24,7 +24,7 @@
 use super::contiguous::{Contiguous, VECTOR_BYTES, Walk, contiguous, is_aligned};
 use super::distinct::distinct;
 use super::map::{copies_fit, share_threads};
-use super::pass::{Changed, Pass, PassContext};
+use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::special::{Special, specialize};
 use crate::analysis::{Conditions, Multiples, bucket, factors};
 use crate::ir::entities::{Inst, Launch};
@@ -62,10 +62,10 @@ impl Pass for PerThread {
         &["map"]
     }
 
-    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+    fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            changed |= spread(kernel, launch);
+            changed |= spread(kernel, launch, &context.target);
         }
         changed.into()
     }
@@ -89,7 +89,7 @@ struct Said {
     vector: Option<u64>,
 }
 
-fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
+fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let Some(forall) = spread_loop(kernel, launch) else { return false };
     let Some(name) = last_name(kernel, forall) else { return false };
     let several = copies_fit(kernel, forall);
@@ -104,7 +104,7 @@ fn spread(kernel: &mut Kernel, launch: Launch) -> bool {
     }
     let plain = is_plain(kernel, forall);
     if !plain && said.count.is_none() && said.vector.is_none() {
-        let shared = share_threads(kernel, launch, forall);
+        let shared = share_threads(kernel, launch, forall, target);
         record(kernel, launch, &name, &Plan { vector: 1, serial: 1, conditions: Vec::new() }, false);
         return shared;
     }

@@ -196,7 +196,7 @@ impl<'a> Elaborator<'_, 'a> {
             self.once(&format!("stage {}", name.name), name.span, seen);
             let Some((place, depth)) = self.stage_modifiers(argument) else { continue };
             let role = self.kernel.arrays[array].role;
-            if matches!(role, ArrayRole::Private | ArrayRole::Constant(_)) || !is_read(&self.kernel, array) {
+            if matches!(role, ArrayRole::Constant(_)) || !is_read(&self.kernel, array) {
                 self.report(
                     Diagnostic::error(
                         codes::E0512,

@@ -1,4 +1,4 @@
-//! Products that fill an array of an iteration's own.
+//! Products inside of an iteration: those that fill an array of its own, and those that end it.
 //!
 //! ```text
 //! forall axis0 "i" (v0) {                                                        before
@@ -11,6 +11,9 @@
 //! forall axis0 "i" (v0) { v5: f32 = reduce [max] …; store buf4[v0], v5 }
 //! ```
 //!
+//! A product that ends a loop's body (the weighted mean of an attention) is left alone in its launch in the same way: what stands
+//! before it gets one.
+//!
 //! So `let t[j] = sum(c: …)` in an iteration is `let t[i, j] = sum(c: …)` in front of the loop, whichever of them is written: tiles
 //! share its operands, and what is left of the loop is rows.
 
@@ -22,9 +25,11 @@ use super::terms::{can_move, needs_of, slice};
 use super::worth::{LEAST_STEPS, product};
 use crate::analysis::contraction::{Class, Contraction, contractions};
 use crate::analysis::{Answer, Conditions, ask, trip_count, written_by};
+use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
+use crate::passes::rematerialize::{free_values, is_rematerializable};
 use cranelift_entity::EntitySet;
 
 /// Gives a product that fills an array of an iteration's own a launch of its own; whether there was one.
@@ -36,43 +41,63 @@ pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
     let body = kernel.insts[forall].regions[0];
     let inner: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(is_forall).collect();
     inner.into_iter().any(|inst| one(kernel, launch, (forall, body), inst))
+        || last(kernel, launch, (forall, body))
+}
+
+/// The loop of a product that stands in another loop's body, if it is one, and the sizes for which tiles are to be expected.
+struct Inner {
+    around: Vec<Along>,
+    own: Vec<Along>,
+    conditions: Conditions,
+}
+
+impl Inner {
+    fn of(kernel: &Kernel, launch: Launch, forall: Inst, inst: Inst) -> Option<Self> {
+        let region = kernel.insts[inst].regions[0];
+        let loops: Vec<Inst> =
+            kernel.blocks[region].insts.iter().copied().filter(|inst| is_loop(kernel, *inst)).collect();
+        let [reduce] = loops[..] else { return None };
+        let is_product = |one: &Contraction| one.reduce == reduce && one.has_reuse() && !one.leaves_out();
+        let found = contractions(kernel, launch).into_iter().find(is_product)?;
+        let (around, own) = (Along::of(kernel, forall), Along::of(kernel, inst));
+        let of = |axes: &[Along], class: Class| {
+            axes.iter().any(|axis| found.of(class).any(|known| known.index == axis.index))
+        };
+        // Rows around, columns inside, or the other way round.
+        let sides = [(Class::M, Class::N), (Class::N, Class::M)];
+        let is_split = sides.into_iter().any(|(left, right)| of(&around, left) && of(&own, right));
+        if !is_split || trip_count(kernel, reduce) < LEAST_STEPS {
+            return None;
+        }
+        let mut conditions = Conditions::new();
+        for axes in [&around, &own] {
+            conditions = conditions.prefers_at_least(&product(axes.iter(), kernel), LEAST_ROWS);
+        }
+        Some(Self { around, own, conditions })
+    }
+
+    fn axes(&self) -> Vec<Along> {
+        self.around.iter().chain(&self.own).cloned().collect()
+    }
 }
 
 fn one(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), inst: Inst) -> bool {
-    let region = kernel.insts[inst].regions[0];
-    let loops: Vec<Inst> =
-        kernel.blocks[region].insts.iter().copied().filter(|inst| is_loop(kernel, *inst)).collect();
-    let [reduce] = loops[..] else { return false };
     if !is_alone(kernel, body, inst) {
         return false;
     }
-    let is_product = |one: &Contraction| one.reduce == reduce && one.has_reuse() && !one.leaves_out();
-    let Some(found) = contractions(kernel, launch).into_iter().find(is_product) else { return false };
-    let (around, own) = (Along::of(kernel, forall), Along::of(kernel, inst));
-    let of = |axes: &[Along], class: Class| {
-        axes.iter().any(|axis| found.of(class).any(|known| known.index == axis.index))
-    };
-    // Rows around, columns inside, or the other way round.
-    let sides = [(Class::M, Class::N), (Class::N, Class::M)];
-    if !sides.into_iter().any(|(left, right)| of(&around, left) && of(&own, right)) {
-        return false;
-    }
+    let Some(inner) = Inner::of(kernel, launch, forall, inst) else { return false };
     let mut wanted: EntitySet<Value> = EntitySet::new();
     needs_of(kernel, inst, &mut wanted);
     let mut insts = slice(kernel, body, inst, &mut wanted);
     let first = insts.iter().copied().find(|inst| !kernel.insts[*inst].regions.is_empty());
     insts.push(inst);
-    let all: Vec<Along> = around.iter().chain(&own).cloned().collect();
-    if !can_move(kernel, launch, (&insts, &[inst]), &all) {
+    if !can_move(kernel, launch, (&insts, &[inst]), &inner.axes()) {
         return false;
     }
-    let mut conditions = Conditions::new();
-    for axes in [&around, &own] {
-        conditions = conditions.prefers_at_least(&product(axes.iter(), kernel), LEAST_ROWS);
-    }
-    if trip_count(kernel, reduce) < LEAST_STEPS || ask(kernel, launch, &conditions) != Answer::Yes {
+    if ask(kernel, launch, &inner.conditions) != Answer::Yes {
         return false;
     }
+    let around = inner.around;
     if let Some(first) = first {
         return goes_first(kernel, launch, body, first, around);
     }
@@ -85,6 +110,64 @@ fn one(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), inst:
         .schedule
         .remark(&name, "a product that fills an array of an iteration has a launch of its own".to_string());
     true
+}
+
+/// Gives what stands before a product that ends a loop's body a launch of its own, and leaves what the product uses of it in scratch
+/// memory; whether it could.
+fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block)) -> bool {
+    let is_yield = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Yield;
+    let insts: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(|inst| !is_yield(inst)).collect();
+    let Some((inst, before)) = insts.split_last() else { return false };
+    let (inst, before) = (*inst, before.to_vec());
+    if kernel.insts[inst].opcode != Opcode::Forall || !before.iter().any(|inst| is_loop(kernel, *inst)) {
+        return false;
+    }
+    let Some(inner) = Inner::of(kernel, launch, forall, inst) else { return false };
+    let mut values = free_values(kernel, inst);
+    values.extend(kernel.insts[inst].arguments.iter().copied());
+    let indices: Vec<Value> = inner.around.iter().map(|axis| axis.index).collect();
+    let is_made = |value: &Value| kernel.defining_inst(*value).is_some_and(|inst| before.contains(&inst));
+    values.retain(|value| is_made(value) && !is_rematerializable(kernel, *value, &indices, 16));
+    values.sort();
+    values.dedup();
+    let is_number = |value: &Value| kernel.value_type(*value) != Scalar::Bool;
+    let axes = inner.axes();
+    if !values.iter().all(is_number)
+        || uses_private(kernel, inst)
+        || !can_move(kernel, launch, (&before, &before), &axes)
+        || ask(kernel, launch, &inner.conditions) != Answer::Yes
+    {
+        return false;
+    }
+    let part = Part { axes: inner.around, insts: before, values, span: kernel.insts[inst].span };
+    let (_, scratch) = launch_of(kernel, launch, &part, "before");
+    load(kernel, body, inst, &part, &scratch);
+    // What is left before the product are indices and literals.
+    let mut wanted: EntitySet<Value> = EntitySet::new();
+    needs_of(kernel, inst, &mut wanted);
+    let kept = slice(kernel, body, inst, &mut wanted);
+    let stays =
+        |other: &Inst| *other == inst || kept.contains(other) || kernel.insts[*other].opcode == Opcode::Yield;
+    let insts = kernel.blocks[body].insts.iter().copied().filter(stays).collect();
+    kernel.blocks[body].insts = insts;
+    collapse::nested(kernel, launch);
+    let name = kernel.launches[launch].name.clone();
+    let remark = "what stands before the last product of an iteration has a launch of its own";
+    kernel.schedule.remark(&name, remark.to_string());
+    true
+}
+
+/// Whether code touches arrays that each thread has for itself.
+fn uses_private(kernel: &Kernel, inst: Inst) -> bool {
+    let mut uses = false;
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inside| {
+            if let Payload::Access { buffer, .. } = kernel.insts[inside].payload {
+                uses |= kernel.buffers[buffer].kind == BufferKind::Private;
+            }
+        });
+    }
+    uses
 }
 
 /// Gives a reduction of which the product's terms or results are made a launch of its own; whether it can have one.

@@ -11,7 +11,7 @@ use crate::passes::straight::MOST_ITERATIONS;
 
 /// Threads along the last axis that a block has fewer of where it has not more vectors: each is a question of which the code
 /// depends.
-const THREADS: [i64; 6] = [128, 64, 32, 16, 8, 4];
+const THREADS: [i64; 7] = [128, 64, 32, 16, 8, 4, 2];
 
 /// How many of its threads a block has use for along the last axis of a loop in this order, and of the others along the axis
 /// before it; `None` where it has use for all.
@@ -78,7 +78,7 @@ fn threads(kernel: &Kernel, axis: Axis) -> Option<[u64; 2]> {
 /// Gives what a loop whose body has loops has more threads along its last axis than that has iterations to the nearest axis
 /// before it that has room; whether it has done so. This is asked when nothing else has taken the launch, since the sizes are
 /// asked.
-pub fn share_threads(kernel: &mut Kernel, launch: Launch, forall: Inst) -> bool {
+pub fn share_threads(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &TargetFacts) -> bool {
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };
     let Some((last, others)) = axes.split_last() else { return false };
     let bounds = kernel.loop_bounds(forall);
@@ -100,7 +100,17 @@ pub fn share_threads(kernel: &mut Kernel, launch: Launch, forall: Inst) -> bool 
     let Some(other) = (0..others.len()).rev().find(has_room).map(|at| others[at]) else { return false };
     let Some([more_warps, more_lanes]) = threads(kernel, other) else { return false };
     let Some(needed) = asked(kernel, launch, (&extent, 1), (warps * lanes) as u32) else { return false };
+    // Fewer iterations than make a block for each multiprocessor are spread wider as they are.
+    let Some(all) = kernel.symbolic_iterations(forall) else { return false };
+    let least = i64::from(target.multiprocessors) * (warps * lanes) as i64;
+    if ask(kernel, launch, &Conditions::new().prefers_at_least(&all, least)) != Answer::Yes {
+        return false;
+    }
     let kept = [(needed / lanes).max(1), needed.min(lanes)];
+    // A schedule may say other numbers of warps than powers of two.
+    if !warps.is_multiple_of(kept[0]) || !lanes.is_multiple_of(kept[1]) {
+        return false;
+    }
     let given = [more_warps * (warps / kept[0]), more_lanes * (lanes / kept[1])];
     for (axis, [warps, lanes]) in [(*last, kept), (other, given)] {
         let sized = [(Level::Warp, warps), (Level::Lane, lanes)].into_iter().filter(|(_, size)| *size > 1);

@@ -45,13 +45,14 @@ pub fn loop_cost(kernel: &Kernel, region: Block, index: Value) -> Cost {
     cost_of_lanes(kernel, region, index, WARP)
 }
 
-/// The same of lanes along the last axis of a loop around, of which a short one has too few for a warp.
+/// The same of lanes along the last axis of a loop around, of which a short one has too few for a warp; a single iteration takes
+/// none.
 pub fn outer_cost(kernel: &Kernel, region: Block, forall: Inst) -> Cost {
     let index = kernel.blocks[kernel.insts[forall].regions[0]].params.last();
     let ends =
         kernel.loop_bounds(forall).last().map(|(low, high)| (kernel.int_of(*low), kernel.int_of(*high)));
     let lanes = match ends {
-        Some((Some(low), Some(high))) => (high - low).clamp(1, WARP.into()) as u32,
+        Some((Some(low), Some(high))) if high - low > 1 => (high - low).min(WARP.into()) as u32,
         _ => WARP,
     };
     index.map(|index| cost_of_lanes(kernel, region, *index, lanes)).unwrap_or_default()
