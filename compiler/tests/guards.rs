@@ -11,8 +11,8 @@ fn count() -> usize {
 }
 /// Variants of a kernel at most, and of the kernel in the middle. Most have k-means, whose points are added up along an axis
 /// that may be short beside what finds their centres; and products of halves: shapes of tiles for matrix instructions, by
-/// how their factors come, and those of the code for few rows.
-const MOST: usize = 48;
+/// how their factors come, and those of the code for few rows. A loop with loops inside and a short last axis adds a question.
+const MOST: usize = 96;
 /// Where terms of a reduction, or a product in an iteration, have a launch of their own, the choices for the one and the other
 /// multiply: tiles and rows for the distances from centres, rows of all lengths for the nearest one; tiles for the scores of an
 /// attention and for its results.
