@@ -21,6 +21,7 @@
 //! and nothing slow.
 
 use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::contraction::reads_memory;
 use crate::analysis::written_buffers;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
@@ -114,7 +115,7 @@ fn may_be_flat(kernel: &Kernel, inst: Inst, around: &[Index], written: &EntitySe
             true => is_neighbour(kernel, *inst, around, written),
             false => is_little(kernel, *inst),
         })
-        && is_of_memory(kernel, data.arguments[0])
+        && reads_memory(kernel, &data.arguments[..1])
 }
 
 fn is_little(kernel: &Kernel, inst: Inst) -> bool {
@@ -149,15 +150,6 @@ fn is_neighbour(kernel: &Kernel, load: Inst, around: &[Index], written: &EntityS
         && !written.contains(buffer)
         && data.arguments.last().copied() == innermost
         && data.arguments.iter().zip(&array.extents).all(is_inside)
-}
-
-/// Whether a value is made of what is loaded.
-fn is_of_memory(kernel: &Kernel, value: Value) -> bool {
-    let Some(inst) = kernel.defining_inst(value) else { return false };
-    let data = &kernel.insts[inst];
-    data.opcode.is_load()
-        || !data.regions.is_empty()
-        || data.arguments.iter().any(|argument| is_of_memory(kernel, *argument))
 }
 
 /// Does what stands in both branches in front of them, and selects between the results.

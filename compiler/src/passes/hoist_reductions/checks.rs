@@ -50,7 +50,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
     for (block, check, mut part) in found {
         guard(kernel, block, check, &nest, &mut part);
         launch_of(kernel, launch, &part, "checks");
-        kernel.blocks[block].insts.retain(|inst| !part.insts.contains(inst) || *inst != check);
+        kernel.blocks[block].insts.retain(|inst| *inst != check);
     }
     let name = kernel.launches[launch].name.clone();
     kernel.schedule.remark(&name, "checks that many results share have a launch of their own".to_string());

@@ -28,11 +28,7 @@ pub fn jam(
     common: &[Buffer],
 ) -> Vec<Vec<Value>> {
     let varying = Varying::new(emit.kernel, body, params, common);
-    let mut maps = vec![map.clone(); iterations.len()];
-    for (map, values) in maps.iter_mut().zip(iterations) {
-        map.extend(params.iter().copied().zip(values.iter().copied()));
-    }
-    let mut jam = Jam { varying, maps, privates: FxHashMap::default() };
+    let mut jam = Jam::new(varying, params, iterations, map);
     jam.block(emit.kernel, body, emit.block);
     let yields = emit.kernel.yields(body).to_vec();
     jam.maps.iter().map(|map| yields.iter().map(|value| mapped(map, *value)).collect()).collect()
@@ -57,11 +53,7 @@ pub fn jam_in_turn(
         jam(emit, body, params, iterations, map, common);
         return;
     };
-    let mut maps = vec![map.clone(); iterations.len()];
-    for (map, values) in maps.iter_mut().zip(iterations) {
-        map.extend(params.iter().copied().zip(values.iter().copied()));
-    }
-    let mut jam = Jam { varying, maps, privates: FxHashMap::default() };
+    let mut jam = Jam::new(varying, params, iterations, map);
     let insts = kernel.blocks[body].insts.iter().copied();
     let insts = insts.filter(|inst| kernel.insts[*inst].opcode != Opcode::Yield);
     let (first, rest): (Vec<Inst>, Vec<Inst>) = insts.partition(|inst| loads.contains(*inst));
@@ -265,6 +257,14 @@ struct Jam {
 }
 
 impl Jam {
+    fn new(varying: Varying, params: &[Value], iterations: &[Vec<Value>], map: &ValueMap) -> Self {
+        let mut maps = vec![map.clone(); iterations.len()];
+        for (map, values) in maps.iter_mut().zip(iterations) {
+            map.extend(params.iter().copied().zip(values.iter().copied()));
+        }
+        Self { varying, maps, privates: FxHashMap::default() }
+    }
+
     /// Appends the instructions of a block but its yield.
     fn block(&mut self, kernel: &mut Kernel, from: Block, to: Block) {
         for inst in kernel.blocks[from].insts.clone() {
