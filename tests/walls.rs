@@ -158,6 +158,7 @@ const PASSES: &[(&str, &[&str])] = &[
         "normal forms",
         &[
             "collapse",
+            "double_buffer",
             "fold",
             "fuse",
             "fuse_launches",

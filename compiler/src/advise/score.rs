@@ -3,6 +3,7 @@
 use super::assembled::Usage;
 use super::subject::Modelled;
 use crate::analysis::model::{LaunchCost, Space};
+use crate::ir::kernel::Kernel;
 
 /// A GPU that stands for a capability: its name, and how many multiprocessors it has.
 pub(crate) fn machine(capability: u32) -> (&'static str, u64) {
@@ -37,13 +38,17 @@ fn score_of(modelled: &Modelled<'_>, launch: &LaunchCost, assembled: bool) -> f6
             Space::Shared => access.wavefronts + access.unknown,
         })
         .sum();
-    let spills = usage.map_or(0.0, |usage| spilled(launch, usage));
+    let spills = usage.map_or(0.0, |usage| spilled(modelled.kernel, launch, usage));
     let busy = launch.block_count().clamp(1, multiprocessors);
     (memory + spills + launch.instructions / 4.0) / busy as f64
 }
 
-/// Cycles for the spills of all warps, each taken once: of each word a warp has four sectors.
-fn spilled(launch: &LaunchCost, usage: &Usage) -> f64 {
+/// Cycles for the spills of all warps: of each word a warp has four sectors. The assembler counts instructions, which stand
+/// anywhere in the code: they are taken as often as an instruction is on average.
+fn spilled(kernel: &Kernel, launch: &LaunchCost, usage: &Usage) -> f64 {
     let warps = launch.block_count() as f64 * f64::from(launch.threads).div_euclid(32.0).max(1.0);
-    f64::from(usage.spill_bytes) / 2.0 * warps * launch.repeats
+    let mut written = 0u32;
+    kernel.walk(kernel.launches[launch.launch].body, &mut |_, _| written += 1);
+    let taken = (launch.instructions / f64::from(written.max(1))).max(warps * launch.repeats);
+    f64::from(usage.spill_bytes) / 2.0 * taken
 }

@@ -239,6 +239,30 @@ impl<'k> Affine<'k> {
         values.iter().any(|value| self.depends(*value, index))
     }
 
+    /// Whether one of several values is made of a loop's index that begins at a place in memory that the index tells: in one round,
+    /// iterations along the index are at different places then (the rows of a sparse matrix).
+    pub fn begins_by(&mut self, values: &[Value], index: Value) -> bool {
+        let kernel = self.kernel;
+        let mut seen = FxHashSet::default();
+        let mut open = values.to_vec();
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            match kernel.values[value].definition {
+                Definition::Result(inst, _) => open.extend(&kernel.insts[inst].arguments),
+                Definition::Param(block, position) => {
+                    let Some(inst) = self.owners.of(kernel, block) else { continue };
+                    let low = kernel.loop_bounds(inst).get(usize::from(position)).map(|(low, _)| *low);
+                    if low.is_some_and(|low| is_loaded(kernel, low) && self.depends(low, index)) {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+
     /// Whether a value may change when the index does, the other indices staying as they are.
     pub fn depends(&mut self, value: Value, index: Value) -> bool {
         let kernel = self.kernel;
@@ -269,6 +293,21 @@ impl<'k> Affine<'k> {
         }
         false
     }
+}
+
+/// Whether a value is made of what is loaded from memory.
+fn is_loaded(kernel: &Kernel, value: Value) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        if let Some(data) = kernel.definition_data(value).filter(|_| seen.insert(value)) {
+            if data.opcode.is_load() {
+                return true;
+            }
+            open.extend(&data.arguments);
+        }
+    }
+    false
 }
 
 /// Dividend and divisor of a quotient, which may be computed in fewer bits than they have.

@@ -111,7 +111,10 @@ impl<'a> Checker<'a> {
                     format!("{place} cannot be an array"),
                     "an array type stands here",
                 )
-                .help(format!("use a scalar or struct type: `{}`", ty.name.name)),
+                .help(format!(
+                    "use a scalar or struct type: `{0}`; a local array has its axes by its name: `let t[i, j]: {0} = …`",
+                    ty.name.name
+                )),
             );
             return None;
         }

@@ -32,6 +32,7 @@ impl Kernel {
             combiners: PrimaryMap::new(),
             sites: PrimaryMap::new(),
             launches: PrimaryMap::new(),
+            past: Vec::new(),
             plan: Vec::new(),
             axes: PrimaryMap::new(),
             blocks: PrimaryMap::new(),

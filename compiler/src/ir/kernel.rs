@@ -62,6 +62,8 @@ pub struct Kernel {
     /// Combiners of the user's own.
     pub combiners: PrimaryMap<OwnCombiner, CombinerData>,
     pub launches: PrimaryMap<Launch, LaunchData>,
+    /// What launches do that are past the phases of the pass that runs, which finds nothing in them (`passes/past.rs`).
+    pub past: Vec<Block>,
     pub plan: Vec<Step>,
     pub axes: PrimaryMap<Axis, AxisData>,
     pub blocks: PrimaryMap<Block, BlockData>,

@@ -282,10 +282,15 @@ impl Kernel {
         ControlFlow::Continue(())
     }
 
+    /// What all launches do, those among them that a pass does not look at: of whoever asks who else uses an array.
+    pub fn bodies(&self) -> impl Iterator<Item = Block> {
+        self.launches.values().map(|launch| launch.body).chain(self.past.iter().copied())
+    }
+
     /// Visits every instruction that some launch runs, launch by launch.
     pub fn walk_all(&self, visit: &mut impl FnMut(Block, Inst)) {
-        for launch in self.launches.values() {
-            self.walk(launch.body, visit);
+        for body in self.bodies() {
+            self.walk(body, visit);
         }
     }
 

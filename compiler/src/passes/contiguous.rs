@@ -16,6 +16,8 @@ pub struct Contiguous {
     pub spread: usize,
     /// Whether there are atomics among them, each of which combines one scalar.
     pub combines: bool,
+    /// Whether some of them have no vector: pixels of three bytes.
+    pub is_odd: bool,
 }
 
 /// One access that walks along the last axis without gaps; or the first of several that do so together, as `x[2 * j]` and
@@ -31,7 +33,7 @@ pub struct Walk {
 pub fn contiguous(kernel: &Kernel, body: Block, param: Value) -> Contiguous {
     let mut affine = Affine::new(kernel);
     let mut found = Vec::new();
-    let mut combines = false;
+    let (mut combines, mut is_odd) = (false, false);
     let mut dense: Vec<(Buffer, u64)> = Vec::new();
     let mut strided: Vec<(Buffer, u64)> = Vec::new();
     let all = accesses(kernel, body);
@@ -51,13 +53,16 @@ pub fn contiguous(kernel: &Kernel, body: Block, param: Value) -> Contiguous {
         let memory = !matches!(data.kind, BufferKind::Private | BufferKind::Constant(_));
         let atomic = matches!(kernel.insts[access.inst].opcode, Opcode::Atomic);
         combines |= memory && whole && atomic;
-        if memory && whole && !atomic && matches!(step, 1 | 2 | 4 | 8 | 16) {
-            found.push(Walk { inst: access.inst, step, loads: !access.writes });
+        if memory && whole && !atomic {
+            match step {
+                1 | 2 | 4 | 8 | 16 => found.push(Walk { inst: access.inst, step, loads: !access.writes }),
+                _ => is_odd = true,
+            }
         }
     }
     // What the first of a dense group leaves out is brought with it.
     let spread = strided.into_iter().filter(|access| !dense.contains(access)).count();
-    Contiguous { found, spread, combines }
+    Contiguous { found, spread, combines, is_odd }
 }
 
 /// Whether an access of scalars, and others of the body at the next places, are all that lies between it and the next

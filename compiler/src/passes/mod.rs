@@ -13,6 +13,7 @@ mod dce;
 mod deviations;
 mod diff;
 mod distinct;
+mod double_buffer;
 mod equal;
 mod fill;
 mod fingerprint;

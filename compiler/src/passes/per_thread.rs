@@ -38,6 +38,10 @@ pub struct PerThread;
 /// Bytes that a thread should have under way: where an access brings a vector, and where one brings a scalar.
 const VECTORS_IN_FLIGHT: u64 = 16;
 const SCALARS_IN_FLIGHT: u64 = 32;
+/// Neighbours of a vector, at most: bytes.
+const MOST_NEIGHBOURS: u64 = VECTOR_BYTES;
+/// Bytes below which elements are narrow: one by one they leave most of a request unused.
+const WORD_BYTES: u64 = 4;
 /// Iterations of a thread, along all axes, where each of its accesses is a scalar.
 const SCALARS: u64 = 4;
 /// A body of more different instructions has enough to do.
@@ -108,7 +112,7 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         record(kernel, launch, &name, &Plan { vector: 1, serial: 1, conditions: Vec::new() }, false);
         return shared;
     }
-    let planned = if plain { plan(kernel, launch, forall, said) } else { None };
+    let planned = if plain { plan(kernel, launch, forall, said, MOST_NEIGHBOURS) } else { None };
     let (planned, is_smaller) = match planned {
         Some(plan) if said.count.is_none() => {
             let (plan, is_smaller) = fitted(kernel, launch, forall, plan);
@@ -156,28 +160,45 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
             }
             give(kernel, forall, plan.vector, plan.serial);
         }
-        conditions => {
-            let aligned = conditions.iter().any(|condition| {
-                let conditions = Conditions::new().needs(condition.clone());
-                let special = specialize(kernel, launch, &conditions, "aligned", |kernel, launch| {
+        _ if give_aligned(kernel, launch, &name, &plan, own) => {}
+        _ => {
+            // Narrow elements come by half as many neighbours before they come one by one.
+            let fewer = plan.vector / 2;
+            let narrow = plan.vector > WORD_BYTES && fewer >= WORD_BYTES && said.count.is_none();
+            let planned = if narrow { self::plan(kernel, launch, forall, said, fewer) } else { None };
+            let planned = planned.filter(|plan| plan.vector > 1);
+            match planned {
+                Some(plan) if plan.conditions.is_empty() => {
                     record(kernel, launch, &name, &plan, own);
-                    if let Some(forall) = spread_loop(kernel, launch) {
-                        give(kernel, forall, plan.vector, plan.serial);
-                    }
-                    true
-                });
-                special == Some(Special::Always)
-            });
-            if !aligned {
-                // Scalars take an instruction each: enough of them are under way sooner.
-                let elsewhere = fewer_elsewhere(kernel, forall);
-                let serial = (plan.serial * plan.vector).min((SCALARS / elsewhere).max(1));
-                record(kernel, launch, &name, &Plan { vector: 1, serial, conditions: Vec::new() }, own);
-                give(kernel, forall, 1, serial);
+                    give(kernel, forall, plan.vector, plan.serial);
+                }
+                Some(plan) if give_aligned(kernel, launch, &name, &plan, own) => {}
+                _ => {
+                    // Scalars take an instruction each: enough of them are under way sooner.
+                    let elsewhere = fewer_elsewhere(kernel, forall);
+                    let serial = (plan.serial * plan.vector).min((SCALARS / elsewhere).max(1));
+                    record(kernel, launch, &name, &Plan { vector: 1, serial, conditions: Vec::new() }, own);
+                    give(kernel, forall, 1, serial);
+                }
             }
         }
     }
     true
+}
+
+/// Carries a plan out where its conditions hold; whether they do for all sizes.
+fn give_aligned(kernel: &mut Kernel, launch: Launch, name: &str, plan: &Plan, own: bool) -> bool {
+    plan.conditions.iter().any(|condition| {
+        let conditions = Conditions::new().needs(condition.clone());
+        let special = specialize(kernel, launch, &conditions, "aligned", |kernel, launch| {
+            record(kernel, launch, name, plan, own);
+            if let Some(forall) = spread_loop(kernel, launch) {
+                give(kernel, forall, plan.vector, plan.serial);
+            }
+            true
+        });
+        special == Some(Special::Always)
+    })
 }
 
 /// A plan by which the iterations of a block lie within a row, if there are rows: of those that do not, a block tests each.
@@ -326,7 +347,8 @@ fn least_extent(kernel: &Kernel, forall: Inst) -> i128 {
     if axes.len() == 1 { MIN_EXTENT } else { i128::from(threads) + 1 }
 }
 
-fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Plan> {
+/// The plan for vectors of at most so many neighbours.
+fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) -> Option<Plan> {
     let (low, high) = *kernel.loop_bounds(forall).last()?;
     if let (Some(low), Some(high)) = (kernel.int_of(low), kernel.int_of(high))
         && said.count.is_none()
@@ -336,7 +358,10 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
     }
     let body = kernel.insts[forall].regions[0];
     let param = *kernel.blocks[body].params.last()?;
-    let Contiguous { found, spread, combines } = contiguous(kernel, body, param);
+    let Contiguous { found, spread, combines, is_odd } = contiguous(kernel, body, param);
+    if most < MOST_NEIGHBOURS && (is_odd || spread > 0) {
+        return None;
+    }
     let narrowest = found.iter().map(|access| access.step).min()?;
     // A wider store would be several, each of which leaves gaps between neighbouring threads.
     let stored = found.iter().filter(|access| !access.loads).map(|access| access.step).max();
@@ -345,7 +370,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said) -> Option<Pla
         None if combines => VECTOR_BYTES,
         None => stored.unwrap_or(0).max(narrowest),
     };
-    let vector = (VECTOR_BYTES / widest).clamp(1, 16);
+    let vector = (VECTOR_BYTES / widest).clamp(1, most);
     let vector = vector.min(said.vector.unwrap_or(16)).min(said.count.unwrap_or(16));
     // Several scalars to an iteration that no access can bring at once: enough of them one by one.
     let flight = |vector: u64| {

@@ -3,6 +3,7 @@
 use super::collapse::Collapse;
 use super::cse::Cse;
 use super::dce::Dce;
+use super::double_buffer::DoubleBuffer;
 use super::fold::{Fold, Simplify};
 use super::fuse::{Fuse, Inline};
 use super::fuse_launches::FuseLaunches;
@@ -54,6 +55,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(FuseLaunches), false),
         // Before `collapse`, which it leaves loops without others beside them, and all that shares reductions.
         (Arc::new(Fuse), false),
+        // After `fuse_launches`, which leaves the copies alone, and `fuse`, which leaves arrays out.
+        (Arc::new(DoubleBuffer), false),
         (Arc::new(Collapse), false),
         // After `collapse`, which gives reductions over several axes one order; before all that asks how long they are.
         (Arc::new(PinWindows), false),

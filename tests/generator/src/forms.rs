@@ -642,6 +642,11 @@ pub fn of_idioms(choices: &[u32]) -> Program {
     of_statements(choices, |forms| forms.idiom())
 }
 
+/// The same, of loops at kernel level that change an array in place by what lies around each element.
+pub fn of_time_steps(choices: &[u32]) -> Program {
+    of_statements(choices, |forms| forms.time_steps())
+}
+
 /// The same, of statements over one space.
 pub fn of_one_space(choices: &[u32]) -> Program {
     of_statements(choices, |forms| forms.over_one_space())

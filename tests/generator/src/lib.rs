@@ -101,6 +101,11 @@ pub fn idioms() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..120).prop_map(|choices| forms::of_idioms(&choices))
 }
 
+/// Loops at kernel level that change an array in place by what lies around each element.
+pub fn time_steps() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..60).prop_map(|choices| forms::of_time_steps(&choices))
+}
+
 /// Reductions of one's own at sizes that give them teams, blocks and pieces; shrinks.
 pub fn own_patterns() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..20).prop_map(|choices| own_patterns::generate(&choices))

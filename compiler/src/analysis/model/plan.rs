@@ -59,6 +59,9 @@ fn set(sizes: &mut [Value], symbol: Symbol, value: i128) {
     }
 }
 
+/// Blocks in z that are looked at.
+const PIECES: u64 = 8;
+
 fn launch_cost(kernel: &Kernel, launch: Launch, repeats: f64, sizes: &[Value]) -> Option<LaunchCost> {
     let data = &kernel.launches[launch];
     let threads = data.threads.unwrap_or(1);
@@ -98,6 +101,12 @@ fn launch_cost(kernel: &Kernel, launch: Launch, repeats: f64, sizes: &[Value]) -
     if blocks[0] >= 8 {
         samples.extend([blocks[0] / 4, blocks[0] * 3 / 4].map(|x| [x, middle[1], middle[2]]));
     }
+    // Blocks in z take pieces of a reduction; the last of them may have nothing left to take.
+    let pieces = blocks[2].min(PIECES);
+    let at =
+        |piece: u64| ((u128::from(2 * piece + 1) * u128::from(blocks[2])) / u128::from(2 * pieces)) as u64;
+    let samples: Vec<[u64; 3]> =
+        samples.iter().flat_map(|[x, y, _]| (0..pieces).map(move |piece| [*x, *y, at(piece)])).collect();
     for block in &samples {
         for (warp, share) in warps_of(warps) {
             let weight = share * all as f64 / samples.len() as f64 * repeats;

@@ -205,6 +205,36 @@ fn the_last_rounds_are_looked_at_one_by_one() {
     assert_eq!(access(&cost, Space::Global).requests.round(), 32.0 * 97.0);
 }
 
+/// An address that a loop carries on, as rings of copies do: the place and the rounds with nothing to copy are known.
+#[test]
+fn copies_from_carried_addresses_are_counted() {
+    let cost = cost(
+        "v4: i64 = const 100
+        v5: i64 = const 97
+        v6: i64 = const 0
+        v7: i64 = const 1
+        v8: i64 = address buf0[v1]
+        v9: i64 = const 4
+        v10: i64 = const 1024
+        v11: i64 = const 31
+        v12: i64 = and v0, v11
+        v13: i64 = for axis0 \"chunk\" = v6..v4 step v7 carry [v8] (v14 \"chunk\": i64, v15: i64) {
+            v16: bool = lt v14, v5
+            if v16 {
+                copy_async buf2[v6, v12], v15, v9
+                yield
+            } else {
+                yield
+            }
+            v17: i64 = add v15, v10
+            yield v17
+        }",
+    );
+    let read = access(&cost, Space::Global);
+    assert!(cost.is_exact());
+    assert_eq!([read.requests.round(), read.sectors.round()], [32.0 * 97.0, 4.0 * 32.0 * 97.0]);
+}
+
 #[test]
 fn wide_divisions_are_told_from_others() {
     let wide = cost("v4: i64 = rem v1, v2");

@@ -1,7 +1,7 @@
 //! One warp's way through a launch.
 //!
-//! Both sides of a branch whose condition is unknown are taken; of a long loop the first rounds stand for all, or, where
-//! nothing is carried from round to round, rounds evenly apart.
+//! Both sides of a branch whose condition is unknown are taken; of a long loop rounds evenly apart stand for all, or, where what
+//! is carried from round to round does not grow evenly, the first ones.
 
 use super::address::offsets;
 use super::lanes::{LANES, Lanes, compute, literal};
@@ -35,6 +35,8 @@ pub(super) struct Walk<'k> {
     place: Place,
     cost: &'k mut LaunchCost,
     values: SecondaryMap<Value, Option<Lanes>>,
+    /// What addresses point into: loops carry them on.
+    sources: SecondaryMap<Value, Option<(Buffer, u32)>>,
     /// Loops around what is looked at.
     depth: usize,
 }
@@ -46,7 +48,8 @@ impl<'k> Walk<'k> {
         place: Place,
         cost: &'k mut LaunchCost,
     ) -> Self {
-        Self { kernel, sizes, place, cost, values: SecondaryMap::new(), depth: 0 }
+        let (values, sources) = (SecondaryMap::new(), SecondaryMap::new());
+        Self { kernel, sizes, place, cost, values, sources, depth: 0 }
     }
 
     pub fn run(&mut self, body: Block, mask: u32, weight: f64) {
@@ -107,6 +110,7 @@ impl<'k> Walk<'k> {
             (Opcode::For | Opcode::Forall | Opcode::Reduce, _) => self.repeat(inst, mask, weight),
             (Opcode::While, _) => self.unknown_rounds(inst, mask, weight),
             (Opcode::Address, Payload::Access { buffer, leaf }) => {
+                self.sources[data.results[0]] = Some((*buffer, *leaf));
                 vec![
                     self.address(*buffer, *leaf, &data.arguments)
                         .map_or(Lanes::Unknown, |offsets| Lanes::of(|lane| offsets[lane])),
@@ -126,6 +130,10 @@ impl<'k> Walk<'k> {
             (opcode, payload) if opcode.info().effect == Effect::Pure => {
                 let operand = |value: &Value| (kernel.value_type(*value), self.get(*value));
                 let operands: Vec<_> = data.arguments.iter().map(operand).collect();
+                if opcode == Opcode::Add {
+                    self.sources[data.results[0]] =
+                        data.arguments.iter().find_map(|value| self.sources[*value]);
+                }
                 vec![compute(opcode, payload, &operands)]
             }
             _ => Vec::new(),
@@ -219,23 +227,30 @@ impl<'k> Walk<'k> {
     fn copied_from(&mut self, inst: Inst, width: u32, mask: u32, weight: f64) {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
-        let source = kernel.subscripts(data).len();
-        let source = data.arguments.get(source).and_then(|source| kernel.definition_data(*source));
-        let Some(source) = source else { return };
-        let Payload::Access { buffer, leaf } = source.payload else { return };
-        let accessed = Accessed {
-            inst,
-            buffer,
-            leaf,
-            width,
-            writes: false,
-            atomic: false,
-            subscripts: &source.arguments,
+        let Some(source) = data.arguments.get(kernel.subscripts(data).len()) else { return };
+        let Some((buffer, leaf)) = self.sources[*source] else {
+            self.cost.exact = false;
+            return;
         };
-        self.count(accessed, mask, weight);
+        let offsets = self.get(*source).all();
+        let direct = kernel.definition_data(*source).filter(|data| data.opcode == Opcode::Address);
+        let subscripts = direct.map_or(&[][..], |address| &address.arguments);
+        let (writes, atomic) = (false, false);
+        self.request(
+            Accessed { inst, buffer, leaf, width, writes, atomic, subscripts },
+            offsets,
+            mask,
+            weight,
+        );
     }
 
     fn count(&mut self, accessed: Accessed<'_>, mask: u32, weight: f64) {
+        let offsets = self.address(accessed.buffer, accessed.leaf, accessed.subscripts);
+        self.request(accessed, offsets, mask, weight);
+    }
+
+    /// Of an access whose lanes go to these places, in bytes from the start of the allocation.
+    fn request(&mut self, accessed: Accessed<'_>, found: Option<[i64; LANES]>, mask: u32, weight: f64) {
         let Accessed { inst, buffer, leaf, width, writes, atomic, subscripts } = accessed;
         let space = match self.kernel.buffers[buffer].kind {
             BufferKind::Shared => Space::Shared,
@@ -248,7 +263,6 @@ impl<'k> Walk<'k> {
             return;
         }
         let rank = self.kernel.rank(buffer, leaf);
-        let found = self.address(buffer, leaf, subscripts);
         let lanes: Option<Vec<[i64; LANES]>> =
             subscripts.iter().take(rank).map(|value| self.get(*value).all()).collect();
         let known = self.cost.accesses.iter().position(|known| known.inst == inst && known.buffer == buffer);
@@ -366,11 +380,15 @@ impl<'k> Walk<'k> {
         let data = &kernel.insts[inst];
         let bounds = kernel.loop_bounds(inst);
         let (step, initial) = match data.opcode {
-            Opcode::For => {
-                (self.get(data.arguments[2]), data.arguments[3..].iter().map(|v| self.get(*v)).collect())
-            }
-            _ => (Lanes::Same(1), Vec::new()),
+            Opcode::For => (self.get(data.arguments[2]), &data.arguments[3..]),
+            _ => (Lanes::Same(1), &[][..]),
         };
+        let params = &kernel.blocks[data.regions[0]].params[bounds.len()..];
+        for ((value, param), result) in initial.iter().zip(params).zip(&data.results) {
+            self.sources[*param] = self.sources[*value];
+            self.sources[*result] = self.sources[*value];
+        }
+        let initial = initial.iter().map(|value| self.get(*value)).collect();
         // Rounds of each axis in each lane.
         let mut axes = Vec::with_capacity(bounds.len());
         for (low, high) in bounds {
@@ -407,11 +425,31 @@ impl<'k> Walk<'k> {
         let looked = most.min(limit);
         let carries = initial.iter().any(|lanes| *lanes != Lanes::Unknown);
         let params = self.kernel.blocks[body].params.clone();
-        let (mut carried, mut before, mut lost) = (initial.clone(), initial, 0.0);
+        let (mut carried, mut before, mut lost) = (initial.clone(), initial.clone(), 0.0);
+        // How much what is carried grows in each round, where it grew alike in the first two.
+        let mut growth: Option<Vec<Lanes>> = None;
+        let after = |growth: &[Lanes], rounds: &dyn Fn(usize) -> i64| {
+            let grown = |(start, by): (&Lanes, &Lanes)| match (start.all(), by.all()) {
+                (Some(start), Some(by)) => {
+                    Lanes::of(|lane| start[lane].wrapping_add(by[lane].wrapping_mul(rounds(lane))))
+                }
+                _ => Lanes::Unknown,
+            };
+            initial.iter().zip(growth).map(grown).collect::<Vec<_>>()
+        };
         self.depth += 1;
         for at in 0..looked {
-            let (round, share) =
-                if carries { (at, most as f64 / looked as f64) } else { sampled(at, looked, most) };
+            let (round, share) = match &growth {
+                _ if !carries => sampled(at, looked, most, looked / 4),
+                Some(_) => sampled(at, looked, most, 2),
+                // The first two tell whether it grows evenly, and stand for themselves.
+                None if looked <= 2 => (at, most as f64 / looked as f64),
+                None if at < 2 => (at, 1.0),
+                None => (at, (most - 2) as f64 / (looked - 2) as f64),
+            };
+            if let Some(growth) = &growth {
+                carried = after(growth, &|_| round as i64);
+            }
             let share = weight * share;
             let running = active().filter(|lane| (totals[*lane] as u64) > round);
             let running = running.fold(0u32, |mask, lane| mask | 1 << lane);
@@ -435,11 +473,24 @@ impl<'k> Walk<'k> {
             if !carried.is_empty() {
                 let next = |(new, old): (&Lanes, &Lanes)| new.merge(old, running);
                 let next = yielded.iter().zip(&carried).map(next).collect();
-                before = std::mem::replace(&mut carried, next);
+                let earlier = std::mem::replace(&mut before, std::mem::replace(&mut carried, next));
+                if at == 1 && looked > 2 {
+                    let grew = |new: &[Lanes], old: &[Lanes]| {
+                        new.iter()
+                            .zip(old)
+                            .map(|(new, old)| new.zip(old, i64::wrapping_sub))
+                            .collect::<Vec<_>>()
+                    };
+                    let now = grew(&carried, &before);
+                    growth = (now == grew(&before, &earlier)).then_some(now);
+                }
             }
         }
         self.depth -= 1;
         self.note(inst, weight, if parts { weight } else { 0.0 }, lost);
+        if let Some(growth) = &growth {
+            return after(growth, &|lane| totals[lane]);
+        }
         if looked == most {
             return carried;
         }
@@ -453,11 +504,11 @@ impl<'k> Walk<'k> {
 /// The round that is the sample of this number, and how many rounds it stands for. Where there are several samples, the first
 /// ones and the last ones stand for themselves alone: a loop that reads ahead does less in the last ones, and edges lie in
 /// both. The others stand in the middle of equal parts of what is between.
-fn sampled(at: u64, samples: u64, rounds: u64) -> (u64, f64) {
+fn sampled(at: u64, samples: u64, rounds: u64, first: u64) -> (u64, f64) {
     if samples == rounds {
         return (at, 1.0);
     }
-    let (first, last) = (samples / 4, samples * 3 / 8);
+    let last = samples * 3 / 8;
     let (parts, between) = (samples - first - last, rounds - first - last);
     if at < first {
         return (at, 1.0);

@@ -120,6 +120,7 @@ impl Kernel {
             sites: self.sites.clone(),
             combiners: self.combiners.clone(),
             launches: self.launches.clone(),
+            past: Vec::new(),
             plan: self.plan.clone(),
             axes: PrimaryMap::new(),
             blocks: PrimaryMap::new(),

@@ -27,11 +27,13 @@
 //!
 //! The launches stand beside each other in the plan. Some axes of both are the same (`nest.rs`): all axes of one of them
 //! are. What either of them writes and the other one accesses, it accesses in the same iteration of these axes, and at the
-//! same element of a row (`place.rs`). What is left are loops of one axis over one range, along which memory is contiguous,
+//! same element of a row (`place.rs`); what the later one writes in place, and the earlier one reads around, is written anew
+//! and copied back, where that moves fewer bytes (`anew.rs`). What is left are loops of one axis over one range, along which memory is contiguous,
 //! and there are rows enough to fill the machine, or they are short: a few long ones are cut into pieces, each reduction
 //! by itself. Along another axis of memory, and over several axes, they are reductions alone, of which two become one
 //! (`reductions.rs`), or will (`rests.rs`).
 
+mod anew;
 mod join;
 mod nest;
 mod place;
@@ -64,7 +66,9 @@ impl Pass for FuseLaunches {
         let mut changed = false;
         let mut tried = Vec::new();
         while let Some((first, second)) = neighbours(&kernel.plan, &tried) {
-            if fuse(kernel, first, second, &context.target) {
+            let fused = fuse(kernel, first, second, &context.target)
+                || fuse_anew(kernel, first, second, &context.target);
+            if fused {
                 kernel.replace_step(second, &[]);
                 // What did not fit beside the first one may fit now.
                 tried.retain(|pair: &(Launch, Launch)| pair.0 != first && pair.1 != first);
@@ -100,6 +104,18 @@ fn neighbours(steps: &[Step], tried: &[(Launch, Launch)]) -> Option<(Launch, Lau
             Step::While { test, body, .. } => neighbours(test, tried).or_else(|| neighbours(body, tried)),
         })
     })
+}
+
+/// The same, once what the second launch writes has arrays of its own.
+fn fuse_anew(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts) -> bool {
+    let Some(stores) = anew::stores_in_place(kernel, first, second) else { return false };
+    let before = kernel.clone();
+    anew::write_anew(kernel, second, stores);
+    let fused = fuse(kernel, first, second, target);
+    if !fused {
+        *kernel = before;
+    }
+    fused
 }
 
 /// Puts what the second launch does behind what the first one does, if that is right and pays.

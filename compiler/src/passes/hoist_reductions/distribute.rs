@@ -15,7 +15,7 @@
 //! before it gets one.
 //!
 //! So `let t[j] = sum(c: …)` in an iteration is `let t[i, j] = sum(c: …)` in front of the loop, whichever of them is written: tiles
-//! share its operands, and what is left of the loop is rows.
+//! share its operands, and what is left of the loop is rows, which lie side by side then.
 
 use super::super::collapse;
 use super::launch::{Along, Part, launch_of, load};
@@ -26,11 +26,16 @@ use super::worth::{LEAST_STEPS, product};
 use crate::analysis::contraction::{Class, Contraction, contractions};
 use crate::analysis::{Answer, Conditions, ask, trip_count, written_by};
 use crate::data::Scalar;
-use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
+use crate::manifest::{BinaryOp, Expr};
 use crate::passes::rematerialize::{free_values, is_rematerializable};
 use cranelift_entity::EntitySet;
+
+/// Elements of a row that a team of threads is to share: shorter ones lie better as columns, of which a thread has one (60 centres
+/// of 500,000 points on an H200: 230 us as columns, 293 as rows).
+const LONG_ROW: i64 = 128;
 
 /// Gives a product that fills an array of an iteration's own a launch of its own; whether there was one.
 pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
@@ -40,8 +45,62 @@ pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
     let [forall] = outer[..] else { return false };
     let body = kernel.insts[forall].regions[0];
     let inner: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(is_forall).collect();
-    inner.into_iter().any(|inst| one(kernel, launch, (forall, body), inst))
-        || last(kernel, launch, (forall, body))
+    let own = own_arrays(kernel, launch, body);
+    let is_split = inner.into_iter().any(|inst| one(kernel, launch, (forall, body), inst))
+        || last(kernel, launch, (forall, body));
+    if is_split {
+        rows_last(kernel, launch, own, kernel.blocks[body].params.len());
+    }
+    is_split
+}
+
+/// The scratch arrays that each iteration of a launch has a part of its own of: their last subscripts are the loop's indices.
+fn own_arrays(kernel: &Kernel, launch: Launch, body: Block) -> Vec<Buffer> {
+    let params = &kernel.blocks[body].params;
+    let mut found: Vec<(Buffer, bool)> = Vec::new();
+    let mut look = |inst: Inst, inside: bool| {
+        let data = &kernel.insts[inst];
+        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = data.payload else { return };
+        let of = &kernel.buffers[buffer];
+        let rank = of.extents.len();
+        let subscripts = &data.arguments[..rank];
+        let is_own = inside
+            && of.kind == BufferKind::Scratch
+            && rank > params.len()
+            && subscripts[rank - params.len()..] == params[..];
+        match found.iter_mut().find(|(known, _)| *known == buffer) {
+            Some((_, known)) => *known &= is_own,
+            None => found.push((buffer, is_own)),
+        }
+    };
+    for other in kernel.bodies() {
+        kernel.walk(other, &mut |_, inst| look(inst, other == kernel.launches[launch].body));
+    }
+    found.into_iter().filter(|(_, is_own)| *is_own).map(|(buffer, _)| buffer).collect()
+}
+
+/// Lets long rows of such arrays lie side by side, and no longer those of neighbouring iterations: threads share a row.
+fn rows_last(kernel: &mut Kernel, launch: Launch, mut arrays: Vec<Buffer>, count: usize) {
+    arrays.retain(|buffer| {
+        let extents = &kernel.buffers[*buffer].extents;
+        let row = extents[..extents.len() - count].iter().cloned();
+        let row = row.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right));
+        row.is_some_and(|row| {
+            ask(kernel, launch, &Conditions::new().prefers_at_least(&row, LONG_ROW)) == Answer::Yes
+        })
+    });
+    for buffer in &arrays {
+        kernel.buffers[*buffer].extents.rotate_right(count);
+    }
+    let mut accesses = Vec::new();
+    kernel.walk_all(&mut |_, inst| match kernel.insts[inst].payload {
+        Payload::Access { buffer, .. } if arrays.contains(&buffer) => accesses.push((inst, buffer)),
+        _ => {}
+    });
+    for (inst, buffer) in accesses {
+        let rank = kernel.buffers[buffer].extents.len();
+        kernel.insts[inst].arguments[..rank].rotate_right(count);
+    }
 }
 
 /// The loop of a product that stands in another loop's body, if it is one, and the sizes for which tiles are to be expected.
@@ -54,8 +113,8 @@ struct Inner {
 impl Inner {
     fn of(kernel: &Kernel, launch: Launch, forall: Inst, inst: Inst) -> Option<Self> {
         let region = kernel.insts[inst].regions[0];
-        let loops: Vec<Inst> =
-            kernel.blocks[region].insts.iter().copied().filter(|inst| is_loop(kernel, *inst)).collect();
+        let mut loops = Vec::new();
+        loops_of(kernel, region, &mut loops);
         let [reduce] = loops[..] else { return None };
         let is_product = |one: &Contraction| one.reduce == reduce && one.has_reuse() && !one.leaves_out();
         let found = contractions(kernel, launch).into_iter().find(is_product)?;
@@ -78,6 +137,19 @@ impl Inner {
 
     fn axes(&self) -> Vec<Along> {
         self.around.iter().chain(&self.own).cloned().collect()
+    }
+}
+
+/// The loops of a block and of its branches, without those inside them.
+fn loops_of(kernel: &Kernel, block: Block, found: &mut Vec<Inst>) {
+    for inst in &kernel.blocks[block].insts {
+        match kernel.insts[*inst].opcode {
+            _ if is_loop(kernel, *inst) => found.push(*inst),
+            Opcode::If => {
+                kernel.insts[*inst].regions.iter().for_each(|region| loops_of(kernel, *region, found))
+            }
+            _ => {}
+        }
     }
 }
 

@@ -4,9 +4,10 @@ use super::launch::{Along, Part};
 use super::nest::{Nest, is_loop};
 use super::products::{LEAST_ROWS, LEAST_STEPS as PRODUCT_STEPS};
 use crate::analysis::contraction::{Class, Contraction, contractions};
-use crate::analysis::{Answer, Conditions, UNKNOWN_TRIPS, ask, trip_count};
+use crate::analysis::{Affine, Answer, Conditions, UNKNOWN_TRIPS, ask, trip_count};
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, Kernel, Step};
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Step};
+use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
@@ -176,14 +177,38 @@ fn product_of_terms(kernel: &Kernel, launch: Launch, nest: &Nest) -> Option<Cont
 }
 
 /// The axes of a launch of terms, as the values that it leaves lie in memory. A product's rows or columns come last, which lie side
-/// by side in its tiles: what sums up the terms walks along an axis that both sides move with as well where that comes first.
+/// by side in its tiles: what sums up the terms walks along an axis that both sides move with as well where that comes first. An
+/// axis of a window comes before those along which its array lies closer: its tiles are of neighbours.
 pub fn axes_of_terms(kernel: &Kernel, launch: Launch, nest: &Nest) -> Vec<Along> {
-    let is_batch = |axis: &Along| {
-        let product = product_of_terms(kernel, launch, nest);
-        product.is_some_and(|product| product.of(Class::Batch).any(|known| known.index == axis.index))
+    let Some(product) = product_of_terms(kernel, launch, nest) else {
+        return nest.around.iter().chain(&nest.own).cloned().collect();
     };
-    match nest.own.iter().all(is_batch) {
-        true => nest.own.iter().chain(&nest.around).cloned().collect(),
-        false => nest.around.iter().chain(&nest.own).cloned().collect(),
+    let is_batch = |axis: &Along| product.of(Class::Batch).any(|known| known.index == axis.index);
+    if nest.own.iter().all(is_batch) {
+        return nest.own.iter().chain(&nest.around).cloned().collect();
     }
+    let mut axes = nest.around.clone();
+    let mut end = axes.len();
+    for own in nest.own.iter().rev() {
+        let closer = (0..end).find(|at| lies_closer(kernel, nest, axes[*at].index, own.index));
+        end = closer.unwrap_or(end);
+        axes.insert(end, own.clone());
+    }
+    axes
+}
+
+/// Whether an array of a nest lies closer along one index than along another one that it moves with too.
+fn lies_closer(kernel: &Kernel, nest: &Nest, index: Value, other: Value) -> bool {
+    let mut affine = Affine::new(kernel);
+    let mut closer = false;
+    kernel.walk(nest.region, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        if !matches!(data.payload, Payload::Access { .. }) || data.opcode != Opcode::Load {
+            return;
+        }
+        let mut last =
+            |index: Value| kernel.subscripts(data).iter().rposition(|value| affine.depends(*value, index));
+        closer |= last(other).is_some_and(|far| last(index).is_some_and(|near| near > far));
+    });
+    closer
 }

@@ -127,8 +127,14 @@ impl Costs {
             let buffer = &kernel.buffers[access.buffer];
             let width = buffer.element.leaves[access.leaf as usize].scalar.size();
             let params = &kernel.blocks[body].params;
-            let strides: Vec<Stride> =
-                params.iter().map(|param| affine.stride(access.inst, *param)).collect();
+            let stride = |param: &Value| {
+                let subscripts = kernel.subscripts(&kernel.insts[access.inst]);
+                match affine.begins_by(subscripts, *param) {
+                    true => Stride::Irregular,
+                    false => affine.stride(access.inst, *param),
+                }
+            };
+            let strides: Vec<Stride> = params.iter().map(stride).collect();
             let weight = weight(kernel, (&parents, &mut affine), forall, &access);
             let of_lanes = |(param, stride): (&Value, &Stride)| match stride {
                 Stride::Irregular => sectors_of_lanes(&affine, access.inst, *param, 32),

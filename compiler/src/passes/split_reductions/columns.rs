@@ -21,8 +21,8 @@ const MOST_PIECES: u32 = 64;
 
 /// Outer iterations that keep a block of threads busy, each with one of its own.
 const BLOCK: i64 = 256;
-/// Sectors of a request of 32 neighbours, where those of another way are one.
-const CONTIGUOUS: u64 = 4;
+/// Sectors of a request of 32 neighbours of 8 bytes, where those of another way are one.
+const CONTIGUOUS: u64 = 8;
 
 /// So many pieces that all multiprocessors have equally many blocks, where the outer iterations are a power of two: 33
 /// of 132. n-body of 65536 on an H200: 38.9 TFLOP/s with 33, 37.9 with 32.
@@ -79,10 +79,6 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         || accesses(kernel, region)
             .iter()
             .all(|access| affine.stride(access.inst, *last) != Stride::Bytes(0));
-    // What one iteration reads, those along another axis read too: that is for tiles.
-    if !reads_all && params.len() > 1 && !wanted {
-        return false;
-    }
     let multiprocessors = i64::from(target.multiprocessors);
     // A row has a team of threads anyway.
     let at_once = if rows { ROWS_AT_ONCE } else { THREADS_AT_ONCE };
@@ -106,7 +102,8 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         conditions = conditions.prefers(first).prefers(second);
     }
     // A long reduction that is not cut has enough outer iterations to fill the machine.
-    let all_read = !rows && !reads_all;
+    // Of several axes tiles would share it (`stage`): those that it leaves read it each.
+    let all_read = !rows && !reads_all && params.len() == 1;
     let share = all_read && !wanted;
     let long = Conditions::new().prefers(long);
     let whole = |kernel: &mut Kernel| {

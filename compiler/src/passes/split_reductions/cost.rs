@@ -37,7 +37,7 @@ pub fn reads_and_writes(kernel: &Kernel, block: Block, buffer: Buffer) -> bool {
 
 /// Whether a launch reads of a buffer what it wrote itself.
 fn lives_in_a_launch(kernel: &Kernel, buffer: Buffer) -> bool {
-    kernel.launches.values().any(|launch| reads_and_writes(kernel, launch.body, buffer))
+    kernel.bodies().any(|body| reads_and_writes(kernel, body, buffer))
 }
 
 /// The cost of the accesses of a region with neighbouring lanes at neighbouring values of `index`.

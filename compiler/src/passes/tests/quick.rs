@@ -13,14 +13,16 @@ use crate::lower::{LowerOptions, lower};
 use crate::manifest::SymbolKind;
 use crate::passes::{Pipeline, PipelineError, PipelineOptions, TargetFacts};
 use crate::source::SourceFile;
-use krn_generator::{Program, columns, forms, idioms, locals, patterns, permutations, programs, spaces};
+use krn_generator::{
+    Program, columns, forms, idioms, locals, patterns, permutations, programs, spaces, time_steps,
+};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
 /// Where kernels come from, and how many of each.
-pub const SOURCES: [(&str, usize); 9] = [
+pub const SOURCES: [(&str, usize); 10] = [
     ("forms", 400),
     ("spaces", 120),
     ("locals", 80),
@@ -30,6 +32,7 @@ pub const SOURCES: [(&str, usize); 9] = [
     ("permutations", 80),
     ("columns", 200),
     ("idioms", 200),
+    ("steps", 40),
 ];
 
 /// A kernel before all passes.
@@ -82,6 +85,7 @@ pub fn programs_of(source: &str) -> Vec<Program> {
         "permutations" => sampled(permutations(), count),
         "columns" => sampled(columns(), count),
         "idioms" => sampled(idioms(), count),
+        "steps" => sampled(time_steps(), count),
         _ => unreachable!("`{source}` has no programs"),
     }
 }

@@ -14,6 +14,7 @@ const FLOORS: &[(&str, usize)] = &[
     ("merge_axes", 20),
     ("fuse_launches", 20),
     ("fuse", 30),
+    ("double_buffer", 10),
     ("collapse", 30),
     ("hoist_reductions", 15),
     ("sink_loads", 20),

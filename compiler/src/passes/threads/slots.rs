@@ -6,6 +6,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Level, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::Expr;
+use crate::mutants::mutant;
 use crate::passes::split_reductions::rows::{RowPlace, row_index, row_place};
 use rustc_hash::FxHashMap;
 
@@ -55,7 +56,8 @@ fn slot_buffers(kernel: &Kernel, body: Block) -> Vec<(Buffer, i64)> {
         }
     });
     order.retain(|buffer| {
-        kernel.launches.values().all(|launch| first_access_writes(kernel, launch.body, *buffer))
+        let first_writes = |body: Block| first_access_writes(kernel, body, *buffer);
+        mutant!("threads: nobody else reads what a row keeps", kernel.bodies().all(first_writes), true)
     });
     order.into_iter().filter_map(|buffer| Some((buffer, known.get(&buffer)?.as_ref()?.count))).collect()
 }

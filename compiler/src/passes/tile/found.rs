@@ -363,16 +363,17 @@ pub fn multiple_of(
     lanes: u64,
     symbols: &mut Vec<crate::ir::entities::Symbol>,
 ) -> Option<()> {
-    for (monomial, coefficient) in polynomial.terms().iter().rev() {
-        if coefficient % i128::from(lanes) == 0 {
-            continue;
+    let named = |atom: &Atom| if let Atom::Symbol(symbol) = atom { Some(*symbol) } else { None };
+    let terms = polynomial.terms().iter().rev();
+    let rests = terms.filter(|(_, coefficient)| *coefficient % i128::from(lanes) != 0);
+    let mut candidates: Vec<Vec<_>> =
+        rests.map(|(monomial, _)| monomial.atoms().iter().filter_map(named).collect()).collect();
+    // Those that leave no choice first: what they need may do for others.
+    candidates.sort_by_key(Vec::len);
+    for of_term in candidates {
+        if !of_term.iter().any(|symbol| symbols.contains(symbol)) {
+            symbols.push(*of_term.first()?);
         }
-        let named = |atom: &Atom| if let Atom::Symbol(symbol) = atom { Some(*symbol) } else { None };
-        let mut candidates = monomial.atoms().iter().filter_map(named);
-        if candidates.clone().any(|symbol| symbols.contains(&symbol)) {
-            continue;
-        }
-        symbols.push(candidates.next()?);
     }
     Some(())
 }

@@ -53,6 +53,9 @@ const SIZES: [i64; 9] = [0, 1, 31, 32, 33, 2, 127, 130, 257];
 /// The larger shape, by how many dimensions there are.
 const LARGE: [i64; 5] = [1000, 1000, 193, 67, 35];
 
+/// Sizes none of which is short.
+const MIDDLE: [i64; 3] = [37, 29, 53];
+
 /// Reference steps that one case may take.
 const STEPS: u128 = 60_000;
 
@@ -142,6 +145,10 @@ fn tuples(count: usize) -> Vec<Vec<i64>> {
     list.push(vec![0; count]);
     let large = LARGE[count.min(LARGE.len() - 1)];
     list.push((0..count).map(|axis| (large - axis as i64).max(1)).collect());
+    // Products have forms that a short axis rules out: of three axes and more, all of some length.
+    if count >= MIDDLE.len() {
+        list.push((0..count).map(|axis| MIDDLE[axis % MIDDLE.len()]).collect());
+    }
     list
 }
 

@@ -232,6 +232,49 @@ impl Forms<'_> {
         self.line(format!("{result} = {turn}"));
     }
 
+    /// Turns that change an array in place by what lies around each element, by way of an array of their own.
+    pub(super) fn time_steps(&mut self) {
+        let (scalar, zero, shrunk, term) = (self.scalar, self.zero(), self.shrunk(), self.term(true, 1));
+        let own = format!("q{}", self.lines.len());
+        let turns = self.choices.one_of(&["0..3", "0..4", "2..3", "3..2", "0..5 step 2", "1..8 step 2"]);
+        let around = self.choices.one_of(&[
+            "(z[i, j - 1] else ZERO) - (z[i + 1, j] else ZERO)",
+            "(z[i - 1, j] else ZERO) + (z[i, j + 1] else ZERO)",
+            "z[n - 1 - i, j]",
+        ]);
+        let around = around.replace("ZERO", zero);
+        self.line(format!("for t in {turns} {{"));
+        match self.choices.below(5) {
+            0 => {
+                self.line(format!(
+                    "    let {own}[i in n, j in m]: {scalar} = ({shrunk}({around}) - {term}) as {scalar}"
+                ));
+                self.line(format!("    z[i in n, j in 1..m] = {own}[i, j]"));
+            }
+            1 => {
+                self.line(format!(
+                    "    let {own}[i in n, j in m - 1]: {scalar} = ({shrunk}(z[i, j + 1] - z[i, j])) as {scalar}"
+                ));
+                self.line(format!("    forall i in n, j in m - 1 {{ z[i, j + 1] = {own}[i, j] }}"));
+            }
+            2 | 3 => {
+                self.line(format!("    let {own}[i in n, j in m] = {around}"));
+                self.line(format!("    z[i, j] = (z[i, j] - {shrunk}{own}[i, j]) as {scalar}"));
+            }
+            _ => {
+                self.line(format!("    let {own}[i in n, j in m]: {scalar} = (z[i, j] + {shrunk}({around}) - {term}) as {scalar}"));
+                self.line(format!("    z[i, j] = {own}[i, j]"));
+                // What another step writes, or reads after.
+                match self.choices.below(4) {
+                    0 => self.line("    z[0, 0] = z[n - 1, m - 1]"),
+                    1 => self.line("    forall i in n { flat[4 * i] = z[i, 0] }"),
+                    _ => {}
+                }
+            }
+        }
+        self.line("}");
+    }
+
     /// Ranges on the left side.
     pub(super) fn ranges_on_the_left(&mut self) {
         let (wide, value, term) = (self.wide, self.term(false, 1), self.term(true, 2));
@@ -256,8 +299,9 @@ impl Forms<'_> {
 
     /// One of the statements of this file, or a reduction of one's own.
     pub(super) fn idiom(&mut self) {
-        match self.choices.below(16) {
+        match self.choices.below(17) {
             0..=7 => self.own(),
+            16 => self.time_steps(),
             8 | 9 => self.disjoint(),
             10 => self.own_results(),
             11 | 12 => self.constant_loops(),

@@ -252,10 +252,10 @@ fn at_one_place(places: &[&Place]) -> bool {
 /// written before it is read, and nobody else reads it.
 fn own(kernel: &Kernel, launch: Launch, places: &[Place], common: Value) -> FxHashSet<Buffer> {
     let is_only_here = |buffer: Buffer| {
-        let elsewhere = kernel.launches.iter().filter(|(other, _)| *other != launch);
+        let elsewhere = kernel.bodies().filter(|other| *other != kernel.launches[launch].body);
         let mut is_found = false;
-        for (_, data) in elsewhere {
-            kernel.walk(data.body, &mut |_, inst| {
+        for body in elsewhere {
+            kernel.walk(body, &mut |_, inst| {
                 let (Payload::Access { buffer: other, .. } | Payload::Atomic { buffer: other, .. }) =
                     kernel.insts[inst].payload
                 else {

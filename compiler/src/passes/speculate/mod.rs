@@ -13,6 +13,8 @@
 //! A load of its own for each thread that the condition lets through takes a request of each; neighbours that are loaded anyway
 //! come by vectors, and several loops over a row load them once. LLVM calls it speculative execution.
 //!
+//! Products under a condition are computed whole where tiles are to be expected (`products.rs`).
+//!
 //! # Preconditions
 //!
 //! The condition is made of what is loaded: conditions of indices alone leave out whole parts of an array. The loads are of
@@ -20,12 +22,14 @@
 //! The last one is the index of the innermost loop. Their array is not written by the launch. Beside them the branches hold little,
 //! and nothing slow.
 
+mod products;
+
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::contraction::reads_memory;
 use crate::analysis::written_buffers;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
@@ -52,9 +56,10 @@ impl Pass for Speculate {
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
-        for root in kernel.launches.values().map(|launch| launch.body).collect::<Vec<_>>() {
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            let root = kernel.launches[launch].body;
             let written = written_buffers(kernel, root);
-            changed |= within(kernel, root, &mut Vec::new(), &written);
+            changed |= within(kernel, launch, root, &mut Vec::new(), &written);
         }
         changed.into()
     }
@@ -68,31 +73,40 @@ struct Index {
     high: Value,
 }
 
-fn within(kernel: &mut Kernel, block: Block, around: &mut Vec<Index>, written: &EntitySet<Buffer>) -> bool {
+impl Index {
+    /// The indices of a loop.
+    fn of(kernel: &Kernel, inst: Inst) -> impl Iterator<Item = Self> {
+        let params = kernel.blocks[kernel.insts[inst].regions[0]].params.iter();
+        params.zip(kernel.loop_bounds(inst)).map(|(value, (low, high))| Index { value: *value, low, high })
+    }
+}
+
+fn within(
+    kernel: &mut Kernel,
+    launch: Launch,
+    block: Block,
+    around: &mut Vec<Index>,
+    written: &EntitySet<Buffer>,
+) -> bool {
     let mut changed = false;
     for inst in kernel.blocks[block].insts.clone() {
         let data = &kernel.insts[inst];
         let (opcode, regions) = (data.opcode, data.regions.to_vec());
         let outer = around.len();
         match opcode {
-            Opcode::Forall | Opcode::Reduce => {
-                let params = kernel.blocks[regions[0]].params.to_vec();
-                let bounds = kernel.loop_bounds(inst);
-                around.extend(params.into_iter().zip(bounds).map(|(value, (low, high))| Index {
-                    value,
-                    low,
-                    high,
-                }));
-            }
+            Opcode::Forall | Opcode::Reduce => around.extend(Index::of(kernel, inst)),
             // What a loop's turn loads, the next one may not.
             Opcode::For | Opcode::While => continue,
             _ => {}
         }
         for region in &regions {
-            changed |= within(kernel, *region, around, written);
+            changed |= within(kernel, launch, *region, around, written);
         }
         around.truncate(outer);
-        if opcode == Opcode::If && may_be_flat(kernel, inst, around, written) {
+        if opcode == Opcode::If
+            && (may_be_flat(kernel, inst, around, written)
+                || products::holds_product(kernel, launch, inst, around, written))
+        {
             flatten(kernel, block, inst);
             changed = true;
         }
@@ -128,10 +142,16 @@ fn is_little(kernel: &Kernel, inst: Inst) -> bool {
 
 /// Whether a load is of an element that is there whatever the indices are, with its neighbours along the innermost one.
 fn is_neighbour(kernel: &Kernel, load: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
+    let innermost = around.last().map(|index| index.value);
+    kernel.insts[load].arguments.last().copied() == innermost && is_inside(kernel, load, around, written)
+}
+
+/// Whether a load is of an element that is there whatever the indices are.
+fn is_inside(kernel: &Kernel, load: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
     let data = &kernel.insts[load];
     let Payload::Access { buffer, .. } = data.payload else { return false };
     let array = &kernel.buffers[buffer];
-    let is_inside = |(subscript, extent): (&Value, &Expr)| {
+    let is_there = |(subscript, extent): (&Value, &Expr)| {
         if let (Some(at), Expr::Int(extent)) = (kernel.int_of(*subscript), extent) {
             return (0..i128::from(*extent)).contains(&at);
         }
@@ -145,11 +165,9 @@ fn is_neighbour(kernel: &Kernel, load: Inst, around: &[Index], written: &EntityS
                 )
         })
     };
-    let innermost = around.last().map(|index| index.value);
     array.element.as_scalar().is_some()
         && !written.contains(buffer)
-        && data.arguments.last().copied() == innermost
-        && data.arguments.iter().zip(&array.extents).all(is_inside)
+        && data.arguments.iter().zip(&array.extents).all(is_there)
 }
 
 /// Does what stands in both branches in front of them, and selects between the results.

@@ -1,0 +1,90 @@
+//! Products under a condition: where tiles are to be expected, all of a product is computed, and what the condition leaves out is not
+//! taken.
+//!
+//! ```text
+//! v9: f32 = if v5 { v8: f32 = reduce [add] … { load buf0 * load buf1 }; yield v8 } else { … }        before
+//!
+//! v8: f32 = reduce [add] … { load buf0 * load buf1 }                                                  after
+//! v9: f32 = select v5, v8, …
+//! ```
+//!
+//! A reduction in a branch is one thread's or one row's; of a condition of indices (a triangle), `stage` leaves whole tiles out, but
+//! matrix instructions take products that stand by themselves.
+
+use super::{Index, is_inside};
+use crate::analysis::contraction::{Class, Contraction, contractions, reads_memory};
+use crate::analysis::{Answer, Conditions, ask};
+use crate::data::Scalar;
+use crate::ir::entities::{Buffer, Inst, Launch};
+use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::op::{Effect, Opcode};
+use crate::manifest::{BinaryOp, Expr};
+use cranelift_entity::EntitySet;
+
+/// Rows, columns and steps from which on a product is worth computing whole.
+const LEAST: [i64; 3] = [4, 4, 32];
+
+/// Whether a branch holds a product that can be computed whatever its condition is, and pays.
+pub fn holds_product(
+    kernel: &mut Kernel,
+    launch: Launch,
+    inst: Inst,
+    around: &[Index],
+    written: &EntitySet<Buffer>,
+) -> bool {
+    let data = &kernel.insts[inst];
+    let is_number = |value| kernel.value_type(value) != Scalar::Bool;
+    if data.results.is_empty() || !data.results.iter().copied().all(is_number) {
+        return false;
+    }
+    let insts: Vec<Inst> =
+        data.regions.iter().flat_map(|region| kernel.blocks[*region].insts.iter().copied()).collect();
+    let is_reduce = |inst: &&Inst| kernel.insts[**inst].opcode == Opcode::Reduce;
+    let reduces: Vec<Inst> = insts.iter().filter(is_reduce).copied().collect();
+    let [reduce] = reduces[..] else { return false };
+    let within: Vec<Index> = around.iter().copied().chain(Index::of(kernel, reduce)).collect();
+    let terms = &kernel.blocks[kernel.insts[reduce].regions[0]].insts;
+    let may_be_done = |inst: &Inst| {
+        let data = &kernel.insts[*inst];
+        match data.opcode {
+            Opcode::Load => is_inside(kernel, *inst, &within, written),
+            Opcode::Yield => true,
+            opcode => opcode.info().effect == Effect::Pure && data.regions.is_empty(),
+        }
+    };
+    if !insts.iter().filter(|inst| **inst != reduce).chain(terms).all(may_be_done) {
+        return false;
+    }
+    let is_product = |one: &Contraction| one.reduce == reduce && one.has_reuse() && !one.leaves_out();
+    let Some(product) = contractions(kernel, launch).into_iter().find(is_product) else { return false };
+    let condition = kernel.insts[inst].arguments[0];
+    if !reads_memory(kernel, &[condition]) && !is_narrow(kernel, reduce) {
+        return false;
+    }
+    let extent = |indices: &[Index], class: Option<Class>| {
+        let of_class = |index: &&Index| {
+            class.is_none_or(|class| product.of(class).any(|known| known.index == index.value))
+        };
+        let extents =
+            indices.iter().filter(of_class).map(|index| kernel.symbolic_extent(index.low, index.high));
+        extents.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))?
+    };
+    let [rows, columns] = [Class::M, Class::N].map(|class| extent(around, Some(class)));
+    let steps = extent(&within[around.len()..], None);
+    let mut conditions = Conditions::new();
+    for (extent, least) in [rows, columns, steps].into_iter().zip(LEAST) {
+        let Some(extent) = extent else { return false };
+        conditions = conditions.prefers_at_least(&extent, least);
+    }
+    ask(kernel, launch, &conditions) == Answer::Yes
+}
+
+/// Whether the factors are of types that matrix instructions take.
+fn is_narrow(kernel: &Kernel, reduce: Inst) -> bool {
+    let terms = &kernel.blocks[kernel.insts[reduce].regions[0]].insts;
+    let mut loads = terms.iter().filter_map(|inst| match kernel.insts[*inst].payload {
+        Payload::Access { buffer, leaf } => Some(&kernel.buffers[buffer].element.leaves[leaf as usize]),
+        _ => None,
+    });
+    loads.all(|leaf| leaf.scalar.is_narrow())
+}
