@@ -206,7 +206,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("maud", &["src/commands/report"]),
     ("proc_macro", &["runtime/macros/src"]),
     ("pyo3", &["python/src"]),
-    ("similar", &["compiler/src/passes/diff.rs", "src/commands/report"]),
+    ("similar", &["compiler/src/passes/diff.rs"]),
     ("syn", &["runtime/macros/src"]),
 ];
 

@@ -10,7 +10,10 @@ only=" ${*:2} "
 wanted() { [[ $only == "  " || $only == *" $1 "* ]]; }
 for kernel in copy transpose softmax five_point column_sums product; do
     wanted "$kernel" || continue
-    "$krn" run tiles.krn --kernel "$kernel" --ir tiles.kir | tail -2
+    sizes=()
+    # More tiles than there are multiprocessors.
+    [[ $kernel == product ]] && sizes=(-D m=1408 n=3328 k=64)
+    "$krn" run tiles.krn --kernel "$kernel" --ir tiles.kir "${sizes[@]}" | tail -2
 done
 for round in 1 2 3; do
     for work in "copy -D n=268435456" "transpose -D m=16384 -D n=16384" "softmax -D rows=16384 -D cols=16384" \

@@ -20,38 +20,70 @@ macro_rules! mutant {
 
 pub(crate) use mutant;
 #[cfg(test)]
-pub(crate) use switch::{is_on, with};
+pub(crate) use switch::{is_on, reached_by, with};
 
 #[cfg(test)]
 mod switch {
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
+    use std::collections::BTreeSet;
 
-    thread_local! {
-        /// The mutant that is on in this thread, and how often its place was reached.
-        static ON: Cell<(Option<&'static str>, u64)> = const { Cell::new((None, 0)) };
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        Off,
+        /// The mutant of a name, and how often its place was reached.
+        On(&'static str, u64),
+        /// None is on, and the names of those whose places are reached are kept.
+        Noted,
     }
 
-    pub fn is_on(name: &str) -> bool {
-        let (on, reached) = ON.get();
-        let is_on = on == Some(name);
-        if is_on {
-            ON.set((on, reached + 1));
+    thread_local! {
+        static STATE: Cell<State> = const { Cell::new(State::Off) };
+        static REACHED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
+    }
+
+    pub fn is_on(name: &'static str) -> bool {
+        match STATE.get() {
+            State::Off => false,
+            State::On(on, reached) => {
+                let is_on = on == name;
+                if is_on {
+                    STATE.set(State::On(on, reached + 1));
+                }
+                is_on
+            }
+            State::Noted => {
+                REACHED.with_borrow_mut(|reached| reached.insert(name));
+                false
+            }
         }
-        is_on
     }
 
     /// Runs something with a mutant switched on; what comes of it, and how often the mutant's place was reached. Threads that
     /// the work starts do not have it.
     pub fn with<T>(name: &'static str, work: impl FnOnce() -> T) -> (T, u64) {
+        let (result, last) = during(State::On(name, 0), work);
+        (result, if let State::On(_, reached) = last { reached } else { 0 })
+    }
+
+    /// Runs something without a mutant; what comes of it, and the mutants whose places it reached: with any other one it does
+    /// the same.
+    pub fn reached_by<T>(work: impl FnOnce() -> T) -> (T, BTreeSet<&'static str>) {
+        REACHED.take();
+        let (result, _) = during(State::Noted, work);
+        (result, REACHED.take())
+    }
+
+    /// What comes of some work in a state, and the state at its end.
+    fn during<T>(state: State, work: impl FnOnce() -> T) -> (T, State) {
         struct Off;
         impl Drop for Off {
             fn drop(&mut self) {
-                ON.set((None, 0));
+                STATE.set(State::Off);
             }
         }
-        ON.set((Some(name), 0));
+        STATE.set(state);
         let _off = Off;
         let result = work();
-        (result, ON.get().1)
+        (result, STATE.get())
     }
 }

@@ -5,9 +5,13 @@ use krn_compiler::data::Scalar;
 use krn_compiler::manifest::{Guard, KernelManifest, Step, SymbolKind, Value};
 use krn_compiler::{CompileOptions, CompiledModule, Origin, compile};
 
-/// Sizes for each kernel: for a full run as many as the promise is about.
-fn count() -> usize {
-    if xtask::tests_run_in_full() { 10_000 } else { 500 }
+/// Sizes for a kernel: for a full run as many as the promise is about, else many for a quarter of the kernels.
+fn count(kernel: &str) -> usize {
+    match xtask::is_in_share(kernel, 4) {
+        _ if xtask::tests_run_in_full() => 10_000,
+        true => 500,
+        false => 100,
+    }
 }
 /// Variants of a kernel at most, and of the kernel in the middle. Most have k-means, whose points are added up along an axis
 /// that may be short beside what finds their centres; and products of halves: shapes of tiles for matrix instructions, by
@@ -19,7 +23,9 @@ const MOST: usize = 96;
 const MOST_WITH_TERMS: usize = 288;
 const MEDIAN: usize = 8;
 /// Of so many sizes that a known guard covers one is compiled again.
-const COMPILED_AGAIN: usize = 200;
+fn compiled_again() -> usize {
+    if xtask::tests_run_in_full() { 200 } else { 50 }
+}
 
 /// Numbers that look random and are the same every time.
 struct Numbers(u64);
@@ -68,7 +74,7 @@ fn each_kernel(mut each: impl FnMut(&CompiledModule, &Origin, &KernelManifest)) 
 /// The variants that the sizes come to, by the names of their entries.
 fn variants(origin: &Origin, kernel: &KernelManifest, numbers: &mut Numbers) -> Vec<String> {
     let mut known: Vec<CompiledModule> = Vec::new();
-    for round in 0..count() {
+    for round in 0..count(&kernel.name) {
         let given: Vec<Option<Value>> =
             kernel.symbols.iter().map(|symbol| numbers.value(&symbol.kind, symbol.scalar)).collect();
         let values: Vec<Value> = given.iter().map(|value| value.unwrap_or(Value::Int(0))).collect();
@@ -77,7 +83,7 @@ fn variants(origin: &Origin, kernel: &KernelManifest, numbers: &mut Numbers) -> 
         }
         let fitting: Vec<_> = known.iter().filter(|made| guard(made).holds(&values)).collect();
         assert!(fitting.len() <= 1, "{}: two guards hold for {values:?}", kernel.name);
-        if !fitting.is_empty() && round % COMPILED_AGAIN != 0 {
+        if !fitting.is_empty() && !round.is_multiple_of(compiled_again()) {
             continue;
         }
         let made = origin.specialize(&kernel.name, &given).expect("it compiled before");
@@ -148,7 +154,7 @@ fn code_for_all_sizes_is_taken_where_its_tiles_are_the_best() {
             return;
         };
         // Each size that is taken is compiled for.
-        for _ in 0..count() / 4 {
+        for _ in 0..count(&kernel.name) / 4 {
             let given: Vec<Option<Value>> =
                 kernel.symbols.iter().map(|symbol| numbers.value(&symbol.kind, symbol.scalar)).collect();
             let values: Vec<Value> = given.iter().map(|value| value.unwrap_or(Value::Int(0))).collect();

@@ -185,7 +185,8 @@ fn without_passes_every_name_has_its_value_at_every_line() {
 
 #[test]
 fn with_passes_a_name_has_its_value_or_none() {
-    let plain = json!({ "sizes": { "n": 70 }, "inputs": { "x": "iota" }, "optimize": true });
+    // A warp, and a part of one.
+    let plain = json!({ "sizes": { "n": 34 }, "inputs": { "x": "iota" }, "optimize": true });
     let with = |more: Value| {
         let mut configuration = plain.clone();
         for (name, value) in more.as_object().expect("fields") {

@@ -11,6 +11,9 @@ use cranelift_entity::EntityRef;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+/// Type and name of a region's parameter.
+type Param = (Scalar, Option<Arc<str>>);
+
 /// A place in a kernel where instructions are appended.
 pub struct Emit<'k> {
     pub kernel: &'k mut Kernel,
@@ -359,9 +362,17 @@ impl<'k> Emit<'k> {
     fn region(
         &mut self,
         inst: Inst,
-        params: &[(Scalar, Option<Arc<str>>)],
+        params: &[Param],
         body: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>,
     ) -> Vec<Value> {
+        let (outer, values) = self.open(inst, params);
+        let yields = body(self, &values);
+        self.close(outer, &yields);
+        yields
+    }
+
+    /// Goes into a new region. The block that is left, and the parameters of the new one.
+    fn open(&mut self, inst: Inst, params: &[Param]) -> (Block, Vec<Value>) {
         let insts = Vec::with_capacity(8);
         let region = self.kernel.blocks.push(BlockData { insts, ..BlockData::default() });
         self.kernel.insts[inst].regions.push(region);
@@ -373,13 +384,16 @@ impl<'k> Emit<'k> {
         }
         let outer = std::mem::replace(&mut self.block, region);
         self.known.iter_mut().for_each(|known| known.open.push(region));
-        let yields = body(self, &values);
-        self.bare_inst(Opcode::Yield, Payload::None, Short::from_slice(&yields));
+        (outer, values)
+    }
+
+    /// Ends a region, and goes back to the block around it.
+    fn close(&mut self, outer: Block, yields: &[Value]) {
+        self.bare_inst(Opcode::Yield, Payload::None, Short::from_slice(yields));
         self.block = outer;
         if let Some(known) = &mut self.known {
             known.open.pop();
         }
-        yields
     }
 
     fn results_like(&mut self, inst: Inst, like: &[Value]) -> Vec<Value> {
@@ -399,15 +413,21 @@ impl<'k> Emit<'k> {
         initial: &[Value],
         body: impl FnOnce(&mut Self, Value, &[Value]) -> Vec<Value>,
     ) -> Vec<Value> {
+        let (inst, params) = self.bare_loop(name, &[low, high, step], initial);
+        self.region(inst, &params, |emit, values| body(emit, values[0], &values[1..]));
+        self.results_like(inst, initial)
+    }
+
+    /// A loop without its body, and what its body gets.
+    fn bare_loop(&mut self, name: &str, range: &[Value], initial: &[Value]) -> (Inst, Vec<Param>) {
         let axis = self.serial_axis(name);
-        let arguments = [&[low, high, step], initial].concat().into();
+        let arguments = [range, initial].concat().into();
         let inst = self.bare_inst(Opcode::For, Payload::Loop { axes: vec![axis].into() }, arguments);
         let mut params = vec![(Scalar::I64, Some(name.into()))];
         for value in initial {
             params.push((self.kernel.values[*value].ty, self.kernel.values[*value].name.clone()));
         }
-        self.region(inst, &params, |emit, values| body(emit, values[0], &values[1..]));
-        self.results_like(inst, initial)
+        (inst, params)
     }
 
     /// `while`: `condition` and `body` get what is carried; the one says whether to go on, the other one what is carried on.

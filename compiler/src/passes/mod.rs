@@ -69,7 +69,7 @@ pub(crate) use by_launch::{Begun, Rest};
 pub use collapse::Collapse;
 pub use cse::Cse;
 pub use dce::Dce;
-pub use diff::diff;
+pub use diff::{DiffOp, changes, diff, group_diff_ops};
 pub use fold::{Fold, Simplify};
 pub use fuse::{Fuse, Inline};
 pub use fuse_launches::FuseLaunches;

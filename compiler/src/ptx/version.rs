@@ -13,9 +13,9 @@ pub(crate) fn requirements(op: &Op) -> Vec<(String, Needs)> {
     found
 }
 
-fn each_need(op: &Op, visit: impl FnMut(&str, Needs)) {
+fn each_need(op: &Op, mut visit: impl FnMut(&str, Needs)) {
     // A rule that does not hold is the verifier's business; what was needed up to there still counts.
-    let _ = op.inspect(&mut EachNeed(visit));
+    let _ = op.inspect(&mut EachNeed(&mut visit));
 }
 
 impl Entry {
@@ -49,9 +49,9 @@ impl Module {
 }
 
 /// A walker that only looks at what an instruction needs.
-struct EachNeed<F>(F);
+struct EachNeed<'f>(&'f mut dyn FnMut(&str, Needs));
 
-impl<F: FnMut(&str, Needs)> Walk for EachNeed<F> {
+impl Walk for EachNeed<'_> {
     fn needs(&mut self, what: &str, needs: Needs) -> Step {
         (self.0)(what, needs);
         Ok(())

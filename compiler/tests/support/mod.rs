@@ -1,6 +1,7 @@
 //! Compiling kernels, and running them on the reference evaluator with made-up data.
 
 pub mod assembler;
+pub mod forms;
 
 use krn_compiler::manifest::Value;
 use krn_compiler::source::SourceFile;

@@ -1,6 +1,6 @@
 //! Two texts side by side: the lines around what differs, each line beside its partner.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
+use krn_compiler::passes::{DiffOp, changes, group_diff_ops};
 
 /// Lines of context around a change.
 const CONTEXT: usize = 2;
@@ -28,10 +28,10 @@ pub struct Diff<'t> {
     pub added: usize,
 }
 
-/// Compares line by line. What comes out depends on the texts alone, never on time.
+/// Compares line by line.
 pub fn diff<'t>(old: &'t str, new: &'t str) -> Diff<'t> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let ops = capture_diff_slices(Algorithm::Histogram, &old, &new);
+    let ops = changes(&old, &new);
     let mut diff = Diff::default();
     for op in &ops {
         let (_, left, right) = op.as_tag_tuple();

@@ -249,7 +249,7 @@ fn a_transposition_has_no_conflicts_in_its_offsets_and_one_barrier() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: xtask::share_of_cases(200), ..ProptestConfig::default() })]
 
     #[test]
     fn random_products_of_matrices_do_as_threads_what_they_do_as_blocks(tape in proptest::collection::vec(any::<u8>(), 0..40)) {

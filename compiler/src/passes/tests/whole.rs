@@ -8,6 +8,7 @@ use crate::compile::{CompiledModule, check};
 use crate::fat::{Fat, Image};
 use crate::ir::kernel::Kernel;
 use crate::lower::{LowerOptions, lower};
+use crate::mutants::reached_by;
 use crate::passes::{Pipeline, PipelineOptions, TargetFacts};
 use crate::ptx::select::{SelectOptions, Selection};
 use crate::source::SourceFile;
@@ -19,7 +20,7 @@ use krn_runtime::verify::{
     Case, CheckOptions, Expectation, Fill, VerifyError, choose_sizes, fill, read_statics,
 };
 use krn_runtime::{Device, Module};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -37,8 +38,12 @@ pub struct Whole {
     kernel: typed::Kernel,
     case: Case,
     expected: Expectation,
-    /// What the compiler without mutants makes of it.
+    /// What the right compiler makes of it.
     right: String,
+    /// What is wrong with that.
+    wrong: Option<String>,
+    /// The mutants whose places are reached on the way.
+    reached: BTreeSet<&'static str>,
 }
 
 impl Whole {
@@ -58,17 +63,20 @@ impl Whole {
             return Self::within(name, &plain, step_limit);
         };
         let text = program.source.clone();
-        let right = document(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+        let (right, reached) = reached_by(|| document(&text));
+        let right = right.unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
         let case = case(program, &compilation.compiled.manifest.kernels[0]);
         let statics = read_statics(&load(&right).expect("a module")).expect("statics");
         let kernel = compilation.program.kernels[0].clone();
         let limits = CheckOptions { full_steps: u128::MAX, step_limit, ..CheckOptions::default() };
         let expected = Expectation::of(&compilation.program, &kernel, &case, &statics, &limits);
-        let whole = Self { name, text, kernel, case, expected, right };
-        match whole.judged(&whole.right) {
-            Err(VerifyError::Reference(_)) => None,
-            _ => Some(whole),
-        }
+        let whole = Self { name, text, kernel, case, expected, right, wrong: None, reached };
+        let wrong = match whole.judged(&whole.right) {
+            Err(VerifyError::Reference(_)) => return None,
+            Err(error) => Some(error.to_string()),
+            Ok(wrong) => wrong,
+        };
+        Some(Self { wrong, ..whole })
     }
 
     /// What is wrong with what this crate makes of the kernel.
@@ -80,9 +88,14 @@ impl Whole {
         }
     }
 
+    /// Whether a mutant makes anything else of it.
+    pub fn reaches(&self, mutant: &str) -> bool {
+        self.reached.contains(mutant)
+    }
+
     /// What is wrong with what the right compiler makes of it.
-    pub fn difference_of_the_right(&self) -> Option<String> {
-        self.difference(&self.right)
+    pub fn difference_of_the_right(&self) -> Option<&str> {
+        self.wrong.as_deref()
     }
 
     fn difference(&self, document: &str) -> Option<String> {

@@ -284,10 +284,10 @@ impl Op {
     }
 }
 
-/// A walker that only looks at operands.
-struct Operands<F>(F);
+/// A walker that only looks at operands. One for all who look: all descriptions would be compiled for each.
+struct Operands<'f>(&'f mut dyn FnMut(Slot<'_>));
 
-impl<F: FnMut(Slot<'_>)> Walk for Operands<F> {
+impl Walk for Operands<'_> {
     fn operand(&mut self, slot: Slot<'_>) -> Step {
         (self.0)(slot);
         Ok(())
@@ -334,8 +334,8 @@ impl Slot<'_> {
 
 impl Op {
     /// Calls `visit` with every operand, in the order of the text.
-    pub(crate) fn each_operand(&mut self, visit: impl FnMut(Slot<'_>)) {
-        let walked = self.describe(&mut Operands(visit));
+    pub(crate) fn each_operand(&mut self, mut visit: impl FnMut(Slot<'_>)) {
+        let walked = self.describe(&mut Operands(&mut visit));
         debug_assert!(walked.is_ok(), "looking at operands cannot fail");
     }
 
