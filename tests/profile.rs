@@ -103,7 +103,7 @@ fn large_blocks_fit() {
 
 #[test]
 fn launches_that_did_the_same_are_told_once() {
-    let (out, _) = run(&["examples/stencil_3d.krn", "-D", "d=8", "h=8", "w=32", "--set", "steps=3"], 0);
+    let (out, _) = run(&["examples/stencil_3d.krn", "-D", "d=8", "h=8", "w=32", "--set", "steps=6"], 0);
     assert!(out.contains("3 times"), "{out}");
 }
 

@@ -12,6 +12,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("a_place_counts_row_256_masked_general", PAIRS),
     ("a_place_decides_row_256", PAIRS),
     ("a_place_decides_row_256_masked_general", PAIRS),
+    ("alibi_weights_product_matrices_general", THROUGH),
     ("batched_matrices_general", THROUGH),
     ("bf16_extremes_row_128_masked_general", PAIRS),
     ("bf16_extremes_row_256_half", PAIRS),
@@ -23,6 +24,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("found_f16_row_128_masked_general", PAIRS),
     ("found_f32_row_256", PAIRS),
     ("fp8_rows_row_256_half", HALVES),
+    ("grouped_decode_product_matrices_general", THROUGH),
     ("i32_extremes_row_256_masked_general", PAIRS),
     ("i8_extremes_row_128_masked_general", PAIRS),
     ("infinite_matrices_general", THROUGH),
@@ -33,6 +35,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("places_row_256_masked_general", PAIRS),
     ("ties_row_256", PAIRS),
     ("ties_row_256_masked_general", PAIRS),
+    ("top_two_row_256_masked_general", PAIRS),
     ("u32_extremes_row_256_masked_general", PAIRS),
     ("u8_extremes_row_128_masked_general", PAIRS),
 ];

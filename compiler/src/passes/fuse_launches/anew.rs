@@ -53,10 +53,45 @@ pub fn stores_in_place(kernel: &Kernel, first: Launch, second: Launch) -> Option
     (!stores.iter().all(copies)).then_some(stores)
 }
 
+/// Moves a launch behind those that come after it and have nothing to do with its arrays.
+pub fn sink(kernel: &mut Kernel, launch: Launch) {
+    let mut plan = std::mem::take(&mut kernel.plan);
+    sink_in(kernel, &mut plan, launch);
+    kernel.plan = plan;
+}
+
+fn sink_in(kernel: &Kernel, steps: &mut [Step], launch: Launch) {
+    let own = Buffers::of(kernel, kernel.launches[launch].body);
+    let is_apart = |other: Launch| {
+        let others = Buffers::of(kernel, kernel.launches[other].body);
+        let mut all = others.read.iter().chain(&others.written);
+        !all.any(|buffer| own.read.contains(buffer) || own.written.contains(buffer))
+    };
+    for at in 0..steps.len() {
+        match &mut steps[at] {
+            Step::Launch(known) if *known == launch => {
+                if matches!(steps.get(at + 1), Some(Step::Launch(next)) if is_apart(*next)) {
+                    steps.swap(at, at + 1);
+                }
+            }
+            Step::Launch(_) => {}
+            Step::Repeat { body, .. } => sink_in(kernel, body, launch),
+            Step::Branch { then, otherwise, .. } => {
+                sink_in(kernel, then, launch);
+                sink_in(kernel, otherwise, launch);
+            }
+            Step::While { test, body, .. } => {
+                sink_in(kernel, test, launch);
+                sink_in(kernel, body, launch);
+            }
+        }
+    }
+}
+
 /// Gives the arrays that these stores of a launch write others to write, and adds the launch that copies them back.
-pub fn write_anew(kernel: &mut Kernel, launch: Launch, stores: Vec<Inst>) {
-    let Some(nest) = Nest::of(kernel, launch) else { return };
-    let Some(forall) = nest.forall else { return };
+pub fn write_anew(kernel: &mut Kernel, launch: Launch, stores: Vec<Inst>) -> Option<Launch> {
+    let nest = Nest::of(kernel, launch)?;
+    let forall = nest.forall?;
     let span = kernel.insts[forall].span;
     let root = kernel.blocks.push(BlockData::default());
     let inner = kernel.blocks.push(BlockData::default());
@@ -99,6 +134,7 @@ pub fn write_anew(kernel: &mut Kernel, launch: Launch, stores: Vec<Inst>) {
     let name = kernel.launches[launch].name.clone();
     let copy = kernel.add_launch(&name, "back", root, launch);
     kernel.replace_step(launch, &[Step::Launch(launch), Step::Launch(copy)]);
+    Some(copy)
 }
 
 /// The arrays that a launch reads and writes.

@@ -66,16 +66,22 @@ impl Pass for FuseLaunches {
         let mut changed = false;
         let mut tried = Vec::new();
         while let Some((first, second)) = neighbours(&kernel.plan, &tried) {
-            let fused = fuse(kernel, first, second, &context.target)
-                || fuse_anew(kernel, first, second, &context.target);
-            if fused {
-                kernel.replace_step(second, &[]);
-                // What did not fit beside the first one may fit now.
-                tried.retain(|pair: &(Launch, Launch)| pair.0 != first && pair.1 != first);
-                changed = true;
-            } else {
-                tried.push((first, second));
-            }
+            let target = &context.target;
+            let copy = match fuse(kernel, first, second, target) {
+                true => None,
+                false => match fuse_anew(kernel, first, second, target) {
+                    Some(copy) => Some(copy),
+                    None => {
+                        tried.push((first, second));
+                        continue;
+                    }
+                },
+            };
+            kernel.replace_step(second, &[]);
+            copy.into_iter().for_each(|copy| anew::sink(kernel, copy));
+            // What did not fit beside the first one may fit now.
+            tried.retain(|pair: &(Launch, Launch)| pair.0 != first && pair.1 != first);
+            changed = true;
         }
         if changed {
             kernel.settle_plan(&[]);
@@ -106,16 +112,16 @@ fn neighbours(steps: &[Step], tried: &[(Launch, Launch)]) -> Option<(Launch, Lau
     })
 }
 
-/// The same, once what the second launch writes has arrays of its own.
-fn fuse_anew(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts) -> bool {
-    let Some(stores) = anew::stores_in_place(kernel, first, second) else { return false };
+/// The same, once what the second launch writes has arrays of its own; the launch that copies them back.
+fn fuse_anew(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts) -> Option<Launch> {
+    let stores = anew::stores_in_place(kernel, first, second)?;
     let before = kernel.clone();
-    anew::write_anew(kernel, second, stores);
-    let fused = fuse(kernel, first, second, target);
-    if !fused {
-        *kernel = before;
+    let copy = anew::write_anew(kernel, second, stores);
+    if copy.is_some() && fuse(kernel, first, second, target) {
+        return copy;
     }
-    fused
+    *kernel = before;
+    None
 }
 
 /// Puts what the second launch does behind what the first one does, if that is right and pays.

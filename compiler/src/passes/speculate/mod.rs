@@ -22,6 +22,7 @@
 //! The last one is the index of the innermost loop. Their array is not written by the launch. Beside them the branches hold little,
 //! and nothing slow.
 
+mod inside;
 mod products;
 
 use super::pass::{Changed, Pass, PassContext};
@@ -30,11 +31,11 @@ use crate::analysis::written_buffers;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
+use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
-use crate::manifest::Expr;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
+use inside::{Index, is_inside};
 
 pub struct Speculate;
 
@@ -62,22 +63,6 @@ impl Pass for Speculate {
             changed |= within(kernel, launch, root, &mut Vec::new(), &written);
         }
         changed.into()
-    }
-}
-
-/// An index of a loop around, and its bounds.
-#[derive(Clone, Copy)]
-struct Index {
-    value: Value,
-    low: Value,
-    high: Value,
-}
-
-impl Index {
-    /// The indices of a loop.
-    fn of(kernel: &Kernel, inst: Inst) -> impl Iterator<Item = Self> {
-        let params = kernel.blocks[kernel.insts[inst].regions[0]].params.iter();
-        params.zip(kernel.loop_bounds(inst)).map(|(value, (low, high))| Index { value: *value, low, high })
     }
 }
 
@@ -144,30 +129,6 @@ fn is_little(kernel: &Kernel, inst: Inst) -> bool {
 fn is_neighbour(kernel: &Kernel, load: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
     let innermost = around.last().map(|index| index.value);
     kernel.insts[load].arguments.last().copied() == innermost && is_inside(kernel, load, around, written)
-}
-
-/// Whether a load is of an element that is there whatever the indices are.
-fn is_inside(kernel: &Kernel, load: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
-    let data = &kernel.insts[load];
-    let Payload::Access { buffer, .. } = data.payload else { return false };
-    let array = &kernel.buffers[buffer];
-    let is_there = |(subscript, extent): (&Value, &Expr)| {
-        if let (Some(at), Expr::Int(extent)) = (kernel.int_of(*subscript), extent) {
-            return (0..i128::from(*extent)).contains(&at);
-        }
-        let index = around.iter().find(|index| index.value == *subscript);
-        index.is_some_and(|index| {
-            kernel.int_of(index.low) == Some(0)
-                && mutant!(
-                    "speculate: every index lies within the array",
-                    kernel.symbolic(index.high).as_ref() == Some(extent),
-                    true
-                )
-        })
-    };
-    array.element.as_scalar().is_some()
-        && !written.contains(buffer)
-        && data.arguments.iter().zip(&array.extents).all(is_there)
 }
 
 /// Does what stands in both branches in front of them, and selects between the results.

@@ -11,7 +11,7 @@
 //! A reduction in a branch is one thread's or one row's; of a condition of indices (a triangle), `stage` leaves whole tiles out, but
 //! matrix instructions take products that stand by themselves.
 
-use super::{Index, is_inside};
+use super::inside::{Index, is_inside};
 use crate::analysis::contraction::{Class, Contraction, contractions, reads_memory};
 use crate::analysis::{Answer, Conditions, ask};
 use crate::data::Scalar;

@@ -236,7 +236,7 @@ impl Forms<'_> {
     pub(super) fn time_steps(&mut self) {
         let (scalar, zero, shrunk, term) = (self.scalar, self.zero(), self.shrunk(), self.term(true, 1));
         let own = format!("q{}", self.lines.len());
-        let turns = self.choices.one_of(&["0..3", "0..4", "2..3", "3..2", "0..5 step 2", "1..8 step 2"]);
+        let turns = self.choices.one_of(&["0..3", "0..4", "2..3", "0..5 step 2", "1..8 step 2"]);
         let around = self.choices.one_of(&[
             "(z[i, j - 1] else ZERO) - (z[i + 1, j] else ZERO)",
             "(z[i - 1, j] else ZERO) + (z[i, j + 1] else ZERO)",
@@ -259,18 +259,30 @@ impl Forms<'_> {
             }
             2 | 3 => {
                 self.line(format!("    let {own}[i in n, j in m] = {around}"));
-                self.line(format!("    z[i, j] = (z[i, j] - {shrunk}{own}[i, j]) as {scalar}"));
-            }
-            _ => {
-                self.line(format!("    let {own}[i in n, j in m]: {scalar} = (z[i, j] + {shrunk}({around}) - {term}) as {scalar}"));
-                self.line(format!("    z[i, j] = {own}[i, j]"));
-                // What another step writes, or reads after.
-                match self.choices.below(4) {
-                    0 => self.line("    z[0, 0] = z[n - 1, m - 1]"),
-                    1 => self.line("    forall i in n { flat[4 * i] = z[i, 0] }"),
-                    _ => {}
+                let step = format!("z[i, j] = (z[i, j] - {shrunk}{own}[i, j]) as {scalar}");
+                // What an iteration has written, it reads again at times.
+                match self.choices.once_in(2) {
+                    true => {
+                        let result = self.result(self.wide, "n, m");
+                        self.line(format!(
+                            "    forall i in n, j in m {{\n        {step}\n        {result}[i, j] = z[i, j]\n    }}"
+                        ));
+                    }
+                    false => self.line(format!("    {step}")),
                 }
             }
+            _ => {
+                self.line(format!(
+                    "    let {own}[i in n, j in m]: {scalar} = (z[i, j] + {shrunk}({around}) - {term}) as {scalar}"
+                ));
+                self.line(format!("    z[i, j] = {own}[i, j]"));
+            }
+        }
+        // What another step writes, or reads after.
+        match self.choices.below(6) {
+            0 => self.line("    z[0, 0] = z[n - 1, m - 1]"),
+            1 => self.line("    forall i in n { flat[4 * i] = z[i, 0] }"),
+            _ => {}
         }
         self.line("}");
     }
