@@ -65,6 +65,7 @@ fn own_arrays(kernel: &Kernel, launch: Launch, body: Block) -> Vec<Buffer> {
         let rank = of.extents.len();
         let subscripts = &data.arguments[..rank];
         let is_own = inside
+            && matches!(data.opcode, Opcode::Load | Opcode::Store)
             && of.kind == BufferKind::Scratch
             && rank > params.len()
             && subscripts[rank - params.len()..] == params[..];
