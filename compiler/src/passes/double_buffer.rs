@@ -165,15 +165,15 @@ fn take_turns(kernel: &mut Kernel, turns: &Turns, body: &[Step]) -> Option<[Vec<
     if copies.is_empty() || !are_apart(&copies) {
         return None;
     }
-    let partial: Vec<Pair> =
-        copies.iter().flat_map(|copy| &copy.pairs).filter(|pair| !pair.covers(kernel)).cloned().collect();
-    for pair in &partial {
+    let pairs = copies.iter().flat_map(|copy| copy.pairs.iter().map(|pair| (copy.launch, pair.clone())));
+    let partial: Vec<(Launch, Pair)> = pairs.filter(|(_, pair)| !pair.covers(kernel)).collect();
+    for (_, pair) in &partial {
         leave_out(kernel, body, pair);
         enlarge(kernel, pair);
     }
     let mut around = Vec::new();
-    for pair in mutant!("double_buffer: what the copy leaves out stays behind", &partial[..], &[]) {
-        around.push(Step::Launch(whole_copy(kernel, pair, copies[0].launch)));
+    for (copy, pair) in mutant!("double_buffer: what the copy leaves out stays behind", &partial[..], &[]) {
+        around.push(Step::Launch(whole_copy(kernel, pair, *copy)));
     }
     // In each turn the arrays of a copy change their parts where it stood.
     let swapped_where = |kernel: &mut Kernel, swapped: &dyn Fn(usize, &Copies) -> bool| {
@@ -361,8 +361,8 @@ fn is_alone(kernel: &Kernel, body: &[Step], at: usize, pair: &Pair) -> bool {
     }
     let is_inside = |body: &Block| inside.iter().any(|(_, launch)| kernel.launches[*launch].body == *body);
     let mut outside = kernel.bodies().filter(|body| !is_inside(body));
-    if outside.any(|body| Uses::of(kernel, body, pair.scratch).any()) || kernel.is_read_by_plan(pair.scratch)
-    {
+    let read_by_plan = [pair.scratch, pair.array].into_iter().any(|buffer| kernel.is_read_by_plan(buffer));
+    if outside.any(|body| Uses::of(kernel, body, pair.scratch).any()) || read_by_plan {
         return false;
     }
     let mut written = false;
