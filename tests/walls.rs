@@ -136,6 +136,7 @@ const PASSES: &[(&str, &[&str])] = &[
         &[
             "accumulate",
             "contiguous",
+            "copying",
             "deviations",
             "distinct",
             "equal",

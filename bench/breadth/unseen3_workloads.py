@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from unseen_workloads import HALF, MN, TINY, WORKLOADS, Record, add, of
 
-UNSEEN_BEFORE = len(WORKLOADS)
 F16 = torch.float16
 INT = torch.int32
 LONG = torch.int64
@@ -475,5 +474,3 @@ third("interleave_channels", {"b": 8, "c": 6, "n": 1500000}, {"b": 2, "c": 6, "n
       {"x": of("b c n"), "gain": of("c", between(0.1, 0.5))},
       lambda d, x, gain: (x * gain[:, None] * 32767).round().clamp(-32768, 32767).mT.contiguous().to(torch.int16),
       slack=1.01)
-
-UNSEEN_3 = WORKLOADS[UNSEEN_BEFORE:]

@@ -4,13 +4,8 @@ import math
 
 import torch
 import torch.nn.functional as F
-from unseen3_workloads import WORKLOADS, between, integers, shaped, weights
+from unseen3_workloads import F16, INT, LONG, WORKLOADS, between, integers, shaped, weights
 from unseen_workloads import HALF, MN, TINY, Record, add, of
-
-UNSEEN_BEFORE = len(WORKLOADS)
-F16 = torch.float16
-INT = torch.int32
-LONG = torch.int64
 
 
 def fourth(name, dims, small, arrays, peer, **more):
@@ -425,5 +420,3 @@ fourth("spherical_harmonics", {"n": 700001}, {"n": 403}, {"at": of("n", Record("
 fourth("chamfer_distance", {"n": 12011, "m": 10007}, {"n": 103, "m": 77},
        {"a": of("n", Record("x", "y", "z")), "b": of("m", Record("x", "y", "z"))}, chamfer_distance,
        results=("distance",), slack=1e-3)
-
-UNSEEN_4 = WORKLOADS[UNSEEN_BEFORE:]

@@ -1,6 +1,7 @@
 //! Index values as polynomials of loop indices and symbols, and what follows from that: how far an access
 //! steps when an index does.
 
+use super::code::reads_memory;
 use super::polynomial::{Atom, Polynomial, polynomial_of};
 use crate::data::Scalar;
 use crate::ir::FoundOwners;
@@ -254,7 +255,7 @@ impl<'k> Affine<'k> {
                 Definition::Param(block, position) => {
                     let Some(inst) = self.owners.of(kernel, block) else { continue };
                     let low = kernel.loop_bounds(inst).get(usize::from(position)).map(|(low, _)| *low);
-                    if low.is_some_and(|low| is_loaded(kernel, low) && self.depends(low, index)) {
+                    if low.is_some_and(|low| reads_memory(kernel, &[low]) && self.depends(low, index)) {
                         return true;
                     }
                 }
@@ -293,21 +294,6 @@ impl<'k> Affine<'k> {
         }
         false
     }
-}
-
-/// Whether a value is made of what is loaded from memory.
-fn is_loaded(kernel: &Kernel, value: Value) -> bool {
-    let mut seen = FxHashSet::default();
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        if let Some(data) = kernel.definition_data(value).filter(|_| seen.insert(value)) {
-            if data.opcode.is_load() {
-                return true;
-            }
-            open.extend(&data.arguments);
-        }
-    }
-    false
 }
 
 /// Dividend and divisor of a quotient, which may be computed in fewer bits than they have.

@@ -5,6 +5,7 @@
 //! - `ask.rs`: what passes may know of the sizes that a kernel is compiled for.
 //! - `banked.rs`: what a warp's access to shared memory costs, as an H200 counts it.
 //! - `banks.rs`: what a warp's access to shared memory costs.
+//! - `code.rs`: what a value is computed with.
 //! - `contraction/`: reductions of two sides: which axes are rows, columns, batches and steps, and what the sides are.
 //! - `difference.rs`: differences of index values that do not wrap.
 //! - `float_bounds.rs`: what a float is at least.
@@ -25,6 +26,7 @@ mod affine;
 mod ask;
 pub mod banked;
 mod banks;
+mod code;
 pub mod contraction;
 mod difference;
 mod endless;
@@ -51,6 +53,7 @@ pub use affine::{Affine, Stride};
 pub use ask::{Answer, Conditions, ask, bucket, exact, holds};
 pub use banked::{Banked, banked};
 pub use banks::{BANKS, least_wavefronts, wavefronts};
+pub use code::{code, reads_memory};
 pub use difference::difference;
 pub use endless::Endless;
 pub use float_bounds::{FloatBounds, least_normal};
@@ -69,7 +72,7 @@ pub use products::factors;
 pub use ranges::Ranges;
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
 pub use stated::stated_guard;
-pub use writes::{each_write, written_buffers, written_by};
+pub use writes::{Uses, each_write, written_buffers, written_by};
 
 #[cfg(test)]
 mod float_bounds_tests;

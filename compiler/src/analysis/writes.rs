@@ -1,7 +1,8 @@
-//! Which buffers code writes.
+//! Which buffers code writes, and what it does with one.
 
 use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{InstData, Kernel, Payload};
+use crate::ir::op::Opcode;
 use cranelift_entity::EntitySet;
 
 /// The buffer that an instruction writes, and whether by an atomic.
@@ -42,4 +43,43 @@ pub fn written_buffers(kernel: &Kernel, block: Block) -> EntitySet<Buffer> {
         written.insert(buffer);
     });
     written
+}
+
+/// What a block, or what is inside, does with a buffer.
+#[derive(Default)]
+pub struct Uses {
+    pub loads: Vec<Inst>,
+    pub stores: Vec<Inst>,
+    /// Something else accesses it.
+    pub others: bool,
+}
+
+impl Uses {
+    pub fn of(kernel: &Kernel, block: Block, buffer: Buffer) -> Uses {
+        let mut uses = Uses::default();
+        kernel.walk(block, &mut |_, inst| {
+            let data = &kernel.insts[inst];
+            let (Payload::Access { buffer: known, .. } | Payload::Atomic { buffer: known, .. }) =
+                data.payload
+            else {
+                return;
+            };
+            match data.opcode {
+                _ if known != buffer => {}
+                Opcode::Load => uses.loads.push(inst),
+                Opcode::Store => uses.stores.push(inst),
+                _ => uses.others = true,
+            }
+        });
+        uses
+    }
+
+    pub fn any(&self) -> bool {
+        !self.loads.is_empty() || self.writes()
+    }
+
+    /// Whether it is written, or accessed in another way.
+    pub fn writes(&self) -> bool {
+        !self.stores.is_empty() || self.others
+    }
 }

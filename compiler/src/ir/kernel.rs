@@ -266,6 +266,36 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// The steps that this one runs, list by list: none where it is a launch.
+    pub fn parts(&self) -> SmallVec<[&Vec<Step>; 2]> {
+        match self {
+            Step::Launch(_) => SmallVec::new(),
+            Step::Repeat { body, .. } => [body].into_iter().collect(),
+            Step::Branch { then, otherwise, .. } => [then, otherwise].into_iter().collect(),
+            Step::While { test, body, .. } => [test, body].into_iter().collect(),
+        }
+    }
+
+    /// The launches that it may run, in their order.
+    pub fn launches(&self) -> Vec<Launch> {
+        match self {
+            Step::Launch(launch) => vec![*launch],
+            step => step.parts().into_iter().flatten().flat_map(Step::launches).collect(),
+        }
+    }
+
+    /// What [`parts`](Self::parts) gives, to be changed.
+    pub fn parts_mut(&mut self) -> SmallVec<[&mut Vec<Step>; 2]> {
+        match self {
+            Step::Launch(_) => SmallVec::new(),
+            Step::Repeat { body, .. } => [body].into_iter().collect(),
+            Step::Branch { then, otherwise, .. } => [then, otherwise].into_iter().collect(),
+            Step::While { test, body, .. } => [test, body].into_iter().collect(),
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockData {
     pub params: Short<Value>,

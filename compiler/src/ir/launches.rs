@@ -72,19 +72,10 @@ impl Kernel {
     pub fn plan_conditions(&self) -> Vec<&Expr> {
         fn add<'k>(plan: &'k [Step], found: &mut Vec<&'k Expr>) {
             for step in plan {
-                match step {
-                    Step::Launch(_) => {}
-                    Step::Repeat { body, .. } => add(body, found),
-                    Step::Branch { condition, then, otherwise } => {
-                        found.push(condition);
-                        add(then, found);
-                        add(otherwise, found);
-                    }
-                    Step::While { test, body, .. } => {
-                        add(test, found);
-                        add(body, found);
-                    }
+                if let Step::Branch { condition, .. } = step {
+                    found.push(condition);
                 }
+                step.parts().into_iter().for_each(|part| add(part, found));
             }
         }
         let mut found = Vec::new();
@@ -95,13 +86,9 @@ impl Kernel {
     /// Whether the host reads a buffer, to find out whether steps are repeated.
     pub fn is_read_by_plan(&self, buffer: Buffer) -> bool {
         fn reads(plan: &[Step], buffer: Buffer) -> bool {
-            plan.iter().any(|step| match step {
-                Step::Launch(_) => false,
-                Step::Repeat { body, .. } => reads(body, buffer),
-                Step::Branch { then, otherwise, .. } => reads(then, buffer) || reads(otherwise, buffer),
-                Step::While { condition, test, body } => {
-                    *condition == buffer || reads(test, buffer) || reads(body, buffer)
-                }
+            plan.iter().any(|step| {
+                matches!(step, Step::While { condition, .. } if *condition == buffer)
+                    || step.parts().into_iter().any(|part| reads(part, buffer))
             })
         }
         reads(&self.plan, buffer)
@@ -178,18 +165,10 @@ fn settle(plan: &mut Vec<Step>, sure: &[Expr]) -> bool {
 /// Calls back for every launch of a plan.
 fn each_launch(plan: &mut [Step], each: &mut dyn FnMut(&mut Launch)) {
     for step in plan {
-        match step {
-            Step::Launch(launch) => each(launch),
-            Step::Repeat { body, .. } => each_launch(body, each),
-            Step::Branch { then, otherwise, .. } => {
-                each_launch(then, each);
-                each_launch(otherwise, each);
-            }
-            Step::While { test, body, .. } => {
-                each_launch(test, each);
-                each_launch(body, each);
-            }
+        if let Step::Launch(launch) = step {
+            each(launch);
         }
+        step.parts_mut().into_iter().for_each(|part| each_launch(part, each));
     }
 }
 
@@ -202,16 +181,7 @@ fn replace(plan: &mut Vec<Step>, launch: Launch, steps: &[Step]) {
                 at += steps.len();
                 continue;
             }
-            Step::Launch(_) => {}
-            Step::Repeat { body, .. } => replace(body, launch, steps),
-            Step::Branch { then, otherwise, .. } => {
-                replace(then, launch, steps);
-                replace(otherwise, launch, steps);
-            }
-            Step::While { test, body, .. } => {
-                replace(test, launch, steps);
-                replace(body, launch, steps);
-            }
+            step => step.parts_mut().into_iter().for_each(|part| replace(part, launch, steps)),
         }
         at += 1;
     }

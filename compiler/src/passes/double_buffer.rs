@@ -27,11 +27,13 @@
 //!
 //! Loops that end by a condition of data have no number by which to take turns: they keep the copy.
 
+use super::copying::{Copied, copying};
+use super::fuse_launches::nest::Nest;
 use super::pass::{Changed, Pass, PassContext};
-use crate::data::Scalar;
+use crate::analysis::Uses;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol, Value};
-use crate::ir::kernel::{BlockData, BufferKind, Kernel, Payload, Phase, Phases, Step};
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases, Step};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
@@ -53,10 +55,11 @@ impl Pass for DoubleBuffer {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        let mut plan = std::mem::take(&mut kernel.plan);
+        // The kernel keeps its plan meanwhile: who reads what is asked of it.
+        let mut plan = kernel.plan.clone();
         let changed = within(kernel, &mut plan);
-        kernel.plan = plan;
         if changed {
+            kernel.plan = plan;
             kernel.settle_plan(&[]);
         }
         changed.into()
@@ -65,29 +68,25 @@ impl Pass for DoubleBuffer {
 
 fn within(kernel: &mut Kernel, steps: &mut Vec<Step>) -> bool {
     let mut changed = false;
-    for step in std::mem::take(steps) {
-        match step {
-            Step::Repeat { symbol, low, high, step, mut body } => {
-                changed |= within(kernel, &mut body);
-                let turns = Turns { symbol, low: &low, high: &high, step: &step };
-                if let Some([before, inside, after]) = take_turns(kernel, &turns, &body) {
-                    steps.extend(before);
-                    steps.push(Step::Repeat { symbol, low, high, step, body: inside });
-                    steps.extend(after);
-                    changed = true;
-                } else {
-                    steps.push(Step::Repeat { symbol, low, high, step, body });
-                }
+    for mut step in std::mem::take(steps) {
+        for part in step.parts_mut() {
+            changed |= within(kernel, part);
+        }
+        let taken = match &step {
+            Step::Repeat { symbol, low, high, step, body } => {
+                let turns = Turns { symbol: *symbol, low, high, step };
+                take_turns(kernel, &turns, body)
             }
-            Step::Branch { condition, mut then, mut otherwise } => {
-                changed |= within(kernel, &mut then) | within(kernel, &mut otherwise);
-                steps.push(Step::Branch { condition, then, otherwise });
+            _ => None,
+        };
+        match (taken, step) {
+            (Some([before, inside, after]), Step::Repeat { symbol, low, high, step, .. }) => {
+                steps.extend(before);
+                steps.push(Step::Repeat { symbol, low, high, step, body: inside });
+                steps.extend(after);
+                changed = true;
             }
-            Step::While { condition, mut test, mut body } => {
-                changed |= within(kernel, &mut test) | within(kernel, &mut body);
-                steps.push(Step::While { condition, test, body });
-            }
-            launch => steps.push(launch),
+            (_, step) => steps.push(step),
         }
     }
     changed
@@ -226,9 +225,9 @@ fn are_apart(copies: &[Copies]) -> bool {
 
 /// The pairs of a launch that does nothing but copy scratch arrays.
 fn copied(kernel: &Kernel, launch: Launch) -> Option<Vec<Pair>> {
-    let one = OneLoop::of(kernel, launch)?;
+    let (nest, _) = one_loop(kernel, launch)?;
     let mut pairs: Vec<(Pair, Vec<u32>)> = Vec::new();
-    for inst in &kernel.blocks[one.body].insts {
+    for inst in &kernel.blocks[nest.body].insts {
         let data = &kernel.insts[*inst];
         match (data.opcode, &data.payload) {
             (Opcode::Store, Payload::Access { buffer, leaf }) => {
@@ -238,7 +237,7 @@ fn copied(kernel: &Kernel, launch: Launch) -> Option<Vec<Pair>> {
                     return None;
                 }
                 let [to, from] = [data, source].map(|data| kernel.subscripts(data));
-                let part = one.part(from)?;
+                let part = part(&nest, from)?;
                 let apart = to.iter().zip(from).map(|(to, from)| shifted(kernel, *to, *from));
                 let shift = apart.collect::<Option<Vec<i64>>>().filter(|shift| shift.len() == to.len())?;
                 let pair = Pair { array: *buffer, scratch, shift, part };
@@ -281,84 +280,32 @@ fn shifted(kernel: &Kernel, subscript: Value, index: Value) -> Option<i64> {
     (rest == index).then(|| i64::try_from(kernel.int_of(by)?).ok()).flatten()
 }
 
-/// A launch that is one parallel loop, and what is the same for all iterations.
-struct OneLoop {
-    forall: Inst,
-    body: Block,
-    indices: Vec<Value>,
-    /// Of each index.
-    bounds: Vec<(Expr, Expr)>,
+/// A launch that is one parallel loop, and what is the same for all iterations; the loop.
+fn one_loop(kernel: &Kernel, launch: Launch) -> Option<(Nest, Inst)> {
+    let nest = Nest::under_conditions(kernel, launch)?;
+    let forall = nest.forall?;
+    Some((nest, forall))
 }
 
-impl OneLoop {
-    fn of(kernel: &Kernel, launch: Launch) -> Option<OneLoop> {
-        let mut foralls = Vec::new();
-        for inst in &kernel.blocks[kernel.launches[launch].body].insts {
-            let data = &kernel.insts[*inst];
-            match data.opcode {
-                Opcode::Forall => foralls.push(*inst),
-                opcode if opcode.info().effect == Effect::Pure && data.regions.is_empty() => {}
-                _ => return None,
-            }
-        }
-        let [forall] = foralls[..] else { return None };
-        let body = kernel.insts[forall].regions[0];
-        let bounds = kernel.loop_bounds(forall).into_iter();
-        let bounds = bounds.map(|(low, high)| Some((kernel.symbolic(low)?, kernel.symbolic(high)?)));
-        let indices = kernel.blocks[body].params.to_vec();
-        Some(OneLoop { forall, body, indices, bounds: bounds.collect::<Option<_>>()? })
-    }
-
-    /// The bounds of subscripts that are all indices, in any order.
-    fn part(&self, subscripts: &[Value]) -> Option<Vec<(Expr, Expr)>> {
-        let all = subscripts.len() == self.indices.len()
-            && self.indices.iter().all(|index| subscripts.contains(index));
-        let at = |value: &Value| self.indices.iter().position(|index| index == value);
-        let bounds = || subscripts.iter().map(|value| Some(self.bounds[at(value)?].clone())).collect();
-        if all { bounds() } else { None }
-    }
+/// The bounds of subscripts that are all indices of a loop, in any order.
+fn part(nest: &Nest, subscripts: &[Value]) -> Option<Vec<(Expr, Expr)>> {
+    let all =
+        subscripts.len() == nest.params.len() && nest.params.iter().all(|index| subscripts.contains(index));
+    let at = |value: &Value| nest.params.iter().position(|index| index == value);
+    let bounds = || subscripts.iter().map(|value| Some(nest.bounds[at(value)?].clone())).collect();
+    if all { bounds() } else { None }
 }
 
 /// What a launch does with a buffer.
-#[derive(Default)]
-struct Uses {
-    loads: usize,
-    stores: Vec<Inst>,
-    others: bool,
-}
-
-impl Uses {
-    fn of(kernel: &Kernel, body: Block, buffer: Buffer) -> Uses {
-        let mut uses = Uses::default();
-        kernel.walk(body, &mut |_, inst| {
-            let data = &kernel.insts[inst];
-            let (Payload::Access { buffer: known, .. } | Payload::Atomic { buffer: known, .. }) =
-                data.payload
-            else {
-                return;
-            };
-            match data.opcode {
-                _ if known != buffer => {}
-                Opcode::Load => uses.loads += 1,
-                Opcode::Store => uses.stores.push(inst),
-                _ => uses.others = true,
-            }
-        });
-        uses
-    }
-
-    fn any(&self) -> bool {
-        self.loads > 0 || !self.stores.is_empty() || self.others
-    }
+fn uses(kernel: &Kernel, launch: Launch, buffer: Buffer) -> Uses {
+    Uses::of(kernel, kernel.launches[launch].body, buffer)
 }
 
 /// Whether the copy is all that writes its array in the loop, or all of it, and the scratch array is the own one of the steps
 /// before it.
 fn is_alone(kernel: &Kernel, body: &[Step], at: usize, pair: &Pair) -> bool {
-    let mut inside: Vec<(usize, Launch)> = Vec::new();
-    for (step, own) in body.iter().enumerate() {
-        launches_of(std::slice::from_ref(own), &mut |launch| inside.push((step, launch)));
-    }
+    let of_step = |(at, step): (usize, &Step)| step.launches().into_iter().map(move |launch| (at, launch));
+    let inside: Vec<(usize, Launch)> = body.iter().enumerate().flat_map(of_step).collect();
     let is_inside = |body: &Block| inside.iter().any(|(_, launch)| kernel.launches[*launch].body == *body);
     let mut outside = kernel.bodies().filter(|body| !is_inside(body));
     let read_by_plan = [pair.scratch, pair.array].into_iter().any(|buffer| kernel.is_read_by_plan(buffer));
@@ -367,23 +314,22 @@ fn is_alone(kernel: &Kernel, body: &[Step], at: usize, pair: &Pair) -> bool {
     }
     let mut written = false;
     for (step, launch) in inside.into_iter().filter(|(step, _)| *step != at) {
-        let of_array = Uses::of(kernel, kernel.launches[launch].body, pair.array);
-        let writes = !of_array.stores.is_empty() || of_array.others;
+        let writes = uses(kernel, launch, pair.array).writes();
         // What the copy leaves out would be another thing in each of the two.
         let outside = writes && !pair.covers(kernel);
         if mutant!("double_buffer: another step writes the array", outside, writes && pair.covers(kernel)) {
             return false;
         }
-        let uses = Uses::of(kernel, kernel.launches[launch].body, pair.scratch);
+        let uses = uses(kernel, launch, pair.scratch);
         if !uses.any() {
             continue;
         }
         let late = step > at;
-        let is_first = matches!(body[step], Step::Launch(_)) && !written && uses.loads == 0;
+        let is_first = matches!(body[step], Step::Launch(_)) && !written && uses.loads.is_empty();
         let is_first =
             is_first && stores_all(kernel, launch, pair, &uses) && leaves_out(kernel, launch, pair);
         // Where a part is copied, the rest is no longer computed.
-        let reads = written && uses.stores.is_empty() && !uses.others && pair.is_whole(kernel);
+        let reads = written && !uses.writes() && pair.is_whole(kernel);
         if late || !(is_first || reads) {
             return false;
         }
@@ -394,7 +340,7 @@ fn is_alone(kernel: &Kernel, body: &[Step], at: usize, pair: &Pair) -> bool {
 
 /// Whether a launch stores each element of a pair's scratch array.
 fn stores_all(kernel: &Kernel, launch: Launch, pair: &Pair, uses: &Uses) -> bool {
-    let Some(one) = OneLoop::of(kernel, launch) else { return false };
+    let Some((nest, _)) = one_loop(kernel, launch) else { return false };
     let buffer = &kernel.buffers[pair.scratch];
     let whole: Vec<(Expr, Expr)> =
         buffer.extents.iter().map(|extent| (Expr::Int(0), extent.clone())).collect();
@@ -404,29 +350,12 @@ fn stores_all(kernel: &Kernel, launch: Launch, pair: &Pair, uses: &Uses) -> bool
         if let Payload::Access { leaf, .. } = data.payload {
             leaves.push(leaf);
         }
-        let in_each = kernel.blocks[one.body].insts.contains(store);
-        in_each && one.part(kernel.subscripts(data)).is_some_and(|part| part == whole)
+        let in_each = kernel.blocks[nest.body].insts.contains(store);
+        in_each && part(&nest, kernel.subscripts(data)).is_some_and(|part| part == whole)
     });
     leaves.sort_unstable();
     leaves.dedup();
     !uses.others && each && leaves.len() == buffer.element.leaves.len()
-}
-
-fn launches_of(steps: &[Step], visit: &mut impl FnMut(Launch)) {
-    for step in steps {
-        match step {
-            Step::Launch(launch) => visit(*launch),
-            Step::Repeat { body, .. } => launches_of(body, visit),
-            Step::Branch { then, otherwise, .. } => {
-                launches_of(then, visit);
-                launches_of(otherwise, visit);
-            }
-            Step::While { test, body, .. } => {
-                launches_of(test, visit);
-                launches_of(body, visit);
-            }
-        }
-    }
 }
 
 /// Whether the launch that writes a scratch array can leave out what is not copied.
@@ -445,25 +374,22 @@ fn leave_out(kernel: &mut Kernel, body: &[Step], pair: &Pair) {
     if pair.is_whole(kernel) {
         return;
     }
-    let mut writers = Vec::new();
-    launches_of(body, &mut |launch| writers.push(launch));
-    writers.retain(|launch| !Uses::of(kernel, kernel.launches[*launch].body, pair.scratch).stores.is_empty());
-    for launch in writers {
-        let Some(one) = OneLoop::of(kernel, launch) else { continue };
-        let stores = Uses::of(kernel, kernel.launches[launch].body, pair.scratch).stores;
-        let subscripts = kernel.subscripts(&kernel.insts[stores[0]]).to_vec();
+    for launch in body.iter().flat_map(Step::launches) {
+        let Some(store) = uses(kernel, launch, pair.scratch).stores.first().copied() else { continue };
+        let Some((nest, forall)) = one_loop(kernel, launch) else { continue };
+        let subscripts = kernel.subscripts(&kernel.insts[store]).to_vec();
         let root = kernel.launches[launch].body;
-        let span = kernel.insts[one.forall].span;
-        kernel.blocks[root].insts.retain(|inst| *inst != one.forall);
+        let span = kernel.insts[forall].span;
+        kernel.blocks[root].insts.retain(|inst| *inst != forall);
         let mut emit = Emit::new(kernel, root, span);
         let mut bounds = Vec::new();
-        for index in &one.indices {
+        for index in &nest.params {
             let at = subscripts.iter().position(|value| value == index).unwrap_or_default();
             let (low, high) = &pair.part[at];
             bounds.extend([emit.expression(low), emit.expression(high)]);
         }
-        kernel.insts[one.forall].arguments = bounds.into();
-        kernel.blocks[root].insts.push(one.forall);
+        kernel.insts[forall].arguments = bounds.into();
+        kernel.blocks[root].insts.push(forall);
     }
 }
 
@@ -494,36 +420,19 @@ fn enlarge(kernel: &mut Kernel, pair: &Pair) {
 
 /// A launch that copies a pair's whole array to its scratch array, which is as large.
 fn whole_copy(kernel: &mut Kernel, pair: &Pair, like: Launch) -> Launch {
-    let copy = &kernel.insts[OneLoop::of(kernel, like).expect("a copy is one loop").forall];
-    let (span, axes) = (copy.span, copy.payload.axes().to_vec());
-    let root = kernel.blocks.push(BlockData::default());
-    let inner = kernel.blocks.push(BlockData::default());
-    let extents = kernel.buffers[pair.array].extents.clone();
-    let mut emit = Emit::new(kernel, root, span);
-    let mut bounds = Vec::new();
-    for extent in &extents {
-        bounds.extend([emit.int(0), emit.expression(extent)]);
-    }
-    let axes = axes.iter().map(|axis| kernel.axes.push(kernel.axes[*axis].clone())).collect();
-    let forall = kernel.make_inst(Opcode::Forall, Payload::Loop { axes }, &bounds, span);
-    kernel.insts[forall].regions.push(inner);
-    kernel.blocks[root].insts.push(forall);
-    let params: Vec<Value> = extents.iter().map(|_| kernel.add_param(inner, Scalar::I64)).collect();
-    let leaves = kernel.buffers[pair.array].element.leaves.len() as u32;
-    let mut emit = Emit::new(kernel, inner, span);
-    for leaf in 0..leaves {
-        let value = emit.value(Opcode::Load, Payload::Access { buffer: pair.array, leaf }, &params);
-        let operands = [params.as_slice(), &[value]].concat();
-        emit.inst(Opcode::Store, Payload::Access { buffer: pair.scratch, leaf }, &operands);
-    }
-    emit.inst(Opcode::Yield, Payload::None, &[]);
-    let name = kernel.launches[like].name.clone();
-    kernel.add_launch(&name, "first", root, like)
+    let (_, forall) = one_loop(kernel, like).expect("a copy is one loop");
+    let array = &kernel.buffers[pair.array];
+    let bounds: Vec<(Expr, Expr)> =
+        array.extents.iter().map(|extent| (Expr::Int(0), extent.clone())).collect();
+    let leaves = 0..array.element.leaves.len() as u32;
+    let places: Vec<usize> = (0..bounds.len()).collect();
+    let copied = |leaf| Copied { from: pair.array, to: pair.scratch, leaf, places: places.clone() };
+    let copies: Vec<Copied> = leaves.map(copied).collect();
+    copying(kernel, (like, forall), &bounds, "first", &copies)
 }
 
 /// A copy of a step in which the arrays of each of these pairs stand for each other.
 fn with_swapped(kernel: &mut Kernel, step: &Step, swaps: &[[Buffer; 2]]) -> Step {
-    let mut all = |steps: &[Step]| steps.iter().map(|step| with_swapped(kernel, step, swaps)).collect();
     match step {
         Step::Launch(launch) if swaps.is_empty() => Step::Launch(*launch),
         Step::Launch(launch) => {
@@ -543,17 +452,12 @@ fn with_swapped(kernel: &mut Kernel, step: &Step, swaps: &[[Buffer; 2]]) -> Step
             }
             Step::Launch(copy)
         }
-        Step::Repeat { symbol, low, high, step, body } => {
-            let body = all(body);
-            Step::Repeat { symbol: *symbol, low: low.clone(), high: high.clone(), step: step.clone(), body }
-        }
-        Step::Branch { condition, then, otherwise } => {
-            let (then, otherwise) = (all(then), all(otherwise));
-            Step::Branch { condition: condition.clone(), then, otherwise }
-        }
-        Step::While { condition, test, body } => {
-            let (test, body) = (all(test), all(body));
-            Step::While { condition: *condition, test, body }
+        step => {
+            let mut copy = step.clone();
+            for step in copy.parts_mut().into_iter().flatten() {
+                *step = with_swapped(kernel, step, swaps);
+            }
+            copy
         }
     }
 }

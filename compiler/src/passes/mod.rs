@@ -8,6 +8,7 @@ mod accumulate;
 mod by_launch;
 mod collapse;
 mod contiguous;
+mod copying;
 mod cse;
 mod dce;
 mod deviations;

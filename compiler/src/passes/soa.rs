@@ -25,7 +25,7 @@
 //! AoSoA is never chosen, only kept.
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::contraction::reads_memory;
+use crate::analysis::reads_memory;
 use crate::ir::entities::{Block, Buffer, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases};
 use crate::ir::op::Opcode;

@@ -1,5 +1,6 @@
 //! The axes around a reduction and its own, and with which of them values move.
 
+use super::super::code::code;
 use super::bits::{AxisBits, MEMORY, OTHER};
 use super::parts::{Class, ContractionAxis, Range, Terms};
 use crate::ir::entities::{Block, Inst, Value};
@@ -131,35 +132,5 @@ impl<'k> Moves<'k> {
             axes.push(ContractionAxis { name, index, is_reduced, range, class });
         }
         axes
-    }
-}
-
-/// Whether memory says some of these values.
-pub fn reads_memory(kernel: &Kernel, values: &[Value]) -> bool {
-    let mut reads = false;
-    for value in values {
-        code(kernel, *value, &mut |inst, _| {
-            reads |= kernel.insts[inst].opcode.info().effect == Effect::Read;
-        });
-    }
-    reads
-}
-
-/// Calls back for each instruction that a value is computed with, and whether it stands in a branch of that code.
-pub fn code(kernel: &Kernel, value: Value, visit: &mut impl FnMut(Inst, bool)) {
-    let mut seen = rustc_hash::FxHashSet::default();
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        let Some(inst) = kernel.defining_inst(value).filter(|inst| seen.insert(*inst)) else { continue };
-        visit(inst, false);
-        open.extend(&kernel.insts[inst].arguments);
-        for region in &kernel.insts[inst].regions {
-            kernel.walk(*region, &mut |_, inside| {
-                if seen.insert(inside) {
-                    visit(inside, true);
-                }
-                open.extend(&kernel.insts[inside].arguments);
-            });
-        }
     }
 }

@@ -30,8 +30,8 @@ mod text;
 
 use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload};
+pub use axes::Moves;
 use axes::loops;
-pub use axes::{Moves, code, reads_memory};
 pub use bits::AxisBits;
 pub use exact::Exact;
 pub use parts::{Class, Contraction, ContractionAxis, Product, Range, Side, Terms};

@@ -96,6 +96,11 @@ pub struct Contraction {
 }
 
 impl Contraction {
+    /// Whether an index is of an axis of a class.
+    pub fn has(&self, class: Class, index: Value) -> bool {
+        self.of(class).any(|known| known.index == index)
+    }
+
     /// The axes of a class, in their order.
     pub fn of(&self, class: Class) -> impl Iterator<Item = &ContractionAxis> {
         self.axes.iter().filter(move |axis| axis.class == class)

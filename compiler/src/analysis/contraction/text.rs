@@ -1,7 +1,7 @@
 //! A contraction in a line.
 
-use super::axes::code;
 use super::parts::{Class, Contraction, Range, Side, Terms};
+use crate::analysis::code::code;
 use crate::ir::kernel::{Kernel, Payload};
 
 impl Contraction {

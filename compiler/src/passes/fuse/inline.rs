@@ -26,7 +26,7 @@ use super::super::rematerialize::free_values;
 use super::plan::{Plan, fills, is_unscheduled, loaded_in, loops_around, reads, stand_together};
 use super::temporaries::{Users, is_temporary, is_written, users};
 use crate::analysis::Affine;
-use crate::analysis::contraction::reads_memory;
+use crate::analysis::reads_memory;
 use crate::ir::Parents;
 use crate::ir::clone::ValueMap;
 use crate::ir::entities::{Block, Buffer, Inst, Launch};

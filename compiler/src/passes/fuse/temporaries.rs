@@ -13,10 +13,10 @@
 //! loop would have no tiles.
 
 use super::plan::{Plan, fills, indices, is_unscheduled, loaded_in, loops_around, reads, stand_together};
-use crate::analysis::each_write;
+use crate::analysis::{Uses, each_write};
 use crate::ir::Parents;
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
-use crate::ir::kernel::{BufferKind, Kernel, Payload, Step};
+use crate::ir::kernel::{BufferKind, Kernel, Step};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 
@@ -51,21 +51,8 @@ pub(super) fn is_temporary(kernel: &Kernel, buffer: Buffer) -> bool {
 pub(super) fn users(kernel: &Kernel, buffer: Buffer) -> Option<Users> {
     let (mut written, mut read, mut others) = (Vec::new(), Vec::new(), false);
     for (launch, data) in &kernel.launches {
-        let (mut stores, mut loads) = (Vec::new(), Vec::new());
-        kernel.walk(data.body, &mut |_, inst| {
-            let data = &kernel.insts[inst];
-            let (Payload::Access { buffer: known, .. } | Payload::Atomic { buffer: known, .. }) =
-                data.payload
-            else {
-                return;
-            };
-            match data.opcode {
-                _ if known != buffer => {}
-                Opcode::Store => stores.push(inst),
-                Opcode::Load => loads.push(inst),
-                _ => others = true,
-            }
-        });
+        let Uses { loads, stores, others: otherwise } = Uses::of(kernel, data.body, buffer);
+        others |= otherwise;
         others |= !stores.is_empty() && !loads.is_empty();
         if !stores.is_empty() {
             written.push((launch, stores));
@@ -150,33 +137,9 @@ fn between(steps: &[Step], first: Launch, second: Launch) -> Option<Vec<Launch>>
     };
     match (place(first), place(second)) {
         (Some(from), Some(to)) if from < to => {
-            let mut launches = Vec::new();
-            steps[from + 1..=to].iter().for_each(|step| launches_of(step, &mut launches));
-            Some(launches)
+            Some(steps[from + 1..=to].iter().flat_map(Step::launches).collect())
         }
-        _ => steps.iter().find_map(|step| match step {
-            Step::Launch(_) => None,
-            Step::Branch { then, otherwise, .. } => {
-                between(then, first, second).or_else(|| between(otherwise, first, second))
-            }
-            Step::Repeat { body, .. } => between(body, first, second),
-            Step::While { test, body, .. } => {
-                between(test, first, second).or_else(|| between(body, first, second))
-            }
-        }),
-    }
-}
-
-fn launches_of(step: &Step, launches: &mut Vec<Launch>) {
-    match step {
-        Step::Launch(launch) => launches.push(*launch),
-        Step::Branch { then, otherwise, .. } => {
-            then.iter().chain(otherwise).for_each(|step| launches_of(step, launches));
-        }
-        Step::Repeat { body, .. } => body.iter().for_each(|step| launches_of(step, launches)),
-        Step::While { test, body, .. } => {
-            test.iter().chain(body).for_each(|step| launches_of(step, launches));
-        }
+        _ => steps.iter().flat_map(Step::parts).find_map(|part| between(part, first, second)),
     }
 }
 

@@ -28,16 +28,16 @@
 //! The launches stand beside each other in the plan. Some axes of both are the same (`nest.rs`): all axes of one of them
 //! are. What either of them writes and the other one accesses, it accesses in the same iteration of these axes, and at the
 //! same element of a row (`place.rs`); what the later one writes in place, and the earlier one reads around, is written anew
-//! and copied back, where that moves fewer bytes (`anew.rs`). What is left are loops of one axis over one range, along which memory is contiguous,
-//! and there are rows enough to fill the machine, or they are short: a few long ones are cut into pieces, each reduction
+//! and copied back, where that moves fewer bytes (`rename.rs`). What is left are loops of one axis over one range, along which
+//! memory is contiguous, and there are rows enough to fill the machine, or they are short: a few long ones are cut into pieces, each reduction
 //! by itself. Along another axis of memory, and over several axes, they are reductions alone, of which two become one
 //! (`reductions.rs`), or will (`rests.rs`).
 
-mod anew;
 mod join;
-mod nest;
+pub(super) mod nest;
 mod place;
 mod reductions;
+mod rename;
 mod rests;
 
 use super::fill::rows_fill;
@@ -69,7 +69,7 @@ impl Pass for FuseLaunches {
             let target = &context.target;
             let copy = match fuse(kernel, first, second, target) {
                 true => None,
-                false => match fuse_anew(kernel, first, second, target) {
+                false => match fuse_renamed(kernel, first, second, target) {
                     Some(copy) => Some(copy),
                     None => {
                         tried.push((first, second));
@@ -78,7 +78,7 @@ impl Pass for FuseLaunches {
                 },
             };
             kernel.replace_step(second, &[]);
-            copy.into_iter().for_each(|copy| anew::sink(kernel, copy));
+            copy.into_iter().for_each(|copy| rename::sink(kernel, copy));
             // What did not fit beside the first one may fit now.
             tried.retain(|pair: &(Launch, Launch)| pair.0 != first && pair.1 != first);
             changed = true;
@@ -101,22 +101,16 @@ fn neighbours(steps: &[Step], tried: &[(Launch, Launch)]) -> Option<(Launch, Lau
         _ => None,
     });
     pairs.into_iter().find(|pair| !tried.contains(pair)).or_else(|| {
-        steps.iter().find_map(|step| match step {
-            Step::Launch(_) => None,
-            Step::Repeat { body, .. } => neighbours(body, tried),
-            Step::Branch { then, otherwise, .. } => {
-                neighbours(then, tried).or_else(|| neighbours(otherwise, tried))
-            }
-            Step::While { test, body, .. } => neighbours(test, tried).or_else(|| neighbours(body, tried)),
-        })
+        let mut parts = steps.iter().flat_map(Step::parts);
+        parts.find_map(|part| neighbours(part, tried))
     })
 }
 
 /// The same, once what the second launch writes has arrays of its own; the launch that copies them back.
-fn fuse_anew(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts) -> Option<Launch> {
-    let stores = anew::stores_in_place(kernel, first, second)?;
+fn fuse_renamed(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts) -> Option<Launch> {
+    let stores = rename::stores_in_place(kernel, first, second)?;
     let before = kernel.clone();
-    let copy = anew::write_anew(kernel, second, stores);
+    let copy = rename::rename(kernel, second, stores);
     if copy.is_some() && fuse(kernel, first, second, target) {
         return copy;
     }

@@ -24,6 +24,12 @@ impl Nest {
         if !data.assume.is_empty() || data.threads.is_some() || data.grid.is_some() {
             return None;
         }
+        Nest::under_conditions(kernel, launch)
+    }
+
+    /// The same of a launch that the plan may reach under conditions of its own.
+    pub fn under_conditions(kernel: &Kernel, launch: Launch) -> Option<Nest> {
+        let data = &kernel.launches[launch];
         let insts = &kernel.blocks[data.body].insts;
         let mut foralls = insts.iter().copied().filter(|inst| kernel.insts[*inst].opcode == Opcode::Forall);
         let Some(forall) = foralls.next() else {

@@ -138,7 +138,7 @@ fn guard(kernel: &mut Kernel, block: Block, check: Inst, nest: &Around, part: &m
 /// Whether tiles are to be expected: a launch more is worth it.
 fn pays(kernel: &mut Kernel, launch: Launch, product: &Contraction, nest: &Around) -> bool {
     let extent = |class: Class| {
-        let of = nest.axes().filter(|axis| product.of(class).any(|known| known.index == axis.index));
+        let of = nest.axes().filter(|axis| product.has(class, axis.index));
         let extents = of.map(|axis| axis.extent(kernel));
         extents.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right)).unwrap_or(Expr::Int(1))
     };

@@ -45,6 +45,9 @@ pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
     let [forall] = outer[..] else { return false };
     let body = kernel.insts[forall].regions[0];
     let inner: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(is_forall).collect();
+    if inner.is_empty() {
+        return false;
+    }
     let own = own_arrays(kernel, launch, body);
     let is_split = inner.into_iter().any(|inst| one(kernel, launch, (forall, body), inst))
         || last(kernel, launch, (forall, body));
@@ -120,9 +123,7 @@ impl Inner {
         let is_product = |one: &Contraction| one.reduce == reduce && one.has_reuse() && !one.leaves_out();
         let found = contractions(kernel, launch).into_iter().find(is_product)?;
         let (around, own) = (Along::of(kernel, forall), Along::of(kernel, inst));
-        let of = |axes: &[Along], class: Class| {
-            axes.iter().any(|axis| found.of(class).any(|known| known.index == axis.index))
-        };
+        let of = |axes: &[Along], class: Class| axes.iter().any(|axis| found.has(class, axis.index));
         // Rows around, columns inside, or the other way round.
         let sides = [(Class::M, Class::N), (Class::N, Class::M)];
         let is_split = sides.into_iter().any(|(left, right)| of(&around, left) && of(&own, right));

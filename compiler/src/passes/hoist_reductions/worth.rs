@@ -155,8 +155,7 @@ fn is_no_tile(kernel: &Kernel, launch: Launch, nest: &Nest) -> Option<Expr> {
     let product = product_of_terms(kernel, launch, nest)?;
     let side = |class: Class| {
         let axes = nest.around.iter().chain(&nest.own);
-        let own: Vec<&Along> =
-            axes.filter(|axis| product.of(class).any(|known| known.index == axis.index)).collect();
+        let own: Vec<&Along> = axes.filter(|axis| product.has(class, axis.index)).collect();
         (!own.is_empty()).then(|| self::product(own.into_iter(), kernel))
     };
     let (rows, columns) = (side(Class::M)?, side(Class::N)?);
@@ -183,7 +182,7 @@ pub fn axes_of_terms(kernel: &Kernel, launch: Launch, nest: &Nest) -> Vec<Along>
     let Some(product) = product_of_terms(kernel, launch, nest) else {
         return nest.around.iter().chain(&nest.own).cloned().collect();
     };
-    let is_batch = |axis: &Along| product.of(Class::Batch).any(|known| known.index == axis.index);
+    let is_batch = |axis: &Along| product.has(Class::Batch, axis.index);
     if nest.own.iter().all(is_batch) {
         return nest.own.iter().chain(&nest.around).cloned().collect();
     }

@@ -26,7 +26,7 @@ mod inside;
 mod products;
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::contraction::reads_memory;
+use crate::analysis::reads_memory;
 use crate::analysis::written_buffers;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;

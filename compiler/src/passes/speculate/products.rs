@@ -12,8 +12,8 @@
 //! matrix instructions take products that stand by themselves.
 
 use super::inside::{Index, is_inside};
-use crate::analysis::contraction::{Class, Contraction, contractions, reads_memory};
-use crate::analysis::{Answer, Conditions, ask};
+use crate::analysis::contraction::{Class, Contraction, contractions};
+use crate::analysis::{Answer, Conditions, ask, reads_memory};
 use crate::data::Scalar;
 use crate::ir::entities::{Buffer, Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload};
@@ -62,9 +62,7 @@ pub fn holds_product(
         return false;
     }
     let extent = |indices: &[Index], class: Option<Class>| {
-        let of_class = |index: &&Index| {
-            class.is_none_or(|class| product.of(class).any(|known| known.index == index.value))
-        };
+        let of_class = |index: &&Index| class.is_none_or(|class| product.has(class, index.value));
         let extents =
             indices.iter().filter(of_class).map(|index| kernel.symbolic_extent(index.low, index.high));
         extents.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))?

@@ -2,7 +2,7 @@
 
 use super::super::pattern::LoopAxis;
 use super::{may_run, with_own};
-use crate::analysis::contraction::reads_memory;
+use crate::analysis::reads_memory;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;

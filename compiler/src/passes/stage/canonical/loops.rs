@@ -11,7 +11,8 @@
 
 use super::super::code::is_plain;
 use super::before;
-use crate::analysis::contraction::{adds_nothing, code};
+use crate::analysis::code;
+use crate::analysis::contraction::adds_nothing;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Axis, Block, Inst, Value};

@@ -4,7 +4,7 @@
 
 use super::super::code::slice;
 use super::{BlockCode, Product};
-use crate::analysis::contraction::code;
+use crate::analysis::code;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::Value;

@@ -1,6 +1,6 @@
 //! What a launch looks like whose iterations walk one axis several times.
 
-use crate::analysis::{Affine, Atom, Polynomial};
+use crate::analysis::{Affine, Atom, Polynomial, Uses};
 use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
@@ -252,19 +252,8 @@ fn at_one_place(places: &[&Place]) -> bool {
 /// written before it is read, and nobody else reads it.
 fn own(kernel: &Kernel, launch: Launch, places: &[Place], common: Value) -> FxHashSet<Buffer> {
     let is_only_here = |buffer: Buffer| {
-        let elsewhere = kernel.bodies().filter(|other| *other != kernel.launches[launch].body);
-        let mut is_found = false;
-        for body in elsewhere {
-            kernel.walk(body, &mut |_, inst| {
-                let (Payload::Access { buffer: other, .. } | Payload::Atomic { buffer: other, .. }) =
-                    kernel.insts[inst].payload
-                else {
-                    return;
-                };
-                is_found |= other == buffer;
-            });
-        }
-        !is_found
+        let mut elsewhere = kernel.bodies().filter(|other| *other != kernel.launches[launch].body);
+        !elsewhere.any(|body| Uses::of(kernel, body, buffer).any())
     };
     let of_array = by_array(kernel, places).into_iter();
     let own = of_array.filter(|(buffer, places)| {

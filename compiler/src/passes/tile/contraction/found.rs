@@ -141,7 +141,7 @@ impl Found {
     fn runs_along_steps(&self, kernel: &Kernel, affine: &mut Affine<'_>, side: usize) -> bool {
         let indices = [self.steps.last(), self.outer[side].last().map(|at| &self.axes[*at])];
         let mut close = [false; 2];
-        crate::analysis::contraction::code(kernel, self.factors[side].value, &mut |inst, _| {
+        crate::analysis::code(kernel, self.factors[side].value, &mut |inst, _| {
             if kernel.insts[inst].opcode.is_load() {
                 for (close, axis) in close.iter_mut().zip(indices) {
                     *close |= axis.is_some_and(|axis| step(affine, inst, axis.index).is_some_and(is_close));
@@ -194,7 +194,7 @@ fn factor(kernel: &Kernel, side: &Side, scalar: Scalar) -> Factor {
         _ => false,
     };
     let mut array = String::new();
-    crate::analysis::contraction::code(kernel, value, &mut |inst, _| {
+    crate::analysis::code(kernel, value, &mut |inst, _| {
         if array.is_empty()
             && kernel.insts[inst].opcode.is_load()
             && let Some(buffer) = buffer_of(kernel, inst)

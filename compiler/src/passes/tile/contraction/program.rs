@@ -18,7 +18,7 @@ use super::found::Found;
 use super::layouts::{
     CHUNK, CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, Home, Layouts, ROW, ROW_VECTOR, STEP, place,
 };
-use crate::analysis::contraction::code;
+use crate::analysis::code;
 use crate::data::ElementType;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;

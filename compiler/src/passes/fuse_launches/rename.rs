@@ -1,5 +1,5 @@
 //! What the later of two launches writes in place, while the earlier one reads it around each iteration, gets an array of its
-//! own and is copied back.
+//! own and is copied back: renaming removes the anti-dependence.
 //!
 //! ```text
 //! launch0 { forall i { buf2[i] = … buf0[i - 1] … buf0[i + 1] … } }               before
@@ -11,12 +11,12 @@
 //! ```
 
 use super::nest::{Nest, access};
-use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{BlockData, BufferData, BufferKind, Kernel, Payload, Step};
+use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload, Step};
 use crate::ir::op::Opcode;
 use crate::manifest::Layout;
 use crate::mutants::mutant;
+use crate::passes::copying::{Copied, copying};
 
 /// The stores of the second launch to arrays that it writes in place and the first one reads. `None` where there are none, and where
 /// others to write are not right or move no fewer bytes once the two launches are one.
@@ -68,46 +68,20 @@ fn sink_in(kernel: &Kernel, steps: &mut [Step], launch: Launch) {
         !all.any(|buffer| own.read.contains(buffer) || own.written.contains(buffer))
     };
     for at in 0..steps.len() {
-        match &mut steps[at] {
-            Step::Launch(known) if *known == launch => {
-                if matches!(steps.get(at + 1), Some(Step::Launch(next)) if is_apart(*next)) {
-                    steps.swap(at, at + 1);
-                }
-            }
-            Step::Launch(_) => {}
-            Step::Repeat { body, .. } => sink_in(kernel, body, launch),
-            Step::Branch { then, otherwise, .. } => {
-                sink_in(kernel, then, launch);
-                sink_in(kernel, otherwise, launch);
-            }
-            Step::While { test, body, .. } => {
-                sink_in(kernel, test, launch);
-                sink_in(kernel, body, launch);
-            }
+        let is_it = matches!(steps[at], Step::Launch(known) if known == launch);
+        if is_it && matches!(steps.get(at + 1), Some(Step::Launch(next)) if is_apart(*next)) {
+            steps.swap(at, at + 1);
         }
+        steps[at].parts_mut().into_iter().for_each(|part| sink_in(kernel, part, launch));
     }
 }
 
 /// Gives the arrays that these stores of a launch write others to write, and adds the launch that copies them back.
-pub fn write_anew(kernel: &mut Kernel, launch: Launch, stores: Vec<Inst>) -> Option<Launch> {
+pub fn rename(kernel: &mut Kernel, launch: Launch, stores: Vec<Inst>) -> Option<Launch> {
     let nest = Nest::of(kernel, launch)?;
     let forall = nest.forall?;
-    let span = kernel.insts[forall].span;
-    let root = kernel.blocks.push(BlockData::default());
-    let inner = kernel.blocks.push(BlockData::default());
-    let bounds: Vec<Value> = {
-        let mut emit = Emit::new(kernel, root, span);
-        let ends = nest.bounds.iter().flat_map(|(low, high)| [low, high]);
-        ends.map(|end| emit.expression(end)).collect()
-    };
-    let axes = kernel.insts[forall].payload.axes().to_vec();
-    let axes = axes.iter().map(|axis| kernel.axes.push(kernel.axes[*axis].clone())).collect();
-    let copy = kernel.make_inst(Opcode::Forall, Payload::Loop { axes }, &bounds, span);
-    kernel.insts[copy].regions.push(inner);
-    kernel.blocks[root].insts.push(copy);
-    let indices: Vec<Value> =
-        nest.params.iter().map(|param| kernel.add_param(inner, kernel.value_type(*param))).collect();
     let mut fresh: Vec<(Buffer, Buffer)> = Vec::new();
+    let mut copies = Vec::new();
     for store in stores {
         let Payload::Access { buffer, leaf } = kernel.insts[store].payload else { continue };
         let other = match fresh.iter().find(|(known, _)| *known == buffer) {
@@ -122,17 +96,12 @@ pub fn write_anew(kernel: &mut Kernel, launch: Launch, stores: Vec<Inst>) -> Opt
                 other
             }
         };
-        let place = |value: &Value| nest.params.iter().position(|param| param == value).map(|at| indices[at]);
-        let places: Vec<Value> = kernel.subscripts(&kernel.insts[store]).iter().filter_map(place).collect();
+        let place = |value: &Value| nest.params.iter().position(|param| param == value);
+        let places = kernel.subscripts(&kernel.insts[store]).iter().filter_map(place).collect();
         kernel.insts[store].payload = Payload::Access { buffer: other, leaf };
-        let mut emit = Emit::new(kernel, inner, span);
-        let value = emit.value(Opcode::Load, Payload::Access { buffer: other, leaf }, &places);
-        let operands = [places.as_slice(), &[value]].concat();
-        emit.inst(Opcode::Store, Payload::Access { buffer, leaf }, &operands);
+        copies.push(Copied { from: other, to: buffer, leaf, places });
     }
-    Emit::new(kernel, inner, span).inst(Opcode::Yield, Payload::None, &[]);
-    let name = kernel.launches[launch].name.clone();
-    let copy = kernel.add_launch(&name, "back", root, launch);
+    let copy = copying(kernel, (launch, forall), &nest.bounds, "back", &copies);
     kernel.replace_step(launch, &[Step::Launch(launch), Step::Launch(copy)]);
     Some(copy)
 }
