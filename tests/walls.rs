@@ -170,6 +170,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "sink_loads",
             "soa",
             "speculate",
+            "split_residues",
         ],
     ),
     (

@@ -23,4 +23,4 @@ pub use atoms::{Atom, Atoms, Function, Key, Vocabulary};
 pub use definitions::Definitions;
 pub use facts::{Facts, Injective, Mark};
 pub use interval::Interval;
-pub use polynomial::Polynomial;
+pub use polynomial::{Polynomial, greatest_common_divisor};

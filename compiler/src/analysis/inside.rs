@@ -38,8 +38,13 @@ pub fn is_always_inside(
                 conditions.iter().any(|condition| has_part(kernel, *condition, is_meant))
             };
             let starts = starts || holds(&|part| is_from_zero(kernel, part, *subscript));
-            (starts || Ranges::new(kernel).of(kernel, *subscript).low >= 0)
-                && (ends || holds(&|part| is_below(kernel, part, *subscript, extent)))
+            let ends = ends || holds(&|part| is_below(kernel, part, *subscript, extent));
+            if starts && ends {
+                return true;
+            }
+            let range = Ranges::new(kernel).of(kernel, *subscript);
+            let stays_below = matches!(extent, Expr::Int(extent) if range.high < i128::from(*extent));
+            (starts || range.low >= 0) && (ends || stays_below)
         })
 }
 

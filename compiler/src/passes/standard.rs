@@ -31,6 +31,7 @@ use super::sink_loads::SinkLoads;
 use super::soa::Soa;
 use super::speculate::Speculate;
 use super::split_reductions::SplitReductions;
+use super::split_residues::SplitResidues;
 use super::stage::Stage;
 use super::strength_reduce::StrengthReduce;
 use super::threads::ThreadsPass;
@@ -58,6 +59,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // After `fuse_launches`, which leaves the copies alone, and `fuse`, which leaves arrays out.
         (Arc::new(DoubleBuffer), false),
         (Arc::new(Collapse), false),
+        // After `collapse`, which shows all axes of a loop; before all that asks how long reductions are.
+        (Arc::new(SplitResidues::default()), false),
         // After `collapse`, which gives reductions over several axes one order; before all that asks how long they are.
         (Arc::new(PinWindows), false),
         // After `collapse`, which shows all axes of a loop; before all that shares reductions.

@@ -27,6 +27,7 @@ mod random_schedule;
 mod schedules;
 mod scope;
 mod statements;
+mod strides;
 mod structs;
 mod types;
 mod writes;
@@ -119,6 +120,11 @@ pub fn permutations() -> impl Strategy<Value = Program> {
 /// Kernels whose iterations walk an axis several times that is not that of neighbours; shrinks.
 pub fn columns() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| columns::generate(&choices))
+}
+
+/// Sums in which indices decide by their remainders which terms count.
+pub fn strides() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..50).prop_map(|choices| strides::generate(&choices))
 }
 
 /// The small kernel that a list of choices stands for.

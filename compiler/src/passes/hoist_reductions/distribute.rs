@@ -14,31 +14,40 @@
 //! A product that ends a loop's body (the weighted mean of an attention) is left alone in its launch in the same way: what stands
 //! before it gets one.
 //!
+//! Where no tiles share anything, but there are too few iterations for a machine full of threads (a cache of a few sequences), the
+//! same holds for sums that fill a long array: their elements are threads then. Such an array may be one that each thread has for
+//! itself: it becomes one in memory.
+//!
 //! So `let t[j] = sum(c: …)` in an iteration is `let t[i, j] = sum(c: …)` in front of the loop, whichever of them is written: tiles
 //! share its operands, and what is left of the loop is rows, which lie side by side then.
 
 use super::super::collapse;
-use super::launch::{Along, Part, launch_of, load};
+use super::launch::{Along, Part, launch_of, load, product};
 use super::nest::is_loop;
 use super::products::LEAST_ROWS;
 use super::terms::{can_move, needs_of, slice};
-use super::worth::{LEAST_STEPS, product};
+use super::worth::LEAST_STEPS;
 use crate::analysis::contraction::{Class, Contraction, contractions};
 use crate::analysis::{Answer, Conditions, ask, trip_count, written_by};
 use crate::data::Scalar;
+use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
+use crate::passes::fill::THREADS_AT_ONCE;
+use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{free_values, is_rematerializable};
 use cranelift_entity::EntitySet;
 
 /// Elements of a row that a team of threads is to share: shorter ones lie better as columns, of which a thread has one (60 centres
 /// of 500,000 points on an H200: 230 us as columns, 293 as rows).
 const LONG_ROW: i64 = 128;
+/// Elements of an array from which on a warp has a lane for each.
+const LANES: i64 = 32;
 
 /// Gives a product that fills an array of an iteration's own a launch of its own; whether there was one.
-pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
+pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let root = kernel.launches[launch].body;
     let is_forall = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Forall;
     let outer: Vec<Inst> = kernel.blocks[root].insts.iter().copied().filter(is_forall).collect();
@@ -48,13 +57,64 @@ pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
     if inner.is_empty() {
         return false;
     }
+    let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+    for inst in &inner {
+        let found = Inner::of(kernel, launch, forall, *inst, threads);
+        if found.is_some_and(|found| ask(kernel, launch, &found.conditions) == Answer::Yes) {
+            shared_arrays(kernel, forall, *inst);
+        }
+    }
     let own = own_arrays(kernel, launch, body);
-    let is_split = inner.into_iter().any(|inst| one(kernel, launch, (forall, body), inst))
-        || last(kernel, launch, (forall, body));
+    let is_split = inner.into_iter().any(|inst| one(kernel, launch, (forall, body), inst, threads))
+        || last(kernel, launch, (forall, body), threads);
     if is_split {
         rows_last(kernel, launch, own, kernel.blocks[body].params.len());
     }
     is_split
+}
+
+/// Lets arrays that each thread has for itself, of which a loop in the body stores elements, lie in scratch memory, where each
+/// iteration has a part.
+fn shared_arrays(kernel: &mut Kernel, forall: Inst, inst: Inst) {
+    let around = Along::of(kernel, forall);
+    let body = kernel.insts[forall].regions[0];
+    let mut private: Vec<Buffer> = Vec::new();
+    for buffer in written_by(kernel, inst).iter() {
+        let here = accesses(kernel, body, buffer).len();
+        let everywhere: usize = kernel.bodies().map(|one| accesses(kernel, one, buffer).len()).sum();
+        if kernel.buffers[buffer].kind == BufferKind::Private && here == everywhere {
+            private.push(buffer);
+        }
+    }
+    let extents: Vec<Expr> = around.iter().map(|axis| axis.extent(kernel)).collect();
+    for buffer in private {
+        let data = &mut kernel.buffers[buffer];
+        data.kind = BufferKind::Scratch;
+        let rank = data.extents.len();
+        data.extents.extend(extents.iter().cloned());
+        let code = std::mem::take(&mut kernel.blocks[body].insts);
+        let span = kernel.insts[forall].span;
+        let mut emit = Emit::new(kernel, body, span);
+        let places: Vec<Value> = around.iter().map(|axis| emit.sub(axis.index, axis.low)).collect();
+        kernel.blocks[body].insts.extend(code);
+        for inst in accesses(kernel, body, buffer) {
+            let arguments = &mut kernel.insts[inst].arguments;
+            let (own, rest) = arguments.split_at(rank);
+            *arguments = [own, &places, rest].concat().into();
+        }
+    }
+}
+
+/// What loads or stores elements of a buffer in a block, and inside.
+fn accesses(kernel: &Kernel, block: Block, buffer: Buffer) -> Vec<Inst> {
+    let mut found = Vec::new();
+    kernel.walk(block, &mut |_, inst| match kernel.insts[inst].payload {
+        Payload::Access { buffer: other, .. } | Payload::Atomic { buffer: other, .. } if other == buffer => {
+            found.push(inst)
+        }
+        _ => {}
+    });
+    found
 }
 
 /// The scratch arrays that each iteration of a launch has a part of its own of: their last subscripts are the loop's indices.
@@ -115,25 +175,31 @@ struct Inner {
 }
 
 impl Inner {
-    fn of(kernel: &Kernel, launch: Launch, forall: Inst, inst: Inst) -> Option<Self> {
+    /// `threads`: so many fill the machine.
+    fn of(kernel: &Kernel, launch: Launch, forall: Inst, inst: Inst, threads: i64) -> Option<Self> {
         let region = kernel.insts[inst].regions[0];
         let mut loops = Vec::new();
         loops_of(kernel, region, &mut loops);
         let [reduce] = loops[..] else { return None };
         let is_product = |one: &Contraction| one.reduce == reduce && one.has_reuse() && !one.leaves_out();
-        let found = contractions(kernel, launch).into_iter().find(is_product)?;
+        let found = contractions(kernel, launch).into_iter().find(is_product);
         let (around, own) = (Along::of(kernel, forall), Along::of(kernel, inst));
-        let of = |axes: &[Along], class: Class| axes.iter().any(|axis| found.has(class, axis.index));
-        // Rows around, columns inside, or the other way round.
-        let sides = [(Class::M, Class::N), (Class::N, Class::M)];
-        let is_split = sides.into_iter().any(|(left, right)| of(&around, left) && of(&own, right));
-        if !is_split || trip_count(kernel, reduce) < LEAST_STEPS {
+        let is_split = found.is_some_and(|found| {
+            let of = |axes: &[Along], class: Class| axes.iter().any(|axis| found.has(class, axis.index));
+            // Rows around, columns inside, or the other way round.
+            let sides = [(Class::M, Class::N), (Class::N, Class::M)];
+            sides.into_iter().any(|(left, right)| of(&around, left) && of(&own, right))
+        });
+        if trip_count(kernel, reduce) < LEAST_STEPS {
             return None;
         }
-        let mut conditions = Conditions::new();
-        for axes in [&around, &own] {
-            conditions = conditions.prefers_at_least(&product(axes.iter(), kernel), LEAST_ROWS);
-        }
+        let [rows, columns] = [&around, &own].map(|axes| product(axes.iter(), kernel));
+        let conditions = if is_split {
+            Conditions::new().prefers_at_least(&rows, LEAST_ROWS).prefers_at_least(&columns, LEAST_ROWS)
+        } else {
+            let are_few = Expr::binary(BinaryOp::Less, rows, Expr::Int(threads));
+            Conditions::new().prefers_at_least(&columns, LANES).prefers(are_few)
+        };
         Some(Self { around, own, conditions })
     }
 
@@ -155,11 +221,11 @@ fn loops_of(kernel: &Kernel, block: Block, found: &mut Vec<Inst>) {
     }
 }
 
-fn one(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), inst: Inst) -> bool {
+fn one(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), inst: Inst, threads: i64) -> bool {
     if !is_alone(kernel, body, inst) {
         return false;
     }
-    let Some(inner) = Inner::of(kernel, launch, forall, inst) else { return false };
+    let Some(inner) = Inner::of(kernel, launch, forall, inst, threads) else { return false };
     let mut wanted: EntitySet<Value> = EntitySet::new();
     needs_of(kernel, inst, &mut wanted);
     let mut insts = slice(kernel, body, inst, &mut wanted);
@@ -180,15 +246,13 @@ fn one(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), inst:
     kernel.blocks[body].insts.retain(|other| *other != inst);
     collapse::nested(kernel, made);
     let name = kernel.launches[launch].name.clone();
-    kernel
-        .schedule
-        .remark(&name, "a product that fills an array of an iteration has a launch of its own".to_string());
+    kernel.schedule.remark(&name, "what fills an array of an iteration has a launch of its own".to_string());
     true
 }
 
 /// Gives what stands before a product that ends a loop's body a launch of its own, and leaves what the product uses of it in scratch
 /// memory; whether it could.
-fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block)) -> bool {
+fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), threads: i64) -> bool {
     let is_yield = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Yield;
     let insts: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(|inst| !is_yield(inst)).collect();
     let Some((inst, before)) = insts.split_last() else { return false };
@@ -196,7 +260,7 @@ fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block)) -> b
     if kernel.insts[inst].opcode != Opcode::Forall || !before.iter().any(|inst| is_loop(kernel, *inst)) {
         return false;
     }
-    let Some(inner) = Inner::of(kernel, launch, forall, inst) else { return false };
+    let Some(inner) = Inner::of(kernel, launch, forall, inst, threads) else { return false };
     let mut values = free_values(kernel, inst);
     values.extend(kernel.insts[inst].arguments.iter().copied());
     let indices: Vec<Value> = inner.around.iter().map(|axis| axis.index).collect();
@@ -226,7 +290,7 @@ fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block)) -> b
     kernel.blocks[body].insts = insts;
     collapse::nested(kernel, launch);
     let name = kernel.launches[launch].name.clone();
-    let remark = "what stands before the last product of an iteration has a launch of its own";
+    let remark = "what stands before the last sums of an iteration has a launch of its own";
     kernel.schedule.remark(&name, remark.to_string());
     true
 }

@@ -8,7 +8,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{AxisData, BlockData, BufferData, BufferKind, Kernel, Payload, Step};
 use crate::ir::op::Opcode;
-use crate::manifest::{Expr, Layout};
+use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::passes::rematerialize::{free_values, rematerialize};
 use crate::source::Span;
 use smallvec::smallvec;
@@ -39,6 +39,12 @@ impl Along {
         let extent = kernel.symbolic_extent(self.low, self.high).unwrap_or(Expr::Int(0));
         block_count(kernel, &extent, 1)
     }
+}
+
+/// The iterations of several axes.
+pub fn product<'a>(axes: impl Iterator<Item = &'a Along>, kernel: &Kernel) -> Expr {
+    let extents = axes.map(|axis| kernel.symbolic_extent(axis.low, axis.high).unwrap_or(Expr::Int(1)));
+    extents.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right)).unwrap_or(Expr::Int(1))
 }
 
 /// Code that gets a launch of its own, and the values that it leaves in scratch memory.

@@ -31,12 +31,14 @@
 //! Reductions along columns, and over several names, get launches of their own where there are too few iterations to fill
 //! the machine (`columns.rs`).
 //!
-//! So do all but the last of several products of matrices in one loop (`products.rs`): alone they are staged.
+//! So do all but the last of several products of matrices in one loop, and one that stands beside other loops (`products.rs`):
+//! alone they are staged.
 //!
 //! The terms of a reduction that are made of other reductions, and loops in them, get a launch of their own (`terms.rs`): one
 //! thread would do them one by one.
 //!
-//! Products that fill an array of an iteration's own get one as well (`distribute.rs`): then tiles share their operands.
+//! Products that fill an array of an iteration's own get one as well (`distribute.rs`): then tiles share their operands. So do other
+//! sums that fill one, where there are too few iterations to fill the machine.
 //!
 //! Checks that not all results of a product need leave it, and its tiles, for a launch of their own (`checks.rs`).
 //!
@@ -104,7 +106,7 @@ impl Pass for HoistReductions {
 /// Takes reductions out of the loops of a launch; whether there were any.
 fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let mut changed = checks::split(kernel, launch);
-    while distribute::split(kernel, launch) {
+    while distribute::split(kernel, launch, target) {
         changed = true;
     }
     loop {

@@ -1,4 +1,4 @@
-//! Several products of matrices in one loop.
+//! A product of matrices beside other loops, or several of them, in one loop.
 //!
 //! ```text
 //! forall axis0 "i", axis1 "j" (v0, v1) {                            before
@@ -14,8 +14,9 @@
 //! Tiles of factors go through shared memory where a product stands alone in its loop (`stage`): an element of a row is
 //! then fetched once for many columns. What the first ones leave is read by the last one's loop as any array.
 
+use super::launch::{Along, product};
 use super::need::Need;
-use crate::analysis::contraction::{Contraction, contractions};
+use crate::analysis::contraction::{Class, Contraction, contractions};
 use crate::analysis::{Answer, Conditions, ask, written_buffers};
 use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::Kernel;
@@ -25,7 +26,7 @@ use crate::ir::op::Opcode;
 pub const LEAST_ROWS: i64 = 16;
 pub const LEAST_STEPS: i64 = 64;
 
-/// The first of several products in a launch's loop, and the loop.
+/// The first of several products in a launch's loop, or the only one beside other loops, and the loop around.
 pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
     let root = kernel.launches[launch].body;
     let is_forall = |inst: &&Inst| kernel.insts[**inst].opcode == Opcode::Forall;
@@ -33,25 +34,30 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
     let body = kernel.insts[forall].regions[0];
     let has_regions = |inst: &&Inst| !kernel.insts[**inst].regions.is_empty();
     let loops: Vec<Inst> = kernel.blocks[body].insts.iter().filter(has_regions).copied().collect();
-    let reduce = *loops.first()?;
     if loops.len() < 2 {
         return None;
     }
     let all = contractions(kernel, launch);
     let products = all.iter().filter(|one| is_product(kernel, one)).map(|one| one.reduce);
     let products: Vec<Inst> = products.filter(|product| loops.contains(product)).collect();
-    if products.len() < 2 || !products.contains(&reduce) {
-        return None;
-    }
+    let reduce = match products[..] {
+        // What stands beside it keeps it from its tiles.
+        [only] => only,
+        [first, ..] if loops.first() == Some(&first) => first,
+        _ => return None,
+    };
     let written = written_buffers(kernel, root);
     let parents = kernel.parents_in(root);
     let need = Need::of(kernel, &parents, body, reduce, &written)?;
     if need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
         return None;
     }
+    let one = all.iter().find(|one| one.reduce == reduce)?;
     let mut conditions = Conditions::new();
-    for (low, high) in kernel.loop_bounds(forall) {
-        conditions = conditions.prefers_at_least(&kernel.symbolic_extent(low, high)?, LEAST_ROWS);
+    for class in [Class::M, Class::N] {
+        let axes = Along::of(kernel, forall).into_iter().filter(|axis| one.has(class, axis.index));
+        let axes: Vec<Along> = axes.collect();
+        conditions = conditions.prefers_at_least(&product(axes.iter(), kernel), LEAST_ROWS);
     }
     let [(low, high)] = kernel.loop_bounds(reduce)[..] else { return None };
     let conditions = conditions.prefers_at_least(&kernel.symbolic_extent(low, high)?, LEAST_STEPS);

@@ -1,6 +1,6 @@
 //! Whether what is inside a reduction's terms is worth a launch of its own, and the memory between.
 
-use super::launch::{Along, Part};
+use super::launch::{Along, Part, product};
 use super::nest::{Nest, is_loop};
 use super::products::{LEAST_ROWS, LEAST_STEPS as PRODUCT_STEPS};
 use crate::analysis::contraction::{Class, Contraction, contractions};
@@ -45,12 +45,6 @@ fn times(left: Expr, right: Option<Expr>) -> Expr {
         Some(right) => Expr::binary(BinaryOp::Mul, left, right),
         None => left,
     }
-}
-
-/// The iterations of several axes.
-pub fn product<'a>(axes: impl Iterator<Item = &'a Along>, kernel: &Kernel) -> Expr {
-    let extents = axes.map(|axis| kernel.symbolic_extent(axis.low, axis.high).unwrap_or(Expr::Int(1)));
-    extents.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right)).unwrap_or(Expr::Int(1))
 }
 
 /// Whether conditions hold, and the values between take no more memory than is to be had: little, or no more than the arrays
@@ -152,15 +146,15 @@ pub fn pays_whole(
 /// Of the one reduction in the terms whose operands tiles share, with rows and columns among the axes around: that it is too small
 /// for tiles.
 fn is_no_tile(kernel: &Kernel, launch: Launch, nest: &Nest) -> Option<Expr> {
-    let product = product_of_terms(kernel, launch, nest)?;
+    let contraction = product_of_terms(kernel, launch, nest)?;
     let side = |class: Class| {
         let axes = nest.around.iter().chain(&nest.own);
-        let own: Vec<&Along> = axes.filter(|axis| product.has(class, axis.index)).collect();
-        (!own.is_empty()).then(|| self::product(own.into_iter(), kernel))
+        let own: Vec<&Along> = axes.filter(|axis| contraction.has(class, axis.index)).collect();
+        (!own.is_empty()).then(|| product(own.into_iter(), kernel))
     };
     let (rows, columns) = (side(Class::M)?, side(Class::N)?);
     let few = Expr::binary(BinaryOp::Less, Expr::binary(BinaryOp::Min, rows, columns), Expr::Int(LEAST_ROWS));
-    let steps = loop_steps(kernel, product.reduce);
+    let steps = loop_steps(kernel, contraction.reduce);
     let short = Expr::binary(BinaryOp::Less, steps, Expr::Int(PRODUCT_STEPS));
     Some(Expr::binary(BinaryOp::Or, few, short))
 }

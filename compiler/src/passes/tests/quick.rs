@@ -11,10 +11,10 @@ use crate::ir::op::Constant;
 use crate::ir::testing::{Outcome, generate, host_values, interpret};
 use crate::lower::{LowerOptions, lower};
 use crate::manifest::SymbolKind;
-use crate::passes::{Pipeline, PipelineError, PipelineOptions, TargetFacts};
+use crate::passes::{Pipeline, PipelineError, PipelineOptions, SplitResidues, TargetFacts};
 use crate::source::SourceFile;
 use krn_generator::{
-    Program, columns, forms, idioms, locals, patterns, permutations, programs, spaces, time_steps,
+    Program, columns, forms, idioms, locals, patterns, permutations, programs, spaces, strides, time_steps,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -22,7 +22,7 @@ use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
 /// Where kernels come from, and how many of each.
-pub const SOURCES: [(&str, usize); 10] = [
+pub const SOURCES: [(&str, usize); 11] = [
     ("forms", 400),
     ("spaces", 120),
     ("locals", 80),
@@ -33,6 +33,7 @@ pub const SOURCES: [(&str, usize); 10] = [
     ("columns", 200),
     ("idioms", 200),
     ("steps", 40),
+    ("strides", 120),
 ];
 
 /// A kernel before all passes.
@@ -86,6 +87,7 @@ pub fn programs_of(source: &str) -> Vec<Program> {
         "columns" => sampled(columns(), count),
         "idioms" => sampled(idioms(), count),
         "steps" => sampled(time_steps(), count),
+        "strides" => sampled(strides(), count),
         _ => unreachable!("`{source}` has no programs"),
     }
 }
@@ -151,6 +153,8 @@ impl Sample {
 /// each other.
 pub fn pipeline() -> Pipeline {
     let standard = Pipeline::for_target(&TargetFacts::new(90));
+    // A class of a few results is worth a launch here.
+    let standard = standard.replace("split_residues", SplitResidues { least: 1 }).expect("it is known");
     let known: Vec<String> = standard.names().map(str::to_string).collect();
     let teams = ["stage", "split_reductions", "privatize"].into_iter();
     teams

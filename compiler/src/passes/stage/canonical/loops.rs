@@ -4,6 +4,7 @@
 //! var t = 0.0
 //! for k in c { for p in 0..3 { t += f[u, k, p] * x[k, i + p] } }     sum(k in c, p in 0..3: f[u, k, p] * x[k, i + p])
 //! for p in k { if on[p] { t += a[i, p] * b[p, j] } }                 sum(p in k: if on[p] { a[i, p] * b[p, j] } else { 0.0 })
+//! for p in 3 { if … { for q in 3 { if … { t += f[p, q] * x[…] } } } }  sum(p in 3, q in 3: if … { if … { f[p, q] * x[…] } else … } else …)
 //! ```
 //!
 //! A product adds up the terms of a result one after the other from the first one on, as the loops do, as long as its tiles are
@@ -24,16 +25,14 @@ use crate::manifest::Expr;
 struct Nest {
     /// Axes, their bounds and their indices, the outermost first.
     axes: Vec<(Axis, Expr, Expr, Value)>,
-    /// The regions of the loops.
-    regions: Vec<Block>,
+    /// The regions of the loops, and the first arms of branches between and in them, the outermost first, each with what the
+    /// variable goes on with: the next loop or branch, at last what combines it with a term.
+    path: Vec<(Block, Inst)>,
     combiner: Combiner,
     /// What the variable begins with, unless that adds nothing.
     start: Option<Value>,
-    /// What is combined, and the instruction that does it.
+    /// What is combined.
     term: Value,
-    combine: Inst,
-    /// The branch around it, if it stands in one: the variable stays as it is otherwise.
-    branch: Option<Inst>,
 }
 
 /// The combiners of which loops are taken.
@@ -62,19 +61,7 @@ pub fn convert(kernel: &mut Kernel, body: Block, inst: Inst) -> Option<Option<Va
         kernel.values[param].name = kernel.values[*index].name.clone();
         map.insert(*index, param);
     }
-    for block in &nest.regions {
-        for inst in kernel.blocks[*block].insts.clone() {
-            let is_loop = kernel.insts[inst].opcode == Opcode::For;
-            let is_combined = inst == nest.combine || Some(inst) == nest.branch;
-            if !is_loop && !is_combined && kernel.insts[inst].opcode != Opcode::Yield {
-                kernel.clone_inst(inst, region, &mut map);
-            }
-        }
-    }
-    let term = match nest.branch {
-        Some(branch) => branched(kernel, region, &nest, branch, &mut map),
-        None => mapped(&map, nest.term),
-    };
+    let term = term(kernel, region, &nest, &nest.path, &mut map);
     let end = kernel.make_inst(Opcode::Yield, Payload::None, &[term], span);
     kernel.blocks[region].insts.push(end);
     let axes = nest.axes.iter().map(|(axis, ..)| *axis).collect::<Vec<_>>();
@@ -88,87 +75,89 @@ pub fn convert(kernel: &mut Kernel, body: Block, inst: Inst) -> Option<Option<Va
     Some(nest.start)
 }
 
-/// Appends the branch with the term in its first arm, and what adds nothing in the other one; what it gives.
-fn branched(kernel: &mut Kernel, into: Block, nest: &Nest, branch: Inst, map: &mut ValueMap) -> Value {
-    let condition = mapped(map, kernel.insts[branch].arguments[0]);
-    let (span, then) = (kernel.insts[branch].span, kernel.insts[branch].regions[0]);
-    let scalar = kernel.value_type(nest.term);
-    let arms = [(); 2].map(|()| kernel.blocks.push(BlockData::default()));
-    for inst in kernel.blocks[then].insts.clone() {
-        if inst != nest.combine && kernel.insts[inst].opcode != Opcode::Yield {
-            kernel.clone_inst(inst, arms[0], map);
+/// Appends what computes the term, along a path; what it is. Branches give what adds nothing in their other arms.
+fn term(kernel: &mut Kernel, into: Block, nest: &Nest, path: &[(Block, Inst)], map: &mut ValueMap) -> Value {
+    let Some(((block, last), path)) = path.split_first() else { return mapped(map, nest.term) };
+    for inst in kernel.blocks[*block].insts.clone() {
+        if inst != *last && kernel.insts[inst].opcode != Opcode::Yield {
+            kernel.clone_inst(inst, into, map);
         }
     }
+    if kernel.insts[*last].opcode != Opcode::If {
+        return term(kernel, into, nest, path, map);
+    }
+    let condition = mapped(map, kernel.insts[*last].arguments[0]);
+    let (span, scalar) = (kernel.insts[*last].span, kernel.value_type(nest.term));
+    let arms = [(); 2].map(|()| kernel.blocks.push(BlockData::default()));
+    let own = term(kernel, arms[0], nest, path, map);
     let nothing = Emit::new(kernel, arms[1], span).identity(nest.combiner, scalar)[0];
-    for (arm, value) in arms.into_iter().zip([mapped(map, nest.term), nothing]) {
+    for (arm, value) in arms.into_iter().zip([own, nothing]) {
         let end = kernel.make_inst(Opcode::Yield, Payload::None, &[value], span);
         kernel.blocks[arm].insts.push(end);
     }
     let copy = kernel.make_inst(Opcode::If, Payload::None, &[condition], span);
     kernel.insts[copy].regions = Regions::from_slice(&arms);
     kernel.blocks[into].insts.push(copy);
-    kernel.clone_result(kernel.insts[branch].results[0], copy)
+    kernel.clone_result(kernel.insts[*last].results[0], copy)
 }
 
-/// The arm of a branch in which alone a variable is combined with something, and the instruction that does it.
-fn in_branch(kernel: &Kernel, branch: Inst, carried: Value) -> Option<(Block, Inst)> {
+/// The first arm of a branch that leaves a variable as it is in the other one.
+fn arm(kernel: &Kernel, branch: Inst, carried: Value) -> Option<Block> {
     let data = &kernel.insts[branch];
     let ([then, otherwise], Opcode::If, 1) = (&data.regions[..], data.opcode, data.results.len()) else {
         return None;
     };
-    let [combined] = kernel.yields(*then) else { return None };
-    let combine = kernel.defining_inst(*combined)?;
-    let insts = &kernel.blocks[*then].insts;
-    let used = insts.iter().filter(|inst| uses(kernel, **inst, carried)).count();
-    let pure = insts.iter().all(|inst| *inst == combine || is_pure(kernel, *inst));
     let stays = kernel.yields(*otherwise) == [carried] && kernel.blocks[*otherwise].insts.len() == 1;
-    (pure && stays && used == 1 && insts.contains(&combine)).then_some((*then, combine))
+    stays.then_some(*then)
 }
 
 /// What the loop is made of; `None` where it does more than combine one value after the other in a variable, or the host cannot
 /// compute a bound.
 fn nest(kernel: &Kernel, inst: Inst) -> Option<Nest> {
     let init = *kernel.insts[inst].arguments.get(3)?;
-    let (mut axes, mut regions) = (Vec::new(), Vec::new());
-    let mut inst = inst;
+    let (mut axes, mut path) = (Vec::new(), Vec::new());
+    let (mut inst, mut carried) = (inst, init);
     loop {
         let data = &kernel.insts[inst];
-        let [low, high, step, _] = data.arguments[..] else { return None };
-        let region = data.regions[0];
-        let [index, carried] = kernel.blocks[region].params[..] else { return None };
-        let [axis] = data.payload.axes() else { return None };
-        let [yielded] = kernel.yields(region) else { return None };
+        let block = match data.opcode {
+            Opcode::For if data.arguments.get(3) == Some(&carried) => {
+                let [low, high, step, _] = data.arguments[..] else { return None };
+                let region = data.regions[0];
+                let [index, variable] = kernel.blocks[region].params[..] else { return None };
+                let [axis] = data.payload.axes() else { return None };
+                if kernel.int_of(step) != Some(1) {
+                    return None;
+                }
+                axes.push((*axis, kernel.symbolic(low)?, kernel.symbolic(high)?, index));
+                carried = variable;
+                region
+            }
+            Opcode::If => arm(kernel, inst, carried)?,
+            _ => break,
+        };
+        let [yielded] = kernel.yields(block) else { return None };
         let last = kernel.defining_inst(*yielded)?;
-        let insts = &kernel.blocks[region].insts;
-        let is_inner =
-            kernel.insts[last].opcode == Opcode::For && kernel.insts[last].arguments.get(3) == Some(&carried);
+        let insts = &kernel.blocks[block].insts;
         let used = insts.iter().filter(|inst| uses(kernel, **inst, carried)).count();
         let is_plain = insts.iter().all(|inst| *inst == last || is_pure(kernel, *inst));
-        if kernel.int_of(step) != Some(1) || used != 1 || !is_plain || !insts.contains(&last) {
+        if used != 1 || !is_plain || !insts.contains(&last) {
             return None;
         }
-        axes.push((*axis, kernel.symbolic(low)?, kernel.symbolic(high)?, index));
-        regions.push(region);
-        if is_inner {
-            inst = last;
-            continue;
-        }
-        let branch = in_branch(kernel, last, carried);
-        let combine = branch.map_or(last, |(_, combine)| combine);
-        let data = &kernel.insts[combine];
-        let [left, right] = data.arguments[..] else { return None };
-        let term = match (left == carried, right == carried) {
-            (true, false) => right,
-            (false, true) => left,
-            _ => return None,
-        };
-        let combiner = COMBINERS.into_iter().find(|combiner| combiner.opcode() == Some(data.opcode))?;
-        let start = (!adds_nothing(kernel, init, combiner)).then_some(init);
-        let mut is_known = true;
-        code(kernel, init, &mut |inst, _| is_known &= is_pure(kernel, inst));
-        let branch = branch.map(|_| last);
-        return is_known.then_some(Nest { axes, regions, combiner, start, term, combine, branch });
+        path.push((block, last));
+        inst = last;
     }
+    let data = &kernel.insts[inst];
+    let [left, right] = data.arguments[..] else { return None };
+    let term = match (left == carried, right == carried) {
+        (true, false) => right,
+        (false, true) => left,
+        _ => return None,
+    };
+    let combiner = COMBINERS.into_iter().find(|combiner| combiner.opcode() == Some(data.opcode))?;
+    let start = (!adds_nothing(kernel, init, combiner)).then_some(init);
+    let mut is_known = true;
+    code(kernel, init, &mut |inst, _| is_known &= is_pure(kernel, inst));
+    is_known.then_some(Nest { axes, path, combiner, start, term })
 }
 
 /// Whether an instruction, or one inside of it, uses a value.
