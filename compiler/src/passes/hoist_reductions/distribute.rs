@@ -58,10 +58,15 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         return false;
     }
     let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+    let mut are_shared = false;
     for inst in &inner {
-        let found = Inner::of(kernel, launch, forall, *inst, threads);
-        if found.is_some_and(|found| ask(kernel, launch, &found.conditions) == Answer::Yes) {
-            shared_arrays(kernel, forall, *inst);
+        let Some(found) = Inner::of(kernel, launch, forall, *inst, threads) else { continue };
+        let row = product(found.own.iter(), kernel);
+        let conditions = found.conditions.prefers_at_least(&row, LONG_ROW);
+        if is_alone(kernel, body, *inst, &[BufferKind::Private])
+            && ask(kernel, launch, &conditions) == Answer::Yes
+        {
+            are_shared |= share_arrays(kernel, forall, *inst);
         }
     }
     let own = own_arrays(kernel, launch, body);
@@ -70,12 +75,12 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     if is_split {
         rows_last(kernel, launch, own, kernel.blocks[body].params.len());
     }
-    is_split
+    is_split || are_shared
 }
 
 /// Lets arrays that each thread has for itself, of which a loop in the body stores elements, lie in scratch memory, where each
-/// iteration has a part.
-fn shared_arrays(kernel: &mut Kernel, forall: Inst, inst: Inst) {
+/// iteration has a part; whether there were any.
+fn share_arrays(kernel: &mut Kernel, forall: Inst, inst: Inst) -> bool {
     let around = Along::of(kernel, forall);
     let body = kernel.insts[forall].regions[0];
     let mut private: Vec<Buffer> = Vec::new();
@@ -87,7 +92,7 @@ fn shared_arrays(kernel: &mut Kernel, forall: Inst, inst: Inst) {
         }
     }
     let extents: Vec<Expr> = around.iter().map(|axis| axis.extent(kernel)).collect();
-    for buffer in private {
+    for buffer in private.iter().copied() {
         let data = &mut kernel.buffers[buffer];
         data.kind = BufferKind::Scratch;
         let rank = data.extents.len();
@@ -103,6 +108,7 @@ fn shared_arrays(kernel: &mut Kernel, forall: Inst, inst: Inst) {
             *arguments = [own, &places, rest].concat().into();
         }
     }
+    !private.is_empty()
 }
 
 /// What loads or stores elements of a buffer in a block, and inside.
@@ -222,7 +228,7 @@ fn loops_of(kernel: &Kernel, block: Block, found: &mut Vec<Inst>) {
 }
 
 fn one(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), inst: Inst, threads: i64) -> bool {
-    if !is_alone(kernel, body, inst) {
+    if !is_alone(kernel, body, inst, &[BufferKind::Scratch]) {
         return false;
     }
     let Some(inner) = Inner::of(kernel, launch, forall, inst, threads) else { return false };
@@ -326,10 +332,10 @@ fn goes_first(kernel: &mut Kernel, launch: Launch, body: Block, reduce: Inst, ax
     true
 }
 
-/// Whether a loop writes scratch memory alone, which nothing of the body has read or written before, or writes after it.
-fn is_alone(kernel: &Kernel, body: Block, inst: Inst) -> bool {
+/// Whether a loop writes buffers of some kinds alone, which nothing of the body has read or written before, or writes after it.
+fn is_alone(kernel: &Kernel, body: Block, inst: Inst, kinds: &[BufferKind]) -> bool {
     let written = written_by(kernel, inst);
-    let mut is_alone = written.iter().all(|buffer| kernel.buffers[buffer].kind == BufferKind::Scratch);
+    let mut is_alone = written.iter().all(|buffer| kinds.contains(&kernel.buffers[buffer].kind));
     let mut before = true;
     for other in &kernel.blocks[body].insts {
         if *other == inst {

@@ -11,12 +11,14 @@
 //! memory in a block is for elsewhere.
 
 use crate::analysis::contraction::{Class, contractions};
-use crate::analysis::{Answer, Conditions, ask};
+use crate::analysis::{Answer, Conditions, ask, code};
 use crate::ir::entities::{Axis, Inst, Launch};
 use crate::ir::kernel::{Factor, Kernel, Level, Payload};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
 use crate::passes::pass::TargetFacts;
+use crate::passes::rematerialize::free_values;
+use cranelift_entity::EntitySet;
 
 /// Rows and columns of a thread, the best first: as many as leave registers for what is under way.
 const SIDES: [u64; 2] = [8, 4];
@@ -58,6 +60,7 @@ pub fn block(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Optio
         }
         count * count * size <= MOST_INSTS && ask(kernel, launch, &conditions) == Answer::Yes
     })?;
+    finish_later(kernel, forall, reduce);
     let name = kernel.launches[launch].name.clone();
     for at in sides {
         let factors = &mut kernel.axes[axes[at]].factors;
@@ -68,6 +71,30 @@ pub fn block(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Optio
         kernel.schedule.chose(&name, directive, reason);
     }
     Some(())
+}
+
+/// Moves what the reduction does not need behind it: registers that hold that for all results would be missing while it runs.
+fn finish_later(kernel: &mut Kernel, forall: Inst, reduce: Inst) {
+    let body = kernel.insts[forall].regions[0];
+    let at = kernel.blocks[body].insts.iter().position(|inst| *inst == reduce).unwrap_or(0);
+    let after = kernel.blocks[body].insts.split_off(at + 1);
+    let before = std::mem::take(&mut kernel.blocks[body].insts);
+    let mut needed: EntitySet<Inst> = EntitySet::new();
+    let mut free = free_values(kernel, reduce);
+    free.extend(kernel.insts[reduce].arguments.iter().copied());
+    for value in free {
+        code(kernel, value, &mut |inst, _| {
+            needed.insert(inst);
+        });
+    }
+    let shows = |inst: &Inst| kernel.insts[*inst].opcode.info().effect.shows();
+    let stays = |inst: &Inst| *inst == reduce || needed.contains(*inst);
+    // What is written before is read before.
+    let (first, later) = match before.iter().any(shows) {
+        true => (before, Vec::new()),
+        false => before.into_iter().partition(stays),
+    };
+    kernel.blocks[body].insts = [first, later, after].concat();
 }
 
 /// The only loop inside of a loop, a reduction in its body, and how many instructions one of its steps is.

@@ -21,6 +21,8 @@ const MOST_PIECES: u32 = 64;
 
 /// Outer iterations that keep a block of threads busy, each with one of its own.
 const BLOCK: i64 = 256;
+/// Rows that are so few that [`pieces`] of each do not fill the machine.
+const FEW_ROWS: i64 = 9;
 /// Sectors of a request of 32 neighbours of 8 bytes, where those of another way are one.
 const CONTIGUOUS: u64 = 8;
 
@@ -112,9 +114,14 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     if conditions.are_impossible() {
         return whole(kernel);
     }
-    let count = match !wanted && !rows && reads_all && few_pieces_fill(kernel, launch, &columns, target) {
-        true => FEW_PIECES,
-        false => pieces(target),
+    let count = if wanted {
+        pieces(target)
+    } else if rows && bucket(kernel, launch, &columns, &[FEW_ROWS]) == 0 {
+        i64::from(target.multiprocessors) * ROWS_AT_ONCE
+    } else if !rows && reads_all && few_pieces_fill(kernel, launch, &columns, target) {
+        FEW_PIECES
+    } else {
+        pieces(target)
     };
     let name = kernel.launches[launch].name.clone();
     let mut steps = Vec::new();

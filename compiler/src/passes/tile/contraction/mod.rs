@@ -19,7 +19,7 @@
 //! - `program.rs`: writes the program.
 //!
 //! What the axes are and whether both factors are exact in the instruction's type says `analysis/contraction`. Several axes of
-//! a class are one: their indices are quotients. Where sizes make vectors of a factor's neighbours, it is copied; else, and
+//! a class are one: their indices are quotients; but a long last one of rows that lie along the steps stays alone. Where sizes make vectors of a factor's neighbours, it is copied; else, and
 //! where it is computed, gathered or guarded, it goes through registers.
 
 mod extents;
@@ -47,7 +47,7 @@ const NUMBERS: i64 = 1 << 31;
 
 /// Makes a launch the program of matrix instructions where that is predicted to be faster; whether it did.
 pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
-    let found = match Found::find(kernel, launch) {
+    let mut found = match Found::find(kernel, launch) {
         Ok(Some(found)) => found,
         Ok(None) => return false,
         Err(refused) => {
@@ -64,6 +64,9 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     };
     if !has_atom(target, found.scalars) || is_said(kernel, &found) {
         return false;
+    }
+    for side in 0..2 {
+        one_axis(kernel, launch, &mut found, side);
     }
     let Some(plan) = plan(kernel, launch, &found, target) else { return false };
     let sizes = Sizes::of(&found);
@@ -86,6 +89,27 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
 fn has_atom(target: &TargetFacts, scalars: [Scalar; 2]) -> bool {
     let has = found::atom(scalars).is_some_and(|atom| target.capability >= atom.capability);
     has && target.async_copies && target.warp_size == 32
+}
+
+/// Rows, or columns, of the last axis of a side from which on a tile has those of one value of the others.
+const LONG_AXIS: i64 = 256;
+
+/// Leaves a side whose rows lie along the steps its last axis, where that is long: each block has one iteration of the others.
+/// Rows are then apart by the same everywhere, so they are copied in vectors.
+fn one_axis(kernel: &mut Kernel, launch: Launch, found: &mut Found, side: usize) {
+    let factor = &found.factors[side];
+    let Some((last, others)) = found.outer[side].split_last() else { return };
+    if others.is_empty() || factor.load.is_none() || !factor.along_steps {
+        return;
+    }
+    let is_long = Conditions::new().prefers_at_least(&found.axes[*last].extent, LONG_AXIS);
+    if ask(kernel, launch, &is_long) == Answer::Yes {
+        let last = *last;
+        found.batch.extend(
+            std::mem::replace(&mut found.outer[side], vec![last]).into_iter().filter(|at| *at != last),
+        );
+        found.batch.sort_unstable();
+    }
 }
 
 /// Results of a tile from which on sizes are asked whether all tiles are whole: masks cost the others next to nothing.
