@@ -14,8 +14,7 @@
 //! ```
 //!
 //! Sized serial and vector factors of an axis are iterations that one thread runs side by side (`jam.rs`). Where
-//! they all lie inside the extents the body is jammed; at the edge the iterations run one by one, each guarded. A body with loops
-//! would walk them once for each: there those that are outside do what the last one inside does, once more.
+//! they all lie inside the extents the body is jammed; at the edge the iterations run one by one, each guarded.
 //!
 //! A loop inside, of which an axis has warps or lanes, is shared by the threads of a team (`team.rs`).
 //!
@@ -34,12 +33,12 @@ mod team;
 mod tests;
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{Answer, Conditions, ask, may_exceed, written_buffers};
+use crate::analysis::{Answer, Conditions, ask, may_exceed};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, Kernel, Level, Payload, Phase, Phases};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::Opcode;
 use crate::ir::placement;
 use crate::manifest::{BinaryOp, Expr};
 use coordinates::{Grid, Spread, Threads, block_stride, grid_counts, mixed, open_serial, with_blocks};
@@ -198,7 +197,7 @@ fn team_iteration(emit: &mut Emit<'_>, axes: &[Spread], team: &mut Team, body: B
         }
         return;
     }
-    let jammed = jammed(emit.kernel, body, &offsets, &[]);
+    let jammed = jammed(emit.kernel, body, &offsets, emit.span);
     match whole {
         None => team.iteration(emit, jammed, bases),
         Some(inside) => {
@@ -244,30 +243,9 @@ fn iterations(emit: &mut Emit<'_>, axes: &[Spread], body: Block, bases: &[Value]
         }
         return;
     }
-    let jammed = jammed(emit.kernel, body, &offsets, &[]);
+    let jammed = jammed(emit.kernel, body, &offsets, emit.span);
     match whole {
         None => copy(emit, jammed, bases),
-        Some(inside) if may_repeat(emit.kernel, body) => {
-            let highs: Vec<Option<Value>> =
-                axes.iter().map(|axis| axis.needs_guard().then_some(axis.high)).collect();
-            let edge = self::jammed(emit.kernel, body, &offsets, &highs);
-            let firsts = vec![vec![0]; axes.len()];
-            let begins = all_inside(emit, axes, bases, &firsts);
-            emit.if_else(
-                inside,
-                |emit| {
-                    copy(emit, jammed, bases);
-                    Vec::new()
-                },
-                |emit| {
-                    match begins {
-                        Some(begins) => emit.if_then(begins, |emit| copy(emit, edge, bases)),
-                        None => copy(emit, edge, bases),
-                    }
-                    Vec::new()
-                },
-            );
-        }
         Some(inside) => {
             emit.if_else(
                 inside,
@@ -283,22 +261,6 @@ fn iterations(emit: &mut Emit<'_>, axes: &[Spread], body: Block, bases: &[Value]
             );
         }
     }
-}
-
-/// Whether an iteration walks loops, and does the same once more where it runs again: it stores what it does not load.
-fn may_repeat(kernel: &Kernel, body: Block) -> bool {
-    let written = written_buffers(kernel, body);
-    let (mut walks, mut may) = (false, true);
-    kernel.walk(body, &mut |_, inst| {
-        let data = &kernel.insts[inst];
-        walks |= matches!(data.opcode, Opcode::Reduce | Opcode::For);
-        may &= match (&data.payload, data.opcode.info().effect) {
-            (Payload::Access { buffer, .. }, Effect::Read) => !written.contains(*buffer),
-            (_, Effect::Write) => matches!(data.opcode, Opcode::Store | Opcode::StoreIf),
-            (_, effect) => effect != Effect::Collective,
-        };
-    });
-    walks && may
 }
 
 /// Whether the last iteration of each guarded axis is inside; `None` where it always is.
@@ -379,10 +341,8 @@ fn copy(emit: &mut Emit<'_>, body: Block, indices: &[Value]) {
 }
 
 /// A block with the body's parameters that runs all combinations of the offsets, axis by axis. Copies of one instruction
-/// for neighbours along the last axis, of which one access can be made, stand side by side. Indices stay below `highs`, where there
-/// are some: those beyond are the last one.
-fn jammed(kernel: &mut Kernel, body: Block, offsets: &[Vec<i64>], highs: &[Option<Value>]) -> Block {
-    let span = kernel.insts[kernel.blocks[body].insts[0]].span;
+/// for neighbours along the last axis, of which one access can be made, stand side by side.
+fn jammed(kernel: &mut Kernel, body: Block, offsets: &[Vec<i64>], span: crate::source::Span) -> Block {
     let mut current = body;
     for (at, offsets) in offsets.iter().enumerate() {
         if offsets.len() == 1 {
@@ -399,13 +359,8 @@ fn jammed(kernel: &mut Kernel, body: Block, offsets: &[Vec<i64>], highs: &[Optio
         }
         let base = map[&params[at]];
         let mut emit = Emit::new(kernel, next, span);
-        let high = highs.get(at).copied().flatten();
-        let last = high.map(|high| emit.add_int(high, -1));
-        let index = |offset: &i64| {
-            let index = emit.add_int(base, *offset);
-            vec![last.map_or(index, |last| emit.min(index, last))]
-        };
-        let values: Vec<Vec<Value>> = offsets.iter().map(index).collect();
+        let values: Vec<Vec<Value>> =
+            offsets.iter().map(|offset| vec![emit.add_int(base, *offset)]).collect();
         jam::jam(&mut emit, current, &[params[at]], &values, &map, &[]);
         emit.inst(Opcode::Yield, Payload::None, &[]);
         current = next;

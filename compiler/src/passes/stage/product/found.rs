@@ -35,11 +35,16 @@ pub struct Found {
 
 impl Found {
     pub fn new(pattern: &mut Pattern<'_>, sum: Sum) -> Option<Self> {
-        let columns = columns_axis(pattern)?;
+        let along = columns_axis(pattern)?;
         let reduce = pattern.reduce.as_ref()?;
         let mut moves = Moves::new(pattern.kernel, &[pattern.forall], reduce.inst);
-        let rows = (0..pattern.axes.len()).rev().filter(|axis| *axis != columns);
-        rows.into_iter().find_map(|rows| Self::of_axes(pattern, sum, &mut moves, [rows, columns]))
+        let mut with = |columns: usize| {
+            let rows = (0..pattern.axes.len()).rev().filter(|axis| *axis != columns);
+            rows.into_iter().find_map(|rows| Self::of_axes(pattern, sum, &mut moves, [rows, columns]))
+        };
+        // Where neighbours of what is stored have products of their own (channels that lie last), each product has its tiles:
+        // they fetch sectors of which they use a part, but once for many results.
+        with(along).or_else(|| (0..pattern.axes.len()).rev().filter(|axis| *axis != along).find_map(with))
     }
 
     fn of_axes(pattern: &Pattern<'_>, sum: Sum, moves: &mut Moves<'_>, axes: [usize; 2]) -> Option<Self> {

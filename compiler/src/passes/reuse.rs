@@ -12,16 +12,11 @@
 //! block's rows are read once from the second-level cache and then from the first. Block and thread indices thereby
 //! cover compact pieces of the range, of which the surface is small.
 //!
-//! Products of which each lane has its own (channels that lie last, none of which another one mixes with) have no tile that
-//! threads share: a thread gets rows and columns (`contractions.rs`).
-//!
 //! # Preconditions
 //!
 //! A spread loop of two or more axes without loops inside; loads from buffers that the launch does not write, equal
 //! but for constants in one subscript, which moves with the axis and no other. Not where the schedule says
 //! `block`, or something of the loop's axes.
-
-mod contractions;
 
 use super::distinct::distinct;
 use super::pass::{Changed, Pass, PassContext};
@@ -31,7 +26,6 @@ use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
-use contractions::is_open;
 use std::rc::Rc;
 
 pub struct Reuse;
@@ -84,10 +78,7 @@ impl Pass for Reuse {
         }
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            let Some(forall) = plain_loop(kernel, launch) else {
-                changed |= contractions::block(kernel, launch, &context.target).is_some();
-                continue;
-            };
+            let Some(forall) = plain_loop(kernel, launch) else { continue };
             let Some(tile) = plan(kernel, forall) else { continue };
             changed |= apply(kernel, launch, forall, tile);
         }
@@ -212,6 +203,14 @@ fn plan(kernel: &Kernel, forall: Inst) -> Option<Tile> {
     let axis = counts.iter().position(|count| *count == most)?;
     let rows = (0..last).rev().find(|at| *at != axis && counts[*at] > 0);
     Some(Tile { axis, elements, warps, rows, is_long })
+}
+
+/// Whether the grid takes what threads leave of an axis, of which each has one iteration.
+fn is_open(kernel: &Kernel, axis: Axis) -> bool {
+    let open = Factor { level: Level::Grid, size: None };
+    kernel.axes[axis].factors.split_first().is_some_and(|(first, rest)| {
+        *first == open && rest.iter().all(|factor| matches!(factor.level, Level::Warp | Level::Lane))
+    })
 }
 
 fn apply(kernel: &mut Kernel, launch: Launch, forall: Inst, tile: Tile) -> bool {
