@@ -27,7 +27,7 @@ use super::nest::is_loop;
 use super::products::LEAST_ROWS;
 use super::terms::{can_move, needs_of, slice};
 use super::worth::LEAST_STEPS;
-use crate::analysis::contraction::{Class, Contraction, contractions};
+use crate::analysis::contraction::{Class, Contraction, Moves, contractions};
 use crate::analysis::{Answer, Conditions, ask, trip_count, written_by};
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
@@ -196,7 +196,14 @@ impl Inner {
             let sides = [(Class::M, Class::N), (Class::N, Class::M)];
             sides.into_iter().any(|(left, right)| of(&around, left) && of(&own, right))
         });
-        if trip_count(kernel, reduce) < LEAST_STEPS {
+        // What is the same for all elements is computed once, in front of them.
+        let mut moves = Moves::new(kernel, &[forall, inst], reduce);
+        let terms = kernel.yields(kernel.insts[reduce].regions[0]);
+        let moves_inside = terms.iter().any(|term| {
+            let of_term = moves.of(*term);
+            (around.len()..around.len() + own.len()).any(|axis| of_term.contains(axis))
+        });
+        if trip_count(kernel, reduce) < LEAST_STEPS || !moves_inside {
             return None;
         }
         let [rows, columns] = [&around, &own].map(|axes| product(axes.iter(), kernel));

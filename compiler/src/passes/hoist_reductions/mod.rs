@@ -40,6 +40,8 @@
 //! Products that fill an array of an iteration's own get one as well (`distribute.rs`): then tiles share their operands. So do other
 //! sums that fill one, where there are too few iterations to fill the machine.
 //!
+//! So do sums of rows that are combined with an element in place (`in_place.rs`).
+//!
 //! Checks that not all results of a product need leave it, and its tiles, for a launch of their own (`checks.rs`).
 //!
 //! # Preconditions
@@ -52,6 +54,7 @@
 mod checks;
 mod columns;
 mod distribute;
+mod in_place;
 mod launch;
 mod need;
 mod nest;
@@ -129,6 +132,10 @@ fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         distributed = true;
     }
     while let Some((forall, need)) = products::find(kernel, launch) {
+        launch::split(kernel, launch, forall, &need);
+        changed = true;
+    }
+    if let Some((forall, need)) = in_place::find(kernel, launch) {
         launch::split(kernel, launch, forall, &need);
         changed = true;
     }

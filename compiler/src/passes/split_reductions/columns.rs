@@ -114,18 +114,18 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     if conditions.are_impossible() {
         return whole(kernel);
     }
-    let count = if wanted {
-        pieces(target)
-    } else if rows && bucket(kernel, launch, &columns, &[FEW_ROWS]) == 0 {
-        i64::from(target.multiprocessors) * ROWS_AT_ONCE
-    } else if !rows && reads_all && few_pieces_fill(kernel, launch, &columns, target) {
-        FEW_PIECES
-    } else {
-        pieces(target)
-    };
     let name = kernel.launches[launch].name.clone();
     let mut steps = Vec::new();
     let special = specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
+        let count = if wanted {
+            pieces(target)
+        } else if rows && bucket(kernel, launch, &columns, &[FEW_ROWS]) == 0 {
+            multiprocessors * ROWS_AT_ONCE
+        } else if !rows && reads_all && few_pieces_fill(kernel, launch, &columns, target) {
+            FEW_PIECES
+        } else {
+            pieces(target)
+        };
         let made = in_pieces(kernel, launch, &name, (rows, all_read), count);
         let fits = made.is_some();
         steps = made.unwrap_or_default();

@@ -171,7 +171,7 @@ impl Set {
     fn new() -> Self {
         let pipeline = pipeline();
         let samples: Vec<Sample> =
-            ["forms", "spaces", "locals", "tapes", "programs", "permutations", "columns", "steps"]
+            ["forms", "spaces", "locals", "tapes", "programs", "permutations", "columns", "steps", "strides"]
                 .into_iter()
                 .flat_map(samples_of)
                 .collect();

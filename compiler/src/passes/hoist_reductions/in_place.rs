@@ -1,0 +1,69 @@
+//! Rows whose sum is combined with an element that is changed in place.
+//!
+//! ```text
+//! forall axis0 "i" (v0) {                                           before
+//!     v1: f32 = load buf0[v0]
+//!     v2: f32 = reduce [add] axis1 "j" (v3) { … load buf1[v0, v3] … }
+//!     store buf0[v0], …                                             of v1 and v2
+//! }
+//!
+//! forall axis0 "i" (v0) { v2: f32 = reduce … store buf2[v0], v2 }    after
+//! forall axis0 "i" (v0) { v1: f32 = load buf0[v0]; v2: f32 = load buf2[v0]; store buf0[v0], … }
+//! ```
+//!
+//! The threads that share a row would read the element that one of them writes. In launches of their own, the row has a team, and
+//! the element one thread. Moving averages of optimisers and of norms are like that.
+
+use super::need::Need;
+use super::products::LEAST_STEPS;
+use crate::analysis::{Affine, Answer, Conditions, Stride, Uses, accesses, ask, written_buffers};
+use crate::ir::entities::{Buffer, Inst, Launch};
+use crate::ir::kernel::{BufferKind, Kernel};
+use crate::ir::op::Opcode;
+use crate::passes::accumulate::accumulations;
+
+/// The reduction of rows in such a launch, and the loop.
+pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
+    let root = kernel.launches[launch].body;
+    let is_forall = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Forall;
+    let foralls: Vec<Inst> = kernel.blocks[root].insts.iter().copied().filter(is_forall).collect();
+    let [forall] = foralls[..] else { return None };
+    let body = kernel.insts[forall].regions[0];
+    let has_regions = |inst: &Inst| !kernel.insts[*inst].regions.is_empty();
+    let loops: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(has_regions).collect();
+    let [reduce] = loops[..] else { return None };
+    if kernel.insts[reduce].opcode != Opcode::Reduce || !walks_rows(kernel, reduce) {
+        return None;
+    }
+    let written = written_buffers(kernel, root);
+    let combined: Vec<Buffer> = accumulations(kernel, body).iter().map(|known| known.buffer).collect();
+    let in_place = |buffer: &Buffer| {
+        kernel.buffers[*buffer].kind != BufferKind::Private
+            && !combined.contains(buffer)
+            && !Uses::of(kernel, body, *buffer).loads.is_empty()
+    };
+    if !written.iter().any(|buffer| in_place(&buffer)) {
+        return None;
+    }
+    let parents = kernel.parents_in(root);
+    let need = Need::of(kernel, &parents, body, reduce, &written)?;
+    if need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
+        return None;
+    }
+    let (low, high) = *kernel.loop_bounds(reduce).last()?;
+    let row = kernel.symbolic_extent(low, high)?;
+    let conditions = Conditions::new().prefers_at_least(&row, LEAST_STEPS);
+    (ask(kernel, launch, &conditions) == Answer::Yes).then_some((forall, need))
+}
+
+/// Whether neighbours along the last axis of a reduction lie side by side in memory.
+fn walks_rows(kernel: &Kernel, reduce: Inst) -> bool {
+    let region = kernel.insts[reduce].regions[0];
+    let count = kernel.insts[reduce].payload.axes().len();
+    let Some(index) = kernel.blocks[region].params[..count].last() else { return false };
+    let mut affine = Affine::new(kernel);
+    accesses(kernel, region).iter().any(|access| {
+        let buffer = &kernel.buffers[access.buffer];
+        affine.stride(access.inst, *index) == Stride::Bytes(buffer.element.size as i64)
+    })
+}
