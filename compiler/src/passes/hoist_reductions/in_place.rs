@@ -17,7 +17,7 @@
 use super::need::Need;
 use super::products::LEAST_STEPS;
 use crate::analysis::{Affine, Answer, Conditions, Stride, Uses, accesses, ask, written_buffers};
-use crate::ir::entities::{Buffer, Inst, Launch};
+use crate::ir::entities::{Block, Buffer, Inst, Launch};
 use crate::ir::kernel::{BufferKind, Kernel};
 use crate::ir::op::Opcode;
 use crate::passes::accumulate::accumulations;
@@ -32,7 +32,7 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
     let has_regions = |inst: &Inst| !kernel.insts[*inst].regions.is_empty();
     let loops: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(has_regions).collect();
     let [reduce] = loops[..] else { return None };
-    if kernel.insts[reduce].opcode != Opcode::Reduce || !walks_rows(kernel, reduce) {
+    if kernel.insts[reduce].opcode != Opcode::Reduce || !walks_rows(kernel, body, reduce) {
         return None;
     }
     let written = written_buffers(kernel, root);
@@ -56,14 +56,16 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
     (ask(kernel, launch, &conditions) == Answer::Yes).then_some((forall, need))
 }
 
-/// Whether neighbours along the last axis of a reduction lie side by side in memory.
-fn walks_rows(kernel: &Kernel, reduce: Inst) -> bool {
+/// Whether neighbours along the last axis of a reduction lie side by side in memory, in a row of each iteration.
+fn walks_rows(kernel: &Kernel, body: Block, reduce: Inst) -> bool {
     let region = kernel.insts[reduce].regions[0];
     let count = kernel.insts[reduce].payload.axes().len();
     let Some(index) = kernel.blocks[region].params[..count].last() else { return false };
     let mut affine = Affine::new(kernel);
     accesses(kernel, region).iter().any(|access| {
         let buffer = &kernel.buffers[access.buffer];
+        let mut is_own = kernel.blocks[body].params.iter();
         affine.stride(access.inst, *index) == Stride::Bytes(buffer.element.size as i64)
+            && is_own.any(|outer| affine.stride(access.inst, *outer) != Stride::Bytes(0))
     })
 }

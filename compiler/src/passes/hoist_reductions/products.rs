@@ -40,28 +40,24 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
     let all = contractions(kernel, launch);
     let products = all.iter().filter(|one| is_product(kernel, one)).map(|one| one.reduce);
     let products: Vec<Inst> = products.filter(|product| loops.contains(product)).collect();
-    let reduce = match products[..] {
-        // What stands beside it keeps it from its tiles.
-        [only] => only,
-        [first, ..] if loops.first() == Some(&first) => first,
-        _ => return None,
-    };
     let written = written_buffers(kernel, root);
-    let parents = kernel.parents_in(root);
-    let need = Need::of(kernel, &parents, body, reduce, &written)?;
-    if need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
-        return None;
-    }
-    let one = all.iter().find(|one| one.reduce == reduce)?;
-    let mut conditions = Conditions::new();
-    for class in [Class::M, Class::N] {
-        let axes = Along::of(kernel, forall).into_iter().filter(|axis| one.has(class, axis.index));
-        let axes: Vec<Along> = axes.collect();
-        conditions = conditions.prefers_at_least(&product(axes.iter(), kernel), LEAST_ROWS);
-    }
-    let [(low, high)] = kernel.loop_bounds(reduce)[..] else { return None };
-    let conditions = conditions.prefers_at_least(&kernel.symbolic_extent(low, high)?, LEAST_STEPS);
-    (ask(kernel, launch, &conditions) == Answer::Yes).then_some((forall, need))
+    products.into_iter().find_map(|reduce| {
+        let one = all.iter().find(|one| one.reduce == reduce)?;
+        let parents = kernel.parents_in(root);
+        let need = Need::of(kernel, &parents, body, reduce, &written)?;
+        if need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
+            return None;
+        }
+        let mut conditions = Conditions::new();
+        for class in [Class::M, Class::N] {
+            let axes = Along::of(kernel, forall).into_iter().filter(|axis| one.has(class, axis.index));
+            let axes: Vec<Along> = axes.collect();
+            conditions = conditions.prefers_at_least(&product(axes.iter(), kernel), LEAST_ROWS);
+        }
+        let [(low, high)] = kernel.loop_bounds(reduce)[..] else { return None };
+        let conditions = conditions.prefers_at_least(&kernel.symbolic_extent(low, high)?, LEAST_STEPS);
+        (ask(kernel, launch, &conditions) == Answer::Yes).then_some((forall, need))
+    })
 }
 
 /// Whether a reduction adds up products of two factors, of which each is the same for all iterations along some axis around.

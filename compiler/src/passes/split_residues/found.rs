@@ -95,8 +95,10 @@ impl Found {
             }
         }
         let count = periods.iter().try_fold(1i64, |all, period| all.checked_mul(*period))?;
-        let is_free = |at: usize| literal(kernel, forall, at).is_some() && !is_said(kernel, forall, at);
-        let are_free = periods.iter().enumerate().all(|(at, period)| *period == 1 || is_free(at));
+        let are_free = periods
+            .iter()
+            .enumerate()
+            .all(|(at, period)| *period == 1 || literal(kernel, forall, at).is_some());
         ((2..=MOST_CLASSES).contains(&count) && are_free).then_some(Self { forall, periods, residues })
     }
 
@@ -216,7 +218,7 @@ impl Finder<'_> {
             let is_free = residue.own.is_none_or(|(of, axis, _)| {
                 let same =
                     |known: &Residue| known.own.is_some_and(|(known, other, _)| (known, other) == (of, axis));
-                literal(kernel, of, axis).is_some() && !is_said(kernel, of, axis) && !found.iter().any(same)
+                literal(kernel, of, axis).is_some() && !found.iter().any(same)
             });
             if is_free {
                 found.push(residue);
@@ -303,12 +305,6 @@ fn conjuncts(kernel: &Kernel, mask: Value, found: &mut Vec<Value>) {
 pub fn literal(kernel: &Kernel, inst: Inst, axis: usize) -> Option<i64> {
     let (low, _) = *kernel.loop_bounds(inst).get(axis)?;
     kernel.int_of(low)?.try_into().ok()
-}
-
-/// Whether the schedule says something of an axis of a loop.
-fn is_said(kernel: &Kernel, inst: Inst, axis: usize) -> bool {
-    let axis = &kernel.axes[kernel.insts[inst].payload.axes()[axis]];
-    axis.nounroll || kernel.schedule.speaks_of(&axis.name)
 }
 
 fn divisor(a: i64, b: i64) -> i64 {

@@ -19,8 +19,8 @@
 //!
 //! The launch is one parallel loop with stores. The terms of a reduction add nothing, or a loop (`for`) leaves what it carries
 //! as it is, where a sum of multiples of indices, at most one of them its own, is not divided by a literal without remainder.
-//! The axes begin at literals. There are so many results that a class is worth a launch, and no more than 32 classes. The
-//! schedule says nothing of the axes.
+//! The axes begin at literals. There are so many results that a class is worth a launch, and no more than 32 classes. What the
+//! schedule says of the axes holds in each class.
 //!
 //! # Limits
 //!
