@@ -53,7 +53,7 @@ fn every(kernel: &mut Kernel, block: Block, inst: Inst, axis: usize, (first, ste
         let sizes = form.add_constant(-constant)?.divided_exactly(step.into())?;
         sizes.add_constant(-(-constant).div_euclid(step.into()))
     });
-    let bounds = before(kernel, block, inst, |emit| {
+    let bounds = quotients::before(kernel, block, inst, |emit| {
         let count = count.and_then(|count| quotients::emitted(emit, &count));
         let count = count.unwrap_or_else(|| {
             let sum = emit.add_int(high, step - 1 - first);
@@ -84,15 +84,4 @@ fn every(kernel: &mut Kernel, block: Block, inst: Inst, axis: usize, (first, ste
         kernel.values[index].name = kernel.values[number].name.take();
     }
     kernel.blocks[body].insts.extend(rest);
-}
-
-/// Lets code be emitted in front of an instruction of a block.
-pub fn before<T>(kernel: &mut Kernel, block: Block, inst: Inst, code: impl FnOnce(&mut Emit<'_>) -> T) -> T {
-    let insts = &mut kernel.blocks[block].insts;
-    let at = insts.iter().position(|other| *other == inst).unwrap_or(insts.len());
-    let rest = insts.split_off(at);
-    let span = kernel.insts[inst].span;
-    let result = code(&mut Emit::new(kernel, block, span));
-    kernel.blocks[block].insts.extend(rest);
-    result
 }

@@ -1,6 +1,5 @@
 //! Conditions that an index of a reduction has one remainder, which those around it say.
 
-use super::MOST_CLASSES;
 use super::quotients::is_real;
 use crate::algebra::greatest_common_divisor;
 use crate::analysis::contraction::common_mask;
@@ -10,6 +9,9 @@ use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
+
+/// Classes of a launch, at most.
+const MOST_CLASSES: i64 = 32;
 
 /// What is found in a launch.
 pub struct Found {

@@ -12,7 +12,7 @@
 //! convolutions with strides, gradients of strided ones and resampling are written where each result gathers its terms. Also
 //! called polyphase decomposition; index set splitting by residue classes.
 //!
-//! - `found.rs`: the conditions, and what solves them. - `classes.rs`: the launch for a class. - `quotients.rs`: divisions
+//! - `digits.rs`: loops of windows that were written as one. - `found.rs`: the conditions, and what solves them. - `classes.rs`: the launch for a class. - `quotients.rs`: divisions
 //!   that leave nothing over.
 //!
 //! # Preconditions
@@ -27,6 +27,7 @@
 //! Of several such conditions on one axis of a reduction the first is solved; the others are asked as before.
 
 mod classes;
+mod digits;
 mod found;
 mod quotients;
 
@@ -50,9 +51,6 @@ impl Default for SplitResidues {
     }
 }
 
-/// Classes of a launch, at most.
-const MOST_CLASSES: i64 = 32;
-
 impl Pass for SplitResidues {
     fn name(&self) -> &str {
         "split_residues"
@@ -73,7 +71,9 @@ impl Pass for SplitResidues {
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            changed |= self.split(kernel, launch).is_some();
+            let before = kernel.insts.len();
+            self.split(kernel, launch);
+            changed |= kernel.insts.len() > before;
         }
         if changed {
             // Conditions that are literals now.
@@ -86,7 +86,11 @@ impl Pass for SplitResidues {
 impl SplitResidues {
     /// Makes the launches of a launch's classes; `None` where it has none.
     fn split(&self, kernel: &mut Kernel, launch: Launch) -> Option<()> {
-        let found = Found::in_launch(kernel, launch)?;
+        let found = match Found::in_launch(kernel, launch) {
+            Some(found) => found,
+            None if digits::take_apart(kernel, launch) => Found::in_launch(kernel, launch)?,
+            None => return None,
+        };
         let classes = found.classes();
         let count = i64::try_from(classes.len()).ok()?;
         let results = kernel.symbolic_iterations(found.forall)?;

@@ -1,6 +1,6 @@
-//! Quotients and remainders of sums that are multiples of the divisor, but for a constant.
+//! Quotients and remainders of sums that are multiples of the divisor, but for a part that is less.
 
-use super::classes::before;
+use crate::algebra::Interval;
 use crate::analysis::{Affine, Atom, DIMENSION_LIMIT, Polynomial, Ranges};
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
@@ -37,11 +37,28 @@ pub fn is_real(kernel: &Kernel, ranges: &mut Ranges, form: &Polynomial) -> bool 
     all < LARGE.unsigned_abs()
 }
 
+/// A quotient, or a remainder, by a literal: what is divided, the divisor, and whether it is the remainder.
+pub fn divided(kernel: &Kernel, inst: Inst) -> Option<(Value, i64, bool)> {
+    let data = &kernel.insts[inst];
+    let [dividend, divisor] = data.arguments[..] else { return None };
+    let divisor = i64::try_from(kernel.int_of(divisor)?).ok()?;
+    let (divisor, is_remainder) = match data.opcode {
+        Opcode::Div => (divisor, false),
+        Opcode::Rem => (divisor, true),
+        Opcode::Shr if (0..32).contains(&divisor) => (1 << divisor, false),
+        Opcode::And if (0..1 << 32).contains(&divisor) && (divisor + 1).count_ones() == 1 => {
+            (divisor + 1, true)
+        }
+        _ => return None,
+    };
+    (divisor > 1).then_some((dividend, divisor, is_remainder))
+}
+
 /// Computes quotients and remainders in a block, and inside, without a division where sums say them.
 pub fn simplify(kernel: &mut Kernel, block: Block) {
     let mut open = Vec::new();
     kernel.walk(block, &mut |block, inst| {
-        if matches!(kernel.insts[inst].opcode, Opcode::Div | Opcode::Rem) {
+        if divided(kernel, inst).is_some() {
             open.push((block, inst));
         }
     });
@@ -56,11 +73,9 @@ pub fn simplify(kernel: &mut Kernel, block: Block) {
     }
 }
 
-/// What a quotient or remainder is, where its dividend is a multiple of the literal divisor plus a constant.
+/// What a quotient or remainder is, where its dividend is a multiple of the literal divisor and something from 0 to below it.
 fn simpler(kernel: &Kernel, inst: Inst) -> Option<Polynomial> {
-    let data = &kernel.insts[inst];
-    let [dividend, divisor] = data.arguments[..] else { return None };
-    let divisor = kernel.int_of(divisor).filter(|divisor| *divisor > 0)?;
+    let (dividend, divisor, is_remainder) = divided(kernel, inst)?;
     if kernel.value_type(dividend) != Scalar::I64 {
         return None;
     }
@@ -69,12 +84,27 @@ fn simpler(kernel: &Kernel, inst: Inst) -> Option<Polynomial> {
     if !is_real(kernel, &mut ranges, &form) {
         return None;
     }
-    let rest = form.constant_term().rem_euclid(divisor);
-    let quotient = form.add_constant(-rest)?.divided_exactly(divisor)?;
-    // Quotients are rounded toward zero.
-    let is_rounded_down = rest == 0 || ranges.of(kernel, dividend).low >= 0;
-    let is_rounded_down = mutant!("split_residues: quotients are rounded down", is_rounded_down, true);
-    is_rounded_down.then(|| if data.opcode == Opcode::Div { quotient } else { Polynomial::constant(rest) })
+    let divisor = i128::from(divisor);
+    let constant = form.constant_term().rem_euclid(divisor);
+    let (mut rest, mut bounds) = (Polynomial::constant(constant), Interval::new(constant, constant));
+    for (monomial, factor) in form.terms() {
+        if factor % divisor == 0 || monomial.atoms().is_empty() {
+            continue;
+        }
+        let [Atom::Value(value)] = monomial.atoms() else { return None };
+        rest = rest.add(&Polynomial::atom(Atom::Value(*value)).scale(*factor)?)?;
+        bounds = bounds.add(ranges.of(kernel, *value).multiply(Interval::new(*factor, *factor)));
+    }
+    if bounds.low < 0 || bounds.high >= divisor {
+        return None;
+    }
+    let quotient = form.subtract(&rest)?.divided_exactly(divisor)?;
+    // Quotients are rounded toward zero, shifts down.
+    let rounds_down = matches!(kernel.insts[inst].opcode, Opcode::Shr | Opcode::And)
+        || rest.is_zero()
+        || ranges.of(kernel, dividend).low >= 0;
+    let rounds_down = mutant!("split_residues: quotients are rounded down", rounds_down, true);
+    rounds_down.then_some(if is_remainder { rest } else { quotient })
 }
 
 /// Emits a polynomial; `None` where a number in it is too large.
@@ -100,4 +130,15 @@ pub fn emitted(emit: &mut Emit<'_>, form: &Polynomial) -> Option<Value> {
         };
     }
     Some(sum)
+}
+
+/// Lets code be emitted in front of an instruction of a block.
+pub fn before<T>(kernel: &mut Kernel, block: Block, inst: Inst, code: impl FnOnce(&mut Emit<'_>) -> T) -> T {
+    let insts = &mut kernel.blocks[block].insts;
+    let at = insts.iter().position(|other| *other == inst).unwrap_or(insts.len());
+    let rest = insts.split_off(at);
+    let span = kernel.insts[inst].span;
+    let result = code(&mut Emit::new(kernel, block, span));
+    kernel.blocks[block].insts.extend(rest);
+    result
 }
