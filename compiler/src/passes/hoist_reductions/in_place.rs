@@ -16,6 +16,7 @@
 
 use super::need::Need;
 use super::products::LEAST_STEPS;
+use crate::analysis::contraction::contractions;
 use crate::analysis::{Affine, Answer, Conditions, Stride, Uses, accesses, ask, written_buffers};
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
 use crate::ir::kernel::{BufferKind, Kernel};
@@ -33,6 +34,10 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
     let loops: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(has_regions).collect();
     let [reduce] = loops[..] else { return None };
     if kernel.insts[reduce].opcode != Opcode::Reduce || !walks_rows(kernel, body, reduce) {
+        return None;
+    }
+    // A product's results are threads' own.
+    if contractions(kernel, launch).iter().any(|one| one.reduce == reduce && one.has_reuse()) {
         return None;
     }
     let written = written_buffers(kernel, root);

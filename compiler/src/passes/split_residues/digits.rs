@@ -50,7 +50,10 @@ fn digits(kernel: &Kernel, inst: Inst, axis: usize) -> Option<Vec<i64>> {
     let (low, high) = *kernel.loop_bounds(inst).get(axis)?;
     let count = i64::try_from(kernel.int_of(high)?).ok()?;
     let is_for = kernel.insts[inst].opcode == Opcode::For;
-    if kernel.int_of(low) != Some(0) || is_for && kernel.int_of(kernel.insts[inst].arguments[2]) != Some(1) {
+    if count < 1
+        || kernel.int_of(low) != Some(0)
+        || is_for && kernel.int_of(kernel.insts[inst].arguments[2]) != Some(1)
+    {
         return None;
     }
     let index = index_of(kernel, inst, axis);

@@ -13,6 +13,9 @@ use crate::mutants::mutant;
 /// Classes of a launch, at most.
 const MOST_CLASSES: i64 = 32;
 
+/// Where axes begin at most, on either side of 0: multiples are computed without a thought of how large they are.
+const FARTHEST: i64 = 1 << 40;
+
 /// What is found in a launch.
 pub struct Found {
     pub forall: Inst,
@@ -306,7 +309,8 @@ fn conjuncts(kernel: &Kernel, mask: Value, found: &mut Vec<Value>) {
 /// Where an axis of a loop begins, if a literal says it.
 pub fn literal(kernel: &Kernel, inst: Inst, axis: usize) -> Option<i64> {
     let (low, _) = *kernel.loop_bounds(inst).get(axis)?;
-    kernel.int_of(low)?.try_into().ok()
+    let low: i64 = kernel.int_of(low)?.try_into().ok()?;
+    (-FARTHEST..=FARTHEST).contains(&low).then_some(low)
 }
 
 fn divisor(a: i64, b: i64) -> i64 {
