@@ -103,13 +103,14 @@ fn guarded(kernel: &mut Kernel, load: Inst, condition: Value) -> Option<Inst> {
     Some(branch)
 }
 
-/// The terms as contributions: each is selected by the conditions that are its own, and by those of all.
+/// The terms as contributions: each is selected by the conditions that are its own, and by those of all, of which the first ones,
+/// `widened`, are those of ranges: all that is done is inside without them, or by the others.
 pub fn masked(
     kernel: &mut Kernel,
     reduce: Inst,
     axes: &[LoopAxis],
     terms: &[Value],
-    masks: &[Value],
+    (masks, widened): (&[Value], usize),
 ) -> Option<Vec<Value>> {
     let region = kernel.insts[reduce].regions[0];
     let combiners = combiners(kernel, reduce)?;
@@ -120,7 +121,7 @@ pub fn masked(
         let (mut own, mut term) = (Vec::new(), *term);
         while let Some((condition, then)) = masked_by(kernel, term, combiner) {
             own.push(condition);
-            let around = [masks, &own].concat();
+            let around = [&masks[widened..], &own].concat();
             straighten(kernel, region, (term, combiner), &around, &all)?;
             term = then;
         }

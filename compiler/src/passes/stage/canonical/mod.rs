@@ -95,12 +95,13 @@ fn rewrite(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<()> {
     let reduce = of_one(kernel, launch).first()?.reduce;
     branch::hoist(kernel, (body, reduce), &axes)?;
     let mut masks = range::widen(kernel, (body, reduce), &axes)?;
+    let widened = masks.len();
     let mut terms = mask::strip(kernel, reduce, &axes, &mut masks)?;
     let region = kernel.insts[reduce].regions[0];
     if let [term] = &mut terms[..] {
         *term = regroup::regroup(kernel, (launch, forall), *term)?;
     }
-    let contributions = mask::masked(kernel, reduce, &axes, &terms, &masks)?;
+    let contributions = mask::masked(kernel, reduce, &axes, &terms, (&masks, widened))?;
     let end = kernel.terminator(region)?;
     kernel.insts[end].arguments = Short::from_slice(&contributions);
     Some(())
